@@ -1,0 +1,290 @@
+// Package jsonx is strict JSON at the border. Two decoders that read one text differently are a way
+// around a gate, so text that decoders are known to read differently is refused, and what callgate has to
+// change it splices into the original bytes instead of encoding a value anew.
+package jsonx
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxDepth bounds the nesting of text that Check accepts.
+const MaxDepth = 256
+
+// Check reports why text must not be trusted to mean the same to every decoder: it is not one JSON value
+// in UTF-8, it holds a lone surrogate, it nests deeper than MaxDepth, or two names of one object are equal
+// or equal under Unicode simple case folding, at any depth.
+func Check(text []byte) error {
+	r := open(text, jsontext.AllowDuplicateNames(true)) // nameStack is stricter
+	defer r.close()
+	names := &r.names
+	for {
+		depth := r.dec.StackDepth()
+		if parent, length := r.dec.StackIndex(depth); parent == '{' && length%2 == 0 && r.dec.PeekKind() == '"' {
+			name, err := r.dec.ReadValue()
+			if err != nil {
+				return describe(err)
+			}
+			if err := names.add(depth, name); err != nil {
+				return err
+			}
+			continue
+		}
+		token, err := r.dec.ReadToken()
+		if err != nil {
+			return describe(err)
+		}
+		switch depth = r.dec.StackDepth(); {
+		case depth == 0:
+			return r.end()
+		case depth > MaxDepth:
+			return fmt.Errorf("JSON nests deeper than %d levels", MaxDepth)
+		case token.Kind() == '{' || token.Kind() == '[':
+			names.enter(depth)
+		}
+	}
+}
+
+// Member is the value of one member of an object.
+type Member struct {
+	Value []byte // raw, a sub-slice of the text; nil when the object has no such member
+	Start int    // offset of Value in the text
+
+	name int // offset of the quoted name
+}
+
+// End is the offset after the value.
+func (m Member) End() int { return m.Start + len(m.Value) }
+
+// Members finds the members called names in the object that text holds and stores each in dst at the
+// index of its name. The values may be any JSON: nothing below the object's own members is judged.
+// Members of the object whose names are equal, or that differ from one of names only in case, are an
+// error, because decoders disagree about which of them counts.
+func Members(text []byte, names []string, dst []Member) error {
+	r := open(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	defer r.close()
+	if r.dec.PeekKind() != '{' {
+		return errors.New("not a JSON object")
+	}
+	if _, err := r.dec.ReadToken(); err != nil {
+		return describe(err)
+	}
+	seen := &r.names
+	seen.enter(1)
+	for r.dec.PeekKind() == '"' {
+		name, err := r.dec.ReadValue()
+		if err != nil {
+			return describe(err)
+		}
+		at := int(r.dec.InputOffset()) - len(name)
+		if err := seen.add(1, name); err != nil {
+			return err
+		}
+		i, err := indexOf(names, name, seen.last())
+		if err != nil {
+			return err
+		}
+		value, err := r.dec.ReadValue()
+		if err != nil {
+			return describe(err)
+		}
+		if i >= 0 {
+			end := int(r.dec.InputOffset())
+			dst[i] = Member{Value: text[end-len(value) : end : end], Start: end - len(value), name: at}
+		}
+	}
+	if _, err := r.dec.ReadToken(); err != nil {
+		return describe(err)
+	}
+	return r.end()
+}
+
+// indexOf returns the index in names of the quoted name, -1 when it is none of them.
+func indexOf(names []string, quoted, folded []byte) (int, error) {
+	for i, want := range names {
+		if len(folded) != len(want) && isASCII(folded) {
+			continue
+		}
+		if string(quoted[1:len(quoted)-1]) == want {
+			return i, nil
+		}
+		if string(folded) != string(appendFolded(nil, []byte(want))) {
+			continue
+		}
+		if name, err := jsontext.AppendUnquote(nil, quoted); err == nil && string(name) == want {
+			return i, nil
+		}
+		return -1, fmt.Errorf("member %s is spelled unlike %q: decoders disagree about it", quoted, want)
+	}
+	return -1, nil
+}
+
+// Strings calls yield with every string in text, names included, decoded, until yield returns false or the
+// text ends. Text that Check refuses may end it early.
+func Strings(text []byte, yield func(string) bool) {
+	if len(text) == 0 {
+		return
+	}
+	r := open(text, jsontext.AllowDuplicateNames(true))
+	defer r.close()
+	for {
+		if r.dec.PeekKind() != '"' {
+			if _, err := r.dec.ReadToken(); err != nil {
+				return
+			}
+			continue
+		}
+		quoted, err := r.dec.ReadValue()
+		if err != nil || !yield(string(unquoted(quoted))) {
+			return
+		}
+	}
+}
+
+// Edit replaces the bytes of a text from Start up to End.
+type Edit struct {
+	Start, End int
+	With       []byte
+}
+
+// Delete is the edit that removes a member that Members found in text, with one of the commas beside it.
+func Delete(text []byte, m Member) Edit {
+	start, end := m.name, m.End()
+	if after := skipSpace(text, end, 1); text[after] == ',' {
+		return Edit{Start: start, End: after + 1}
+	}
+	if before := skipSpace(text, start-1, -1); text[before] == ',' {
+		start = before
+	}
+	return Edit{Start: start, End: end}
+}
+
+// skipSpace returns the first offset from i on, in steps, that holds no white space.
+func skipSpace(text []byte, i, step int) int {
+	for text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r' {
+		i += step
+	}
+	return i
+}
+
+// Length counts the elements of the array that text holds; -1 when it holds none.
+func Length(text []byte) int {
+	r := open(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	defer r.close()
+	if r.dec.PeekKind() != '[' {
+		return -1
+	}
+	if _, err := r.dec.ReadToken(); err != nil {
+		return -1
+	}
+	n := 0
+	for ; r.dec.PeekKind() != ']'; n++ {
+		if err := r.dec.SkipValue(); err != nil {
+			return -1
+		}
+	}
+	return n
+}
+
+// Splice returns text with the edits made; they MUST NOT overlap. Every other byte stays as it is.
+func Splice(text []byte, edits ...Edit) []byte {
+	size := len(text)
+	for _, e := range edits {
+		size += len(e.With) - (e.End - e.Start)
+	}
+	if len(edits) > 1 {
+		slices.SortFunc(edits, func(a, b Edit) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
+	}
+	out := make([]byte, 0, size)
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, text[at:e.Start]...), e.With...)
+		at = e.End
+	}
+	return append(out, text[at:]...)
+}
+
+// Digest returns the SHA-256, in hex, of arguments with the names of every object sorted and numbers
+// spelled as they are, followed by salt. Spaces, the order of members and the way a string is escaped do
+// not matter; 1 and 1.0 differ, as do numbers too large for a float. Nil arguments digest like {}.
+func Digest(arguments []byte, salt string) (string, error) {
+	canonical := jsontext.Value("{}")
+	if arguments != nil {
+		canonical = append(make(jsontext.Value, 0, len(arguments)+len(salt)+1), arguments...)
+		if err := canonical.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
+			return "", describe(err)
+		}
+	}
+	sum := sha256.Sum256(append(append(canonical, 0), salt...))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Quote returns s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
+func Quote(s string) []byte {
+	quoted, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		quoted, _ = jsontext.AppendQuote(nil, string(bytes.ToValidUTF8([]byte(s), []byte("\uFFFD"))))
+	}
+	return quoted
+}
+
+// String decodes a raw JSON string.
+func String(raw []byte) (string, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	s, err := jsontext.AppendUnquote(nil, raw)
+	return string(s), err == nil
+}
+
+// reader is a decoder together with the buffer it reads and the names it has seen, so that all are reused.
+type reader struct {
+	buf   bytes.Buffer
+	dec   jsontext.Decoder
+	names nameStack
+}
+
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// open returns a decoder that reads text in place. The caller MUST close it and MUST NOT change text before.
+func open(text []byte, o ...jsontext.Options) *reader {
+	r := readers.Get().(*reader)
+	r.buf = *bytes.NewBuffer(text)
+	r.dec.Reset(&r.buf, o...)
+	return r
+}
+
+func (r *reader) close() {
+	r.buf = bytes.Buffer{}
+	r.names.reset()
+	readers.Put(r)
+}
+
+// end reports what follows the value that was read.
+func (r *reader) end() error {
+	if _, err := r.dec.ReadToken(); err != io.EOF {
+		return errors.New("text follows the JSON value")
+	}
+	return nil
+}
+
+// describe words a decoder's error without the name of the library.
+func describe(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("invalid JSON: it ends too early")
+	}
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("invalid JSON at byte %d: %w", syntax.ByteOffset, syntax.Err)
+	}
+	return fmt.Errorf("invalid JSON: %w", err)
+}

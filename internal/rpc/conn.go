@@ -1,0 +1,186 @@
+package rpc
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+)
+
+// Options of a connection. The zero value is usable.
+type Options struct {
+	// MaxMessage bounds one message in bytes; a longer one ends the connection. 0 means 64 MiB.
+	MaxMessage int
+	// Noise gets what is not a message, and why. The line is only valid during the call. May be nil.
+	Noise func(line []byte, err error)
+}
+
+const defaultMaxMessage = 64 << 20
+
+// ErrClosed says that the other side ended the connection before it answered.
+var ErrClosed = errors.New("the connection is closed")
+
+// Conn is one JSON-RPC connection over a reader and a writer, a message a line. Run owns the reader;
+// every other method may be called by many goroutines at once.
+type Conn struct {
+	r io.Reader
+	o Options
+
+	writing sync.Mutex
+	w       io.Writer
+	scratch []byte
+
+	mu      sync.Mutex
+	pending map[string]chan Message
+	lastID  uint64
+	closed  bool
+}
+
+// NewConn returns a connection that nobody reads until Run is called.
+func NewConn(r io.Reader, w io.Writer, o Options) *Conn {
+	if o.MaxMessage <= 0 {
+		o.MaxMessage = defaultMaxMessage
+	}
+	return &Conn{r: r, w: w, o: o, pending: map[string]chan Message{}}
+}
+
+// Run reads messages until the reader ends. Responses to requests made here go to their callers; every
+// other message goes to handle, in the order of arrival, on this goroutine: handle MUST NOT wait for
+// another message of this connection. Run returns nil at a clean end of the stream.
+func (c *Conn) Run(handle func(Message)) error {
+	defer c.abandon()
+	r := bufio.NewReaderSize(c.r, 64<<10)
+	for {
+		line, err := c.readLine(r)
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			c.dispatch(line, handle)
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// readLine returns the next line in memory of its own.
+func (c *Conn) readLine(r *bufio.Reader) ([]byte, error) {
+	part, err := r.ReadSlice('\n')
+	line := append(make([]byte, 0, len(part)), part...)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		if len(line) > c.o.MaxMessage {
+			return nil, fmt.Errorf("a message is longer than %d bytes", c.o.MaxMessage)
+		}
+		part, err = r.ReadSlice('\n')
+		line = append(line, part...)
+	}
+	return line, err
+}
+
+func (c *Conn) dispatch(line []byte, handle func(Message)) {
+	m, err := Parse(line)
+	switch {
+	case err != nil:
+		if c.o.Noise != nil {
+			c.o.Noise(line, err)
+		}
+	case !m.IsResponse():
+		handle(m)
+	default:
+		c.mu.Lock()
+		waiting, ok := c.pending[string(m.ID)]
+		delete(c.pending, string(m.ID))
+		c.mu.Unlock()
+		if ok {
+			waiting <- m // has room: only this goroutine sends, once per id
+		} else {
+			handle(m)
+		}
+	}
+}
+
+// Pending is a request that was sent and not answered yet.
+type Pending struct {
+	ID     []byte // as spelled on the wire
+	conn   *Conn
+	answer chan Message
+}
+
+// Send sends a request that compose makes for the id it is given, and returns what waits for its answer.
+// The caller MUST call Wait or Forget.
+func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
+	p := &Pending{conn: c, answer: make(chan Message, 1)}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, ErrClosed
+	}
+	c.lastID++
+	p.ID = append(strconv.AppendUint([]byte(`"cg-`), c.lastID, 10), '"')
+	c.pending[string(p.ID)] = p.answer
+	c.mu.Unlock()
+	if err := c.Write(compose(p.ID)); err != nil {
+		p.Forget()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Wait returns the response. When ctx ends first, the request is forgotten: its answer, if one comes, is dropped.
+func (p *Pending) Wait(ctx context.Context) (Message, error) {
+	select {
+	case m, ok := <-p.answer:
+		if !ok {
+			return Message{}, ErrClosed
+		}
+		return m, nil
+	case <-ctx.Done():
+		p.Forget()
+		return Message{}, ctx.Err()
+	}
+}
+
+// Forget stops waiting for the answer.
+func (p *Pending) Forget() {
+	p.conn.mu.Lock()
+	delete(p.conn.pending, string(p.ID))
+	p.conn.mu.Unlock()
+}
+
+// Request sends a request and waits for the response, an error response included. It sends nothing when
+// ctx ends: to cancel at the other side is the caller's business, with Send and the pending's ID.
+func (c *Conn) Request(ctx context.Context, method string, params []byte) (Message, error) {
+	p, err := c.Send(func(id []byte) []byte { return Request(id, method, params) })
+	if err != nil {
+		return Message{}, err
+	}
+	return p.Wait(ctx)
+}
+
+// Write sends one message, whole, with its line end. The message MUST NOT contain a line feed.
+func (c *Conn) Write(message []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.scratch = append(append(c.scratch[:0], message...), '\n')
+	_, err := c.w.Write(c.scratch)
+	if cap(c.scratch) > 1<<20 {
+		c.scratch = nil
+	}
+	return err
+}
+
+// abandon tells everybody who waits that no answer will come.
+func (c *Conn) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for id, waiting := range c.pending {
+		delete(c.pending, id)
+		close(waiting)
+	}
+}

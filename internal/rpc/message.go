@@ -1,0 +1,127 @@
+// Package rpc is JSON-RPC as MCP uses it over a pair of byte streams. It knows no tools. Messages keep
+// the bytes they came in; a relay changes an id or a member and forwards the rest untouched.
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"callgate/internal/jsonx"
+)
+
+// Codes of errors that callgate itself answers with.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+)
+
+// Message is one JSON-RPC message. The slices are parts of Raw; nobody may change them.
+type Message struct {
+	Raw    []byte
+	ID     []byte // as spelled, `7` or `"a"`; nil for a notification
+	Method string // "" for a response
+	Params []byte // nil when absent
+	Result []byte // of a response; nil when it is an error
+	Error  []byte
+
+	idStart, paramsStart int
+}
+
+var (
+	envelope = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+
+	errNotObject = errors.New("not a JSON-RPC message")
+)
+
+// Parse reads one message. It refuses an envelope that decoders may read differently: a member twice, a
+// case variant of a known one, a request that is a response too. What is below the envelope it does not judge.
+func Parse(line []byte) (Message, error) {
+	var m [6]jsonx.Member
+	if err := jsonx.Members(line, envelope, m[:]); err != nil {
+		return Message{}, err
+	}
+	version, id, method, params, result, fault := m[0], m[1], m[2], m[3], m[4], m[5]
+	if string(version.Value) != `"2.0"` {
+		return Message{}, fmt.Errorf(`%w: "jsonrpc" is not "2.0"`, errNotObject)
+	}
+	if id.Value != nil && !validID(id.Value) {
+		return Message{}, fmt.Errorf("%w: the id %.40s is neither a string nor a number", errNotObject, id.Value)
+	}
+	msg := Message{
+		Raw: line, ID: id.Value, Params: params.Value, Result: result.Value, Error: fault.Value,
+		idStart: id.Start, paramsStart: params.Start,
+	}
+	if method.Value == nil {
+		if id.Value == nil || (result.Value == nil) == (fault.Value == nil) {
+			return Message{}, fmt.Errorf("%w: neither a request nor a response", errNotObject)
+		}
+		return msg, nil
+	}
+	name, ok := jsonx.String(method.Value)
+	if !ok || name == "" || result.Value != nil || fault.Value != nil {
+		return Message{}, fmt.Errorf("%w: a request needs a method, and has no result or error", errNotObject)
+	}
+	msg.Method = name
+	return msg, nil
+}
+
+// validID accepts strings and numbers, and the null with which servers answer what they could not parse.
+func validID(id []byte) bool {
+	return id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9' || string(id) == "null"
+}
+
+// IsRequest, IsNotification and IsResponse tell the three kinds of message apart.
+func (m Message) IsRequest() bool      { return m.Method != "" && m.ID != nil }
+func (m Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
+func (m Message) IsResponse() bool     { return m.Method == "" }
+
+// WithID returns the message with another id, everything else byte for byte. It MUST have an id.
+func (m Message) WithID(id []byte) []byte {
+	return jsonx.Splice(m.Raw, jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id})
+}
+
+// WithParams returns the message with another id and other params, everything else byte for byte. It MUST
+// have both.
+func (m Message) WithParams(id, params []byte) []byte {
+	return jsonx.Splice(m.Raw,
+		jsonx.Edit{Start: m.idStart, End: m.idStart + len(m.ID), With: id},
+		jsonx.Edit{Start: m.paramsStart, End: m.paramsStart + len(m.Params), With: params})
+}
+
+// Request composes a request, or a notification when id is nil. Params may be nil.
+func Request(id []byte, method string, params []byte) []byte {
+	b := make([]byte, 0, len(id)+len(method)+len(params)+48)
+	b = append(b, `{"jsonrpc":"2.0"`...)
+	if id != nil {
+		b = append(append(b, `,"id":`...), id...)
+	}
+	b = append(append(b, `,"method":`...), jsonx.Quote(method)...)
+	if params != nil {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	return append(b, '}')
+}
+
+// Result composes the response to the request with that id.
+func Result(id, result []byte) []byte {
+	b := make([]byte, 0, len(id)+len(result)+40)
+	b = append(append(b, `{"jsonrpc":"2.0","id":`...), id...)
+	b = append(append(b, `,"result":`...), result...)
+	return append(b, '}')
+}
+
+// Error composes an error response. A nil id means that the request could not be read.
+func Error(id []byte, code int, message string) []byte {
+	if id == nil {
+		id = []byte("null")
+	}
+	b := make([]byte, 0, len(id)+len(message)+64)
+	b = append(append(b, `{"jsonrpc":"2.0","id":`...), id...)
+	b = strconv.AppendInt(append(b, `,"error":{"code":`...), int64(code), 10)
+	b = append(append(b, `,"message":`...), jsonx.Quote(message)...)
+	return append(b, "}}"...)
+}
