@@ -1,0 +1,138 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// redactArguments returns raw without insignificant space and without secrets: the value of every
+// member whose name looks secret, whatever its type, and secrets in every other string. Member order,
+// duplicate members and the spelling of numbers stay. What is not JSON becomes {"$invalid": text}, what
+// stays over sizeLimit {"$omitted": {bytes, sha256}}.
+func redactArguments(raw []byte, limit, sizeLimit int) []byte {
+	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true)) {
+		out := appendString([]byte(`{"$invalid":`), redactText(string(raw), limit))
+		return append(out, '}')
+	}
+	out := redactValue(make([]byte, 0, len(raw)), string(raw), limit)
+	if len(out) > sizeLimit {
+		return omitted(raw)
+	}
+	if bytes.Equal(out, raw) {
+		return raw
+	}
+	return out
+}
+
+// omitted stands for arguments that are too long to keep.
+func omitted(raw []byte) []byte {
+	sum := sha256.Sum256(raw)
+	out := append([]byte(nil), `{"$omitted":{"bytes":`...)
+	out = strconv.AppendInt(out, int64(len(raw)), 10)
+	out = append(out, `,"sha256":"`...)
+	out = hex.AppendEncode(out, sum[:])
+	return append(out, `"}}`...)
+}
+
+// redactValue copies the valid JSON text s to dst. It is a flat loop over tokens: in valid JSON a string
+// is a member's name exactly when a colon follows it, so no depth has to be kept.
+func redactValue(dst []byte, s string, limit int) []byte {
+	for i := 0; i < len(s); {
+		switch s[i] {
+		case ' ', '\t', '\r', '\n':
+			i++
+		case '"':
+			end := stringEnd(s, i)
+			text := s[i:end]
+			dst = appendRedactedString(dst, text, limit)
+			i = skipSpace(s, end)
+			if i == len(s) || s[i] != ':' {
+				continue
+			}
+			dst = append(dst, ':')
+			i = skipSpace(s, i+1)
+			if secretKey(unquote(text)) {
+				dst = append(dst, `"`+redacted+`"`...)
+				i = valueEnd(s, i)
+			}
+		default:
+			dst = append(dst, s[i])
+			i++
+		}
+	}
+	return dst
+}
+
+// appendRedactedString appends the JSON string quoted, as it is spelled where nothing has to go.
+func appendRedactedString(dst []byte, quoted string, limit int) []byte {
+	text := unquote(quoted)
+	if clean := redactText(text, limit); clean != text {
+		return appendString(dst, clean)
+	}
+	return append(dst, quoted...)
+}
+
+// unquote decodes a valid JSON string.
+func unquote(quoted string) string {
+	inner := quoted[1 : len(quoted)-1]
+	if strings.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	text, err := jsontext.AppendUnquote(nil, quoted)
+	if err != nil {
+		// Escapes of lone surrogates are all that can be wrong here; they decode to U+FFFD.
+		return string(bytes.ToValidUTF8(text, []byte("\uFFFD")))
+	}
+	return string(text)
+}
+
+// stringEnd returns the index after the JSON string that starts at i.
+func stringEnd(s string, i int) int {
+	for i++; s[i] != '"'; i++ {
+		if s[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// valueEnd returns the index after the JSON value that starts at i.
+func valueEnd(s string, i int) int {
+	depth := 0
+	for i < len(s) {
+		switch s[i] {
+		case '"':
+			i = stringEnd(s, i)
+		case '{', '[':
+			depth++
+			i++
+			continue
+		case '}', ']':
+			depth--
+			i++
+		default:
+			for i < len(s) && strings.IndexByte(" \t\r\n,:\"{}[]", s[i]) < 0 {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+		for i < len(s) && strings.IndexByte(" \t\r\n,:", s[i]) >= 0 {
+			i++
+		}
+	}
+	return i
+}
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && strings.IndexByte(" \t\r\n", s[i]) >= 0 {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,89 @@
+package audit
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+var pid = os.Getpid()
+
+// run syncs what was appended and lets the manifest vouch for it, until Close. An idle log wakes nobody.
+func (l *Log) run() {
+	defer close(l.done)
+	var syncs, anchors <-chan time.Time
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-l.wake:
+			if syncs == nil {
+				syncs = time.After(l.options.SyncEvery)
+			}
+			if anchors == nil {
+				anchors = time.After(l.options.AnchorEvery)
+			}
+		case <-syncs:
+			syncs = nil
+			l.sync()
+		case <-anchors:
+			anchors = nil
+			if !l.vouch() {
+				anchors = time.After(l.options.AnchorEvery)
+			}
+		}
+	}
+}
+
+// sync makes what is written durable and returns how far that is. A sync that fails breaks the log: what
+// the disk holds is not known any more, and trying again would say that all is well.
+func (l *Log) sync() (synced entry, ok bool) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return entry{}, false
+	}
+	synced, segment := l.entry(entryHead), l.segment
+	l.dirty = false
+	err := segment.check()
+	l.mu.Unlock()
+
+	// Appends go on meanwhile: a disk can take its time.
+	if err == nil {
+		err = segment.file.Sync()
+	}
+	if err == nil {
+		return synced, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if segment == l.segment { // else rotate has synced and closed it
+		l.fail(err)
+	}
+	return entry{}, false
+}
+
+// vouch enters in the manifest how far the log has got: a log that is cut later is missed even if its
+// process never closes it. It reports whether that is done, or need not be tried again.
+func (l *Log) vouch() bool {
+	head, ok := l.sync()
+	l.mu.Lock()
+	known := l.vouched
+	l.mu.Unlock()
+	if !ok || head.Records == known {
+		return true
+	}
+	entries, err := l.manifest.update(func() ([]entry, error) { return []entry{head}, nil })
+	if errors.Is(err, errLocked) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.fail(err)
+		return true
+	}
+	l.vouched = max(l.vouched, head.Records)
+	l.anchor(entries)
+	return true
+}

@@ -1,0 +1,186 @@
+package audit
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+)
+
+// Filter selects records; a zero field selects all.
+type Filter struct {
+	SessionID string
+	CallID    string
+	Decision  string
+	Tool      string    // the qualified name, or a glob with * ? [..] over it
+	Since     time.Time // records of this moment or later
+	Limit     int       // at most so many records
+}
+
+func (f Filter) check() error {
+	if _, err := path.Match(f.Tool, ""); err != nil {
+		return fmt.Errorf("audit: tool filter %q: %w", f.Tool, err)
+	}
+	if f.Limit < 0 {
+		return fmt.Errorf("audit: negative limit %d", f.Limit)
+	}
+	return nil
+}
+
+// match reports whether f, which MUST have passed check, selects r.
+func (f Filter) match(r *Record) bool {
+	if f.SessionID != "" && f.SessionID != r.SessionID ||
+		f.CallID != "" && f.CallID != r.CallID ||
+		f.Decision != "" && f.Decision != r.Decision ||
+		r.Time.Before(f.Since) {
+		return false
+	}
+	if f.Tool == "" || f.Tool == r.Tool {
+		return true
+	}
+	matched, err := path.Match(f.Tool, r.Tool)
+	return matched && err == nil
+}
+
+// Read yields the records of all logs in dir that f selects, newest first. It reads files from their
+// end, so a small limit costs little however long the logs are. It checks no chain: Verify does.
+//
+// A line that is no record yields an error with a zero Record, and reading goes on before it; so does a
+// file that cannot be read, without the rest of that file. A line that is still being written is left
+// out. A dir that does not exist holds no records.
+func Read(dir string, f Filter) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		if err := f.check(); err != nil {
+			yield(Record{}, err)
+			return
+		}
+		ends, err := logEnds(dir)
+		if err != nil {
+			yield(Record{}, fmt.Errorf("audit: %w", err))
+			return
+		}
+		readUpTo(dir, ends, f, yield)
+	}
+}
+
+// logEnd is how long a log was at some moment.
+type logEnd struct {
+	name string
+	size int64
+}
+
+// logEnds lists the logs in dir by their start.
+func logEnds(dir string) ([]logEnd, error) {
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var ends []logEnd
+	for _, name := range names {
+		if !isLogName(name.Name()) {
+			continue
+		}
+		info, err := name.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, logEnd{name.Name(), info.Size()})
+	}
+	return ends, nil
+}
+
+// readUpTo yields what Read promises, of the given part of each log. It merges the logs by time; each
+// is ordered in itself.
+func readUpTo(dir string, ends []logEnd, f Filter, yield func(Record, error) bool) {
+	var logs newestFirst
+	for _, end := range ends {
+		c := &cursor{name: end.name, lines: newBackward(pathReader(filepath.Join(dir, end.name)), end.size)}
+		more, proceed := c.next(f.Since, yield)
+		if !proceed {
+			return
+		}
+		if more {
+			logs = append(logs, c)
+		}
+	}
+	heap.Init(&logs)
+	for found := 0; len(logs) > 0; {
+		c := logs[0]
+		if r := c.record; f.match(&r) {
+			if !yield(r, nil) {
+				return
+			}
+			if found++; found == f.Limit {
+				return
+			}
+		}
+		more, proceed := c.next(f.Since, yield)
+		switch {
+		case !proceed:
+			return
+		case more:
+			heap.Fix(&logs, 0)
+		default:
+			heap.Pop(&logs)
+		}
+	}
+}
+
+// cursor stands at one record of one log and moves towards its beginning.
+type cursor struct {
+	name   string
+	lines  *backward
+	record Record
+}
+
+// next moves to the record before, if there is one not older than since. It yields what is no record;
+// proceed is false when the consumer had enough.
+func (c *cursor) next(since time.Time, yield func(Record, error) bool) (more, proceed bool) {
+	for {
+		line, err := c.lines.line()
+		if errors.Is(err, io.EOF) {
+			return false, true
+		}
+		if err != nil {
+			return false, yield(Record{}, fmt.Errorf("audit: %s: %w", c.name, err))
+		}
+		c.record, err = decode(line)
+		if err == nil {
+			return !c.record.Time.Before(since), true
+		}
+		if !yield(Record{}, fmt.Errorf("audit: %s: byte %d: %w", c.name, c.lines.end(), err)) {
+			return false, false
+		}
+	}
+}
+
+// newestFirst is a heap of cursors; of records of one moment the later file's, then the later one comes first.
+type newestFirst []*cursor
+
+func (h newestFirst) Len() int      { return len(h) }
+func (h newestFirst) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h newestFirst) Less(i, j int) bool {
+	if order := h[i].record.Time.Compare(h[j].record.Time); order != 0 {
+		return order > 0
+	}
+	return h[i].name > h[j].name
+}
+func (h *newestFirst) Push(x any) { *h = append(*h, x.(*cursor)) }
+func (h *newestFirst) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,54 @@
+// Package audit is the durable, tamper-evident, append-only record of every decision and outcome.
+package audit
+
+import "time"
+
+// Event names what a record is about.
+type Event string
+
+const (
+	Decision Event = "decision" // written before a call is forwarded, and for every refusal
+	Outcome  Event = "outcome"  // written when a forwarded call ended
+	Control  Event = "control"  // a session, an autonomy level, a grant or a rule changed
+)
+
+// Subject is one judged (tool, value) pair as the record keeps it, enough to judge it again later.
+type Subject struct {
+	Tool   string `json:"tool"`
+	Kind   string `json:"kind,omitempty"`
+	Value  string `json:"value,omitempty"`
+	Action string `json:"action"`
+	Rule   string `json:"rule,omitempty"` // `shell_exec "git push *" deny (permissions.jsonc:12, file)`
+	Risk   string `json:"risk"`
+}
+
+// Record is one line of the log. Seq, Time, Prev and Hash are set by Append.
+type Record struct {
+	Seq       uint64    `json:"seq"`
+	Time      time.Time `json:"time"`
+	Event     Event     `json:"event"`
+	CallID    string    `json:"callId,omitempty"`
+	SessionID string    `json:"sessionId,omitempty"`
+	Worker    string    `json:"worker,omitempty"`
+	Agent     string    `json:"agent,omitempty"`
+	Server    string    `json:"server,omitempty"`
+	Tool      string    `json:"tool,omitempty"` // qualified name
+	Kind      string    `json:"kind,omitempty"`
+	// Decision is auto_approved, approved, rejected, trusted, timeout, denied, cancelled or limited.
+	Decision  string    `json:"decision,omitempty"`
+	Risk      string    `json:"risk,omitempty"` // class, "WRITE"
+	By        string    `json:"by,omitempty"`   // "rule", "grant", "autonomy:SUPERVISED", "web:alice", …
+	Rule      string    `json:"rule,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Summary   string    `json:"summary,omitempty"`
+	Digest    string    `json:"digest,omitempty"` // of the arguments, before redaction
+	Arguments []byte    `json:"-"`                // raw JSON; Append writes it redacted as "arguments"
+	Subjects  []Subject `json:"subjects,omitempty"`
+	// Omitted is how many subjects Append left out to keep the record under its cap.
+	Omitted  int     `json:"subjectsOmitted,omitempty"`
+	IsError  bool    `json:"isError,omitempty"`    // outcome: the tool said so
+	Error    string  `json:"error,omitempty"`      // outcome: why no result came
+	Duration float64 `json:"durationMs,omitempty"` // outcome
+	Prev     string  `json:"prev"`                 // hash of the record before
+	Hash     string  `json:"hash"`                 // of this line without itself
+}

@@ -1,0 +1,125 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// redacted stands where a secret stood.
+const redacted = "[redacted]"
+
+// maxDigest leaves room for any digest in hex and the name of its algorithm.
+const maxDigest = 160
+
+// lookAhead is how far past a string's cut secrets are looked for, so that one which straddles the cut
+// is still known by its shape.
+const lookAhead = 4 << 10
+
+// maxStub is more than any token needs to be known by its shape.
+const maxStub = 128
+
+// redact makes r fit to be written: no secret that the rules know, no string over limit bytes, valid
+// UTF-8 throughout. Arguments over argumentsLimit bytes are replaced by their size and digest. Slices
+// of the caller are copied before they are changed.
+func (r *Record) redact(limit, argumentsLimit int) {
+	for _, s := range []*string{
+		(*string)(&r.Event), &r.CallID, &r.SessionID, &r.Worker, &r.Agent, &r.Server, &r.Tool, &r.Kind,
+		&r.Decision, &r.Risk, &r.By, &r.Rule,
+	} {
+		*s = bound(*s, limit)
+	}
+	r.Digest = bound(r.Digest, maxDigest)
+	for _, s := range []*string{&r.Reason, &r.Summary, &r.Error} {
+		*s = redactText(*s, limit)
+	}
+	r.Subjects = redactSubjects(r.Subjects, limit)
+	if len(r.Arguments) > 0 {
+		r.Arguments = redactArguments(r.Arguments, limit, argumentsLimit)
+	}
+}
+
+func redactSubjects(subjects []Subject, limit int) []Subject {
+	copied := false
+	for i, s := range subjects {
+		clean := Subject{
+			Tool: bound(s.Tool, limit), Kind: bound(s.Kind, limit), Value: redactText(s.Value, limit),
+			Action: bound(s.Action, limit), Rule: bound(s.Rule, limit), Risk: bound(s.Risk, limit),
+		}
+		if clean == s {
+			continue
+		}
+		if !copied {
+			subjects, copied = append([]Subject(nil), subjects...), true
+		}
+		subjects[i] = clean
+	}
+	return subjects
+}
+
+// redactText returns s without the secrets in it, cut to about limit bytes.
+func redactText(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	window := s
+	if len(s) > limit+lookAhead {
+		window = s[:runeBoundary(s, limit+lookAhead)]
+	}
+	clean, changed := cutSecrets(window)
+	if len(clean) <= limit && len(window) == len(s) {
+		if changed {
+			return clean
+		}
+		return s
+	}
+	if len(window) < len(s) {
+		// The window may end within a token, too early to know it.
+		limit = min(limit, max(0, len(clean)-maxStub))
+	}
+	return truncate(clean, s, limit)
+}
+
+// bound cuts s to about limit bytes. It looks for no secrets: for names and other short fields.
+func bound(s string, limit int) string {
+	if len(s) > limit {
+		s = truncate(s, s, limit)
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// truncate returns the beginning of clean and says how long original was and what its SHA-256 is.
+func truncate(clean, original string, limit int) string {
+	clean = clean[:runeBoundary(clean, limit)]
+	sum := sha256.Sum256([]byte(original))
+	return clean + "…[truncated: " + strconv.Itoa(len(original)) + " bytes, sha256:" + hex.EncodeToString(sum[:]) + "]"
+}
+
+// runeBoundary returns the largest index up to n that does not split a rune of s.
+func runeBoundary(s string, n int) int {
+	if n >= len(s) {
+		return len(s)
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return n
+}
+
+// cutSecrets replaces every secret in s.
+func cutSecrets(s string) (clean string, changed bool) {
+	start, end, ok := nextSecret(s, 0)
+	if !ok {
+		return s, false
+	}
+	var b strings.Builder
+	from := 0
+	for ok {
+		b.WriteString(s[from:start])
+		b.WriteString(redacted)
+		from = end
+		start, end, ok = nextSecret(s, from)
+	}
+	b.WriteString(s[from:])
+	return b.String(), true
+}

@@ -1,0 +1,317 @@
+package audit
+
+import "strings"
+
+// A shape is what the tokens of one issuer look like: a prefix, then at least min bytes of body.
+type shape struct {
+	prefix string
+	min    int
+	digit  bool // the body MUST hold a digit: the prefix alone is too common in prose
+}
+
+var shapes = [...]shape{
+	{prefix: "AKIA", min: 16}, {prefix: "ASIA", min: 16}, // AWS access keys
+	{prefix: "ghp_", min: 20}, {prefix: "gho_", min: 20}, {prefix: "ghu_", min: 20}, {prefix: "ghs_", min: 20},
+	{prefix: "ghr_", min: 20}, {prefix: "github_pat_", min: 20}, // GitHub
+	{prefix: "glpat-", min: 20}, {prefix: "gldt-", min: 20}, {prefix: "glrt-", min: 20}, // GitLab
+	{prefix: "xoxa-", min: 10}, {prefix: "xoxb-", min: 10}, {prefix: "xoxc-", min: 10}, {prefix: "xoxd-", min: 10},
+	{prefix: "xoxe-", min: 10}, {prefix: "xoxe.", min: 10}, {prefix: "xoxp-", min: 10}, {prefix: "xoxr-", min: 10},
+	{prefix: "xoxs-", min: 10}, {prefix: "xapp-", min: 10}, // Slack
+	{prefix: "sk-", min: 20, digit: true},                                                                                    // OpenAI, Anthropic and their like
+	{prefix: "sk_live_", min: 10}, {prefix: "sk_test_", min: 10}, {prefix: "rk_live_", min: 10}, {prefix: "whsec_", min: 16}, // Stripe
+	{prefix: "AIza", min: 30}, {prefix: "ya29.", min: 20}, // Google
+	{prefix: "npm_", min: 30}, {prefix: "pypi-", min: 30}, {prefix: "hf_", min: 30}, {prefix: "dop_v1_", min: 40},
+	{prefix: "SG.", min: 40}, {prefix: "shpat_", min: 30}, {prefix: "AGE-SECRET-KEY-1", min: 40},
+	{prefix: "eyJ", min: 20},                                                           // JWT: base64url of `{"`
+	{prefix: "Bearer ", min: 8, digit: true}, {prefix: "bearer ", min: 8, digit: true}, // HTTP
+}
+
+// trigger says which shapes can begin with a byte; special bytes begin something other than a token.
+var trigger = func() (t [256]struct {
+	special bool
+	shapes  []shape
+}) {
+	for _, s := range shapes {
+		t[s.prefix[0]].shapes = append(t[s.prefix[0]].shapes, s)
+	}
+	for _, b := range []byte("=:-") {
+		t[b].special = true
+	}
+	return t
+}()
+
+// nextSecret finds the first secret in s at or after from.
+func nextSecret(s string, from int) (start, end int, ok bool) {
+	for i := from; i < len(s); i++ {
+		t := &trigger[s[i]]
+		if t.shapes != nil && (i == 0 || !isAlnum(s[i-1])) {
+			if end = shapeEnd(s, i, t.shapes); end > 0 {
+				return i, end, true
+			}
+		}
+		if !t.special {
+			continue
+		}
+		switch s[i] {
+		case '=', ':':
+			start, end, ok = assigned(s, i)
+		case '-':
+			start, end, ok = dashed(s, i)
+		}
+		if ok {
+			return start, end, true
+		}
+	}
+	return 0, 0, false
+}
+
+// digitWithin is how far a digit is looked for: it keeps text like "sk-sk-sk-…" from costing the square of
+// its length.
+const digitWithin = 64
+
+// shapeEnd returns where the token that starts at i ends, or 0 when none does.
+func shapeEnd(s string, i int, shapes []shape) int {
+	for _, shape := range shapes {
+		if !strings.HasPrefix(s[i:], shape.prefix) {
+			continue
+		}
+		begin := i + len(shape.prefix)
+		end, digit := begin, false
+		for end < len(s) && isTokenByte(s[end]) && (digit || !shape.digit || end-begin < digitWithin) {
+			digit = digit || isDigit(s[end])
+			end++
+		}
+		if end-begin >= shape.min && (digit || !shape.digit) {
+			return end
+		}
+	}
+	return 0
+}
+
+// assigned finds the secret after the `=` or `:` at i: the value of a name that looks secret, in the
+// spellings of shells, URLs, headers, configuration files and JSON, or the password of a URL.
+func assigned(s string, i int) (start, end int, ok bool) {
+	if strings.HasPrefix(s[i:], "://") {
+		return userinfo(s, i+3)
+	}
+	name := nameBefore(s, i)
+	if !secretKey(name) {
+		return 0, 0, false
+	}
+	start = i + 1
+	for start < len(s) && strings.IndexByte(" \t=>:", s[start]) >= 0 {
+		start++
+	}
+	return value(s, start, headerKey(name))
+}
+
+// dashed finds what starts at the dash at i: a PEM block, or an option such as `--token VALUE`.
+func dashed(s string, i int) (start, end int, ok bool) {
+	if strings.HasPrefix(s[i:], "-----BEGIN ") {
+		return i, pemEnd(s, i), true
+	}
+	if i > 0 && !isSpace(s[i-1]) && strings.IndexByte(`"'`, s[i-1]) < 0 {
+		return 0, 0, false
+	}
+	end = i
+	for end < len(s) && isNameByte(s[end]) {
+		end++
+	}
+	start = end
+	for start < len(s) && isSpace(s[start]) {
+		start++
+	}
+	if start == end || !secretKey(s[i:end]) || strings.HasPrefix(s[start:], "-") {
+		return 0, 0, false
+	}
+	return value(s, start, false)
+}
+
+// pemEnd returns where the PEM block at i ends: after its END line, or with the text.
+func pemEnd(s string, i int) int {
+	const footer = "-----END "
+	at := strings.Index(s[i:], footer)
+	if at < 0 {
+		return len(s)
+	}
+	at += i + len(footer)
+	if close := strings.Index(s[at:], "-----"); close >= 0 {
+		return at + close + len("-----")
+	}
+	return len(s)
+}
+
+// userinfo finds the password of the URL whose authority starts at i.
+func userinfo(s string, i int) (start, end int, ok bool) {
+	for j := i; j < len(s); j++ {
+		switch s[j] {
+		case ':':
+			if start == 0 {
+				start = j + 1
+			}
+		case '@':
+			return start, j, start > 0 && j > start && s[start:j] != redacted
+		case '/', '?', '#', ' ', '\t', '\n', '"', '\'':
+			return 0, 0, false
+		}
+	}
+	return 0, 0, false
+}
+
+// value returns the extent of the secret that starts at start: up to its closing quote, or, unquoted, up
+// to the end of the line (wide) or of the word. A reference to a variable is no secret.
+func value(s string, start int, wide bool) (_, end int, ok bool) {
+	stops := " \t\r\n&;,)}]|<>\"'`"
+	if wide {
+		stops = "\r\n\"'`"
+	}
+	// JSON within a string within a string has its quotes escaped, the closing one too.
+	escaped := start < len(s) && s[start] == '\\'
+	if escaped {
+		start++
+	}
+	if start < len(s) && strings.IndexByte("\"'`", s[start]) >= 0 {
+		stops = s[start : start+1]
+		start++
+	}
+	for end = start; end < len(s) && strings.IndexByte(stops, s[end]) < 0; end++ {
+		if s[end] != '\\' || stops == "'" {
+			continue
+		}
+		if escaped && end+1 < len(s) && strings.IndexByte(stops, s[end+1]) >= 0 {
+			break
+		}
+		end++
+	}
+	start, end = min(start, len(s)), min(end, len(s))
+	harmless := strings.HasPrefix(s[start:], redacted) || variableEnd(s, start) >= max(end, start+1)
+	return start, end, end > start && !harmless
+}
+
+// variableEnd returns where the reference to a variable, `$NAME` or `${name}`, that starts at i ends, or 0.
+func variableEnd(s string, i int) int {
+	if !strings.HasPrefix(s[i:], "$") {
+		return 0
+	}
+	if strings.HasPrefix(s[i:], "${") {
+		for i += 2; i < len(s) && (isAlnum(s[i]) || s[i] == '_'); i++ {
+		}
+		if i < len(s) && s[i] == '}' {
+			return i + 1
+		}
+		return 0
+	}
+	for i++; i < len(s) && ('A' <= s[i] && s[i] <= 'Z' || isDigit(s[i]) || s[i] == '_'); i++ {
+	}
+	return i
+}
+
+// nameBefore returns the name that ends at i, in quotes or not.
+func nameBefore(s string, i int) string {
+	for i > 0 && strings.IndexByte(" \t", s[i-1]) >= 0 {
+		i--
+	}
+	if i > 0 && strings.IndexByte("\"'`", s[i-1]) >= 0 {
+		i--
+		if i > 0 && s[i-1] == '\\' {
+			i--
+		}
+	}
+	begin := i
+	for begin > 0 && i-begin < maxName && isNameByte(s[begin-1]) {
+		begin--
+	}
+	return s[begin:i]
+}
+
+// maxName is how many bytes of a name are looked at, from its end.
+const maxName = 64
+
+// Names are compared without case and punctuation, so that api_key, apiKey, X-Api-Key and API.KEY are one.
+var (
+	secretWithin = []string{
+		"password", "passwd", "passphrase", "passcode", "secret", "apikey", "privatekey", "accesskey", "signingkey",
+		"encryptionkey", "credential", "authorization", "cookie", "connectionstring",
+	}
+	secretEnds = []string{"token", "pwd", "bearer", "jwt", "otp"}
+	secretIs   = []string{"auth", "pass", "pin"}
+	// A name with one of these ends names something about a secret, not the secret.
+	harmlessEnds = []string{"file", "path", "stdin", "name", "count", "length", "limit", "policy", "type"}
+)
+
+// secretKey reports whether a member, option or variable of this name holds a secret.
+func secretKey(name string) bool {
+	if len(name) < len("pin") {
+		return false
+	}
+	var buf [maxName]byte
+	folded := foldName(buf[:0], name)
+	for _, end := range harmlessEnds {
+		if hasSuffix(folded, end) {
+			return false
+		}
+	}
+	for _, word := range secretIs {
+		if string(folded) == word {
+			return true
+		}
+	}
+	for _, end := range secretEnds {
+		if hasSuffix(folded, end) {
+			return true
+		}
+	}
+	for _, word := range secretWithin {
+		if contains(folded, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// headerKey reports whether name is a header whose value has blanks in it.
+func headerKey(name string) bool {
+	var buf [maxName]byte
+	folded := foldName(buf[:0], name)
+	return contains(folded, "authorization") || contains(folded, "cookie")
+}
+
+func foldName(dst []byte, name string) []byte {
+	if len(name) > maxName {
+		name = name[len(name)-maxName:]
+	}
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case 'A' <= c && c <= 'Z':
+			dst = append(dst, c|0x20)
+		case isAlnum(c):
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+func hasSuffix(b []byte, suffix string) bool {
+	return len(b) >= len(suffix) && string(b[len(b)-len(suffix):]) == suffix
+}
+
+func contains(b []byte, word string) bool {
+	for i := 0; i+len(word) <= len(b); i++ {
+		if string(b[i:i+len(word)]) == word {
+			return true
+		}
+	}
+	return false
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isAlnum(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// isNameByte reports whether c can be part of a variable, option, header or member name.
+func isNameByte(c byte) bool { return isAlnum(c) || c == '_' || c == '-' || c == '.' }
+
+// isTokenByte reports whether c can be part of a token: base64, base64url and the dots of a JWT.
+func isTokenByte(c byte) bool {
+	return isAlnum(c) || c == '_' || c == '-' || c == '.' || c == '+' || c == '/' || c == '='
+}
