@@ -1,0 +1,54 @@
+package permissions
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// arguments is the arguments object of one subject, decoded when the first rule asks for it. Its caller has
+// checked it: no keys that are equal or fold to equal, no lone surrogates.
+type arguments struct {
+	raw  []byte
+	done bool
+	root map[string]any // nil when raw is not one JSON object
+}
+
+func (a *arguments) present() bool { return a.raw != nil }
+
+// decoded returns the object; ok is false when the bytes are not one JSON object.
+func (a *arguments) decoded() (root map[string]any, ok bool) {
+	if !a.done {
+		a.done, a.root = true, decodeObject(a.raw)
+	}
+	return a.root, a.root != nil
+}
+
+func decodeObject(raw []byte) (root map[string]any) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // a number is compared as it is written
+	if d.Decode(&root) != nil {
+		return nil
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil
+	}
+	return root
+}
+
+// scalarText returns the text that patterns see of a decoded string, number, boolean or null.
+func scalarText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		if v {
+			return "true"
+		}
+		return "false"
+	default:
+		return "null"
+	}
+}

@@ -1,0 +1,185 @@
+package permissions
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tailscale/hujson"
+)
+
+// document is a permissions file as a text with comments, open for changes of "$always".
+type document struct {
+	path, home string
+	root       hujson.Value
+	file       *File // what the text says
+	want       []Grant
+}
+
+func parseDocument(path string, data []byte, home string) (*document, error) {
+	file, err := ParseFile(path, data, home)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parseTree(data)
+	if err != nil {
+		return nil, err
+	}
+	return &document{path: path, home: home, root: root, file: file, want: file.Grants}, nil
+}
+
+// add appends the grants that the document does not have yet and returns their number.
+func (d *document) add(grants []Grant) (int, error) {
+	added := 0
+	for _, g := range grants {
+		if err := g.compile(LayerAlways); err != nil {
+			return 0, err
+		}
+		if slices.ContainsFunc(d.want, g.sameReach) {
+			continue
+		}
+		element, err := grantValue(&g)
+		if err != nil {
+			return 0, err
+		}
+		appendElement(d.always(), element)
+		d.want = append(d.want, g)
+		added++
+	}
+	return added, nil
+}
+
+// remove takes out the grants for which drop is true and returns their number.
+func (d *document) remove(drop func(Grant) bool) (int, error) {
+	removed := 0
+	for i := len(d.want) - 1; i >= 0; i-- {
+		if drop(d.want[i]) {
+			deleteElement(d.always(), i)
+			d.want = slices.Delete(slices.Clone(d.want), i, i+1)
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+// text returns the document. It is read back first: unless it says exactly the old rules and the wanted
+// grants, it is an error.
+func (d *document) text() ([]byte, error) {
+	data := d.root.Pack()
+	got, err := ParseFile(d.path, data, d.home)
+	if err != nil {
+		return nil, fmt.Errorf("the changed file would not be valid: %w", err)
+	}
+	if !slices.EqualFunc(got.Rules, d.file.Rules, sameRule) || !slices.EqualFunc(got.Grants, d.want, sameGrant) {
+		return nil, fmt.Errorf("%s: the changed file would not say what was asked for", d.path)
+	}
+	return data, nil
+}
+
+// always returns the array of "$always" and appends an empty one when there is none.
+func (d *document) always() *hujson.Array {
+	object := d.root.Value.(*hujson.Object)
+	for i := range object.Members {
+		if object.Members[i].Name.Value.(hujson.Literal).String() == alwaysKey {
+			return object.Members[i].Value.Value.(*hujson.Array)
+		}
+	}
+	member := hujson.ObjectMember{
+		Name:  hujson.Value{BeforeExtra: breakLine(object.AfterExtra, "  "), Value: hujson.String(alwaysKey)},
+		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: new(hujson.Array)},
+	}
+	if n := len(object.Members); n > 0 {
+		// A comma that trails the last member trails the new one.
+		member.Value.AfterExtra = trailing(object.Members[n-1].Value.AfterExtra)
+	}
+	object.Members = append(object.Members, member)
+	object.AfterExtra = hujson.Extra("\n")
+	return member.Value.Value.(*hujson.Array)
+}
+
+// appendElement appends an element to the array on a line of its own. Comments before the closing bracket
+// stay in front of it.
+func appendElement(array *hujson.Array, element hujson.Value) {
+	element.BeforeExtra = breakLine(array.AfterExtra, "    ")
+	if n := len(array.Elements); n > 0 {
+		element.AfterExtra = trailing(array.Elements[n-1].AfterExtra)
+	}
+	array.Elements = append(array.Elements, element)
+	array.AfterExtra = hujson.Extra("\n  ")
+}
+
+// deleteElement takes the element at i out. Comments around it stay.
+func deleteElement(array *hujson.Array, i int) {
+	gone := array.Elements[i]
+	isLast := i == len(array.Elements)-1
+	array.Elements = slices.Delete(array.Elements, i, i+1)
+	kept := slices.Concat(gone.BeforeExtra, gone.AfterExtra)
+	if isLast {
+		if i > 0 {
+			// Whether a comma trails the array is now the element before's to say.
+			before := &array.Elements[i-1]
+			kept = slices.Concat(before.AfterExtra, kept)
+			before.AfterExtra = trailing(gone.AfterExtra)
+		}
+		if !hujson.Extra(kept).IsStandard() {
+			array.AfterExtra = slices.Concat(kept, array.AfterExtra)
+		}
+		if len(array.Elements) == 0 && array.AfterExtra.IsStandard() {
+			array.AfterExtra = nil
+		}
+		return
+	}
+	if !hujson.Extra(kept).IsStandard() {
+		next := &array.Elements[i]
+		next.BeforeExtra = slices.Concat(kept, next.BeforeExtra)
+	}
+}
+
+// trailing returns the extra of a last element that a comma trails if one trailed the element with this extra:
+// hujson writes it where the extra is not nil.
+func trailing(extra hujson.Extra) hujson.Extra {
+	if extra == nil {
+		return nil
+	}
+	return hujson.Extra{}
+}
+
+// breakLine returns extra, which may hold comments, with one line break and the indent after it.
+func breakLine(extra hujson.Extra, indent string) hujson.Extra {
+	return slices.Concat(bytes.TrimRight(extra, " \t\r\n"), []byte("\n"+indent))
+}
+
+// grantValue writes a grant on one line.
+func grantValue(g *Grant) (hujson.Value, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(g); err != nil {
+		return hujson.Value{}, err
+	}
+	v, err := hujson.Parse(bytes.TrimSpace(b.Bytes()))
+	if err != nil {
+		return hujson.Value{}, err
+	}
+	members := v.Value.(*hujson.Object).Members
+	for i := range members {
+		members[i].Value.BeforeExtra = hujson.Extra(" ")
+		if i > 0 {
+			members[i].Name.BeforeExtra = hujson.Extra(" ")
+		}
+	}
+	return v, nil
+}
+
+// sameReach reports whether two grants release the same calls.
+func (g *Grant) sameReach(h Grant) bool {
+	return g.Tool == h.Tool && g.Pattern == h.Pattern && g.Risk == h.Risk && g.Server == h.Server &&
+		g.Workspace == h.Workspace && g.Expires.Equal(h.Expires)
+}
+
+func sameGrant(g, h Grant) bool { return g.sameReach(h) && g.By == h.By && g.At.Equal(h.At) }
+
+func sameRule(r, q Rule) bool {
+	return r.Tool == q.Tool && r.Pattern == q.Pattern && r.Action == q.Action
+}

@@ -1,0 +1,64 @@
+package permissions
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A thousand rules for one tool are the worst case; over many tools the view leaves few of them.
+func BenchmarkEvaluate(b *testing.B) {
+	shapes := map[string]func(i int) string{
+		"prefix": func(i int) string { return fmt.Sprintf("tool%03d run *", i) },
+		"suffix": func(i int) string { return fmt.Sprintf("*.ext%03d", i) },
+		"infix":  func(i int) string { return fmt.Sprintf("*secret%03d*", i) },
+		"path":   func(i int) string { return fmt.Sprintf("/home/alice/src/project%03d/**", i) },
+		"regexp": func(i int) string { return fmt.Sprintf("/srv/[a-f]%03d/*.{js,ts}", i) },
+	}
+	subjects := map[string]*Subject{
+		"command": {Tool: "commands_run", Kind: "shell_exec", KindBound: true, Decides: Form{"git status --short"}, Also: []Form{{"timeout 5 git status --short"}}, Risk: ReadOnly},
+		"path": {
+			Tool: "commands_run", Kind: "shell_exec", KindBound: true, Risk: ReadOnly,
+			Decides: Form{"/home/alice/src/app/main.go", "main.go"}, Also: []Form{{"./main.go", "main.go"}},
+		},
+	}
+	for shape, pattern := range shapes {
+		for subject, s := range subjects {
+			b.Run(shape+"/"+subject, func(b *testing.B) {
+				rules := []Rule{{Tool: "*", Pattern: "*", Action: Ask}, {Tool: "shell_exec", Pattern: "*", Action: Allow}}
+				for i := range 1000 {
+					rules = append(rules, Rule{Tool: "shell_exec", Pattern: pattern(i), Action: Deny})
+				}
+				benchmarkEvaluate(b, rules, nil, s, Allow)
+			})
+		}
+	}
+	b.Run("grants/command", func(b *testing.B) {
+		var grants []Grant
+		for i := range 1000 {
+			grants = append(grants, Grant{Tool: "shell_exec", Pattern: fmt.Sprintf("git push origin%d *", i), Risk: Network})
+		}
+		benchmarkEvaluate(b, []Rule{{Tool: "*", Pattern: "*", Action: Ask}}, grants, subjects["command"], Ask)
+	})
+	b.Run("manytools/command", func(b *testing.B) {
+		rules := []Rule{{Tool: "*", Pattern: "*", Action: Ask}, {Tool: "shell_exec", Pattern: "git status *", Action: Allow}}
+		for i := range 1000 {
+			rules = append(rules, Rule{Tool: fmt.Sprintf("server%d_*", i), Pattern: "git *", Action: Deny})
+		}
+		benchmarkEvaluate(b, rules, nil, subjects["command"], Allow)
+	})
+}
+
+func benchmarkEvaluate(b *testing.B, rules []Rule, grants []Grant, s *Subject, want Action) {
+	p, err := NewPolicy(nil, rules, grants)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := Context{Server: "commands", Workspace: "/home/alice/src/app", Now: time.Now()}
+	b.ReportAllocs()
+	for b.Loop() {
+		if f := Evaluate(p, c, s); f.Action != want {
+			b.Fatalf("got %v by %v", f.Action, f.Rule)
+		}
+	}
+}

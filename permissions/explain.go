@@ -1,0 +1,85 @@
+package permissions
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+)
+
+// Explanation is a finding with everything that could have been one: for people who ask why.
+type Explanation struct {
+	Finding Finding
+	Matches []Match      // every rule that matches some reading of the subject, in the order that counts
+	Grants  []GrantMatch // every grant whose tool matches
+}
+
+// Match is one rule that matches a subject.
+type Match struct {
+	Rule    *Rule
+	Value   string // the first spelling that it matches; "" when it matched an argument or no value
+	Decides bool   // it matches the reading that an allow must match, not only another one
+	Unbound bool   // it names a guessed kind, so that it can only tighten
+	Won     bool
+}
+
+// GrantMatch is one grant for the subject's tool.
+type GrantMatch struct {
+	Grant    *Grant
+	Obstacle string // why it does not cover the subject; "" when it does
+}
+
+// Explain is Evaluate with its reasons. It is slow.
+func Explain(p *Policy, c Context, s *Subject) Explanation {
+	e := Explanation{Finding: Evaluate(p, c, s)}
+	if p == nil || p.views == nil {
+		return e
+	}
+	view := p.viewOf(s)
+	args := arguments{raw: s.Arguments}
+	for i := range view.rules {
+		r := &view.rules[i]
+		for j, form := range append([]Form{s.Decides}, s.Also...) {
+			if !r.matches(form, &args) {
+				continue
+			}
+			e.Matches = append(e.Matches, Match{
+				Rule:    r.Rule,
+				Value:   r.spelling(form),
+				Decides: j == 0,
+				Unbound: r.weak,
+				Won:     r.Rule == e.Finding.Rule,
+			})
+			break
+		}
+	}
+	for _, g := range view.grants {
+		e.Grants = append(e.Grants, GrantMatch{g, g.obstacle(c, s, &args)})
+	}
+	return e
+}
+
+func (r *viewRule) spelling(form Form) string {
+	for _, v := range form {
+		if r.pattern.value.Match(v) {
+			return v
+		}
+	}
+	return ""
+}
+
+// String returns the rule on one line: `read_file "*.env" deny (permissions.jsonc:7, file)`.
+func (r *Rule) String() string {
+	return fmt.Sprintf("%s %s %s (%s)", r.Tool, strconv.Quote(r.Pattern), r.Action, origin(r.Source, r.Layer))
+}
+
+// String returns the grant on one line: `shell_exec "git push *" up to NETWORK (permissions.jsonc:31, always)`.
+func (g *Grant) String() string {
+	return fmt.Sprintf("%s %s up to %s (%s)", g.Tool, strconv.Quote(g.Pattern), g.Risk, origin(g.Source, g.Layer))
+}
+
+func origin(source string, layer Layer) string {
+	if source == "" {
+		return string(layer)
+	}
+	return filepath.Base(source) + ", " + string(layer)
+}

@@ -1,0 +1,168 @@
+package permissions
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// Policy is everything that the rules of one session say at one moment. It is immutable: a changed file
+// or a new grant makes a new Policy. Only NewPolicy and With make one that decides anything: the zero value
+// denies. It is safe for concurrent use, and worth keeping: it remembers which rules concern which tool.
+type Policy struct {
+	Agent  []Rule  // in file order; nil when the session has no agent profile
+	File   []Rule  // in file order
+	Grants []Grant // worker grants first, then session grants
+
+	views *atomic.Pointer[map[viewKey]*view] // nil in a Policy that was not compiled
+}
+
+// NewPolicy compiles rules and grants. The error names the rule or grant that is at fault.
+func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
+	p := &Policy{
+		Agent:  slices.Clone(agent),
+		File:   slices.Clone(file),
+		Grants: slices.Clone(grants),
+		views:  new(atomic.Pointer[map[viewKey]*view]),
+	}
+	p.views.Store(new(map[viewKey]*view))
+	for i := range p.Agent {
+		if err := p.Agent[i].compile(LayerAgent); err != nil {
+			return nil, err
+		}
+	}
+	for i := range p.File {
+		if err := p.File[i].compile(LayerFile); err != nil {
+			return nil, err
+		}
+	}
+	for i := range p.Grants {
+		if err := p.Grants[i].compile(LayerSession); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// With returns the policy of a session: the rules and grants of p, under the rules of the session's agent
+// profile and with the session's own grants. Callers SHOULD keep the result for as long as p and the
+// session's layers are the same.
+func (p *Policy) With(agent []Rule, session []Grant) (*Policy, error) {
+	return NewPolicy(agent, p.File, slices.Concat(p.Grants, session))
+}
+
+func (r *Rule) compile(layer Layer) (err error) {
+	r.Layer = cmp.Or(r.Layer, layer)
+	if r.Action > Allow {
+		return fmt.Errorf("%s: unknown action %d", r.Source, r.Action)
+	}
+	if r.tool == nil || r.tool.text != r.Tool {
+		if r.tool, err = CompileGlob(r.Tool); err != nil {
+			return fmt.Errorf("%s: tool %w", r.Source, err)
+		}
+	}
+	if r.pattern == nil || r.pattern.value.text != r.Pattern {
+		if r.pattern, err = compileValue(r.Pattern); err != nil {
+			return fmt.Errorf("%s: %w", r.Source, err)
+		}
+	}
+	return nil
+}
+
+func (g *Grant) compile(layer Layer) (err error) {
+	g.Layer = cmp.Or(g.Layer, layer)
+	if g.Risk > Escalation {
+		return fmt.Errorf("%s: unknown risk %d", g.Source, g.Risk)
+	}
+	if g.tool == nil || g.tool.text != g.Tool {
+		if g.tool, err = CompileGlob(g.Tool); err != nil {
+			return fmt.Errorf("%s: tool %w", g.Source, err)
+		}
+	}
+	if g.pattern == nil || g.pattern.value.text != g.Pattern {
+		if g.pattern, err = compileValue(g.Pattern); err != nil {
+			return fmt.Errorf("%s: %w", g.Source, err)
+		}
+	}
+	if g.Workspace != "" {
+		if !filepath.IsAbs(g.Workspace) {
+			return fmt.Errorf("%s: workspace %q is not an absolute path", g.Source, g.Workspace)
+		}
+		g.Workspace = filepath.Clean(g.Workspace)
+	}
+	return nil
+}
+
+// view is what of a policy concerns one tool, in the policy's order: the agent's rules, then the file's.
+type view struct {
+	rules  []viewRule
+	needs  []signature // of rules, side by side: most rules are ruled out by a look at it
+	agent  int         // how many of rules are the agent's
+	grants []*Grant
+}
+
+type viewRule struct {
+	*Rule
+	// weak: the rule matches only the kind, and the kind is a guess. It can tighten, not loosen.
+	weak bool
+}
+
+type viewKey struct {
+	tool, kind string
+	bound      bool
+}
+
+// maxViews bounds the memory that invented tool names can take. Past it a view is made for each subject.
+const maxViews = 1024
+
+// viewOf returns what concerns the subject's tool.
+func (p *Policy) viewOf(s *Subject) *view {
+	known := *p.views.Load()
+	if v := known[viewKey{s.Tool, s.Kind, s.KindBound}]; v != nil {
+		return v
+	}
+	v := p.newView(s)
+	key := viewKey{strings.Clone(s.Tool), strings.Clone(s.Kind), s.KindBound}
+	for {
+		before := p.views.Load()
+		if len(*before) >= maxViews {
+			return v
+		}
+		after := maps.Clone(*before)
+		if after == nil {
+			after = make(map[viewKey]*view, 1)
+		}
+		after[key] = v
+		if p.views.CompareAndSwap(before, &after) {
+			return v
+		}
+	}
+}
+
+func (p *Policy) newView(s *Subject) *view {
+	v := new(view)
+	add := func(rules []Rule) {
+		for i := range rules {
+			r := &rules[i]
+			named := r.tool.Match(s.Tool)
+			if named || s.Kind != "" && r.tool.Match(s.Kind) {
+				v.rules = append(v.rules, viewRule{r, !named && !s.KindBound})
+				v.needs = append(v.needs, r.pattern.needs)
+			}
+		}
+	}
+	add(p.Agent)
+	v.agent = len(v.rules)
+	add(p.File)
+	for i := range p.Grants {
+		g := &p.Grants[i]
+		if g.tool.Match(s.Tool) || s.Kind != "" && s.KindBound && g.tool.Match(s.Kind) {
+			v.grants = append(v.grants, g)
+		}
+	}
+	return v
+}

@@ -1,0 +1,64 @@
+package permissions
+
+import "time"
+
+// Layer names where a rule or grant comes from.
+type Layer string
+
+const (
+	LayerAgent   Layer = "agent"   // the subagent profile of the session; its denies are a veto
+	LayerFile    Layer = "file"    // the worker's permissions.jsonc
+	LayerAlways  Layer = "always"  // a grant kept in permissions.jsonc under "$always"
+	LayerSession Layer = "session" // a grant that ends with the session
+	LayerDefault Layer = "default" // no rule matched
+)
+
+// Rule is one line of a permissions file: for tools that match Tool, values that match Pattern get Action.
+type Rule struct {
+	Tool    string // glob over the qualified tool name; matches a kind's name too
+	Pattern string // glob over the value, "arg=glob" over an argument, or "*"
+	Action  Action
+	Layer   Layer
+	Source  string // "path:line", for people
+
+	tool    *Glob
+	pattern *valuePattern
+}
+
+// Grant is what a person's earlier "always" allows: it loosens asks, never a deny or a mark, and never
+// above its risk ceiling. Empty fields do not restrict.
+type Grant struct {
+	Tool      string    `json:"tool"`
+	Pattern   string    `json:"pattern"`
+	Risk      Risk      `json:"risk"`
+	Server    string    `json:"server,omitempty"`    // the server's name in the configuration
+	Workspace string    `json:"workspace,omitempty"` // directory the call must run in or below
+	By        string    `json:"by,omitempty"`
+	At        time.Time `json:"at,omitzero"`
+	Expires   time.Time `json:"expires,omitzero"`
+
+	Layer  Layer  `json:"-"`
+	Source string `json:"-"`
+
+	tool    *Glob
+	pattern *valuePattern
+}
+
+// Context is where a call comes from, for grants that bind a server or a workspace.
+type Context struct {
+	Server    string // the server's name in the configuration
+	Workspace string // absolute directory the call runs in, or ""
+	Now       time.Time
+}
+
+// Finding is what the rules say of one subject.
+type Finding struct {
+	Subject Subject
+	Action  Action // of the winning rule; Ask when none matches
+	Layer   Layer
+	Rule    *Rule  // nil when no rule matched
+	Grant   *Grant // the grant that releases the subject; nil when none does
+	Veto    bool   // an agent profile's deny
+	// Unbound says that Rule names the subject's kind, which is only a guess: an allow counted as ask.
+	Unbound bool
+}

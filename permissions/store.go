@@ -1,0 +1,251 @@
+package permissions
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// StoreOptions are what a Store needs beside its path.
+type StoreOptions struct {
+	Home   string       // what `~/` and `$HOME/` stand for
+	Logger *slog.Logger // nil logs nothing
+}
+
+// A Store is one worker's permissions.jsonc. Several processes may have the same file open, and people edit
+// it under them: each Policy call sees the file as it is. It is safe for concurrent use.
+type Store struct {
+	path   string
+	home   string
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	seen   bool // the file existed: from now on its absence is a fault
+	stamp  stamp
+	data   []byte
+	policy *Policy
+	err    error // what made the file at stamp unusable
+}
+
+// stamp tells whether a file changed since it was read. Coarse clocks give two writes in quick succession one
+// mtime, so a file that was young when it was read is read again.
+type stamp struct {
+	info  fs.FileInfo // nil when nothing was read
+	young bool
+}
+
+const youth = 2 * time.Second
+
+func (s stamp) holds(now fs.FileInfo) bool {
+	return s.info != nil && !s.young && s.info.ModTime().Equal(now.ModTime()) &&
+		s.info.Size() == now.Size() && s.info.Mode() == now.Mode() && os.SameFile(s.info, now)
+}
+
+// OpenStore returns the store of the file at path. It touches nothing: the first call of a method seeds the
+// file with commented defaults when there is none.
+func OpenStore(path string, o StoreOptions) *Store {
+	return &Store{path: path, home: o.Home, logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+}
+
+// Path returns the file's path.
+func (s *Store) Path() string { return s.path }
+
+// Policy returns the rules and grants of the file as it is now. It costs one stat while the file stays the
+// same, and returns the same *Policy then. With an error there is no policy and callers MUST deny: a file
+// that does not parse, cannot be read, or is gone after it was there never means defaults or the rules of
+// before.
+func (s *Store) Policy() (*Policy, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := os.Lstat(s.path)
+	if errors.Is(err, fs.ErrNotExist) && !s.seen {
+		if err := s.locked(s.seed); err != nil {
+			return nil, err
+		}
+		info, err = os.Lstat(s.path)
+	}
+	if err != nil {
+		return nil, s.forget(err)
+	}
+	s.seen = true
+	if s.stamp.holds(info) {
+		return s.policy, s.err
+	}
+	return s.read()
+}
+
+// forget drops what was read and says why the file cannot be.
+func (s *Store) forget(err error) error {
+	s.stamp, s.data, s.policy, s.err = stamp{}, nil, nil, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is gone: everything is denied until it is back; restart callgate for a new one", s.path)
+	}
+	return fmt.Errorf("permissions file: %w", err)
+}
+
+// read reads and compiles the file. A text that does not parse is remembered, so that it costs one stat too.
+func (s *Store) read() (*Policy, error) {
+	data, info, err := readFile(s.path)
+	if err != nil {
+		return nil, s.forget(err)
+	}
+	unchanged := s.data != nil && bytes.Equal(data, s.data)
+	s.stamp = stamp{info, time.Since(info.ModTime()) < youth}
+	if unchanged {
+		return s.policy, s.err
+	}
+	s.data = data
+	s.policy, s.err = s.compile(data)
+	if s.err != nil {
+		s.logger.Error("permissions file refused, everything is denied", "error", s.err)
+	} else {
+		s.logger.Info("permissions file read", "path", s.path, "rules", len(s.policy.File), "grants", len(s.policy.Grants))
+	}
+	return s.policy, s.err
+}
+
+func (s *Store) compile(data []byte) (*Policy, error) {
+	f, err := ParseFile(s.path, data, s.home)
+	if err != nil {
+		return nil, err
+	}
+	return NewPolicy(nil, f.Rules, f.Grants)
+}
+
+// errReplaced: the file that was opened is not the one that was checked.
+var errReplaced = errors.New("the file keeps being replaced while it is opened")
+
+// readFile reads a file that only its owner can change. Another process may just be replacing it.
+func readFile(path string) (data []byte, info fs.FileInfo, err error) {
+	for range 10 {
+		if data, info, err = tryReadFile(path); !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	return data, info, err
+}
+
+func tryReadFile(path string) ([]byte, fs.FileInfo, error) {
+	entry, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkFile(path, entry); err != nil {
+		return nil, nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !os.SameFile(entry, info) {
+		return nil, nil, errReplaced
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, info, nil
+}
+
+// seed writes the defaults when there is no file. The caller holds the lock.
+func (s *Store) seed() error {
+	if _, err := os.Lstat(s.path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := replaceFile(s.path, defaults, 0o600); err != nil {
+		return err
+	}
+	s.logger.Info("permissions file created with defaults", "path", s.path)
+	return nil
+}
+
+// AddGrants appends grants to "$always", keeping comments and order. It re-reads the file under the lock that
+// all callgate processes share, so that nobody's grant is lost, and replaces it in one step: after a crash
+// the file is the old one or the new one. A grant that the file has already is not written again. After an
+// error the file says what it said before; when only the directory could not be synced, what was asked.
+func (s *Store) AddGrants(grants []Grant) error {
+	_, err := s.edit(func(doc *document) (int, error) { return doc.add(grants) })
+	return err
+}
+
+// RemoveGrants takes every grant out of "$always" for which drop is true, and says how many. Its guarantees
+// are those of AddGrants.
+func (s *Store) RemoveGrants(drop func(Grant) bool) (int, error) {
+	return s.edit(func(doc *document) (int, error) { return doc.remove(drop) })
+}
+
+// errEdited: a person saved the file between our reading and our writing.
+var errEdited = errors.New("the permissions file keeps changing while it is written")
+
+// edit changes the file under the lock. change returns how many grants it added or removed; the file is
+// written when that is not 0.
+func (s *Store) edit(change func(*document) (int, error)) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.locked(func() error {
+		if !s.seen {
+			if err := s.seed(); err != nil {
+				return err
+			}
+			s.seen = true
+		}
+		for range 3 {
+			if n, err = s.tryEdit(change); !errors.Is(err, errEdited) {
+				return err
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+func (s *Store) tryEdit(change func(*document) (int, error)) (int, error) {
+	data, info, err := readFile(s.path)
+	if err != nil {
+		return 0, s.forget(err)
+	}
+	doc, err := parseDocument(s.path, data, s.home)
+	if err != nil {
+		return 0, err
+	}
+	n, err := change(doc)
+	if n == 0 || err != nil {
+		return 0, err
+	}
+	written, err := doc.text()
+	if err != nil {
+		return 0, err
+	}
+	now, err := os.Lstat(s.path)
+	if err != nil {
+		return 0, s.forget(err)
+	}
+	if !(stamp{info: info}).holds(now) {
+		return 0, errEdited
+	}
+	return n, replaceFile(s.path, written, info.Mode().Perm())
+}
+
+// locked runs f with the directory there and the lock between processes held.
+func (s *Store) locked(f func() error) error {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
+	return withLock(s.path+".lock", f)
+}

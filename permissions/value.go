@@ -1,0 +1,102 @@
+package permissions
+
+import (
+	"regexp"
+	"strings"
+)
+
+// valuePattern is a compiled Rule.Pattern or Grant.Pattern: a glob over a value, and where its text has the
+// form "arg=glob", a glob over an argument as well.
+type valuePattern struct {
+	value    *Glob
+	argument *argumentPattern // nil when the text has another form
+	all      bool             // matches every value whatever it is
+	needs    signature        // of every form that the pattern matches
+}
+
+// argumentPattern is the reading "a.b=glob": the argument at that path.
+type argumentPattern struct {
+	path []string
+	glob *Glob
+}
+
+var argumentSyntax = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z_][A-Za-z0-9_-]*)*=`)
+
+func compileValue(text string) (*valuePattern, error) {
+	value, err := CompileGlob(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &valuePattern{value: value, all: value.matchesAll(), needs: value.needs}
+	if name := argumentSyntax.FindString(text); name != "" {
+		glob, err := CompileGlob(text[len(name):])
+		if err != nil {
+			return nil, err
+		}
+		p.needs = signature{} // it can match an argument, whatever the form is
+		p.argument = &argumentPattern{strings.Split(strings.TrimSuffix(name, "="), "."), glob}
+	}
+	return p, nil
+}
+
+// matches reports whether the pattern covers a form. With no value at all, only a pattern that matches every
+// value does. Where the subject has arguments, "arg=glob" speaks of the argument; a rule that tightens
+// matches by either reading then, one that loosens by the argument alone.
+func (p *valuePattern) matches(form Form, args *arguments, tightens bool) bool {
+	if p.argument != nil && args.present() {
+		if p.argument.matches(args, tightens) {
+			return true
+		}
+		if !tightens {
+			return false
+		}
+	}
+	if len(form) == 0 {
+		return p.all
+	}
+	for _, v := range form {
+		if p.value.Match(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *argumentPattern) matches(args *arguments, tightens bool) bool {
+	root, ok := args.decoded()
+	if !ok {
+		return tightens // arguments that cannot be read hold what the rule forbids, not what it allows
+	}
+	return p.matchesNode(root, p.path, tightens)
+}
+
+// matchesNode judges what lies at path below node. Text compares decoded, numbers, true, false and null by
+// how they are written. A rule that tightens matches when any element of an array does, and any member of
+// an object; a rule that loosens needs every element, and never matches an object or an empty array. An
+// argument that is absent matches nothing.
+func (p *argumentPattern) matchesNode(node any, path []string, tightens bool) bool {
+	if list, ok := node.([]any); ok {
+		for _, element := range list {
+			if p.matchesNode(element, path, tightens) == tightens {
+				return tightens
+			}
+		}
+		return !tightens && len(list) > 0
+	}
+	object, isObject := node.(map[string]any)
+	switch {
+	case len(path) > 0:
+		child, ok := object[path[0]] // a nil map, when node is no object, has no members
+		return ok && p.matchesNode(child, path[1:], tightens)
+	case isObject:
+		if tightens {
+			for _, member := range object {
+				if p.matchesNode(member, nil, tightens) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return p.glob.Match(scalarText(node))
+}
