@@ -1,0 +1,101 @@
+package upstream
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"callgate/internal/rpc"
+)
+
+// maxAsks bounds the requests of one server that nobody has answered yet.
+const maxAsks = 256
+
+// asks are the requests of a server that wait for an answer. Each gets an id of callgate's own, because two
+// processes of one server use the same ids, and an answer that was given to a question of the first must
+// never reach the second.
+type asks struct {
+	mu     sync.Mutex
+	ours   map[string]ask // by callgate's id, as spelled
+	theirs map[askKey]string
+}
+
+type ask struct {
+	in *incarnation
+	id []byte // the server's, as spelled
+}
+
+type askKey struct {
+	in *incarnation
+	id string
+}
+
+var lastAsk atomic.Uint64
+
+// add notes a request and returns its new id. ok is false when the server must not ask now.
+func (a *asks) add(in *incarnation, id []byte) (own []byte, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := askKey{in, string(id)}
+	if _, again := a.theirs[key]; again || len(a.ours) >= maxAsks {
+		return nil, false
+	}
+	if a.ours == nil {
+		a.ours, a.theirs = map[string]ask{}, map[askKey]string{}
+	}
+	own = append(strconv.AppendUint([]byte(`"cg-ask-`), lastAsk.Add(1), 10), '"')
+	a.ours[string(own)] = ask{in: in, id: bytes.Clone(id)}
+	a.theirs[key] = string(own)
+	return own, true
+}
+
+// take returns the request that has our id, and forgets it.
+func (a *asks) take(own []byte) (ask, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q, ok := a.ours[string(own)]
+	if ok {
+		delete(a.ours, string(own))
+		delete(a.theirs, askKey{q.in, string(q.id)})
+	}
+	return q, ok
+}
+
+// find returns our id of a request that the server sent.
+func (a *asks) find(in *incarnation, id []byte) (own string, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	own, ok = a.theirs[askKey{in, string(id)}]
+	return own, ok
+}
+
+// drop forgets the requests of an incarnation that is over.
+func (a *asks) drop(in *incarnation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for own, q := range a.ours {
+		if q.in == in {
+			delete(a.ours, own)
+			delete(a.theirs, askKey{in, string(q.id)})
+		}
+	}
+}
+
+// Reply sends the answer to a request that Events.Request got: a response message with that request's id.
+// It never blocks. An answer to a question that nobody asks any more is dropped.
+func (u *Upstream) Reply(response []byte) {
+	m, err := rpc.Parse(oneLine(response))
+	if err != nil || !m.IsResponse() {
+		u.log.Error("reply dropped: it is not a response", "error", err)
+		return
+	}
+	q, ok := u.asks.take(m.ID)
+	if !ok {
+		u.log.Debug("reply dropped: nobody waits for it", "id", string(m.ID))
+		return
+	}
+	if err := q.in.conn.Write(m.WithID(q.id)); err != nil {
+		u.log.Warn("reply dropped", "error", err)
+	}
+}

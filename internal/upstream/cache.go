@@ -1,0 +1,236 @@
+package upstream
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// cacheFormat changes when a file that an older callgate wrote would be misread.
+const cacheFormat = 1
+
+// maxCacheFile bounds a file. Lists that need more are fetched at every start.
+const maxCacheFile = 32 << 20
+
+// keepUnused is how long a file is kept that nobody loads: an environment with a token that changes makes a
+// new file with every token.
+const keepUnused = 30 * 24 * time.Hour
+
+// record is what a cache file holds: results as the server sent them, so that reading them goes through
+// the same checks as reading from the server.
+type record struct {
+	Format     int                 `json:"format"`
+	Initialize []byte              `json:"initialize,omitempty"`
+	Lists      map[string][][]byte `json:"lists,omitempty"` // pages by Kind
+	Failure    *failure            `json:"failure,omitempty"`
+}
+
+// failure is why the last start failed.
+type failure struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"`
+}
+
+// cache is the file that remembers a server between runs. It is a convenience: whatever is wrong with it
+// costs time and nothing else. Two processes may write it, whole files both; the last one wins.
+type cache struct {
+	dir string // "" when nothing is to be kept between runs
+
+	mu   sync.Mutex
+	path string // "" until load
+	log  *slog.Logger
+	rec  record
+}
+
+func newCache(dir string) *cache {
+	if dir != "" {
+		dir = filepath.Join(dir, "upstreams")
+	}
+	return &cache{dir: dir}
+}
+
+// cacheKey names the file: another command, environment or host may see another server. The environment's values
+// may be secrets, and only their digest is in the name.
+func cacheKey(cfg Config, hello Hello) (string, error) {
+	env := slices.Clone(cfg.Env)
+	slices.SortStableFunc(env, func(a, b string) int {
+		an, _, _ := strings.Cut(a, "=")
+		bn, _, _ := strings.Cut(b, "=")
+		return strings.Compare(an, bn)
+	})
+	text, err := json.Marshal([]any{
+		cfg.Command, cfg.Args, cfg.Dir, env, cfg.InheritEnv, hello.ProtocolVersion, hello.Capabilities,
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// load reads the file for the server. A file that is missing or damaged is an empty record.
+func (c *cache) load(cfg Config, hello Hello, log *slog.Logger) record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dir == "" {
+		return record{}
+	}
+	c.log = log
+	key, err := cacheKey(cfg, hello)
+	if err != nil {
+		log.Warn("server not cached: its configuration is not text", "error", err)
+		return record{}
+	}
+	c.path = filepath.Join(c.dir, key+".json")
+	now := time.Now()
+	if err := os.Chtimes(c.path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Debug("cache file not marked as used", "path", c.path, "error", err)
+	}
+	c.prune(now.Add(-keepUnused))
+	rec, err := readRecord(c.path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			log.Warn("cache file ignored", "path", c.path, "error", err)
+		}
+		return record{}
+	}
+	c.rec = rec
+	return rec
+}
+
+// prune removes files that nobody has used since then.
+func (c *cache) prune(then time.Time) {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.log.Debug("cache not pruned", "error", err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || info.ModTime().After(then) {
+			continue // another process may have removed it
+		}
+		if err := os.Remove(filepath.Join(c.dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			c.log.Debug("cache file not removed", "error", err)
+		}
+	}
+}
+
+func readRecord(path string) (record, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return record{}, err
+	}
+	if info.Size() > maxCacheFile {
+		return record{}, fmt.Errorf("longer than %d bytes", maxCacheFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return record{}, err
+	}
+	var rec record
+	if err := json.Unmarshal(text, &rec, json.RejectUnknownMembers(true)); err != nil {
+		return record{}, err
+	}
+	if rec.Format != cacheFormat {
+		return record{}, fmt.Errorf("format %d", rec.Format)
+	}
+	return rec, nil
+}
+
+// failure returns how the last start went.
+func (c *cache) failure() (reason string, at time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rec.Failure == nil {
+		return "", time.Time{}, false
+	}
+	return c.rec.Failure.Reason, c.rec.Failure.At, true
+}
+
+// update changes the record; when mutate returns true it also writes the file.
+func (c *cache) update(mutate func(*record) (changed bool)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !mutate(&c.rec) || c.path == "" {
+		return
+	}
+	c.rec.Format = cacheFormat
+	if err := c.write(); err != nil {
+		c.log.Warn("cache file not written", "path", c.path, "error", err)
+	}
+}
+
+// write replaces the file. It does not sync: a file that a power cut damages is ignored.
+func (c *cache) write() (err error) {
+	text, err := json.Marshal(c.rec)
+	if err != nil {
+		return err
+	}
+	if len(text) > maxCacheFile {
+		return fmt.Errorf("longer than %d bytes", maxCacheFile)
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(c.dir, "*.tmp") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if _, err := f.Write(text); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), c.path)
+}
+
+// saveInfo remembers that the server started, and what it said.
+func (u *Upstream) saveInfo(info *Info) {
+	u.cache.update(func(r *record) bool {
+		if r.Failure == nil && bytes.Equal(r.Initialize, info.Raw) {
+			return false
+		}
+		r.Failure, r.Initialize = nil, info.Raw
+		return true
+	})
+}
+
+// saveFailure remembers that the server did not start.
+func (u *Upstream) saveFailure(down *DownError) {
+	if u.ctx.Err() != nil { // it was stopped, not broken
+		return
+	}
+	u.cache.update(func(r *record) bool {
+		r.Failure = &failure{At: time.Now(), Reason: down.Reason}
+		return true
+	})
+}
+
+// saveList remembers a list.
+func (u *Upstream) saveList(k Kind, list List) {
+	u.cache.update(func(r *record) bool {
+		if r.Lists == nil {
+			r.Lists = map[string][][]byte{}
+		}
+		r.Lists[k.String()] = list.pages
+		return true
+	})
+}

@@ -1,0 +1,80 @@
+package upstream
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Config says which server, and how it is run.
+type Config struct {
+	Name    string   // the alias that messages and logs use
+	Command string   // program: a name looked up in PATH, a path relative to Dir, or an absolute path
+	Args    []string // as they are, no shell
+	Env     []string // NAME=value, expanded; added to the clean environment, later entries win
+
+	// InheritEnv gives the process all of callgate's environment but callgate's own variables.
+	InheritEnv bool
+	Dir        string // working directory; "" means callgate's own
+
+	URL string // of a remote server, instead of Command
+
+	Trusted  bool     // carried for the caller, see Upstream.Config
+	Packages []string // likewise; the function Packages finds them
+
+	StartTimeout time.Duration // from the spawn to the end of the handshake; 0 means DefaultStartTimeout
+	MaxMessage   int           // bytes of one message from the server; 0 means 64 MiB
+}
+
+// DefaultStartTimeout leaves a package runner the time to download the server.
+const DefaultStartTimeout = 60 * time.Second
+
+// Hello is what the host said of itself, raw JSON as it was sent. Nil members are sent as empty ones.
+type Hello struct {
+	ProtocolVersion string
+	Capabilities    []byte
+	ClientInfo      []byte
+}
+
+// Options are the surroundings of an upstream. The zero value has no cache, logs nothing and tells nobody.
+type Options struct {
+	CacheDir string // the data directory's cache; "" means none. Files are in CacheDir/upstreams.
+	Logger   *slog.Logger
+	Events   Events
+}
+
+// State is where an upstream is in its life.
+type State uint8
+
+const (
+	Idle     State = iota // not started yet
+	Starting              // spawned, in the handshake
+	Ready                 // requests go straight through
+	Down                  // not running; the next use may start it again
+	Closed                // for good
+)
+
+func (s State) String() string {
+	switch s {
+	case Idle:
+		return "idle"
+	case Starting:
+		return "starting"
+	case Ready:
+		return "ready"
+	case Down:
+		return "down"
+	case Closed:
+		return "closed"
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
+
+// Status is a snapshot for people.
+type Status struct {
+	State   State
+	Since   time.Time
+	PID     int       // of the process, 0 when none runs
+	Reason  string    // why it is down
+	RetryAt time.Time // before then a use fails at once; zero when it never starts again
+}

@@ -1,0 +1,72 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ownVariables begin the names of callgate's own variables. They may hold credentials that no server gets,
+// not even one that inherits the environment.
+const ownVariables = "CALLGATE_"
+
+// environ returns the environment of cfg's process: what is left of own, then cfg.Env.
+func environ(cfg Config, own []string) ([]string, error) {
+	var env []string
+	for _, entry := range own {
+		name, value, _ := strings.Cut(entry, "=")
+		switch {
+		case strings.HasPrefix(strings.ToUpper(name), ownVariables):
+		case cfg.InheritEnv:
+			env = append(env, entry)
+		case passes(name) && !strings.HasPrefix(value, "()"): // a function exported by a shell is code
+			env = append(env, entry)
+		}
+	}
+	for _, entry := range cfg.Env {
+		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" {
+			return nil, fmt.Errorf("environment entry %q is not NAME=value", name)
+		}
+		env = append(env, entry)
+	}
+	return env, nil
+}
+
+// lookPath returns the absolute path of the program that command names, as the process itself would find
+// it: in the PATH of env, or relative to dir.
+func lookPath(command, dir string, env []string) (string, error) {
+	if command == "" {
+		return "", errors.New("no command is configured")
+	}
+	if strings.ContainsRune(command, '/') || strings.ContainsRune(command, filepath.Separator) {
+		if !filepath.IsAbs(command) {
+			command = filepath.Join(dir, command)
+		}
+		path, err := filepath.Abs(command)
+		if err != nil {
+			return "", err
+		}
+		return exec.LookPath(path)
+	}
+	for _, folder := range filepath.SplitList(variable(env, "PATH")) {
+		if !filepath.IsAbs(folder) {
+			continue // what a relative folder holds depends on where callgate was started
+		}
+		if path, err := exec.LookPath(filepath.Join(folder, command)); err == nil {
+			return path, nil
+		}
+	}
+	return "", &exec.Error{Name: command, Err: exec.ErrNotFound}
+}
+
+// variable returns the value that counts when env holds several for one name: the last.
+func variable(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if n, value, ok := strings.Cut(env[i], "="); ok && sameName(n, name) {
+			return value
+		}
+	}
+	return ""
+}

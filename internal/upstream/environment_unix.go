@@ -1,0 +1,16 @@
+//go:build unix
+
+package upstream
+
+import "strings"
+
+// passes reports whether a clean environment has the variable.
+func passes(name string) bool {
+	switch name {
+	case "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "TZ":
+		return true
+	}
+	return strings.HasPrefix(name, "LC_")
+}
+
+func sameName(a, b string) bool { return a == b }

@@ -1,0 +1,23 @@
+package upstream
+
+import "callgate/internal/rpc"
+
+// Events are told what happens on the server's side. Every function may be nil. All but StateChanged and
+// ListChanged are called on the goroutine that reads from the server, in the order of arrival: they MUST
+// NOT block and MUST NOT wait for the server. None may call Close, and StateChanged MUST NOT call Start,
+// Ready or anything else that waits for the server. Reply and Notify are fine everywhere.
+type Events struct {
+	// Notification gets every notification but list_changed, which ListChanged stands for.
+	Notification func(u *Upstream, m rpc.Message)
+
+	// Request gets the server's requests but ping. The message has an id of callgate's own, unique in this
+	// process, so that an answer can only reach the question it was given to; the rest is as it came. The
+	// answer goes back through Reply. When nil, requests are answered with "method not found".
+	Request func(u *Upstream, m rpc.Message)
+
+	// StateChanged tells where the upstream is now; changes arrive in order.
+	StateChanged func(u *Upstream, s State)
+
+	// ListChanged tells that List(k) returns other items than before.
+	ListChanged func(u *Upstream, k Kind)
+}

@@ -1,0 +1,110 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// versions are the revisions that begin with a handshake.
+var versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// Info is what a server says of itself in the handshake. The slices are parts of Raw; nobody may change them.
+type Info struct {
+	ProtocolVersion string
+	Capabilities    []byte // an object
+	ServerInfo      []byte // nil when absent, as Instructions
+	Instructions    []byte // a JSON string
+	Raw             []byte // the whole result
+
+	declares [len(Kinds)]bool
+}
+
+// Declares reports whether the server has lists of the kind.
+func (i *Info) Declares(k Kind) bool { return i.declares[k] }
+
+// parseInfo reads the result of initialize.
+func parseInfo(result []byte) (*Info, error) {
+	var m [4]jsonx.Member
+	if err := jsonx.Members(result, []string{"protocolVersion", "capabilities", "serverInfo", "instructions"}, m[:]); err != nil {
+		return nil, err
+	}
+	version, ok := jsonx.String(m[0].Value)
+	if !ok {
+		return nil, errors.New("it names no protocol version")
+	}
+	info := &Info{ProtocolVersion: version, Capabilities: m[1].Value, ServerInfo: m[2].Value, Raw: result}
+	if _, ok := jsonx.String(m[3].Value); ok {
+		info.Instructions = m[3].Value
+	}
+	names := make([]string, len(Kinds))
+	for _, k := range Kinds {
+		names[k] = k.capability()
+	}
+	var declared [len(Kinds)]jsonx.Member
+	if err := jsonx.Members(info.Capabilities, names, declared[:]); err != nil {
+		return nil, fmt.Errorf("its capabilities are malformed: %w", err)
+	}
+	for _, k := range Kinds {
+		i := slices.Index(names, names[k]) // two kinds share one capability, and the first index has it
+		info.declares[k] = bytes.HasPrefix(declared[i].Value, []byte("{"))
+	}
+	return info, nil
+}
+
+// greet makes the handshake.
+func (in *incarnation) greet(ctx context.Context, hello Hello) error {
+	m, err := in.converse(ctx, "initialize", initializeParams(hello))
+	if err != nil {
+		return err
+	}
+	if m.Error != nil {
+		return fmt.Errorf("it refuses the handshake: %s", excerpt(m.Error))
+	}
+	info, err := parseInfo(m.Result)
+	if err != nil {
+		return fmt.Errorf("its answer to the handshake is malformed: %w", err)
+	}
+	if !slices.Contains(versions, info.ProtocolVersion) {
+		return fmt.Errorf("it speaks MCP %.20q, which callgate does not", info.ProtocolVersion)
+	}
+	if err := in.conn.Write(rpc.Request(nil, "notifications/initialized", nil)); err != nil {
+		return in.postMortem(err)
+	}
+	in.info = info
+	in.greeted.Store(true)
+	return nil
+}
+
+// converse sends a request of the handshake, which must not be cancelled, and waits for the response.
+func (in *incarnation) converse(ctx context.Context, method string, params []byte) (rpc.Message, error) {
+	m, err := in.conn.Request(ctx, method, params)
+	switch {
+	case err == nil:
+		return m, nil
+	case ctx.Err() != nil:
+		return rpc.Message{}, context.Cause(ctx)
+	case errors.Is(err, rpc.ErrClosed):
+		err = nil
+	}
+	return rpc.Message{}, in.postMortem(err)
+}
+
+func initializeParams(hello Hello) []byte {
+	capabilities, client := oneLine(hello.Capabilities), oneLine(hello.ClientInfo)
+	if capabilities == nil {
+		capabilities = []byte("{}")
+	}
+	if client == nil {
+		client = []byte(`{"name":"callgate","version":"0"}`)
+	}
+	b := append([]byte(`{"protocolVersion":`), jsonx.Quote(hello.ProtocolVersion)...)
+	b = append(append(b, `,"capabilities":`...), capabilities...)
+	b = append(append(b, `,"clientInfo":`...), client...)
+	return append(b, '}')
+}

@@ -1,0 +1,155 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// incarnation is one process of an upstream, from the spawn to its end.
+type incarnation struct {
+	u    *Upstream
+	proc *process
+	conn *rpc.Conn
+	log  *throttle // of the reading goroutine
+
+	info    *Info       // set by greet
+	greeted atomic.Bool // set after info, for the reading goroutine; everybody else comes later
+
+	read    chan struct{} // closed when nothing more will be read
+	readErr error         // why, set before
+
+	broken    chan struct{} // closed when the process is of no use any more though it runs
+	brokenErr error         // why, set before
+	breaking  sync.Once
+
+	over    chan struct{} // closed when down is set
+	down    *DownError    // for everybody who waits
+	ctx     context.Context
+	cancel  context.CancelFunc
+	workers sync.WaitGroup // fetches
+}
+
+// spawn starts the process and reads from it.
+func (u *Upstream) spawn() (*incarnation, error) {
+	proc, err := startProcess(u.cfg, os.Environ(), u.log)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start: %w", err)
+	}
+	in := &incarnation{
+		u:      u,
+		proc:   proc,
+		log:    newThrottle(u.log),
+		read:   make(chan struct{}),
+		broken: make(chan struct{}),
+		over:   make(chan struct{}),
+	}
+	in.ctx, in.cancel = context.WithCancel(u.ctx)
+	in.conn = rpc.NewConn(proc.stdout, proc.stdin, rpc.Options{MaxMessage: u.cfg.MaxMessage, Noise: in.noise})
+	go func() {
+		defer close(in.read)
+		in.readErr = in.conn.Run(in.handle)
+		in.log.report()
+		proc.stdout.finish()
+	}()
+	return in, nil
+}
+
+// wait returns why the incarnation is over: ctx ended, or its process or connection did.
+func (in *incarnation) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-in.broken:
+		return in.postMortem(in.brokenErr)
+	case <-in.read:
+		return in.postMortem(in.readErr)
+	}
+}
+
+// postMortem words why the connection ended, which itself says cause. Mostly the process ends at the same
+// moment: how it did, and what it said last, explains more.
+func (in *incarnation) postMortem(cause error) error {
+	in.proc.gone(drain)
+	select {
+	case <-in.proc.exited:
+		return errors.New(in.proc.status())
+	default:
+	}
+	if cause == nil {
+		cause = errors.New("it closed its standard output")
+	}
+	return cause
+}
+
+// fail ends an incarnation whose process may still run.
+func (in *incarnation) fail(err error) {
+	in.breaking.Do(func() {
+		in.brokenErr = err
+		close(in.broken)
+	})
+}
+
+// end stops the process and waits until no goroutine of the incarnation is left.
+func (in *incarnation) end(down *DownError) {
+	in.down = down
+	close(in.over)
+	in.u.shelves.leave(in)
+	if err := in.proc.stop(in.u.grace); err != nil {
+		in.u.log.Error("cannot stop the server", "error", err)
+	}
+	<-in.read
+	in.workers.Wait()
+	in.u.asks.drop(in)
+}
+
+// send sends the request that compose makes and waits for its response.
+func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	p, err := in.conn.Send(func(id []byte) []byte { return oneLine(compose(id)) })
+	if err != nil {
+		if !errors.Is(err, rpc.ErrClosed) { // it may still write, but nothing can be asked of it any more
+			in.fail(fmt.Errorf("it takes no more input: %w", err))
+		}
+		return rpc.Message{}, in.verdict(ctx)
+	}
+	m, err := p.Wait(ctx)
+	if err == nil {
+		return m, nil
+	}
+	if ctx.Err() != nil {
+		in.cancelRequest(p.ID, context.Cause(ctx))
+		return rpc.Message{}, ctx.Err()
+	}
+	return rpc.Message{}, in.verdict(ctx)
+}
+
+// verdict waits until it is known why the incarnation is over.
+func (in *incarnation) verdict(ctx context.Context) error {
+	select {
+	case <-in.over:
+		return in.down
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// cancelRequest tells the server that nobody waits for an answer any more.
+func (in *incarnation) cancelRequest(id []byte, cause error) {
+	params := append(append([]byte(`{"requestId":`), id...), `,"reason":`...)
+	params = append(append(params, jsonx.Quote(cause.Error())...), '}')
+	if err := in.conn.Write(rpc.Request(nil, "notifications/cancelled", params)); err != nil {
+		in.u.log.Debug("cancellation not sent", "error", err)
+	}
+}
+
+// noise logs what is not a message.
+func (in *incarnation) noise(line []byte, err error) {
+	in.log.write(slog.LevelWarn, "server writes to stdout what is not MCP: skipped", "line", excerpt(line), "error", err)
+}

@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"log/slog"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// handle takes what the server sends but the answers to our requests, on the reading goroutine.
+func (in *incarnation) handle(m rpc.Message) {
+	switch {
+	case m.IsResponse():
+		in.u.log.Debug("answer dropped: nobody waits for it", "id", string(m.ID))
+	case m.IsNotification():
+		in.notified(m)
+	case m.Method == "ping":
+		in.answer(rpc.Result(m.ID, []byte("{}")))
+	default:
+		in.asked(m)
+	}
+}
+
+func (in *incarnation) asked(m rpc.Message) {
+	u := in.u
+	if u.events.Request == nil {
+		in.answer(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found"))
+		return
+	}
+	own, ok := u.asks.add(in, m.ID)
+	if !ok {
+		in.log.write(slog.LevelWarn, "request of the server refused: its id is in use, or too many wait", "method", excerpt([]byte(m.Method)))
+		in.answer(rpc.Error(m.ID, rpc.CodeInvalidRequest, "the id is in use, or too many requests wait for an answer"))
+		return
+	}
+	renamed, err := rpc.Parse(m.WithID(own))
+	if err != nil {
+		u.asks.take(own)
+		in.answer(rpc.Error(m.ID, rpc.CodeInternal, err.Error()))
+		return
+	}
+	u.events.Request(u, renamed)
+}
+
+// answer answers the server itself.
+func (in *incarnation) answer(response []byte) {
+	if err := in.conn.Write(response); err != nil {
+		in.u.log.Debug("answer to the server not sent", "error", err)
+	}
+}
+
+func (in *incarnation) notified(m rpc.Message) {
+	u := in.u
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		u.announced(in, Tools)
+		return
+	case "notifications/prompts/list_changed":
+		u.announced(in, Prompts)
+		return
+	case "notifications/resources/list_changed":
+		u.announced(in, Resources)
+		u.announced(in, Templates)
+		return
+	case "notifications/cancelled":
+		var ok bool
+		if m, ok = in.renameCancel(m); !ok {
+			return
+		}
+	}
+	if u.events.Notification != nil {
+		u.events.Notification(u, m)
+	}
+}
+
+// renameCancel puts our id into the server's withdrawal of its request. ok is false when there is no such
+// request.
+func (in *incarnation) renameCancel(m rpc.Message) (_ rpc.Message, ok bool) {
+	var id [1]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, id[:]) != nil {
+		return m, false
+	}
+	own, ok := in.u.asks.find(in, id[0].Value)
+	if !ok {
+		return m, false
+	}
+	in.u.asks.take([]byte(own))
+	params := jsonx.Splice(m.Params, jsonx.Edit{Start: id[0].Start, End: id[0].End(), With: []byte(own)})
+	renamed, err := rpc.Parse(rpc.Request(nil, m.Method, params))
+	return renamed, err == nil
+}

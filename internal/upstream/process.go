@@ -1,0 +1,177 @@
+package upstream
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// drain is how long the output of a process that ended is still read: what it wrote last is in the pipe,
+// but a child that it left behind may hold the pipe open for ever.
+const drain = 250 * time.Millisecond
+
+// process is the process of a server and everything that it starts.
+type process struct {
+	cmd    *exec.Cmd
+	tree   *tree
+	stdin  *stdin
+	stdout *output
+	stderr *stderr
+
+	stderrFile *os.File
+	exited     chan struct{} // closed when the process is reaped
+	stopping   chan struct{} // closed when stop is called
+	once       sync.Once
+	wg         sync.WaitGroup
+}
+
+// startProcess spawns the server of cfg. own is the environment of callgate itself.
+func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err error) {
+	env, err := environ(cfg, own)
+	if err != nil {
+		return nil, err
+	}
+	path, err := lookPath(cfg.Command, cfg.Dir, env)
+	if err != nil {
+		return nil, err
+	}
+
+	var files []*os.File
+	defer func() {
+		if err != nil {
+			closeAll(files)
+		}
+	}()
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+			files = append(files, r, w)
+		}
+		return r, w
+	}
+	inR, inW := pipe()
+	outR, outW := pipe()
+	errR, errW := pipe()
+	if err != nil {
+		return nil, err
+	}
+
+	p := &process{
+		cmd: &exec.Cmd{
+			Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Dir,
+			Stdin: inR, Stdout: outW, Stderr: errW,
+		},
+		stdout:     &output{file: outR, end: make(chan struct{})},
+		stderr:     newStderr(log),
+		stderrFile: errR,
+		exited:     make(chan struct{}),
+		stopping:   make(chan struct{}),
+	}
+	if p.stdin, err = newStdin(inW); err != nil {
+		return nil, err
+	}
+	if p.tree, err = plantTree(log); err != nil {
+		return nil, err
+	}
+	if err = p.tree.start(p.cmd); err != nil {
+		p.tree.release()
+		return nil, err
+	}
+	closeAll([]*os.File{inR, outW, errW})
+	p.wg.Go(func() { p.stderr.read(errR) })
+	go p.reap() // not in wg: a process that the kernel does not let die must not keep stop from returning
+	return p, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close() // a pipe end that nobody has written to: nothing can be lost
+	}
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// reap waits for the end of the process, and ends the reading of its output when it ended by itself.
+func (p *process) reap() {
+	p.cmd.Wait() // its error is in ProcessState
+	close(p.exited)
+	select {
+	case <-p.stdout.end:
+	case <-p.stopping:
+	case <-time.After(drain):
+		p.stdout.Close()
+	}
+}
+
+// status words how the process ended. It MUST have exited.
+func (p *process) status() string {
+	if p.cmd.ProcessState == nil {
+		return "it could not be waited for"
+	}
+	return p.cmd.ProcessState.String()
+}
+
+// stop ends the process and everything it started: it closes the input, asks politely after grace, and
+// kills after another grace. What is left when the process itself is gone gets the same steps. It returns
+// an error when the process did not even end then.
+func (p *process) stop(grace time.Duration) (err error) {
+	p.once.Do(func() {
+		close(p.stopping)
+		p.stdin.Close() // an error means that it is closed already
+		if !p.gone(grace) {
+			p.tree.terminate()
+			p.gone(grace)
+		}
+		p.tree.kill()
+		select {
+		case <-p.exited:
+		case <-time.After(max(grace, time.Second)):
+			err = fmt.Errorf("process %d does not end after it was killed", p.pid())
+		}
+		p.stdout.Close()
+		p.stderrFile.Close()
+		p.tree.release()
+		p.wg.Wait()
+	})
+	return err
+}
+
+// gone waits until the process has ended and nobody holds its output open any more.
+func (p *process) gone(within time.Duration) bool {
+	timeout := time.NewTimer(within)
+	defer timeout.Stop()
+	for _, end := range []<-chan struct{}{p.exited, p.stdout.end, p.stderr.end} {
+		select {
+		case <-end:
+		case <-timeout.C:
+			return false
+		}
+	}
+	return true
+}
+
+// output is the reading end of a server's standard output; it knows when it ended.
+type output struct {
+	file *os.File
+	end  chan struct{} // closed at the end of the stream, or when reading stopped
+	once sync.Once
+}
+
+func (o *output) Read(b []byte) (int, error) {
+	n, err := o.file.Read(b)
+	if err != nil {
+		o.finish()
+	}
+	return n, err
+}
+
+// finish says that nobody reads any more.
+func (o *output) finish() { o.once.Do(func() { close(o.end) }) }
+
+func (o *output) Close() error { return o.file.Close() }
+
+var _ io.ReadCloser = (*output)(nil)

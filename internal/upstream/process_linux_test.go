@@ -1,0 +1,241 @@
+package upstream
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// running reports whether the process exists and is not a zombie.
+func running(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+// vanish waits until none of the processes is left.
+func vanish(t *testing.T, pids ...int) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for _, pid := range pids {
+		for running(pid) {
+			if time.Now().After(deadline) {
+				t.Errorf("process %d is left over", pid)
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+// groupOf returns the processes of a process group.
+func groupOf(t *testing.T, group int) (pids []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(rest); len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func groupNumber(t *testing.T, pid int) int {
+	t.Helper()
+	group, err := unix.Getpgid(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+func childOf(t *testing.T, u *Upstream) int {
+	t.Helper()
+	pid, err := strconv.Atoi(call(t, u, "child", ""))
+	if err != nil || !running(pid) {
+		t.Fatalf("grandchild %d: %v", pid, err)
+	}
+	return pid
+}
+
+func TestNothingIsLeftAfterClose(t *testing.T) {
+	for _, b := range []behaviour{{}, {Stubborn: true}} {
+		t.Run(fmt.Sprintf("stubborn=%v", b.Stubborn), func(t *testing.T) {
+			u := open(t, configOf(t, b), Options{})
+			grandchild := childOf(t, u)
+			pid := u.Status().PID
+			group := u.current.Load().proc.tree.group
+			if members := groupOf(t, group); len(members) != 3 {
+				t.Errorf("the group of guard, server and grandchild is %v", members)
+			}
+			u.Close()
+			vanish(t, pid, grandchild, group)
+			if left := groupOf(t, group); len(left) != 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+func TestNothingIsLeftAfterACrash(t *testing.T) {
+	h := newHost(t)
+	u := open(t, configOf(t, behaviour{}), Options{Events: h.events()})
+	grandchild := childOf(t, u)
+	pid := u.Status().PID
+	if _, err := u.Request(short(t), "crash", nil); err == nil {
+		t.Fatal("it did not crash")
+	}
+	h.wait("state down")
+	vanish(t, pid, grandchild)
+}
+
+func TestNothingIsLeftWhenTheParentIsKilled(t *testing.T) {
+	for _, b := range []behaviour{{}, {Stubborn: true}} {
+		t.Run(fmt.Sprintf("stubborn=%v", b.Stubborn), func(t *testing.T) {
+			cfg, err := json.Marshal(configOf(t, b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			parent := exec.Command(self)
+			parent.Env = append(os.Environ(), parentVariable+"="+string(cfg))
+			parent.Stderr = os.Stderr
+			out, err := parent.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := parent.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(out).ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			var server, grandchild int
+			if _, err := fmt.Sscan(line, &server, &grandchild); err != nil || !running(server) || !running(grandchild) {
+				t.Fatalf("%q: %v", line, err)
+			}
+			group := groupNumber(t, server)
+			if members := groupOf(t, group); len(members) != 3 {
+				t.Errorf("the group of guard, server and grandchild is %v", members)
+			}
+			if err := parent.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			parent.Wait() // it was killed
+			vanish(t, server, grandchild, group)
+		})
+	}
+}
+
+func TestSystemWithoutAShell(t *testing.T) {
+	tr := &tree{log: slog.New(slog.DiscardHandler)}
+	cfg := configOf(t, behaviour{Start: "deaf", Stubborn: true})
+	cmd := exec.Command(cfg.Command)
+	cmd.Env = cfg.Env
+	if err := tr.start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	if got := groupNumber(t, pid); got != pid || tr.group != pid {
+		t.Errorf("process %d is in group %d, the tree has %d", pid, got, tr.group)
+	}
+	tr.kill()
+	cmd.Wait() // it was killed
+	tr.release()
+	vanish(t, pid)
+}
+
+// The kernel's signal at the death of the parent is tied to the thread that forked: threads that come and
+// go must not take the server with them.
+func TestServerOutlivesThreads(t *testing.T) {
+	done := make(chan *Upstream)
+	cfg := configOf(t, behaviour{})
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		u := New(cfg, Options{})
+		u.Start(hello)
+		_, err := u.Ready(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		done <- u
+	}()
+	u := <-done
+	defer u.Close()
+	pid := u.Status().PID
+	for range 20 {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			runtime.LockOSThread()
+		}()
+		<-ended
+	}
+	time.Sleep(100 * time.Millisecond)
+	call(t, u, "echo", "{}")
+	if now := u.Status().PID; now != pid {
+		t.Errorf("restarted: %d, then %d", pid, now)
+	}
+}
+
+func TestNoGoroutineOrDescriptorIsLeft(t *testing.T) {
+	cfg := configOf(t, behaviour{Pages: map[string][]string{"tools/list": {`{"tools":[]}`}}})
+	cycle := func() {
+		u := open(t, cfg, Options{})
+		childOf(t, u)
+		u.Close()
+	}
+	descriptors := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	cycle()
+	goroutines, files := runtime.NumGoroutine(), descriptors()
+	for range 3 {
+		cycle()
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= goroutines {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > goroutines {
+		t.Errorf("%d goroutines, were %d", n, goroutines)
+	}
+	if n := descriptors(); n > files {
+		t.Errorf("%d descriptors, were %d", n, files)
+	}
+}

@@ -1,0 +1,55 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+
+	"callgate/internal/rpc"
+)
+
+// Request sends a request and waits for the response, an error response included, which keeps its code and
+// data. Params are raw JSON, or nil. A server that is down is started.
+//
+// When ctx ends the server is told that the request is cancelled, and the error is ctx.Err(). A server that
+// ends before it answers is a *DownError. How long to wait is the caller's business.
+func (u *Upstream) Request(ctx context.Context, method string, params []byte) (rpc.Message, error) {
+	return u.Forward(ctx, func(id []byte) []byte { return rpc.Request(id, method, params) })
+}
+
+// Forward is Request for a message that compose makes, given the id that it MUST have: a host's message with
+// its unknown members, say.
+func (u *Upstream) Forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	in, err := u.acquire(ctx)
+	if err != nil {
+		return rpc.Message{}, err
+	}
+	return in.send(ctx, compose)
+}
+
+// Notify sends a notification and never blocks. A server that is not ready gets none: what it has to know
+// it asks for when it starts.
+func (u *Upstream) Notify(method string, params []byte) {
+	in := u.current.Load()
+	if in == nil {
+		u.log.Debug("notification dropped: the server is not ready", "method", method)
+		return
+	}
+	if err := in.conn.Write(rpc.Request(nil, method, oneLine(params))); err != nil {
+		u.log.Warn("notification dropped", "method", method, "error", err)
+	}
+}
+
+// oneLine returns JSON without line ends, which would end a message and begin another. Outside of strings
+// they are white space like any other, and inside of strings JSON has none.
+func oneLine(json []byte) []byte {
+	if bytes.IndexByte(json, '\n') < 0 && bytes.IndexByte(json, '\r') < 0 {
+		return json
+	}
+	out := bytes.Clone(json)
+	for i, b := range out {
+		if b == '\n' || b == '\r' {
+			out[i] = ' '
+		}
+	}
+	return out
+}

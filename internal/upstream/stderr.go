@@ -1,0 +1,81 @@
+package upstream
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+const (
+	keptLines = 20
+	maxLine   = 4 << 10 // bytes of a line that are kept
+)
+
+// stderr logs what a server writes to its standard error, and keeps the last lines of it.
+type stderr struct {
+	log *throttle
+	end chan struct{} // closed when nothing more will come
+
+	mu    sync.Mutex
+	lines []string
+}
+
+func newStderr(log *slog.Logger) *stderr {
+	return &stderr{log: newThrottle(log), end: make(chan struct{})}
+}
+
+// read reads r until it ends.
+func (s *stderr) read(r io.Reader) {
+	defer close(s.end)
+	defer s.log.report()
+	b := bufio.NewReaderSize(r, maxLine)
+	for {
+		part, err := b.ReadSlice('\n')
+		line := clean(part)
+		for err == bufio.ErrBufferFull {
+			_, err = b.ReadSlice('\n')
+		}
+		if line != "" {
+			s.keep(line)
+			s.log.write(slog.LevelInfo, "server stderr", "line", line)
+		}
+		if err != nil {
+			return // the end of the process, however it is spelled
+		}
+	}
+}
+
+func (s *stderr) keep(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.lines) == keptLines {
+		s.lines = slices.Delete(s.lines, 0, 1)
+	}
+	s.lines = append(s.lines, line)
+}
+
+// last returns the last lines.
+func (s *stderr) last() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lines)
+}
+
+// clean makes text of a server harmless on a terminal and in a log: valid UTF-8 without line ends and
+// without control and formatting characters (escape sequences, changes of direction).
+func clean(b []byte) string {
+	text := strings.ToValidUTF8(string(b), "\uFFFD")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, text))
+}
+
+// excerpt is the beginning of text of a server, for a log line or an error.
+func excerpt(b []byte) string { return clean(b[:min(len(b), 300)]) }

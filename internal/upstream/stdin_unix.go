@@ -1,0 +1,47 @@
+//go:build unix
+
+package upstream
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryWriter returns a function that writes to a non-blocking descriptor what it takes at once. The caller
+// MUST serialise calls.
+func tryWriter(raw syscall.RawConn) func(p []byte) (int, error) {
+	var (
+		p   []byte
+		n   int
+		err error
+	)
+	once := func(fd uintptr) bool {
+		for n < len(p) {
+			var k int
+			k, err = unix.Write(int(fd), p[n:])
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil {
+				break
+			}
+			n += k
+		}
+		return true // never wait in the poller
+	}
+	return func(b []byte) (int, error) {
+		p, n, err = b, 0, nil
+		closed := raw.Write(once)
+		p = nil
+		switch {
+		case closed != nil:
+			return n, closed
+		case err == nil || err == unix.EAGAIN:
+			return n, nil
+		default:
+			return n, os.NewSyscallError("write", err)
+		}
+	}
+}

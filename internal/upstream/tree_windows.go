@@ -1,0 +1,83 @@
+package upstream
+
+import (
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// tree is the job object of a server: the server and everything it starts. The system kills all of it when
+// the last handle of the job is closed, so also when callgate dies.
+type tree struct {
+	log *slog.Logger
+	job windows.Handle
+	pid int // of the server, which leads a console process group
+}
+
+// plantTree makes the job.
+func plantTree(log *slog.Logger) (*tree, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a job object: %w", err)
+	}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
+		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE},
+	}
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		windows.CloseHandle(job)
+		return nil, fmt.Errorf("cannot set up a job object: %w", err)
+	}
+	return &tree{log: log, job: job}, nil
+}
+
+// start starts cmd and puts it into the job before anything is said to it. A server that cannot be put
+// there is not left running.
+func (t *tree) start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	t.pid = cmd.Process.Pid
+	if err := t.adopt(); err != nil {
+		cmd.Process.Kill() // fails only when it ended already
+		cmd.Wait()
+		return fmt.Errorf("cannot put the server into a job object: %w", err)
+	}
+	return nil
+}
+
+func (t *tree) adopt() error {
+	h, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.pid))
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(h)
+	return windows.AssignProcessToJobObject(t.job, h)
+}
+
+// terminate asks the server's console group to end. A process without a console cannot be asked.
+func (t *tree) terminate() {
+	if err := windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(t.pid)); err != nil {
+		t.log.Debug("cannot ask the server to end", "error", err)
+	}
+}
+
+// kill ends all processes of the job.
+func (t *tree) kill() {
+	if err := windows.TerminateJobObject(t.job, 1); err != nil {
+		t.log.Error("cannot end the server's job object", "error", err)
+	}
+}
+
+// release closes the job.
+func (t *tree) release() {
+	if err := windows.CloseHandle(t.job); err != nil {
+		t.log.Error("cannot close the server's job object", "error", err)
+	}
+}

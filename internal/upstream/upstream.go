@@ -1,0 +1,286 @@
+// Package upstream is one MCP server behind callgate: its process, the handshake with it, its lists, and
+// raw requests in both directions. It forwards bytes; it judges nothing but what a broken or hostile
+// server could do to callgate itself.
+//
+// A server starts in the background (Start) and again on use when it went down (Ready, Request, with a
+// backoff), and what it said the last time it ran is there at once from a cache on disk (Info, List).
+// Everything that a server sends is hostile input.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Upstream is one server. All methods may be called by many goroutines at once.
+type Upstream struct {
+	cfg    Config
+	log    *slog.Logger
+	events Events
+	grace  time.Duration // between the steps of a stop
+	cache  *cache
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	current atomic.Pointer[incarnation] // set while Ready: all that a request has to look at
+
+	order sync.Mutex // held while state changes are told, so that they arrive in order; before mu
+
+	mu      sync.Mutex
+	hello   *Hello
+	status  Status
+	down    *DownError // of the last incarnation, while Down
+	attempt *attempt   // nil while Idle, Down and Closed
+	last    *attempt   // the newest: the next waits for its end
+	backoff backoff
+	known   *Info // of the running or the last run
+
+	shelves shelves
+	asks    asks
+}
+
+// attempt is one try to run the server, from the spawn to the end of the process.
+type attempt struct {
+	settled chan struct{} // closed when in or err is set
+	in      *incarnation
+	err     error
+	ended   chan struct{} // closed when the process and all its goroutines are gone
+}
+
+// New returns an upstream that does nothing until Start is called.
+func New(cfg Config, o Options) *Upstream {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.StartTimeout <= 0 {
+		cfg.StartTimeout = DefaultStartTimeout
+	}
+	u := &Upstream{
+		cfg:    cfg,
+		log:    o.Logger.With("server", cfg.Name),
+		events: o.Events,
+		grace:  2 * time.Second,
+		cache:  newCache(o.CacheDir),
+		status: Status{State: Idle, Since: time.Now()},
+	}
+	u.ctx, u.cancel = context.WithCancel(context.Background())
+	return u
+}
+
+// Config returns what New was given.
+func (u *Upstream) Config() Config { return u.cfg }
+
+// Start fixes what the server is told of the host, reads the cache, and begins to spawn and greet the
+// server in the background. Calls after the first change nothing.
+func (u *Upstream) Start(hello Hello) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.hello != nil || u.status.State == Closed {
+		return
+	}
+	u.hello = &hello
+	if u.cfg.URL != "" {
+		u.down = &DownError{Server: u.cfg.Name, Reason: "servers behind a URL are not supported by this version, only commands"}
+		u.status = Status{State: Down, Since: time.Now(), Reason: u.down.Reason}
+		return
+	}
+	u.remember(u.cache.load(u.cfg, hello, u.log))
+	u.begin()
+}
+
+// remember takes over what the cache knows. The caller holds mu.
+func (u *Upstream) remember(r record) {
+	if info, err := parseInfo(r.Initialize); err == nil {
+		u.known = info
+	}
+	for _, k := range Kinds {
+		if pages, ok := r.Lists[k.String()]; ok {
+			if list, err := parseList(k, pages, u.log); err == nil {
+				u.shelves.recall(k, list)
+			}
+		}
+	}
+}
+
+// LastFailure returns why and when the server did not start the last time it was tried, in this process
+// or, with a cache, in an earlier one. ok is false when it started or was never tried.
+func (u *Upstream) LastFailure() (reason string, at time.Time, ok bool) {
+	return u.cache.failure()
+}
+
+// Status returns where the upstream is.
+func (u *Upstream) Status() Status {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.status
+}
+
+// Info returns what the server said of itself when it was greeted, in this run or, from memory or the
+// cache, in an earlier one. ok is false when it never was.
+func (u *Upstream) Info() (info *Info, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.known, u.known != nil
+}
+
+// Ready waits until the server is up, and starts it when it is down. Within the backoff after a failure it
+// fails at once with the *DownError of that failure.
+func (u *Upstream) Ready(ctx context.Context) (*Info, error) {
+	in, err := u.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return in.info, nil
+}
+
+var errNotStarted = errors.New("the server was not started")
+
+func (u *Upstream) acquire(ctx context.Context) (*incarnation, error) {
+	if in := u.current.Load(); in != nil {
+		return in, nil
+	}
+	u.mu.Lock()
+	a, err := u.join()
+	u.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-a.settled:
+		return a.in, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// join returns the attempt that runs, or begins one. The caller holds mu.
+func (u *Upstream) join() (*attempt, error) {
+	switch {
+	case u.status.State == Closed:
+		return nil, u.closedError()
+	case u.hello == nil:
+		return nil, errNotStarted
+	case u.attempt != nil:
+		return u.attempt, nil
+	case u.status.RetryAt.IsZero() || time.Now().Before(u.status.RetryAt):
+		return nil, u.down
+	}
+	return u.begin(), nil
+}
+
+// begin starts an attempt. The caller holds mu and has seen that none runs.
+func (u *Upstream) begin() *attempt {
+	a := &attempt{settled: make(chan struct{}), ended: make(chan struct{})}
+	previous := u.last
+	u.attempt, u.last = a, a
+	u.wg.Go(func() {
+		defer close(a.ended)
+		if previous != nil {
+			<-previous.ended
+		}
+		u.run(a)
+	})
+	return a
+}
+
+// run is the life of one attempt.
+func (u *Upstream) run(a *attempt) {
+	u.change(func() {
+		if u.status.State != Closed {
+			u.status = Status{State: Starting, Since: time.Now()}
+		}
+	})
+
+	in, err := u.launch()
+	var up time.Duration
+	if err == nil {
+		began := time.Now()
+		u.change(func() {
+			if u.status.State != Closed {
+				u.status = Status{State: Ready, Since: began, PID: in.proc.pid()}
+				u.known = in.info
+				u.current.Store(in)
+			}
+		})
+		a.in = in
+		close(a.settled)
+		u.saveInfo(in.info)
+		u.fetchAll(in)
+		err = in.wait(u.ctx)
+		up = time.Since(began)
+	}
+
+	down := u.fall(err, up, in)
+	if a.in == nil {
+		a.err = down
+		close(a.settled)
+		u.saveFailure(down)
+	}
+	if in != nil {
+		in.end(down)
+	}
+}
+
+// launch spawns the process and greets it. An incarnation that is returned with an error has to be ended.
+func (u *Upstream) launch() (*incarnation, error) {
+	ctx, cancel := context.WithTimeoutCause(u.ctx, u.cfg.StartTimeout,
+		fmt.Errorf("the handshake was not finished within %v", u.cfg.StartTimeout))
+	defer cancel()
+	in, err := u.spawn()
+	if err != nil {
+		return nil, err
+	}
+	return in, in.greet(ctx, *u.hello)
+}
+
+// fall makes the upstream Down, unless it is Closed, after an attempt that was ready for the time up and
+// ended with err.
+func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError {
+	down := u.downError(err, in)
+	u.current.Store(nil)
+	u.change(func() {
+		u.attempt = nil
+		if u.status.State == Closed {
+			return
+		}
+		now := time.Now()
+		down.RetryAt = now.Add(u.backoff.next(up))
+		u.down = down
+		u.status = Status{State: Down, Since: now, Reason: down.Reason, RetryAt: down.RetryAt}
+		u.log.Warn("server is down", "reason", down.Reason, "retryAt", down.RetryAt)
+	})
+	return down
+}
+
+// change changes the state and tells about it.
+func (u *Upstream) change(mutate func()) {
+	u.order.Lock()
+	defer u.order.Unlock()
+	u.mu.Lock()
+	before := u.status.State
+	mutate()
+	after := u.status.State
+	u.mu.Unlock()
+	if after != before && u.events.StateChanged != nil {
+		u.events.StateChanged(u, after)
+	}
+}
+
+// Close ends the server and everything it started, and returns when no goroutine of the upstream runs
+// any more: after a few seconds at worst. Requests that wait fail.
+func (u *Upstream) Close() {
+	u.change(func() {
+		if u.status.State != Closed {
+			u.status = Status{State: Closed, Since: time.Now(), Reason: "closed"}
+		}
+	})
+	u.cancel()
+	u.wg.Wait()
+}
