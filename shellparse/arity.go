@@ -1,0 +1,202 @@
+package shellparse
+
+import (
+	"net/url"
+	"strings"
+)
+
+// arityTable makes a table from pairs of a number and the commands it holds for: separated by blanks, or by
+// bars where they have several words.
+func arityTable(rows ...any) map[string]int {
+	t := map[string]int{}
+	for i := 0; i+1 < len(rows); i += 2 {
+		n, list := rows[i].(int), rows[i+1].(string)
+		if strings.Contains(list, "|") {
+			for s := range split2(list) {
+				t[s] = n
+			}
+			continue
+		}
+		for _, s := range strings.Fields(list) {
+			t[s] = n
+		}
+	}
+	return t
+}
+
+func split2(list string) map[string]bool {
+	m := map[string]bool{}
+	for _, s := range strings.Split(list, "|") {
+		m[s] = true
+	}
+	return m
+}
+
+// Arity returns how many of the leading words name the command: 1 for cat, 2 for git push, 3 for npm run build.
+// Words are those of Command.Argv. It is never more than len(argv), and options end it.
+func Arity(argv []Word) int {
+	if len(argv) == 0 || !argv[0].Known {
+		return min(len(argv), 1)
+	}
+	if len(argv) > 2 && argv[1].Known && argv[1].Value == "-m" && languages[argv[0].Value] != nil && languages[argv[0].Value].python {
+		return 3
+	}
+	want, key := 1, ""
+	for i := 0; i < len(argv) && i < 3; i++ {
+		if !argv[i].Known {
+			break
+		}
+		if i > 0 {
+			key += " "
+		}
+		key += argv[i].Value
+		if n := arities[key]; n > want {
+			want = n
+		}
+	}
+	n := 1
+	for n < want && n < len(argv) && !strings.HasPrefix(argv[n].Value, "-") {
+		n++
+	}
+	return n
+}
+
+// Pattern is a rule that a person can be offered for a command.
+type Pattern struct {
+	Text    string // a glob as permissions.jsonc takes it; what was literal is escaped
+	Default bool   // the one to preselect
+}
+
+// Patterns returns the rules that can be offered for a command, from narrow to broad: the exact text, the name
+// with its first operand, the name. It returns none for a command that no rule should cover: dynamic words,
+// effects, inline code, a gain of privileges. Whoever asks MUST NOT offer any when the Script has Problems.
+func Patterns(c *Command) []Pattern {
+	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Escalates || c.DenyOnly || neverOffered(c) {
+		return nil
+	}
+	for _, e := range c.Effects {
+		if !strings.HasPrefix(e, "directory ") {
+			return nil
+		}
+	}
+	n := Arity(c.Argv)
+	whole, fixed := exact(c)
+	named := true
+	for _, w := range c.Argv[:n] {
+		named = named && w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n")
+	}
+	only := exactOnly[c.Argv[0].Value] || len(c.Argv) > 1 && exactTwo[c.Argv[0].Value+" "+c.Argv[1].Value] ||
+		len(c.Argv) > 2 && exactTwo[c.Argv[0].Value+" "+c.Argv[1].Value+" "+c.Argv[2].Value]
+	short := n < wanted(c.Argv)
+	if only || !named || short || len(c.Argv[0].Value) > 0 && strings.HasPrefix(c.Argv[0].Value, "/") {
+		if !fixed {
+			return nil
+		}
+		return []Pattern{{whole, true}}
+	}
+	if c.Argv[0].Value == "curl" {
+		return fetchPatterns(c, whole, fixed)
+	}
+	var list []Pattern
+	prefix := words(c.Argv[:n])
+	if fixed {
+		list = append(list, Pattern{whole, len(c.Argv) == n})
+	}
+	if len(c.Argv) > n+1 && c.Argv[n].Known && !strings.HasPrefix(c.Argv[n].Value, "-") && !strings.ContainsAny(c.Argv[n].Value, " \t\n") {
+		list = append(list, Pattern{words(c.Argv[:n+1]) + " *", false})
+	}
+	return append(list, Pattern{prefix + " *", len(c.Argv) > n})
+}
+
+// wanted is the arity that the table asks for, whatever words there are.
+func wanted(argv []Word) int {
+	want, key := 1, ""
+	for i := 0; i < len(argv) && i < 3 && argv[i].Known; i++ {
+		if i > 0 {
+			key += " "
+		}
+		key += argv[i].Value
+		if n := arities[key]; n > want {
+			want = n
+		}
+	}
+	if want > 3 {
+		return 3
+	}
+	return want
+}
+
+// neverOffered says that the command runs what its words or its input say: shells, interpreters with code,
+// containers, and wrappers that reached this place because nothing could be unwrapped.
+func neverOffered(c *Command) bool {
+	name := c.Argv[0].Value
+	switch name {
+	case ":", "eval", "sudo", "doas", "su", "pkexec", "env", "xargs", "parallel", "nohup", "time", "timeout", "command", "builtin", "exec":
+		return true
+	}
+	if l := languages[name]; l != nil {
+		if len(c.Argv) == 1 {
+			return true
+		}
+		in := make([]word, 0, len(c.Argv))
+		for _, w := range c.Argv[1:] {
+			in = append(in, word{text: w.Value, known: w.Known})
+		}
+		s := l.opts.scan(in, stylePOSIX)
+		return len(s.codes()) > 0
+	}
+	if handlers[name] != nil && shells[name] {
+		return len(c.Argv) == 1 || strings.HasPrefix(c.Argv[1].Value, "-")
+	}
+	return len(c.Argv) > 1 && (name == "docker" || name == "podman" || name == "nerdctl") && (c.Argv[1].Value == "run" || c.Argv[1].Value == "create")
+}
+
+var shells = set("bash sh dash zsh ksh mksh ash rbash fish tcsh csh yash elvish nu")
+
+// exact returns the rule that matches the command's text and no other, and whether there is one: a word that
+// depends on the run has no text, but a glob means itself.
+func exact(c *Command) (string, bool) {
+	for _, w := range c.Argv {
+		if !w.Known && (strings.ContainsAny(w.Value, "$`~{") || !isGlob(w.Value)) {
+			return "", false
+		}
+	}
+	return words(c.Argv), true
+}
+
+// words joins words as a rule, with what a glob would read escaped.
+func words(argv []Word) string {
+	var b strings.Builder
+	for i, w := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		for k := 0; k < len(w.Value); k++ {
+			if strings.IndexByte(`*?[]{}()|\`, w.Value[k]) >= 0 {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(w.Value[k])
+		}
+	}
+	return b.String()
+}
+
+// fetchPatterns binds a download to the host that it asks.
+func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
+	if !fixed {
+		return nil
+	}
+	list := []Pattern{{whole, true}}
+	last := len(c.Argv) - 1
+	u, err := url.Parse(c.Argv[last].Value)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return list
+	}
+	for _, w := range c.Argv[1:last] {
+		if strings.Contains(w.Value, "://") || strings.HasPrefix(w.Value, "-X") || strings.HasPrefix(w.Value, "--req") || strings.HasPrefix(w.Value, "-d") || strings.HasPrefix(w.Value, "--data") || strings.HasPrefix(w.Value, "--json") {
+			return list
+		}
+	}
+	list[0].Default = false
+	return append(list, Pattern{words(append(c.Argv[:last:last], Word{u.Scheme + "://" + u.Host + "/", true})) + "*", true})
+}

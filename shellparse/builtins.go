@@ -1,0 +1,340 @@
+package shellparse
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// declare analyses export, declare, local, readonly and typeset, which the parser takes for syntax. It is
+// recorded as a command only where it does something that a rule has to cover.
+func (a *analysis) declare(cmd *syntax.DeclClause, st *syntax.Stmt, sc *scope) {
+	argv := []word{lit(cmd.Variant.Value)}
+	c := &call{sc: sc, raw: sc.raw}
+	if c.raw == "" {
+		c.raw = sc.text(cmd)
+	}
+	flags := ""
+	for _, as := range cmd.Args {
+		switch {
+		case as.Naked && as.Name == nil:
+			// An option, or a name that is not certain.
+			a.nested(as.Value, sc)
+			w := a.value(as.Value, sc)
+			argv = append(argv, w)
+			if !w.known {
+				a.problem("dynamic", "What "+cmd.Variant.Value+" declares depends on "+quote(w.text)+".")
+			} else if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") {
+				flags += w.text
+			} else {
+				a.declareWord(w.text, cmd.Variant.Value, flags)
+			}
+		case as.Naked:
+			argv = append(argv, lit(as.Name.Value))
+			if e := a.tables.envEffect(as.Name.Value, word{}); e != "" && as.Name.Value != "PATH" && as.Name.Value != "HOME" && as.Name.Value != "SHELL" {
+				addEffect(&a.poisons, e)
+			}
+		default:
+			a.assign(as, c, false, sc)
+			v := word{text: sc.text(as)}
+			if as.Value != nil {
+				v = a.value(as.Value, sc)
+				if v.known {
+					v.text = as.Name.Value + "=" + v.text
+				} else {
+					v.text = sc.text(as)
+				}
+			}
+			if strings.Contains(flags, "i") && as.Value != nil && !a.numericTest(as.Value, sc) {
+				a.problem("dynamic", "An integer declaration evaluates its value, which can run code: "+quote(sc.text(as))+".")
+			}
+			argv = append(argv, v)
+		}
+	}
+	if strings.Contains(flags, "n") && !strings.Contains(flags, "+n") && cmd.Variant.Value != "export" {
+		a.problem("dynamic", "A name reference can run code: "+quote(c.raw)+".")
+	}
+	if listing := len(cmd.Args) == 0 || strings.Contains(flags, "p"); listing {
+		a.emit(&call{argv: argv, raw: c.raw, sc: sc})
+	}
+}
+
+// declareWord looks at a quoted operand of declare, which is evaluated like an assignment.
+func (a *analysis) declareWord(s, variant, flags string) {
+	name, val, ok := strings.Cut(s, "=")
+	if strings.ContainsAny(name, "[$`") || ok && strings.Contains(flags, "i") && !isNumber(val) {
+		a.problem("dynamic", "An operand of "+variant+" is evaluated, which can run code: "+quote(s)+".")
+	}
+	if e := a.tables.envEffect(name, lit(val)); ok && e != "" {
+		addEffect(&a.poisons, e)
+	}
+}
+
+// namesOnly says that a command substitution prints names, hashes or dates: nothing that begins with a dash.
+func (a *analysis) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, namePrinters) }
+
+// namePrinters print one value that cannot begin with a dash.
+var namePrinters = map[string]bool{"pwd": true, "date": true, "whoami": true, "hostname": true, "uname": true, "nproc": true, "id": true,
+	"git rev-parse": true, "git merge-base": true, "git describe": true, "git branch": true, "git symbolic-ref": true, "git log": true,
+	"git rev-list": true, "mktemp": true, "which": true, "go env": true, "go list": true, "npm root": true, "npm bin": true, "brew --prefix": true,
+	"wc": true, "pgrep": true, "lsof": true, "docker ps": true, "docker images": true, "getconf": true, "tty": true, "arch": true, "jobs": true}
+
+// numberPrinters print one number.
+var numberPrinters = map[string]bool{"wc": true, "nproc": true, "seq": true}
+
+// prints says that a substitution is one plain command of the list.
+func (a *analysis) prints(p *syntax.CmdSubst, list map[string]bool) bool {
+	if len(p.Stmts) != 1 {
+		return false
+	}
+	st := p.Stmts[0]
+	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe {
+		st = b.Y
+	}
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
+		return false
+	}
+	name := call.Args[0].Lit()
+	if _, defined := a.bodies[name]; defined {
+		return false
+	}
+	rest := call.Args[1:]
+	if len(rest) > 0 && list[name+" "+rest[0].Lit()] {
+		rest = rest[1:]
+	} else if !list[name] {
+		return false
+	}
+	for _, w := range rest {
+		// What formats or echoes its words could print anything.
+		l := w.Lit()
+		if (name == "git" || name == "date" || name == "docker" || name == "go" || name == "wc" || name == "id") && l == "" && !quotedPlain(w) {
+			return false
+		}
+		if strings.HasPrefix(l, "--format") || strings.HasPrefix(l, "--pretty") || strings.HasPrefix(l, "+-") || l == "--all" || strings.HasPrefix(l, "--sq") || strings.HasPrefix(l, "--parseopt") || strings.HasPrefix(l, "-f") {
+			return name == "git" && (strings.Contains(l, "%H") || strings.Contains(l, "%h"))
+		}
+	}
+	return true
+}
+
+func quotedPlain(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.SglQuoted:
+		return !p.Dollar && !strings.HasPrefix(p.Value, "-") && !strings.HasPrefix(p.Value, "+")
+	case *syntax.DblQuoted:
+		for _, q := range p.Parts {
+			if _, ok := q.(*syntax.Lit); !ok {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// evaluated says that a word is a variable name with a subscript, which a builtin evaluates as arithmetic: the
+// subscript can run commands. A name that is not known can be one.
+func evaluated(w word) bool {
+	return !w.known || strings.IndexByte(w.text, '[') >= 0
+}
+
+func (a *analysis) evaluates(c *call, w word) {
+	a.problem("dynamic", c.name+" evaluates "+quote(w.text)+", which can run code.")
+}
+
+// inspectTest looks at test and [: -v and -R evaluate subscripts, and -eq and its kin evaluate nothing but
+// numbers there.
+func inspectTest(a *analysis, c *call, _ *scanned) {
+	for i := 1; i < len(c.argv); i++ {
+		w := c.argv[i]
+		if w.known && (w.text == "-v" || w.text == "-R") && i+1 < len(c.argv) && evaluated(c.argv[i+1]) {
+			a.evaluates(c, c.argv[i+1])
+		}
+		if !w.known && w.many && !w.files && i+1 < len(c.argv)-1 {
+			if next := c.argv[i+1]; !next.known || strings.ContainsAny(next.text, "[$`") && next.text != "[" {
+				a.evaluates(c, next)
+			}
+		}
+	}
+}
+
+// inspectNames looks at builtins whose operands are variable names: read, unset, mapfile, getopts, wait -p.
+func inspectNames(a *analysis, c *call, _ *scanned) {
+	takes := map[string]string{"read": "adinNptu", "mapfile": "dnOsucC", "readarray": "dnOsucC", "unset": "", "getopts": "", "wait": "p"}[c.name]
+	skip := 0
+	if c.name == "getopts" {
+		skip = 1
+	}
+	for i := 1; i < len(c.argv); i++ {
+		w := c.argv[i]
+		if w.known && len(w.text) > 1 && w.text[0] == '-' {
+			for k := 1; k < len(w.text); k++ {
+				if strings.IndexByte(takes, w.text[k]) < 0 {
+					continue
+				}
+				v := lit(w.text[k+1:])
+				if v.text == "" && i+1 < len(c.argv) {
+					i++
+					v = c.argv[i]
+				}
+				switch {
+				case w.text[k] == 'C':
+					a.callback(c, v)
+				case (w.text[k] == 'a' || w.text[k] == 'p' && c.name == "wait") && evaluated(v):
+					a.evaluates(c, v)
+				}
+				break
+			}
+			continue
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		if c.name == "wait" {
+			continue
+		}
+		if evaluated(w) {
+			a.evaluates(c, w)
+		} else if e := a.tables.envEffect(w.text, word{}); e != "" {
+			addEffect(&a.poisons, e)
+		}
+	}
+}
+
+// callback runs the text that a builtin calls later.
+func (a *analysis) callback(c *call, v word) {
+	in := c.inner(c.argv, c.name+" -C")
+	in.reads, in.writes = nil, nil
+	a.scriptWords(in, []word{v})
+	c.effect("option -C")
+}
+
+func inspectPrintf(a *analysis, c *call, _ *scanned) {
+	for i := 1; i < len(c.argv); i++ {
+		w := c.argv[i]
+		if !w.known {
+			if !w.safe() && !w.files && i == 1 {
+				c.effect("word " + w.text)
+			}
+			return
+		}
+		if !strings.HasPrefix(w.text, "-v") {
+			return
+		}
+		v := lit(w.text[2:])
+		if v.text == "" && i+1 < len(c.argv) {
+			v = c.argv[i+1]
+		}
+		if evaluated(v) {
+			a.evaluates(c, v)
+		} else if e := a.tables.envEffect(v.text, word{}); e != "" {
+			addEffect(&a.poisons, e)
+		}
+		return
+	}
+}
+
+// inspectLet looks at let, when it is reached as a command, and at the arithmetic that other builtins do.
+func inspectLet(a *analysis, c *call, _ *scanned) {
+	for _, w := range c.argv[1:] {
+		if !w.known || strings.ContainsAny(w.text, "[$`") {
+			a.evaluates(c, w)
+		}
+	}
+}
+
+// inspectSet notes the shell options that run or reveal something.
+func inspectSet(a *analysis, c *call, _ *scanned) {
+	for i := 1; i < len(c.argv); i++ {
+		w := c.argv[i]
+		if !w.known && !w.safe() {
+			c.effect("word " + w.text)
+			return
+		}
+		if w.text == "--" || w.text == "-" || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' {
+			return
+		}
+		for k := 1; k < len(w.text); k++ {
+			switch w.text[k] {
+			case 'x', 'v':
+				if a.assigned["PS4"] {
+					a.problem("dynamic", "set -x expands PS4, which can run code.")
+				}
+			case 'a', 'k', 'h', 'm', 'b', 'H', 'p', 'o':
+				if w.text[k] == 'o' {
+					i++
+					if i < len(c.argv) && !harmlessSet[c.argv[i].text] && c.argv[i].text != "xtrace" && c.argv[i].text != "verbose" {
+						c.effect("option -o " + c.argv[i].text)
+					}
+				} else if w.text[k] == 'a' || w.text[k] == 'k' {
+					c.effect("option -" + w.text[k:k+1])
+				}
+			}
+		}
+	}
+}
+
+// inspectState notes builtins that change what later words mean, or store commands for later.
+func inspectState(a *analysis, c *call, _ *scanned) {
+	if len(c.argv) == 1 {
+		return
+	}
+	switch first := c.argv[1]; c.name {
+	case "alias":
+		for _, w := range c.argv[1:] {
+			text := w.text
+			if name, val, ok := strings.Cut(text, "="); ok || !w.known {
+				addEffect(&a.poisons, "alias "+name)
+				if w.known {
+					in := c.inner(c.argv, "alias "+name)
+					in.reads, in.writes = nil, nil
+					a.fresh(func() { a.script1(in, val) })
+				}
+			}
+		}
+	case "hash":
+		if slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.HasPrefix(w.text, "-p") }) {
+			addEffect(&a.poisons, "hash")
+		}
+	case "enable":
+		if slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.HasPrefix(w.text, "-") }) {
+			addEffect(&a.poisons, "enable")
+		}
+	case "shopt":
+		if slices.ContainsFunc(c.argv[1:], func(w word) bool {
+			return !w.known || !strings.HasPrefix(w.text, "-") && !harmlessSet[w.text]
+		}) {
+			addEffect(&a.poisons, "shopt "+texts(c.argv[1:]))
+		}
+	case "bind", "complete", "compgen", "fc", "history", "compopt", "zle", "zmodload", "autoload", "emulate", "setopt", "unsetopt", "bindkey", "sched", "zsocket", "ztcp", "vared", "print":
+		for i, w := range c.argv[1:] {
+			if !w.known || strings.HasPrefix(w.text, "-") && c.name != "history" || strings.Trim(w.text, "-wanrsp") == "" && c.name == "history" && !isNumber(w.text) {
+				c.effect("option " + w.text)
+			}
+			if (c.name == "complete" || c.name == "compgen") && w.known && (w.text == "-C" || w.text == "-W") && i+2 < len(c.argv) {
+				in := c.inner(c.argv, c.name+" "+w.text)
+				in.reads, in.writes = nil, nil
+				if v := c.argv[i+2]; v.known && w.text == "-C" {
+					a.script1(in, v.text)
+				} else if !v.known || strings.ContainsAny(v.text, "$`") {
+					a.evaluates(c, v)
+				}
+			}
+		}
+		if c.name != "history" || !first.known {
+			c.effect("builtin " + c.name)
+		}
+	case "jobs":
+		if first.text == "-x" && len(c.argv) > 2 {
+			in := c.inner(c.argv[2:], "jobs -x")
+			in.reads, in.writes = nil, nil
+			a.run(in)
+		}
+	}
+}

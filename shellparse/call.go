@@ -1,0 +1,249 @@
+package shellparse
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// call is one simple command on its way through its wrappers.
+type call struct {
+	argv    []word
+	globals []word
+	raw     string
+	reads   []File
+	writes  []File
+	effects []string
+	sc      *scope // where it runs; the call's own
+	outer   *scope // the shell that it runs in, whose directory a cd changes; nil in a child process
+	name    string // argv[0] as a program name, when known
+	inside  bool   // it is the operand of a program that runs it in place of a shell
+}
+
+// simple analyses a simple command: assignments, words, redirections.
+func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.Stmt, sc *scope) {
+	for _, w := range ce.Args {
+		if len(w.Parts) != 1 || !isLit(w.Parts[0]) || a.opts.Dialect == Zsh {
+			a.nested(w, sc)
+		}
+	}
+	child := *sc
+	c := &call{sc: &child, outer: sc}
+	for _, as := range ce.Assigns {
+		a.assign(as, c, len(ce.Args) > 0, sc)
+	}
+	var r redirs
+	if len(rds) > 0 {
+		r = a.redirs(rds, sc)
+		if r.input.kind != inputNone {
+			child.input = r.input
+		}
+		c.reads, c.writes, c.effects = r.reads, r.writes, r.effects
+	}
+	if len(ce.Args) == 0 {
+		if len(r.reads)+len(r.writes)+len(r.effects) > 0 {
+			a.null(st, sc, r)
+		}
+		return
+	}
+	if c.raw = sc.raw; c.raw == "" {
+		c.raw = rawText(ce, rds, sc)
+		child.raw = c.raw
+	}
+	c.argv = make([]word, 0, len(ce.Args))
+	for _, w := range ce.Args {
+		c.argv = a.fields(c.argv, w, sc)
+	}
+	if len(c.argv) == 0 {
+		return
+	}
+	a.run(c)
+}
+
+func isLit(p syntax.WordPart) bool {
+	_, ok := p.(*syntax.Lit)
+	return ok
+}
+
+// rawText is the source of a simple command with its redirections, without here-document bodies.
+func rawText(ce *syntax.CallExpr, rds []*syntax.Redirect, sc *scope) string {
+	lo, hi := ce.Pos().Offset(), ce.End().Offset()
+	for _, r := range rds {
+		lo = min(lo, r.Pos().Offset())
+		hi = max(hi, r.Word.End().Offset())
+	}
+	if int(hi) > len(sc.src) || lo > hi {
+		return ""
+	}
+	return sc.src[lo:hi]
+}
+
+// assign notes one assignment, before a command or alone.
+func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
+	if as.Name == nil {
+		return
+	}
+	name := as.Name.Value
+	v := word{text: name}
+	if as.Index != nil {
+		a.arithm(as.Index, sc)
+	}
+	if as.Array != nil {
+		for _, e := range as.Array.Elems {
+			if e.Index != nil {
+				a.arithm(e.Index, sc)
+			}
+			a.nested(e.Value, sc)
+		}
+	} else {
+		a.nested(as.Value, sc)
+		v = a.value(as.Value, sc)
+	}
+	effect := a.tables.envEffect(name, v)
+	if prefix {
+		c.sc.env = append(slices.Clip(c.sc.env), Assignment{name, Word{v.text, v.known}})
+		if effect != "" {
+			c.sc.effects = append(slices.Clip(c.sc.effects), effect)
+		}
+		return
+	}
+	if as.Append || as.Index != nil || as.Array != nil {
+		v.known = false
+	}
+	if effect != "" {
+		addEffect(&a.poisons, effect)
+	}
+	if v.known {
+		a.settle(name, v, sc)
+	}
+}
+
+// run unwraps a command until the program that does the work stands alone, and records it.
+func (a *analysis) run(c *call) {
+	if c.sc.depth++; c.sc.depth > maxDepth {
+		a.problem("too-deep", "The text nests too deeply.")
+		return
+	}
+	w := c.argv[0]
+	if !w.known && strings.HasPrefix(w.text, "~") && !isGlob(w.text) && w.head == "~" && !strings.ContainsAny(w.text, "$`'\"\\") {
+		// The home directory is not known, but the program is certain: it is written as it is.
+		w = lit(w.text)
+		c.argv[0] = w
+	}
+	if !w.known {
+		a.problem("dynamic", "Which program runs depends on "+quote(w.text)+".")
+		a.emit(c)
+		return
+	}
+	c.name = a.programName(w.text)
+	if w.text == "" || strings.ContainsAny(w.text, " \t\n*?[]") && w.text != "[" && w.text != "[[" {
+		c.effects = append(c.effects, "program "+quote(w.text))
+		a.emit(c)
+		return
+	}
+	if c.name != w.text {
+		c.argv[0] = lit(c.name)
+	}
+	if a.funcs[c.name] && !c.inside {
+		if len(c.reads)+len(c.writes) > 0 {
+			a.script.Commands = append(a.script.Commands, c.command(":"))
+		}
+		return
+	}
+	if h := handlers[c.name]; h != nil && h(a, c) {
+		return
+	}
+	if p := a.tables.programs[c.name]; p != nil && p.Subcommands != "" {
+		a.takeGlobals(c)
+	}
+	if wr, n := a.wrapperFor(c); wr != nil && a.unwrap(wr, c, n) {
+		return
+	}
+	a.emit(c)
+}
+
+// trustedDirs hold programs that only an administrator changes.
+var trustedDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
+	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
+
+// programName reduces a path to its last element where only an administrator could have put it there.
+func (a *analysis) programName(s string) string {
+	if !strings.HasPrefix(s, "/") {
+		return s
+	}
+	p := path.Clean(s)
+	if dir, base := path.Split(p); trustedDirs[strings.TrimSuffix(dir, "/")] {
+		return base
+	}
+	return s
+}
+
+// emit records a command as it stands, after looking at what its words do.
+func (a *analysis) emit(c *call) {
+	if c.argv[0].known {
+		a.inspect(c)
+	}
+	a.script.Commands = append(a.script.Commands, c.command(""))
+}
+
+func (c *call) command(argv0 string) Command {
+	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, DenyOnly: c.sc.denyOnly,
+		Escalates: c.sc.escalates || escalators[c.name], Dir: c.sc.dir()}
+	if argv0 != "" {
+		cmd.Argv = []Word{{argv0, true}}
+	} else {
+		cmd.Argv = make([]Word, len(c.argv))
+		for i := range c.argv {
+			cmd.Argv[i] = Word{c.argv[i].text, c.argv[i].known}
+		}
+	}
+	for _, g := range c.globals {
+		cmd.Globals = append(cmd.Globals, Word{g.text, g.known})
+	}
+	for _, list := range [2][]string{c.sc.effects, c.effects} {
+		for _, e := range list {
+			addEffect(&cmd.Effects, e)
+		}
+	}
+	return cmd
+}
+
+// effect notes what the command does beyond its words.
+func (c *call) effect(e string) { addEffect(&c.effects, e) }
+
+// inner makes the call of a wrapper's operand: the words from index i on, in a scope that knows the wrapper.
+func (c *call) inner(argv []word, via string) *call {
+	sc := *c.sc
+	sc.via = append(slices.Clip(sc.via), via)
+	sc.effects = append(slices.Clip(sc.effects), c.effects...)
+	return &call{argv: argv, raw: c.raw, reads: c.reads, writes: c.writes, sc: &sc, outer: c.outer, inside: true}
+}
+
+// texts joins words by blanks.
+func texts(words []word) string {
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0].text
+	}
+	var b strings.Builder
+	for i := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(words[i].text)
+	}
+	return b.String()
+}
+
+func allKnown(words []word) bool {
+	for i := range words {
+		if !words[i].known {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,254 @@
+package shellparse
+
+import (
+	"slices"
+	"strings"
+)
+
+// harmlessSettings are git settings that change what is shown or recorded, and execute nothing. An entry that
+// ends in a dot covers what begins with it.
+var harmlessSettings = []string{"user.name", "user.email", "author.", "committer.", "color.", "advice.", "log.", "column.", "core.quotepath", "core.autocrlf",
+	"core.safecrlf", "core.filemode", "core.ignorecase", "core.abbrev", "core.commentchar", "core.longpaths", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default",
+	"push.autosetupremote", "merge.conflictstyle", "merge.ff", "diff.algorithm", "diff.renames", "diff.context", "diff.mnemonicprefix", "diff.noprefix", "diff.colormoved",
+	"fetch.prune", "fetch.parallel", "rebase.autostash", "rebase.autosquash", "status.", "commit.gpgsign", "tag.gpgsign", "commit.verbose", "gc.auto", "index.", "pack.", "feature.", "http.lowspeedlimit", "http.lowspeedtime", "http.postbuffer", "rerere.enabled", "blame.", "format.pretty", "safe.bareRepository", "branch.sort", "tag.sort", "versionsort.", "i18n."}
+
+// gitSetting looks at one name=value of git -c: a shell alias is run as a script, a harmless setting passes.
+func (a *analysis) gitSetting(w word, c *call) {
+	text := w.text
+	if !w.known {
+		text = w.head
+	}
+	name, val, _ := strings.Cut(text, "=")
+	lower := strings.ToLower(name)
+	for _, h := range harmlessSettings {
+		if h = strings.ToLower(h); lower == h || strings.HasSuffix(h, ".") && strings.HasPrefix(lower, h) {
+			return
+		}
+	}
+	if (lower == "core.pager" || lower == "core.editor") && (val == "cat" || val == "true" || val == ":" || val == "less") && w.known {
+		return
+	}
+	c.effect("git -c " + text)
+	script := val
+	if strings.HasPrefix(lower, "alias.") {
+		if script = strings.TrimPrefix(val, "!"); script == val {
+			return
+		}
+	}
+	// What the setting runs is recorded for deny rules; the effect keeps every rule from allowing it.
+	if w.known && strings.ContainsRune(script, ' ') {
+		in := c.inner(c.argv, "git -c "+name)
+		in.reads, in.writes, in.outer = nil, nil, nil
+		mark := len(a.script.Problems)
+		a.fresh(func() { a.script1(in, script) })
+		a.script.Problems = a.script.Problems[:mark]
+	}
+}
+
+// runGit runs what git runs for a subcommand: bisect run, submodule foreach.
+func runGit(a *analysis, c *call) bool {
+	a.takeGlobals(c)
+	if len(c.argv) < 3 || !c.argv[1].known || !c.argv[2].known {
+		return false
+	}
+	var rest []word
+	via := 3
+	switch sub := c.argv[1].text; {
+	case sub == "bisect" && c.argv[2].text == "run":
+		rest = c.argv[3:]
+	case sub == "submodule":
+		i := slices.IndexFunc(c.argv, func(w word) bool { return w.known && w.text == "foreach" })
+		if i < 0 {
+			return false
+		}
+		for i++; i < len(c.argv) && c.argv[i].known && strings.HasPrefix(c.argv[i].text, "-"); i++ {
+		}
+		rest, via = c.argv[i:], i
+	default:
+		return false
+	}
+	if len(rest) == 0 {
+		return false
+	}
+	a.emit(c)
+	in := c.inner(rest, texts(c.argv[:via]))
+	in.reads, in.writes, in.outer = nil, nil, nil
+	in.sc.effects = c.sc.effects
+	if c.argv[1].text == "bisect" || len(rest) > 1 {
+		a.run(in)
+	} else {
+		a.fresh(func() { a.scriptWords(in, rest) })
+	}
+	return true
+}
+
+// inspectGit looks at subcommands whose operands matter.
+func inspectGit(a *analysis, c *call, s *scanned) {
+	if len(c.argv) < 2 || !c.argv[1].known {
+		return
+	}
+	args := c.argv[2:]
+	ops := s.operands
+	first := func() string {
+		for _, w := range args {
+			if !strings.HasPrefix(w.text, "-") {
+				return w.text
+			}
+		}
+		return ""
+	}
+	switch sub := c.argv[1].text; sub {
+	case "push":
+		for _, w := range ops {
+			text := w.text
+			if !w.known {
+				text = w.head
+			}
+			if strings.HasPrefix(text, "+") || strings.HasPrefix(text, ":") && len(text) > 1 {
+				c.effect("refspec " + w.text)
+			}
+		}
+		a.gitURLs(c, ops)
+	case "fetch", "pull", "clone", "ls-remote", "remote", "submodule":
+		a.gitURLs(c, ops)
+		if sub == "clone" && len(ops) > 1 {
+			c.writes = a.file(c.writes, ops[len(ops)-1], "git", c.sc, true)
+		}
+		if sub == "remote" {
+			switch first() {
+			case "remove", "rm", "rename", "set-url", "prune", "add", "set-head", "set-branches":
+				c.effect("remote " + first())
+			}
+		}
+	case "checkout":
+		// With a path it overwrites files, with a branch it does not.
+		for _, w := range ops {
+			if w.text == "." || w.text == "./" || w.text == ":/" {
+				c.effect("discards changes")
+			}
+		}
+		if s.dashes {
+			c.effect("discards changes")
+		} else if len(ops) > 1 {
+			if _, creates := s.find("-b", "--orphan", "-t"); !creates {
+				c.effect("discards changes")
+			}
+		}
+	case "stash":
+		switch first() {
+		case "drop", "clear":
+			c.effect("discards stashes")
+		}
+	case "worktree", "notes", "reflog", "bundle", "sparse-checkout", "lfs":
+		switch f := first(); {
+		case sub == "worktree" && (f == "remove" || f == "prune" || f == "move"),
+			sub == "reflog" && (f == "expire" || f == "delete"),
+			sub == "notes" && (f == "remove" || f == "prune"), sub == "lfs" && (f == "install" || f == "prune" || f == "migrate"):
+			c.effect(sub + " " + f)
+		case sub == "worktree" && f == "add" && len(ops) > 1:
+			c.writes = a.file(c.writes, ops[1], "git", c.sc, true)
+		case sub == "bundle" && f == "create" && len(ops) > 1:
+			c.writes = a.file(c.writes, ops[1], "git", c.sc, true)
+		}
+	case "config":
+		a.gitConfig(c, args)
+	case "rm", "mv":
+		for _, w := range ops {
+			c.writes = a.file(c.writes, w, "git", c.sc, true)
+		}
+	case "bisect":
+		if f := first(); f == "run" || f == "replay" || f == "visualize" || f == "view" {
+			if f != "run" {
+				c.effect("bisect " + f)
+			}
+		}
+	case "show", "cat-file", "diff", "log", "grep", "blame", "archive", "difftool", "annotate", "rev-parse", "checkout-index":
+		a.gitPaths(c, ops)
+	case "init":
+		if len(ops) > 0 {
+			c.writes = a.file(c.writes, ops[0], "git", c.sc, true)
+		}
+	case "rebase":
+		// An interactive rebase without an editor that is known to do nothing runs what it was given.
+	}
+}
+
+// gitURLs notes transports that run a program, and addresses that git reads as options.
+func (a *analysis) gitURLs(c *call, ops []word) {
+	for _, w := range ops {
+		text := w.text
+		if !w.known {
+			text = w.head
+		}
+		scheme, _, ok := strings.Cut(text, "::")
+		if ok && scheme != "" && !strings.ContainsAny(scheme, "/.@") {
+			c.effect("transport " + scheme)
+		}
+		if strings.HasPrefix(text, "fd::") || strings.Contains(text, "://-") || strings.Contains(text, "@-") {
+			c.effect("address " + text)
+		}
+	}
+}
+
+// gitPaths notes the files that revision:path operands and plain paths show.
+func (a *analysis) gitPaths(c *call, ops []word) {
+	for _, w := range ops {
+		if !w.known {
+			continue
+		}
+		_, p, ok := strings.Cut(w.text, ":")
+		if !ok {
+			p = w.text
+		}
+		for _, prefix := range []string{"(top)", "/", "!", "^"} {
+			if ok && prefix != "/" {
+				p = strings.TrimPrefix(p, prefix)
+			}
+		}
+		if p == "" || p == "HEAD" || strings.Contains(p, "..") && !strings.Contains(p, "/") {
+			continue
+		}
+		c.reads = a.file(c.reads, lit(p), "git", c.sc, false)
+	}
+}
+
+// gitConfig notes settings that are written: hooks, filters, aliases and helpers execute later.
+func (a *analysis) gitConfig(c *call, args []word) {
+	reads, n, sub := false, 0, ""
+	for i := 0; i < len(args); i++ {
+		w := args[i]
+		if !w.known && !w.safe() {
+			c.effect("setting " + w.text)
+			return
+		}
+		switch t := w.text; {
+		case strings.HasPrefix(t, "--get") || t == "-l" || t == "--list" || strings.HasPrefix(t, "--show-") && n == 0 && len(args) == 1:
+			reads = true
+		case t == "-f" || t == "--file" || t == "--blob" || t == "--type" || t == "--default" || t == "--comment":
+			if i+1 < len(args) {
+				i++
+				if t == "-f" || t == "--file" {
+					c.reads = a.file(c.reads, args[i], "git", c.sc, false)
+				}
+			}
+		case t == "-e" || t == "--edit":
+			c.effect("option " + t)
+		case strings.HasPrefix(t, "--unset") || strings.HasPrefix(t, "--re") || t == "--add" || strings.HasPrefix(t, "--rename"):
+			n += 2
+		case strings.HasPrefix(t, "-"):
+		default:
+			if n == 0 {
+				sub = t
+			}
+			n++
+		}
+	}
+	if reads || sub == "list" || sub == "get" || n == 1 {
+		return
+	}
+	if n == 2 || n == 3 {
+		c.effect("setting " + texts(args))
+	} else if n > 0 {
+		c.effect("setting")
+	}
+}

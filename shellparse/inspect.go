@@ -1,0 +1,214 @@
+package shellparse
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// inspect looks at what the words of a program do: the options that stand before its subcommand, those that
+// execute or write, and its operands.
+func (a *analysis) inspect(c *call) {
+	if c.name == "" {
+		c.name = c.argv[0].text
+	}
+	if f := fixed[c.name]; f != "" {
+		c.effect(f)
+	}
+	a.workspace(c)
+	row, n := a.row(c)
+	var s scanned
+	if row != nil {
+		if row.Effect != "" {
+			c.effect(row.Effect)
+		}
+		s = row.set.scan(c.argv[n:], row.style)
+		for _, h := range s.hits {
+			a.apply(h, c)
+		}
+		if s.vague != "" && (row.set.danger || row.set.writes && s.vagueBad) {
+			c.effect("word " + s.vague)
+		}
+		a.operands(row, &s, c)
+	}
+	if f := inspectors[c.name]; f != nil {
+		f(a, c, &s)
+	}
+}
+
+// fixed are programs that a rule for their words never covers.
+var fixed = map[string]string{}
+
+// row returns the most specific row for a command and the number of words that name it.
+func (a *analysis) row(c *call) (*program, int) {
+	t := a.tables
+	if len(c.argv) > 2 && c.argv[1].known && c.argv[2].known && t.programs[c.name] != nil {
+		if p := t.programs[c.name+" "+c.argv[1].text+" "+c.argv[2].text]; p != nil && p.Subcommands == "" {
+			return p, 3
+		}
+	}
+	p := t.programs[c.name]
+	if p == nil {
+		return nil, 0
+	}
+	if p.Subcommands == "" {
+		return p, 1
+	}
+	if len(c.argv) > 1 && c.argv[1].known {
+		if q := t.programs[c.name+" "+c.argv[1].text]; q != nil && q.Subcommands == "" {
+			return q, 2
+		}
+	}
+	return nil, 0
+}
+
+// takeGlobals moves the options before a subcommand out of the words: git -C web status is git status.
+func (a *analysis) takeGlobals(c *call) {
+	name := c.name
+	for n := 1; n < 3; n++ {
+		p := a.tables.programs[name]
+		if p == nil || p.Subcommands == "" {
+			return
+		}
+		s := p.set.scan(c.argv[n:], p.style)
+		end := n + s.rest
+		for i := n; i < end && i < len(c.argv); i++ {
+			if !c.argv[i].known && !c.argv[i].safe() && (i == n || !valueOf(&s, c.argv[i])) {
+				c.effect("subcommand " + c.argv[i].text)
+				return
+			}
+		}
+		for _, h := range s.hits {
+			a.apply(h, c)
+		}
+		if s.unknown != "" && s.unknown != "--help" && s.unknown != "--version" && s.unknown != "-h" {
+			c.effect("option " + s.unknown)
+			return
+		}
+		if end > n && end < len(c.argv) {
+			c.globals = append(c.globals, c.argv[n:end]...)
+			c.argv = slices.Concat(c.argv[:n], c.argv[end:])
+		}
+		if n >= len(c.argv) {
+			return
+		}
+		sub := c.argv[n]
+		if strings.HasPrefix(sub.text, "-") && sub.known {
+			return
+		}
+		if !sub.known || strings.ContainsAny(sub.text, " \t\n") {
+			c.effect("subcommand " + sub.text)
+			return
+		}
+		if p.subs != nil && !p.subs[sub.text] {
+			c.effect("subcommand " + sub.text)
+			return
+		}
+		name += " " + sub.text
+	}
+}
+
+// valueOf says that a word was taken as the value of an option.
+func valueOf(s *scanned, w word) bool {
+	for _, h := range s.hits {
+		if h.has && h.value.text == w.text {
+			return true
+		}
+	}
+	return false
+}
+
+// workspace notes that a program which executes what it finds in its directory runs outside of the start.
+func (a *analysis) workspace(c *call) {
+	if !configured[c.name] {
+		return
+	}
+	if len(c.sc.dirs) == 1 && (c.sc.dirs[0] == "." || c.sc.dirs[0] == a.opts.Dir) && !c.sc.lost {
+		return
+	}
+	if a.outside(c.sc.dirs) {
+		c.effect("directory " + strings.Join(c.sc.dirs, " "))
+	}
+}
+
+// configured programs execute what a file in their directory says: hooks, filters, build scripts.
+var configured = set("git make gmake npm pnpm yarn bun npx cargo go mvn gradle just task rake bundle pytest tox nox poetry uv pdm hatch composer mix dotnet cmake ninja meson bazel terraform tofu vagrant docker-compose deno jest vitest eslint prettier tsc webpack vite rollup gulp grunt ansible ansible-playbook pre-commit direnv ./gradlew ./mvnw python python3 node ruby")
+
+func set(list string) map[string]bool {
+	m := map[string]bool{}
+	for _, s := range strings.Fields(list) {
+		m[s] = true
+	}
+	return m
+}
+
+// operands notes the files that the operands of a program name.
+func (a *analysis) operands(row *program, s *scanned, c *call) {
+	ops := s.operands
+	role := row.Operands
+	if role == "" || len(ops) == 0 {
+		return
+	}
+	by := c.name
+	read := func(w word) { c.reads = a.file(c.reads, w, by, c.sc, false) }
+	write := func(w word) { c.writes = a.file(c.writes, w, by, c.sc, true) }
+	all := func(f func(word), list []word) {
+		for _, w := range list {
+			f(w)
+		}
+	}
+	edit := false
+	for _, h := range s.hits {
+		edit = edit || h.opt.does == 'm'
+	}
+	switch role {
+	case "r", "1r":
+		if role == "1r" {
+			code := false
+			for _, h := range s.hits {
+				code = code || h.opt.does == 'c'
+			}
+			if !code {
+				ops = ops[1:]
+			}
+		}
+		all(read, ops)
+		if edit {
+			all(write, ops)
+		}
+	case "w":
+		all(write, ops)
+	case "1w":
+		all(write, ops[1:])
+	case "2w":
+		read(ops[0])
+		if len(ops) > 1 {
+			all(write, ops[1:])
+		}
+	case "rw", "mv":
+		target := false
+		for _, h := range s.hits {
+			target = target || h.opt.does == 't'
+		}
+		last := len(ops) - 1
+		if target {
+			last = len(ops)
+		}
+		all(read, ops[:last])
+		if role == "mv" {
+			all(write, ops[:last])
+		}
+		if last < len(ops) {
+			write(ops[last])
+			// Into a directory, the files keep their names.
+			for _, w := range ops[:last] {
+				if w.known && ops[last].known && w.text != "" {
+					write(lit(path.Join(ops[last].text, path.Base(w.text))))
+				}
+			}
+		}
+	}
+}
+
+// inspectors look at the words of programs for which options and operands do not say enough.
+var inspectors = map[string]func(*analysis, *call, *scanned){}

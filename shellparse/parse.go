@@ -1,0 +1,344 @@
+package shellparse
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Parse says what text would run, touch and hide. It never fails: what it cannot know is in Problems.
+// It is safe for concurrent use, and the result shares no memory with later calls.
+func Parse(text string, o Options) *Script {
+	a := &analysis{opts: o, script: &Script{Text: text}, budget: maxReparse}
+	if a.tables = o.Tables; a.tables == nil {
+		a.tables = builtinTables()
+	}
+	sc := &scope{src: text, sure: true, start: true}
+	if o.Dir != "" {
+		sc.dirs = []string{clean(o.Dir)}
+	} else {
+		sc.dirs = here
+	}
+	if p := guard(text); p != nil {
+		a.script.Problems = append(a.script.Problems, *p)
+		return a.script
+	}
+	a.parse(text, sc)
+	a.poison()
+	return a.script
+}
+
+var here = []string{"."}
+
+// analysis is the state of one Parse.
+type analysis struct {
+	opts   Options
+	tables *Tables
+	script *Script
+	budget int // bytes of literal strings that may still be parsed
+
+	vars     map[string]word     // variables whose value is certain at this point of the text
+	assigned map[string]bool     // variables that the text assigns anywhere
+	once     map[string]int      // how often the text assigns each
+	funcs    map[string]bool     // functions that are certainly defined at this point
+	numbers  map[string]bool     // variables that only ever hold numbers
+	poisons  []string            // effects of assignments on every command that follows them, or runs beside them
+	bodies   map[string]struct{} // functions the text defines anywhere
+}
+
+// scope is where a piece of text runs.
+type scope struct {
+	src   string // the text that positions of the syntax refer to
+	raw   string // source of the outermost simple command, "" outside of one
+	via   []string
+	env   []Assignment
+	depth int
+
+	effects   []string
+	escalates bool
+	denyOnly  bool
+
+	dirs   []string // where it may run; nil when unknown
+	failed []string // where it runs if the cd before it failed
+	lost   bool     // the directory is not known
+
+	sure  bool // it certainly runs, once, in the shell of the text
+	start bool // it is the text itself, not a string within it
+	input input
+}
+
+// input is what the standard input of a command is.
+type input struct {
+	kind inputKind
+	text word // the text, for inputText
+}
+
+type inputKind uint8
+
+const (
+	inputNone inputKind = iota // the terminal, or what the text was given
+	inputPipe
+	inputFile
+	inputText
+)
+
+func (a *analysis) problem(code, text string) {
+	for _, p := range a.script.Problems {
+		if p.Code == code && p.Text == text {
+			return
+		}
+	}
+	a.script.Problems = append(a.script.Problems, Problem{code, text})
+}
+
+// text returns the source text of a node.
+func (sc *scope) text(n syntax.Node) string {
+	lo, hi := int(n.Pos().Offset()), int(n.End().Offset())
+	if lo > hi || hi > len(sc.src) {
+		return ""
+	}
+	return sc.src[lo:hi]
+}
+
+type parsers struct {
+	bash, zsh *syntax.Parser
+	printer   *syntax.Printer
+	one, two  bytes.Buffer
+}
+
+var parserPool = sync.Pool{New: func() any {
+	return &parsers{
+		bash:    syntax.NewParser(syntax.KeepComments(true), syntax.Variant(syntax.LangBash)),
+		zsh:     syntax.NewParser(syntax.KeepComments(true), syntax.Variant(syntax.LangZsh)),
+		printer: syntax.NewPrinter(),
+	}
+}}
+
+// parse analyses a whole text in a scope: the command line itself, or a string that a shell is given.
+func (a *analysis) parse(text string, sc *scope) {
+	f := a.syntax(text)
+	if f == nil {
+		return
+	}
+	sc.src = text
+	a.collect(f, text)
+	a.stmts(f.Stmts, sc)
+}
+
+// parseString analyses a literal string that is run as a script in the scope of a command.
+func (a *analysis) parseString(text string, sc *scope) {
+	if sc.depth++; sc.depth > maxDepth {
+		a.problem("too-deep", "The text nests too deeply.")
+		return
+	}
+	if a.budget -= len(text); a.budget < 0 {
+		a.problem("too-long", "The strings that the text runs are too long.")
+		return
+	}
+	if p := guard(text); p != nil {
+		a.problem(p.Code, p.Text)
+		return
+	}
+	sc.start, sc.sure, sc.input = false, false, input{}
+	a.parse(text, sc)
+}
+
+// syntax parses text and checks that the parser read what a shell would read. It returns nil after
+// reporting a problem.
+func (a *analysis) syntax(text string) *syntax.File {
+	if p := foreign(text); p != "" {
+		a.problem("foreign", p)
+		return nil
+	}
+	ps := parserPool.Get().(*parsers)
+	defer parserPool.Put(ps)
+	parser := ps.bash
+	if a.opts.Dialect == Zsh {
+		parser = ps.zsh
+	}
+	f, err := parser.Parse(strings.NewReader(text), "")
+	if err != nil {
+		a.problem("unparsable", "The text does not parse: "+err.Error()+".")
+		return nil
+	}
+	if strings.Contains(text, "\\\n") {
+		if p := continuations(text, literals(f)); p != nil {
+			a.problem(p.Code, p.Text)
+			return nil
+		}
+	}
+	if !needsSecondLook(text) {
+		return f
+	}
+	// The printed form, parsed again, must print the same: else the parser did not mean what it read.
+	ps.one.Reset()
+	ps.two.Reset()
+	if ps.printer.Print(&ps.one, f) != nil {
+		a.problem("disagreement", "The text cannot be printed back.")
+		return nil
+	}
+	again, err := parser.Parse(bytes.NewReader(ps.one.Bytes()), "")
+	if err != nil || ps.printer.Print(&ps.two, again) != nil || !bytes.Equal(ps.one.Bytes(), ps.two.Bytes()) {
+		if again, err = nil, nil; !a.settles(ps, parser) {
+			a.problem("disagreement", "The text reads differently after it is printed back.")
+			return nil
+		}
+	}
+	return f
+}
+
+// settles says that printing reaches a fixed point in one more step, which layout alone can need.
+func (a *analysis) settles(ps *parsers, parser *syntax.Parser) bool {
+	again, err := parser.Parse(bytes.NewReader(ps.two.Bytes()), "")
+	if err != nil || ps.two.Len() == 0 {
+		return false
+	}
+	ps.one.Reset()
+	return ps.printer.Print(&ps.one, again) == nil && bytes.Equal(ps.one.Bytes(), ps.two.Bytes())
+}
+
+// needsSecondLook says that a text has a construct in which parsers are known to differ.
+func needsSecondLook(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '`', '#', '\n':
+			return true
+		case '\\':
+			if i+1 < len(s) && s[i+1] == '\n' {
+				return true
+			}
+		case '$':
+			if i+1 < len(s) && strings.IndexByte("([{'\"", s[i+1]) >= 0 {
+				return true
+			}
+		case '(', '<':
+			if i+1 < len(s) && (s[i+1] == '(' || s[i+1] == '<') {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// literals returns the spans in which a backslash is an ordinary character, sorted.
+func literals(f *syntax.File) []span {
+	var spans []span
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.SglQuoted:
+			if !n.Dollar {
+				spans = append(spans, span{int(n.Pos().Offset()), int(n.End().Offset())})
+			}
+		case *syntax.Redirect:
+			if n.Hdoc != nil && quotedDelimiter(n.Word) {
+				spans = append(spans, span{int(n.Hdoc.Pos().Offset()), int(n.Hdoc.End().Offset())})
+			}
+		}
+		return true
+	})
+	slices.SortFunc(spans, func(x, y span) int { return x.start - y.start })
+	return spans
+}
+
+func quotedDelimiter(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		l, ok := p.(*syntax.Lit)
+		if !ok || strings.IndexByte(l.Value, '\\') >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// changers are builtins that can change variables in ways that the assignments of the text do not show.
+var changers = map[string]bool{"eval": true, "source": true, ".": true, "read": true, "mapfile": true, "readarray": true,
+	"getopts": true, "printf": true, "unset": true, "let": true, "command": true, "builtin": true, "wait": true}
+
+// collect counts what a text assigns and defines, so that a variable is known only when nothing else can
+// have changed it.
+func (a *analysis) collect(f *syntax.File, text string) {
+	if a.assigned == nil {
+		a.assigned, a.once = map[string]bool{}, map[string]int{}
+		a.bodies, a.funcs = map[string]struct{}{}, map[string]bool{}
+		a.vars = map[string]word{}
+	}
+	if strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
+		!strings.ContainsAny(text, "({") && len(a.once) == 0 {
+		return
+	}
+	count := func(name string) {
+		a.assigned[name] = true
+		a.once[name]++
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			for _, as := range n.Assigns {
+				if as.Name != nil {
+					count(as.Name.Value)
+					if len(n.Args) > 0 || as.Append || as.Index != nil {
+						count(as.Name.Value)
+					}
+				}
+			}
+			if len(n.Args) > 0 && changers[n.Args[0].Lit()] {
+				count("*")
+			}
+		case *syntax.DeclClause:
+			for _, as := range n.Args {
+				if as.Name != nil {
+					count(as.Name.Value)
+					count(as.Name.Value)
+				} else {
+					count("*")
+				}
+			}
+		case *syntax.WordIter:
+			count(n.Name.Value)
+		case *syntax.ParamExp:
+			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+				count(n.Param.Value)
+				count(n.Param.Value)
+			}
+		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
+			count("*")
+		case *syntax.FuncDecl:
+			if n.Name != nil {
+				a.bodies[n.Name.Value] = struct{}{}
+			}
+		}
+		return true
+	})
+}
+
+// settle notes a variable's value when nothing else in the text can change it.
+func (a *analysis) settle(name string, v word, sc *scope) {
+	if sc.sure && sc.start && a.once[name] == 1 && a.once["*"] == 0 && !special[name] {
+		a.vars[name] = v
+	}
+}
+
+// special variables change by themselves, or mean something to the shell.
+var special = map[string]bool{"RANDOM": true, "SECONDS": true, "LINENO": true, "BASHPID": true, "PWD": true, "OLDPWD": true,
+	"EPOCHSECONDS": true, "EPOCHREALTIME": true, "SRANDOM": true, "DIRSTACK": true, "FUNCNAME": true, "GROUPS": true,
+	"HISTCMD": true, "_": true, "PIPESTATUS": true, "OPTARG": true, "OPTIND": true, "REPLY": true, "BASH_COMMAND": true,
+	"UID": true, "EUID": true, "PPID": true, "BASHOPTS": true, "SHELLOPTS": true, "IFS": true, "HOME": true}
+
+// poison adds what the text assigns for all of its commands: which of them come after is not certain in
+// loops and functions, so that all of them carry it.
+func (a *analysis) poison() {
+	for _, e := range a.poisons {
+		for i := range a.script.Commands {
+			addEffect(&a.script.Commands[i].Effects, e)
+		}
+	}
+}
+
+func addEffect(list *[]string, e string) {
+	if !slices.Contains(*list, e) {
+		*list = append(*list, e)
+	}
+}

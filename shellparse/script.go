@@ -1,0 +1,100 @@
+// Package shellparse says what a shell text would run, touch and hide, and what cannot be known.
+//
+// It judges nothing: it reports every effective command at any depth with its decoded words, the wrappers
+// it came through, the environment it runs under and the files it reads and writes, and it reports what
+// it cannot see. Whoever decides MUST treat a Script with Problems as text that no rule may allow.
+package shellparse
+
+// Dialect is the shell that will read the text.
+type Dialect uint8
+
+const (
+	Bash Dialect = iota
+	POSIX
+	Zsh
+)
+
+// Options say where and how the text would run. The zero value is bash in an unknown directory.
+type Options struct {
+	Dialect Dialect
+	Dir     string  // absolute working directory, or "" when unknown
+	Home    string  // what ~ means, or "" when unknown
+	Tables  *Tables // what programs do with their words; nil means the built-in tables
+}
+
+// Script is what is known of one shell text.
+type Script struct {
+	Text     string
+	Commands []Command // every effective command, in source order, at any depth, wrappers unwrapped
+	Problems []Problem // why the text cannot be known; none when it can
+}
+
+// Problem is one reason why a text cannot be known: a dynamic command word, text that does not parse or
+// that shells read differently, a cap that is exceeded.
+type Problem struct {
+	Code string // stable, for programs: "dynamic", "unparsable", "control", "disagreement", "too-long", "too-deep", "foreign"
+	Text string // one sentence for people; quotes the offending text
+}
+
+// Command is one simple command that the script can reach.
+type Command struct {
+	Argv []Word // decoded words without wrappers, assignments, redirections and Globals; Argv[0] is the program
+	// Globals are options that stood between the program and its subcommand, with their values: -C web in
+	// git -C web status. They are not part of Argv, so that a rule for "git status *" meets what it means;
+	// those that can execute something are in Effects.
+	Globals []Word
+	Raw     string   // source text of the outermost simple command it came from, wrappers and redirections included
+	Via     []string // wrappers it came through, outermost first, with their options: "timeout 60", "sudo -u root"
+	Env     []Assignment
+	Reads   []File
+	Writes  []File
+	// Effects name what the command may do beyond what its words show: "env LD_PRELOAD", "option -exec",
+	// one entry each. An allow rule for the words does not cover them.
+	Effects []string
+	// DenyOnly says that the command needs no allow rule of its own: its words stand inside those of the
+	// command before it, which an allow rule has to meet as a whole (pytest in "uv run pytest"), or it only
+	// moves within the workspace (cd web). Deny rules and risk look at it like at any other. A script
+	// MUST NOT be allowed when all of its commands are DenyOnly and none meets an allow rule.
+	DenyOnly bool
+	// Dir is where the command runs when that is certain: absolute where Options.Dir is known, else relative
+	// to the start; "" when it is not certain.
+	Dir string
+	// Escalates says that a wrapper gains privileges (sudo, doas, su, pkexec), or that the command is one.
+	Escalates bool
+}
+
+// Word is one decoded word. Value is the text that the program receives when Known; else it is the source
+// text, which stands for a value that depends on the run.
+type Word struct {
+	Value string
+	Known bool
+}
+
+// Assignment is a variable that the command runs under.
+type Assignment struct {
+	Name  string
+	Value Word
+}
+
+// File is a path that a redirection or an operand touches, made absolute where the directory is known.
+type File struct {
+	Path Word
+	By   string // "redirect", or the program whose operand it is: "tee", "cp"
+}
+
+// Text returns the command as rules match it: its words joined by single spaces, an unknown word as its
+// source text.
+func (c *Command) Text() string {
+	n := 0
+	for _, w := range c.Argv {
+		n += len(w.Value) + 1
+	}
+	b := make([]byte, 0, n)
+	for i, w := range c.Argv {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = append(b, w.Value...)
+	}
+	return string(b)
+}

@@ -1,0 +1,228 @@
+package shellparse
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// Program is a row of the program table: what the options and operands of one program do. The language of
+// Options is described at the type option.
+type Program struct {
+	Name    string // "sort", or with its subcommand "git log"
+	Options string
+	// Operands says what the operands are: "" nothing, "r" files read, "1r" the same after one word that is
+	// no file, "w" files written, "rw" the last written and the others read, "2w" the second written and
+	// the first read.
+	Operands string
+	// Style is how the program reads its words: "" like GNU getopt, "posix" the first operand ends the
+	// options, "go" -long options that the first operand ends, "long" -long options anywhere.
+	Style string
+	// Subcommands says that the Options stand before a subcommand, which has a row of its own. "*" means
+	// any; a list means that another word is not a subcommand of the program itself.
+	Subcommands string
+	// Effect is an effect that the command always has.
+	Effect string
+}
+
+// Wrapper is a row of the wrapper table: a program that runs another program that its operands name.
+type Wrapper struct {
+	Name    string // "nice", or with its subcommand "uv run"
+	Options string // as in Program; an option that is not listed makes the operands uncertain
+	Skip    int    // operands before the program: the duration of timeout
+	Assigns bool   // NAME=value operands before the program are its environment
+	// Role is what the wrapper means for rules: "" it needs no rule (nice), "escalates" it gains privileges
+	// (sudo), "also" it needs a rule beside the one for the inner command (ssh), "instead" the inner words are part of
+	// the wrapper's own (uv run), "download" like that, and the program can come from a registry (npx).
+	Role string
+	// Script says that the operands are a shell text, not words.
+	Script bool
+	// Style is as in Program; "" means that the first operand ends the options.
+	Style  string
+	Effect string
+}
+
+// Env is a row of the environment table.
+type Env struct {
+	Name string // a name, or a pattern with one * at either end
+	// Harmless says that the variable needs no mention. Rows with it win over the others.
+	Harmless bool
+	// Values are those that are harmless though the variable is not, separated by blanks: "cat less".
+	Values string
+}
+
+// Tables are what is known of programs. The zero value is not usable: NewTables makes them.
+type Tables struct {
+	programs map[string]*program
+	wrappers map[string]*wrapper
+	env      map[string]*Env
+	envGlobs []*Env
+}
+
+type program struct {
+	Program
+	set   *optset
+	style style
+	subs  map[string]bool // closed list of subcommands
+}
+
+type wrapper struct {
+	Wrapper
+	set   *optset
+	style style
+}
+
+var builtinTables = sync.OnceValue(func() *Tables {
+	t, err := NewTables(nil, nil, nil)
+	if err != nil {
+		panic(err) // the built-in rows are checked by a test
+	}
+	return t
+})
+
+// NewTables returns the built-in tables with rows added or, where the name is the same, replaced.
+func NewTables(programs []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
+	t := &Tables{programs: map[string]*program{}, wrappers: map[string]*wrapper{}, env: map[string]*Env{}}
+	for _, list := range [][]Program{programRows, gitRows, toolRows, programs} {
+		for _, p := range list {
+			if err := t.addProgram(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, list := range [][]Wrapper{wrapperRows, wrappers} {
+		for _, w := range list {
+			if err := t.addWrapper(w); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, list := range [][]Env{envRows, env} {
+		for i := range list {
+			e := list[i]
+			for _, name := range strings.Fields(e.Name) {
+				row := e
+				row.Name = name
+				if strings.Contains(name, "*") {
+					t.envGlobs = append(t.envGlobs, &row)
+				} else {
+					t.env[name] = &row
+				}
+			}
+		}
+	}
+	return t, nil
+}
+
+func (t *Tables) addProgram(p Program) error {
+	set, err := compileOptions(p.Options)
+	if err != nil {
+		return fmt.Errorf("shellparse: program %q: %w", p.Name, err)
+	}
+	st, ok := styles[p.Style]
+	if !ok {
+		return fmt.Errorf("shellparse: program %q: unknown style %q", p.Name, p.Style)
+	}
+	row := &program{Program: p, set: set, style: st}
+	if p.Subcommands != "" {
+		if row.style == styleGNU {
+			row.style = stylePOSIX
+		}
+		if p.Subcommands != "*" {
+			row.subs = map[string]bool{}
+			for _, s := range strings.Fields(p.Subcommands) {
+				row.subs[s] = true
+			}
+		}
+	}
+	for _, n := range strings.Split(p.Name, "|") {
+		t.programs[n] = row
+	}
+	return nil
+}
+
+func (t *Tables) addWrapper(w Wrapper) error {
+	set, err := compileOptions(w.Options)
+	if err != nil {
+		return fmt.Errorf("shellparse: wrapper %q: %w", w.Name, err)
+	}
+	st, ok := styles[w.Style]
+	if !ok {
+		return fmt.Errorf("shellparse: wrapper %q: unknown style %q", w.Name, w.Style)
+	}
+	if w.Style == "" {
+		st = stylePOSIX
+	}
+	switch w.Role {
+	case "", "escalates", "also", "instead", "download":
+	default:
+		return fmt.Errorf("shellparse: wrapper %q: unknown role %q", w.Name, w.Role)
+	}
+	for _, n := range strings.Split(w.Name, "|") {
+		t.wrappers[n] = &wrapper{Wrapper: w, set: set, style: st}
+	}
+	return nil
+}
+
+var styles = map[string]style{"": styleGNU, "posix": stylePOSIX, "go": styleGo, "long": styleLong}
+
+// envEffect names what setting a variable can execute, "" when nothing.
+func (t *Tables) envEffect(name string, v word) string {
+	if row := t.env[name]; row != nil {
+		return row.effect(name, v)
+	}
+	for _, row := range t.envGlobs {
+		if globMatch(row.Name, name) && row.Harmless {
+			return ""
+		}
+	}
+	for _, row := range t.envGlobs {
+		if globMatch(row.Name, name) {
+			return row.effect(name, v)
+		}
+	}
+	return ""
+}
+
+func (e *Env) effect(name string, v word) string {
+	if e.Harmless {
+		return ""
+	}
+	if v.known && e.Values != "" && harmlessValue(e.Values, v.text) {
+		return ""
+	}
+	return "env " + name
+}
+
+// harmlessValue says that every blank-separated part of a value is on the list. An entry that ends in * covers
+// what begins with it, as long as no path or further assignment follows.
+func harmlessValue(list, v string) bool {
+	for _, part := range strings.Fields(v) {
+		ok := false
+		for _, l := range strings.Fields(list) {
+			if p, star := strings.CutSuffix(l, "*"); part == l || star && strings.HasPrefix(part, p) && !strings.ContainsAny(part[len(p):], "/\\;|&$`") {
+				ok = true
+				break
+			}
+		}
+		if !ok {
+			return false
+		}
+	}
+	return strings.TrimSpace(v) != ""
+}
+
+// globMatch matches a pattern with a * at the beginning, the end, or both.
+func globMatch(pattern, s string) bool {
+	pre, lead := strings.CutPrefix(pattern, "*")
+	mid, trail := strings.CutSuffix(pre, "*")
+	switch {
+	case lead && trail:
+		return strings.Contains(s, mid)
+	case lead:
+		return strings.HasSuffix(s, pre)
+	case trail:
+		return strings.HasPrefix(s, mid)
+	}
+	return pattern == s
+}

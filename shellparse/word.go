@@ -1,0 +1,450 @@
+package shellparse
+
+import (
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// word is a decoded word with what is known of an unknown one.
+type word struct {
+	text  string // the value, or the source text when not known
+	head  string // what the value certainly begins with, when not known
+	known bool
+	// files says that an unknown value is names of files that exist: a glob, the items that xargs reads.
+	// Such a name begins with a dash only where someone put it there.
+	files bool
+	// many says that an unknown word can become several words, or none.
+	many bool
+}
+
+// safe says that the word cannot begin with a dash, so that no program takes it for an option.
+func (w *word) safe() bool {
+	if w.known {
+		return !strings.HasPrefix(w.text, "-") || w.text == "-"
+	}
+	return w.head != "" && w.head[0] != '-'
+}
+
+func lit(s string) word { return word{text: s, known: true} }
+
+// maxBraces is how many words one brace expansion may give. What gives more stays unknown.
+const maxBraces = 64
+
+// fields appends the words that w expands to.
+func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
+	if len(w.Parts) == 1 {
+		if l, ok := w.Parts[0].(*syntax.Lit); ok && plain(l.Value) && a.opts.Dialect != Zsh {
+			return append(argv, lit(l.Value))
+		}
+	}
+	src := sc.text(w)
+	if hasBrace(w) && a.opts.Dialect != POSIX && syntax.SplitBraces(w) {
+		n := braceCount(w)
+		if n > maxBraces {
+			return append(argv, word{text: src, many: true})
+		}
+		for _, one := range expand.Braces(w) {
+			argv = a.split(argv, one, src, sc)
+		}
+		return argv
+	}
+	return a.split(argv, w, src, sc)
+}
+
+// plain says that an unquoted literal stands for itself.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\', '*', '?', '[', '{', '~':
+			return false
+		}
+	}
+	return true
+}
+
+func hasBrace(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		if l, ok := p.(*syntax.Lit); ok && strings.IndexByte(l.Value, '{') >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// braceCount says how many words a word with split braces gives, and stops counting at the cap.
+func braceCount(w *syntax.Word) int {
+	n := 1
+	for _, p := range w.Parts {
+		b, ok := p.(*syntax.BraceExp)
+		if !ok {
+			continue
+		}
+		sum := 0
+		if b.Sequence {
+			sum = sequenceCount(b)
+		} else {
+			for _, e := range b.Elems {
+				sum += braceCount(e)
+			}
+		}
+		if n *= sum; n > maxBraces {
+			return n
+		}
+	}
+	return n
+}
+
+func sequenceCount(b *syntax.BraceExp) int {
+	from, to := b.Elems[0].Lit(), b.Elems[1].Lit()
+	lo, err1 := strconv.Atoi(from)
+	hi, err2 := strconv.Atoi(to)
+	if err1 != nil || err2 != nil {
+		if len(from) != 1 || len(to) != 1 {
+			return maxBraces + 1
+		}
+		lo, hi = int(from[0]), int(to[0])
+	}
+	n := max(lo, hi) - min(lo, hi)
+	if n < 0 || n > maxBraces {
+		return maxBraces + 1
+	}
+	return n + 1
+}
+
+// split appends the fields of a word without braces: one, unless a known variable is split.
+func (a *analysis) split(argv []word, w *syntax.Word, src string, sc *scope) []word {
+	d := decoder{a: a, sc: sc, splitting: true}
+	d.parts(w.Parts, false)
+	return d.fields(argv, src)
+}
+
+// value decodes a word where the shell does not split: assignments, redirect targets, case words.
+func (a *analysis) value(w *syntax.Word, sc *scope) word {
+	if w == nil {
+		return lit("")
+	}
+	d := decoder{a: a, sc: sc}
+	d.parts(w.Parts, false)
+	return d.one(sc.text(w))
+}
+
+// decoder builds the value of one word from its parts.
+type decoder struct {
+	a         *analysis
+	sc        *scope
+	splitting bool // unquoted expansions are split and globbed
+
+	buf     []byte
+	done    []word // fields that are complete
+	some    bool   // the current field exists, though it may be empty
+	unknown bool   // the current field has a part that is not known
+	head    string
+	files   bool
+	many    bool
+}
+
+func (d *decoder) lit(s string) {
+	d.some = true
+	d.buf = append(d.buf, s...)
+}
+
+// vague adds a part whose value is not known. class tells what it can be.
+func (d *decoder) vague(class partClass) {
+	d.some = true
+	if !d.unknown {
+		d.unknown = true
+		if len(d.buf) > 0 {
+			d.head = string(d.buf)
+		}
+		d.files = class == partGlob
+		if d.head == "" && class == partNumber {
+			d.head = "0"
+		}
+		if d.head == "" && class == partName {
+			d.head = "n"
+		}
+	}
+	if class == partMany || class == partGlob {
+		d.many = true
+	}
+}
+
+type partClass uint8
+
+const (
+	partValue  partClass = iota // one value, anything
+	partMany                    // several values, anything
+	partGlob                    // names of files
+	partNumber                  // a number
+	partName                    // the output of a command that prints no options
+)
+
+func (d *decoder) one(src string) word {
+	if !d.unknown && utf8.Valid(d.buf) {
+		return lit(string(d.buf))
+	}
+	return word{text: src, head: d.head, files: d.files, many: d.many}
+}
+
+func (d *decoder) fields(argv []word, src string) []word {
+	if len(d.done) > 0 && d.unknown {
+		return append(argv, word{text: src, head: d.done[0].text, many: true})
+	}
+	argv = append(argv, d.done...)
+	if d.some {
+		argv = append(argv, d.one(src))
+	}
+	return argv
+}
+
+// parts decodes word parts. In double quotes nothing is split or globbed.
+func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
+	for i, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if quoted {
+				d.quotedLit(p.Value)
+			} else {
+				d.bareLit(p.Value, i == 0)
+			}
+		case *syntax.SglQuoted:
+			if !p.Dollar {
+				d.lit(p.Value)
+			} else if s, ok := ansiC(p.Value); ok {
+				d.lit(s)
+			} else {
+				d.vague(partValue)
+			}
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				d.vague(partValue) // the text of a message catalogue
+				continue
+			}
+			d.some = true
+			d.parts(p.Parts, true)
+		case *syntax.ParamExp:
+			d.param(p, quoted)
+		case *syntax.ArithmExp:
+			d.vague(partNumber)
+		case *syntax.CmdSubst:
+			switch {
+			case d.a.namesOnly(p):
+				d.vague(partName)
+			case quoted || !d.splitting:
+				d.vague(partValue)
+			default:
+				d.vague(partMany)
+			}
+		case *syntax.ProcSubst:
+			d.lit("/dev/fd/")
+			d.vague(partNumber)
+		case *syntax.ExtGlob:
+			d.vague(partGlob)
+		default:
+			d.vague(partMany)
+		}
+	}
+}
+
+// quotedLit decodes literal text between double quotes.
+func (d *decoder) quotedLit(s string) {
+	d.some = true
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\", s[i+1]) >= 0 {
+			i++
+		}
+		d.buf = append(d.buf, s[i])
+	}
+}
+
+// bareLit decodes unquoted literal text: backslashes, globs, and a tilde at the beginning of the word.
+func (d *decoder) bareLit(s string, first bool) {
+	d.some = true
+	if first && strings.HasPrefix(s, "~") {
+		user, rest, slash := strings.Cut(s[1:], "/")
+		switch {
+		case user == "" && d.a.opts.Home != "" && !d.a.assigned["HOME"]:
+			d.lit(d.a.opts.Home)
+		case strings.IndexByte(user, '\\') >= 0:
+			d.lit("~" + user)
+		default:
+			d.buf = append(d.buf, '~')
+			d.vague(partValue)
+			d.lit(user)
+		}
+		if slash {
+			d.lit("/")
+		}
+		s = rest
+	}
+	if d.a.opts.Dialect == Zsh && (first && strings.HasPrefix(s, "=") || strings.ContainsAny(s, "(^#")) {
+		d.vague(partGlob) // =program and glob qualifiers
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			if i+1 < len(s) {
+				i++
+				if s[i] != '\n' {
+					d.buf = append(d.buf, s[i])
+				}
+				continue
+			}
+		case '*', '?':
+			if d.splitting {
+				d.vague(partGlob)
+			}
+		case '[':
+			if end := strings.IndexByte(s[i:], ']'); d.splitting && end >= 0 {
+				if class := s[i+1 : i+end]; class != "" && !d.unknown && len(d.buf) == 0 && !strings.ContainsAny(class, "-!^[\\") {
+					d.head = class[:1]
+				}
+				d.vague(partGlob)
+			}
+		}
+		d.buf = append(d.buf, s[i])
+	}
+}
+
+// param decodes a parameter expansion: the value where the script itself fixed it.
+func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
+	if p.Param == nil {
+		d.vague(partMany)
+		return
+	}
+	name := p.Param.Value
+	if p.Length || name == "?" || name == "#" || name == "$" || name == "!" && !p.Excl {
+		d.vague(partNumber)
+		return
+	}
+	simple := !p.Excl && !p.Width && !p.IsSet && p.Flags == nil && p.NestedParam == nil && p.Index == nil &&
+		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+	if v, ok := d.a.vars[name]; ok && simple {
+		switch {
+		case !v.known:
+			d.vague(partGlob)
+		case quoted || !d.splitting:
+			d.lit(v.text)
+		case d.a.opts.Dialect == Zsh || !plain(v.text) || d.a.assigned["IFS"]:
+			d.vague(partMany)
+		default:
+			d.splitValue(v.text)
+		}
+		return
+	}
+	many := name == "@" || name == "*" || p.Index != nil || p.Names != 0
+	if d.splitting && (!quoted || many) {
+		d.vague(partMany)
+	} else {
+		d.vague(partValue)
+	}
+}
+
+// splitValue adds an unquoted known value, split at blanks.
+func (d *decoder) splitValue(s string) {
+	for i, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' }) {
+		if i > 0 || blank(s[0]) {
+			d.flush()
+		}
+		d.lit(f)
+	}
+	if s != "" && blank(s[len(s)-1]) {
+		d.flush()
+	}
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
+
+func (d *decoder) flush() {
+	if !d.some || d.unknown {
+		return
+	}
+	d.done = append(d.done, lit(string(d.buf)))
+	d.buf, d.some = nil, false
+}
+
+// ansiC decodes the inside of $'…' as bash does. It gives up where bash versions differ or the value ends
+// early: a NUL, \x{…}, \c.
+func ansiC(s string) (string, bool) {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s, true
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b = append(b, s[i])
+			continue
+		}
+		i++
+		c := s[i]
+		if k := strings.IndexByte(`abeEfnrtv\'"?`, c); k >= 0 {
+			b = append(b, "\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[k])
+			continue
+		}
+		digits, base, size := 0, 16, 0
+		switch {
+		case c >= '0' && c <= '7':
+			digits, base, i = 3, 8, i-1
+		case c == 'x':
+			digits = 2
+		case c == 'u':
+			digits = 4
+		case c == 'U':
+			digits = 8
+		default:
+			if c == 'c' {
+				return "", false
+			}
+			b = append(b, '\\', c)
+			continue
+		}
+		for size < digits && i+1+size < len(s) && isDigit(s[i+1+size], base) {
+			size++
+		}
+		if size == 0 {
+			return "", false
+		}
+		n, err := strconv.ParseUint(s[i+1:i+1+size], base, 32)
+		if err != nil || n == 0 || base == 8 && n > 0xff {
+			return "", false
+		}
+		i += size
+		if c == 'u' || c == 'U' {
+			b = utf8.AppendRune(b, rune(n))
+		} else {
+			b = append(b, byte(n))
+		}
+	}
+	return string(b), true
+}
+
+func isDigit(c byte, base int) bool {
+	if base == 8 {
+		return c >= '0' && c <= '7'
+	}
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// isGlob says that a value holds characters that a rule or a shell would read as a pattern.
+func isGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
+
+// quote renders text for a sentence.
+func quote(s string) string {
+	if len(s) > 60 {
+		s = s[:57] + "..."
+	}
+	return strconv.QuoteToASCII(s)
+}
+
+// clean is path.Clean that keeps an empty path empty.
+func clean(p string) string {
+	if p == "" {
+		return ""
+	}
+	return path.Clean(p)
+}

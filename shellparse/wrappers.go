@@ -1,0 +1,339 @@
+package shellparse
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// escalators gain privileges whatever they run.
+var escalators = map[string]bool{"sudo": true, "doas": true, "su": true, "pkexec": true, "runuser": true, "run0": true,
+	"gosu": true, "su-exec": true, "nsenter": true, "chroot": true, "sudoedit": true, "visudo": true, "setpriv": true, "sg": true,
+	"newgrp": true, "machinectl": true, "capsh": true}
+
+// dispatch is where a command with a subcommand finds its wrapper row: "uv run", "docker compose exec".
+func (a *analysis) wrapperFor(c *call) (*wrapper, int) {
+	t := a.tables
+	if len(c.argv) > 2 && c.argv[1].known && c.argv[2].known {
+		if w := t.wrappers[c.name+" "+c.argv[1].text+" "+c.argv[2].text]; w != nil {
+			return w, 3
+		}
+	}
+	if len(c.argv) > 1 && c.argv[1].known {
+		if w := t.wrappers[c.name+" "+c.argv[1].text]; w != nil {
+			return w, 2
+		}
+	}
+	return t.wrappers[c.name], 1
+}
+
+// unwrap takes one wrapper off a command whose first words, n of them, name the wrapper. It returns false
+// where no inner command follows, so that the wrapper is a command of its own.
+func (a *analysis) unwrap(w *wrapper, c *call, n int) bool {
+	s := w.set.scan(c.argv[n:], w.style)
+	at := n + s.rest
+	begin := at
+	if s.unknown != "" && w.style == stylePOSIX && !s.dashes || s.vague != "" && at > n && !allKnown(c.argv[n:at]) {
+		a.uncertain(c, n)
+		return true
+	}
+	for skip := w.Skip; skip > 0 && at < len(c.argv); skip-- {
+		if !c.argv[at].known && c.argv[at].many {
+			a.uncertain(c, n)
+			return true
+		}
+		at++
+	}
+	for _, h := range s.hits {
+		a.apply(h, c)
+	}
+	var env []Assignment
+	if w.Assigns {
+		at, env = a.assignments(c, at)
+	}
+	if at < len(c.argv) && c.argv[at].known && c.argv[at].text == "--" {
+		at++
+	}
+	if at >= len(c.argv) {
+		if w.Role == "escalates" {
+			c.sc.escalates = true
+		}
+		for _, h := range s.hits {
+			if h.opt.does == 'c' && h.has {
+				a.code(h, c, n)
+			}
+		}
+		return false
+	}
+	if !c.argv[at].known && at == begin && !c.argv[at].safe() && w.style == stylePOSIX && n == 1 {
+		// Which program runs, and whether the word is an option of the wrapper, depends on the run.
+		a.uncertain(c, n)
+		return true
+	}
+	if w.Effect != "" {
+		c.effect(w.Effect)
+	}
+	inner := c.inner(c.argv[at:], texts(c.argv[:at]))
+	inner.sc.env = append(slices.Clip(inner.sc.env), env...)
+	if w.Script {
+		a.scriptWords(inner, c.argv[at:])
+		if w.Role == "" {
+			return true
+		}
+		return false
+	}
+	switch w.Role {
+	case "", "escalates":
+		if w.Role != "" {
+			inner.sc.escalates = true
+		}
+		inner.outer = a.keepsShell(c)
+		a.run(inner)
+		return true
+	case "also":
+		inner.reads, inner.writes, inner.outer = nil, nil, nil
+		a.emit(c)
+		inner.sc.effects = c.sc.effects
+		a.run(inner)
+		return true
+	}
+	return a.instead(w, c, inner)
+}
+
+// keepsShell returns the shell whose directory a cd behind this wrapper changes: builtins keep it, programs
+// do not.
+func (a *analysis) keepsShell(c *call) *scope {
+	if c.name == "builtin" || c.name == "command" || c.name == "noglob" || c.name == "nocorrect" {
+		return c.outer
+	}
+	return nil
+}
+
+// instead records a wrapper whose rule is written with the inner words: "uv run pytest *". The inner command
+// follows it for deny rules and risk.
+func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
+	mark := len(a.script.Commands)
+	inner.reads, inner.writes, inner.outer = nil, nil, nil
+	inner.sc.effects = nil
+	inner.sc.denyOnly = true
+	name := inner.argv[0]
+	if w.Role == "download" && !(name.known && knownTools[name.text]) {
+		c.effect("package " + name.text)
+	}
+	a.script.Commands = append(a.script.Commands, Command{})
+	a.run(inner)
+	for i := mark + 1; i < len(a.script.Commands); i++ {
+		for _, e := range a.script.Commands[i].Effects {
+			c.effect(e)
+		}
+		c.writes = append(c.writes, a.script.Commands[i].Writes...)
+	}
+	a.script.Commands[mark] = c.command("")
+	return true
+}
+
+// uncertain records a command of which it is not known where the inner command begins. Every word that could
+// be its beginning is recorded too, so that deny rules see it.
+func (a *analysis) uncertain(c *call, n int) {
+	a.problem("dynamic", "Which command "+quote(c.name)+" runs is not certain: "+quote(c.raw)+".")
+	if escalators[c.name] {
+		c.sc.escalates = true
+	}
+	a.script.Commands = append(a.script.Commands, c.command(""))
+	for i := n; i < len(c.argv) && i < n+16; i++ {
+		if w := c.argv[i]; w.known && !strings.HasPrefix(w.text, "-") && w.text != "" {
+			in := c.inner(c.argv[i:], texts(c.argv[:i]))
+			in.argv = slices.Clone(in.argv)
+			in.argv[0] = lit(a.programName(w.text))
+			in.name = in.argv[0].text
+			a.script.Commands = append(a.script.Commands, in.command(""))
+		}
+	}
+}
+
+// assignments reads NAME=value words and returns the index of the first other word.
+func (a *analysis) assignments(c *call, at int) (int, []Assignment) {
+	var env []Assignment
+	for ; at < len(c.argv); at++ {
+		w := c.argv[at]
+		text := w.text
+		if !w.known {
+			text = w.head
+		}
+		name, val, ok := strings.Cut(text, "=")
+		if !ok || name == "" || strings.HasPrefix(name, "-") {
+			break
+		}
+		v := word{text: val, known: w.known}
+		env = append(env, Assignment{name, Word{val, w.known}})
+		if e := a.tables.envEffect(name, v); e != "" {
+			c.effect(e)
+		}
+	}
+	return at, env
+}
+
+// apply notes what an option of a wrapper or program does.
+func (a *analysis) apply(h hit, c *call) {
+	switch h.opt.does {
+	case 'x', '!':
+		if h.opt.arg == argNone || h.has {
+			c.effect("option " + h.name)
+		}
+	case 'm':
+		c.effect("option " + h.name)
+	case 'w':
+		if h.has {
+			if h.value.known && strings.HasPrefix(h.value.text, "|") {
+				c.effect("option " + h.name)
+			}
+			c.writes = a.file(c.writes, h.value, c.name, c.sc, true)
+		}
+	case 't':
+		if h.has {
+			c.writes = a.file(c.writes, h.value, c.name, c.sc, true)
+		}
+	case 'r':
+		if h.has {
+			c.reads = a.file(c.reads, h.value, c.name, c.sc, false)
+		}
+	case 'd':
+		a.chdir(h.value, c)
+	case 'u':
+		a.upload(h, c)
+	case 'f':
+		if h.has && (!h.value.known || strings.ContainsAny(h.value.text, "./\\")) {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'P':
+		if !h.value.known || !strings.HasPrefix(h.value.text, "no:") {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'X':
+		if v := strings.ToUpper(h.value.text); !h.value.known || v != "GET" && v != "HEAD" {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'F':
+		c.effect("option " + h.name)
+	case 'v':
+		if e := a.tables.envEffect(strings.SplitN(h.value.text, "=", 2)[0], h.value); !h.value.known || e != "" {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'k':
+		a.gitSetting(h.value, c)
+	case 'g':
+		if !h.value.known || h.value.text != ".git" && h.value.text != "." {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 's':
+		if !h.has {
+			break
+		}
+		inner := c.inner(c.argv, c.name+" "+h.name)
+		inner.reads, inner.writes, inner.outer = nil, nil, nil
+		a.fresh(func() { a.scriptWords(inner, []word{h.value}) })
+	}
+}
+
+// upload notes the file that an argument like @file, name=@file or name=<file names.
+func (a *analysis) upload(h hit, c *call) {
+	if !h.has {
+		c.effect("option " + h.name)
+		return
+	}
+	v := h.value.text
+	i := strings.IndexByte(v, '@')
+	eq := strings.IndexByte(v, '=')
+	switch {
+	case !h.value.known && h.value.head == "":
+		c.effect("option " + h.name + " " + v)
+	case i == 0, h.name == "--data-urlencode" && i > 0 && eq < 0, i > 0 && eq == i-1:
+		c.reads = a.file(c.reads, word{text: v[i+1:], known: h.value.known}, c.name, c.sc, false)
+		c.effect("option " + h.name + " " + v)
+	case strings.Contains(v, "=<"):
+		c.reads = a.file(c.reads, word{text: v[eq+2:], known: h.value.known}, c.name, c.sc, false)
+		c.effect("option " + h.name + " " + v)
+	case (h.name == "-b" || h.name == "--cookie") && eq < 0:
+		c.reads = a.file(c.reads, h.value, c.name, c.sc, false)
+	}
+}
+
+// chdir moves a call to another directory.
+func (a *analysis) chdir(w word, c *call) {
+	if !w.known {
+		c.sc.lost = true
+		c.effect("directory " + w.text)
+		return
+	}
+	c.sc.dirs = joinDirs(c.sc.dirs, w.text)
+	if path.IsAbs(w.text) {
+		c.sc.lost = false
+	}
+}
+
+func joinDirs(dirs []string, p string) []string {
+	if path.IsAbs(p) {
+		return []string{path.Clean(p)}
+	}
+	out := make([]string, 0, len(dirs))
+	for _, d := range dirs {
+		if j := path.Join(d, p); !slices.Contains(out, j) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// scriptWords runs words that a program joins to a shell text.
+func (a *analysis) scriptWords(inner *call, words []word) {
+	if !allKnown(words) {
+		a.problem("dynamic", "The text that "+quote(texts(inner.argv))+" gives to a shell depends on the run.")
+		inner.argv = words
+		if words[0].known {
+			inner.name = words[0].text
+		}
+		a.script.Commands = append(a.script.Commands, inner.command(""))
+		return
+	}
+	a.script1(inner, texts(words))
+}
+
+// script1 parses a literal shell text in the scope of an inner call.
+func (a *analysis) script1(inner *call, text string) {
+	sc := *inner.sc
+	mark := len(a.script.Commands)
+	a.parseString(text, &sc)
+	if len(inner.reads)+len(inner.writes)+len(inner.effects) == 0 {
+		return
+	}
+	if mark == len(a.script.Commands) {
+		a.script.Commands = append(a.script.Commands, inner.command(":"))
+		return
+	}
+	cmd := &a.script.Commands[mark]
+	cmd.Reads = append(cmd.Reads, inner.reads...)
+	cmd.Writes = append(cmd.Writes, inner.writes...)
+	for _, e := range inner.effects {
+		addEffect(&cmd.Effects, e)
+	}
+}
+
+// code handles an option whose argument is code, where the wrapper has no operands.
+func (a *analysis) code(h hit, c *call, n int) {
+	switch {
+	case !h.value.known:
+		c.effect("code " + h.value.text)
+	default:
+		inner := c.inner(nil, texts(c.argv[:n])+" "+h.name)
+		inner.reads, inner.writes = nil, nil
+		inner.sc.denyOnly = true
+		mark := len(a.script.Commands)
+		a.script1(inner, h.value.text)
+		for _, cmd := range a.script.Commands[mark:] {
+			for _, e := range cmd.Effects {
+				c.effect(e)
+			}
+		}
+		c.effect("option " + h.name)
+	}
+}
