@@ -1,0 +1,292 @@
+package tools
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"callgate/permissions"
+	"callgate/shellparse"
+)
+
+// Caps of one call. What is over a cap is refused, since nobody would look at it.
+const (
+	maxArguments = 1000 // values of roles, all arguments together
+	maxPath      = 4096 // bytes
+	maxDepth     = 32   // of objects in the arguments of a tool that nobody mapped
+)
+
+// Analyze says everything about one call that does not depend on rules. It looks at the file system to
+// resolve paths and at nothing else, so a caller that decides now and forwards later MUST analyze again
+// right before it forwards. It never panics. The zero Tool is a tool that nobody knows.
+func Analyze(c Call) *Analysis {
+	b := builder{call: c, tool: c.Tool, place: c.Place, out: &Analysis{Risk: permissions.ReadOnly}}
+	if b.tool == nil {
+		b.tool = &Tool{}
+	}
+	arguments := c.Arguments
+	if len(arguments) == 0 || isNull(arguments) {
+		arguments = []byte("{}")
+	}
+	list, ok := members(arguments)
+	b.list = list
+	switch {
+	case !ok || arguments[firstByte(arguments)] != '{':
+		b.refuse("malformed", "The arguments are not one JSON object with distinct names.")
+	case b.tool.Bound:
+		b.mapped(list)
+	default:
+		b.guessed(list)
+	}
+	b.finish()
+	return b.out
+}
+
+// firstByte returns the offset of the first byte that is no white space.
+func firstByte(raw []byte) int {
+	return slices.IndexFunc(raw, func(c byte) bool { return c != ' ' && c != '\t' && c != '\n' && c != '\r' })
+}
+
+// builder collects the analysis of one call.
+type builder struct {
+	call  Call
+	tool  *Tool
+	place Place // where commands of this call run
+	list  []argument
+	out   *Analysis
+
+	values     int    // how many have been looked at
+	noted      []note // values as the summary shows them
+	dialect    shellparse.Dialect
+	effect     string           // what the surroundings of a command do beyond its text
+	floor      permissions.Risk // at least this for subjects of the tool's own kind
+	category   string           // of the worst subject so far
+	decided    bool             // a subject that can be allowed is there
+	hasPattern bool             // the call holds a glob that selects files
+}
+
+// note is one value for the summary.
+type note struct {
+	role Role
+	text string
+}
+
+// source is what Offers needs of a subject.
+type source struct {
+	command  *shellparse.Command // of a shell command, else nil
+	path     string              // absolute real path of a file or folder, else ""
+	folder   bool                // path is a folder
+	category string              // where it differs from the kind's
+}
+
+// mapped analyzes a call of a tool whose arguments have roles.
+func (b *builder) mapped(list []argument) {
+	b.floor = b.tool.baseRisk
+	b.statements(list)
+	if b.tool.Kind == "" {
+		// Such a tool is judged by its name and its arguments; what it opens comes on top.
+		b.subject(permissions.Subject{Arguments: b.raw(), Risk: b.floor}, b.tool.category, source{})
+	}
+	b.surroundings(list)
+	b.hasPattern = slices.ContainsFunc(list, func(a argument) bool {
+		return b.tool.Roles[a.name] == PatternPath && !isNull(a.value)
+	})
+	for _, a := range list {
+		role := b.tool.Roles[a.name]
+		if role == Unmapped {
+			b.mark("unmapped-argument", fmt.Sprintf("Nobody said what the argument %s is for.", quote(a.name)))
+			continue
+		}
+		if role == Plain || isNull(a.value) {
+			continue
+		}
+		b.argument(a, role)
+	}
+	if b.tool.Kind == KindGrep && !b.decided { // without a path it searches where it runs
+		b.folder(ReadFolder, ".")
+	}
+	if !b.decided {
+		b.noSubject()
+	}
+}
+
+// argument makes the subjects of one argument that has a role.
+func (b *builder) argument(a argument, role Role) {
+	switch role {
+	case Argv:
+		b.argv(a)
+		return
+	case Command:
+		if len(a.value) > 0 && a.value[0] == '[' {
+			b.argv(a)
+			return
+		}
+	case Env, Dir, Shell, SQL:
+		return // surroundings and statements have read them
+	}
+	for _, s := range b.strings(a) {
+		switch role {
+		case ReadPath, WritePath, DeletePath:
+			b.file(role, s)
+		case ReadFolder, ListFolder:
+			b.folder(role, s)
+		case PatternPath:
+			b.pattern(s)
+		case Command:
+			b.shell(s)
+		case Input:
+			b.input(s)
+		case Code:
+			b.code(s)
+		case URL:
+			b.url(s)
+		case URI:
+			b.resource(s)
+		case Name:
+			b.note(Name, s)
+			b.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.floor}, source{})
+		case Revision:
+			b.revision(s)
+		}
+	}
+}
+
+// strings returns the strings that an argument holds: itself, or the elements of an array.
+func (b *builder) strings(a argument) []string {
+	if s, ok := text(a.value); ok {
+		if !b.count() {
+			return nil
+		}
+		return []string{s}
+	}
+	var list []string
+	elements, ok := members(a.value)
+	if ok && a.value[firstByte(a.value)] == '[' {
+		for _, e := range elements {
+			s, isText := text(e.value)
+			if ok = isText; !ok || !b.count() {
+				break
+			}
+			list = append(list, s)
+		}
+	} else {
+		ok = false
+	}
+	if !ok {
+		b.mark("unexpected-type", fmt.Sprintf("The argument %s is neither text nor a list of texts: the server may read it as anything.", quote(a.name)))
+	}
+	return list
+}
+
+// count notes that one more value is looked at, and reports whether that is within the cap.
+func (b *builder) count() bool {
+	if b.values++; b.values > maxArguments {
+		b.refuse("too-many", fmt.Sprintf("The call has more than %d values to look at.", maxArguments))
+		return false
+	}
+	return true
+}
+
+// raw returns the arguments for patterns of the form "arg=glob"; never nil, which would say that there
+// are none to match.
+func (b *builder) raw() []byte {
+	if len(b.call.Arguments) == 0 {
+		return []byte("{}")
+	}
+	return b.call.Arguments
+}
+
+// own adds a subject of the tool's own kind. Its risk is at least the floor.
+func (b *builder) own(s permissions.Subject, from source) {
+	s.Kind, s.KindBound = b.tool.Kind, b.tool.Bound && !b.tool.remote
+	if !s.KindBound {
+		s.Arguments = b.raw()
+	}
+	s.Risk = s.Risk.Worse(b.floor)
+	category := b.tool.category
+	if b.tool.remote {
+		s.Risk, category = s.Risk.Worse(permissions.Network), CategoryNetwork
+	} else if from.category != "" {
+		category = from.category
+	}
+	b.subject(s, category, from)
+}
+
+// subject adds s and keeps the worst risk together with its category.
+//
+// A file or an address that a tool of another kind opens is judged as if a tool of its own kind did: rules
+// for a shell speak of commands, and one that asks about every command must not lift a deny on a file. When
+// the tool is only guessed, or another machine's, rules for the kind can do no more than deny, and the
+// tool's own rules have to allow it.
+func (b *builder) subject(s permissions.Subject, category string, from source) {
+	s.Tool = b.tool.Qualified
+	if s.Kind != "" && s.Kind != b.tool.Kind && s.Kind != KindShell {
+		if !s.KindBound && !s.DeniesOnly {
+			b.denies(s)
+		} else {
+			s.Tool = s.Kind
+		}
+	}
+	if !s.DeniesOnly {
+		b.decided = true
+		if b.category == "" || s.Risk.Exceeds(b.out.Risk) {
+			b.category = category
+		}
+	}
+	b.out.Risk = b.out.Risk.Worse(s.Risk)
+	b.out.Subjects = append(b.out.Subjects, s)
+	b.out.sources = append(b.out.sources, from)
+}
+
+// denies adds a subject that only denies can match.
+func (b *builder) denies(s permissions.Subject) {
+	s.DeniesOnly, s.KindBound, s.Risk = true, true, permissions.ReadOnly
+	b.subject(s, "", source{})
+}
+
+// noSubject marks a call of which it cannot be told what it touches, and leaves rules for the whole tool
+// something to match.
+func (b *builder) noSubject() {
+	b.mark("no-subject", "It cannot be told what the call touches.")
+	b.own(permissions.Subject{Risk: permissions.Unknown}, source{})
+}
+
+// mark adds a reason why only a person can release the call.
+func (b *builder) mark(code, sentence string) {
+	m := Mark{Code: code, Text: sentence}
+	if !slices.Contains(b.out.Marks, m) {
+		b.out.Marks = append(b.out.Marks, m)
+	}
+}
+
+// refuse says why the call must not run at all.
+func (b *builder) refuse(code, sentence string) {
+	b.mark(code, sentence)
+	b.out.Risk = b.out.Risk.Worse(permissions.Unknown)
+	if b.out.Refuse == "" {
+		b.out.Refuse = sentence
+	}
+}
+
+func (b *builder) note(role Role, s string) { b.noted = append(b.noted, note{role, s}) }
+
+// touch notes the absolute paths that a location leads to.
+func (b *builder) touch(l *location) {
+	for _, p := range l.paths {
+		if filepath.IsAbs(p) && !slices.Contains(b.out.Paths, p) {
+			b.out.Paths = append(b.out.Paths, p)
+		}
+	}
+}
+
+// finish fills in what follows from the whole.
+func (b *builder) finish() {
+	if len(b.out.Subjects) == 0 {
+		b.noSubject()
+	}
+	b.out.Category = b.category
+	if b.out.Category == "" {
+		b.out.Category = CategoryNetwork
+	}
+	b.out.Summary = b.summary()
+}

@@ -1,0 +1,186 @@
+package tools
+
+import (
+	"path/filepath"
+	"strings"
+
+	"callgate/permissions"
+)
+
+// fileKind returns the kind of the subject that a path argument makes.
+func fileKind(tool string, role Role) string {
+	switch {
+	case role == WritePath && tool == KindEditFile:
+		return KindEditFile
+	case (role == WritePath || role == DeletePath) && tool == KindMoveFile:
+		return KindMoveFile
+	case role == WritePath:
+		return KindWriteFile
+	case role == DeletePath:
+		return KindDeleteFile
+	case role == ListFolder, role == ReadFolder && tool == KindGlob:
+		return KindGlob
+	case role == ReadFolder:
+		return KindGrep
+	}
+	return KindReadFile
+}
+
+// file makes the subjects of a path that is read, written or deleted.
+func (b *builder) file(role Role, given string) {
+	b.note(role, given)
+	kind := fileKind(b.tool.Kind, role)
+	if isAddress(given) {
+		b.url(given) // some servers take addresses where they take paths
+	}
+	for _, l := range b.locate(given) {
+		b.fileSubject(kind, given, &l, false)
+		// A deny on one kind holds whichever way the file is reached.
+		switch {
+		case kind == KindMoveFile && role == DeletePath:
+			b.deny(KindReadFile, &l)
+			b.deny(KindWriteFile, &l)
+		case kind == KindMoveFile, kind == KindDeleteFile:
+			b.deny(KindWriteFile, &l)
+		}
+		if role != ReadPath {
+			b.markPlaces(&l)
+		}
+	}
+}
+
+// folder makes the subjects of a folder that is listed or read recursively.
+func (b *builder) folder(role Role, given string) {
+	b.note(role, given)
+	for _, l := range b.locate(given) {
+		if b.tool.Kind == KindGlob && b.hasPattern {
+			b.deny(KindGlob, &l) // what decides is the pattern, which lies in the folder
+		} else {
+			b.fileSubject(fileKind(b.tool.Kind, role), given, &l, true)
+		}
+		if role == ReadFolder {
+			b.deny(KindReadFile, &l)
+			b.readsBeneath(l.real())
+		}
+	}
+}
+
+// pattern makes the subjects of a glob that selects files below the folder that another argument names.
+func (b *builder) pattern(given string) {
+	b.note(PatternPath, given)
+	for _, base := range b.patternBases() {
+		whole := given
+		if base != "" && !filepath.IsAbs(b.place.expand(given)) {
+			whole = strings.TrimSuffix(base, "/") + "/" + given
+		}
+		for _, l := range b.locate(whole) {
+			if b.tool.Kind == KindGlob {
+				if whole != given {
+					l.also = append(l.also, append(permissions.Form{given}, l.decides...))
+				}
+				b.fileSubject(KindGlob, given, &l, false)
+			} else {
+				b.deny(KindReadFile, &l)
+			}
+		}
+	}
+}
+
+// patternBases returns the folders that the call names, as given; "" for where it runs.
+func (b *builder) patternBases() (bases []string) {
+	for _, a := range b.list {
+		if r := b.tool.Roles[a.name]; r == ListFolder || r == ReadFolder {
+			if s, ok := text(a.value); ok && s != "" {
+				bases = append(bases, s)
+			}
+		}
+	}
+	if len(bases) == 0 {
+		bases = append(bases, "")
+	}
+	return bases
+}
+
+// fileSubject adds the subject of one location: of the tool's own kind, or a file that a tool of another
+// kind opens besides, which needs an allow of its own.
+func (b *builder) fileSubject(kind, given string, l *location, folder bool) {
+	s := permissions.Subject{Kind: kind, Value: given, Decides: l.decides, Also: l.also, Risk: kinds[kind].risk}
+	b.touch(l)
+	from := source{path: l.real(), folder: folder, category: kinds[kind].category}
+	if kind == b.tool.Kind {
+		b.own(s, from)
+		return
+	}
+	s.KindBound = b.tool.Bound && !b.tool.remote
+	b.subject(s, from.category, from)
+}
+
+// deny adds a subject for denies on another kind that must hold for the same file.
+func (b *builder) deny(kind string, l *location) {
+	b.denies(permissions.Subject{Kind: kind, Value: l.real(), Decides: l.decides, Also: l.also})
+	b.touch(l)
+}
+
+// ReadSubject is the reading of one file at a real, absolute path , for denials alone.
+func ReadSubject(path string, p Place) permissions.Subject {
+	return permissions.Subject{Tool: KindReadFile, Kind: KindReadFile, KindBound: true, Value: path,
+		Decides: p.spellings(path, false), DeniesOnly: true, Risk: permissions.ReadOnly}
+}
+
+// locate reads a path and marks what makes it uncertain.
+func (b *builder) locate(given string) []location {
+	if len(given) > maxPath {
+		b.refuse("too-long", "A path is longer than any file system takes.")
+		return nil
+	}
+	place := b.place
+	if b.tool.remote {
+		place = Place{} // another machine's files: nothing here says where they lead
+	}
+	list := place.locate(given)
+	if strings.IndexFunc(given, isControl) >= 0 {
+		b.mark("control", "A path holds control characters.")
+	}
+	for i := range list {
+		if list[i].err != nil {
+			b.mark("unresolved-path", "It cannot be told where the path "+quote(given)+" leads: "+Visible(list[i].err.Error())+".")
+		}
+		if list[i].links > 1 && !sharedStore(list[i].real()) {
+			b.mark("hard-link", "The file "+quote(given)+" has further names, which rules may say something else of.")
+		}
+	}
+	return list
+}
+
+// readsBeneath notes a folder that is read recursively.
+func (b *builder) readsBeneath(folder string) {
+	if filepath.IsAbs(folder) {
+		b.out.Folders = append(b.out.Folders, folder)
+	}
+}
+
+// sharedStore reports whether a file lies in a folder that package managers fill with hard links.
+func sharedStore(path string) bool {
+	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		switch part {
+		case "node_modules", "site-packages", ".venv", "venv", ".git", ".pnpm-store", "nix", "ostree", ".cache":
+			return true
+		}
+	}
+	return false
+}
+
+// revision makes the subjects of a git revision.
+func (b *builder) revision(given string) {
+	b.note(Revision, given)
+	if strings.HasPrefix(given, "-") {
+		b.mark("option", "The revision "+quote(given)+" would be read as an option.")
+	}
+	if _, path, ok := strings.Cut(given, ":"); ok && path != "" {
+		for _, l := range b.locate(strings.TrimPrefix(path, "/")) {
+			b.deny(KindReadFile, &l)
+		}
+	}
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }

@@ -1,0 +1,338 @@
+package tools
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/permissions"
+	"callgate/shellparse"
+)
+
+// surroundings reads the arguments that change what a command does: where it runs, what reads it, and
+// under which variables.
+func (b *builder) surroundings(list []argument) {
+	for _, a := range list {
+		if isNull(a.value) {
+			continue
+		}
+		switch b.tool.Roles[a.name] {
+		case Dir:
+			for _, s := range b.strings(a) {
+				b.dir(s)
+			}
+		case Shell:
+			for _, s := range b.strings(a) {
+				b.interpreter(s)
+			}
+		case Env:
+			b.variables(a)
+		}
+	}
+}
+
+// dir notes where the call runs.
+func (b *builder) dir(given string) {
+	if given == "" {
+		return
+	}
+	b.note(Dir, given)
+	list := b.locate(given)
+	for i := range list {
+		if b.tool.Kind == KindShell {
+			b.touch(&list[i])
+		} else {
+			b.deny(KindReadFile, &list[i])
+		}
+	}
+	if len(list) == 0 || b.tool.remote {
+		return
+	}
+	real := list[0].real()
+	if b.tool.Kind == KindShell && b.place.Dir != "" {
+		if _, _, ok := b.place.inWorkspace(real); !ok {
+			b.addEffect("runs outside the workspace, in " + Visible(real))
+		}
+	}
+	b.place.Roots = b.place.roots()
+	b.place.Dir = real
+}
+
+// trustedShells are programs whose text shellparse understands.
+var trustedShells = map[string]shellparse.Dialect{
+	"bash": shellparse.Bash, "ksh": shellparse.Bash, "mksh": shellparse.Bash,
+	"sh": shellparse.POSIX, "dash": shellparse.POSIX, "ash": shellparse.POSIX, "zsh": shellparse.Zsh,
+}
+
+// interpreter notes which program reads the command.
+func (b *builder) interpreter(given string) {
+	if given == "" {
+		return
+	}
+	b.note(Shell, given)
+	dir, base := filepath.Split(given)
+	switch dialect, ok := trustedShells[strings.TrimSuffix(base, ".exe")]; {
+	case ok && (dir == "" || dir == "/bin/" || dir == "/usr/bin/" || dir == "/usr/local/bin/" || dir == "/opt/homebrew/bin/"):
+		b.dialect = dialect
+	default:
+		b.addEffect("is read by the program " + quote(given))
+	}
+}
+
+// variables notes the environment that the call sets.
+func (b *builder) variables(a argument) {
+	list, ok := members(a.value)
+	if ok && len(list) == 0 {
+		return
+	}
+	names := make([]string, 0, len(list))
+	for _, v := range list {
+		if v.name != "" {
+			names = append(names, Visible(v.name))
+		}
+	}
+	b.addEffect("sets variables: " + bounded(strings.Join(names, ", "), maxField))
+}
+
+// addEffect notes what the surroundings of every command of the call do.
+func (b *builder) addEffect(s string) { b.effect = joinEffects(b.effect, s) }
+
+func joinEffects(list ...string) string {
+	var kept []string
+	for _, s := range list {
+		if s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return strings.Join(kept, "; ")
+}
+
+// argv makes the subjects of words that are executed without a shell. Words that start a shell with text
+// are judged by that text.
+func (b *builder) argv(a argument) {
+	words := b.strings(a)
+	if len(words) == 0 {
+		return
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellQuote(w)
+	}
+	b.shell(strings.Join(quoted, " "))
+}
+
+// shellQuote returns a word as a shell text that means exactly this word.
+func shellQuote(word string) string {
+	if word != "" && strings.IndexFunc(word, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:,+@%", r))
+	}) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// shell makes the subjects of a shell text: one for every command that it can reach, and for the files
+// that these write and read.
+func (b *builder) shell(text string) {
+	b.note(Command, text)
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	options := shellparse.Options{Dialect: b.dialect, Dir: b.place.Dir, Home: b.place.Home}
+	if b.tool.remote {
+		options.Dir, options.Home = "", ""
+	}
+	script := shellparse.Parse(text, options)
+	before := len(b.out.Subjects)
+	for _, p := range script.Problems {
+		b.mark(p.Code, Visible(p.Text))
+	}
+	if len(script.Problems) > 0 {
+		// No rule may allow it, but one that denies this text still does.
+		b.shellSubject(permissions.Subject{Value: text, Also: []permissions.Form{{text}}, Effect: b.effect,
+			Risk: permissions.Unknown}, source{})
+	}
+	needsAllow := slices.ContainsFunc(script.Commands, func(c shellparse.Command) bool { return !c.DenyOnly })
+	for i := range script.Commands {
+		if !b.count() {
+			return
+		}
+		b.command(&script.Commands[i], text, needsAllow)
+	}
+	if len(b.out.Subjects) == before { // it runs nothing: an assignment, an arithmetic, a comment
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effect: b.effect,
+			Risk: permissions.ReadOnly}, source{category: CategoryTerminalRead})
+	}
+}
+
+// shellSubject adds a subject that rules for shell_exec judge, also for a tool that is none.
+func (b *builder) shellSubject(s permissions.Subject, from source) {
+	if b.tool.Kind == KindShell {
+		b.own(s, from)
+		return
+	}
+	s.Kind, s.KindBound = KindShell, b.tool.Bound && !b.tool.remote
+	if !s.KindBound {
+		s.Arguments = b.raw()
+	}
+	s.Risk = s.Risk.Worse(b.floor)
+	category := from.category
+	if category == "" {
+		category = CategoryTerminalWrite
+	}
+	b.subject(s, category, from)
+}
+
+// command makes the subjects of one effective command of the text whole. One that needs no allow of its own
+// makes a subject for denies only, provided that another command of the text does need one.
+func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow bool) {
+	effect := joinEffects(append([]string{b.effect}, c.Effects...)...)
+	view := CommandView{Via: c.Via}
+	for _, w := range c.Argv {
+		view.Argv = append(view.Argv, w.Value)
+	}
+	for _, f := range c.Writes {
+		view.Writes = append(view.Writes, f.Path.Value)
+		if !f.Path.Known {
+			effect = joinEffects(effect, "writes to a path that depends on the run: "+quote(f.Path.Value))
+		}
+	}
+	for _, f := range c.Reads {
+		view.Reads = append(view.Reads, f.Path.Value)
+	}
+
+	risk, category := classify(c)
+	if effect != "" {
+		risk = risk.Worse(permissions.Unknown)
+	}
+	if c.Escalates {
+		risk = permissions.Escalation
+	}
+	view.Risk = risk.Worse(b.floor)
+	text := c.Text()
+	switch {
+	case len(c.Argv) > 0:
+		b.out.Commands = append(b.out.Commands, view)
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Also: otherForms(c),
+			Effect: effect, DeniesOnly: c.DenyOnly && otherNeedsAllow && effect == "", Risk: risk}, source{command: c, category: category})
+	case effect != "" || c.Escalates:
+		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effect: effect, Risk: risk}, source{})
+	}
+
+	for _, f := range c.Writes {
+		if f.Path.Known {
+			b.shellWrite(f)
+		}
+	}
+	for _, f := range c.Reads {
+		b.shellRead(f)
+	}
+	b.mentioned(c)
+	b.recursive(c)
+}
+
+// otherForms returns the texts of a command besides its own that a deny holds on.
+func otherForms(c *shellparse.Command) (forms []permissions.Form) {
+	for _, text := range c.Forms()[1:] {
+		forms = append(forms, permissions.Form{text})
+	}
+	return forms
+}
+
+// shellWrite makes the subject of a file that a command writes: it needs an allow of its own.
+func (b *builder) shellWrite(f shellparse.File) {
+	for _, l := range b.locate(f.Path.Value) {
+		b.fileSubject(KindWriteFile, f.Path.Value, &l, false)
+		last := &b.out.Subjects[len(b.out.Subjects)-1]
+		last.Risk = last.Risk.Worse(deviceRisk(l.real()))
+		b.out.Risk = b.out.Risk.Worse(last.Risk)
+		b.markPlaces(&l)
+	}
+}
+
+// maxGlob bounds how many files a glob operand is expanded to.
+const maxGlob = 200
+
+// shellRead makes the subjects of a file that a command reads, for denies.
+func (b *builder) shellRead(f shellparse.File) {
+	paths := []string{f.Path.Value}
+	if !f.Path.Known {
+		if b.tool.remote || strings.ContainsAny(f.Path.Value, "$`") || !strings.ContainsAny(f.Path.Value, "*?[") {
+			return // what it is depends on the run
+		}
+		matches, err := filepath.Glob(b.place.absolute(f.Path.Value))
+		if err != nil || len(matches) > maxGlob {
+			b.readsBeneath(filepath.Dir(b.place.absolute(f.Path.Value)))
+			return
+		}
+		paths = matches
+	}
+	for _, path := range paths {
+		for _, l := range b.locate(path) {
+			b.deny(KindReadFile, &l)
+		}
+	}
+}
+
+// mentioned notes the paths that the words of a command name, whatever the command does with them.
+func (b *builder) mentioned(c *shellparse.Command) {
+	if b.tool.remote || b.place.Dir == "" {
+		return
+	}
+	for _, w := range c.Argv {
+		if !w.Known || len(w.Value) > maxPath {
+			continue
+		}
+		value := w.Value
+		if i := strings.IndexByte(value, '='); i >= 0 {
+			value = value[i+1:]
+		}
+		if !strings.ContainsRune(value, '/') && !strings.HasPrefix(value, "~") {
+			continue
+		}
+		l := b.place.at(c.Dir).reading(b.place.expand(value))
+		b.touch(&l)
+	}
+}
+
+// recursive notes the folders that a command reads whole.
+func (b *builder) recursive(c *shellparse.Command) {
+	if b.tool.remote || len(c.Argv) == 0 || b.place.Dir == "" {
+		return
+	}
+	words := c.Argv[1:]
+	if !readsRecursively(c) {
+		if len(c.Via) == 0 || !strings.HasPrefix(c.Via[len(c.Via)-1], "find ") {
+			return
+		}
+		words = nil // find hands over what lies below its own operands
+		for w := range strings.FieldsSeq(strings.TrimPrefix(c.Via[len(c.Via)-1], "find ")) {
+			words = append(words, shellparse.Word{Value: w, Known: true})
+		}
+	}
+	found := false
+	for _, w := range words {
+		if !w.Known || strings.HasPrefix(w.Value, "-") {
+			continue
+		}
+		path := b.place.at(c.Dir).absolute(b.place.expand(w.Value))
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			real, _, _ := realPath(path)
+			b.readsBeneath(real)
+			found = true
+		}
+	}
+	if !found && searches(c.Argv[0].Value) {
+		b.readsBeneath(b.place.at(c.Dir).Dir)
+	}
+}
+
+// at returns the place in another working directory, the same one when dir is "".
+func (p Place) at(dir string) Place {
+	if dir != "" {
+		p.Roots = p.roots()
+		p.Dir = p.absolute(dir)
+	}
+	return p
+}

@@ -1,0 +1,355 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+
+	"callgate/permissions"
+	"callgate/shellparse"
+)
+
+// node is the rows of one program or sub-command, compiled.
+type node struct {
+	risk     permissions.Risk
+	known    bool // a row names exactly these words
+	worse    []condition
+	children map[string]*node
+	prefixes []prefixed // children whose word ends in "*"
+}
+
+type prefixed struct {
+	prefix string
+	node   *node
+}
+
+// condition is one "worse" of a row.
+type condition struct {
+	words  []string
+	unless []string
+	to     permissions.Risk
+}
+
+// programs is the compiled table.
+var programs = compileRows()
+
+func compileRows() *node {
+	root := &node{}
+	for _, r := range rows {
+		parents := []*node{root}
+		words := strings.Fields(r.words)
+		for _, alternatives := range words {
+			var next []*node
+			for word := range strings.SplitSeq(alternatives, "|") {
+				for _, p := range parents {
+					next = append(next, p.child(word))
+				}
+			}
+			parents = next
+		}
+		for _, n := range parents {
+			n.risk, n.known = r.risk, true
+			if r.worse != "" {
+				n.worse = append(n.worse, condition{strings.Fields(r.worse), strings.Fields(r.unless), r.to})
+			}
+		}
+	}
+	return root
+}
+
+// child returns the node of a further word, which it makes when there is none.
+func (n *node) child(word string) *node {
+	if prefix, ok := strings.CutSuffix(word, "*"); ok {
+		for _, p := range n.prefixes {
+			if p.prefix == prefix {
+				return p.node
+			}
+		}
+		made := &node{}
+		n.prefixes = append(n.prefixes, prefixed{prefix, made})
+		return made
+	}
+	if n.children == nil {
+		n.children = map[string]*node{}
+	}
+	if n.children[word] == nil {
+		n.children[word] = &node{}
+	}
+	return n.children[word]
+}
+
+// find returns the node of a further word, nil when the table has none.
+func (n *node) find(word string) *node {
+	if c, ok := n.children[word]; ok {
+		return c
+	}
+	for _, p := range n.prefixes {
+		if strings.HasPrefix(word, p.prefix) {
+			return p.node
+		}
+	}
+	return nil
+}
+
+// classify says what one effective command may do, from its words alone: effects and files are the
+// caller's business.
+func classify(c *shellparse.Command) (permissions.Risk, string) {
+	if len(c.Argv) == 0 {
+		return permissions.ReadOnly, CategoryTerminalRead
+	}
+	if !c.Argv[0].Known {
+		return permissions.Unknown, CategoryTerminalWrite
+	}
+	program, args := c.Argv[0].Value, c.Argv[1:]
+	risk := risks(program, args)
+	return risk, shellCategory(program, risk)
+}
+
+func risks(program string, args []shellparse.Word) permissions.Risk {
+	if other, ok := sameAs[program]; ok {
+		program = other
+		if first, rest, ok := strings.Cut(other, " "); ok {
+			program, args = first, append([]shellparse.Word{{Value: rest, Known: true}}, args...)
+		}
+	}
+	n := programs.find(program)
+	if n == nil {
+		return permissions.Unknown
+	}
+	if len(args) == 1 && args[0].Known {
+		switch args[0].Value {
+		case "--version", "--help", "-V":
+			return permissions.ReadOnly
+		}
+	}
+	path := program
+	for {
+		next, rest, opaque := descend(n, path, args)
+		if opaque {
+			return permissions.Unknown
+		}
+		if next == nil {
+			break
+		}
+		path += " " + rest[0].Value
+		n, args = next, rest[1:]
+	}
+	if !n.known {
+		return permissions.Unknown
+	}
+	risk := n.risk
+	open := slices.ContainsFunc(args, mayBeAnything)
+	for _, cond := range n.worse {
+		switch {
+		case cond.holds(args):
+			risk = risk.Worse(cond.to)
+		case open && cond.to.Exceeds(permissions.Unknown):
+			risk = risk.Worse(permissions.Unknown) // one of the words may turn out to be what makes it worse
+		case open:
+			risk = risk.Worse(cond.to)
+		}
+	}
+	switch {
+	case targetRunners[program]:
+		for _, a := range args {
+			if !a.Known || !isOption(a.Value) && !isScript(a.Value) && !strings.Contains(a.Value, "=") {
+				risk = risk.Worse(permissions.Unknown)
+			}
+		}
+	case scriptRunners[path]:
+		if len(args) > 0 && args[0].Known && isScript(args[0].Value) {
+			return permissions.BuildTest
+		}
+	case sqlClients[program]:
+		return sqlClientRisk(args)
+	}
+	return risk
+}
+
+// descend finds the sub-command of n among args, with the words from it on. opaque says that a word which
+// cannot be known stands where the sub-command must be, or that the table has sub-commands and not this one.
+func descend(n *node, path string, args []shellparse.Word) (next *node, rest []shellparse.Word, opaque bool) {
+	if len(n.children) == 0 && len(n.prefixes) == 0 {
+		return nil, nil, false
+	}
+	takesValue := valueOptions[path]
+	for i := 0; i < len(args); i++ {
+		if !args[i].Known {
+			return nil, nil, true
+		}
+		word := args[i].Value
+		if next := n.find(word); next != nil && (len(next.children) > 0 || next.known || len(next.prefixes) > 0) {
+			return next, args[i:], false
+		}
+		if isOption(word) {
+			if takesValue[word] {
+				i++
+			}
+			continue
+		}
+		// A word that is no sub-command: an operand of a program that works without one, too.
+		return nil, nil, !n.known || n.exclusive()
+	}
+	return nil, nil, false
+}
+
+// exclusive reports whether the words of n need a sub-command that the table knows: "git x" is not "git".
+func (n *node) exclusive() bool { return len(n.worse) == 0 && len(n.children) > 0 }
+
+func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }
+
+// isScript reports whether a script or target of this name builds or tests by custom.
+func isScript(name string) bool {
+	first, _, _ := strings.Cut(name, ":")
+	return scriptNames[first]
+}
+
+// mayBeAnything reports whether a word depends on the run from its first character on, so that it may turn
+// out to be an option.
+func mayBeAnything(w shellparse.Word) bool {
+	if w.Known {
+		return false
+	}
+	source := strings.TrimLeft(w.Value, `"'`)
+	return source == "" || strings.IndexByte("$`*?[{~\\-<(", source[0]) >= 0
+}
+
+// holds reports whether one of the words that make a command worse is among its arguments.
+func (c condition) holds(args []shellparse.Word) bool {
+	for _, want := range c.words {
+		switch want {
+		case "<bare>":
+			if len(args) == 0 {
+				return true
+			}
+			continue
+		case "<operand>":
+			if c.harmless(args) {
+				continue
+			}
+			for _, a := range args {
+				if !a.Known || !isOption(a.Value) {
+					return true
+				}
+			}
+			continue
+		}
+		for _, a := range args {
+			if a.Known && matchesWord(want, a.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c condition) harmless(args []shellparse.Word) bool {
+	for _, u := range c.unless {
+		for _, a := range args {
+			if a.Known && matchesWord(u, a.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchesWord reports whether an argument is what a row means by want. It rather matches too much: that
+// only raises a risk.
+func matchesWord(want, arg string) bool {
+	switch {
+	case strings.HasPrefix(want, "--") && len(want) > 2:
+		name, _, _ := strings.Cut(arg, "=")
+		return name == want || arg == want || len(name) > 3 && strings.HasPrefix(want, name)
+	case len(want) == 2 && want[0] == '-' && want[1] != '-':
+		return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.IndexByte(arg[1:], want[1]) >= 0
+	case strings.ContainsAny(want, "*?"):
+		return wildcard(want, arg)
+	}
+	return want == arg
+}
+
+// wildcard matches "*" and "?" and nothing else.
+func wildcard(pattern, s string) bool {
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '*':
+			for j := 0; j <= len(s); j++ {
+				if wildcard(pattern[i+1:], s[j:]) {
+					return true
+				}
+			}
+			return false
+		case '?':
+			if s == "" {
+				return false
+			}
+		default:
+			if s == "" || s[0] != pattern[i] {
+				return false
+			}
+		}
+		s = s[1:]
+	}
+	return s == ""
+}
+
+// sqlClientRisk judges the statements among the arguments of a database client.
+func sqlClientRisk(args []shellparse.Word) permissions.Risk {
+	risk, found := permissions.Network, false
+	for _, a := range args {
+		if !a.Known {
+			return permissions.Unknown
+		}
+		if strings.ContainsAny(a.Value, " \t\n") {
+			found = true
+			risk = risk.Worse(classifySQL(a.Value))
+		}
+	}
+	if !found {
+		return permissions.Unknown // a script, or whatever comes in
+	}
+	return risk
+}
+
+// shellCategory returns the category of a command.
+func shellCategory(program string, r permissions.Risk) string {
+	switch {
+	case program == "git" && r == permissions.ReadOnly:
+		return CategoryGitRead
+	case r == permissions.Network:
+		return CategoryNetwork
+	case program == "git":
+		return CategoryGitWrite
+	case r == permissions.ReadOnly:
+		return CategoryTerminalRead
+	}
+	return CategoryTerminalWrite
+}
+
+// readsRecursively reports whether a command reads folders whole.
+func readsRecursively(c *shellparse.Command) bool {
+	options, ok := recursiveReaders[c.Argv[0].Value]
+	if c.Argv[0].Value == "git" {
+		return len(c.Argv) > 1 && c.Argv[1].Value == "grep"
+	}
+	if !ok || options == nil {
+		return ok
+	}
+	for _, w := range c.Argv[1:] {
+		for option := range options {
+			if matchesWord(option, w.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// searches reports whether a program searches where it runs when it is given no folder.
+func searches(program string) bool {
+	switch program {
+	case "rg", "ag", "ack", "grep", "egrep", "fgrep", "git":
+		return true
+	}
+	return false
+}

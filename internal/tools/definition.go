@@ -1,0 +1,89 @@
+package tools
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// hint is an annotation of a tool's definition: absent, true or false.
+type hint uint8
+
+const (
+	absent hint = iota
+	yes
+	no
+)
+
+func hintOf(b *bool) hint {
+	switch {
+	case b == nil:
+		return absent
+	case *b:
+		return yes
+	}
+	return no
+}
+
+// hints are the annotations that concern risk.
+type hints struct{ readOnly, destructive, openWorld hint }
+
+// definition is what an upstream says of a tool, as far as it concerns the gate. All of it is a claim.
+type definition struct {
+	description string
+	arguments   []string            // names, in the schema's order
+	enums       map[string][]string // by argument: the only values that the schema allows
+	hints       hints
+}
+
+// parseDefinition reads as much of a raw definition as can be read: what cannot be read makes nothing
+// known, and nothing known is judged strictest.
+func parseDefinition(raw []byte) (d definition) {
+	if len(raw) == 0 {
+		return d
+	}
+	var in struct {
+		Description string         `json:"description"`
+		InputSchema jsontext.Value `json:"inputSchema"`
+		Annotations struct {
+			ReadOnly    *bool `json:"readOnlyHint"`
+			Destructive *bool `json:"destructiveHint"`
+			OpenWorld   *bool `json:"openWorldHint"`
+		} `json:"annotations"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return d
+	}
+	d.description = in.Description
+	d.hints = hints{hintOf(in.Annotations.ReadOnly), hintOf(in.Annotations.Destructive), hintOf(in.Annotations.OpenWorld)}
+	schema, ok := members(in.InputSchema)
+	if !ok {
+		return d
+	}
+	for _, m := range schema {
+		if m.name != "properties" {
+			continue
+		}
+		properties, _ := members(m.value)
+		for _, p := range properties {
+			d.arguments = append(d.arguments, p.name)
+			if enum := enumOf(p.value); enum != nil {
+				if d.enums == nil {
+					d.enums = map[string][]string{}
+				}
+				d.enums[p.name] = enum
+			}
+		}
+	}
+	return d
+}
+
+// enumOf returns the values that a schema allows when all of them are strings.
+func enumOf(schema []byte) []string {
+	var in struct {
+		Enum []string `json:"enum"`
+	}
+	if err := json.Unmarshal(schema, &in); err != nil {
+		return nil
+	}
+	return in.Enum
+}

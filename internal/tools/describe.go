@@ -1,0 +1,154 @@
+package tools
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"callgate/permissions"
+)
+
+// Describe says what is known of the tool that server s calls name and that rules see as qualified. The
+// user's mapping wins over the catalogue, the catalogue over a guess. definition is the upstream's raw
+// definition, or nil when none was seen; the Tool keeps it, so the caller MUST NOT change it afterwards.
+// Callers describe a tool once per definition: Analyze is what runs for every call.
+func Describe(s Server, name, qualified string, definition []byte) *Tool {
+	t := &Tool{Qualified: qualified, Server: s.Name, Name: name, Definition: definition}
+	if definition != nil {
+		sum := sha256.Sum256(definition)
+		t.Hash = hex.EncodeToString(sum[:])
+	}
+	d := parseDefinition(definition)
+	t.hints, t.enums = d.hints, d.enums
+
+	switch e, from, ok := lookUp(s, name); {
+	case mapped(t, s):
+	case ok:
+		t.Kind, t.Roles, t.Bound, t.remote = e.kind, e.roles, true, e.remote
+		t.baseRisk, t.category = e.risk, e.category
+		if k, ok := kinds[e.kind]; ok {
+			t.category = k.category
+			if t.baseRisk == permissions.Unknown || !t.baseRisk.Exceeds(k.risk) {
+				t.baseRisk = k.risk
+			}
+		}
+		if t.Roles == nil {
+			t.Roles = roles{}
+		}
+		t.Why = "catalogue: " + from
+	default:
+		t.guessFrom(d)
+	}
+	t.applyHints(s.Trusted)
+	return t
+}
+
+// mapped fills t from the user's own mapping, and reports whether there is one.
+func mapped(t *Tool, s Server) bool {
+	for _, m := range s.Mappings {
+		if m.Tool != t.Name {
+			continue
+		}
+		t.Roles = m.Roles
+		if t.Roles == nil {
+			t.Roles = roles{}
+		}
+		k, ok := kinds[m.Kind]
+		if !ok && m.Kind != "" {
+			// Binds nothing: the tool stays unknown and every argument of it unmapped.
+			t.Bound, t.Roles, t.category = true, roles{}, CategoryNetwork
+			t.Why = fmt.Sprintf("configuration: %q is no kind", m.Kind)
+			return true
+		}
+		t.Kind, t.Bound, t.baseRisk, t.category = m.Kind, true, m.Risk, k.category
+		t.Why = "configuration"
+		if m.Risk == permissions.Unknown || m.Kind == KindShell {
+			t.baseRisk = k.risk
+		}
+		if t.category == "" {
+			t.category = categoryOf(t.baseRisk)
+		}
+		return true
+	}
+	return false
+}
+
+// lookUp finds a tool in the catalogue among the packages that the configured command names.
+func lookUp(s Server, tool string) (e entry, from string, ok bool) {
+	for _, p := range s.Packages {
+		from = canonicalPackage(p)
+		if e, ok = catalogue[from][tool]; ok {
+			return e, from, true
+		}
+	}
+	return entry{}, "", false
+}
+
+// canonicalPackage strips a version ("name@1.2.3", "name==1.2") and replaces a further name by the
+// catalogue's own.
+func canonicalPackage(name string) string {
+	if i := strings.Index(name, "=="); i > 0 {
+		name = name[:i]
+	}
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		name = name[:i]
+	}
+	if other, ok := otherNames[name]; ok {
+		return other
+	}
+	return name
+}
+
+// applyHints lets the annotations of the definition raise the risk, and lower it for a trusted server.
+func (t *Tool) applyHints(trusted bool) {
+	h := t.hints
+	if t.Bound && t.Kind == KindShell {
+		return // the command decides, and it is known better than by a hint about the tool
+	}
+	if trusted && !t.Bound {
+		switch {
+		case h.readOnly == yes:
+			t.baseRisk = permissions.ReadOnly
+		case h.readOnly == no && h.destructive == no && t.Kind == "":
+			t.baseRisk = permissions.Write
+		}
+		if t.Kind == "" {
+			t.category = categoryOf(t.baseRisk)
+			if c := audioCategory(t.Name); c != "" {
+				t.category = c
+			}
+		}
+	}
+	// What overwrites files calls itself destructive: for kinds that write, that is what WRITE means already.
+	if h.destructive == yes && h.readOnly != yes && !writes(t.Kind) {
+		t.baseRisk = t.baseRisk.Worse(permissions.Destructive)
+	}
+	if h.readOnly == no && !t.baseRisk.Exceeds(permissions.BuildTest) && !t.Bound {
+		t.baseRisk = permissions.Write
+	}
+	// Of a bound tool with a kind it is known which values are addresses.
+	if h.openWorld == yes && (!t.Bound || t.Kind == "") {
+		t.baseRisk = t.baseRisk.Worse(permissions.Network)
+	}
+}
+
+// writes reports whether tools of the kind change things as their purpose.
+func writes(kind string) bool {
+	switch kind {
+	case KindWriteFile, KindEditFile, KindMoveFile, KindShell, KindProcessInput:
+		return true
+	}
+	return false
+}
+
+// categoryOf returns the category of a tool without kind.
+func categoryOf(r permissions.Risk) string {
+	switch r {
+	case permissions.ReadOnly:
+		return CategoryRead
+	case permissions.Write:
+		return CategoryWrite
+	}
+	return CategoryNetwork
+}

@@ -1,0 +1,265 @@
+package tools
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"callgate/permissions"
+)
+
+// TestCatalogue holds what the catalogue says of every tool that touches more than its own server, and of
+// one harmless tool for each server.
+func TestCatalogue(t *testing.T) {
+	for _, c := range []struct {
+		pkg, tool string
+		kind      string
+		primary   string
+		risk      permissions.Risk
+	}{
+		{"callgate-demo", "read_file", KindReadFile, "path", permissions.ReadOnly},
+		{"callgate-demo", "write_file", KindWriteFile, "path", permissions.Write},
+		{"callgate-demo", "edit_file", KindEditFile, "path", permissions.Write},
+		{"callgate-demo", "glob", KindGlob, "pattern", permissions.ReadOnly},
+		{"callgate-demo", "grep", KindGrep, "path", permissions.ReadOnly},
+		{"callgate-demo", "shell_exec", KindShell, "command", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-filesystem", "read_text_file", KindReadFile, "path", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-filesystem", "read_multiple_files", KindReadFile, "paths", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-filesystem", "write_file", KindWriteFile, "path", permissions.Write},
+		{"@modelcontextprotocol/server-filesystem", "edit_file", KindEditFile, "path", permissions.Write},
+		{"@modelcontextprotocol/server-filesystem", "move_file", KindMoveFile, "source", permissions.Write},
+		{"@modelcontextprotocol/server-filesystem", "search_files", KindGlob, "pattern", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-filesystem", "list_directory", KindGlob, "path", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-filesystem", "list_allowed_directories", "", "", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-everything", "get-env", "", "", permissions.Unknown},
+		{"@modelcontextprotocol/server-everything", "echo", "", "", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-memory", "search_nodes", "", "", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-memory", "delete_entities", "", "", permissions.Destructive},
+		{"@modelcontextprotocol/server-sequential-thinking", "sequentialthinking", "", "", permissions.ReadOnly},
+		{"@wonderwhy-er/desktop-commander", "start_process", KindShell, "command", permissions.ReadOnly},
+		{"@wonderwhy-er/desktop-commander", "interact_with_process", KindProcessInput, "input", permissions.Unknown},
+		{"@wonderwhy-er/desktop-commander", "edit_block", KindEditFile, "file_path", permissions.Write},
+		{"@wonderwhy-er/desktop-commander", "start_search", KindGrep, "path", permissions.ReadOnly},
+		{"@wonderwhy-er/desktop-commander", "set_config_value", "", "", permissions.Destructive},
+		{"mcp-server-commands", "run_command", KindShell, "command", permissions.ReadOnly},
+		{"@agent-infra/mcp-server-commands", "run_script", KindShell, "script", permissions.ReadOnly},
+		{"@mako10k/mcp-shell-server", "shell_execute", KindShell, "command", permissions.ReadOnly},
+		{"@mako10k/mcp-shell-server", "terminal_operate", KindShell, "command", permissions.ReadOnly},
+		{"ssh-mcp", "run-command", KindShell, "command", permissions.ReadOnly},
+		{"ssh-mcp", "privileged-command", KindShell, "command", permissions.Escalation},
+		{"kubernetes-mcp-server", "pods_exec", KindShell, "command", permissions.ReadOnly},
+		{"kubernetes-mcp-server", "pods_delete", "", "", permissions.Destructive},
+		{"mcp-server-git", "git_status", "", "", permissions.ReadOnly},
+		{"mcp-server-git", "git_commit", "", "", permissions.Write},
+		{"mcp-server-fetch", "fetch", KindFetch, "url", permissions.Network},
+		{"mcp-server-time", "get_current_time", "", "", permissions.ReadOnly},
+		{"mcp-server-sqlite", "read_query", "", "", permissions.ReadOnly},
+		{"@modelcontextprotocol/server-postgres", "query", "", "", permissions.Network},
+		{"@playwright/mcp", "browser_navigate", KindFetch, "url", permissions.Network},
+		{"@playwright/mcp", "browser_run_code_unsafe", "", "", permissions.Unknown},
+		{"chrome-devtools-mcp", "evaluate_script", "", "", permissions.Unknown},
+		{"chrome-devtools-mcp", "new_page", KindFetch, "url", permissions.Network},
+	} {
+		tool := Describe(Server{Name: "srv", Packages: []string{c.pkg}}, c.tool, "srv_"+c.tool, nil)
+		if !tool.Bound || tool.Kind != c.kind || tool.baseRisk != c.risk || PrimaryArgument(tool) != c.primary {
+			t.Errorf("%s %s: bound %v, kind %q, risk %v, primary %q; want kind %q, risk %v, primary %q",
+				c.pkg, c.tool, tool.Bound, tool.Kind, tool.baseRisk, PrimaryArgument(tool), c.kind, c.risk, c.primary)
+		}
+		if !strings.Contains(tool.Why, c.pkg) {
+			t.Errorf("%s %s: why %q", c.pkg, c.tool, tool.Why)
+		}
+	}
+}
+
+// The table itself makes sense: kinds exist, a tool of a kind has a value, one without a kind has a class
+// and a category, nothing is unmapped.
+func TestCatalogueIsConsistent(t *testing.T) {
+	for pkg, list := range catalogue {
+		for name, e := range list {
+			id := pkg + " " + name
+			if e.kind == "" {
+				if e.category == "" {
+					t.Errorf("%s has no category", id)
+				}
+			} else if _, ok := kinds[e.kind]; !ok {
+				t.Errorf("%s: kind %q does not exist", id, e.kind)
+			} else if PrimaryArgument(&Tool{Kind: e.kind, Roles: e.roles}) == "" {
+				t.Errorf("%s has no value", id)
+			}
+			for argument, role := range e.roles {
+				if role == Unmapped {
+					t.Errorf("%s: %s is unmapped", id, argument)
+				}
+			}
+		}
+	}
+	for name, pkg := range otherNames {
+		if _, ok := catalogue[pkg]; !ok {
+			t.Errorf("%s is another name of %s, which does not exist", name, pkg)
+		}
+	}
+}
+
+func TestDescribeBinds(t *testing.T) {
+	filesystem := "@modelcontextprotocol/server-filesystem"
+	mapping := Mapping{Tool: "look", Kind: KindReadFile, Roles: map[string]Role{"what": ReadPath}}
+	for _, c := range []struct {
+		name   string
+		server Server
+		tool   string
+		bound  bool
+		kind   string
+	}{
+		{"the package is configured", Server{Packages: []string{filesystem}}, "read_text_file", true, KindReadFile},
+		{"with a version", Server{Packages: []string{filesystem + "@2026.1.1"}}, "read_text_file", true, KindReadFile},
+		{"by the binary", Server{Packages: []string{"mcp-server-filesystem"}}, "read_text_file", true, KindReadFile},
+		{"PyPI version", Server{Packages: []string{"mcp-server-git==2.0"}}, "git_status", true, ""},
+		{"another package", Server{Packages: []string{"evil-server"}}, "read_text_file", false, ""},
+		{"a name that only contains it", Server{Packages: []string{"x-" + filesystem}}, "read_text_file", false, ""},
+		{"no package", Server{}, "read_file", false, KindReadFile},
+		{"a tool of a newer version", Server{Packages: []string{filesystem}}, "format_disk", false, ""},
+		{"the user's mapping", Server{Mappings: []Mapping{mapping}}, "look", true, KindReadFile},
+		{"the user's mapping is for another tool", Server{Mappings: []Mapping{mapping}}, "seek", false, ""},
+		{"the user's mapping wins", Server{Packages: []string{filesystem}, Mappings: []Mapping{{Tool: "read_text_file", Kind: KindSkill}}}, "read_text_file", true, KindSkill},
+		{"without a kind", Server{Mappings: []Mapping{{Tool: "look", Roles: map[string]Role{"a": Plain}, Risk: permissions.ReadOnly}}}, "look", true, ""},
+		{"a kind that does not exist", Server{Mappings: []Mapping{{Tool: "look", Kind: "no_kind", Roles: map[string]Role{"a": Plain}}}}, "look", true, ""},
+	} {
+		tool := Describe(c.server, c.tool, "srv_"+c.tool, nil)
+		if tool.Bound != c.bound || tool.Kind != c.kind {
+			t.Errorf("%s: bound %v, kind %q, why %q", c.name, tool.Bound, tool.Kind, tool.Why)
+		}
+	}
+	tool := Describe(Server{Mappings: []Mapping{{Tool: "look", Kind: "no_kind", Roles: map[string]Role{"a": Plain}}}}, "look", "srv_look", nil)
+	if a := Analyze(Call{Tool: tool, Arguments: []byte(`{"a":1}`)}); !slices.Contains(codes(a), "unmapped-argument") || a.Risk != permissions.Unknown {
+		t.Errorf("a mapping to no kind: %v %v", a.Risk, a.Marks)
+	}
+}
+
+// A guess adds denies and risk; it never allows, and never makes the class lower than UNKNOWN.
+func TestGuess(t *testing.T) {
+	for _, c := range []struct {
+		tool, schema string
+		kind         string
+		primary      string
+		risk         permissions.Risk
+	}{
+		{"run_command", `"command":{"type":"string"}`, KindShell, "command", permissions.Unknown},
+		{"bash", `"script":{"type":"string"}`, KindShell, "", permissions.Unknown},
+		{"execute", `"cmd":{"type":"string"}`, KindShell, "cmd", permissions.Unknown},
+		{"doTask", `"commandLine":{"type":"string"}`, KindShell, "commandLine", permissions.Unknown},
+		{"readTextFile", `"filePath":{"type":"string"}`, KindReadFile, "filePath", permissions.Unknown},
+		{"read_file", ``, KindReadFile, "", permissions.Unknown},
+		{"save_document", `"path":{"type":"string"}`, KindWriteFile, "path", permissions.Unknown},
+		{"str_replace_file", `"path":{"type":"string"}`, KindEditFile, "path", permissions.Unknown},
+		{"remove-file", `"path":{"type":"string"}`, KindDeleteFile, "path", permissions.Destructive},
+		{"rename_file", `"from":{},"to":{}`, KindMoveFile, "from", permissions.Unknown},
+		{"grep_code", `"pattern":{},"path":{}`, KindGrep, "path", permissions.Unknown},
+		{"browse_page", `"url":{}`, KindFetch, "url", permissions.Unknown},
+		{"send_keys_to_session", `"keys":{}`, KindProcessInput, "keys", permissions.Unknown},
+		{"drop_table", `"table":{}`, "", "", permissions.Destructive},
+		{"add_numbers", `"a":{},"b":{}`, "", "", permissions.Unknown},
+		{"sampling", ``, "", "", permissions.Unknown},
+	} {
+		definition := fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object","properties":{%s}}}`, c.tool, c.schema)
+		tool := Describe(Server{Name: "srv"}, c.tool, "srv_"+c.tool, []byte(definition))
+		if tool.Bound || tool.Kind != c.kind || PrimaryArgument(tool) != c.primary || tool.baseRisk != c.risk {
+			t.Errorf("%s: bound %v, kind %q, primary %q, risk %v; want %q, %q, %v", c.tool, tool.Bound, tool.Kind,
+				PrimaryArgument(tool), tool.baseRisk, c.kind, c.primary, c.risk)
+		}
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		server Server
+		tool   string
+		hints  string
+		want   permissions.Risk
+	}{
+		{"a claim of a stranger lowers nothing", Server{}, "thing", `"readOnlyHint":true,"openWorldHint":false`, permissions.Unknown},
+		{"of a trusted server it does", Server{Trusted: true}, "thing", `"readOnlyHint":true,"openWorldHint":false`, permissions.ReadOnly},
+		{"and open world raises that", Server{Trusted: true}, "thing", `"readOnlyHint":true,"openWorldHint":true`, permissions.Network},
+		{"trusted and not destructive", Server{Trusted: true}, "thing", `"readOnlyHint":false,"destructiveHint":false`, permissions.Write},
+		{"trusted and silent", Server{Trusted: true}, "thing", ``, permissions.Unknown},
+		{"destructive raises", Server{}, "thing", `"destructiveHint":true`, permissions.Destructive},
+		{"destructive raises a catalogue tool", Server{Packages: []string{"@modelcontextprotocol/server-memory"}}, "read_graph", `"destructiveHint":true`, permissions.Destructive},
+		{"destructive and read-only contradict", Server{}, "thing", `"destructiveHint":true,"readOnlyHint":true`, permissions.Unknown},
+		{"writing files is no more than that", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "write_file", `"destructiveHint":true`, permissions.Write},
+		{"reading files is not made destructive by being read-only", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "read_file", `"readOnlyHint":true,"destructiveHint":true`, permissions.ReadOnly},
+		{"open world raises a catalogue tool", Server{Packages: []string{"@modelcontextprotocol/server-memory"}}, "read_graph", `"openWorldHint":true`, permissions.Network},
+	} {
+		tool := Describe(c.server, c.tool, "srv_"+c.tool, []byte(`{"name":"x","annotations":{`+c.hints+`}}`))
+		if got := Analyze(Call{Tool: tool, Arguments: arguments(t, "path", "x"), Place: Place{Dir: t.TempDir()}}).Risk; got != c.want && c.tool != "read_graph" {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if tool.baseRisk != c.want {
+			t.Errorf("%s: base %v, want %v", c.name, tool.baseRisk, c.want)
+		}
+	}
+}
+
+func TestDescribeReadsNothingFromBrokenDefinitions(t *testing.T) {
+	for _, definition := range []string{``, `{`, `[]`, `{"inputSchema":7}`, `{"inputSchema":{"properties":[]}}`, `{"annotations":{"readOnlyHint":"yes"}}`,
+		`{"name":"a","name":"b"}`, "\xff"} {
+		tool := Describe(Server{Name: "srv", Trusted: true}, "thing", "srv_thing", []byte(definition))
+		if tool.Bound || tool.Kind != "" || tool.baseRisk != permissions.Unknown {
+			t.Errorf("%q: %+v", definition, tool)
+		}
+	}
+	if a, b := Describe(Server{}, "x", "x", []byte(`{}`)), Describe(Server{}, "x", "x", []byte(`{ }`)); a.Hash == b.Hash || len(a.Hash) != 64 {
+		t.Errorf("hashes %q and %q", a.Hash, b.Hash)
+	}
+	if tool := Describe(Server{}, "x", "x", nil); tool.Hash != "" {
+		t.Errorf("hash of no definition: %q", tool.Hash)
+	}
+}
+
+func TestKindTool(t *testing.T) {
+	if KindTool("no_kind") != nil {
+		t.Error("a kind that does not exist is a tool")
+	}
+	want := map[string]string{
+		KindReadFile: "path", KindWriteFile: "path", KindEditFile: "path", KindDeleteFile: "path", KindMoveFile: "source",
+		KindGlob: "pattern", KindGrep: "path", KindShell: "command", KindFetch: "url", KindSkill: "name",
+		KindProcessInput: "input", KindResource: "uri", KindPrompt: "name", KindSampling: "server",
+	}
+	if got := Kinds(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		t.Errorf("kinds %q", got)
+	}
+	for kind, primary := range want {
+		tool := KindTool(kind)
+		if !tool.Bound || tool.Kind != kind || tool.Qualified != kind || PrimaryArgument(tool) != primary {
+			t.Errorf("%s: %+v, primary %q", kind, tool, PrimaryArgument(tool))
+		}
+	}
+	if PrimaryArgument(&Tool{}) != "" {
+		t.Error("a tool without kind has a primary argument")
+	}
+}
+
+func TestRoleNames(t *testing.T) {
+	for r := Plain; int(r) < len(roleNames); r++ {
+		if got, err := ParseRole(r.String()); err != nil || got != r {
+			t.Errorf("%v: %v, %v", r, got, err)
+		}
+	}
+	for _, s := range []string{"", "unmapped", "Path"} {
+		if _, err := ParseRole(s); err == nil {
+			t.Errorf("ParseRole(%q) succeeds", s)
+		}
+	}
+}
+
+func TestWordsOf(t *testing.T) {
+	for in, want := range map[string][]string{
+		"readTextFile": {"read", "text", "file"}, "run-command": {"run", "command"}, "git_status": {"git", "status"},
+		"A.b c": {"a", "b", "c"}, "": nil, "__": nil, "größeÄndern": {"größe", "ändern"}, "x\xffy": {"x", "y"},
+	} {
+		if got := wordsOf(in); !slices.Equal(got, want) {
+			t.Errorf("wordsOf(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

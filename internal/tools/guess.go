@@ -1,0 +1,177 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"callgate/permissions"
+)
+
+// guess is what names and schema say of a tool that nobody mapped. It may add denies and raise risk; an
+// upstream that names its tools well gains nothing by it.
+type guess struct {
+	argument string // the argument that seems to hold the value of the kind
+	reads    bool   // the name says that the tool only looks
+	sql      bool   // the tool seems to talk to a database
+	process  bool   // the tool seems to talk to a running process
+}
+
+// Words of tool names, by what they say.
+var (
+	runWords     = wordSet("run execute exec shell bash sh zsh terminal command cmd powershell pwsh ssh eval spawn launch")
+	readWords    = wordSet("read get open view cat show load list find search grep glob tree stat info describe query lookup fetch look inspect count")
+	writeWords   = wordSet("write create save put append update set store add touch mkdir upload")
+	editWords    = wordSet("edit replace patch insert modify apply str")
+	deleteWords  = wordSet("delete remove rm rmdir unlink drop destroy purge wipe truncate erase trash kill terminate uninstall")
+	moveWords    = wordSet("move mv rename")
+	grepWords    = wordSet("grep rg ripgrep")
+	globWords    = wordSet("glob ls dir")
+	fetchWords   = wordSet("fetch browse navigate download curl http https request scrape crawl webfetch goto")
+	fileWords    = wordSet("file files path document doc folder directory dir workspace")
+	processWords = wordSet("process session interact keys keystrokes pty tmux repl stdin terminal")
+	sqlWords     = wordSet("sql query database db postgres postgresql mysql mariadb sqlite bigquery snowflake clickhouse duckdb mssql")
+	speakWords   = wordSet("speak tts say play announce")
+	listenWords  = wordSet("listen stt transcribe microphone record dictate")
+)
+
+func wordSet(s string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(s) {
+		set[w] = true
+	}
+	return set
+}
+
+// guessFrom fills in what the tool's name and definition suggest.
+func (t *Tool) guessFrom(d definition) {
+	words := wordsOf(t.Name)
+	has := func(set map[string]bool) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return set[w] })
+	}
+	argument := func(want Role) string {
+		for _, a := range d.arguments {
+			if guessRole(a) == want {
+				return a
+			}
+		}
+		return ""
+	}
+	t.category, t.Why = CategoryNetwork, "unknown: not in the catalogue of a configured package"
+
+	command, path, address := argument(Command), argument(ReadPath), argument(URL)
+	changes := has(writeWords) || has(editWords) || has(deleteWords) || has(moveWords) || has(runWords)
+	t.guess = guess{
+		reads:   has(readWords) && !changes,
+		sql:     has(sqlWords) || slices.ContainsFunc(wordsOf(d.description), func(w string) bool { return sqlWords[w] && w != "query" }),
+		process: has(processWords),
+	}
+	set := func(kind, argument string) {
+		t.Kind, t.guess.argument = kind, argument
+		t.category = kinds[kind].category
+		t.Why = "guess from the name and the schema: adds denies and risk, allows nothing"
+	}
+	_, canonical := kinds[t.Name]
+	switch file := has(fileWords) || path != ""; {
+	case t.guess.process && argument(Input) != "":
+		set(KindProcessInput, argument(Input))
+	case command != "" || has(runWords) && !t.guess.sql && (argument(Code) != "" || len(d.arguments) == 0):
+		set(KindShell, command)
+	case canonical && t.Name != KindResource && t.Name != KindPrompt && t.Name != KindSampling:
+		set(t.Name, "")
+	case has(deleteWords) && file:
+		set(KindDeleteFile, path)
+	case has(moveWords) && file:
+		set(KindMoveFile, path)
+	case has(editWords) && file:
+		set(KindEditFile, path)
+	case has(writeWords) && file:
+		set(KindWriteFile, path)
+	case has(grepWords):
+		set(KindGrep, path)
+	case has(globWords):
+		set(KindGlob, path)
+	case has(fetchWords) && address != "":
+		set(KindFetch, address)
+	case t.guess.reads && file && path != "":
+		set(KindReadFile, path)
+	}
+	if k, ok := kinds[t.Kind]; ok {
+		t.baseRisk = permissions.Unknown.Worse(k.risk)
+	}
+	if has(deleteWords) {
+		t.baseRisk = t.baseRisk.Worse(permissions.Destructive)
+	}
+}
+
+// guessRole says what an argument seems to be by its name alone.
+func guessRole(name string) Role {
+	switch strings.Map(dropSeparators, strings.ToLower(name)) {
+	case "command", "cmd", "commandline", "cmdline", "shellcommand", "bashcommand", "shell", "bash", "exec", "commands":
+		return Command
+	case "argv":
+		return Argv
+	case "code", "script", "javascript", "python", "sourcecode", "expression", "function", "program":
+		return Code
+	case "path", "paths", "file", "files", "filepath", "filepaths", "filename", "filenames", "dir", "directory", "folder",
+		"source", "src", "dst", "dest", "destination", "target", "targetfile", "sourcefile", "from", "to", "root", "basepath",
+		"absolutepath", "relativepath", "notebookpath", "outputpath", "inputpath", "oldpath", "newpath", "sourcepath",
+		"destinationpath", "repopath", "localpath", "location":
+		return ReadPath
+	case "cwd", "workdir", "workingdirectory", "workingdir":
+		return Dir
+	case "url", "urls", "uri", "href", "link", "endpoint", "address", "website":
+		return URL
+	case "input", "stdin", "keys", "text", "data":
+		return Input
+	case "sql", "query", "statement", "statements":
+		return SQL
+	case "env", "environment", "environmentvariables":
+		return Env
+	}
+	return Unmapped
+}
+
+func dropSeparators(r rune) rune {
+	if r == '_' || r == '-' || r == '.' {
+		return -1
+	}
+	return r
+}
+
+// wordsOf splits a name at separators and where lower case turns to upper: "readTextFile" has three.
+func wordsOf(name string) (words []string) {
+	start, last := 0, rune(0)
+	for i := 0; i < len(name); {
+		r, size := utf8.DecodeRuneInString(name[i:])
+		separator := !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		if separator || unicode.IsLower(last) && unicode.IsUpper(r) {
+			if i > start {
+				words = append(words, strings.ToLower(name[start:i]))
+			}
+			start = i
+			if separator {
+				start = i + size
+			}
+		}
+		i, last = i+size, r
+	}
+	if start < len(name) {
+		words = append(words, strings.ToLower(name[start:]))
+	}
+	return words
+}
+
+// audioCategory returns the category of a trusted tool that speaks or listens, else "".
+func audioCategory(name string) string {
+	for _, w := range wordsOf(name) {
+		switch {
+		case speakWords[w]:
+			return CategoryAudioOutput
+		case listenWords[w]:
+			return CategoryAudioInput
+		}
+	}
+	return ""
+}

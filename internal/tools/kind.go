@@ -1,0 +1,133 @@
+package tools
+
+import (
+	"maps"
+	"slices"
+
+	"callgate/permissions"
+)
+
+// The kinds: canonical tools that a rule can name whatever an upstream calls them.
+const (
+	KindReadFile     = "read_file"
+	KindWriteFile    = "write_file"
+	KindEditFile     = "edit_file"
+	KindDeleteFile   = "delete_file"
+	KindMoveFile     = "move_file"
+	KindGlob         = "glob"
+	KindGrep         = "grep"
+	KindShell        = "shell_exec"
+	KindFetch        = "web_fetch"
+	KindSkill        = "skill"
+	KindProcessInput = "process_input" // input to a long-lived process
+	KindResource     = "resource_read"
+	KindPrompt       = "prompt_get"
+	KindSampling     = "sampling"
+)
+
+// The categories that every class of risk carries, see permissions.Risk.
+const (
+	CategoryRead          = "read"
+	CategoryWrite         = "workspace-write"
+	CategoryGitRead       = "git-read"
+	CategoryGitWrite      = "git-write"
+	CategoryTerminalRead  = "terminal-read"
+	CategoryTerminalWrite = "terminal-write"
+	CategoryNetwork       = "network"
+	CategoryAudioInput    = "audio-input"
+	CategoryAudioOutput   = "audio-output"
+)
+
+// kind is what all tools of one kind have in common.
+type kind struct {
+	risk     permissions.Risk
+	category string
+	// arguments are the usual names of its arguments, the one that holds the value first within a role.
+	arguments []argumentRole
+}
+
+type argumentRole struct {
+	name string
+	role Role
+}
+
+// kinds are the canonical tools. The argument names are those that `callgate check KIND` takes.
+var kinds = map[string]kind{
+	KindReadFile: {permissions.ReadOnly, CategoryRead, []argumentRole{
+		{"path", ReadPath}, {"file_path", ReadPath}, {"paths", ReadPath},
+		{"offset", Plain}, {"limit", Plain}, {"head", Plain}, {"tail", Plain}, {"encoding", Plain}}},
+	KindWriteFile: {permissions.Write, CategoryWrite, []argumentRole{
+		{"path", WritePath}, {"file_path", WritePath}, {"content", Plain}, {"mode", Plain}, {"encoding", Plain}}},
+	KindEditFile: {permissions.Write, CategoryWrite, []argumentRole{
+		{"path", WritePath}, {"file_path", WritePath}, {"edits", Plain}, {"old_text", Plain}, {"new_text", Plain},
+		{"old_string", Plain}, {"new_string", Plain}, {"replace_all", Plain}, {"dry_run", Plain}}},
+	KindDeleteFile: {permissions.Destructive, CategoryWrite, []argumentRole{
+		{"path", DeletePath}, {"file_path", DeletePath}, {"paths", DeletePath}, {"recursive", Plain}}},
+	KindMoveFile: {permissions.Write, CategoryWrite, []argumentRole{
+		{"source", DeletePath}, {"destination", WritePath}, {"from", DeletePath}, {"to", WritePath}, {"overwrite", Plain}}},
+	KindGlob: {permissions.ReadOnly, CategoryRead, []argumentRole{
+		{"pattern", PatternPath}, {"path", ListFolder}, {"limit", Plain}}},
+	KindGrep: {permissions.ReadOnly, CategoryRead, []argumentRole{
+		{"path", ReadFolder}, {"file_path", ReadFolder}, {"pattern", Plain}, {"include", PatternPath}, {"glob", PatternPath},
+		{"ignore_case", Plain}, {"limit", Plain}}},
+	// The risk is only the floor: the command decides.
+	KindShell: {permissions.ReadOnly, CategoryTerminalWrite, []argumentRole{
+		{"command", Command}, {"cmd", Command}, {"input", Command}, {"cwd", Dir}, {"workdir", Dir}, {"working_directory", Dir},
+		{"shell", Shell}, {"env", Env}, {"stdin", Input}, {"timeout", Plain}, {"timeout_seconds", Plain}, {"timeout_ms", Plain},
+		{"description", Plain}}},
+	KindFetch: {permissions.Network, CategoryNetwork, []argumentRole{
+		{"url", URL}, {"max_length", Plain}, {"start_index", Plain}, {"raw", Plain}, {"prompt", Plain}}},
+	KindSkill: {permissions.Unknown, CategoryRead, []argumentRole{
+		{"name", Name}, {"skill", Name}, {"arguments", Plain}, {"args", Plain}}},
+	KindProcessInput: {permissions.Unknown, CategoryTerminalWrite, []argumentRole{
+		{"input", Input}, {"text", Input}, {"pid", Plain}, {"session", Plain}, {"timeout_ms", Plain}}},
+	KindResource: {permissions.ReadOnly, CategoryRead, []argumentRole{{"uri", URI}}},
+	KindPrompt:   {permissions.ReadOnly, CategoryRead, []argumentRole{{"name", Name}}},
+	KindSampling: {permissions.Network, CategoryNetwork, []argumentRole{{"server", Name}}},
+}
+
+// Kinds returns the names of all kinds, sorted.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// KindTool returns a bare kind as a tool of no server, bound, with canonical arguments; nil for a kind that
+// does not exist. It is what `callgate check shell_exec …` judges, and what stands for requests that are no
+// tool calls: resource_read, prompt_get and sampling. The caller owns the Tool and may name a server in it.
+func KindTool(name string) *Tool {
+	k, ok := kinds[name]
+	if !ok {
+		return nil
+	}
+	t := &Tool{Qualified: name, Name: name, Kind: name, Bound: true, Why: "the kind itself",
+		Roles: make(map[string]Role, len(k.arguments)), baseRisk: k.risk, category: k.category}
+	for _, a := range k.arguments {
+		t.Roles[a.name] = a.role
+	}
+	return t
+}
+
+// PrimaryArgument returns the name of the argument that holds what rules for t match: "command" for a
+// shell, "path" for files. It is "" for a tool whose kind has no values.
+func PrimaryArgument(t *Tool) string {
+	k, ok := kinds[t.Kind]
+	if !ok {
+		return ""
+	}
+	if t.guess.argument != "" {
+		return t.guess.argument
+	}
+	for _, a := range k.arguments {
+		if a.role.isValue() && t.Roles[a.name] == a.role {
+			return a.name
+		}
+	}
+	var names []string
+	for name, role := range t.Roles {
+		if role.isValue() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
+}

@@ -1,0 +1,161 @@
+package tools
+
+import (
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/permissions"
+	"callgate/shellparse"
+)
+
+// Offers returns the patterns that an approver may grant with "always", for each subject from narrow to
+// broad. There are none for a call that only a person can release each time. a MUST be what Analyze
+// returned for c.
+func Offers(c Call, a *Analysis) []Offer {
+	if len(a.Marks) > 0 || a.Refuse != "" || a.Risk == permissions.Escalation {
+		return nil
+	}
+	var list []Offer
+	for i := range a.Subjects {
+		s := &a.Subjects[i]
+		if s.DeniesOnly || s.Effect != "" {
+			continue
+		}
+		var from source
+		if i < len(a.sources) {
+			from = a.sources[i]
+		}
+		o := Offer{Tool: s.Tool, Risk: s.Risk, Subject: i}
+		if s.Kind != "" && s.KindBound {
+			o.Tool = s.Kind
+		}
+		for _, p := range patterns(c, s, from) {
+			o.Pattern, o.Default = p.Text, p.Default
+			if !slices.Contains(list, o) {
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// patterns returns the ladder of one subject.
+func patterns(c Call, s *permissions.Subject, from source) []shellparse.Pattern {
+	switch {
+	case from.command != nil:
+		ladder := shellparse.Patterns(from.command)
+		if len(ladder) == 0 {
+			return nil
+		}
+		if s.Risk == permissions.Destructive {
+			return exactly(s.Value)
+		}
+		return ladder
+	case from.path != "" && len(s.Decides) > 0:
+		return pathLadder(c.Place, s, from)
+	case s.Kind == KindFetch && s.Risk != permissions.Destructive && len(s.Decides) > 0:
+		return urlLadder(s.Decides[0])
+	case s.Value == "" && len(s.Decides) == 0:
+		return []shellparse.Pattern{{Text: "*", Default: true}}
+	case len(s.Decides) == 0:
+		return nil
+	}
+	return exactly(s.Decides[0])
+}
+
+func exactly(value string) []shellparse.Pattern {
+	return []shellparse.Pattern{{Text: escapeGlob(value), Default: true}}
+}
+
+// pathLadder offers the path and then its folder: relative to the workspace where it lies in one, never a
+// folder that holds the workspace, or everything.
+func pathLadder(p Place, s *permissions.Subject, from source) []shellparse.Pattern {
+	root, rel, inside := p.inWorkspace(from.path)
+	exact := from.path
+	if inside && rel != "." {
+		exact = rel
+	}
+	ladder := exactly(portable(exact))
+	if s.Risk == permissions.Destructive {
+		return ladder
+	}
+	folder := from.path
+	if !from.folder {
+		folder = filepath.Dir(from.path)
+	}
+	var broad string
+	switch {
+	case inside:
+		if _, ok := within(root, folder); !ok {
+			return ladder
+		}
+		broad = folder // absolute for files of the root itself: relative it would be "*"
+		if folder != root {
+			broad, _ = within(root, folder)
+		}
+	case p.Dir == "" || !filepath.IsAbs(folder) || holds(folder, p):
+		return ladder
+	default:
+		broad = folder
+	}
+	ladder = append(ladder, shellparse.Pattern{Text: escapeGlob(portable(broad)) + "/*"})
+	if inside && !from.folder {
+		ladder[0].Default, ladder[1].Default = false, true
+	}
+	return ladder
+}
+
+// holds reports whether folder is the root of a volume, the home directory, or above one of these or above
+// the workspace.
+func holds(folder string, p Place) bool {
+	if filepath.Dir(folder) == folder {
+		return true
+	}
+	for _, inner := range append(p.roots(), p.Home) {
+		if inner == "" {
+			continue
+		}
+		if _, ok := within(folder, inner); ok {
+			return true
+		}
+		if real, _, err := realPath(inner); err == nil {
+			if _, ok := within(folder, real); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// portable writes a path with slashes, which rules use everywhere.
+func portable(path string) string { return filepath.ToSlash(path) }
+
+// urlLadder offers the address and then its host.
+func urlLadder(address string) []shellparse.Pattern {
+	ladder := exactly(address)
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ladder
+	}
+	ladder[0].Default = false
+	return append(ladder, shellparse.Pattern{Text: escapeGlob(u.Scheme+"://"+u.Host) + "/*", Default: true})
+}
+
+// escapeGlob returns the pattern that matches exactly value.
+func escapeGlob(value string) string {
+	if !strings.ContainsAny(value, globSpecial) {
+		return value
+	}
+	var b strings.Builder
+	for i := range len(value) {
+		if strings.IndexByte(globSpecial, value[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(value[i])
+	}
+	return b.String()
+}
+
+const globSpecial = `\*?[]{}()!+@|`

@@ -1,0 +1,134 @@
+package tools
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"callgate/permissions"
+)
+
+// protected is a kind of file that makes programs do things by being there. A write to one is for a person,
+// whatever the rules say.
+type protected struct {
+	code  string
+	why   string
+	paths string // see matchPlace
+}
+
+// protectedPlaces is the one table of such files. In paths, a word that ends in "/" is a folder and
+// everything below it, another word a file; "/x" and "~/x" begin at the root or the home directory, the
+// others anywhere. Case does not matter.
+var protectedPlaces = []protected{
+	{"host-config", "a configuration of an agent host, which says what it may run", `
+		.mcp.json mcp.json .cursor/ .vscode/ .claude/ .claude.json claude_desktop_config.json .codex/ .gemini/ .qwen/
+		.continue/ .cline/ .clinerules/ .roo/ .windsurf/ .codeium/ .kiro/ .copilot/ .opencode/ opencode.json opencode.jsonc
+		.config/opencode/ .aider.conf.yml .zed/ .config/zed/ .idea/ .devcontainer/ .devcontainer.json .amazonq/ .factory/
+		.crush.json crush.json .goose/ .config/goose/ callgate.yaml callgate.yml callgate.json .callgate/`},
+	{"agent-file", "instructions that agents follow", `
+		claude.md claude.local.md agents.md agent.md gemini.md qwen.md .cursorrules .windsurfrules .clinerules .roorules
+		.goosehints .github/copilot-instructions.md .github/instructions/ .github/prompts/ .github/agents/ .github/chatmodes/
+		skill.md .agents/`},
+	{"start-up-file", "a file that shells or other programs run when they start", `
+		.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+		.kshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xsession .xprofile .xsessionrc .envrc .pam_environment
+		.config/fish/ config.fish .config/nushell/ profile.ps1 microsoft.powershell_profile.ps1
+		.vimrc .gvimrc .exrc .vim/ .config/nvim/ .emacs .emacs.d/ .gdbinit .lldbinit .pythonrc .irbrc .rprofile
+		.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pdbrc sitecustomize.py usercustomize.py
+		/etc/profile /etc/profile.d/ /etc/bash.bashrc /etc/bashrc /etc/zsh/ /etc/zshrc /etc/zshenv /etc/zprofile
+		/etc/environment /etc/ld.so.preload /etc/ld.so.conf.d/ /etc/sudoers /etc/sudoers.d/ /etc/pam.d/ /etc/passwd
+		/etc/shadow /etc/group /etc/hosts`},
+	{"git-folder", "part of git's own files, whose hooks and configuration run programs", `
+		.git/ .git .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
+	{"ssh-folder", "part of the SSH configuration, which says who may log in and what runs then", `
+		.ssh/ /etc/ssh/ .gnupg/ authorized_keys`},
+	{"autostart", "a place from which programs are started by themselves", `
+		.config/autostart/ .config/systemd/ .config/environment.d/ .local/share/systemd/ .local/share/dbus-1/ .local/share/applications/
+		library/launchagents/ library/launchdaemons/ /etc/xdg/autostart/ /etc/systemd/ /usr/lib/systemd/ /lib/systemd/ /etc/init.d/
+		/etc/rc.local /etc/crontab /etc/cron.d/ /etc/cron.daily/ /etc/cron.hourly/ /etc/cron.weekly/ /etc/cron.monthly/
+		/var/spool/cron/ /var/spool/at/ /etc/udev/ /etc/apt/ /etc/modprobe.d/ programs/startup/`},
+	{"program-folder", "a place where commands are looked up", `
+		~/bin/ .local/bin/ .cargo/bin/ ~/go/bin/ .bun/bin/ .deno/bin/ .pyenv/shims/ /bin/ /sbin/ /usr/bin/ /usr/sbin/
+		/usr/local/bin/ /usr/local/sbin/ /opt/homebrew/bin/`},
+}
+
+// placePattern is one word of the table.
+type placePattern struct {
+	parts    []string // lower case
+	folder   bool
+	root     bool
+	home     bool
+	category *protected
+}
+
+// placesByFirst indexes the table by the first part of each pattern.
+var placesByFirst = func() map[string][]placePattern {
+	index := map[string][]placePattern{}
+	for i := range protectedPlaces {
+		for word := range strings.FieldsSeq(protectedPlaces[i].paths) {
+			p := placePattern{category: &protectedPlaces[i]}
+			word, p.folder = strings.CutSuffix(word, "/")
+			word, p.root = strings.CutPrefix(word, "/")
+			word, p.home = strings.CutPrefix(word, "~/")
+			p.parts = strings.Split(word, "/")
+			index[p.parts[0]] = append(index[p.parts[0]], p)
+		}
+	}
+	return index
+}()
+
+// matchPlace returns the protected place that path is or lies in, nil when it is none.
+func matchPlace(path, home string) *protected {
+	slashed := strings.ToLower(filepath.ToSlash(path[len(filepath.VolumeName(path)):]))
+	homeDepth := -1
+	if home != "" {
+		if _, ok := within(home, path); ok {
+			homeDepth = strings.Count(strings.Trim(filepath.ToSlash(home), "/"), "/") + 1
+		}
+	}
+	parts := strings.Split(strings.Trim(slashed, "/"), "/")
+	for i, part := range parts {
+		if j := strings.IndexByte(part, ':'); j > 0 {
+			part = part[:j] // an alternate stream
+		}
+		part = strings.TrimRight(part, ". ")
+		for _, p := range placesByFirst[part] {
+			switch {
+			case p.root && i != 0, p.home && i != homeDepth:
+				continue
+			case len(parts)-i < len(p.parts), !p.folder && len(parts)-i != len(p.parts):
+				continue
+			}
+			match := true
+			for j := 1; j < len(p.parts); j++ {
+				match = match && strings.TrimRight(parts[i+j], ". ") == p.parts[j]
+			}
+			if match {
+				return p.category
+			}
+		}
+	}
+	return nil
+}
+
+// markPlaces marks a write, a deletion or a move that touches a protected place.
+func (b *builder) markPlaces(l *location) {
+	for _, path := range l.paths {
+		if p := matchPlace(path, b.place.Home); p != nil {
+			b.mark(p.code, fmt.Sprintf("%s is %s.", quote(path), p.why))
+			return
+		}
+	}
+}
+
+// deviceRisk returns what a write to a device file is, Write for any other file.
+func deviceRisk(path string) permissions.Risk {
+	rest, ok := strings.CutPrefix(filepath.ToSlash(path), "/dev/")
+	switch {
+	case !ok, strings.HasPrefix(rest, "shm/"), rest == "tty", rest == "null", rest == "stdout", rest == "stderr", strings.HasPrefix(rest, "fd/"):
+		return permissions.Write
+	case strings.HasPrefix(rest, "tcp/"), strings.HasPrefix(rest, "udp/"):
+		return permissions.Network
+	}
+	return permissions.Destructive
+}

@@ -1,0 +1,77 @@
+package tools
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxLinks is how many symbolic links one path may lead through, as in kernels.
+const maxLinks = 40
+
+var errLinks = errors.New("too many symbolic links")
+
+// realPath resolves every symbolic link of an absolute path, also one that dangles: what does not exist
+// yet would be created behind the link. links is the number of hard links of a regular file, 0 when there
+// is none or the system does not tell. On an error real is as far as could be resolved, and must not be
+// relied on.
+func realPath(path string) (real string, links uint64, err error) {
+	volume := filepath.VolumeName(path)
+	real = volume + string(filepath.Separator)
+	rest := path[len(volume):]
+	for followed := 0; rest != ""; {
+		var part string
+		if i := strings.IndexByte(rest, filepath.Separator); i >= 0 {
+			part, rest = rest[:i], rest[i+1:]
+		} else {
+			part, rest = rest, ""
+		}
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			real = filepath.Dir(real)
+			continue
+		}
+		next := real + part
+		if real[len(real)-1] != filepath.Separator {
+			next = real + string(filepath.Separator) + part
+		}
+		info, err := os.Lstat(next)
+		if err != nil {
+			real = filepath.Join(next, rest)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+				return real, 0, nil
+			}
+			return real, 0, err
+		}
+		target, isLink, err := linkTarget(next, info)
+		if err != nil {
+			return filepath.Join(next, rest), 0, err
+		}
+		if !isLink {
+			real = next
+			if rest == "" && info.Mode().IsRegular() {
+				links = hardLinks(info)
+			}
+			continue
+		}
+		if followed++; followed > maxLinks {
+			return filepath.Join(next, rest), 0, errLinks
+		}
+		if filepath.IsAbs(target) {
+			volume = filepath.VolumeName(target)
+			real = volume + string(filepath.Separator)
+			target = target[len(volume):]
+		}
+		if rest == "" {
+			rest = target
+		} else {
+			rest = target + string(filepath.Separator) + rest
+		}
+	}
+	return canonicalName(real), links, nil
+}

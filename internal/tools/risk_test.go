@@ -1,0 +1,261 @@
+package tools
+
+import (
+	"testing"
+
+	"callgate/permissions"
+	"callgate/shellparse"
+)
+
+// words makes an effective command of known words; "$x" stands for one that depends on the run.
+func words(list ...string) *shellparse.Command {
+	c := &shellparse.Command{}
+	for _, w := range list {
+		c.Argv = append(c.Argv, shellparse.Word{Value: w, Known: w != "$x"})
+	}
+	return c
+}
+
+func TestClassify(t *testing.T) {
+	type want struct {
+		risk     permissions.Risk
+		category string
+	}
+	var (
+		read   = want{permissions.ReadOnly, CategoryTerminalRead}
+		change = want{permissions.Write, CategoryTerminalWrite}
+		build  = want{permissions.BuildTest, CategoryTerminalWrite}
+		net    = want{permissions.Network, CategoryNetwork}
+		open   = want{permissions.Unknown, CategoryTerminalWrite}
+		lose   = want{permissions.Destructive, CategoryTerminalWrite}
+		root   = want{permissions.Escalation, CategoryTerminalWrite}
+
+		gitRead  = want{permissions.ReadOnly, CategoryGitRead}
+		gitWrite = want{permissions.Write, CategoryGitWrite}
+		gitOpen  = want{permissions.Unknown, CategoryGitWrite}
+		gitLose  = want{permissions.Destructive, CategoryGitWrite}
+	)
+	for _, c := range []struct {
+		command []string
+		want    want
+	}{
+		{[]string{"ls", "-la"}, read},
+		{[]string{"cat", "$x"}, read},
+		{[]string{"$x"}, open},
+		{[]string{"frobnicate", "--help"}, open},
+		{[]string{"/tmp/ls"}, open},
+		{[]string{"find", ".", "-name", "x"}, read},
+		{[]string{"find", ".", "-delete"}, lose},
+		{[]string{"sed", "-n", "1p", "f"}, read},
+		{[]string{"sed", "-ni", "1p", "f"}, change},
+		{[]string{"sed", "--in-pl", "f"}, change},
+		{[]string{"awk", "{print $1}"}, read},
+		{[]string{"awk", `BEGIN{system("x")}`}, open},
+		{[]string{"hostname"}, read},
+		{[]string{"hostname", "evil"}, open},
+		{[]string{"set"}, open},
+		{[]string{"set", "-e"}, read},
+		{[]string{"env"}, open},
+		{[]string{"mkdir", "x"}, change},
+		{[]string{"chmod", "644", "x"}, change},
+		{[]string{"chmod", "u+s", "x"}, root},
+		{[]string{"chmod", "4755", "x"}, root},
+		{[]string{"rm", "x"}, lose},
+		{[]string{"mkfs.ext4", "/dev/sda"}, lose},
+		{[]string{"kill", "1"}, lose},
+		{[]string{"mount", "x"}, root},
+		{[]string{"node", "x.js"}, open},
+		{[]string{"node", "--version"}, read},
+		{[]string{"bash", "x.sh", "--help"}, open},
+
+		{[]string{"git"}, gitRead},
+		{[]string{"git", "status"}, gitRead},
+		{[]string{"git", "-C", "web", "status"}, gitRead},
+		{[]string{"git", "--no-pager", "log", "-3"}, gitRead},
+		{[]string{"git", "$x"}, gitOpen},
+		{[]string{"git", "log-evil"}, gitOpen},
+		{[]string{"git", "commit", "-m", "$x"}, gitWrite},
+		{[]string{"git", "branch"}, gitRead},
+		{[]string{"git", "branch", "-a"}, gitRead},
+		{[]string{"git", "branch", "new"}, gitWrite},
+		{[]string{"git", "branch", "--list", "x*"}, gitRead},
+		{[]string{"git", "branch", "-D", "x"}, gitLose},
+		{[]string{"git", "tag"}, gitRead},
+		{[]string{"git", "tag", "v1"}, gitWrite},
+		{[]string{"git", "checkout", "main"}, gitWrite},
+		{[]string{"git", "checkout", "--", "x"}, gitLose},
+		{[]string{"git", "restore", "x"}, gitLose},
+		{[]string{"git", "reset", "HEAD~1"}, gitWrite},
+		{[]string{"git", "reset", "--hard"}, gitLose},
+		{[]string{"git", "reset", "--har"}, gitLose},
+		{[]string{"git", "clean", "-n"}, gitLose},
+		{[]string{"git", "stash"}, gitWrite},
+		{[]string{"git", "stash", "list"}, gitRead},
+		{[]string{"git", "stash", "drop"}, gitLose},
+		{[]string{"git", "push"}, net},
+		{[]string{"git", "push", "-u", "origin", "main"}, net},
+		{[]string{"git", "push", "-fu", "origin"}, gitLose},
+		{[]string{"git", "push", "--force-w"}, gitLose},
+		{[]string{"git", "push", "origin", "+main"}, gitLose},
+		{[]string{"git", "push", "origin", ":main"}, gitLose},
+		{[]string{"git", "push", "--mirror"}, gitLose},
+		{[]string{"git", "push", "origin", "$x"}, gitOpen},
+		{[]string{"git", "fetch"}, net},
+		{[]string{"git", "remote", "-v"}, gitRead},
+		{[]string{"git", "remote", "add", "x", "y"}, gitOpen},
+		{[]string{"git", "config", "--get", "user.name"}, gitRead},
+		{[]string{"git", "config", "user.name", "x"}, gitWrite},
+		{[]string{"git", "config", "core.sshCommand", "x"}, gitOpen},
+		{[]string{"git", "worktree", "remove", "x"}, gitLose},
+
+		{[]string{"go", "test", "./..."}, build},
+		{[]string{"go", "-C", "tools", "build", "./..."}, build},
+		{[]string{"go", "run", "."}, open},
+		{[]string{"go", "env", "-w", "X=y"}, open},
+		{[]string{"npm", "test"}, build},
+		{[]string{"npm", "run", "build"}, build},
+		{[]string{"npm", "run", "test:unit", "--", "--watch=false"}, build},
+		{[]string{"npm", "--prefix", "web", "run", "lint"}, build},
+		{[]string{"npm", "run", "deploy"}, open},
+		{[]string{"npm", "run", "$x"}, open},
+		{[]string{"npm", "run"}, read},
+		{[]string{"npm", "install"}, net},
+		{[]string{"npm", "install", "left-pad"}, open},
+		{[]string{"npm", "publish"}, lose},
+		{[]string{"npx", "x"}, open},
+		{[]string{"make"}, build},
+		{[]string{"make", "-j4", "build", "test"}, build},
+		{[]string{"make", "test", "deploy"}, open},
+		{[]string{"./gradlew", "build"}, build},
+		{[]string{"mvn", "clean", "verify"}, build},
+		{[]string{"mvn", "deploy"}, open},
+		{[]string{"python3", "-m", "pytest", "-x"}, build},
+		{[]string{"python3", "-m", "http.server"}, open},
+		{[]string{"python3", "x.py"}, open},
+		{[]string{"pip", "install", "-r", "requirements.txt"}, net},
+		{[]string{"pip", "install", "x"}, open},
+		{[]string{"cargo", "test"}, build},
+		{[]string{"cargo", "run"}, open},
+		{[]string{"eslint", "src"}, build},
+		{[]string{"eslint", "--fix", "src"}, change},
+		{[]string{"terraform", "plan"}, net},
+		{[]string{"terraform", "apply"}, lose},
+
+		{[]string{"curl", "https://x.example"}, net},
+		{[]string{"curl", "-X", "DELETE", "https://x.example"}, lose},
+		{[]string{"rsync", "-a", "a", "b"}, net},
+		{[]string{"rsync", "-a", "--delete", "a", "b"}, lose},
+		{[]string{"ssh", "host"}, net},
+		{[]string{"docker", "ps"}, read},
+		{[]string{"docker", "run", "alpine"}, open},
+		{[]string{"docker", "run", "-v", "/:/host", "alpine"}, root},
+		{[]string{"docker", "run", "--privileged", "alpine"}, root},
+		{[]string{"docker", "compose", "-f", "x.yml", "ps"}, read},
+		{[]string{"docker-compose", "down"}, lose},
+		{[]string{"docker", "system", "prune"}, lose},
+		{[]string{"kubectl", "-n", "dev", "get", "pods"}, net},
+		{[]string{"kubectl", "get", "secrets"}, open},
+		{[]string{"kubectl", "delete", "pod", "x"}, lose},
+		{[]string{"aws", "s3", "ls"}, net},
+		{[]string{"aws", "ec2", "describe-instances"}, net},
+		{[]string{"aws", "ec2", "terminate-instances"}, lose},
+		{[]string{"aws", "secretsmanager", "get-secret-value"}, open},
+		{[]string{"aws", "ec2", "run-instances"}, open},
+		{[]string{"gh", "pr", "view", "1"}, net},
+		{[]string{"gh", "repo", "delete", "x"}, lose},
+		{[]string{"psql", "-c", "select * from x"}, net},
+		{[]string{"psql", "-c", "drop table x"}, lose},
+		{[]string{"psql", "-f", "x.sql"}, open},
+		{[]string{"psql", "-c", "$x"}, open},
+		{[]string{"apt", "install", "x"}, open},
+		{nil, read},
+	} {
+		risk, category := classify(words(c.command...))
+		if (want{risk, category}) != c.want {
+			t.Errorf("%q: %v %s, want %v %s", c.command, risk, category, c.want.risk, c.want.category)
+		}
+	}
+}
+
+// Every row is about words that no other row contradicts by accident, and names programs that exist once.
+func TestRows(t *testing.T) {
+	for other, program := range sameAs {
+		if programs.find(firstWord(program)) == nil {
+			t.Errorf("%s is the same as %s, which has no row", other, program)
+		}
+		if programs.children[other] != nil {
+			t.Errorf("%s has a row that %s hides", other, program)
+		}
+	}
+	for _, r := range rows {
+		if r.worse != "" && !r.to.Exceeds(r.risk) {
+			t.Errorf("%s: what makes it worse does not", r.words)
+		}
+	}
+}
+
+func firstWord(s string) string {
+	for i := range s {
+		if s[i] == ' ' {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func TestClassifySQL(t *testing.T) {
+	for _, c := range []struct {
+		sql  string
+		want permissions.Risk
+	}{
+		{"SELECT * FROM users", permissions.ReadOnly},
+		{"select 'drop table x'", permissions.ReadOnly},
+		{`select "delete" from t`, permissions.ReadOnly},
+		{"WITH x AS (SELECT 1) SELECT * FROM x", permissions.ReadOnly},
+		{"explain select 1", permissions.ReadOnly},
+		{"show tables;", permissions.ReadOnly},
+		{"select 1 /* plain */ + 1", permissions.ReadOnly},
+		{"INSERT INTO t VALUES (1)", permissions.Write},
+		{"update t set a = 1", permissions.Write},
+		{"create table t (a int)", permissions.Write},
+		{"select * into t2 from t", permissions.Write},
+		{"delete from t", permissions.Destructive},
+		{"DROP TABLE t", permissions.Destructive},
+		{"truncate t", permissions.Destructive},
+		{"select 1; drop table t", permissions.Destructive},
+		{"WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", permissions.Destructive},
+		{"explain analyze delete from t", permissions.Destructive},
+		{"select 1 -- x\n; drop table t", permissions.Destructive},
+		{"select 1 /*! drop table t */", permissions.Unknown},
+		{"select 1 /* /* */ ; drop table t */", permissions.Unknown},
+		{`select 'a\'; drop table t; --'`, permissions.Unknown},
+		{"select 'unclosed", permissions.Unknown},
+		{"select pg_terminate_backend(1)", permissions.Unknown},
+		{"select load_extension('x')", permissions.Unknown},
+		{"copy t to program 'sh'", permissions.Unknown},
+		{"call x()", permissions.Unknown},
+		{"frobnicate", permissions.Unknown},
+		{`\! rm -rf x`, permissions.Unknown},
+		{"select $$drop table x$$", permissions.Destructive},
+		{"", permissions.Unknown},
+		{"  ;; ", permissions.Unknown},
+	} {
+		if got := classifySQL(c.sql); got != c.want {
+			t.Errorf("%q: %v, want %v", c.sql, got, c.want)
+		}
+	}
+}
+
+func TestWildcard(t *testing.T) {
+	for _, c := range []struct {
+		pattern, s string
+		want       bool
+	}{
+		{"*", "", true}, {"a*", "abc", true}, {"*c", "abc", true}, {"a?c", "abc", true}, {"a?c", "ac", false},
+		{"*b*", "abc", true}, {"", "", true}, {"", "a", false}, {"+*", "+x", true}, {"**", "x", true},
+	} {
+		if got := wildcard(c.pattern, c.s); got != c.want {
+			t.Errorf("wildcard(%q, %q) = %v", c.pattern, c.s, got)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+)
+
+// summary says in one or two sentences what the call does. Every word that comes from the call or the
+// server is escaped, quoted and bounded: a summary cannot be made to say something else.
+func (b *builder) summary() string {
+	var s string
+	switch b.tool.Kind {
+	case KindReadFile:
+		s = "Read " + b.quoted(ReadPath, URL) + "."
+	case KindWriteFile:
+		s = "Write " + b.quoted(WritePath) + b.size("content") + "."
+	case KindEditFile:
+		s = "Edit " + b.quoted(WritePath) + "."
+	case KindDeleteFile:
+		s = "Delete " + b.quoted(DeletePath) + "."
+	case KindMoveFile:
+		s = "Move " + b.quoted(DeletePath) + " to " + b.quoted(WritePath) + "."
+	case KindGlob:
+		s = "List files"
+		if b.has(PatternPath) {
+			s += " that match " + b.quoted(PatternPath)
+		}
+		if b.has(ListFolder) || b.has(ReadFolder) {
+			s += " in " + b.quoted(ListFolder, ReadFolder)
+		}
+		s += "."
+	case KindGrep:
+		s = "Search the files in " + b.quoted(ReadFolder) + "."
+	case KindShell:
+		s = b.shellSummary()
+	case KindFetch:
+		s = "Fetch " + b.quoted(URL) + "."
+	case KindSkill:
+		s = "Use the skill " + b.quoted(Name) + "."
+	case KindProcessInput:
+		s = "Send " + b.quoted(Input) + " to a running process."
+	case KindResource:
+		s = "Read the resource " + b.quoted(URI) + b.ofServer() + "."
+	case KindPrompt:
+		s = "Get the prompt " + b.quoted(Name) + b.ofServer() + "."
+	case KindSampling:
+		s = "Let the server " + b.quoted(Name) + " ask the host's model."
+	default:
+		s = "Call " + quote(b.tool.Name) + b.ofServer() + b.given() + "."
+	}
+	if b.tool.remote {
+		s = "On another machine: " + s
+	}
+	return truncated(s, maxSummary)
+}
+
+// shellSummary names the commands and the files that they write.
+func (b *builder) shellSummary() string {
+	var s string
+	switch {
+	case b.has(Input) && !b.has(Command):
+		return "Send " + b.quoted(Input) + " to a running process."
+	case b.has(Code) && !b.has(Command):
+		s = "Run the program text " + b.quoted(Code)
+	case len(b.out.Commands) > 1:
+		s = fmt.Sprintf("Run %d commands: %s", len(b.out.Commands), b.quoted(Command))
+	default:
+		s = "Run " + b.quoted(Command)
+	}
+	if b.has(Dir) {
+		s += " in " + b.quoted(Dir)
+	}
+	s += "."
+	var written []string
+	for _, c := range b.out.Commands {
+		written = append(written, c.Writes...)
+	}
+	if len(written) > 0 {
+		s += " It writes " + enumerated(written) + "."
+	}
+	return s
+}
+
+// given lists the values that were noted, for a tool without kind.
+func (b *builder) given() string {
+	list := make([]string, 0, len(b.noted))
+	for _, n := range b.noted {
+		list = append(list, n.text)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return " with " + enumerated(list)
+}
+
+func (b *builder) ofServer() string {
+	if b.tool.Server == "" {
+		return ""
+	}
+	return " of the server " + quote(b.tool.Server)
+}
+
+// size says how long a text argument is.
+func (b *builder) size(name string) string {
+	for _, a := range b.list {
+		if a.name == name && len(a.value) > 1 && a.value[0] == '"' {
+			return fmt.Sprintf(" (%d bytes of JSON text)", len(a.value)-2)
+		}
+	}
+	return ""
+}
+
+func (b *builder) has(role Role) bool {
+	for _, n := range b.noted {
+		if n.role == role {
+			return true
+		}
+	}
+	return false
+}
+
+// quoted returns the noted values of the roles, or says that there is none.
+func (b *builder) quoted(roles ...Role) string {
+	var list []string
+	for _, n := range b.noted {
+		for _, r := range roles {
+			if n.role == r {
+				list = append(list, n.text)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return "something that the call does not name"
+	}
+	return enumerated(list)
+}
+
+// enumerated quotes up to three values and counts the rest.
+func enumerated(list []string) string {
+	const shown = 3
+	var b strings.Builder
+	for i, s := range list {
+		switch {
+		case i == shown:
+			fmt.Fprintf(&b, " and %d more", len(list)-shown)
+			return b.String()
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(quote(s))
+	}
+	return b.String()
+}
+
+// truncated cuts a sentence that is already escaped.
+func truncated(s string, limit int) string {
+	n := 0
+	for i := range s {
+		if n == limit {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}

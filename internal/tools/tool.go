@@ -1,0 +1,102 @@
+// Package tools says what a tool is and what a call of it touches: the catalogue of kinds and argument
+// roles, the subjects of a call, its risk, and a summary that a person can read.
+//
+// Kinds only tighten by themselves: a kind that is guessed from a name or a schema may add denies and
+// raise risk. Only a catalogue entry that is bound to the configured command, or a mapping that the user
+// wrote, makes a kind count for allow rules and for low risk.
+package tools
+
+import "callgate/permissions"
+
+// Server is what the configuration says of the server that a tool belongs to.
+type Server struct {
+	Name     string   // alias in the configuration, sanitized: the first part of the qualified name
+	Packages []string // package names found in the configured command, arguments or URL
+	Trusted  bool     // the user trusts its annotations to lower risk
+	Mappings []Mapping
+}
+
+// Mapping is one tool that the user mapped in the configuration.
+type Mapping struct {
+	Tool  string          // the upstream's own name for the tool
+	Kind  string          // "" for a tool that is none of the kinds, whose arguments have roles all the same
+	Roles map[string]Role // by argument name; arguments not named are Unmapped
+	// Risk is the class of the tool's calls; Unknown leaves it to the kind. What a call holds (a command, a
+	// statement) can only raise it.
+	Risk permissions.Risk
+}
+
+// Tool is what is known of one tool. It is computed once per definition and immutable.
+type Tool struct {
+	Qualified  string // "{server}_{tool}", what rules see
+	Server     string
+	Name       string // the upstream's own name
+	Kind       string // canonical kind, or ""
+	Bound      bool   // the kind is bound to the configured server, see the package comment
+	Why        string // how the kind was found, for people: "catalogue: @modelcontextprotocol/server-filesystem"
+	Roles      map[string]Role
+	Definition []byte // the upstream's raw definition; nil when none was seen
+	Hash       string // SHA-256 of Definition in hex, "" when there is none
+
+	baseRisk permissions.Risk
+	category string // of a call whose subjects bring none of their own
+	remote   bool   // its paths and commands belong to another machine
+	hints    hints
+	enums    map[string][]string // by argument: the only values that the schema allows
+	guess    guess               // what names and schema say of a tool that is not bound
+}
+
+// Place is where a call runs: what relative paths mean.
+type Place struct {
+	Dir   string   // absolute working directory of the upstream
+	Roots []string // absolute workspace roots; Dir when the host names none
+	Home  string
+}
+
+// Call is what Analyze looks at.
+type Call struct {
+	Tool      *Tool
+	Arguments []byte // the raw arguments object, checked by jsonx; nil means {}
+	Place     Place
+}
+
+// Mark is a reason why only a person can release a call.
+type Mark struct {
+	Code string `json:"code"` // stable, for programs: "dynamic", "unparsable", "start-up-file", "process-input", "no-subject", …
+	Text string `json:"text"` // one sentence for people
+}
+
+// CommandView is one effective command of a shell text as approvers see it.
+type CommandView struct {
+	Argv   []string         `json:"argv"`
+	Via    []string         `json:"via,omitempty"`
+	Writes []string         `json:"writes,omitempty"`
+	Reads  []string         `json:"reads,omitempty"`
+	Risk   permissions.Risk `json:"risk"`
+}
+
+// Offer is one pattern that an approver may grant with "always", narrow ones first within a subject.
+type Offer struct {
+	Tool    string           `json:"tool"`
+	Pattern string           `json:"pattern"`
+	Risk    permissions.Risk `json:"risk"`              // ceiling that the grant would have
+	Subject int              `json:"subject"`           // index into Analysis.Subjects
+	Default bool             `json:"default,omitempty"` // the one that "always" grants for this subject when nobody chooses
+}
+
+// Analysis is everything about one call that does not depend on rules.
+type Analysis struct {
+	Subjects []permissions.Subject
+	Marks    []Mark
+	Folders  []string // folders read recursively, absolute: denied files beneath make the call ask
+	Paths    []string // every reading, absolute and resolved, of every path that the call reads, writes or lists
+	Commands []CommandView
+	Risk     permissions.Risk // the worst subject's
+	Category string           // "read", "workspace-write", "git-read", "terminal-write", "network", …
+	Summary  string           // one or two plain sentences; every quoted field escaped
+	// Refuse says why the call must not run at all, whoever approves it: arguments that cannot be read, or
+	// more of them than can be looked at. "" when there is no such reason.
+	Refuse string
+
+	sources []source // by subject: what Offers needs of it
+}
