@@ -1,0 +1,209 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// Answer applies what an approver says of the pending approval with that id. The first answer wins: a
+// later one gets ErrNotPending. An answer that names another session or other arguments than the approval
+// shows changes nothing.
+func (g *Gate) Answer(id string, answer Answer) error {
+	switch answer.Decision {
+	case "approve":
+		if len(answer.Arguments) > 0 {
+			return g.approveEdited(id, answer)
+		}
+		return g.finish(id, answer, resolution{decision: "approve", by: answer.By})
+	case "reject":
+		reason := "A person refused this call."
+		if answer.Feedback != "" {
+			reason = fmt.Sprintf("A person refused this call and says: %s", answer.Feedback)
+		}
+		return g.finish(id, answer, resolution{decision: "reject", by: answer.By, reason: reason})
+	case "always":
+		return g.always(id, answer)
+	default:
+		return fmt.Errorf("%w: decision %q is not approve, reject or always", ErrAnswer, answer.Decision)
+	}
+}
+
+// find returns the approval that the answer is about, if it is what the approver saw. What is done with it
+// MUST happen under the same hold of mu: the caller holds it.
+func (g *Gate) find(id string, answer Answer) (*approval, error) {
+	a, ok := g.pending[id]
+	switch {
+	case !ok:
+		return nil, ErrNotPending
+	case answer.SessionID != a.session.id:
+		return nil, fmt.Errorf("%w: the approval belongs to another one", ErrSession)
+	case answer.Digest != a.shown.Digest:
+		return nil, ErrDigest
+	}
+	return a, nil
+}
+
+func (g *Gate) finish(id string, answer Answer, r resolution) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a, err := g.find(id, answer)
+	if err != nil {
+		return err
+	}
+	g.resolve(a, r)
+	return nil
+}
+
+// approveEdited releases the call with the arguments that the approver gave. They are judged before
+// anything else; if they are riskier than what was asked, the question is put again instead.
+func (g *Gate) approveEdited(id string, answer Answer) error {
+	g.mu.Lock()
+	a, err := g.find(id, answer)
+	g.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if a.call.Fixed {
+		return fmt.Errorf("%w: the arguments of this call cannot be edited", ErrAnswer)
+	}
+	edited, err := a.call.withArguments(answer.Arguments, a.session.agent)
+	if err != nil {
+		return fmt.Errorf("%w: the edited arguments: %w", ErrAnswer, err)
+	}
+	v := g.judge(a.session).Judge(edited)
+	if v.Action == permissions.Deny {
+		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a, err = g.find(id, answer); err != nil { // somebody else may have answered or edited meanwhile
+		return err
+	}
+	worse := v.Risk().Exceeds(a.verdict.Risk()) || len(v.Marks) > len(a.verdict.Marks)
+	a.verdict = v
+	if worse {
+		a.call = edited
+		a.shown = g.show(a.session, edited, v, a.shown.CreatedAt)
+		g.events.publish(Asked{a.shown})
+		return fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
+	}
+	g.resolve(a, resolution{
+		decision: "approve", by: answer.By, call: edited,
+		note: fmt.Sprintf("A person changed the arguments before approving. The call ran with %s", edited.Arguments),
+	})
+	return nil
+}
+
+// withArguments is the call with other arguments. They pass the same check as the host's.
+func (c Call) withArguments(arguments []byte, agent string) (Call, error) {
+	if err := jsonx.Check(arguments); err != nil {
+		return Call{}, err
+	}
+	if arguments[0] != '{' {
+		return Call{}, fmt.Errorf("they are not a JSON object")
+	}
+	digest, err := jsonx.Digest(arguments, agent)
+	if err != nil {
+		return Call{}, err
+	}
+	c.Arguments, c.Digest = arguments, digest
+	return c, nil
+}
+
+// always releases the call, keeps the chosen grants and releases what else they cover: the cascade.
+func (g *Gate) always(id string, answer Answer) error {
+	if answer.Scope != "session" && answer.Scope != "worker" && answer.Scope != "" {
+		return fmt.Errorf("%w: scope %q is neither session nor worker", ErrAnswer, answer.Scope)
+	}
+	a, grants, err := g.claim(id, answer)
+	if err != nil {
+		return err
+	}
+	if answer.Scope == "session" {
+		a.session.addGrants(grants)
+	} else if err := g.o.Store.AddGrants(grants); err != nil {
+		a.session.addGrants(grants) // the person's decision holds at least here and now
+		g.o.Logger.Error("an always could not be kept in the rules file; it holds until the session ends", "error", err)
+	}
+	for _, grant := range grants {
+		g.recordOrLog(audit.Record{
+			Event: audit.Control, SessionID: a.session.id, Agent: a.session.agent, Tool: a.call.Tool.Qualified, By: answer.By,
+			Summary: fmt.Sprintf("Grant: %s %q up to %s, scope %s.", grant.Tool, grant.Pattern, grant.Risk, scopeName(answer.Scope)),
+		})
+	}
+	g.cascade(a, answer)
+	return nil
+}
+
+// claim resolves the approval as "always" and returns what to grant. It comes before the grants are kept,
+// so that an answer that came too late leaves nothing behind.
+func (g *Gate) claim(id string, answer Answer) (*approval, []permissions.Grant, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a, err := g.find(id, answer)
+	if err != nil {
+		return nil, nil, err
+	}
+	grants, err := a.choose(answer)
+	if err != nil {
+		return nil, nil, err
+	}
+	g.resolve(a, resolution{decision: "always", by: answer.By})
+	return a, grants, nil
+}
+
+func scopeName(scope string) string {
+	if scope == "" {
+		return "worker"
+	}
+	return scope
+}
+
+// choose turns the answer's choices into grants. Only what was offered can be granted.
+func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
+	var chosen []tools.Offer
+	for _, offer := range a.shown.Offers {
+		picked := slices.ContainsFunc(answer.Grants, func(c GrantChoice) bool { return c.Tool == offer.Tool && c.Pattern == offer.Pattern })
+		if picked || len(answer.Grants) == 0 && offer.Default {
+			chosen = append(chosen, offer)
+		}
+	}
+	if len(chosen) == 0 || len(answer.Grants) > 0 && len(chosen) != len(answer.Grants) {
+		return nil, fmt.Errorf("%w: \"always\" has to name offered grants, and this call offers %d; approve it once instead", ErrAnswer, len(a.shown.Offers))
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	grants := make([]permissions.Grant, len(chosen))
+	for i, offer := range chosen {
+		grants[i] = permissions.Grant{
+			Tool: offer.Tool, Pattern: offer.Pattern, Risk: offer.Risk,
+			Server: a.call.Tool.Server, Workspace: a.call.Place.Dir, By: answer.By, At: now,
+		}
+		if answer.ExpiresIn > 0 {
+			grants[i].Expires = now.Add(answer.ExpiresIn)
+		}
+	}
+	return grants, nil
+}
+
+// cascade judges the other pending approvals in the grant's scope again and releases those that the rules
+// and grants now allow. It never releases what is DESTRUCTIVE or marked.
+func (g *Gate) cascade(granted *approval, answer Answer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range slices.Clone(g.order) {
+		a := g.pending[id]
+		if answer.Scope == "session" && a.session != granted.session {
+			continue
+		}
+		v := g.judge(a.session).Judge(a.call)
+		if v.Action == permissions.Allow && v.Decision == DecidedTrusted && permissions.Destructive.Exceeds(v.Risk()) {
+			g.resolve(a, resolution{decision: "approve", by: "cascade:" + answer.By, reason: fmt.Sprintf("Covered by the always given for %s.", granted.call.ID)})
+		}
+	}
+}

@@ -1,0 +1,493 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/jsonx"
+	"callgate/permissions"
+)
+
+// bench is a gate with one session in a folder of its own.
+type bench struct {
+	t       *testing.T
+	dir     string // workspace
+	rules   string // path of permissions.jsonc
+	log     *audit.Log
+	gate    *Gate
+	session *Session
+}
+
+func newBench(t *testing.T, rules string, change func(*Options)) *bench {
+	t.Helper()
+	b := &bench{t: t, dir: t.TempDir()}
+	data := t.TempDir()
+	b.rules = filepath.Join(data, "workers", "default", "permissions.jsonc")
+	if err := os.MkdirAll(filepath.Dir(b.rules), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.write(rules)
+	var err error
+	if b.log, err = audit.Open(audit.Dir(data), audit.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Worker: "default", Audit: b.log, Store: permissions.OpenStore(b.rules, permissions.StoreOptions{Home: "/home/u"})}
+	if change != nil {
+		change(&o)
+	}
+	b.gate = New(o)
+	if b.session, err = b.gate.OpenSession(nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.gate.Close()
+		b.log.Close()
+	})
+	return b
+}
+
+func (b *bench) write(rules string) {
+	b.t.Helper()
+	if err := os.WriteFile(b.rules, []byte(rules), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// decided is how one call ended.
+type decided struct {
+	verdict Verdict
+	call    Call
+}
+
+// decide starts a call and returns where its end will be told.
+func (b *bench) decide(ctx context.Context, call Call) <-chan decided {
+	end := make(chan decided, 1)
+	go func() {
+		v, c := b.gate.Decide(ctx, b.session, call)
+		end <- decided{v, c}
+	}()
+	return end
+}
+
+func (b *bench) shell(id, command string) Call {
+	c := kindCall(b.t, b.dir, "shell_exec", "command", command)
+	c.ID = id
+	return c
+}
+
+// waiting returns the pending approvals once there are n.
+func (b *bench) waiting(n int) []*Approval {
+	b.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if pending := b.gate.Pending(); len(pending) == n {
+			return pending
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%d approvals wait, want %d", len(b.gate.Pending()), n)
+		}
+	}
+}
+
+func (b *bench) answer(a *Approval, decision string, change func(*Answer)) error {
+	answer := Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: decision, By: "test"}
+	if change != nil {
+		change(&answer)
+	}
+	return b.gate.Answer(a.ID, answer)
+}
+
+const asking = `{"*": "ask", "shell_exec": {"*": "ask"}}`
+
+func TestApproveAndReject(t *testing.T) {
+	b := newBench(t, asking, nil)
+	end := b.decide(t.Context(), b.shell("1", "make"))
+	if err := b.answer(b.waiting(1)[0], "approve", nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-end; d.verdict.Action != permissions.Allow || d.verdict.Decision != DecidedApproved || d.verdict.By != "test" {
+		t.Errorf("approved: %+v", d.verdict)
+	}
+	end = b.decide(t.Context(), b.shell("2", "make"))
+	if err := b.answer(b.waiting(1)[0], "reject", func(a *Answer) { a.Feedback = "not today" }); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-end; d.verdict.Action != permissions.Deny || d.verdict.Decision != DecidedRejected || !strings.Contains(d.verdict.Reason, "not today") {
+		t.Errorf("rejected: %+v", d.verdict)
+	}
+}
+
+func TestFirstAnswerWins(t *testing.T) {
+	b := newBench(t, asking, nil)
+	for round := range 20 {
+		end := b.decide(t.Context(), b.shell(fmt.Sprint(round), "make"))
+		a := b.waiting(1)[0]
+		var applied atomic.Int32
+		var answering sync.WaitGroup
+		for i := range 16 {
+			answering.Go(func() {
+				decision := []string{"approve", "reject"}[i%2]
+				switch err := b.answer(a, decision, nil); {
+				case err == nil:
+					applied.Add(1)
+				case !errors.Is(err, ErrNotPending):
+					t.Errorf("answer: %v", err)
+				}
+			})
+		}
+		answering.Wait()
+		<-end
+		if n := applied.Load(); n != 1 {
+			t.Fatalf("%d answers were applied", n)
+		}
+	}
+}
+
+func TestAnswersThatDoNotFit(t *testing.T) {
+	b := newBench(t, asking, nil)
+	end := b.decide(t.Context(), b.shell("1", "make"))
+	a := b.waiting(1)[0]
+	for name, c := range map[string]struct {
+		change func(*Answer)
+		want   error
+	}{
+		"other arguments":    {func(a *Answer) { a.Digest = strings.Repeat("0", 64) }, ErrDigest},
+		"no digest":          {func(a *Answer) { a.Digest = "" }, ErrDigest},
+		"other session":      {func(a *Answer) { a.SessionID = "s-other" }, ErrSession},
+		"all sessions":       {func(a *Answer) { a.SessionID = "*" }, ErrSession},
+		"no decision":        {func(a *Answer) { a.Decision = "" }, ErrAnswer},
+		"unknown decision":   {func(a *Answer) { a.Decision = "APPROVE" }, ErrAnswer},
+		"grant not offered":  {func(a *Answer) { a.Decision, a.Grants = "always", []GrantChoice{{"shell_exec", "*"}} }, ErrAnswer},
+		"unknown scope":      {func(a *Answer) { a.Decision, a.Scope = "always", "world" }, ErrAnswer},
+		"edited is not JSON": {func(a *Answer) { a.Arguments = []byte(`{"command":`) }, ErrAnswer},
+		"edited has a twin":  {func(a *Answer) { a.Arguments = []byte(`{"command":"ls","Command":"rm x"}`) }, ErrAnswer},
+	} {
+		if err := b.answer(a, "approve", c.change); !errors.Is(err, c.want) {
+			t.Errorf("%s: error = %v, want %v", name, err, c.want)
+		}
+	}
+	if err := b.gate.Answer("call_other", Answer{Decision: "approve"}); !errors.Is(err, ErrNotPending) {
+		t.Errorf("unknown id: %v", err)
+	}
+	b.waiting(1)
+	if err := b.answer(a, "reject", nil); err != nil {
+		t.Fatal(err)
+	}
+	<-end
+}
+
+func TestWaitsEndByThemselves(t *testing.T) {
+	for name, c := range map[string]struct {
+		act  func(b *bench, cancel context.CancelFunc)
+		want string
+	}{
+		"timeout":      {func(b *bench, _ context.CancelFunc) { time.Sleep(121 * time.Second) }, DecidedTimeout},
+		"host cancels": {func(_ *bench, cancel context.CancelFunc) { cancel() }, DecidedCancelled},
+		"session ends": {func(b *bench, _ context.CancelFunc) { b.session.Close() }, DecidedCancelled},
+		"approver cancels the session": {func(b *bench, _ context.CancelFunc) {
+			if err := b.gate.Cancel(b.session.ID(), "test"); err != nil {
+				b.t.Error(err)
+			}
+		}, DecidedCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, asking, nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				end := b.decide(ctx, b.shell("1", "make"))
+				synctest.Wait()
+				if n := len(b.gate.Pending()); n != 1 {
+					t.Fatalf("%d approvals wait", n)
+				}
+				c.act(b, cancel)
+				if d := <-end; d.verdict.Action != permissions.Deny || d.verdict.Decision != c.want {
+					t.Errorf("%s (%s), want %s", d.verdict.Decision, d.verdict.Reason, c.want)
+				}
+				if n := len(b.gate.Pending()); n != 0 {
+					t.Errorf("%d approvals still wait", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAlwaysIsKeptAndCascades(t *testing.T) {
+	b := newBench(t, asking, nil)
+	first := b.decide(t.Context(), b.shell("1", "git push origin main"))
+	a := b.waiting(1)[0]
+	second := b.decide(t.Context(), b.shell("2", "git push origin topic"))
+	third := b.decide(t.Context(), b.shell("3", "git push --force origin main"))
+	fourth := b.decide(t.Context(), b.shell("4", "make"))
+	b.waiting(4)
+	if err := b.answer(a, "always", func(a *Answer) { a.Grants = []GrantChoice{broadest(b, b.gate.Pending()[0])} }); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-first; d.verdict.Action != permissions.Allow {
+		t.Errorf("the answered call: %+v", d.verdict)
+	}
+	if d := <-second; d.verdict.Action != permissions.Allow || d.verdict.By != "cascade:test" {
+		t.Errorf("the covered call: %s by %s", d.verdict.Action, d.verdict.By)
+	}
+	left := b.waiting(2)
+	if ids := left[0].ID + left[1].ID; ids != "34" && ids != "43" {
+		t.Errorf("left are %s and %s", left[0].ID, left[1].ID)
+	}
+	text, err := os.ReadFile(b.rules)
+	if err != nil || !strings.Contains(string(text), `"$always"`) || !strings.Contains(string(text), "git push") {
+		t.Errorf("the rules file is %s, %v", text, err)
+	}
+	if d := <-b.decide(t.Context(), b.shell("5", "git push origin more")); d.verdict.Decision != DecidedTrusted {
+		t.Errorf("the next call: %s", d.verdict.Decision)
+	}
+	for _, a := range left {
+		if err := b.answer(a, "reject", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	<-third
+	<-fourth
+}
+
+// broadest is the last pattern of an approval's ladder.
+func broadest(b *bench, a *Approval) GrantChoice {
+	b.t.Helper()
+	if len(a.Offers) == 0 {
+		b.t.Fatalf("nothing is offered for %s", a.Arguments)
+	}
+	o := a.Offers[len(a.Offers)-1]
+	return GrantChoice{o.Tool, o.Pattern}
+}
+
+func TestSessionScopeStaysInMemory(t *testing.T) {
+	b := newBench(t, asking, nil)
+	end := b.decide(t.Context(), b.shell("1", "git status"))
+	if err := b.answer(b.waiting(1)[0], "always", func(a *Answer) { a.Scope = "session" }); err != nil {
+		t.Fatal(err)
+	}
+	<-end
+	if d := <-b.decide(t.Context(), b.shell("2", "git status")); d.verdict.Decision != DecidedTrusted {
+		t.Errorf("the same session: %s", d.verdict.Decision)
+	}
+	if text, err := os.ReadFile(b.rules); err != nil || string(text) != asking {
+		t.Errorf("the rules file became %s, %v", text, err)
+	}
+	other, err := b.gate.OpenSession(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if v, _ := b.gate.Decide(ctx, other, b.shell("3", "git status")); v.Action != permissions.Deny {
+		t.Errorf("another session: %s", v.Decision)
+	}
+}
+
+func TestWhatChangedWhileItWaited(t *testing.T) {
+	t.Run("a rule", func(t *testing.T) {
+		b := newBench(t, asking, nil)
+		end := b.decide(t.Context(), b.shell("1", "make"))
+		a := b.waiting(1)[0]
+		b.write(`{"*": "ask", "shell_exec": {"make": "deny"}}`)
+		if err := b.answer(a, "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-end; d.verdict.Action != permissions.Deny || !strings.Contains(d.verdict.Rule, `"make" deny`) {
+			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Rule)
+		}
+	})
+	t.Run("the rules break", func(t *testing.T) {
+		b := newBench(t, asking, nil)
+		end := b.decide(t.Context(), b.shell("1", "make"))
+		a := b.waiting(1)[0]
+		b.write(`{"*": "ask"`)
+		if err := b.answer(a, "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-end; d.verdict.Action != permissions.Deny {
+			t.Errorf("%s", d.verdict.Action)
+		}
+	})
+	t.Run("a link", func(t *testing.T) {
+		b := newBench(t, `{"*": "ask"}`, nil)
+		link := filepath.Join(b.dir, "link")
+		for _, name := range []string{"a", "b"} {
+			if err := os.WriteFile(filepath.Join(b.dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink("a", link); err != nil {
+			t.Fatal(err)
+		}
+		call := kindCall(t, b.dir, "write_file", "path", "link")
+		end := b.decide(t.Context(), call)
+		a := b.waiting(1)[0]
+		if err := errors.Join(os.Remove(link), os.Symlink("b", link)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.answer(a, "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-end; d.verdict.Action != permissions.Deny || !strings.Contains(d.verdict.Reason, "changed while it waited") {
+			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Reason)
+		}
+	})
+}
+
+func TestEditedArguments(t *testing.T) {
+	b := newBench(t, `{"*": "ask", "shell_exec": {"*": "ask", "shutdown *": "deny"}}`, nil)
+	edit := func(command string) func(*Answer) {
+		return func(a *Answer) { a.Arguments = []byte(`{"command":` + string(jsonx.Quote(command)) + `}`) }
+	}
+	end := b.decide(t.Context(), b.shell("1", "touch a"))
+	a := b.waiting(1)[0]
+	if err := b.answer(a, "approve", edit("shutdown now")); !errors.Is(err, ErrAnswer) {
+		t.Errorf("denied arguments: %v", err)
+	}
+	if err := b.answer(a, "approve", edit("rm -rf a")); !errors.Is(err, ErrAnswer) {
+		t.Errorf("riskier arguments: %v", err)
+	}
+	again := b.waiting(1)[0]
+	if again.Digest == a.Digest || !strings.Contains(string(again.Arguments), "rm -rf a") {
+		t.Errorf("the question is not put again with the new arguments: %s", again.Arguments)
+	}
+	if err := b.answer(a, "approve", nil); !errors.Is(err, ErrDigest) {
+		t.Errorf("an answer to the old question: %v", err)
+	}
+	if err := b.answer(again, "approve", edit("touch b")); err != nil {
+		t.Fatal(err)
+	}
+	d := <-end
+	if d.verdict.Action != permissions.Allow || string(d.call.Arguments) != `{"command":"touch b"}` || !strings.Contains(d.verdict.Note, "touch b") {
+		t.Errorf("%s with %s, note %q", d.verdict.Action, d.call.Arguments, d.verdict.Note)
+	}
+}
+
+func TestTooManyQuestions(t *testing.T) {
+	b := newBench(t, asking, func(o *Options) { o.MaxPending = 2 })
+	ends := []<-chan decided{b.decide(t.Context(), b.shell("1", "make")), b.decide(t.Context(), b.shell("2", "make all"))}
+	b.waiting(2)
+	if d := <-b.decide(t.Context(), b.shell("3", "make")); d.verdict.Decision != DecidedLimited {
+		t.Errorf("the third: %s", d.verdict.Decision)
+	}
+	b.session.Close()
+	for _, end := range ends {
+		<-end
+	}
+}
+
+func TestTheSameCallIsOneQuestionAtATime(t *testing.T) {
+	b := newBench(t, asking, nil)
+	ends := map[string]<-chan decided{}
+	for _, id := range []string{"1", "2", "3", "4"} {
+		ends[id] = b.decide(t.Context(), b.shell(id, "make"))
+		b.inSession(len(ends))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	fifth := b.decide(ctx, b.shell("5", "make"))
+	b.inSession(5)
+	cancel()
+	if d := <-fifth; d.verdict.Decision != DecidedCancelled {
+		t.Errorf("the cancelled twin: %s", d.verdict.Decision)
+	}
+	if err := b.answer(b.waiting(1)[0], "approve", nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-ends["1"]; d.verdict.Action != permissions.Allow {
+		t.Errorf("the first: %s", d.verdict.Decision)
+	}
+	second := b.waiting(1)[0]
+	if second.ID != "2" {
+		t.Fatalf("the next question is about %s", second.ID)
+	}
+	if err := b.answer(second, "reject", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"2", "3", "4"} {
+		if d := <-ends[id]; d.verdict.Decision != DecidedRejected {
+			t.Errorf("call %s: %s", id, d.verdict.Decision)
+		}
+	}
+	b.waiting(0)
+}
+
+// inSession waits until n calls of the session wait, shown or not.
+func (b *bench) inSession(n int) {
+	b.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); b.gate.Sessions()[0].Pending != n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%d calls wait, want %d", b.gate.Sessions()[0].Pending, n)
+		}
+	}
+}
+
+func TestWhatCannotBeRecordedDoesNotRun(t *testing.T) {
+	b := newBench(t, `{"*": "allow"}`, nil)
+	if err := b.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-b.decide(t.Context(), b.shell("1", "ls")); d.verdict.Action != permissions.Deny || d.verdict.Rule != "audit" {
+		t.Errorf("%s, rule %s", d.verdict.Action, d.verdict.Rule)
+	}
+}
+
+func TestSubscribersGetTheReplayAndNeverHoldUpTheGate(t *testing.T) {
+	b := newBench(t, `{"*": "ask", "shell_exec": {"ls": "allow"}}`, nil)
+	end := b.decide(t.Context(), b.shell("1", "make"))
+	a := b.waiting(1)[0]
+	late := b.gate.Subscribe()
+	defer late.Close()
+	if e, ok := (<-late.Events).(SessionOpened); !ok || e.Info.Pending != 1 || e.Info.Status != "waiting" {
+		t.Errorf("the replay begins with %+v", e)
+	}
+	if e, ok := (<-late.Events).(Asked); !ok || e.Approval != a {
+		t.Errorf("the replay goes on with %+v", e)
+	}
+	deaf := b.gate.Subscribe()
+	for i := range subscriptionBuffer {
+		b.gate.Decide(t.Context(), b.session, b.shell(fmt.Sprint("ls", i), "ls"))
+	}
+	n := 0
+	for range deaf.Events {
+		n++
+	}
+	if n < subscriptionBuffer {
+		t.Errorf("the deaf subscriber got %d events before it was dropped", n)
+	}
+	if err := b.answer(a, "reject", nil); err != nil {
+		t.Fatal(err)
+	}
+	<-end
+}
+
+func BenchmarkDecideAllowed(bb *testing.B) {
+	data, dir := bb.TempDir(), bb.TempDir()
+	log, err := audit.Open(audit.Dir(data), audit.Options{})
+	if err != nil {
+		bb.Fatal(err)
+	}
+	defer log.Close()
+	g := New(Options{Worker: "default", Audit: log, Store: permissions.OpenStore(filepath.Join(data, "workers", "default", "permissions.jsonc"), permissions.StoreOptions{Home: "/home/u"})})
+	s, err := g.OpenSession(nil)
+	if err != nil {
+		bb.Fatal(err)
+	}
+	defer g.Close()
+	call := kindCall(bb, dir, "read_file", "path", "README.md")
+	bb.ReportAllocs()
+	for bb.Loop() {
+		if v, _ := g.Decide(context.Background(), s, call); v.Action != permissions.Allow {
+			bb.Fatal(v.Reason)
+		}
+		g.Finish(s, call, nil, false, "", time.Millisecond)
+	}
+}

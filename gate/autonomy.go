@@ -1,0 +1,96 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"callgate/permissions"
+)
+
+// Autonomy is how much runs without a person. The zero value is none set: rules alone decide.
+type Autonomy uint8
+
+const (
+	AutonomyNone Autonomy = iota
+	FullAuto
+	Supervised
+	Cautious
+	Manual
+	AskOnWrite        // reading runs, everything else asks
+	AskOnExternal     // reading and writing in the workspace run; terminal, network and git writes ask
+	AllowSafeReadonly // only what is high risk asks
+)
+
+var autonomyNames = [...]string{
+	AutonomyNone: "NONE", FullAuto: "FULL_AUTO", Supervised: "SUPERVISED", Cautious: "CAUTIOUS", Manual: "MANUAL",
+	AskOnWrite: "ask-on-write", AskOnExternal: "ask-on-external", AllowSafeReadonly: "allow-safe-readonly",
+}
+
+func (a Autonomy) String() string { return autonomyNames[a] }
+
+// ParseAutonomy reads a level or a category preset; "" and NONE mean that none is set.
+func ParseAutonomy(s string) (Autonomy, error) {
+	switch s {
+	case "":
+		return AutonomyNone, nil
+	case "always-ask":
+		return Manual, nil
+	}
+	if i := slices.Index(autonomyNames[:], s); i >= 0 {
+		return Autonomy(i), nil
+	}
+	return AutonomyNone, fmt.Errorf("unknown autonomy %q: use %s or always-ask", s, strings.Join(autonomyNames[:], ", "))
+}
+
+// runs reports whether a call of that risk and category runs without a person. It is asked only when a
+// level is set. Nothing critical ever runs by level.
+func (a Autonomy) runs(risk permissions.Risk, category string) bool {
+	label := risk.Label()
+	if label == "critical" {
+		return false
+	}
+	switch a {
+	case FullAuto:
+		return true
+	case Supervised, AllowSafeReadonly:
+		return label != "high"
+	case Cautious:
+		return label == "low"
+	case AskOnWrite:
+		return label == "low" && readsOnly(category)
+	case AskOnExternal:
+		return label != "high" && (readsOnly(category) || category == "workspace-write")
+	default:
+		return false
+	}
+}
+
+func readsOnly(category string) bool {
+	return category == "read" || category == "git-read" || category == "terminal-read"
+}
+
+// Mode is what happens to calls that would ask. The zero value asks a person.
+type Mode uint8
+
+const (
+	ModeAsk         Mode = iota
+	ModeAutoApprove      // what would ask runs; never under MANUAL, never a marked call
+	ModeAutoDeny         // nothing runs at all
+	ModeNoPrompt         // what would ask is denied; for machines without a person
+)
+
+var modeNames = [...]string{ModeAsk: "ask", ModeAutoApprove: "auto-approve", ModeAutoDeny: "auto-deny", ModeNoPrompt: "no-prompt"}
+
+func (m Mode) String() string { return modeNames[m] }
+
+// ParseMode reads a mode; "" means ask, and event-based is its other name.
+func ParseMode(s string) (Mode, error) {
+	if s == "" || s == "event-based" {
+		return ModeAsk, nil
+	}
+	if i := slices.Index(modeNames[:], s); i >= 0 {
+		return Mode(i), nil
+	}
+	return ModeAutoDeny, fmt.Errorf("unknown mode %q: use %s or event-based", s, strings.Join(modeNames[:], ", "))
+}

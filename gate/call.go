@@ -1,0 +1,17 @@
+package gate
+
+import (
+	"callgate/internal/tools"
+)
+
+// Call is one tools/call as it was received: immutable, and the exact bytes that are judged, digested,
+// shown, recorded and, if allowed, forwarded.
+type Call struct {
+	ID        string // callgate's own, unique over all processes: "call_" + 16 hex digits of time and chance
+	SessionID string
+	Tool      *tools.Tool
+	Arguments []byte // the raw arguments object; nil when the request has none
+	Digest    string // jsonx.Digest of Arguments and the resolved agent
+	Place     tools.Place
+	Fixed     bool // an approver cannot change the arguments: they describe a request of another method
+}

@@ -1,0 +1,81 @@
+package gate
+
+import (
+	"fmt"
+
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// describeRule names the rule of a finding the way every message and record does.
+func describeRule(f *permissions.Finding) string {
+	if f.Rule == nil {
+		return "no rule matches"
+	}
+	return f.Rule.String()
+}
+
+func denialReason(f *permissions.Finding) string {
+	who := "The rule"
+	if f.Veto {
+		who = "The agent profile's rule"
+	}
+	return fmt.Sprintf("%s %s matches %s.", who, describeRule(f), describeSubject(&f.Subject))
+}
+
+func askedBy(f *permissions.Finding) string {
+	switch {
+	case f.Subject.Effect != "":
+		return "effect"
+	case f.Rule == nil:
+		return "default"
+	default:
+		return "rule"
+	}
+}
+
+func askReason(f *permissions.Finding) string {
+	switch {
+	case f.Subject.Effect != "":
+		return fmt.Sprintf("%s does more than its text shows: %s.", describeSubject(&f.Subject), tools.Visible(f.Subject.Effect))
+	case f.Rule == nil:
+		return fmt.Sprintf("No rule says anything about %s.", describeSubject(&f.Subject))
+	default:
+		return fmt.Sprintf("The rule %s asks about %s.", describeRule(f), describeSubject(&f.Subject))
+	}
+}
+
+func describeSubject(s *permissions.Subject) string {
+	name := s.Kind
+	if name == "" {
+		name = s.Tool
+	}
+	if s.Value == "" {
+		return name
+	}
+	value := s.Value
+	if len(value) > 200 {
+		value = value[:200] + "…"
+	}
+	return fmt.Sprintf("%s %q", name, tools.Visible(value))
+}
+
+// reasons tells, for every subject, what the rules say; marks come first because they outrank rules.
+func (v *Verdict) reasons() []Reason {
+	reasons := make([]Reason, 0, len(v.Marks)+len(v.Findings))
+	for _, m := range v.Marks {
+		reasons = append(reasons, Reason{Subject: m.Code, Rule: m.Text, Layer: "mark", Action: permissions.Confirm})
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Subject.DeniesOnly && f.Action == permissions.Allow {
+			continue
+		}
+		r := Reason{Subject: describeSubject(&f.Subject), Rule: describeRule(f), Layer: f.Layer, Action: f.Action}
+		if f.Grant != nil {
+			r.Rule, r.Layer, r.Action = f.Grant.String(), f.Grant.Layer, permissions.Allow
+		}
+		reasons = append(reasons, r)
+	}
+	return reasons
+}

@@ -1,0 +1,11 @@
+package gate
+
+import "errors"
+
+// Errors of Answer, SetAutonomy and Cancel. Callers tell them apart with errors.Is.
+var (
+	ErrNotPending = errors.New("no such approval is pending: it was answered, cancelled or timed out")
+	ErrDigest     = errors.New("the answer names other arguments than the pending call has: look at it again")
+	ErrSession    = errors.New("no such session")
+	ErrAnswer     = errors.New("invalid answer")
+)

@@ -1,0 +1,122 @@
+package gate
+
+import (
+	"encoding/json"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// Event is something that happened at the gate, for the clients of people. The concrete types are Asked,
+// Resolved, Started, Finished, AutonomyChanged, Recorded, SessionOpened and SessionClosed.
+type Event interface{ Session() string }
+
+// Approval is one pending question as a person sees it. It is immutable.
+type Approval struct {
+	ID        string // equal to the call's ID
+	SessionID string
+	Worker    string
+	Agent     string
+	Server    string
+	Tool      string // qualified name
+	Kind      string
+	Arguments json.RawMessage
+	Digest    string
+	Analysis  *tools.Analysis
+	Reason    string       // one sentence: why a person is asked
+	Marks     []tools.Mark // why only a person can release it; none when a rule or the level asks
+	Reasons   []Reason
+	Offers    []tools.Offer
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+// Reason says what the rules, a mark or the autonomy level say of one subject.
+type Reason struct {
+	Subject string             `json:"subject"`
+	Rule    string             `json:"rule"`
+	Layer   permissions.Layer  `json:"layer"`
+	Action  permissions.Action `json:"action"`
+}
+
+// Asked: an approval is pending. Replayed to subscribers that come later.
+type Asked struct{ Approval *Approval }
+
+// Resolved: an approval is no longer pending. Decision is approve, reject, always, timeout or withdrawn.
+type Resolved struct{ SessionID, ID, Decision, By, Reason string }
+
+// Started: a call was allowed and is about to be forwarded.
+type Started struct {
+	SessionID, Agent, ID, Tool string
+	Arguments                  json.RawMessage
+	Risk                       permissions.Risk
+}
+
+// Finished: a forwarded call ended. Result is the raw result, or nil when there is none.
+type Finished struct {
+	SessionID, Agent, ID, Tool string
+	Duration                   time.Duration
+	Result                     json.RawMessage
+	IsError                    bool
+}
+
+// AutonomyChanged: the session's level is now Level, "NONE" when rules alone decide.
+type AutonomyChanged struct{ SessionID, Level, By string }
+
+// Recorded: a record was written to the audit log.
+type Recorded struct{ Record audit.Record }
+
+// SessionOpened and SessionClosed tell the roster.
+type (
+	SessionOpened struct{ Info SessionInfo }
+	SessionClosed struct{ Info SessionInfo }
+)
+
+func (e Asked) Session() string           { return e.Approval.SessionID }
+func (e Resolved) Session() string        { return e.SessionID }
+func (e Started) Session() string         { return e.SessionID }
+func (e Finished) Session() string        { return e.SessionID }
+func (e AutonomyChanged) Session() string { return e.SessionID }
+func (e Recorded) Session() string        { return e.Record.SessionID }
+func (e SessionOpened) Session() string   { return e.Info.ID }
+func (e SessionClosed) Session() string   { return e.Info.ID }
+
+// SessionInfo is what people see of a session.
+type SessionInfo struct {
+	ID        string    `json:"sessionId"`
+	Worker    string    `json:"workerId"`
+	Agent     string    `json:"agentId"`
+	Client    Client    `json:"client"`
+	Autonomy  string    `json:"autonomy"` // a level, a category preset, or NONE
+	Mode      string    `json:"mode"`
+	Status    string    `json:"status"` // idle, waiting or running
+	Pending   int       `json:"pending"`
+	StartedAt time.Time `json:"startedAt"`
+}
+
+// Client is the host's own name for itself: shown, never trusted.
+type Client struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Answer is what an approver says of one pending approval.
+type Answer struct {
+	SessionID string          // must be the approval's
+	Digest    string          // of the arguments that the approver saw
+	Decision  string          // approve, reject or always
+	Feedback  string          // reject: goes to the model
+	Grants    []GrantChoice   // always: which offers; empty means the default of each subject
+	Scope     string          // always: session or worker, default worker
+	ExpiresIn time.Duration   // always: 0 means never
+	Arguments json.RawMessage // approve: replaces the arguments; judged again first
+	By        string          // who answered, for the record: "web:alice"
+}
+
+// GrantChoice names an offered grant.
+type GrantChoice struct {
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
+}

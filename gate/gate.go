@@ -1,0 +1,128 @@
+// Package gate answers one question about every tool call: may it run? Rules answer first; what they
+// leave open a person decides; and every decision is on record before anything happens.
+package gate
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"callgate/audit"
+	"callgate/permissions"
+)
+
+// Options assemble a gate. Store and Audit are required.
+type Options struct {
+	Worker         string
+	Store          *permissions.Store
+	Audit          *audit.Log
+	Logger         *slog.Logger
+	Mode           Mode
+	Autonomy       Autonomy      // of every new session
+	AskEscalations bool          // ESCALATION asks instead of being denied
+	Timeout        time.Duration // how long an approval waits for a person; 0 means 120 s
+	MaxPending     int           // approvals that may wait at once in one session; 0 means 64
+	Protected      *Protected    // what no call may touch
+}
+
+// Gate decides about calls. All methods may be called by many goroutines at once.
+type Gate struct {
+	o      Options
+	events hub
+
+	// mu guards everything about approvals. Judging an allowed call never takes it.
+	mu       sync.Mutex
+	sessions map[string]*Session
+	pending  map[string]*approval
+	order    []string // ids of pending, oldest first
+
+	protected protectedPointer
+}
+
+// New returns a gate without sessions.
+func New(o Options) *Gate {
+	if o.Timeout <= 0 {
+		o.Timeout = 120 * time.Second
+	}
+	if o.MaxPending <= 0 {
+		o.MaxPending = 64
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	g := &Gate{o: o, sessions: map[string]*Session{}, pending: map[string]*approval{}}
+	g.protected.Store(o.Protected)
+	return g
+}
+
+// Protect replaces what no call may touch. The sidecar calls it when it knows the port it listens on,
+// before any host is connected.
+func (g *Gate) Protect(p *Protected) { g.protected.Store(p) }
+
+// Worker is the name of the worker whose rules this gate applies.
+func (g *Gate) Worker() string { return g.o.Worker }
+
+// Sessions tells the roster, oldest first.
+func (g *Gate) Sessions() []SessionInfo {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.roster()
+}
+
+// SetAutonomy changes a session's level. Level is a name that ParseAutonomy reads; by is for the record.
+func (g *Gate) SetAutonomy(sessionID, level, by string) error {
+	autonomy, err := ParseAutonomy(level)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	s, err := g.session(sessionID)
+	if err != nil {
+		return err
+	}
+	if _, err := g.record(audit.Record{
+		Event: audit.Control, SessionID: s.id, Agent: s.agent, By: by,
+		Summary: fmt.Sprintf("Autonomy is now %s.", autonomy), Reason: autonomy.String(),
+	}); err != nil {
+		return err
+	}
+	s.autonomy.Store(uint32(autonomy))
+	g.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: by})
+	return nil
+}
+
+// Cancel withdraws every pending approval of the session and cancels its running calls.
+func (g *Gate) Cancel(sessionID, by string) error {
+	s, err := g.session(sessionID)
+	if err != nil {
+		return err
+	}
+	g.withdraw(s, by, "The session's calls were cancelled.")
+	if s.cancelCalls != nil {
+		s.cancelCalls()
+	}
+	return nil
+}
+
+func (g *Gate) session(id string) (*Session, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s, ok := g.sessions[id]; ok {
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w: %q", ErrSession, id)
+}
+
+// Close withdraws everything that waits and ends all sessions and subscriptions.
+func (g *Gate) Close() {
+	g.mu.Lock()
+	sessions := make([]*Session, 0, len(g.sessions))
+	for _, s := range g.sessions {
+		sessions = append(sessions, s)
+	}
+	g.mu.Unlock()
+	for _, s := range sessions {
+		s.Close()
+	}
+	g.events.close()
+}

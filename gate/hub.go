@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// subscriptionBuffer is how many events a subscriber may be behind before it is dropped.
+const subscriptionBuffer = 1024
+
+// Subscription is one listener's view of what happens. Events is closed when the listener is too slow, the
+// subscription is closed, or the gate is: who wants to go on subscribes again and gets the replay.
+type Subscription struct {
+	Events <-chan Event
+	close  func()
+}
+
+// NewSubscription makes a subscription to events that come from elsewhere than a Gate; end is what Close does.
+func NewSubscription(events <-chan Event, end func()) Subscription {
+	return Subscription{Events: events, close: end}
+}
+
+// Close ends the subscription.
+func (s Subscription) Close() { s.close() }
+
+// hub hands events to subscribers without ever waiting for one.
+type hub struct {
+	mu     sync.Mutex
+	subs   map[chan Event]struct{}
+	count  atomic.Int32
+	closed bool
+}
+
+// Subscribe begins a subscription. It starts with what a new listener has to know: every session, then
+// every pending approval, oldest first.
+func (g *Gate) Subscribe() Subscription {
+	g.mu.Lock() // no event about approvals can come between the replay and the subscription
+	defer g.mu.Unlock()
+	sessions, pending := g.roster(), g.pendingShown()
+	events := make(chan Event, subscriptionBuffer+len(sessions)+len(pending))
+	for _, info := range sessions {
+		events <- SessionOpened{info}
+	}
+	for _, a := range pending {
+		events <- Asked{a}
+	}
+	return g.events.add(events)
+}
+
+func (h *hub) add(events chan Event) Subscription {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		close(events)
+	} else {
+		if h.subs == nil {
+			h.subs = map[chan Event]struct{}{}
+		}
+		h.subs[events] = struct{}{}
+		h.count.Add(1)
+	}
+	return NewSubscription(events, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.drop(events)
+	})
+}
+
+// drop removes a subscriber; the caller holds mu.
+func (h *hub) drop(events chan Event) {
+	if _, ok := h.subs[events]; ok {
+		delete(h.subs, events)
+		h.count.Add(-1)
+		close(events)
+	}
+}
+
+// listening reports whether anybody would get an event, so that nobody has to be composed for nothing.
+func (h *hub) listening() bool { return h.count.Load() > 0 }
+
+func (h *hub) publish(e Event) {
+	if !h.listening() {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for events := range h.subs {
+		select {
+		case events <- e:
+		default:
+			h.drop(events)
+		}
+	}
+}
+
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for events := range h.subs {
+		h.drop(events)
+	}
+}

@@ -1,0 +1,157 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// Judge is everything that decides about a call at one moment. It is a value: the live gate makes one for
+// every call, `callgate check` makes one from a command line. The zero value denies every call.
+type Judge struct {
+	Policy         *permissions.Policy // nil when the rules cannot be read: everything is denied
+	PolicyError    error               // why Policy is nil
+	Autonomy       Autonomy
+	Mode           Mode
+	AskEscalations bool // ESCALATION asks a person instead of being denied
+	Protected      *Protected
+	Now            time.Time
+}
+
+// Judge says what is to happen to the call: Allow, Deny, or Ask when a person has to decide. The order of
+// the three phases is a security property: every denial is looked at before anything can release the call,
+// and every mark before any grant, level or rule can.
+func (j *Judge) Judge(call Call) Verdict {
+	v := Verdict{Analysis: tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})}
+	if v, denied := j.denials(v, call); denied {
+		return v
+	}
+	v.Findings = j.findings(v.Analysis, call)
+	if v, denied := j.ruleDenials(v); denied {
+		return v
+	}
+	if v.Marks = j.marks(v, call); len(v.Marks) > 0 {
+		v = v.ask("mark", v.Marks[0].Code, v.Marks[0].Text)
+	} else {
+		v = j.release(v)
+	}
+	if v.Action == permissions.Ask && j.Mode == ModeNoPrompt {
+		return v.deny(DecidedDenied, "mode:no-prompt", v.Rule, v.Reason+" Nobody can be asked in mode no-prompt.")
+	}
+	return v
+}
+
+// denials is the part of phase 1 that no rule takes part in.
+func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
+	if why := j.Protected.touched(call, v.Analysis); why != "" {
+		return v.deny(DecidedDenied, "callgate", "protected", why), true
+	}
+	if j.Policy == nil {
+		return v.deny(DecidedDenied, "callgate", "rules unreadable", fmt.Sprintf("The rules cannot be read, so nothing runs: %v", j.PolicyError)), true
+	}
+	if j.Mode == ModeAutoDeny {
+		return v.deny(DecidedDenied, "mode:auto-deny", "", "Mode auto-deny lets no tool run."), true
+	}
+	if v.Analysis.Risk == permissions.Escalation && !j.AskEscalations {
+		return v.deny(DecidedRejected, "risk", "ESCALATION", "The call gains privileges (ESCALATION), which is always refused."), true
+	}
+	return v, false
+}
+
+// findings asks the rules about every subject.
+func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
+	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now}
+	findings := make([]permissions.Finding, len(a.Subjects))
+	for i := range a.Subjects {
+		findings[i] = permissions.Evaluate(j.Policy, from, &a.Subjects[i])
+	}
+	return findings
+}
+
+// ruleDenials is the part of phase 1 that the rules decide: any subject's deny is final.
+func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
+	if len(v.Findings) == 0 {
+		return v.deny(DecidedDenied, "callgate", "no subject", "The call has nothing that could be judged."), true
+	}
+	for i := range v.Findings {
+		if f := &v.Findings[i]; f.Action == permissions.Deny {
+			return v.deny(DecidedDenied, "rule", describeRule(f), denialReason(f)), true
+		}
+	}
+	return v, false
+}
+
+// marks is phase 2: why only a person can release the call, whatever rules, grants and levels say.
+func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
+	marks := v.Analysis.Marks
+	for i := range v.Findings {
+		if f := &v.Findings[i]; f.Action == permissions.Confirm {
+			marks = append(slices.Clip(marks), tools.Mark{Code: "confirm", Text: fmt.Sprintf("The rule %s wants a person to confirm every time.", describeRule(f))})
+		}
+	}
+	if v.Analysis.Risk == permissions.Escalation {
+		marks = append(slices.Clip(marks), tools.Mark{Code: "escalation", Text: "The call gains privileges."})
+	}
+	for _, folder := range v.Analysis.Folders {
+		path, found, err := tools.DeniedBeneath(folder, func(path string) bool { return j.deniesReading(path, call) })
+		switch {
+		case err != nil:
+			marks = append(slices.Clip(marks), tools.Mark{Code: "denied-beneath", Text: fmt.Sprintf("The folder %s is read as a whole and cannot be looked through: %v.", tools.Visible(folder), err)})
+		case found:
+			marks = append(slices.Clip(marks), tools.Mark{Code: "denied-beneath", Text: fmt.Sprintf("The folder that is read as a whole holds %s, which may not be read.", tools.Visible(path))})
+		}
+	}
+	return marks
+}
+
+// deniesReading reports whether the rules deny reading the file at that absolute path.
+func (j *Judge) deniesReading(path string, call Call) bool {
+	if j.Protected.holds(path) {
+		return true
+	}
+	s := tools.ReadSubject(path, call.Place)
+	return permissions.Evaluate(j.Policy, permissions.Context{Now: j.Now}, &s).Action == permissions.Deny
+}
+
+// release is phase 3: every subject must be released, and the strictest one decides. A grant releases
+// first; then the autonomy level if one is set, else the rules.
+func (j *Judge) release(v Verdict) Verdict {
+	trusted := false
+	out := v
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		switch {
+		case f.Subject.DeniesOnly:
+		case f.Grant != nil:
+			trusted = true
+			out = out.allow(DecidedTrusted, "grant", f.Grant.String(), "")
+		case j.Autonomy != AutonomyNone && j.Autonomy.runs(f.Subject.Risk, v.Analysis.Category):
+			if !trusted {
+				out = out.allow(DecidedAutoApproved, "autonomy:"+j.Autonomy.String(), describeRule(f), "")
+			}
+		case j.Autonomy != AutonomyNone:
+			return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s risk asks under autonomy %s.", f.Subject.Risk, j.Autonomy))
+		case f.Action == permissions.Allow:
+			if !trusted {
+				out = out.allow(DecidedAutoApproved, "rule", describeRule(f), "")
+			}
+		default:
+			return j.asks(v, askedBy(f), describeRule(f), askReason(f))
+		}
+	}
+	if out.Action != permissions.Allow {
+		return v.deny(DecidedDenied, "callgate", "no subject", "The call has nothing that a rule could allow.")
+	}
+	return out
+}
+
+// asks is the end of phase 3 for a call that needs a person: mode auto-approve stands in for one.
+func (j *Judge) asks(v Verdict, by, rule, reason string) Verdict {
+	if j.Mode == ModeAutoApprove && j.Autonomy != Manual {
+		return v.allow(DecidedAutoApproved, "mode:auto-approve", rule, "")
+	}
+	return v.ask(by, rule, reason)
+}

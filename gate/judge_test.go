@@ -1,0 +1,251 @@
+package gate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// seeded is the shape of a usual rules file, with a rule of each action.
+const seeded = `{
+	"*": "ask",
+	"read_file": {"*": "allow", "*.env": "deny", "*secret*": "deny"},
+	"write_file": {"*": "allow", "*.env": "deny", "*.lock": "confirm"},
+	"shell_exec": {"*": "ask", "ls *": "allow", "cat *": "allow", "git *": "allow", "git push *": "ask", "rm *": "deny"},
+	"$always": [
+		{"tool": "shell_exec", "pattern": "git push *", "risk": "NETWORK"},
+		{"tool": "shell_exec", "pattern": "rm *", "risk": "DESTRUCTIVE"}
+	]
+}`
+
+func policy(t testing.TB, text string) *permissions.Policy {
+	t.Helper()
+	file, err := permissions.ParseFile("permissions.jsonc", []byte(text), "/home/u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := permissions.NewPolicy(nil, file.Rules, file.Grants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// kindCall is a call of a kind in dir.
+func kindCall(t testing.TB, dir, kind, argument, value string) Call {
+	t.Helper()
+	arguments := []byte(`{` + string(jsonx.Quote(argument)) + `:` + string(jsonx.Quote(value)) + `}`)
+	digest, err := jsonx.Digest(arguments, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Call{ID: "call_" + value, Tool: tools.KindTool(kind), Arguments: arguments, Digest: digest,
+		Place: tools.Place{Dir: dir, Roots: []string{dir}, Home: "/home/u"}}
+}
+
+func TestJudge(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(t.TempDir(), "callgate")
+	for _, path := range []string{filepath.Join(dir, "src"), own} {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range map[string]string{"a.txt": "a", ".env": "S=1", "src/.env": "S=2", filepath.Join(own, "permissions.jsonc"): "{}"} {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(own, filepath.Join(dir, "innocent")); err != nil {
+		t.Fatal(err)
+	}
+	protected, err := NewProtected([]string{own}, "/home/u", []string{"7777"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name        string
+		kind, value string
+		change      func(*Judge)
+		want        permissions.Action
+		decision    string // or, for a question, who asks
+		says        string // part of rule or reason
+	}{
+		{"a rule allows", "read_file", "a.txt", nil, permissions.Allow, DecidedAutoApproved, `read_file "*" allow`},
+		{"a rule denies", "read_file", ".env", nil, permissions.Deny, DecidedDenied, `"*.env" deny`},
+		{"no rule matches", "skill", "x", nil, permissions.Ask, "rule", `"*" ask`},
+		{"a rule asks", "shell_exec", "make", nil, permissions.Ask, "rule", `shell_exec "*" ask`},
+		{"every subject is allowed", "shell_exec", "ls -l && cat a.txt", nil, permissions.Allow, DecidedAutoApproved, ""},
+		{"one subject asks", "shell_exec", "ls -l && make", nil, permissions.Ask, "rule", ""},
+		{"one subject is denied", "shell_exec", "ls -l; rm a.txt", nil, permissions.Deny, DecidedDenied, `"rm *" deny`},
+		{"what a shell reads can be denied", "shell_exec", "cat src/../.env", nil, permissions.Deny, DecidedDenied, `"*.env" deny`},
+		{"a grant releases an ask", "shell_exec", "git push origin main", nil, permissions.Allow, DecidedTrusted, "always"},
+		{"but not above its ceiling", "shell_exec", "git push --force origin main", nil, permissions.Ask, "effect", "--force"},
+		{"and never a deny", "shell_exec", "rm -rf build", nil, permissions.Deny, DecidedDenied, `"rm *" deny`},
+		{"confirm asks although a rule allows", "write_file", "go.lock", nil, permissions.Ask, "mark", "confirm"},
+		{"text that cannot be analysed is marked", "shell_exec", "$CMD x", nil, permissions.Ask, "mark", ""},
+		{"and no mode releases it", "shell_exec", "$CMD x", func(j *Judge) { j.Mode = ModeAutoApprove }, permissions.Ask, "mark", ""},
+		{"and no level does", "shell_exec", "$CMD x", func(j *Judge) { j.Autonomy = FullAuto }, permissions.Ask, "mark", ""},
+		{"privileges are refused", "shell_exec", "sudo ls", nil, permissions.Deny, DecidedRejected, "ESCALATION"},
+		{"or asked about when that is configured", "shell_exec", "sudo ls", func(j *Judge) { j.AskEscalations = true }, permissions.Ask, "mark", "escalation"},
+		{"but never run by level", "shell_exec", "sudo ls", func(j *Judge) { j.AskEscalations, j.Autonomy = true, FullAuto }, permissions.Ask, "mark", ""},
+
+		{"own files are out of reach", "read_file", filepath.Join(own, "permissions.jsonc"), nil, permissions.Deny, DecidedDenied, "callgate"},
+		{"through a link", "read_file", "innocent/permissions.jsonc", nil, permissions.Deny, DecidedDenied, "callgate"},
+		{"by the shell", "shell_exec", "cat " + filepath.Join(own, "permissions.jsonc"), nil, permissions.Deny, DecidedDenied, "callgate"},
+		{"by a redirection", "shell_exec", "ls > innocent/permissions.jsonc", nil, permissions.Deny, DecidedDenied, "callgate"},
+		{"by code in an argument", "shell_exec", "cat \"$(echo '" + own + "/credentials')\"", nil, permissions.Deny, DecidedDenied, "callgate"},
+		{"in a level that runs all", "read_file", own, func(j *Judge) { j.Autonomy = FullAuto }, permissions.Deny, DecidedDenied, "callgate"},
+		{"the approver's address is out of reach", "web_fetch", "http://127.0.0.1:7777/api/approvals", nil, permissions.Deny, DecidedDenied, "address"},
+		{"by another name", "shell_exec", "curl -d x localhost:7777/api/approvals/1", nil, permissions.Deny, DecidedDenied, "address"},
+		{"by another number", "shell_exec", "nc 0x7f000001 7777", nil, permissions.Deny, DecidedDenied, "address"},
+		{"other ports are not", "web_fetch", "http://127.0.0.1:8080/", nil, permissions.Ask, "rule", ""},
+
+		{"a folder that holds a denied file asks", "grep", ".", func(j *Judge) { j.Policy = policy(t, `{"grep":"allow","read_file":{"*":"allow","*.env":"deny"}}`) }, permissions.Ask, "mark", ".env"},
+		{"auto-deny lets nothing run", "read_file", "a.txt", func(j *Judge) { j.Mode = ModeAutoDeny }, permissions.Deny, DecidedDenied, "auto-deny"},
+		{"no-prompt denies what would ask", "shell_exec", "make", func(j *Judge) { j.Mode = ModeNoPrompt }, permissions.Deny, DecidedDenied, "no-prompt"},
+		{"no-prompt lets run what is allowed", "read_file", "a.txt", func(j *Judge) { j.Mode = ModeNoPrompt }, permissions.Allow, DecidedAutoApproved, ""},
+		{"auto-approve runs what would ask", "shell_exec", "make", func(j *Judge) { j.Mode = ModeAutoApprove }, permissions.Allow, DecidedAutoApproved, ""},
+		{"but not what is denied", "read_file", ".env", func(j *Judge) { j.Mode = ModeAutoApprove }, permissions.Deny, DecidedDenied, ""},
+		{"and not under MANUAL", "shell_exec", "make", func(j *Judge) { j.Mode, j.Autonomy = ModeAutoApprove, Manual }, permissions.Ask, "autonomy:MANUAL", ""},
+		{"a level runs what rules ask", "shell_exec", "git push origin x; ls", func(j *Judge) { j.Autonomy = Supervised }, permissions.Allow, DecidedTrusted, ""},
+		{"a level asks what rules allow", "write_file", "a.txt", func(j *Judge) { j.Autonomy = Cautious }, permissions.Ask, "autonomy:CAUTIOUS", "WRITE"},
+		{"a level lifts no deny", "read_file", ".env", func(j *Judge) { j.Autonomy = FullAuto }, permissions.Deny, DecidedDenied, ""},
+		{"MANUAL asks for reading too", "read_file", "a.txt", func(j *Judge) { j.Autonomy = Manual }, permissions.Ask, "autonomy:MANUAL", ""},
+		{"rules that cannot be read deny", "read_file", "a.txt", func(j *Judge) { j.Policy, j.PolicyError = nil, os.ErrPermission }, permissions.Deny, DecidedDenied, "cannot be read"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := &Judge{Policy: policy(t, seeded), Protected: protected, Now: time.Now()}
+			if c.change != nil {
+				c.change(j)
+			}
+			argument := tools.PrimaryArgument(tools.KindTool(c.kind))
+			v := j.Judge(kindCall(t, dir, c.kind, argument, c.value))
+			got := v.Decision
+			if c.want == permissions.Ask {
+				got = v.By
+			}
+			if v.Action != c.want || got != c.decision || !strings.Contains(v.Rule+" "+v.Reason, c.says) {
+				t.Errorf("%s %s: %s (%s %s) rule %q reason %q, want %s (%s) that says %q", c.kind, c.value, v.Action, v.Decision, v.By, v.Rule, v.Reason, c.want, c.decision, c.says)
+			}
+		})
+	}
+}
+
+func TestTheZeroJudgeDenies(t *testing.T) {
+	call := kindCall(t, t.TempDir(), "read_file", "path", "a.txt")
+	if v := (&Judge{}).Judge(call); v.Action != permissions.Deny {
+		t.Errorf("the zero Judge says %s", v.Action)
+	}
+	if (Verdict{}).Action != permissions.Deny {
+		t.Error("the zero Verdict does not deny")
+	}
+}
+
+// TestAutonomyTable is the table of levels, line by line.
+func TestAutonomyTable(t *testing.T) {
+	risks := []permissions.Risk{permissions.ReadOnly, permissions.Write, permissions.Unknown, permissions.Escalation}
+	for level, want := range map[Autonomy]string{
+		FullAuto: "run run run ask", Supervised: "run run ask ask", Cautious: "run ask ask ask", Manual: "ask ask ask ask",
+		AutonomyNone: "ask ask ask ask",
+	} {
+		var got []string
+		for _, risk := range risks {
+			if level.runs(risk, "terminal-read") {
+				got = append(got, "run")
+			} else {
+				got = append(got, "ask")
+			}
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s: low, medium, high, critical = %s, want %s", level, s, want)
+		}
+	}
+	for preset, want := range map[Autonomy]string{
+		AskOnWrite:        "read:run workspace-write:ask git-write:ask network:ask",
+		AskOnExternal:     "read:run workspace-write:run git-write:ask network:ask",
+		AllowSafeReadonly: "read:run workspace-write:run git-write:run network:run",
+	} {
+		risk := map[string]permissions.Risk{"read": permissions.ReadOnly, "workspace-write": permissions.Write, "git-write": permissions.Write, "network": permissions.Network}
+		for _, pair := range strings.Fields(want) {
+			category, does, _ := strings.Cut(pair, ":")
+			if preset.runs(risk[category], category) != (does == "run") {
+				t.Errorf("%s: %s, want %s", preset, category, does)
+			}
+		}
+	}
+}
+
+func TestParseNames(t *testing.T) {
+	for level := AutonomyNone; level <= AllowSafeReadonly; level++ {
+		if got, err := ParseAutonomy(level.String()); err != nil || got != level {
+			t.Errorf("ParseAutonomy(%s) = %v, %v", level, got, err)
+		}
+	}
+	for mode := ModeAsk; mode <= ModeNoPrompt; mode++ {
+		if got, err := ParseMode(mode.String()); err != nil || got != mode {
+			t.Errorf("ParseMode(%s) = %v, %v", mode, got, err)
+		}
+	}
+	if _, err := ParseAutonomy("YOLO"); err == nil {
+		t.Error("an unknown level was accepted")
+	}
+	if mode, err := ParseMode("off"); err == nil || mode != ModeAutoDeny {
+		t.Errorf("an unknown mode gave %s, %v", mode, err)
+	}
+}
+
+// TestNothingLoosensADenial: whatever level, mode or grant is set, a call that is denied without them stays
+// denied, and one that is marked never runs.
+func TestNothingLoosensADenial(t *testing.T) {
+	dir := t.TempDir()
+	commands := []string{"ls", "rm x", "git push", "git push --force", "$X", "sudo ls", "cat .env", "make", "ls; rm x", "LD_PRELOAD=./x ls"}
+	patterns := []string{"*", "git *", "rm *", "ls *", "sudo *", "make"}
+	rapid.Check(t, func(t *rapid.T) {
+		call := kindCallRapid(dir, rapid.SampledFrom(commands).Draw(t, "command"))
+		plain := (&Judge{Policy: mustPolicy(seeded, nil), Now: time.Now()}).Judge(call)
+		grants := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) permissions.Grant {
+			return permissions.Grant{Tool: "shell_exec", Pattern: rapid.SampledFrom(patterns).Draw(t, "pattern"), Risk: permissions.Escalation}
+		}), 0, 3).Draw(t, "grants")
+		loose := &Judge{
+			Policy: mustPolicy(seeded, grants), Now: time.Now(),
+			Autonomy: Autonomy(rapid.IntRange(0, int(AllowSafeReadonly)).Draw(t, "autonomy")),
+			Mode:     Mode(rapid.SampledFrom([]Mode{ModeAsk, ModeAutoApprove, ModeNoPrompt}).Draw(t, "mode")),
+		}
+		got := loose.Judge(call)
+		if plain.Action == permissions.Deny && got.Action != permissions.Deny {
+			t.Fatalf("%s is denied by the rules, but %s with %+v", call.Arguments, got.Action, loose)
+		}
+		if len(plain.Marks) > 0 && got.Action == permissions.Allow {
+			t.Fatalf("%s is marked, but runs with autonomy %s, mode %s", call.Arguments, loose.Autonomy, loose.Mode)
+		}
+	})
+}
+
+func kindCallRapid(dir, command string) Call {
+	return Call{ID: "call", Tool: tools.KindTool("shell_exec"), Arguments: []byte(`{"command":` + string(jsonx.Quote(command)) + `}`),
+		Place: tools.Place{Dir: dir, Roots: []string{dir}, Home: "/home/u"}}
+}
+
+func mustPolicy(text string, grants []permissions.Grant) *permissions.Policy {
+	file, err := permissions.ParseFile("permissions.jsonc", []byte(text), "/home/u")
+	if err != nil {
+		panic(err)
+	}
+	p, err := permissions.NewPolicy(nil, file.Rules, append(file.Grants, grants...))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}

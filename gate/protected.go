@@ -1,0 +1,140 @@
+package gate
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+)
+
+// Protected is what no tool call may touch, whatever the rules say: callgate's own files and the addresses
+// that approvals are given at. It is immutable.
+type Protected struct {
+	paths     []string // absolute, in every spelling that a path may be compared in
+	needles   []string // lower-case texts that name one of the paths, for arguments that are not known to be paths
+	addresses *regexp.Regexp
+	ports     []string
+}
+
+// NewProtected protects the files and folders at paths with everything beneath them, and the TCP ports on
+// this machine. Home is what a leading ~ stands for.
+func NewProtected(paths []string, home string, ports []string) (*Protected, error) {
+	p := &Protected{ports: ports}
+	for _, path := range paths {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("protect %s: %w", path, err)
+		}
+		p.add(abs, home)
+		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+			p.add(real, home)
+		}
+	}
+	if len(ports) > 0 {
+		quoted := make([]string, len(ports))
+		for i, port := range ports {
+			quoted[i] = regexp.QuoteMeta(port)
+		}
+		p.addresses = regexp.MustCompile(`(?i)(?:localhost\.?|127[.\d]*|0x7f[0-9a-f.x]*|0177[0-7.]*|0\.0\.0\.0|2130706433|\[[0-9a-f:.]*\]|\bip6-\w+|\b0)[:/ ]\s*(?:` + strings.Join(quoted, "|") + `)\b`)
+	}
+	return p, nil
+}
+
+func (p *Protected) add(abs, home string) {
+	p.paths = append(p.paths, abs)
+	p.needles = append(p.needles, strings.ToLower(abs))
+	if rest, ok := strings.CutPrefix(abs, home+string(filepath.Separator)); ok && home != "" {
+		rest = strings.ToLower(rest)
+		p.needles = append(p.needles, "~/"+rest, "$home/"+rest, "${home}/"+rest)
+	}
+}
+
+// touched says which protected thing the call names, or "". It looks at the paths that the call was found
+// to touch, in every reading, and at the text of every argument.
+func (p *Protected) touched(call Call, a *tools.Analysis) string {
+	if p == nil {
+		return ""
+	}
+	for i := range a.Subjects {
+		s := &a.Subjects[i]
+		if !isFileKind(s.Kind) {
+			continue
+		}
+		for _, form := range append(s.Also[:len(s.Also):len(s.Also)], s.Decides) {
+			for _, spelling := range form {
+				if p.holds(spelling) {
+					return fmt.Sprintf("%q belongs to callgate itself: no tool may read or change it.", tools.Visible(s.Value))
+				}
+			}
+		}
+	}
+	for _, folder := range a.Folders {
+		for _, path := range p.paths {
+			if within(path, folder) {
+				return fmt.Sprintf("The folder %q holds callgate's own files: no tool may read or change them.", tools.Visible(folder))
+			}
+		}
+	}
+	return p.named(call.Arguments)
+}
+
+// named looks for protected paths and addresses in the strings of the arguments, names included.
+func (p *Protected) named(arguments []byte) (why string) {
+	jsonx.Strings(arguments, func(text string) bool {
+		lower := strings.ToLower(text)
+		for _, needle := range p.needles {
+			if strings.Contains(lower, needle) {
+				why = "An argument names callgate's own files: no tool may read or change them."
+				return false
+			}
+		}
+		if p.namesAddress(text) {
+			why = "An argument names the address that approvals are given at: no tool may talk to it."
+			return false
+		}
+		return true
+	})
+	return why
+}
+
+func (p *Protected) namesAddress(text string) bool {
+	for _, port := range p.ports {
+		if strings.Contains(text, port) {
+			return p.addresses.MatchString(text)
+		}
+	}
+	return false
+}
+
+// holds reports whether path is one of the protected files or beneath a protected folder.
+func (p *Protected) holds(path string) bool {
+	if p == nil {
+		return false
+	}
+	for _, own := range p.paths {
+		if within(path, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether path is folder or beneath it. File systems that ignore case are everywhere, so
+// case is ignored: to protect too much here costs nothing.
+func within(path, folder string) bool {
+	if len(path) < len(folder) || !strings.EqualFold(path[:len(folder)], folder) {
+		return false
+	}
+	return len(path) == len(folder) || path[len(folder)] == '/' || path[len(folder)] == filepath.Separator
+}
+
+func isFileKind(kind string) bool {
+	switch kind {
+	case "read_file", "write_file", "edit_file", "delete_file", "move_file", "glob", "grep", "resource_read":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"callgate/audit"
+	"callgate/permissions"
+)
+
+// recordDecision writes the decision. An allowed call whose decision cannot be written is denied.
+func (g *Gate) recordDecision(s *Session, call Call, v Verdict) Verdict {
+	r := audit.Record{
+		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: s.agent,
+		Decision: v.Decision, By: v.By, Rule: v.Rule, Reason: v.Reason,
+		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(),
+	}
+	if call.Tool != nil {
+		r.Server, r.Tool, r.Kind = call.Tool.Server, call.Tool.Qualified, call.Tool.Kind
+	}
+	if v.Analysis != nil {
+		r.Summary = v.Analysis.Summary
+	}
+	r.Subjects = make([]audit.Subject, len(v.Findings))
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		r.Subjects[i] = audit.Subject{
+			Tool: f.Subject.Tool, Kind: f.Subject.Kind, Value: f.Subject.Value,
+			Action: f.Action.String(), Rule: describeRule(f), Risk: f.Subject.Risk.String(),
+		}
+	}
+	if _, err := g.record(r); err != nil {
+		g.o.Logger.Error("a decision could not be recorded: the call is denied", "tool", r.Tool, "error", err)
+		if v.Action == permissions.Allow {
+			return v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("The decision could not be recorded, so the call does not run: %v", err))
+		}
+	}
+	return v
+}
+
+// recordOutcome writes how a forwarded call ended.
+func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string, took time.Duration) {
+	g.recordOrLog(audit.Record{
+		Event: audit.Outcome, CallID: call.ID, SessionID: s.id, Agent: s.agent,
+		Server: call.Tool.Server, Tool: call.Tool.Qualified, Digest: call.Digest,
+		IsError: isError, Error: failure, Duration: float64(took) / float64(time.Millisecond),
+	})
+}
+
+// record writes one record and tells the listeners.
+func (g *Gate) record(r audit.Record) (audit.Record, error) {
+	r.Worker = g.o.Worker
+	written, err := g.o.Audit.Append(r)
+	if err != nil {
+		return written, err
+	}
+	if g.events.listening() {
+		g.events.publish(Recorded{written})
+	}
+	return written, nil
+}
+
+// recordOrLog is record for what has happened already: nothing can be refused any more.
+func (g *Gate) recordOrLog(r audit.Record) {
+	if _, err := g.record(r); err != nil {
+		g.o.Logger.Error("a record could not be written", "event", r.Event, "tool", r.Tool, "error", err)
+	}
+}

@@ -1,0 +1,59 @@
+package gate
+
+import (
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// Verdict is what the gate says of one call, and why. The zero value denies.
+type Verdict struct {
+	Action   permissions.Action // after Decide it is Allow or Deny; Judge may also say Ask or Confirm
+	Decision string             // the audit trail's word, one of the Decided constants
+	By       string             // what or who decided: "rule", "default", "grant", "mark", "autonomy:MANUAL", "web:alice", …
+	Rule     string             // the rule, grant or mark that decided, with its place
+	Reason   string             // one sentence for people and for the model
+	Analysis *tools.Analysis
+	Findings []permissions.Finding // what the rules say, one per subject of the analysis
+	Marks    []tools.Mark          // why only a person can release the call
+	// Note is what the model has to be told beside the result of an allowed call: that a person changed
+	// the arguments. "" when there is nothing.
+	Note string
+}
+
+// The audit trail's words for a decision.
+const (
+	DecidedAutoApproved = "auto_approved" // a rule, the autonomy level or the mode let it run
+	DecidedApproved     = "approved"      // a person let it run
+	DecidedRejected     = "rejected"      // a person refused it
+	DecidedTrusted      = "trusted"       // an earlier "always" let it run
+	DecidedTimeout      = "timeout"       // nobody answered in time
+	DecidedDenied       = "denied"        // a rule, or the gate itself, refused it
+	DecidedCancelled    = "cancelled"     // the host took the call back, or its session ended
+	DecidedLimited      = "limited"       // too many calls, or too many questions at once
+)
+
+// Risk is the class of the worst subject.
+func (v *Verdict) Risk() permissions.Risk {
+	if v.Analysis == nil {
+		return permissions.Unknown
+	}
+	return v.Analysis.Risk
+}
+
+// deny turns v into a refusal.
+func (v Verdict) deny(decision, by, rule, reason string) Verdict {
+	v.Action, v.Decision, v.By, v.Rule, v.Reason = permissions.Deny, decision, by, rule, reason
+	return v
+}
+
+// allow turns v into a release.
+func (v Verdict) allow(decision, by, rule, reason string) Verdict {
+	v.Action, v.Decision, v.By, v.Rule, v.Reason = permissions.Allow, decision, by, rule, reason
+	return v
+}
+
+// ask turns v into a question for a person.
+func (v Verdict) ask(by, rule, reason string) Verdict {
+	v.Action, v.Decision, v.By, v.Rule, v.Reason = permissions.Ask, "", by, rule, reason
+	return v
+}
