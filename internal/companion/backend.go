@@ -1,0 +1,69 @@
+// Package companion is the side door for people: a loopback server that shows what waits at the gate and
+// takes answers, over a WebSocket (protocol version 1), REST and a page, and the Go client for it.
+//
+// Nothing here decides. The server translates between the wire and one Backend, and holds the border:
+// who may connect, who may only watch, and which browsers' requests are refused. Strings that come from
+// upstreams or from the model are data all the way: no HTML is ever made of them.
+package companion
+
+import (
+	"context"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+)
+
+// Backend is everything that the companion knows of the rest of callgate. All methods MUST be safe for
+// concurrent use. Errors of Answer, SetAutonomy and Cancel are told apart with errors.Is against
+// gate.ErrNotPending, gate.ErrDigest, gate.ErrSession and gate.ErrAnswer; every other error is treated as
+// a failure of callgate itself, and nothing is said to have been applied.
+type Backend interface {
+	// Subscribe starts a stream of events. The stream MUST begin with a replay: SessionOpened for every
+	// session, then Asked for every pending approval. Its Events channel is closed when the subscriber
+	// is too slow or the gate closes; nothing but a new subscription brings it back.
+	Subscribe() gate.Subscription
+
+	// Answer answers one pending approval. applied is true for exactly one answer of each approval.
+	Answer(ctx context.Context, id string, a gate.Answer) (applied bool, err error)
+
+	// SetAutonomy sets the level of one session. level is a level, a category preset, or NONE.
+	SetAutonomy(sessionID, level, by string) error
+
+	// Cancel ends the running calls and withdraws the pending approvals of one session.
+	Cancel(sessionID, by string) error
+
+	// Sessions returns the roster, Pending the approvals that wait, oldest first.
+	Sessions() []gate.SessionInfo
+	Pending() []*gate.Approval
+
+	// Upstreams returns what is known of each MCP server behind callgate.
+	Upstreams() []UpstreamState
+
+	// Audit returns the records that match f, newest first.
+	Audit(f AuditQuery) ([]audit.Record, error)
+}
+
+// States of an upstream.
+const (
+	UpstreamStarting = "starting"
+	UpstreamUp       = "up"
+	UpstreamDown     = "down"
+)
+
+// UpstreamState is what people see of one MCP server behind callgate.
+type UpstreamState struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // starting, up or down
+	Tools int    `json:"tools"`
+	Error string `json:"error,omitempty"` // why it is down
+}
+
+// AuditQuery selects audit records. Empty fields do not restrict.
+type AuditQuery struct {
+	SessionID string
+	Decision  string
+	Tool      string    // qualified name
+	Since     time.Time // records at or after
+	Limit     int       // at most this many, always positive
+}

@@ -1,0 +1,212 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+)
+
+// fakeBackend is a gate without rules: it keeps what tests put into it and lets the first answer win.
+type fakeBackend struct {
+	mu        sync.Mutex
+	queue     int // how far a subscriber may be behind
+	subs      map[chan gate.Event]bool
+	sessions  []gate.SessionInfo
+	pending   []*gate.Approval
+	answers   []gate.Answer // that were applied
+	cancelled []string
+	upstreams []UpstreamState
+	records   []audit.Record
+	query     AuditQuery
+	broken    error // what Answer and Audit fail with
+}
+
+var _ Backend = (*fakeBackend)(nil)
+
+func newFakeBackend(sessions ...string) *fakeBackend {
+	b := &fakeBackend{queue: 256, subs: make(map[chan gate.Event]bool)}
+	for _, id := range sessions {
+		b.sessions = append(b.sessions, gate.SessionInfo{
+			ID: id, Worker: "default", Agent: "main", Client: gate.Client{Name: "host", Version: "1"},
+			Autonomy: "NONE", Mode: "ask", Status: "idle",
+		})
+	}
+	return b
+}
+
+func (b *fakeBackend) Subscribe() gate.Subscription {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := make(chan gate.Event, b.queue+len(b.sessions)+len(b.pending))
+	for _, s := range b.sessions {
+		events <- gate.SessionOpened{Info: s}
+	}
+	for _, a := range b.pending {
+		events <- gate.Asked{Approval: a}
+	}
+	b.subs[events] = true
+	return gate.NewSubscription(events, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.drop(events)
+	})
+}
+
+func (b *fakeBackend) drop(events chan gate.Event) {
+	if b.subs[events] {
+		delete(b.subs, events)
+		close(events)
+	}
+}
+
+// publish reports how many subscribers got the event.
+func (b *fakeBackend) publish(e gate.Event) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.send(e)
+}
+
+func (b *fakeBackend) send(e gate.Event) int {
+	for events := range b.subs {
+		select {
+		case events <- e:
+		default:
+			b.drop(events)
+		}
+	}
+	return len(b.subs)
+}
+
+func (b *fakeBackend) ask(a *gate.Approval) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pending = append(b.pending, a)
+	b.send(gate.Asked{Approval: a})
+}
+
+// resolve ends an approval from the gate's side.
+func (b *fakeBackend) resolve(id, decision, by string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.resolveLocked(id, decision, by)
+}
+
+func (b *fakeBackend) resolveLocked(id, decision, by string) bool {
+	at := slices.IndexFunc(b.pending, func(a *gate.Approval) bool { return a.ID == id })
+	if at < 0 {
+		return false
+	}
+	a := b.pending[at]
+	b.pending = slices.Delete(b.pending, at, at+1)
+	b.send(gate.Resolved{SessionID: a.SessionID, ID: id, Decision: decision, By: by})
+	return true
+}
+
+func (b *fakeBackend) Answer(_ context.Context, id string, a gate.Answer) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.broken != nil {
+		return false, b.broken
+	}
+	if !b.has(a.SessionID) {
+		return false, gate.ErrSession
+	}
+	for _, p := range b.pending {
+		if p.ID != id {
+			continue
+		}
+		if p.Digest != a.Digest {
+			return false, gate.ErrDigest
+		}
+		b.answers = append(b.answers, a)
+		return b.resolveLocked(id, a.Decision, a.By), nil
+	}
+	return false, gate.ErrNotPending
+}
+
+func (b *fakeBackend) has(session string) bool {
+	return slices.ContainsFunc(b.sessions, func(s gate.SessionInfo) bool { return s.ID == session })
+}
+
+func (b *fakeBackend) SetAutonomy(session, level, by string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.has(session) {
+		return fmt.Errorf("%w: %q", gate.ErrSession, session)
+	}
+	if !slices.Contains([]string{"NONE", "MANUAL", "CAUTIOUS", "SUPERVISED", "FULL_AUTO"}, level) {
+		return fmt.Errorf("%w: unknown level %q", gate.ErrAnswer, level)
+	}
+	b.send(gate.AutonomyChanged{SessionID: session, Level: level, By: by})
+	return nil
+}
+
+func (b *fakeBackend) Cancel(session, by string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.has(session) {
+		return gate.ErrSession
+	}
+	b.cancelled = append(b.cancelled, session+" "+by)
+	for _, a := range slices.Clone(b.pending) {
+		if a.SessionID == session {
+			b.resolveLocked(a.ID, "withdrawn", by)
+		}
+	}
+	return nil
+}
+
+func (b *fakeBackend) Sessions() []gate.SessionInfo {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.sessions)
+}
+
+func (b *fakeBackend) Pending() []*gate.Approval {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.pending)
+}
+
+func (b *fakeBackend) Upstreams() []UpstreamState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.upstreams)
+}
+
+func (b *fakeBackend) Audit(q AuditQuery) ([]audit.Record, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.query = q
+	return slices.Clone(b.records), b.broken
+}
+
+func (b *fakeBackend) applied() []gate.Answer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.answers)
+}
+
+func (b *fakeBackend) subscribers() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.subs)
+}
+
+var errDisk = errors.New("write /secret/path: no space left on device")
+
+// approval is a pending call of session s1 as tests use it.
+func approval(id string) *gate.Approval {
+	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	return &gate.Approval{
+		ID: id, SessionID: "s1", Worker: "default", Agent: "main", Server: "commands", Tool: "commands_run", Kind: "shell_exec",
+		Arguments: []byte(`{"command":"git push","n":1.0e2}`), Digest: "d-" + id, Reason: "no rule matched",
+		CreatedAt: now, ExpiresAt: now.Add(2 * time.Minute),
+	}
+}

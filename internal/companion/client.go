@@ -1,0 +1,348 @@
+package companion
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Errors of Dial, besides ErrNotRunning.
+var (
+	ErrUnreachable  = errors.New("callgate does not answer")
+	ErrImpostor     = errors.New("whatever listens there does not hold this user's credentials: it is not callgate, or one with another data directory")
+	ErrUnauthorized = errors.New("callgate refused the credential")
+	ErrVersion      = errors.New("callgate speaks another version of the protocol")
+	ErrClosed       = errors.New("the connection is closed")
+)
+
+const (
+	dialTimeout   = 5 * time.Second
+	maxServer     = 64 << 20 // bytes of one frame from the server: arguments come whole
+	firstBackoff  = 250 * time.Millisecond
+	longestWait   = 10 * time.Second
+	clientSilence = 90 * time.Second // the server pings three times in this time
+)
+
+// Target says where a client connects and as whom.
+type Target struct {
+	DataDir    string     // has companion.json and the credentials
+	Address    string     // host:port; "" means the one in companion.json
+	Credential Credential // "" means approve
+	Client     ClientInfo
+	Sessions   []string // to watch; nil means all
+	Logger     *slog.Logger
+}
+
+// Event is what a Client delivers: one frame of the server, or a change of the connection.
+type Event struct {
+	// Frame points to a wire type of the server (*ToolApproveRequest, *Error, …), to Connected or to
+	// Disconnected. It is nil for a frame whose type this version does not know.
+	Frame any
+	Raw   json.RawMessage // the frame as it came; nil for Connected and Disconnected
+}
+
+// Connected: the connection is there, again or for the first time. What was known is void: the replay of
+// what waits follows.
+type Connected struct{ Address string }
+
+// Disconnected: the connection is gone. The client tries again by itself, unless Final is set.
+type Disconnected struct {
+	Err   error
+	Final bool
+}
+
+// Client is a connection of an approver, renewed when it breaks. Its methods may be called by any
+// goroutine.
+type Client struct {
+	target Target
+	events chan Event
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu   sync.Mutex      // guards conn and its writes
+	conn *websocket.Conn // nil while there is no connection
+}
+
+// Dial connects. It fails when no companion is running, is reached, or accepts the credential; later
+// breaks are mended by the client itself until ctx ends or Close is called. The credential is read from
+// the data directory each time and never shown before the other side has proved that it holds it too.
+func Dial(ctx context.Context, t Target) (*Client, error) {
+	if t.Credential == "" {
+		t.Credential = CredentialApprove
+	}
+	if t.Logger == nil {
+		t.Logger = slog.New(slog.DiscardHandler)
+	}
+	if refused := checkClient(t.Client); refused != nil {
+		return nil, refused
+	}
+	conn, address, err := t.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c := &Client{target: t, events: make(chan Event, 64), cancel: cancel, done: make(chan struct{})}
+	go c.run(ctx, conn, address)
+	return c, nil
+}
+
+// Events returns the stream of events. It is closed after the last one: a final Disconnected, or the end
+// of the context. A reader that stops reading stops the connection too.
+func (c *Client) Events() <-chan Event { return c.events }
+
+// Answer sends an answer. Head is filled in but for SessionID. What became of it comes as an event: a
+// ToolApproveResolved, or an Error with the same ToolCallID.
+func (c *Client) Answer(f ToolApprove) error {
+	f.V, f.Type = Version, TypeToolApprove
+	return c.send(f)
+}
+
+// SetAutonomy asks for a level. An AutonomyChanged or an Error comes back as an event.
+func (c *Client) SetAutonomy(sessionID, level string) error {
+	return c.send(SetAutonomy{Head: head(TypeSetAutonomy, sessionID), Level: level})
+}
+
+// Cancel ends what runs and waits in a session.
+func (c *Client) Cancel(sessionID string) error {
+	return c.send(Cancel{Head: head(TypeCancel, sessionID)})
+}
+
+// Close ends the connection and waits until nothing of the client runs any more.
+func (c *Client) Close() {
+	c.cancel()
+	<-c.done
+}
+
+func (c *Client) send(frame any) error {
+	data, err := encode(frame)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == nil {
+		return ErrClosed
+	}
+	if err := c.conn.SetWriteDeadline(time.Now().Add(dialTimeout)); err != nil {
+		return err
+	}
+	return c.conn.WriteMessage(websocket.TextMessage, data)
+}
+
+// run follows one connection after the other.
+func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) {
+	defer close(c.done)
+	defer close(c.events)
+	defer c.cancel()
+	wait := firstBackoff
+	for {
+		began := time.Now()
+		err := c.follow(ctx, conn, address)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > longestWait {
+			wait = firstBackoff
+		}
+		final := websocket.IsCloseError(err, closeProtocolMismatch)
+		if final {
+			err = ErrVersion
+		}
+		if !c.deliver(ctx, Event{Frame: Disconnected{Err: err, Final: final}}) || final {
+			return
+		}
+		if conn, address, err = c.again(ctx, &wait); err != nil {
+			return
+		}
+	}
+}
+
+// again connects until it works or ctx ends. The pauses grow from wait on, and go on growing over
+// connections that break soon.
+func (c *Client) again(ctx context.Context, wait *time.Duration) (*websocket.Conn, string, error) {
+	for {
+		select {
+		case <-time.After(*wait/2 + mathrand.N(*wait/2)):
+		case <-ctx.Done():
+			return nil, "", ctx.Err()
+		}
+		*wait = min(2**wait, longestWait)
+		conn, address, err := c.target.connect(ctx)
+		if err == nil {
+			return conn, address, nil
+		}
+		c.target.Logger.Debug("companion client: not connected", slog.Any("error", err))
+	}
+}
+
+// follow delivers the frames of one connection until it ends.
+func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address string) error {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	c.mu.Lock()
+	c.conn = conn
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.conn = nil
+		c.mu.Unlock()
+	}()
+	if !c.deliver(ctx, Event{Frame: Connected{Address: address}}) {
+		return ctx.Err()
+	}
+	alive := func() error { return conn.SetReadDeadline(time.Now().Add(clientSilence)) }
+	pong := conn.PingHandler()
+	conn.SetPingHandler(func(data string) error { return errors.Join(alive(), pong(data)) })
+	for {
+		if err := alive(); err != nil {
+			return err
+		}
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			return err
+		}
+		frame, err := decodeServer(data)
+		if err != nil {
+			return err
+		}
+		if !c.deliver(ctx, Event{Frame: frame, Raw: data}) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *Client) deliver(ctx context.Context, e Event) bool {
+	select {
+	case c.events <- e:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// connect finds the companion, has it prove itself, opens the WebSocket and says hello.
+func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	address = t.Address
+	if address == "" {
+		found, err := findCompanion(t.DataDir)
+		if err != nil {
+			return nil, "", err
+		}
+		address = found.Address
+	}
+	if address, err = loopback(address); err != nil {
+		return nil, "", err
+	}
+	token, err := (&Credentials{dir: credentialsDir(t.DataDir)}).Token(t.Credential)
+	if err != nil {
+		return nil, "", fmt.Errorf("read the %s credential: %w", t.Credential, err)
+	}
+	if err := challenge(ctx, address, t.Credential, token); err != nil {
+		return nil, "", err
+	}
+	dialer := websocket.Dialer{HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
+	conn, response, err := dialer.DialContext(ctx, "ws://"+address+"/ws", http.Header{"Authorization": {"Bearer " + token}})
+	if response != nil && response.StatusCode == http.StatusUnauthorized {
+		return nil, "", ErrUnauthorized
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+	}
+	conn.SetReadLimit(maxServer)
+	sessions := t.Sessions
+	if sessions == nil {
+		sessions = []string{AllSessions}
+	}
+	hello, err := encode(Hello{Head: head(TypeHello, ""), Client: t.Client, Sessions: sessions})
+	if err == nil {
+		err = conn.WriteMessage(websocket.TextMessage, hello)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, "", fmt.Errorf("say hello: %w", err)
+	}
+	return conn, address, nil
+}
+
+// challenge asks whoever listens at address to prove that it holds token, without showing it.
+func challenge(ctx context.Context, address string, name Credential, token string) error {
+	var random [nonceLength / 2]byte
+	rand.Read(random[:])
+	nonce := hex.EncodeToString(random[:])
+	query := url.Values{"credential": {string(name)}, "nonce": {nonce}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/api/proof?"+query.Encode(), nil)
+	if err != nil {
+		return fmt.Errorf("companion address %q: %w", address, err)
+	}
+	transport := &http.Transport{DisableKeepAlives: true} // no proxy: the address is on this machine
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Proof string `json:"proof"`
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPrivate))
+	if err != nil {
+		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || !hmac.Equal([]byte(answer.Proof), []byte(prove(token, nonce, address))) {
+		return fmt.Errorf("%s: %w", address, ErrImpostor)
+	}
+	return nil
+}
+
+// decodeServer reads a frame of the server. It is nil for a type that this version does not know.
+func decodeServer(data []byte) (any, error) {
+	var head Head
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("frame from callgate: %w", err)
+	}
+	if head.V != Version {
+		return nil, ErrVersion
+	}
+	var frame any
+	switch head.Type {
+	case TypeToolStart:
+		frame = new(ToolStart)
+	case TypeToolApproveRequest:
+		frame = new(ToolApproveRequest)
+	case TypeToolApproveResolved:
+		frame = new(ToolApproveResolved)
+	case TypeToolResult:
+		frame = new(ToolResult)
+	case TypeAgentState:
+		frame = new(AgentState)
+	case TypeTeamUpdate:
+		frame = new(TeamUpdate)
+	case TypeAutonomyChanged:
+		frame = new(AutonomyChanged)
+	case TypeAuditEntry:
+		frame = new(AuditEntry)
+	case TypeError:
+		frame = new(Error)
+	default:
+		return nil, nil
+	}
+	if err := json.Unmarshal(data, frame); err != nil {
+		return nil, fmt.Errorf("%s from callgate: %w", head.Type, err)
+	}
+	return frame, nil
+}

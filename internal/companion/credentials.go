@@ -1,0 +1,123 @@
+package companion
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// Credential names one of the secrets in {dataDir}/credentials. None implies another.
+type Credential string
+
+const (
+	CredentialApprove Credential = "approve" // may watch and answer
+	CredentialView    Credential = "view"    // may watch
+	CredentialMCP     Credential = "mcp"     // lets a host speak MCP over HTTP; opens nothing here
+)
+
+const (
+	tokenBytes  = 32
+	tokenLength = 43 // of tokenBytes in unpadded base64url
+)
+
+// Credentials reads and makes the secrets of one data directory. Each secret is 32 random bytes in
+// base64url, in a file of its own: 0600, in a directory that is 0700. They are handed over by file only,
+// never in arguments or the environment, where every process of the user could read them.
+//
+// Files are read again on every use, which is rare (a connection, a REST call, an answer), so that a
+// rotated secret stops working at once in every process.
+type Credentials struct{ dir string }
+
+func credentialsDir(dataDir string) string { return filepath.Join(dataDir, "credentials") }
+
+// OpenCredentials makes what is missing and checks what is there. Processes that start at the same time
+// agree on the same secrets. Files or directories that others may read or write are refused: what was
+// readable once has to be rotated, not repaired.
+func OpenCredentials(dataDir string) (*Credentials, error) {
+	c := &Credentials{dir: credentialsDir(dataDir)}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("credentials: %w", err)
+	}
+	if err := checkPrivate(c.dir); err != nil {
+		return nil, err
+	}
+	unlock, err := c.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP} {
+		_, err := c.Token(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = c.replace(name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Token returns the secret called name. The error wraps fs.ErrNotExist when it was never made.
+func (c *Credentials) Token(name Credential) (string, error) {
+	data, err := readPrivate(filepath.Join(c.dir, string(name)))
+	if err != nil {
+		return "", err
+	}
+	token := string(data)
+	if raw, err := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || len(raw) != tokenBytes {
+		return "", fmt.Errorf("credential %q in %s is damaged: rotate it", name, c.dir)
+	}
+	return token, nil
+}
+
+// Rotate replaces the secret called name. Clients that hold the old one are turned away from now on.
+func (c *Credentials) Rotate(name Credential) error {
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.replace(name)
+}
+
+// identify returns which of the two credentials of the companion token is, or "".
+func (c *Credentials) identify(token string) (Credential, error) {
+	if len(token) != tokenLength {
+		return "", nil
+	}
+	for _, name := range []Credential{CredentialApprove, CredentialView} {
+		want, err := c.Token(name)
+		if err != nil {
+			return "", err
+		}
+		if subtle.ConstantTimeCompare([]byte(token), []byte(want)) == 1 {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// lock keeps other processes from making secrets until the returned function is called.
+func (c *Credentials) lock() (unlock func(), err error) {
+	l := flock.New(filepath.Join(c.dir, ".lock"), flock.SetPermissions(0o600))
+	if err := l.Lock(); err != nil {
+		return nil, fmt.Errorf("credentials: %w", err)
+	}
+	return func() { l.Close() }, nil
+}
+
+// replace writes a new secret. The caller MUST hold the lock.
+func (c *Credentials) replace(name Credential) error {
+	var secret [tokenBytes]byte
+	rand.Read(secret[:])
+	token := base64.RawURLEncoding.EncodeToString(secret[:])
+	return writePrivate(filepath.Join(c.dir, string(name)), []byte(token))
+}

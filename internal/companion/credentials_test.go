@@ -1,0 +1,153 @@
+package companion
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestCredentials(t *testing.T) {
+	dir := privateDir(t)
+	c, err := OpenCredentials(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := map[string]Credential{}
+	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP} {
+		token, err := c.Token(name)
+		if err != nil || len(token) != tokenLength {
+			t.Fatalf("%s: %q, %v", name, token, err)
+		}
+		tokens[token] = name
+	}
+	if len(tokens) != 3 {
+		t.Fatal("two credentials are the same")
+	}
+	again, err := OpenCredentials(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for token, name := range tokens {
+		if kept, err := again.Token(name); err != nil || kept != token {
+			t.Errorf("%s changed when it was opened again: %v", name, err)
+		}
+		want := name
+		if name == CredentialMCP {
+			want = ""
+		}
+		if got, err := again.identify(token); err != nil || got != want {
+			t.Errorf("%s is taken for %q, %v; want %q", name, got, err, want)
+		}
+		if err := c.Rotate(name); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := again.identify(token); err != nil || got != "" {
+			t.Errorf("%s after rotation is still %q, %v", name, got, err)
+		}
+	}
+	for _, token := range []string{"", "x", strings.Repeat("A", tokenLength), strings.Repeat("A", tokenLength+1)} {
+		if got, err := c.identify(token); err != nil || got != "" {
+			t.Errorf("%q is taken for %q, %v", token, got, err)
+		}
+	}
+}
+
+func TestCredentialsStartedAtOnce(t *testing.T) {
+	dir := privateDir(t)
+	const starts = 16
+	var got [starts]string
+	var wait sync.WaitGroup
+	for i := range starts {
+		wait.Go(func() {
+			c, err := OpenCredentials(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if got[i], err = c.Token(CredentialApprove); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	for _, token := range got {
+		if token != got[0] {
+			t.Fatal("processes that started at once hold different credentials")
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "credentials", ".new-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestCredentialsModes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes do not say who may read")
+	}
+	dir := privateDir(t)
+	c, err := OpenCredentials(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(c.dir, string(CredentialApprove))
+	for name, want := range map[string]os.FileMode{c.dir: 0o700, path: 0o600} {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v, %v; want %v", name, info.Mode(), err, want)
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		spoil func() error
+		mend  func() error
+	}{
+		{"file readable by the group", func() error { return os.Chmod(path, 0o640) }, func() error { return os.Chmod(path, 0o600) }},
+		{"file writable by others", func() error { return os.Chmod(path, 0o602) }, func() error { return os.Chmod(path, 0o600) }},
+		{"directory listable", func() error { return os.Chmod(c.dir, 0o755) }, func() error { return os.Chmod(c.dir, 0o700) }},
+		{"symbolic link", func() error {
+			if err := os.Rename(path, path+".real"); err != nil {
+				return err
+			}
+			return os.Symlink(path+".real", path)
+		}, func() error { return os.Rename(path+".real", path) }},
+		{"damaged", func() error { return os.WriteFile(path, []byte("short"), 0o600) }, func() error { return c.Rotate(CredentialApprove) }},
+		{"huge", func() error { return os.WriteFile(path, make([]byte, maxPrivate+1), 0o600) }, func() error { return c.Rotate(CredentialApprove) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.spoil(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := OpenCredentials(dir); err == nil {
+				t.Error("it was accepted")
+			}
+			if err := tt.mend(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := OpenCredentials(dir); err != nil {
+				t.Errorf("after it was mended: %v", err)
+			}
+		})
+	}
+}
+
+// A server whose credentials became readable to others turns everybody away.
+func TestServerRefusesOpenCredentials(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes do not say who may read")
+	}
+	r := start(t, newFakeBackend())
+	token := r.token(t, CredentialApprove)
+	if err := os.Chmod(filepath.Join(r.credentials.dir, "approve"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if response, _ := r.do(t, "", "GET", "/api/info", "", "Authorization", "Bearer "+token); response.StatusCode != 401 {
+		t.Errorf("status %d, want 401", response.StatusCode)
+	}
+	if !strings.Contains(r.log.String(), "open to other users") {
+		t.Error("the log does not say why")
+	}
+}

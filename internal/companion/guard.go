@@ -1,0 +1,89 @@
+package companion
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+)
+
+// Header that pages of the companion are locked down with: they load nothing, run nothing and are framed
+// by nobody.
+const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// guard refuses what a browser may have been talked into sending. It stands before everything else, the
+// health probes included.
+//
+//   - Host must be this server's own address, exactly: a name that a foreign DNS points here is not.
+//   - Origin must be that same host, or absent as it is for programs.
+//   - Sec-Fetch-Site, which only browsers send and no page can forge, must say same-origin or none.
+//   - A credential in the address ends up in histories and logs: refused whether or not it is right.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.enter() {
+			writeError(w, http.StatusServiceUnavailable, CodeInternal, "callgate ends")
+			return
+		}
+		defer s.serving.Done()
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentSecurityPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if why := s.foreign(r); why != "" {
+			s.log.Warn("companion: request refused", "why", why, "host", r.Host, "path", r.URL.Path)
+			writeError(w, http.StatusForbidden, CodeUnauthorized, why)
+			return
+		}
+		query := r.URL.Query()
+		for _, name := range []string{"token", "access_token", "bearer", "authorization"} {
+			if query.Has(name) {
+				writeError(w, http.StatusBadRequest, CodeBadMessage, "a credential does not belong in an address: send it as a Bearer header, and rotate this one")
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// foreign says why a request comes from somewhere it must not, or "".
+func (s *Server) foreign(r *http.Request) string {
+	if !s.hosts[r.Host] {
+		return "this is not the host that was asked for"
+	}
+	if origins, sent := r.Header["Origin"]; sent && (len(origins) != 1 || origins[0] != "http://"+r.Host) {
+		return "requests from other origins are refused"
+	}
+	if sites, sent := r.Header["Sec-Fetch-Site"]; sent && (len(sites) != 1 || (sites[0] != "same-origin" && sites[0] != "none")) {
+		return "requests from other sites are refused"
+	}
+	return ""
+}
+
+// bearer returns the credential that the request brings, or "". For WebSockets, browsers cannot set
+// headers, so it may come as the second of the subprotocols "callgate.v1, bearer.TOKEN".
+func bearer(r *http.Request, subprotocols []string) string {
+	if values := r.Header.Values("Authorization"); len(values) > 0 {
+		scheme, token, _ := strings.Cut(values[0], " ")
+		if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") {
+			return ""
+		}
+		return token
+	}
+	if len(subprotocols) == 2 && subprotocols[0] == Subprotocol {
+		token, _ := strings.CutPrefix(subprotocols[1], "bearer.")
+		return token
+	}
+	return ""
+}
+
+// identify returns the credential that token is, or "". A credential that cannot be read opens nothing.
+func (s *Server) identify(token string) Credential {
+	name, err := s.credentials.identify(token)
+	if err != nil {
+		s.log.Error("companion: credentials cannot be read", slog.Any("error", err))
+		return ""
+	}
+	return name
+}

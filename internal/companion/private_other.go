@@ -1,0 +1,21 @@
+//go:build !unix
+
+package companion
+
+import (
+	"fmt"
+	"os"
+)
+
+// checkPrivate refuses links and devices. Who may read a file is inherited from the user's profile
+// directory here, and not told by its mode.
+func checkPrivate(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return fmt.Errorf("%s is neither a file nor a directory: refused", path)
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+//go:build unix
+
+package companion
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// checkPrivate refuses what another user can read or write, or could have put there: wrong mode, wrong
+// owner, a symbolic link, anything that is neither a file nor a directory.
+func checkPrivate(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return fmt.Errorf("%s is neither a file nor a directory: refused", path)
+	}
+	if open := info.Mode().Perm() & 0o077; open != 0 {
+		return fmt.Errorf("%s is open to other users (mode %04o): delete it, callgate makes a new one", path, info.Mode().Perm())
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to another user: refused", path)
+	}
+	return nil
+}

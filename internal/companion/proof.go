@@ -1,0 +1,43 @@
+package companion
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+)
+
+// A client that finds an address in companion.json cannot know who listens there: callgate may have
+// crashed, and another user's process may have taken the port. So before the Go client shows its
+// credential it asks for a proof that the other side holds the same one. The proof covers the address, so
+// that nobody can get it by passing the question on to the true companion at another port.
+
+// nonceLength is the length of a nonce in hex digits.
+const nonceLength = 64
+
+// prove is what only a holder of token can say about nonce at address.
+func prove(token, nonce, address string) string {
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte("callgate companion proof v1\x00" + nonce + "\x00" + address))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// handleProof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and tells
+// nothing to those who have none.
+func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
+	name, nonce := Credential(r.URL.Query().Get("credential")), r.URL.Query().Get("nonce")
+	if name != CredentialApprove && name != CredentialView {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve or view")
+		return
+	}
+	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != nonceLength || len(raw) == 0 {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "nonce must be 64 hex digits")
+		return
+	}
+	token, err := s.credentials.Token(name)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"proof": prove(token, nonce, s.address)})
+}

@@ -1,0 +1,109 @@
+package companion
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"time"
+)
+
+// quietTime is how long the keyboard has to rest after a prompt appeared before keys count: who is typing
+// into something else when a prompt pops up must not answer it.
+const quietTime = 400 * time.Millisecond
+
+const ctrlC = 0x03
+
+// clearLine are the keys that empty a line editor: a letter that ends an escape sequence begun before, to
+// the end of the line, delete to its start.
+var clearLine = []byte{'~', 0x05, 0x15}
+
+// keyboard passes keys on to a line editor and knows which prompt they were meant for. Prompts are
+// numbered by turns. With each turn it empties the editor and swallows keys until they have rested.
+type keyboard struct {
+	chunks  chan []byte
+	arm     chan struct{} // a turn began and the editor is to be emptied
+	pending []byte        // of Read alone
+	rest    time.Duration // quietTime; tests shorten it
+
+	mu     sync.Mutex
+	turn   int
+	passed int       // turn in which the last keys were passed on
+	muted  bool      // keys of this turn do not count yet
+	last   time.Time // when the turn began, or the last swallowed key came
+}
+
+// newKeyboard reads keys from in. Its goroutine ends when in does.
+func newKeyboard(in io.Reader) *keyboard {
+	k := &keyboard{rest: quietTime, chunks: make(chan []byte), arm: make(chan struct{}, 1)}
+	go func() {
+		defer close(k.chunks)
+		for {
+			buffer := make([]byte, 4096)
+			n, err := in.Read(buffer)
+			if n > 0 {
+				k.chunks <- buffer[:n]
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return k
+}
+
+// begin starts the next turn. Call it after the prompt is on the screen, so that the rest that is asked
+// for is one in which it could be seen.
+func (k *keyboard) begin() (turn int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.turn++
+	k.muted, k.last = true, time.Now()
+	select {
+	case k.arm <- struct{}{}:
+	default:
+	}
+	return k.turn
+}
+
+// passedIn returns the turn to which the keys belong that Read returned last.
+func (k *keyboard) passedIn() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.passed
+}
+
+// Read implements io.Reader for the line editor.
+func (k *keyboard) Read(p []byte) (int, error) {
+	for len(k.pending) == 0 {
+		select {
+		case <-k.arm:
+			k.pending = clearLine
+		case keys, ok := <-k.chunks:
+			if !ok {
+				return 0, io.EOF
+			}
+			k.pending = k.counted(keys)
+		}
+	}
+	n := copy(p, k.pending)
+	k.pending = k.pending[n:]
+	return n, nil
+}
+
+// counted returns what of the keys counts. Ctrl-C always does. Broken UTF-8 is left out: the editor would
+// wait for the rest of it, and hold back what comes after.
+func (k *keyboard) counted(keys []byte) []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if k.muted && now.Sub(k.last) < k.rest {
+		k.last = now
+		if bytes.IndexByte(keys, ctrlC) >= 0 {
+			return []byte{ctrlC}
+		}
+		return nil
+	}
+	k.muted = false
+	k.passed = k.turn
+	return bytes.ToValidUTF8(keys, nil)
+}

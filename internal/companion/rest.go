@@ -1,0 +1,277 @@
+package companion
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+)
+
+const (
+	maxMessage   = 4 << 20 // bytes of one request body or one frame: edited arguments can be a whole file
+	auditDefault = 100     // records
+	auditMost    = 1000
+)
+
+// restClient is how the audit trail names an approver that came by REST.
+const restClient = "rest"
+
+// methods maps the methods of one path to what serves them.
+type methods map[string]http.HandlerFunc
+
+// routes says who may reach what: probes, proof and page without a credential, reading with either one,
+// everything that changes something with approve alone.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	path := func(pattern string, m methods) { mux.Handle(pattern, m) }
+	path("/{$}", methods{"GET": s.handlePage})
+	path("/health", methods{"GET": s.handleHealth})
+	path("/health/live", methods{"GET": s.handleLive})
+	path("/health/ready", methods{"GET": s.handleReady})
+	path("/api/proof", methods{"GET": s.handleProof})
+	path("/ws", methods{"GET": s.handleSocket})
+	path("/api/info", methods{"GET": s.viewer(s.handleInfo)})
+	path("/api/approvals", methods{"GET": s.viewer(s.handleApprovals)})
+	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
+	path("/api/sessions", methods{"GET": s.viewer(s.handleSessions)})
+	path("/api/sessions/{id}/autonomy", methods{"PUT": s.approver(s.handleAutonomy)})
+	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, http.StatusNotFound, CodeBadMessage, "there is nothing at this path")
+	})
+	return mux
+}
+
+func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	serve, ok := m[method]
+	if !ok {
+		allowed := make([]string, 0, len(m))
+		for name := range m {
+			allowed = append(allowed, name)
+		}
+		slices.Sort(allowed)
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		writeError(w, http.StatusMethodNotAllowed, CodeBadMessage, "method not allowed here: use "+strings.Join(allowed, " or "))
+		return
+	}
+	serve(w, r)
+}
+
+// viewer lets both credentials pass.
+func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s.identify(bearer(r, nil)) == "" {
+			unauthorized(w)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// approver lets only the approve credential pass, and only JSON.
+func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch s.identify(bearer(r, nil)) {
+		case CredentialApprove:
+		case CredentialView:
+			writeError(w, http.StatusForbidden, CodeUnauthorized, "the view credential may watch, not answer")
+			return
+		default:
+			unauthorized(w)
+			return
+		}
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (s *Server) handleInfo(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{
+		"name":      "callgate",
+		"version":   s.version,
+		"protocols": map[string]any{"companion": []int{Version}, "mcp": list(s.protocols)},
+		"sessions":  len(s.backend.Sessions()),
+		"upstreams": list(s.backend.Upstreams()),
+	})
+}
+
+func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
+	pending := s.backend.Pending()
+	frames := make([]ToolApproveRequest, 0, len(pending))
+	for _, a := range pending {
+		frames = append(frames, approveRequest(a))
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"approvals": frames})
+}
+
+// handleAnswer takes the members of tool_approve, without v and type. toolCallId may be left out: the
+// path has it.
+func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
+	var f ToolApprove
+	if !s.body(w, r, &f) {
+		return
+	}
+	id := r.PathValue("id")
+	if f.ToolCallID != "" && f.ToolCallID != id {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "toolCallId is not the approval in the path")
+		return
+	}
+	f.ToolCallID = id
+	answer, refused := f.answer(restClient)
+	if refused != nil {
+		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		return
+	}
+	applied, err := s.backend.Answer(s.ctx, id, answer)
+	switch {
+	case err == nil && applied:
+		writeJSON(w, http.StatusOK, map[string]bool{"applied": true})
+	case err == nil, errors.Is(err, gate.ErrNotPending):
+		notPending := refusalOf(gate.ErrNotPending)
+		writeJSON(w, http.StatusNotFound, struct {
+			Applied bool      `json:"applied"`
+			Error   restError `json:"error"`
+		}{false, restError{notPending.code, notPending.message}})
+	default:
+		s.fail(w, r, err)
+	}
+}
+
+func (s *Server) handleSessions(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"sessions": list(s.backend.Sessions())})
+}
+
+func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
+	var f SetAutonomy
+	if !s.body(w, r, &f) {
+		return
+	}
+	id := r.PathValue("id")
+	if refused := oneSession(id); refused != nil {
+		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		return
+	}
+	if f.SessionID != "" && f.SessionID != id {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "sessionId is not the session in the path")
+		return
+	}
+	if err := s.backend.SetAutonomy(id, f.Level, restClient); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id, "level": f.Level})
+}
+
+func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
+	query, refused := auditQuery(r.URL.Query().Get)
+	if refused != nil {
+		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		return
+	}
+	records, err := s.backend.Audit(query)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string][]audit.Record{"records": list(records)})
+}
+
+func auditQuery(get func(string) string) (AuditQuery, *refusal) {
+	q := AuditQuery{SessionID: get("sessionId"), Decision: get("decision"), Tool: get("tool"), Limit: auditDefault}
+	if text := get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > auditMost {
+			return q, refuse(CodeBadMessage, "limit must be between 1 and %d", auditMost)
+		}
+		q.Limit = n
+	}
+	if text := get("since"); text != "" {
+		since, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return q, refuse(CodeBadMessage, "since must be a time like 2026-11-20T10:00:00Z")
+		}
+		q.Since = since
+	}
+	return q, nil
+}
+
+// body reads the JSON body into f. When it is false the response is written.
+func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		writeError(w, http.StatusRequestEntityTooLarge, CodeBadMessage, "the body is larger than 4 MiB")
+		return false
+	}
+	if err != nil {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "the body could not be read")
+		return false
+	}
+	if refused := decode(data, f); refused != nil {
+		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		return false
+	}
+	return true
+}
+
+// fail answers with what the backend's error means.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	refused := refusalOf(err)
+	status := http.StatusBadRequest
+	switch {
+	case refused.code == CodeInternal:
+		s.log.Error("companion: request failed", "path", r.URL.Path, slog.Any("error", err))
+		status = http.StatusInternalServerError
+	case refused.code == CodeNotPending, refused.code == CodeSessionNotFound:
+		status = http.StatusNotFound
+	case errors.Is(err, gate.ErrDigest):
+		status = http.StatusConflict
+	}
+	writeError(w, status, refused.code, refused.message)
+}
+
+type restError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func unauthorized(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	writeError(w, http.StatusUnauthorized, CodeUnauthorized, "a valid credential is required: Authorization: Bearer TOKEN")
+}
+
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	writeJSON(w, status, map[string]restError{"error": {code, message}})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	data, err := encode(v)
+	if err != nil {
+		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"INTERNAL","message":"the answer could not be written as JSON"}}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(append(data, '\n'))
+}
+
+// list makes JSON of no items [] and not null.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}

@@ -1,0 +1,402 @@
+package companion
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"callgate/audit"
+)
+
+// rig is a running server with a fake backend behind it.
+type rig struct {
+	*Server
+	backend *fakeBackend
+	dir     string
+	log     *lockedBuffer
+}
+
+func start(t *testing.T, b *fakeBackend) *rig { return startTimed(t, b, defaultTiming) }
+
+func startTimed(t *testing.T, b *fakeBackend, timing timing) *rig {
+	t.Helper()
+	dir := privateDir(t)
+	creds, err := OpenCredentials(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := new(lockedBuffer)
+	s, err := listen(Options{
+		DataDir: dir, Address: "127.0.0.1:0", Version: "1.2.3", Protocols: []string{"2025-11-25"}, Backend: b,
+		Credentials: creds, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}, timing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if n := b.subscribers(); n != 0 {
+			t.Errorf("%d subscriptions are left after Close", n)
+		}
+	})
+	return &rig{Server: s, backend: b, dir: dir, log: log}
+}
+
+func privateDir(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func (r *rig) token(t *testing.T, name Credential) string {
+	t.Helper()
+	token, err := r.credentials.Token(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// do sends a request with the credential name, "" for none, and returns status and body.
+func (r *rig) do(t *testing.T, name Credential, method, path, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequest(method, "http://"+r.Address()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name != "" {
+		request.Header.Set("Authorization", "Bearer "+r.token(t, name))
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			request.Host = headers[i+1]
+		} else {
+			request.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(data)
+}
+
+func TestBorder(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	port := r.Address()[strings.LastIndexByte(r.Address(), ':'):]
+	for _, tt := range []struct {
+		name    string
+		path    string
+		headers []string
+		want    int
+	}{
+		{"a program", "/health", nil, 200},
+		{"localhost", "/health", []string{"Host", "localhost" + port}, 200},
+		{"IPv6 loopback", "/health", []string{"Host", "[::1]" + port}, 200},
+		{"own origin", "/health", []string{"Origin", "http://127.0.0.1" + port}, 200},
+		{"typed into the address bar", "/", []string{"Sec-Fetch-Site", "none"}, 200},
+		{"own page", "/health", []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{"rebound name", "/health", []string{"Host", "evil.example" + port}, 403},
+		{"rebound name without port", "/health", []string{"Host", "evil.example"}, 403},
+		{"own host, other port", "/health", []string{"Host", "127.0.0.1:1"}, 403},
+		{"trailing dot", "/health", []string{"Host", "localhost." + port}, 403},
+		{"foreign origin", "/health", []string{"Origin", "http://evil.example"}, 403},
+		{"origin of another local port", "/health", []string{"Origin", "http://127.0.0.1:1"}, 403},
+		{"own origin over https", "/health", []string{"Origin", "https://127.0.0.1" + port}, 403},
+		{"own origin as prefix", "/health", []string{"Origin", "http://127.0.0.1" + port + ".evil.example"}, 403},
+		{"other spelling of own origin", "/health", []string{"Origin", "http://localhost" + port}, 403},
+		{"opaque origin", "/health", []string{"Origin", "null"}, 403},
+		{"empty origin", "/health", []string{"Origin", ""}, 403},
+		{"cross-site fetch", "/", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"same-site fetch", "/", []string{"Sec-Fetch-Site", "same-site"}, 403},
+		{"token in the query", "/api/info?token=x", nil, 400},
+		{"access_token in the query", "/ws?access_token=x", nil, 400},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			response, body := r.do(t, "", "GET", tt.path, "", tt.headers...)
+			if response.StatusCode != tt.want {
+				t.Errorf("status %d, want %d: %s", response.StatusCode, tt.want, body)
+			}
+			h := response.Header
+			if !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") ||
+				!strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") ||
+				h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" {
+				t.Errorf("security headers are missing: %v", h)
+			}
+			if tt.want >= 400 && h.Get("Content-Type") != "application/json" {
+				t.Errorf("error is %s, want JSON", h.Get("Content-Type"))
+			}
+		})
+	}
+}
+
+func TestREST(t *testing.T) {
+	b := newFakeBackend("s1")
+	b.upstreams = []UpstreamState{{Name: "files", State: UpstreamUp, Tools: 3}}
+	b.records = []audit.Record{{Seq: 2, Event: audit.Decision, CallID: "call_1", Decision: "denied", Tool: "files_read"}}
+	b.ask(approval("call_1"))
+	r := start(t, b)
+	const answer = `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`
+	for _, tt := range []struct {
+		name   string
+		as     Credential
+		method string
+		path   string
+		body   string
+		want   int
+		has    string
+	}{
+		{"live", "", "GET", "/health/live", "", 200, `"up"`},
+		{"health tells no names", "", "GET", "/health", "", 200, `{"status":"up","upstreams":{"down":0,"starting":0,"up":1}}`},
+		{"ready", "", "GET", "/health/ready", "", 200, `"up":1`},
+		{"page", "", "GET", "/", "", 200, "callgate approve"},
+		{"nothing there", "", "GET", "/api/nothing", "", 404, `"error":{`},
+		{"info without credential", "", "GET", "/api/info", "", 401, CodeUnauthorized},
+		{"info with the mcp credential", CredentialMCP, "GET", "/api/info", "", 401, CodeUnauthorized},
+		{"info", CredentialView, "GET", "/api/info", "", 200, `"version":"1.2.3"`},
+		{"approvals", CredentialView, "GET", "/api/approvals", "", 200, `"args":{"command":"git push","n":1.0e2}`},
+		{"sessions", CredentialView, "GET", "/api/sessions", "", 200, `"sessionId":"s1"`},
+		{"audit", CredentialView, "GET", "/api/audit?sessionId=s1&limit=5&decision=denied&tool=files_read&since=2026-11-20T10:00:00Z", "", 200, `"decision":"denied"`},
+		{"audit, limit too large", CredentialView, "GET", "/api/audit?limit=1001", "", 400, CodeBadMessage},
+		{"audit, limit zero", CredentialView, "GET", "/api/audit?limit=0", "", 400, CodeBadMessage},
+		{"audit, bad since", CredentialView, "GET", "/api/audit?since=yesterday", "", 400, CodeBadMessage},
+		{"wrong method", CredentialApprove, "DELETE", "/api/approvals", "", 405, "GET"},
+		{"watcher answers", CredentialView, "POST", "/api/approvals/call_1", answer, 403, CodeUnauthorized},
+		{"nobody answers", "", "POST", "/api/approvals/call_1", answer, 401, CodeUnauthorized},
+		{"not JSON", CredentialApprove, "POST", "/api/approvals/call_1", "decision=approve", 400, CodeBadMessage},
+		{"duplicate member", CredentialApprove, "POST", "/api/approvals/call_1", `{"decision":"reject","decision":"approve","sessionId":"s1","argsDigest":"d-call_1"}`, 400, CodeBadMessage},
+		{"case variant is another member", CredentialApprove, "POST", "/api/approvals/call_1", `{"Decision":"approve","sessionId":"s1","argsDigest":"d-call_1"}`, 400, "decision must be"},
+		{"no session", CredentialApprove, "POST", "/api/approvals/call_1", `{"argsDigest":"d-call_1","decision":"approve"}`, 400, "sessionId"},
+		{"every session", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"*","argsDigest":"d-call_1","decision":"approve"}`, 400, "never"},
+		{"unknown session", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s9","argsDigest":"d-call_1","decision":"approve"}`, 404, CodeSessionNotFound},
+		{"no digest", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s1","decision":"approve"}`, 400, "argsDigest"},
+		{"other digest", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s1","argsDigest":"d-other","decision":"approve"}`, 409, "other arguments"},
+		{"other id in the body", CredentialApprove, "POST", "/api/approvals/call_1", `{"toolCallId":"call_2","sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`, 400, "path"},
+		{"body too large", CredentialApprove, "POST", "/api/approvals/call_1", `{"feedback":"` + strings.Repeat("x", maxMessage) + `"}`, 413, "4 MiB"},
+		{"answer", CredentialApprove, "POST", "/api/approvals/call_1", answer, 200, `{"applied":true}`},
+		{"answer again", CredentialApprove, "POST", "/api/approvals/call_1", answer, 404, `{"applied":false,"error":{"code":"NOT_PENDING"`},
+		{"level", CredentialApprove, "PUT", "/api/sessions/s1/autonomy", `{"level":"MANUAL"}`, 200, `"MANUAL"`},
+		{"level, watcher", CredentialView, "PUT", "/api/sessions/s1/autonomy", `{"level":"FULL_AUTO"}`, 403, CodeUnauthorized},
+		{"level of every session", CredentialApprove, "PUT", "/api/sessions/*/autonomy", `{"level":"MANUAL"}`, 400, "never"},
+		{"level of no session", CredentialApprove, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404, CodeSessionNotFound},
+		{"no such level", CredentialApprove, "PUT", "/api/sessions/s1/autonomy", `{"level":"GOD"}`, 400, "unknown level"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			response, body := r.do(t, tt.as, tt.method, tt.path, tt.body)
+			if response.StatusCode != tt.want || !strings.Contains(body, tt.has) {
+				t.Errorf("%d %s\nwant %d with %s", response.StatusCode, body, tt.want, tt.has)
+			}
+			if response.StatusCode == 401 && response.Header.Get("WWW-Authenticate") != "Bearer" {
+				t.Error("401 without WWW-Authenticate")
+			}
+		})
+	}
+	if got := b.applied(); len(got) != 1 || got[0].By != "rest" {
+		t.Errorf("answers %+v, want one by rest", got)
+	}
+	want := AuditQuery{SessionID: "s1", Limit: 5, Decision: "denied", Tool: "files_read", Since: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)}
+	if b.query != want {
+		t.Errorf("audit query %+v, want %+v", b.query, want)
+	}
+}
+
+func TestContentType(t *testing.T) {
+	b := newFakeBackend("s1")
+	b.ask(approval("call_1"))
+	r := start(t, b)
+	const answer = `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`
+	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", ""} {
+		response, _ := r.do(t, CredentialApprove, "POST", "/api/approvals/call_1", answer, "Content-Type", kind)
+		if response.StatusCode != http.StatusUnsupportedMediaType {
+			t.Errorf("%q: status %d, want 415", kind, response.StatusCode)
+		}
+	}
+	response, body := r.do(t, CredentialApprove, "POST", "/api/approvals/call_1", answer, "Content-Type", "application/json; charset=utf-8")
+	if response.StatusCode != 200 {
+		t.Errorf("JSON with charset: %d %s", response.StatusCode, body)
+	}
+}
+
+func TestHealthOfUpstreams(t *testing.T) {
+	b := newFakeBackend()
+	r := start(t, b)
+	for _, tt := range []struct {
+		states        []string
+		health, ready int
+	}{
+		{nil, 200, 200},
+		{[]string{UpstreamUp, UpstreamUp}, 200, 200},
+		{[]string{UpstreamUp, UpstreamStarting}, 200, 503},
+		{[]string{UpstreamUp, UpstreamDown}, 503, 503},
+	} {
+		b.mu.Lock()
+		b.upstreams = nil
+		for _, state := range tt.states {
+			b.upstreams = append(b.upstreams, UpstreamState{Name: "secret-name", State: state, Error: "secret-error"})
+		}
+		b.mu.Unlock()
+		for path, want := range map[string]int{"/health": tt.health, "/health/ready": tt.ready, "/health/live": 200} {
+			response, body := r.do(t, "", "GET", path, "")
+			if response.StatusCode != want {
+				t.Errorf("%v: %s is %d, want %d", tt.states, path, response.StatusCode, want)
+			}
+			if strings.Contains(body, "secret") {
+				t.Errorf("%s tells strangers %s", path, body)
+			}
+		}
+	}
+}
+
+func TestFailureIsLoggedNotTold(t *testing.T) {
+	b := newFakeBackend("s1")
+	b.broken = errDisk
+	r := start(t, b)
+	response, body := r.do(t, CredentialApprove, "POST", "/api/approvals/x", `{"sessionId":"s1","argsDigest":"d","decision":"reject"}`)
+	if response.StatusCode != 500 || strings.Contains(body, "/secret/path") || !strings.Contains(body, CodeInternal) {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+	if !strings.Contains(r.log.String(), "/secret/path") {
+		t.Error("the log does not say what failed")
+	}
+}
+
+func TestRotatedCredential(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	old := r.token(t, CredentialApprove)
+	if err := r.credentials.Rotate(CredentialApprove); err != nil {
+		t.Fatal(err)
+	}
+	if response, _ := r.do(t, "", "GET", "/api/info", "", "Authorization", "Bearer "+old); response.StatusCode != 401 {
+		t.Errorf("old credential: %d, want 401", response.StatusCode)
+	}
+	if response, _ := r.do(t, CredentialApprove, "GET", "/api/info", ""); response.StatusCode != 200 {
+		t.Errorf("new credential: %d, want 200", response.StatusCode)
+	}
+}
+
+func TestListenAddresses(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, tt := range []struct {
+		address string
+		ok      bool
+	}{
+		{":0", true},
+		{"localhost:0", true},
+		{"127.0.0.1:0", true},
+		{taken.Addr().String(), true},
+		{"0.0.0.0:0", false},
+		{"[::]:0", false},
+		{"192.0.2.1:0", false},
+		{"example.com:0", false},
+		{"7777", false},
+	} {
+		log := new(lockedBuffer)
+		dir := privateDir(t)
+		s, err := Listen(Options{DataDir: dir, Address: tt.address, Backend: newFakeBackend(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+		if (err == nil) != tt.ok {
+			t.Errorf("%s: error %v, want ok %v", tt.address, err, tt.ok)
+		}
+		if err != nil {
+			continue
+		}
+		if !strings.HasPrefix(s.Address(), "127.0.0.1:") || s.Address() == taken.Addr().String() {
+			t.Errorf("%s: listens on %s", tt.address, s.Address())
+		}
+		if found, err := findCompanion(dir); err != nil || found.Address != s.Address() || found.PID != os.Getpid() {
+			t.Errorf("%s: announced as %+v, %v", tt.address, found, err)
+		}
+		if strings.HasSuffix(tt.address, taken.Addr().String()) && !strings.Contains(log.String(), "not free") {
+			t.Errorf("%s: the other port was not logged: %s", tt.address, log)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := findCompanion(dir); err == nil {
+			t.Errorf("%s: still announced after Close", tt.address)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("second Close: %v", err)
+		}
+	}
+}
+
+func TestCloseLeavesOthersAnnouncement(t *testing.T) {
+	r := start(t, newFakeBackend())
+	if err := announce(r.dir, "127.0.0.1:1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := findCompanion(r.dir); err != nil || found.Address != "127.0.0.1:1" {
+		t.Errorf("announced as %+v, %v: want the other one untouched", found, err)
+	}
+}
+
+func TestProof(t *testing.T) {
+	r := start(t, newFakeBackend())
+	nonce := strings.Repeat("ab", 32)
+	response, body := r.do(t, "", "GET", "/api/proof?credential=approve&nonce="+nonce, "")
+	var got struct{ Proof string }
+	if err := json.Unmarshal([]byte(body), &got); err != nil || response.StatusCode != 200 {
+		t.Fatalf("%d %s", response.StatusCode, body)
+	}
+	token := r.token(t, CredentialApprove)
+	if got.Proof != prove(token, nonce, r.Address()) {
+		t.Error("the proof is not the one expected")
+	}
+	for _, other := range []string{prove(token, nonce, "127.0.0.1:1"), prove(token, strings.Repeat("cd", 32), r.Address()), prove(r.token(t, CredentialView), nonce, r.Address())} {
+		if got.Proof == other {
+			t.Error("the proof does not depend on credential, nonce and address")
+		}
+	}
+	for _, query := range []string{"", "?credential=mcp&nonce=" + nonce, "?credential=approve", "?credential=approve&nonce=zz", "?credential=../approve&nonce=" + nonce} {
+		if response, _ := r.do(t, "", "GET", "/api/proof"+query, ""); response.StatusCode != 400 {
+			t.Errorf("%s: %d, want 400", query, response.StatusCode)
+		}
+	}
+}
+
+// lockedBuffer is a buffer that goroutines share.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

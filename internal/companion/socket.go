@@ -1,0 +1,389 @@
+package companion
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/tools"
+
+	"github.com/gorilla/websocket"
+)
+
+const (
+	maxSockets  = 64  // WebSockets open at once
+	maxReplies  = 32  // answers to a client's own frames that may wait to be written
+	maxPerWhile = 100 // frames that a client may send in each rateWhile
+	rateWhile   = time.Second
+	maxName     = 64 // runes of an approver's name
+)
+
+var upgrader = websocket.Upgrader{
+	HandshakeTimeout: 5 * time.Second,
+	Subprotocols:     []string{Subprotocol},
+	CheckOrigin:      func(*http.Request) bool { return true }, // guard has done it for every path
+	Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
+		writeError(w, status, CodeBadMessage, reason.Error())
+	},
+}
+
+// socket is one WebSocket client. Two goroutines share it: the handler's reads, and one writes all data
+// frames. Each client has a subscription of its own at the gate, whose bounded queue is the client's send
+// queue: when it is full the gate closes it, and the client is evicted without slowing anybody else. It
+// comes back, and the replay tells it what it missed.
+type socket struct {
+	server  *Server
+	conn    *websocket.Conn
+	token   string
+	by      string // "kind:name", for the record
+	replies chan reply
+	window  time.Time // when the current rate window began
+	count   int       // frames in it
+}
+
+// reply is an error frame for the client's own frame. close ends the connection after it when it is not 0.
+type reply struct {
+	frame Error
+	close int
+}
+
+func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
+	token := bearer(r, websocket.Subprotocols(r))
+	if s.identify(token) == "" {
+		unauthorized(w)
+		return
+	}
+	select {
+	case s.sockets <- struct{}{}:
+		defer func() { <-s.sockets }()
+	default:
+		writeError(w, http.StatusServiceUnavailable, CodeBadMessage, "too many clients are connected")
+		return
+	}
+	conn, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		s.log.Debug("companion: upgrade failed", slog.Any("error", err))
+		return
+	}
+	c := &socket{server: s, conn: conn, token: token, replies: make(chan reply, maxReplies)}
+	c.serve()
+}
+
+// serve runs the connection from hello to its end.
+func (c *socket) serve() {
+	defer c.conn.Close()
+	closing := make(chan struct{})
+	defer close(closing)
+	c.server.serving.Go(func() {
+		select {
+		case <-c.server.ctx.Done():
+			c.bye(websocket.CloseGoingAway, "callgate ends")
+		case <-closing:
+		}
+	})
+	c.conn.SetReadLimit(maxMessage)
+
+	hello, err := c.hello()
+	if err != nil {
+		c.server.log.Debug("companion: no hello", slog.Any("error", err))
+		return
+	}
+	c.by = approverName(hello.Client)
+	c.server.log.Info("companion: client connected", "client", c.by)
+	defer c.server.log.Info("companion: client gone", "client", c.by)
+
+	subscription := c.server.backend.Subscribe()
+	defer subscription.Close()
+	done := make(chan struct{})
+	c.server.serving.Go(func() {
+		defer close(done)
+		defer c.conn.Close() // ends read
+		c.write(subscription.Events, newStream(hello.Sessions))
+	})
+	c.read()
+	close(c.replies)
+	<-done
+}
+
+// hello waits for the first frame and checks it. When it fails the client has been told.
+func (c *socket) hello() (Hello, error) {
+	var hello Hello
+	if err := c.conn.SetReadDeadline(time.Now().Add(c.server.timing.hello)); err != nil {
+		return hello, err
+	}
+	for {
+		data, err := c.next()
+		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+			c.turnAway(refuse(CodeBadMessage, "no hello within %v", c.server.timing.hello))
+			return hello, err
+		}
+		if refused := (*refusal)(nil); errors.As(err, &refused) {
+			c.turnAway(refused)
+			return hello, err
+		}
+		if err != nil {
+			return hello, err
+		}
+		if string(data) == "ping" {
+			continue
+		}
+		head, refused := readHead(data)
+		if refused == nil && head.Type != TypeHello {
+			refused = refuse(CodeBadMessage, "the first frame must be hello")
+		}
+		if refused == nil {
+			refused = decode(data, &hello)
+		}
+		if refused == nil {
+			refused = checkClient(hello.Client)
+		}
+		if refused != nil {
+			c.turnAway(refused)
+			return hello, refused
+		}
+		return hello, nil
+	}
+}
+
+// turnAway sends an error and closes, before the writer runs.
+func (c *socket) turnAway(r *refusal) {
+	if err := c.send(errorFrame(r, "", "")); err != nil {
+		return
+	}
+	c.bye(cmp.Or(r.close, websocket.ClosePolicyViolation), r.message)
+}
+
+// read takes frames until the connection or the client's welcome ends.
+func (c *socket) read() {
+	alive := func() error { return c.conn.SetReadDeadline(time.Now().Add(c.server.timing.dead)) }
+	c.conn.SetPongHandler(func(string) error { return alive() })
+	for {
+		if err := alive(); err != nil {
+			return
+		}
+		data, err := c.next()
+		if refused := (*refusal)(nil); errors.As(err, &refused) {
+			if !c.reply(refused, "", "") {
+				return
+			}
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if string(data) == "ping" {
+			continue
+		}
+		if !c.take(data) {
+			return
+		}
+	}
+}
+
+// next returns the next text frame. A *refusal as error leaves the connection usable; any other ends it.
+func (c *socket) next() ([]byte, error) {
+	kind, data, err := c.conn.ReadMessage()
+	if err != nil {
+		return nil, err
+	}
+	if now := time.Now(); now.Sub(c.window) >= rateWhile {
+		c.window, c.count = now, 0
+	}
+	if c.count++; c.count > maxPerWhile {
+		return nil, &refusal{CodeBadMessage, "too many frames", websocket.ClosePolicyViolation}
+	}
+	if kind != websocket.TextMessage {
+		return nil, refuse(CodeBadMessage, "frames must be text")
+	}
+	return data, nil
+}
+
+// take does what one frame asks for. It is false when the connection has to end.
+func (c *socket) take(data []byte) bool {
+	head, refused := readHead(data)
+	if refused != nil {
+		return c.reply(refused, head.SessionID, "")
+	}
+	call, refused := "", (*refusal)(nil)
+	switch head.Type {
+	case TypeToolApprove:
+		call, refused = c.toolApprove(data)
+	case TypeCancel:
+		refused = c.mutate(head.SessionID, func() error { return c.server.backend.Cancel(head.SessionID, c.by) })
+	case TypeSetAutonomy:
+		var f SetAutonomy
+		if refused = decode(data, &f); refused == nil {
+			refused = c.mutate(f.SessionID, func() error { return c.server.backend.SetAutonomy(f.SessionID, f.Level, c.by) })
+		}
+	case TypeHello:
+		refused = refuse(CodeBadMessage, "hello was already said")
+	default:
+		refused = refuse(CodeBadMessage, "unknown type %q", head.Type)
+	}
+	if refused == nil {
+		return true
+	}
+	return c.reply(refused, head.SessionID, call)
+}
+
+func (c *socket) toolApprove(data []byte) (call string, _ *refusal) {
+	var f ToolApprove
+	if refused := decode(data, &f); refused != nil {
+		return "", refused
+	}
+	answer, refused := f.answer(c.by)
+	if refused != nil {
+		return f.ToolCallID, refused
+	}
+	return f.ToolCallID, c.mutate(f.SessionID, func() error {
+		applied, err := c.server.backend.Answer(c.server.ctx, f.ToolCallID, answer)
+		if err == nil && !applied {
+			err = gate.ErrNotPending
+		}
+		return err
+	})
+}
+
+// mutate runs change if the client may change the session. The credential is looked up again: one that
+// was rotated while the connection was open no longer answers.
+func (c *socket) mutate(session string, change func() error) *refusal {
+	if c.server.identify(c.token) != CredentialApprove {
+		return refuse(CodeUnauthorized, "this credential may watch, not answer")
+	}
+	if refused := oneSession(session); refused != nil {
+		return refused
+	}
+	err := change()
+	if err == nil {
+		return nil
+	}
+	refused := refusalOf(err)
+	if refused.code == CodeInternal {
+		c.server.log.Error("companion: frame failed", "client", c.by, "session", session, slog.Any("error", err))
+	}
+	return refused
+}
+
+// reply queues an error for the writer. It is false when the connection has to end: the refusal says so,
+// or the client does not read what it is sent.
+func (c *socket) reply(r *refusal, session, call string) bool {
+	select {
+	case c.replies <- reply{errorFrame(r, session, call), r.close}:
+		return r.close == 0
+	default:
+		c.bye(websocket.ClosePolicyViolation, "too slow")
+		return false
+	}
+}
+
+// write sends events, replies and pings until the connection ends, the reader has ended (replies is
+// closed), or the gate closed the subscription.
+func (c *socket) write(events <-chan gate.Event, stream *stream) {
+	ping := time.NewTicker(c.server.timing.ping)
+	defer ping.Stop()
+	for {
+		var err error
+		select {
+		case event, ok := <-events:
+			if !ok {
+				c.bye(websocket.CloseTryAgainLater, "too slow, or callgate ends: connect again")
+				return
+			}
+			err = c.send(stream.frames(event)...)
+		case r, ok := <-c.replies:
+			if !ok {
+				return
+			}
+			err = c.send(r.frame)
+			if err == nil && r.close != 0 {
+				c.bye(r.close, r.frame.Message)
+				return
+			}
+		case <-ping.C:
+			if c.server.identify(c.token) == "" {
+				c.bye(websocket.ClosePolicyViolation, "the credential was rotated")
+				return
+			}
+			err = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.server.timing.write))
+		}
+		if err != nil {
+			c.server.log.Debug("companion: client evicted", "client", c.by, slog.Any("error", err))
+			return
+		}
+	}
+}
+
+// send writes frames, or fails when the client does not take one in time. A frame that cannot be written
+// as JSON is left out: the client would meet it again after every reconnect.
+func (c *socket) send(frames ...any) error {
+	for _, frame := range frames {
+		data, err := encode(frame)
+		if err != nil {
+			c.server.log.Error("companion: frame left out", slog.Any("error", err))
+			continue
+		}
+		if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.timing.write)); err != nil {
+			return err
+		}
+		if err := c.conn.WriteMessage(websocket.TextMessage, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bye says why and closes. Any goroutine may call it.
+func (c *socket) bye(code int, reason string) {
+	if len(reason) > 120 { // a control frame holds 125 bytes
+		reason = strings.ToValidUTF8(reason[:120], "")
+	}
+	deadline := time.Now().Add(min(c.server.timing.write, time.Second))
+	if err := c.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), deadline); err != nil {
+		c.server.log.Debug("companion: close frame not sent", slog.Any("error", err))
+	}
+	c.conn.Close()
+}
+
+// readHead checks what every frame must have.
+func readHead(data []byte) (Head, *refusal) {
+	var head Head
+	if refused := decode(data, &head); refused != nil {
+		return head, refused
+	}
+	if head.V != Version {
+		return head, &refusal{CodeProtocolMismatch, fmt.Sprintf("this is protocol version %d", Version), closeProtocolMismatch}
+	}
+	return head, nil
+}
+
+func checkClient(c ClientInfo) *refusal {
+	switch c.Kind {
+	case "web", "tui", "custom":
+	default:
+		return refuse(CodeBadMessage, "client.kind must be web, tui or custom")
+	}
+	if strings.TrimSpace(c.Name) == "" {
+		return refuse(CodeBadMessage, "client.name is missing: the audit trail names the approver by it")
+	}
+	return nil
+}
+
+// approverName is how the audit trail names a client. The kind in front keeps a client from passing for
+// a rule or a grant.
+func approverName(c ClientInfo) string {
+	name := []rune(tools.Visible(c.Name))
+	if len(name) > maxName {
+		name = name[:maxName]
+	}
+	return fmt.Sprintf("%s:%s", c.Kind, string(name))
+}
+
+func errorFrame(r *refusal, session, call string) Error {
+	return Error{Head: head(TypeError, session), Message: r.message, Code: r.code, ToolCallID: call}
+}

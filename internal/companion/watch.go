@@ -1,0 +1,309 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/tools"
+)
+
+// Outcome is how watching ended.
+type Outcome int
+
+const (
+	Ended     Outcome = iota // nobody wanted to go on
+	Approved                 // once: the approval was approved
+	Rejected                 // once: it was rejected
+	Withdrawn                // once: it timed out, or the host took it back
+)
+
+func outcomeOf(decision string) Outcome {
+	switch decision {
+	case "approve", "always":
+		return Approved
+	case "reject":
+		return Rejected
+	}
+	return Withdrawn
+}
+
+// Watch shows what waits, one approval at a time, and takes answers from the console. It ends when the
+// person leaves, ctx ends, the connection is gone for good, or, with once, when the first approval that it
+// showed is over, whoever ended it.
+func Watch(ctx context.Context, client *Client, console *Console, once bool) (Outcome, error) {
+	w := &watcher{client: client, console: console, skipped: map[string]bool{}}
+	for {
+		select {
+		case <-ctx.Done():
+			return Ended, nil
+		case event, ok := <-client.Events():
+			if !ok {
+				return Ended, ctx.Err()
+			}
+			over, err := w.event(event)
+			if err != nil {
+				return Ended, err
+			}
+			if once && over != nil {
+				return outcomeOf(over.Decision), nil
+			}
+		case line, ok := <-console.lines:
+			if !ok {
+				return Ended, nil
+			}
+			leave, err := w.line(line)
+			if leave || err != nil {
+				return Ended, err
+			}
+		}
+	}
+}
+
+// watcher is the state of Watch.
+type watcher struct {
+	client  *Client
+	console *Console
+	waiting []*ToolApproveRequest // oldest first
+	skipped map[string]bool
+
+	current *ToolApproveRequest // the one that the prompt asks about, or nil
+	turn    int                 // of its prompt: lines of other turns are not meant for it
+	viewed  bool                // all of its arguments were shown
+	sent    bool                // an answer is on its way: nothing more is taken for it
+}
+
+// event takes in one event. over is what ended an approval that was shown.
+func (w *watcher) event(e Event) (over *ToolApproveResolved, err error) {
+	switch f := e.Frame.(type) {
+	case Connected:
+		return nil, w.reset(fmt.Sprintf("Connected to callgate at %s.", f.Address))
+	case Disconnected:
+		if f.Final {
+			return nil, f.Err
+		}
+		note := "The connection is lost; trying again."
+		if w.sent {
+			note += " It is not known whether the last answer arrived."
+		}
+		return nil, w.reset(note)
+	case *ToolApproveRequest:
+		return nil, w.add(f)
+	case *ToolApproveResolved:
+		return w.remove(f)
+	case *Error:
+		return nil, w.failed(f)
+	case *AutonomyChanged:
+		if f.By != "" {
+			return nil, w.say("Autonomy of session %s is now %s, set by %s.", f.SessionID, f.Level, f.By)
+		}
+	}
+	return nil, nil
+}
+
+func (w *watcher) reset(note string) error {
+	w.waiting, w.current, w.sent = nil, nil, false
+	clear(w.skipped)
+	if err := w.say("%s", note); err != nil {
+		return err
+	}
+	return w.next()
+}
+
+// add takes an approval in. One that is known already is shown again: its arguments were edited, and what
+// the person looked at is void.
+func (w *watcher) add(f *ToolApproveRequest) error {
+	known := slices.IndexFunc(w.waiting, func(o *ToolApproveRequest) bool { return o.ToolCallID == f.ToolCallID })
+	if known < 0 {
+		w.waiting = append(w.waiting, f)
+	} else {
+		w.waiting[known] = f
+		delete(w.skipped, f.ToolCallID)
+	}
+	if w.current != nil && w.current.ToolCallID == f.ToolCallID {
+		w.current = nil
+		if err := w.say("The arguments of this call changed. Look at it again."); err != nil {
+			return err
+		}
+	}
+	if w.current != nil {
+		return w.say("%s waits too (%d more).", f.Tool, len(w.waiting)-1)
+	}
+	return w.next()
+}
+
+func (w *watcher) remove(f *ToolApproveResolved) (*ToolApproveResolved, error) {
+	at := slices.IndexFunc(w.waiting, func(o *ToolApproveRequest) bool { return o.ToolCallID == f.ToolCallID })
+	if at < 0 {
+		return nil, nil
+	}
+	tool := w.waiting[at].Tool
+	w.waiting = slices.Delete(w.waiting, at, at+1)
+	current := w.current != nil && w.current.ToolCallID == f.ToolCallID
+	if err := w.say("%s", resolvedText(tool, f)); err != nil {
+		return nil, err
+	}
+	if !current {
+		return f, nil
+	}
+	w.current, w.sent = nil, false
+	return f, w.next()
+}
+
+func resolvedText(tool string, f *ToolApproveResolved) string {
+	words := map[string]string{
+		"approve": "was approved", "always": "was approved, always", "reject": "was rejected",
+		"timeout": "timed out and was denied", "withdrawn": "was withdrawn",
+	}
+	word, ok := words[f.Decision]
+	if !ok {
+		word = "ended: " + f.Decision
+	}
+	text := fmt.Sprintf("%s %s by %s.", tool, word, f.By)
+	if f.Reason != "" {
+		text += " " + f.Reason
+	}
+	return text
+}
+
+// failed shows an error. One that concerns the current approval means that the answer did nothing.
+func (w *watcher) failed(f *Error) error {
+	if f.Code == CodeApprovalTimeout {
+		return nil // the resolved frame said it
+	}
+	if err := w.say("callgate says: %s", f.Message); err != nil {
+		return err
+	}
+	if w.current == nil || f.ToolCallID != w.current.ToolCallID {
+		return nil
+	}
+	w.sent = false
+	return w.prompt()
+}
+
+// next shows the oldest approval that was not skipped, or the idle prompt.
+func (w *watcher) next() error {
+	w.current, w.sent, w.viewed = nil, false, false
+	for _, f := range w.waiting {
+		if !w.skipped[f.ToolCallID] {
+			w.current = f
+			break
+		}
+	}
+	if w.current == nil {
+		_, err := w.console.ask(idlePrompt)
+		return err
+	}
+	text, complete := show(w.current, time.Now(), false)
+	w.viewed = complete
+	if err := w.console.print(text); err != nil {
+		return err
+	}
+	return w.prompt()
+}
+
+func (w *watcher) prompt() (err error) {
+	w.turn, err = w.console.ask(tools.Visible(w.current.Tool) + ": y n a s ? > ")
+	return err
+}
+
+const help = `y                              approve this call, once
+n [text]                       reject it; the text goes to the model
+a [numbers] [session|worker]   approve, and always allow what is listed under these numbers
+v                              show all arguments
+s                              skip: leave it to others, or to its timeout
+q                              leave
+`
+
+// line does what was typed. An empty line, or one of an earlier prompt, does nothing.
+func (w *watcher) line(l line) (leave bool, err error) {
+	word, rest, _ := strings.Cut(strings.TrimSpace(l.text), " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case word == "":
+		return false, nil
+	case word == "q":
+		return true, nil
+	case w.current == nil:
+		return false, w.say("Nothing waits for an answer.")
+	case w.sent:
+		return false, w.say("An answer is on its way.")
+	case l.turn != w.turn:
+		return false, w.say("That was typed before this prompt, so it does not count.")
+	}
+	switch word {
+	case "y":
+		if rest != "" {
+			return false, w.say("y takes nothing after it. Nothing was sent.")
+		}
+		return false, w.answer(ToolApprove{Decision: "approve"})
+	case "n":
+		return false, w.answer(ToolApprove{Decision: "reject", Feedback: rest})
+	case "a":
+		f, problem := chooseGrants(w.current.Always, strings.Fields(rest))
+		if problem != "" {
+			return false, w.say("%s Nothing was sent.", problem)
+		}
+		return false, w.answer(f)
+	case "v":
+		text, _ := show(w.current, time.Now(), true)
+		if err := w.console.print(text); err != nil {
+			return false, err
+		}
+		w.viewed = true
+		return false, w.prompt()
+	case "s":
+		w.skipped[w.current.ToolCallID] = true
+		return false, w.next()
+	}
+	return false, w.console.print(help)
+}
+
+// chooseGrants reads the words after "a".
+func chooseGrants(offers []Offer, words []string) (f ToolApprove, problem string) {
+	f.Decision = "always"
+	if len(offers) == 0 {
+		return f, "This call cannot be allowed always."
+	}
+	for _, word := range words {
+		if word == "session" || word == "worker" {
+			if f.Scope != "" {
+				return f, "Name one scope."
+			}
+			f.Scope = word
+			continue
+		}
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > len(offers) {
+			return f, fmt.Sprintf("%q is neither a number from 1 to %d nor session or worker.", word, len(offers))
+		}
+		f.Grants = append(f.Grants, gate.GrantChoice{Tool: offers[n-1].Tool, Pattern: offers[n-1].Pattern})
+	}
+	return f, ""
+}
+
+// answer sends an answer to the current approval.
+func (w *watcher) answer(f ToolApprove) error {
+	if !w.viewed && f.Decision != "reject" {
+		return w.say("Not all arguments were shown yet. Type v first. Nothing was sent.")
+	}
+	f.SessionID, f.ToolCallID, f.ArgsDigest = w.current.SessionID, w.current.ToolCallID, w.current.ArgsDigest
+	switch err := w.client.Answer(f); {
+	case errors.Is(err, ErrClosed):
+		return w.say("There is no connection. Nothing was sent.")
+	case err != nil:
+		return w.say("The answer may not have arrived: %v", err)
+	}
+	w.sent = true
+	return nil
+}
+
+// say prints one line. What it is given may come from anywhere.
+func (w *watcher) say(format string, args ...any) error {
+	return w.console.print(tools.Visible(fmt.Sprintf(format, args...)) + "\n")
+}

@@ -1,0 +1,241 @@
+package companion
+
+import (
+	"encoding/json"
+	"time"
+
+	"callgate/gate"
+)
+
+// Version is the version of the protocol that every frame carries as "v".
+const Version = 1
+
+// Subprotocol is the WebSocket subprotocol of version 1.
+const Subprotocol = "callgate.v1"
+
+// Types of frames that clients send.
+const (
+	TypeHello       = "hello"
+	TypeToolApprove = "tool_approve"
+	TypeCancel      = "cancel"
+	TypeSetAutonomy = "set_autonomy"
+)
+
+// Types of frames that the server sends.
+const (
+	TypeToolStart           = "tool_start"
+	TypeToolApproveRequest  = "tool_approve_request"
+	TypeToolApproveResolved = "tool_approve_resolved"
+	TypeToolResult          = "tool_result"
+	TypeAgentState          = "agent_state"
+	TypeTeamUpdate          = "team_update"
+	TypeAutonomyChanged     = "autonomy_changed"
+	TypeAuditEntry          = "audit_entry"
+	TypeError               = "error"
+)
+
+// Codes of error frames and of REST errors.
+const (
+	CodeProtocolMismatch = "PROTOCOL_MISMATCH"
+	CodeUnauthorized     = "UNAUTHORIZED"
+	CodeBadMessage       = "BAD_MESSAGE"
+	CodeNotPending       = "NOT_PENDING"
+	CodeApprovalTimeout  = "APPROVAL_TIMEOUT"
+	CodeSessionNotFound  = "SESSION_NOT_FOUND"
+	CodeInternal         = "INTERNAL" // callgate failed; nothing was applied
+)
+
+// closeProtocolMismatch is the WebSocket close code that follows PROTOCOL_MISMATCH.
+const closeProtocolMismatch = 4406
+
+// AllSessions subscribes to every session in Hello. No other frame may carry it.
+const AllSessions = "*"
+
+// Head is what every frame begins with. SessionID is empty in Hello and in errors that concern no session.
+type Head struct {
+	V         int    `json:"v"`
+	Type      string `json:"type"`
+	SessionID string `json:"sessionId,omitempty"`
+}
+
+// ClientInfo names an approver. It is what the audit trail calls it, "kind:name".
+type ClientInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"` // web, tui or custom
+}
+
+// Hello is the first frame of every client.
+type Hello struct {
+	Head
+	Client   ClientInfo `json:"client"`
+	Sessions []string   `json:"sessions"` // ["*"] or names of sessions; none means all
+}
+
+// ToolApprove answers one approval.
+type ToolApprove struct {
+	Head
+	ToolCallID string             `json:"toolCallId"`
+	ArgsDigest string             `json:"argsDigest"`
+	Decision   string             `json:"decision"`            // approve, reject or always
+	Grants     []gate.GrantChoice `json:"grants,omitempty"`    // always: of the offered ones
+	Scope      string             `json:"scope,omitempty"`     // always: session or worker
+	ExpiresIn  int64              `json:"expiresIn,omitempty"` // always: seconds; 0 means never
+	Feedback   string             `json:"feedback,omitempty"`  // reject: what the model is told
+	Arguments  json.RawMessage    `json:"arguments,omitempty"` // approve: replaces the arguments
+}
+
+// Cancel ends running calls and pending approvals of a session.
+type Cancel struct{ Head }
+
+// SetAutonomy changes a session's level.
+type SetAutonomy struct {
+	Head
+	Level string `json:"level"`
+}
+
+// ToolStart: a call was allowed and goes to its upstream.
+type ToolStart struct {
+	Head
+	AgentID    string          `json:"agentId"`
+	ToolCallID string          `json:"toolCallId"`
+	Tool       string          `json:"tool"`
+	Args       json.RawMessage `json:"args"`
+	Risk       string          `json:"risk"` // class
+}
+
+// ToolApproveRequest: a call waits for a person.
+type ToolApproveRequest struct {
+	Head
+	AgentID    string          `json:"agentId"`
+	ToolCallID string          `json:"toolCallId"`
+	ApprovalID string          `json:"approvalId"` // equal to ToolCallID
+	WorkerID   string          `json:"workerId"`
+	Server     string          `json:"server"`
+	Tool       string          `json:"tool"`
+	Kind       string          `json:"kind"`
+	Args       json.RawMessage `json:"args"`
+	ArgsDigest string          `json:"argsDigest"`
+	Summary    string          `json:"summary"`
+	Risk       Risk            `json:"risk"`
+	Reason     string          `json:"reason"` // one sentence: why a person is asked
+	Reasons    []Reason        `json:"reasons"`
+	Commands   []Command       `json:"commands,omitempty"`
+	Always     []Offer         `json:"always"`
+	Marks      []Mark          `json:"marks,omitempty"`
+	CreatedAt  time.Time       `json:"createdAt"`
+	ExpiresAt  time.Time       `json:"expiresAt"`
+}
+
+// Risk is a class with what people read of it.
+type Risk struct {
+	Class    string `json:"class"`
+	Label    string `json:"label"` // low, medium, high or critical
+	Category string `json:"category"`
+}
+
+// Reason says what the rules, a mark or the autonomy level say of one subject.
+type Reason struct {
+	Subject string `json:"subject"`
+	Rule    string `json:"rule"`
+	Layer   string `json:"layer"`
+	Action  string `json:"action"`
+}
+
+// Command is one effective command of a shell text.
+type Command struct {
+	Argv   []string `json:"argv"`
+	Via    []string `json:"via,omitempty"`
+	Writes []string `json:"writes,omitempty"`
+	Reads  []string `json:"reads,omitempty"`
+	Risk   string   `json:"risk"`
+}
+
+// Offer is one grant that "always" may choose; the ladder goes from narrow to broad within a subject.
+type Offer struct {
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
+	Risk    string `json:"risk"`    // ceiling that the grant would have
+	Subject int    `json:"subject"` // which of the call's subjects it is for
+	Default bool   `json:"default"`
+}
+
+// Mark is a reason why only a person can release the call.
+type Mark struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// ToolApproveResolved: an approval is over, whoever or whatever ended it.
+type ToolApproveResolved struct {
+	Head
+	ToolCallID string `json:"toolCallId"`
+	Decision   string `json:"decision"` // approve, reject, always, timeout or withdrawn
+	By         string `json:"by"`
+	Reason     string `json:"reason"`
+}
+
+// ToolResult: a call came back. A result larger than the server shows is left out and counted.
+type ToolResult struct {
+	Head
+	AgentID    string          `json:"agentId"`
+	ToolCallID string          `json:"toolCallId"`
+	Tool       string          `json:"tool"`
+	Duration   int64           `json:"duration"` // milliseconds
+	Result     json.RawMessage `json:"result"`   // null when there is none, or when Omitted is set
+	Omitted    int             `json:"omittedBytes,omitempty"`
+	IsError    bool            `json:"isError"`
+}
+
+// AgentState: what the agent of a session does now.
+type AgentState struct {
+	Head
+	AgentID string `json:"agentId"`
+	Status  string `json:"status"` // idle, waiting or running
+	Role    string `json:"role"`
+}
+
+// TeamUpdate is the roster of a session. It is empty when the session has ended.
+type TeamUpdate struct {
+	Head
+	Agents   []TeamAgent `json:"agents"`
+	Strategy string      `json:"strategy"`
+}
+
+// TeamAgent is one agent in the roster.
+type TeamAgent struct {
+	AgentID     string      `json:"agentId"`
+	Role        string      `json:"role"`
+	Client      gate.Client `json:"client"`
+	Permissions string      `json:"permissions"` // the mode of the session's gate
+}
+
+// AutonomyChanged: the session's level, NONE when rules alone decide.
+type AutonomyChanged struct {
+	Head
+	Level string `json:"level"`
+	By    string `json:"by"`
+}
+
+// AuditEntry is one decision as the audit log has it.
+type AuditEntry struct {
+	Head
+	ToolCallID string    `json:"toolCallId"`
+	AgentID    string    `json:"agentId"`
+	Tool       string    `json:"tool"`
+	Risk       string    `json:"risk"` // class
+	Decision   string    `json:"decision"`
+	Timestamp  time.Time `json:"timestamp"`
+	Summary    string    `json:"summary"`
+	By         string    `json:"by"`
+	Rule       string    `json:"rule"`
+	Digest     string    `json:"digest"`
+}
+
+// Error says what was wrong with a frame, or that an approval timed out.
+type Error struct {
+	Head
+	Message    string `json:"message"`
+	Code       string `json:"code,omitempty"`
+	ToolCallID string `json:"toolCallId,omitempty"`
+}
