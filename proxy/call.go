@@ -1,0 +1,85 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/permissions"
+)
+
+// call is the life of one tools/call, in the order that keeps it safe:
+//
+//	strict check → the immutable Call → the gate, on record → forward exactly that Call → outcome on record
+//
+// Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
+func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
+	call, to, err := h.readCall(ctx, m)
+	if err != nil {
+		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
+	}
+
+	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
+	if verdict.Action != permissions.Allow {
+		return rpc.Result(m.ID, refusal(call, verdict))
+	}
+
+	began := time.Now()
+	answer, err := h.forwardCall(ctx, m, r, call, to)
+
+	result, isError, failure := outcome(answer, err)
+	h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
+	if err != nil {
+		return rpc.Result(m.ID, errorResult(failure))
+	}
+	return withNote(answer, verdict.Note).WithID(m.ID)
+}
+
+// readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.
+// What decoders could read differently is refused here. The Call is as complete as the message lets it be
+// even when it is refused, because refusals are recorded too.
+func (h *host) readCall(ctx context.Context, m rpc.Message) (gate.Call, *entry, error) {
+	call := gate.Call{ID: newCallID(), SessionID: h.session.ID()}
+	if err := jsonx.Check(m.Raw); err != nil {
+		return call, nil, err
+	}
+	p, err := readCallParams(m.Params)
+	if err != nil {
+		return call, nil, err
+	}
+	if call.Arguments = p.arguments.Value; call.Arguments != nil && call.Arguments[0] != '{' {
+		return call, nil, fmt.Errorf("the arguments are not an object")
+	}
+	if call.Digest, err = jsonx.Digest(call.Arguments, h.session.Agent()); err != nil {
+		return call, nil, err
+	}
+	to := h.findTool(ctx, p.name)
+	if to == nil {
+		return call, nil, fmt.Errorf("unknown tool: %s", p.name)
+	}
+	call.Tool, call.Place = to.tool, to.server.place
+	return call, to, nil
+}
+
+// forwardCall sends exactly the judged call: the host's params with the upstream's own tool name, and with
+// the call's arguments where an approver changed them.
+func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, call gate.Call, to *entry) (rpc.Message, error) {
+	params, err := forwardParams(m.Params, to.tool.Name, call.Arguments)
+	if err != nil {
+		return rpc.Message{}, err
+	}
+	if !h.offers(to.tool) {
+		return rpc.Message{}, errRedefined
+	}
+	r.mu.Lock()
+	r.from = to.server
+	r.mu.Unlock()
+	return to.server.up.Forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+}
+
+var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")

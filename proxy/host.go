@@ -1,0 +1,244 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/internal/upstream"
+)
+
+// host is one host's connection with everything that belongs to it.
+type host struct {
+	p       *Proxy
+	log     *slog.Logger
+	conn    *rpc.Conn
+	session *gate.Session
+	servers []*server
+
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	building     sync.Mutex // held while the table is made
+	descriptions descriptions
+	table        atomic.Pointer[table]
+	capable      atomic.Pointer[hostCapabilities] // nil before initialize
+	initialized  atomic.Bool
+
+	mu      sync.Mutex
+	changed chan struct{}                 // closed and replaced when a list or a state changes
+	calls   map[string]*inflight          // the host's requests that run, by id as spelled
+	asked   map[string]context.CancelFunc // the upstreams' requests that the host has, by their id
+}
+
+// inflight is a request of the host that has no answer yet.
+type inflight struct {
+	cancel context.CancelCauseFunc
+
+	// mu makes "notifications before the response, none after it" true: it is held while a notification
+	// of the call is written, and while the call ends.
+	mu    sync.Mutex
+	token []byte  // progress token as spelled, nil without one
+	from  *server // where progress for the token may come from; nil until the call is forwarded
+	ended bool
+}
+
+// handle takes every message of the host but the answers to our requests, on the reading goroutine.
+func (h *host) handle(m rpc.Message) {
+	switch {
+	case m.IsRequest():
+		h.begin(m)
+	case m.IsNotification():
+		h.notified(m)
+	default:
+		h.log.Debug("answer of the host dropped: nobody waits for it", "id", string(m.ID))
+	}
+}
+
+// requestHandler composes the response to one request.
+type requestHandler func(h *host, ctx context.Context, m rpc.Message, r *inflight) (response []byte)
+
+// requests are the methods a host may call. What is not here is refused: a method that nobody looked at
+// is a way around the gate.
+var requests = map[string]requestHandler{
+	"initialize":               (*host).initialize,
+	"ping":                     (*host).ping,
+	"tools/list":               (*host).listTools,
+	"tools/call":               (*host).call,
+	"prompts/list":             (*host).listPrompts,
+	"prompts/get":              (*host).getPrompt,
+	"resources/list":           (*host).listResources,
+	"resources/templates/list": (*host).listTemplates,
+	"resources/read":           (*host).readResource,
+	"resources/subscribe":      (*host).subscribe,
+	"resources/unsubscribe":    (*host).subscribe,
+	"completion/complete":      (*host).complete,
+	"logging/setLevel":         (*host).setLevel,
+}
+
+// begin starts a request. It is registered before the next message is read, so that a cancellation finds it.
+func (h *host) begin(m rpc.Message) {
+	handler, ok := requests[m.Method]
+	if !ok {
+		h.send(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(h.ctx)
+	r := &inflight{cancel: cancel, token: progressToken(m.Params)}
+	id := string(m.ID)
+	h.mu.Lock()
+	_, twice := h.calls[id]
+	if !twice {
+		h.calls[id] = r
+	}
+	h.mu.Unlock()
+	if twice {
+		cancel(nil)
+		h.send(rpc.Error(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running"))
+		return
+	}
+	h.work.Go(func() {
+		response := handler(h, ctx, m, r)
+		h.end(id, r)
+		if !errors.Is(context.Cause(ctx), errTakenBack) {
+			h.send(response)
+		}
+		cancel(nil)
+	})
+}
+
+// end makes sure that no notification of the request follows its response.
+func (h *host) end(id string, r *inflight) {
+	h.mu.Lock()
+	delete(h.calls, id)
+	h.mu.Unlock()
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+}
+
+// notified takes a notification of the host.
+func (h *host) notified(m rpc.Message) {
+	switch m.Method {
+	case "notifications/initialized":
+		h.initialized.Store(true)
+		h.rebuild()
+	case "notifications/cancelled":
+		h.cancelled(m)
+	case "notifications/roots/list_changed":
+		for _, s := range h.servers {
+			s.up.Notify(m.Method, m.Params)
+		}
+	case "notifications/progress":
+		h.progressForUpstream(m)
+	default:
+		h.log.Debug("notification of the host dropped", "method", m.Method)
+	}
+}
+
+// cancelled ends the request that the host names. One that has ended already is no error: hosts cancel late.
+func (h *host) cancelled(m rpc.Message) {
+	var member [1]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, member[:]) != nil {
+		return
+	}
+	h.mu.Lock()
+	r := h.calls[string(member[0].Value)]
+	h.mu.Unlock()
+	if r != nil {
+		r.cancel(errTakenBack)
+	}
+}
+
+// errTakenBack is why a request ended that the host cancelled: such a request gets no response.
+var errTakenBack = errors.New("the host cancelled the request")
+
+// cancelCalls ends every running request, for an approver who says so.
+func (h *host) cancelCalls() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.calls {
+		r.cancel(nil)
+	}
+}
+
+// send writes one message to the host. A host that is gone ends the connection elsewhere.
+func (h *host) send(message []byte) {
+	if err := h.conn.Write(message); err != nil && h.ctx.Err() == nil {
+		h.log.Debug("message to the host not sent", "error", err)
+	}
+}
+
+// noise answers what is not a message: the host has to know that it was not understood.
+func (h *host) noise(line []byte, err error) {
+	h.log.Warn("the host sent what is not a message", "error", err)
+	h.send(rpc.Error(nil, rpc.CodeInvalidRequest, err.Error()))
+}
+
+func (h *host) ping(_ context.Context, m rpc.Message, _ *inflight) []byte {
+	return rpc.Result(m.ID, []byte("{}"))
+}
+
+// touch tells everybody who waits that a list or a state changed.
+func (h *host) touch() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// close ends everything of the connection, in the order in which each needs the other.
+func (h *host) close() {
+	h.cancel()
+	h.session.Close()
+	h.work.Wait()
+	var closing sync.WaitGroup
+	for _, s := range h.servers {
+		closing.Go(s.up.Close)
+	}
+	closing.Wait()
+	h.p.mu.Lock()
+	delete(h.p.hosts, h)
+	h.p.mu.Unlock()
+}
+
+// progressToken returns the token of a request as spelled, nil without one.
+func progressToken(params []byte) []byte {
+	var meta, token [1]jsonx.Member
+	if params == nil || jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil {
+		return nil
+	}
+	if jsonx.Members(meta[0].Value, []string{"progressToken"}, token[:]) != nil {
+		return nil
+	}
+	return token[0].Value
+}
+
+var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+const latestVersion = "2025-11-25"
+
+// negotiate returns the version to speak with a host that asks for one.
+func negotiate(version string) string {
+	if slices.Contains(legacyVersions, version) {
+		return version
+	}
+	return latestVersion
+}
+
+// status tells how the server is for this host.
+func (s *server) status() UpstreamStatus {
+	st := s.up.Status()
+	list, _ := s.up.List(upstream.Tools)
+	return UpstreamStatus{Name: s.alias, State: st.State, Tools: len(list.Items), Reason: st.Reason}
+}
+
+// Versions are the revisions of MCP that hosts can speak with callgate, oldest first.
+func Versions() []string { return slices.Clone(legacyVersions) }

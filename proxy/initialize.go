@@ -1,0 +1,166 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/internal/upstream"
+)
+
+// hostCapabilities are what the host said that it can do for servers.
+type hostCapabilities struct {
+	roots, sampling, elicitation bool
+}
+
+// initialize answers the handshake. The servers start now; what they can do is known from the last time,
+// or they are waited for a moment.
+func (h *host) initialize(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+	if err := jsonx.Check(m.Raw); err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
+	}
+	var p [3]jsonx.Member
+	if err := jsonx.Members(m.Params, []string{"protocolVersion", "capabilities", "clientInfo"}, p[:]); err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	asked, _ := jsonx.String(p[0].Value)
+	version := negotiate(asked)
+	capabilities, can := forServers(p[1].Value)
+	if !h.capable.CompareAndSwap(nil, &can) {
+		return rpc.Error(m.ID, rpc.CodeInvalidRequest, "the session is initialized already")
+	}
+	h.session.SetClient(client(p[2].Value))
+	for _, s := range h.servers {
+		s.up.Start(upstream.Hello{ProtocolVersion: version, Capabilities: capabilities, ClientInfo: p[2].Value})
+	}
+	h.await(ctx, patience, func(s *server) bool { _, known := s.up.Info(); return known })
+	h.rebuild()
+	return rpc.Result(m.ID, h.welcome(version))
+}
+
+// offered are the capabilities that callgate relays from servers to hosts; with what a server that nobody
+// knows yet is assumed to have, so that its lists can still appear.
+var offered = []struct {
+	name    string
+	members []string
+}{
+	{"tools", []string{"listChanged"}},
+	{"prompts", []string{"listChanged"}},
+	{"resources", []string{"listChanged", "subscribe"}},
+	{"logging", nil},
+	{"completions", nil},
+}
+
+// welcome composes the result of initialize from all servers.
+func (h *host) welcome(version string) []byte {
+	names := make([]string, len(offered))
+	for i, o := range offered {
+		names[i] = o.name
+	}
+	has := make([]bool, len(offered))
+	var instructions []byte
+	var only *upstream.Info
+	for _, s := range h.servers {
+		info, known := s.up.Info()
+		declared := make([]jsonx.Member, len(offered))
+		if known {
+			only = info
+			if err := jsonx.Members(info.Capabilities, names, declared); err != nil {
+				continue // the handshake has checked it
+			}
+			instructions = appendInstructions(instructions, s.alias, info.Instructions, h.p.o.Untouched)
+		}
+		for i := range offered {
+			has[i] = has[i] || !known || declared[i].Value != nil
+		}
+	}
+	b := append([]byte(`{"protocolVersion":`), jsonx.Quote(version)...)
+	b = append(b, `,"capabilities":{`...)
+	first := true
+	for i, o := range offered {
+		if !has[i] {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(b, jsonx.Quote(o.name)...), ":{"...)
+		for j, member := range o.members {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = append(append(b, jsonx.Quote(member)...), ":true"...)
+		}
+		b = append(b, '}')
+	}
+	b = append(b, `},"serverInfo":`...)
+	if h.p.o.Untouched && only != nil && only.ServerInfo != nil {
+		b = append(b, only.ServerInfo...)
+	} else {
+		b = append(append(append(b, `{"name":"callgate","version":`...), jsonx.Quote(h.p.o.Version)...), '}')
+	}
+	if len(instructions) > 0 {
+		b = append(append(b, `,"instructions":`...), jsonx.Quote(string(instructions))...)
+	}
+	return append(b, '}')
+}
+
+func appendInstructions(all []byte, alias string, raw []byte, plain bool) []byte {
+	text, ok := jsonx.String(raw)
+	if !ok || text == "" {
+		return all
+	}
+	if len(all) > 0 {
+		all = append(all, "\n\n"...)
+	}
+	if !plain {
+		all = append(append(append(all, "## "...), alias...), "\n\n"...)
+	}
+	return append(all, text...)
+}
+
+// forServers returns the host's capabilities as servers get them, without those that callgate does not
+// relay, and what they say.
+func forServers(capabilities []byte) ([]byte, hostCapabilities) {
+	if capabilities == nil {
+		return []byte("{}"), hostCapabilities{}
+	}
+	var m [4]jsonx.Member
+	if jsonx.Members(capabilities, []string{"roots", "sampling", "elicitation", "tasks"}, m[:]) != nil {
+		return []byte("{}"), hostCapabilities{}
+	}
+	can := hostCapabilities{roots: m[0].Value != nil, sampling: m[1].Value != nil, elicitation: m[2].Value != nil}
+	if m[3].Value != nil {
+		capabilities = jsonx.Splice(capabilities, jsonx.Delete(capabilities, m[3]))
+	}
+	return capabilities, can
+}
+
+func client(raw []byte) (c gate.Client) {
+	var m [2]jsonx.Member
+	if raw == nil || jsonx.Members(raw, []string{"name", "version"}, m[:]) != nil {
+		return c
+	}
+	c.Name, _ = jsonx.String(m[0].Value)
+	c.Version, _ = jsonx.String(m[1].Value)
+	return c
+}
+
+// setLevel passes the level on to every server that logs.
+func (h *host) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byte {
+	for _, s := range h.servers {
+		info, known := s.up.Info()
+		if !known || !bytes.Contains(info.Capabilities, []byte(`"logging"`)) {
+			continue
+		}
+		h.work.Go(func() {
+			if _, err := s.up.Request(h.ctx, m.Method, m.Params); err != nil {
+				h.log.Warn("the log level was not passed on", "server", s.alias, "error", err)
+			}
+		})
+	}
+	return rpc.Result(m.ID, []byte("{}"))
+}

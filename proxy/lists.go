@@ -1,0 +1,53 @@
+package proxy
+
+import (
+	"context"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/internal/upstream"
+)
+
+func (h *host) listTools(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+	return h.list(ctx, m, upstream.Tools)
+}
+
+func (h *host) listPrompts(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+	return h.list(ctx, m, upstream.Prompts)
+}
+
+func (h *host) listResources(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+	return h.list(ctx, m, upstream.Resources)
+}
+
+func (h *host) listTemplates(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+	return h.list(ctx, m, upstream.Templates)
+}
+
+// list answers with what is known. Lists are never cut into pages, so no cursor of a host is one of ours.
+func (h *host) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byte {
+	var cursor [1]jsonx.Member
+	if m.Params != nil && jsonx.Members(m.Params, []string{"cursor"}, cursor[:]) == nil && cursor[0].Value != nil && string(cursor[0].Value) != "null" {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
+	}
+	h.await(ctx, patience, has(k))
+	h.rebuild() // a list may be known a moment before its change is told
+	return rpc.Result(m.ID, h.table.Load().results[k])
+}
+
+// listChanged takes over a new list and tells the host, once it is ready to be told.
+func (h *host) listChanged(k upstream.Kind) {
+	h.rebuild()
+	h.touch()
+	if !h.initialized.Load() {
+		return
+	}
+	switch k {
+	case upstream.Tools:
+		h.send(rpc.Request(nil, "notifications/tools/list_changed", nil))
+	case upstream.Prompts:
+		h.send(rpc.Request(nil, "notifications/prompts/list_changed", nil))
+	case upstream.Resources, upstream.Templates:
+		h.send(rpc.Request(nil, "notifications/resources/list_changed", nil))
+	}
+}

@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"callgate/internal/tools"
+)
+
+// maxName is the longest name that every host and model takes.
+const maxName = 64
+
+// Sanitize returns name with everything but letters, digits, _ and - replaced by _.
+func Sanitize(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// CheckAliases reports aliases that would make a qualified name mean two things: one that could form the
+// name of a kind, which rules trust, or one that begins like another.
+func CheckAliases(aliases []string) error {
+	for i, a := range aliases {
+		if a == "" || Sanitize(a) != a {
+			return fmt.Errorf("server name %q: use letters, digits, - and _ only", a)
+		}
+		for _, kind := range tools.Kinds() {
+			if strings.HasPrefix(kind, a+"_") {
+				return fmt.Errorf("server name %q: a tool of it could be called %q, which is the name of a kind; choose another name", a, kind)
+			}
+		}
+		for j, b := range aliases {
+			if i != j && (a == b || strings.HasPrefix(b, a+"_")) {
+				return fmt.Errorf("server names %q and %q: one tool name could belong to both; choose another name", a, b)
+			}
+		}
+	}
+	return nil
+}
+
+// origin is a name at the server it comes from.
+type origin struct{ alias, name string }
+
+// qualify gives every origin the name that hosts and rules know it by: {alias}_{name}, sanitized. Names
+// that several origins would share all get a suffix made from their origin, as do names that are too
+// long: the suffix depends on nothing else, so a name means the same tomorrow.
+func qualify(origins []origin) []string {
+	names := make([]string, len(origins))
+	count := map[string]int{}
+	for i, o := range origins {
+		names[i] = o.alias + "_" + Sanitize(o.name)
+		count[names[i]]++
+	}
+	for i, o := range origins {
+		if count[names[i]] > 1 || len(names[i]) > maxName {
+			sum := sha256.Sum256([]byte(o.alias + "\x00" + o.name))
+			suffix := "_" + hex.EncodeToString(sum[:4])
+			names[i] = names[i][:min(len(names[i]), maxName-len(suffix))] + suffix
+		}
+	}
+	return names
+}

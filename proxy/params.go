@@ -1,0 +1,152 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"crypto/rand"
+	"encoding/hex"
+
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// callParams are the members of a tools/call that mean something to a server.
+type callParams struct {
+	name      string
+	rawName   jsonx.Member
+	arguments jsonx.Member
+	task      jsonx.Member
+}
+
+// callMembers are all members of tools/call params in any revision of MCP: a case variant of one of them is
+// refused, because decoders that fold case would read it as that member.
+var callMembers = []string{"name", "arguments", "task", "_meta", "inputResponses", "requestState"}
+
+func readCallParams(params []byte) (p callParams, err error) {
+	if params == nil {
+		return p, errors.New("tools/call needs params")
+	}
+	var m [6]jsonx.Member
+	if err := jsonx.Members(params, callMembers, m[:]); err != nil {
+		return p, err
+	}
+	p.rawName, p.arguments, p.task = m[0], m[1], m[2]
+	name, ok := jsonx.String(p.rawName.Value)
+	if !ok || name == "" {
+		return p, errors.New(`tools/call needs a "name"`)
+	}
+	p.name = name
+	return p, nil
+}
+
+// forwardParams returns the host's params with the upstream's name for the tool and these arguments; every
+// other byte stays, but a request to run as a task, which callgate does not offer.
+func forwardParams(params []byte, name string, arguments []byte) ([]byte, error) {
+	p, err := readCallParams(params)
+	if err != nil {
+		return nil, err
+	}
+	var edits []jsonx.Edit
+	if p.name != name {
+		edits = append(edits, jsonx.Edit{Start: p.rawName.Start, End: p.rawName.End(), With: jsonx.Quote(name)})
+	}
+	if !bytes.Equal(arguments, p.arguments.Value) {
+		if p.arguments.Value == nil {
+			at := p.rawName.End()
+			edits = append(edits, jsonx.Edit{Start: at, End: at, With: append([]byte(`,"arguments":`), arguments...)})
+		} else {
+			edits = append(edits, jsonx.Edit{Start: p.arguments.Start, End: p.arguments.End(), With: arguments})
+		}
+	}
+	if p.task.Value != nil {
+		edits = append(edits, jsonx.Delete(params, p.task))
+	}
+	if edits == nil {
+		return params, nil
+	}
+	return jsonx.Splice(params, edits...), nil
+}
+
+// refusal is the result of a call that may not run: an error that the model can act on.
+func refusal(call gate.Call, v gate.Verdict) []byte {
+	var b strings.Builder
+	switch v.Decision {
+	case gate.DecidedRejected:
+		fmt.Fprintf(&b, "callgate: %s", v.Reason)
+	case gate.DecidedTimeout:
+		fmt.Fprintf(&b, "callgate: APPROVAL_TIMEOUT: the call needed a person's approval. %s It was not run. You may ask the user and then repeat the call.", v.Reason)
+	case gate.DecidedCancelled, gate.DecidedLimited:
+		fmt.Fprintf(&b, "callgate: the call was not run. %s", v.Reason)
+	default:
+		fmt.Fprintf(&b, "callgate denied %s. %s Do not look for another way to do the same: tell the user what you need and why.", call.Tool.Qualified, v.Reason)
+	}
+	return errorResult(b.String())
+}
+
+// errorResult is a tool result that reports an error to the model.
+func errorResult(text string) []byte {
+	b := append([]byte(`{"content":[{"type":"text","text":`), jsonx.Quote(text)...)
+	return append(b, `}],"isError":true}`...)
+}
+
+// outcome reads how a forwarded call ended. failure is for people and, when no result came, for the model.
+func outcome(answer rpc.Message, err error) (result []byte, isError bool, failure string) {
+	switch {
+	case err != nil:
+		return nil, true, fmt.Sprintf("callgate: the call did not end: %v", err)
+	case answer.Error != nil:
+		return nil, true, "the server answered with an error: " + string(answer.Error[:min(len(answer.Error), 300)])
+	case bytes.Contains(answer.Result, []byte(`isError`)):
+		var m [1]jsonx.Member
+		if jsonx.Members(answer.Result, []string{"isError"}, m[:]) == nil {
+			isError = string(m[0].Value) == "true"
+		}
+	}
+	return answer.Result, isError, ""
+}
+
+// withNote appends a text of callgate's own to a result's content. A result without a content array is
+// left as it is: there is no place where a model would look.
+func withNote(answer rpc.Message, note string) rpc.Message {
+	if note == "" || answer.Result == nil {
+		return answer
+	}
+	var m [1]jsonx.Member
+	if jsonx.Members(answer.Result, []string{"content"}, m[:]) != nil || len(m[0].Value) == 0 || m[0].Value[0] != '[' {
+		return answer
+	}
+	item := append([]byte(`{"type":"text","text":`), jsonx.Quote("callgate: "+note)...)
+	item = append(item, '}')
+	end := m[0].End() - 1
+	if len(bytes.TrimSpace(m[0].Value[1:len(m[0].Value)-1])) > 0 {
+		item = slices.Insert(item, 0, ',')
+	}
+	result := jsonx.Splice(answer.Result, jsonx.Edit{Start: end, End: end, With: item})
+	noted, err := rpc.Parse(rpc.Result(answer.ID, result))
+	if err != nil {
+		return answer
+	}
+	return noted
+}
+
+var (
+	callPrefix = func() string { b := make([]byte, 5); rand.Read(b); return hex.EncodeToString(b) }()
+	lastCall   atomic.Uint64
+)
+
+// newCallID returns a name that no other call has, on this machine or in its records.
+func newCallID() string {
+	b := make([]byte, 0, 32)
+	b = append(b, "call_"...)
+	b = strconv.AppendInt(b, time.Now().Unix(), 36)
+	b = append(b, callPrefix...)
+	return string(strconv.AppendUint(append(b, '_'), lastCall.Add(1), 36))
+}

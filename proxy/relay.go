@@ -1,0 +1,168 @@
+package proxy
+
+import (
+	"context"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// notified takes a notification of the server, on the goroutine that reads from it: what comes before a
+// response is with the host before the response is.
+func (s *server) notified(m rpc.Message) {
+	h := s.host
+	switch m.Method {
+	case "notifications/progress":
+		h.progressForHost(s, m)
+	case "notifications/message", "notifications/resources/updated", "notifications/elicitation/complete":
+		if h.initialized.Load() {
+			h.send(m.Raw)
+		}
+	case "notifications/cancelled":
+		h.withdrawn(m)
+	default:
+		h.log.Debug("notification of the server dropped", "server", s.alias, "method", m.Method)
+	}
+}
+
+// progressForHost passes progress on if it belongs to a running request that this server works on, and to
+// nothing else: a server has no say about the requests of another, or about one that has ended.
+func (h *host) progressForHost(s *server, m rpc.Message) {
+	var token [1]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"progressToken"}, token[:]) != nil || token[0].Value == nil {
+		return
+	}
+	h.mu.Lock()
+	var r *inflight
+	for _, c := range h.calls {
+		if string(c.token) == string(token[0].Value) {
+			r = c
+			break
+		}
+	}
+	h.mu.Unlock()
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended && r.from == s {
+		h.send(m.Raw)
+	}
+}
+
+// asked takes a request of the server. It is answered on a goroutine of its own: a host that never answers
+// delays nobody but this request.
+func (s *server) asked(m rpc.Message) {
+	h := s.host
+	can := h.capable.Load()
+	ok := false
+	switch m.Method {
+	case "roots/list":
+		ok = can.roots
+	case "elicitation/create":
+		ok = can.elicitation
+	case "sampling/createMessage":
+		ok = can.sampling
+	}
+	if !ok {
+		s.up.Reply(rpc.Error(m.ID, rpc.CodeMethodNotFound, "the host does not offer "+m.Method))
+		return
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	id := string(m.ID)
+	h.mu.Lock()
+	h.asked[id] = cancel
+	h.mu.Unlock()
+	h.work.Go(func() {
+		defer func() {
+			h.mu.Lock()
+			delete(h.asked, id)
+			h.mu.Unlock()
+			cancel()
+		}()
+		s.up.Reply(s.askHost(ctx, m))
+	})
+}
+
+// askHost puts a server's request to the host and returns the answer for the server.
+func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
+	h := s.host
+	message := m
+	var err error
+	switch m.Method {
+	case "sampling/createMessage":
+		if refused := s.samplingRefused(ctx); refused != "" {
+			return rpc.Error(m.ID, -1, refused)
+		}
+	case "elicitation/create":
+		if message, err = s.signed(m); err != nil {
+			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+		}
+	}
+	pending, err := h.conn.Send(message.WithID)
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")
+	}
+	answer, err := pending.Wait(ctx)
+	if err != nil {
+		h.send(rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
+		return rpc.Error(m.ID, rpc.CodeInternal, "the request was cancelled")
+	}
+	return answer.WithID(m.ID)
+}
+
+// samplingRefused lets a request to the host's model pass the gate as the kind sampling, and says why it
+// may not.
+func (s *server) samplingRefused(ctx context.Context) string {
+	h := s.host
+	call, err := h.newCall(kindTool(tools.KindSampling, s), s, "server", s.alias)
+	if err != nil {
+		return err.Error()
+	}
+	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
+	if verdict.Action != permissions.Allow {
+		return "callgate denied sampling. " + verdict.Reason
+	}
+	h.p.o.Gate.Finish(h.session, call, nil, false, "", 0)
+	return ""
+}
+
+// signed returns an elicitation that says which server asks. Without it a server could speak to the person
+// as if it were callgate.
+func (s *server) signed(m rpc.Message) (rpc.Message, error) {
+	var message [1]jsonx.Member
+	if err := jsonx.Members(m.Params, []string{"message"}, message[:]); err != nil {
+		return m, err
+	}
+	text, _ := jsonx.String(message[0].Value)
+	if message[0].Value == nil {
+		return m, nil
+	}
+	params := jsonx.Splice(m.Params, jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: jsonx.Quote("[" + s.alias + "] " + text)})
+	return rpc.Parse(m.WithParams(m.ID, params))
+}
+
+// withdrawn takes a server's cancellation of its own request.
+func (h *host) withdrawn(m rpc.Message) {
+	var id [1]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, id[:]) != nil {
+		return
+	}
+	h.mu.Lock()
+	cancel := h.asked[string(id[0].Value)]
+	h.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// progressForUpstream passes the host's progress on a server's request to the servers that have one open.
+// Tokens are the servers' own, so one that a server did not give means nothing to it.
+func (h *host) progressForUpstream(m rpc.Message) {
+	for _, s := range h.servers {
+		s.up.Notify(m.Method, m.Params)
+	}
+}

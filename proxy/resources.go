@@ -1,0 +1,218 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// readResource is the life of a resources/read: it passes the gate as the kind resource_read.
+func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []byte {
+	uri, err := stringParam(m, "uri")
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	s := h.findResource(uri)
+	if s == nil {
+		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
+	}
+	return h.gated(ctx, m, r, s, kindTool(tools.KindResource, s), "uri", uri, func(id []byte) []byte { return m.WithID(id) })
+}
+
+// getPrompt is the life of a prompts/get: it passes the gate as the kind prompt_get.
+func (h *host) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte {
+	name, err := stringParam(m, "name")
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	e := h.table.Load().prompts[name]
+	if e == nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
+	}
+	params, err := renameParam(m.Params, "name", e.name)
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	return h.gated(ctx, m, r, e.server, e.tool, "name", e.name, func(id []byte) []byte { return m.WithParams(id, params) })
+}
+
+// codeNoResource is what MCP gives for a resource that nobody has.
+const codeNoResource = -32002
+
+// gated lets a request of another method than tools/call through the gate, as a call of a kind with one
+// argument, and forwards it. A refusal is an error: these methods have no place for one in a result.
+func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, argument, value string, compose func(id []byte) []byte) []byte {
+	call, err := h.newCall(tool, s, argument, value)
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
+	}
+	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
+	if verdict.Action != permissions.Allow {
+		return rpc.Error(m.ID, rpc.CodeInvalidRequest, fmt.Sprintf("callgate denied %s. %s", m.Method, verdict.Reason))
+	}
+	began := time.Now()
+	r.mu.Lock()
+	r.from = s
+	r.mu.Unlock()
+	answer, err := s.up.Forward(ctx, compose)
+	result, isError, failure := outcome(answer, err)
+	h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInternal, failure)
+	}
+	return answer.WithID(m.ID)
+}
+
+// newCall makes the Call of a kind with one argument. An approver cannot change it: it is not what is sent.
+func (h *host) newCall(tool *tools.Tool, s *server, argument, value string) (gate.Call, error) {
+	arguments := append(append(append([]byte{'{'}, jsonx.Quote(argument)...), ':'), jsonx.Quote(value)...)
+	arguments = append(arguments, '}')
+	digest, err := jsonx.Digest(arguments, h.session.Agent())
+	if err != nil {
+		return gate.Call{}, err
+	}
+	return gate.Call{
+		ID: newCallID(), SessionID: h.session.ID(), Tool: tool, Arguments: arguments, Digest: digest, Place: s.place, Fixed: true,
+	}, nil
+}
+
+// findResource returns the server that a URI belongs to: the one that lists it, or whose template it fits,
+// or the only one that has resources at all.
+func (h *host) findResource(uri string) *server {
+	t := h.table.Load()
+	if s := t.resources[uri]; s != nil {
+		return s
+	}
+	for _, tmpl := range t.templates {
+		if tmpl.fits(uri) {
+			return tmpl.server
+		}
+	}
+	var only *server
+	for _, s := range h.servers {
+		info, known := s.up.Info()
+		var m [1]jsonx.Member
+		if !known || jsonx.Members(info.Capabilities, []string{"resources"}, m[:]) != nil || m[0].Value == nil {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = s
+	}
+	return only
+}
+
+var expression = regexp.MustCompile(`\{[^{}]*\}`)
+
+// fits reports whether the URI may come from the template: every expression stands for any text.
+func (t template) fits(uri string) bool {
+	literals := expression.Split(t.uri, -1)
+	if len(literals) == 1 {
+		return uri == t.uri
+	}
+	rest, ok := strings.CutPrefix(uri, literals[0])
+	if !ok {
+		return false
+	}
+	last := literals[len(literals)-1]
+	for _, literal := range literals[1 : len(literals)-1] {
+		i := strings.Index(rest, literal)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(literal):]
+	}
+	return strings.HasSuffix(rest, last)
+}
+
+// subscribe passes resources/subscribe and unsubscribe on to the server that the URI belongs to. Nothing is
+// read by it: the notifications that follow carry the URI alone.
+func (h *host) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+	uri, err := stringParam(m, "uri")
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	s := h.findResource(uri)
+	if s == nil {
+		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
+	}
+	return h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
+}
+
+// complete passes completion/complete on to the server whose prompt or resource template it is about.
+func (h *host) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte {
+	if err := jsonx.Check(m.Raw); err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	var ref [1]jsonx.Member
+	var of [3]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"ref"}, ref[:]) != nil || ref[0].Value == nil ||
+		jsonx.Members(ref[0].Value, []string{"type", "name", "uri"}, of[:]) != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, `completion/complete needs a "ref"`)
+	}
+	if uri, ok := jsonx.String(of[2].Value); ok {
+		for _, t := range h.table.Load().templates {
+			if t.uri == uri {
+				return h.passOn(ctx, m, t.server, func(id []byte) []byte { return m.WithID(id) })
+			}
+		}
+		if s := h.findResource(uri); s != nil {
+			return h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
+		}
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown resource: "+uri)
+	}
+	name, _ := jsonx.String(of[1].Value)
+	e := h.table.Load().prompts[name]
+	if e == nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
+	}
+	renamedRef := jsonx.Splice(ref[0].Value, jsonx.Edit{Start: of[1].Start, End: of[1].End(), With: jsonx.Quote(e.name)})
+	params := jsonx.Splice(m.Params, jsonx.Edit{Start: ref[0].Start, End: ref[0].End(), With: renamedRef})
+	return h.passOn(ctx, m, e.server, func(id []byte) []byte { return m.WithParams(id, params) })
+}
+
+// passOn forwards a request that needs no gate and relays the answer.
+func (h *host) passOn(ctx context.Context, m rpc.Message, s *server, compose func(id []byte) []byte) []byte {
+	answer, err := s.up.Forward(ctx, compose)
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInternal, fmt.Sprintf("callgate: the request did not end: %v", err))
+	}
+	return answer.WithID(m.ID)
+}
+
+// stringParam returns a required string of the params, after the strict check of the whole message.
+func stringParam(m rpc.Message, name string) (string, error) {
+	if err := jsonx.Check(m.Raw); err != nil {
+		return "", err
+	}
+	var member [1]jsonx.Member
+	if m.Params == nil {
+		return "", fmt.Errorf("%s needs params", m.Method)
+	}
+	if err := jsonx.Members(m.Params, []string{name}, member[:]); err != nil {
+		return "", err
+	}
+	value, ok := jsonx.String(member[0].Value)
+	if !ok {
+		return "", fmt.Errorf("%s needs a %q", m.Method, name)
+	}
+	return value, nil
+}
+
+// renameParam replaces one string of the params.
+func renameParam(params []byte, name, value string) ([]byte, error) {
+	var m [1]jsonx.Member
+	if err := jsonx.Members(params, []string{name}, m[:]); err != nil {
+		return nil, err
+	}
+	return jsonx.Splice(params, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: jsonx.Quote(value)}), nil
+}

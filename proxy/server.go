@@ -1,0 +1,41 @@
+package proxy
+
+import (
+	"callgate/internal/rpc"
+	"callgate/internal/tools"
+	"callgate/internal/upstream"
+)
+
+// server is one upstream of one host's connection.
+type server struct {
+	host  *host
+	alias string
+	about tools.Server
+	place tools.Place
+	up    *upstream.Upstream
+}
+
+func (h *host) newServer(o Server) *server {
+	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place}
+	s.up = upstream.New(o.Upstream, upstream.Options{
+		CacheDir: h.p.o.CacheDir,
+		Logger:   h.log,
+		Events: upstream.Events{
+			Notification: func(_ *upstream.Upstream, m rpc.Message) { s.notified(m) },
+			Request:      func(_ *upstream.Upstream, m rpc.Message) { s.asked(m) },
+			StateChanged: func(*upstream.Upstream, upstream.State) { h.touch() },
+			ListChanged:  func(_ *upstream.Upstream, k upstream.Kind) { h.listChanged(k) },
+		},
+	})
+	return s
+}
+
+// hopeless reports that nothing is to be expected from the server soon.
+func (s *server) hopeless() bool {
+	state := s.up.Status().State
+	if state == upstream.Down || state == upstream.Closed {
+		return true
+	}
+	_, _, failed := s.up.LastFailure()
+	return failed && state != upstream.Ready
+}

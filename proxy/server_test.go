@@ -1,0 +1,166 @@
+package proxy
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"callgate/internal/rpc"
+)
+
+// The test binary is the upstream, too, when this variable holds a script.
+const scriptVariable = "PROXY_TEST_SERVER"
+
+// script is what the upstream says of itself; what its tools do is in scriptedServer.call.
+type script struct {
+	Capabilities string            // raw; "" means tools alone
+	Instructions string            //
+	Lists        map[string]string // raw results of the list methods
+	Info         string            // raw serverInfo; "" means a name and a version
+}
+
+// oneTool is the list that most stories need. Its spelling is unlike what any encoder writes.
+const oneTool = `{ "tools": [ {"name":"do", "x-unknown": 1.0, "inputSchema":{"type":"object"}} ], "_meta": {"n": 9007199254740993} }`
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(scriptVariable); text != "" {
+		var s script
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		(&scriptedServer{script: s, out: os.Stdout}).run()
+		return
+	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // an upstream built with -race would sleep a second when it ends
+	os.Exit(m.Run())
+}
+
+// scriptedServer is an MCP server of one thread.
+type scriptedServer struct {
+	script
+	out      *os.File
+	received [][]byte // tools/call messages as they came
+	hung     [][]byte // ids of calls that wait for their cancellation
+}
+
+func (s *scriptedServer) run() {
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		m, err := rpc.Parse(line[:len(line)-1])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "not a message:", err)
+			os.Exit(2)
+		}
+		s.handle(m)
+	}
+}
+
+func (s *scriptedServer) handle(m rpc.Message) {
+	switch m.Method {
+	case "initialize":
+		capabilities, info := s.Capabilities, s.Info
+		if capabilities == "" {
+			capabilities = `{"tools":{}}`
+		}
+		if info == "" {
+			info = `{"name":"scripted","version":"1"}`
+		}
+		instructions := ""
+		if s.Instructions != "" {
+			instructions = `,"instructions":` + strconv.Quote(s.Instructions)
+		}
+		s.result(m.ID, `{"protocolVersion":"2025-06-18","capabilities":`+capabilities+`,"serverInfo":`+info+instructions+`}`)
+	case "tools/call":
+		s.received = append(s.received, m.Raw)
+		s.call(m)
+	case "notifications/cancelled":
+		var p struct{ RequestID json.RawMessage }
+		if json.Unmarshal(m.Params, &p) == nil {
+			s.hung = append(s.hung, p.RequestID)
+		}
+	case "":
+		s.answered(m)
+	default:
+		if result, ok := s.Lists[m.Method]; ok {
+			s.result(m.ID, result)
+		} else if m.IsRequest() {
+			s.write(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found"))
+		}
+	}
+}
+
+// call does what the argument "do" says: any tool does anything.
+func (s *scriptedServer) call(m rpc.Message) {
+	var p struct {
+		Name      string
+		Arguments struct {
+			Do, Text string
+			Token    json.RawMessage
+		}
+		Meta struct{ ProgressToken json.RawMessage } `json:"_meta"`
+	}
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		s.write(rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error()))
+		return
+	}
+	progress := func(token json.RawMessage, n int) {
+		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, token, n))
+	}
+	switch p.Arguments.Do {
+	case "progress": // two before the response, one after it
+		progress(p.Meta.ProgressToken, 1)
+		progress(p.Meta.ProgressToken, 2)
+		s.text(m.ID, "done")
+		progress(p.Meta.ProgressToken, 3)
+	case "meddle": // progress for a request that is not this server's
+		progress(p.Arguments.Token, 66)
+		s.text(m.ID, "meddled")
+	case "fail":
+		s.write([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32042,"message":"no","data":{"n":1.0}}}`))
+	case "hang":
+		// The answer comes when "hung" is called, too late for anybody.
+		s.hung = append(s.hung, nil)
+	case "hung": // which calls were cancelled
+		s.text(m.ID, fmt.Sprintf("%d", len(s.hung)))
+	case "die":
+		os.Exit(3)
+	case "ask": // the method in text; the answer to it answers the call
+		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":{"message":"Sure?"}}`, "for "+string(m.ID), p.Arguments.Text))
+		s.hung = append(s.hung, m.ID)
+	case "received": // the raw call before this one
+		s.text(m.ID, string(s.received[len(s.received)-2]))
+	default:
+		s.text(m.ID, p.Name+" "+p.Arguments.Text)
+	}
+}
+
+// answered passes the host's answer to the call that asked.
+func (s *scriptedServer) answered(m rpc.Message) {
+	if len(s.hung) > 0 {
+		s.text(s.hung[len(s.hung)-1], string(m.ID)+" "+string(m.Result)+string(m.Error))
+	}
+}
+
+func (s *scriptedServer) text(id []byte, text string) {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	s.result(id, `{"content":[{"type":"text","text":`+string(quoted)+`}]}`)
+}
+
+func (s *scriptedServer) result(id []byte, result string) { s.write(rpc.Result(id, []byte(result))) }
+
+func (s *scriptedServer) write(message []byte) {
+	if _, err := s.out.Write(append(message, '\n')); err != nil {
+		os.Exit(1)
+	}
+}

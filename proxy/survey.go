@@ -1,0 +1,57 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+	"callgate/internal/upstream"
+)
+
+// Offered is one tool of a surveyed server.
+type Offered struct {
+	server     Server
+	name       string
+	definition []byte
+}
+
+// Survey starts the server as a host without capabilities would, and lists its tools. What it learns is
+// cached for hosts.
+func Survey(ctx context.Context, s Server, cacheDir, version string) ([]Offered, error) {
+	u := upstream.New(s.Upstream, upstream.Options{CacheDir: cacheDir})
+	defer u.Close()
+	u.Start(upstream.Hello{
+		ProtocolVersion: latestVersion, Capabilities: []byte("{}"),
+		ClientInfo: append(append([]byte(`{"name":"callgate","version":`), jsonx.Quote(version)...), '}'),
+	})
+	info, err := u.Ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Declares(upstream.Tools) {
+		return nil, nil
+	}
+	list, err := u.Fresh(ctx, upstream.Tools)
+	if err != nil {
+		return nil, fmt.Errorf("its tools could not be listed: %w", err)
+	}
+	offered := make([]Offered, len(list.Items))
+	for i, item := range list.Items {
+		offered[i] = Offered{server: s, name: item.Key, definition: item.Raw}
+	}
+	return offered, nil
+}
+
+// Name gives the tools of all surveyed servers the names that hosts and rules know them by.
+func Name(all []Offered) []*tools.Tool {
+	origins := make([]origin, len(all))
+	for i, o := range all {
+		origins[i] = origin{o.server.Tools.Name, o.name}
+	}
+	described := make([]*tools.Tool, len(all))
+	for i, name := range qualify(origins) {
+		described[i] = tools.Describe(all[i].server.Tools, all[i].name, name, all[i].definition)
+	}
+	return described
+}
