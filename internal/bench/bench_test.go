@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/internal/bench/load"
+)
+
+// made is a target whose calls took p50 microseconds in each of the rounds.
+func made(name string, p50 ...int) *target {
+	t := &target{name: name}
+	for _, us := range p50 {
+		d := time.Duration(us) * time.Microsecond
+		t.rounds = append(t.rounds, figures{
+			small: load.Latencies{d, d, d}, large: load.Latencies{10 * d}, busy: load.Latencies{d},
+			coldList: 1000 * d, warmList: 100 * d,
+			smallRate: rate{100, 100 * d}, largeRate: rate{10, 100 * d},
+			memory: true, idle: 1 << 20, peak: int64(us) << 20,
+		})
+	}
+	return t
+}
+
+func TestMetrics(t *testing.T) {
+	direct, floor, own := made("direct", 50, 60, 55), made("floor", 90, 80, 95), made("own", 100, 101, 120)
+	for _, test := range []struct {
+		name   string
+		metric metric
+		want   value
+	}{
+		{"as it is", metric{read: smallP50}, value{100, 101}},
+		{"the highest is the best", metric{read: smallRate, high: true}, value{1e6 / 100, 1e6 / 101.}},
+		// best: (100-50)/(80-50); rounds: 50/40, 41/20, 65/40
+		{"ratio of what is added", smallRatio, value{50. / 30, 65. / 40}},
+		{"ratio of rates", busyRatio, value{80. / 100, 80. / 101}},
+		{"added to a first start", coldAdded, value{50, 50}},
+	} {
+		got := test.metric.over(own, direct, floor)
+		if math.Abs(got.best-test.want.best) > 1e-9 || math.Abs(got.median-test.want.median) > 1e-9 {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	targets := []*target{made("direct", 50), made("floor", 90), made("own", 100)}
+	var out strings.Builder
+	if err := report(&out, targets, options{rounds: 1, calls: 1, inflight: 16, large: 100}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"| | direct | floor | own |",
+		"|---|---:|---:|---:|",
+		"| call, p50, µs | 50 / 50 | 90 / 90 | 100 / 100 |",
+		"| … added, floor = 1 | 0.00 / 0.00 | 1.00 / 1.00 | 1.25 / 1.25 |",
+		"- own: added to a small call at most 1.3 times what the floor adds: met (1.25 / 1.25)",
+		"- own: at most 30 ms more to tools/list on the first start: missed (50.0 / 50.0)",
+		"- own: less than 30 MiB at the peak: missed (100.0 / 100.0)",
+	} {
+		if !strings.Contains(out.String(), line+"\n") {
+			t.Errorf("report lacks %q", line)
+		}
+	}
+
+	targets[2].rounds[0].memory = false
+	out.Reset()
+	if err := report(&out, targets, options{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "| memory, peak, MiB | 50.0 / 50.0 | 90.0 / 90.0 | – |\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("memory that is not known is shown:\n%s", out.String())
+	}
+	if !strings.Contains(out.String(), "less than 30 MiB at the peak: missed (–)") {
+		t.Error("memory that is not known meets its goal")
+	}
+}
+
+// A whole run, as small as it can be, of the programs that need no callgate.
+func TestRun(t *testing.T) {
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./echo", "./floor")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	var out bytes.Buffer
+	o := options{bin: bin, rounds: 2, calls: 10, starts: 1, inflight: 4, large: 64}
+	if err := run(o, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "| | direct | floor |\n") || strings.Contains(out.String(), "NaN") ||
+		!strings.Contains(out.String(), "callgate was not measured") {
+		t.Errorf("report:\n%s", out.String())
+	}
+	o.rounds = 0
+	if err := run(o, &out, io.Discard); err == nil {
+		t.Error("ran no round")
+	}
+	o.rounds, o.bin = 1, t.TempDir()
+	if err := run(o, &out, io.Discard); err == nil {
+		t.Error("ran without programs")
+	}
+}
+
+func TestCallgateTargets(t *testing.T) {
+	bin, dir := t.TempDir(), t.TempDir()
+	for _, name := range []string{"echo", "floor", "callgate"} {
+		if runtime.GOOS == "windows" {
+			name += ".exe"
+		}
+		if err := os.WriteFile(filepath.Join(bin, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	targets, err := findTargets(bin, dir)
+	if err != nil || len(targets) != 4 {
+		t.Fatalf("%d targets, %v", len(targets), err)
+	}
+	for _, target := range targets[2:] {
+		if err := target.reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, data := range []string{"wrap", "run"} {
+		rules, err := os.ReadFile(filepath.Join(dir, data, "workers", "default", "permissions.jsonc"))
+		if err != nil || string(rules) != allowAll {
+			t.Errorf("rules of %s: %q, %v", data, rules, err)
+		}
+	}
+	stale := filepath.Join(dir, "run", "cache")
+	if err := os.WriteFile(stale, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := targets[3].reset(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); !os.IsNotExist(err) {
+		t.Errorf("a reset keeps state: %v", err)
+	}
+}

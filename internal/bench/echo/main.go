@@ -1,0 +1,32 @@
+// Echo is the upstream of the benchmark: an MCP server over stdio that answers with the text that it was sent.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+func main() {
+	s := server.NewMCPServer("echo", "1.0.0", server.WithToolCapabilities(false))
+	s.AddTool(mcp.NewTool("echo",
+		mcp.WithDescription("Answer with the same text."),
+		mcp.WithString("text", mcp.Required(), mcp.Description("What to answer.")),
+	), func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		text, err := request.RequireString("text")
+		if err != nil {
+			return mcp.NewToolResultError(err.Error()), nil
+		}
+		return mcp.NewToolResultText(text), nil
+	})
+	err := server.NewStdioServer(s).Listen(context.Background(), os.Stdin, os.Stdout)
+	if err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(os.Stderr, "echo:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,89 @@
+// Floor is the cheapest gate over stdio that can be written in Go with the standard library: it reads each line far
+// enough to know the method, the id and the tool, and passes the bytes on as they are. It judges nothing and records
+// nothing. What callgate costs is measured against it.
+//
+//	floor -- COMMAND [ARGUMENT...]
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// head is what a gate has to know of a message before it can decide anything.
+type head struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name string `json:"name"`
+	} `json:"params"`
+}
+
+func main() {
+	command := os.Args[1:]
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: floor -- COMMAND [ARGUMENT...]")
+		os.Exit(2)
+	}
+	if err := run(command); err != nil {
+		fmt.Fprintln(os.Stderr, "floor:", err)
+		os.Exit(1)
+	}
+}
+
+func run(command []string) error {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	toServer := make(chan error, 1)
+	go func() { toServer <- errors.Join(relay(in, os.Stdin), in.Close()) }()
+	if err := relay(os.Stdout, out); err != nil {
+		return err
+	}
+	if err := cmd.Wait(); err != nil {
+		return err
+	}
+	select {
+	case err = <-toServer:
+	default: // the server ended first; the host's stdin is still open
+	}
+	return err
+}
+
+// relay passes on every line that is a message and drops what is not.
+func relay(to io.Writer, from io.Reader) error {
+	lines := bufio.NewReaderSize(from, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var message head
+		if len(line) > 0 && json.Unmarshal(line, &message) == nil && (message.Method != "" || message.ID != nil) {
+			if _, err := to.Write(line); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// Bench measures what callgate costs. It runs an echo server directly, behind the cheapest relay that can be written
+// (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
+// alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
+//
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+// options are the sizes of a run.
+type options struct {
+	bin      string // folder that holds callgate, echo and floor
+	rounds   int    // each gives one set of figures; the table shows the best and the median
+	calls    int    // sequential calls per round and target with the small text
+	starts   int    // cold and warm starts per round and target
+	inflight int    // calls open at the same time
+	large    int    // length of the large text in KiB
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.bin, "bin", "bin", "folder that holds callgate, echo and floor")
+	flag.IntVar(&o.rounds, "rounds", 5, "measure `N` times and show the best and the median")
+	flag.IntVar(&o.calls, "calls", 2000, "sequential calls per round")
+	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
+	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
+	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
+	flag.Parse()
+	if err := run(o, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run measures all targets and writes the report to out and what it is doing to progress.
+func run(o options, out, progress io.Writer) error {
+	if o.rounds < 1 || o.calls < blocks || o.starts < 1 || o.inflight < 1 || o.large < 1 || o.large > 512 {
+		return fmt.Errorf("an option is out of range: %+v", o)
+	}
+	dir, err := os.MkdirTemp("", "callgate-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	targets, err := findTargets(o.bin, dir)
+	if err != nil {
+		return err
+	}
+	for i := range o.rounds {
+		fmt.Fprintf(progress, "round %d of %d\n", i+1, o.rounds)
+		if err := measure(targets, i, o); err != nil {
+			return err
+		}
+	}
+	return report(out, targets, o)
+}
