@@ -1,0 +1,344 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callgate/audit"
+	"callgate/internal/tools"
+)
+
+func newAuditCommand(dataDir func() (string, error)) *cobra.Command {
+	var (
+		filter         audit.Filter
+		since          string
+		asJSON, follow bool
+	)
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Show what was decided, by whom and why",
+		Long: `Audit prints the newest records of all logs, oldest first: decisions, what became of the calls, and changes
+of rules, grants and autonomy. Secrets were taken out when the records were written.
+
+"callgate audit verify" says whether anybody changed the logs, "callgate audit show" prints one call.`,
+		Example: `  callgate audit --tail 20
+  callgate audit --follow --decision denied
+  callgate audit --tool 'filesystem_*' --since 2h --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := auditDir(dataDir)
+			if err != nil {
+				return err
+			}
+			if filter.Since, err = parseSince(since, time.Now()); err != nil {
+				return err
+			}
+			p := newAuditPrinter(cmd.OutOrStdout(), asJSON)
+			if follow {
+				return followAudit(cmd, dir, filter, p)
+			}
+			var records []audit.Record
+			var damaged []error
+			for r, err := range audit.Read(dir, filter) {
+				if err != nil {
+					damaged = append(damaged, err)
+					continue
+				}
+				records = append(records, r)
+			}
+			for _, r := range slices.Backward(records) {
+				if err := p.print(&r); err != nil {
+					return err
+				}
+			}
+			return errors.Join(damaged...)
+		},
+	}
+	cmd.Flags().IntVar(&filter.Limit, "tail", 50, "how many of the newest records; 0: all, or with --follow none")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print each record as a line of JSON")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new records as they are written")
+	cmd.Flags().StringVar(&filter.SessionID, "session", "", "only this session")
+	cmd.Flags().StringVar(&filter.Decision, "decision", "", "only this decision: auto_approved, approved, rejected, trusted, timeout, denied, cancelled or limited")
+	cmd.Flags().StringVar(&filter.Tool, "tool", "", "only this tool, or a glob over tools")
+	cmd.Flags().StringVar(&since, "since", "", "only since then: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	cmd.AddCommand(newAuditVerifyCommand(dataDir), newAuditShowCommand(dataDir))
+	return cmd
+}
+
+func auditDir(dataDir func() (string, error)) (string, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return "", err
+	}
+	return audit.Dir(dir), nil
+}
+
+// parseSince reads a duration before now, a day or a moment.
+func parseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.DateTime} {
+		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--since %q: want a duration like 90m, a day like 2026-11-20, or a time like 2026-11-20T10:00:00Z", s)
+}
+
+// followAudit prints until the command is cancelled, which is how it ends well.
+func followAudit(cmd *cobra.Command, dir string, f audit.Filter, p *auditPrinter) error {
+	for r, err := range audit.Follow(cmd.Context(), dir, f) {
+		if err != nil {
+			cmd.PrintErrln("callgate:", tools.Visible(err.Error()))
+			continue
+		}
+		if err := p.print(&r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditPrinter prints records on one line each.
+type auditPrinter struct {
+	w      io.Writer
+	asJSON bool
+	colour bool
+}
+
+func newAuditPrinter(w io.Writer, asJSON bool) *auditPrinter {
+	f, ok := w.(*os.File)
+	return &auditPrinter{w: w, asJSON: asJSON, colour: ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""}
+}
+
+func (p *auditPrinter) print(r *audit.Record) error {
+	if p.asJSON {
+		_, err := io.WriteString(p.w, visibleJSON(r.AppendJSON(nil))+"\n")
+		return err
+	}
+	word, colour := auditWord(r)
+	word = fmt.Sprintf("%-13s", tools.Visible(word))
+	if p.colour {
+		word = "\x1b[" + colour + "m" + word + "\x1b[0m"
+	}
+	fields := []string{r.Time.Local().Format("2006-01-02 15:04:05.000"), word}
+	for _, field := range []struct{ label, text string }{
+		{"", r.Tool}, {"", r.Risk}, {"", cmp.Or(r.Summary, r.Reason, r.Error)}, {"by ", r.By}, {"rule ", r.Rule}, {"", r.CallID},
+	} {
+		if field.text != "" {
+			fields = append(fields, field.label+tools.Visible(shorten(field.text, maxAuditField)))
+		}
+	}
+	_, err := fmt.Fprintln(p.w, strings.Join(fields, "  "))
+	return err
+}
+
+// maxAuditField is how many runes of one field a line shows; `callgate audit show` has the rest.
+const maxAuditField = 160
+
+func shorten(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// auditWord says in a word what happened, and in which colour.
+func auditWord(r *audit.Record) (word, colour string) {
+	const green, red, yellow, grey = "32", "31", "33", "90"
+	took := time.Duration(r.Duration * float64(time.Millisecond)).Round(time.Millisecond / 10)
+	switch {
+	case r.Event == audit.Outcome && r.Error != "":
+		return "no result", red
+	case r.Event == audit.Outcome && r.IsError:
+		return "failed " + took.String(), yellow
+	case r.Event == audit.Outcome:
+		return "done " + took.String(), grey
+	}
+	switch r.Decision {
+	case "auto_approved", "approved", "trusted":
+		return r.Decision, green
+	case "timeout", "cancelled":
+		return r.Decision, yellow
+	case "":
+		return string(r.Event), grey
+	}
+	return r.Decision, red
+}
+
+// visibleJSON returns the JSON text with what a person cannot see as \u escapes: it means the same. Outside
+// of strings JSON is plain ASCII, so that every such character stands in a string.
+func visibleJSON(line []byte) string {
+	var b strings.Builder
+	for _, r := range string(line) {
+		switch s := string(r); {
+		case r == '\n' || r < 0x7f && r >= 0x20 || tools.Visible(s) == s:
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func newAuditVerifyCommand(dataDir func() (string, error)) *cobra.Command {
+	var asJSON bool
+	var heads []string
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check that nobody changed, cut or removed a log",
+		Long: `Verify checks every record of every log against the hash chain, and the logs against the manifest. It exits
+with 1 and names the first broken record when something does not fit. A log that is being written, or whose
+process was killed, is not broken.
+
+Who can write to the data directory can rewrite logs and manifest together. A head that was kept elsewhere
+shows that too: give it with --head.`,
+		Example: `  callgate audit verify
+  callgate audit verify --head manifest.jsonl:12:4f0c…`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := auditDir(dataDir)
+			if err != nil {
+				return err
+			}
+			var anchored []audit.Head
+			for _, s := range heads {
+				h, err := audit.ParseHead(s)
+				if err != nil {
+					return err
+				}
+				anchored = append(anchored, h)
+			}
+			report, err := audit.Verify(dir, anchored...)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = json.MarshalWrite(cmd.OutOrStdout(), report, jsontext.Multiline(true))
+			} else {
+				err = printReport(cmd.OutOrStdout(), dir, &report)
+			}
+			if first, broken := report.First(); broken && err == nil {
+				err = fmt.Errorf("the audit trail is broken, first at %s", tools.Visible(first.String()))
+				if more := len(report.Breaks) - 1; more > 0 {
+					err = fmt.Errorf("%w (and at %d more)", err, more)
+				}
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that was kept elsewhere, FILE:SEQ:HASH; may be repeated")
+	return cmd
+}
+
+func printReport(w io.Writer, dir string, report *audit.Report) error {
+	var b strings.Builder
+	if len(report.Logs) == 0 {
+		fmt.Fprintf(&b, "no logs in %s\n", tools.Visible(dir))
+	}
+	for _, log := range report.Logs {
+		fmt.Fprintf(&b, "%s  %-7s  %s: %s", tools.Visible(log.File), log.State, count(log.Records, "record"), completeness(&log))
+		if log.Torn > 0 {
+			fmt.Fprintf(&b, "; then %s of one that was not finished", count(log.Torn, "byte"))
+		}
+		b.WriteByte('\n')
+	}
+	for _, broken := range report.Breaks {
+		fmt.Fprintf(&b, "BROKEN %s\n", tools.Visible(broken.String()))
+	}
+	if report.OK() {
+		fmt.Fprintf(&b, "nothing is broken: %s in %s\n", count(report.Records, "record"), count(len(report.Logs), "log"))
+	}
+	fmt.Fprintf(&b, "head %s\n", report.Manifest)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// completeness says up to where a log is complete.
+func completeness(log *audit.LogReport) string {
+	switch {
+	case log.Break != nil:
+		return fmt.Sprintf("good up to record %d", log.Good.Seq)
+	case log.State == audit.Closed || log.State == audit.Sealed:
+		return "complete"
+	case log.Good.Seq > log.Vouched:
+		return fmt.Sprintf("complete; after record %d a cut would not show yet", log.Vouched)
+	}
+	return "complete so far"
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
+func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show CALLID",
+		Short:   "Print everything on record about one call",
+		Example: `  callgate audit show call_18f3a2b4c5d6e7f8`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := auditDir(dataDir)
+			if err != nil {
+				return err
+			}
+			var records []audit.Record
+			var damaged []error
+			for r, err := range audit.Read(dir, audit.Filter{CallID: args[0]}) {
+				if err != nil {
+					damaged = append(damaged, err)
+					continue
+				}
+				records = append(records, r)
+			}
+			if len(records) == 0 {
+				damaged = append(damaged, fmt.Errorf("no record of call %q", args[0]))
+			}
+			for _, r := range slices.Backward(records) {
+				if err := showRecord(cmd.OutOrStdout(), &r); err != nil {
+					return err
+				}
+			}
+			return errors.Join(damaged...)
+		},
+	}
+}
+
+// showRecord prints all of a record, a member to a line.
+func showRecord(w io.Writer, r *audit.Record) error {
+	line := jsontext.Value(r.AppendJSON(nil))
+	if err := line.Indent(jsontext.AllowDuplicateNames(true), jsontext.WithIndent("  ")); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, visibleJSON(line))
+	return err
+}

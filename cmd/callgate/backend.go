@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/companion"
+	"callgate/internal/upstream"
+)
+
+// backend shows the sidecar to the companion.
+type backend struct{ s *sidecar }
+
+var _ companion.Backend = backend{}
+
+func (b backend) Subscribe() gate.Subscription { return b.s.gate.Subscribe() }
+
+func (b backend) Answer(_ context.Context, id string, a gate.Answer) (bool, error) {
+	err := b.s.gate.Answer(id, a)
+	return err == nil, err
+}
+
+func (b backend) SetAutonomy(sessionID, level, by string) error {
+	return b.s.gate.SetAutonomy(sessionID, level, by)
+}
+
+func (b backend) Cancel(sessionID, by string) error { return b.s.gate.Cancel(sessionID, by) }
+
+func (b backend) Sessions() []gate.SessionInfo { return b.s.gate.Sessions() }
+
+func (b backend) Pending() []*gate.Approval { return b.s.gate.Pending() }
+
+func (b backend) Upstreams() []companion.UpstreamState {
+	var states []companion.UpstreamState
+	for _, u := range b.s.proxy.Upstreams() {
+		state := companion.UpstreamStarting
+		switch u.State {
+		case upstream.Ready:
+			state = companion.UpstreamUp
+		case upstream.Down, upstream.Closed:
+			state = companion.UpstreamDown
+		}
+		states = append(states, companion.UpstreamState{Name: u.Name, State: state, Tools: u.Tools, Error: u.Reason})
+	}
+	return states
+}
+
+func (b backend) Audit(q companion.AuditQuery) ([]audit.Record, error) {
+	var records []audit.Record
+	filter := audit.Filter{SessionID: q.SessionID, Decision: q.Decision, Tool: q.Tool, Since: q.Since, Limit: q.Limit}
+	for r, err := range audit.Read(audit.Dir(b.s.config.DataDir), filter) {
+		if err != nil {
+			return records, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}

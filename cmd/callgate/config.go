@@ -1,0 +1,264 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"callgate/gate"
+	"callgate/internal/companion"
+)
+
+// config is everything that a user can set, read once and checked once.
+type config struct {
+	DataDir    string
+	Worker     string
+	LogLevel   string
+	LogFile    string
+	Listen     string
+	Mode       string
+	Autonomy   string
+	Escalation string
+	Timeout    time.Duration
+	MaxPending int
+	MCPConfig  []string
+	Servers    []serverConfig
+
+	file       string // the configuration file, "" when there is none
+	logLevel   slog.Level
+	mode       gate.Mode
+	autonomy   gate.Autonomy
+	askEscalat bool
+}
+
+// serverConfig is one entry of "servers". Names are values, never keys, so that their case counts.
+type serverConfig struct {
+	Name       string
+	Type       string // stdio, sse, http; told from command and url when it is missing
+	Command    string
+	Args       []string
+	Env        []string // NAME=value
+	InheritEnv bool
+	Cwd        string
+	URL        string
+	Headers    []string // Name: value
+	Trusted    bool
+	Enabled    *bool
+	Package    string // what the command runs, when the command does not name it
+	Tools      []toolConfig
+
+	source string // file and entry, for messages
+}
+
+// toolConfig maps a tool to a kind.
+type toolConfig struct {
+	Name  string
+	Kind  string
+	Roles []roleConfig
+}
+
+type roleConfig struct {
+	Argument string
+	Role     string
+}
+
+// setting is one key of the configuration that is a flag and a variable too.
+type setting struct {
+	key, flag, help string
+	value           any
+}
+
+// scalars are those keys, in the order of the help. The variable of dataDir is CALLGATE_DATA_DIR.
+var scalars = []setting{
+	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches", ""},
+	{"worker", "worker", "`name` of the worker, whose rules apply", "default"},
+	{"logLevel", "log-level", "debug, info, warn or error", "info"},
+	{"logFile", "log-file", "`file` for the log, beside standard error", ""},
+	{"listen", "listen", "`address` of the side server for approvers; port 0 picks one, off starts none", companion.DefaultAddress},
+	{"mode", "mode", "what happens to calls that would ask: ask, auto-approve, auto-deny or no-prompt", "ask"},
+	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty means that rules alone decide", ""},
+	{"escalation", "escalation", "calls that gain privileges: reject, or ask a person", "reject"},
+	{"timeout", "timeout", "how long an approval waits for a person", 120 * time.Second},
+	{"maxPending", "max-pending", "approvals that may wait at once in one session", 64},
+	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
+}
+
+// settings reads the configuration when a subcommand needs it.
+type settings struct {
+	flags *pflag.FlagSet
+	viper *viper.Viper
+}
+
+// newSettings declares the flags that every subcommand has.
+func newSettings(flags *pflag.FlagSet) *settings {
+	s := &settings{flags: flags, viper: viper.New()}
+	flags.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
+	for _, o := range scalars {
+		switch v := o.value.(type) {
+		case string:
+			flags.String(o.flag, v, o.help)
+		case int:
+			flags.Int(o.flag, v, o.help)
+		case time.Duration:
+			flags.Duration(o.flag, v, o.help)
+		case []string:
+			flags.StringArray(o.flag, v, o.help)
+		}
+		s.viper.SetDefault(o.key, o.value)
+		// The names are constants: neither call can fail.
+		_ = s.viper.BindPFlag(o.key, flags.Lookup(o.flag))
+		_ = s.viper.BindEnv(o.key, variable(o.flag))
+	}
+	return s
+}
+
+func variable(flag string) string {
+	return "CALLGATE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// load reads flags, variables, the file and the defaults, in this order of precedence.
+func (s *settings) load() (*config, error) {
+	c := &config{}
+	if err := s.readFile(c); err != nil {
+		return nil, err
+	}
+	// A list may hold commas: a variable is one path unless it has the system's list separator.
+	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.flags.Changed("mcp-config") {
+		s.viper.Set("mcpConfig", filepath.SplitList(paths))
+	}
+	hooks := viper.DecodeHook(mapstructure.StringToTimeDurationHookFunc())
+	if err := s.viper.UnmarshalExact(c, hooks); err != nil {
+		return nil, explainUnmarshal(c.file, err)
+	}
+	return c, c.validate()
+}
+
+// readFile finds the configuration file and reads it. One that was named must exist; a repository's own
+// folder is never looked into, because whoever wrote the repository would configure the gate.
+func (s *settings) readFile(c *config) error {
+	path, _ := s.flags.GetString("config")
+	named := path != ""
+	if !named {
+		path = os.Getenv("CALLGATE_CONFIG")
+		named = path != ""
+	}
+	if !named {
+		path = filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")
+	}
+	s.viper.SetConfigFile(path)
+	if filepath.Ext(path) == "" {
+		s.viper.SetConfigType("yaml")
+	}
+	if err := s.viper.ReadInConfig(); err != nil {
+		if !named && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("configuration %s: %w", path, err)
+	}
+	c.file = path
+	return nil
+}
+
+var invalidKeys = regexp.MustCompile(`'([^']*)' has invalid keys: ([^\n]*)`)
+
+// explainUnmarshal says which key of which file is wrong, and what to do about it.
+func explainUnmarshal(file string, err error) error {
+	if file == "" {
+		file = "flags and variables"
+	}
+	if m := invalidKeys.FindStringSubmatch(err.Error()); m != nil {
+		where := "at the top level"
+		if m[1] != "" {
+			where = "in " + m[1]
+		}
+		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it (examples/callgate.yaml shows every key)", file, m[2], where)
+	}
+	return fmt.Errorf("configuration %s: %w", file, err)
+}
+
+var workerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// validate checks every value once and fills in what depends on the machine.
+func (c *config) validate() (err error) {
+	bad := func(key string, err error) error { return fmt.Errorf("configuration: %s: %w", key, err) }
+	if c.DataDir == "" {
+		c.DataDir = filepath.Join(xdg.DataHome, "callgate")
+	}
+	if c.DataDir, err = filepath.Abs(expandHome(c.DataDir)); err != nil {
+		return bad("dataDir", err)
+	}
+	if !workerName.MatchString(c.Worker) {
+		return bad("worker", fmt.Errorf("%q is not a name: use letters, digits, dots, - and _, at most 64", c.Worker))
+	}
+	if err := c.logLevel.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return bad("logLevel", fmt.Errorf("%q: use debug, info, warn or error", c.LogLevel))
+	}
+	if c.mode, err = gate.ParseMode(c.Mode); err != nil {
+		return bad("mode", err)
+	}
+	if c.autonomy, err = gate.ParseAutonomy(c.Autonomy); err != nil {
+		return bad("autonomy", err)
+	}
+	switch c.Escalation {
+	case "reject":
+	case "ask":
+		c.askEscalat = true
+	default:
+		return bad("escalation", fmt.Errorf("%q: use reject or ask", c.Escalation))
+	}
+	if c.Timeout <= 0 {
+		return bad("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
+	}
+	if c.MaxPending <= 0 {
+		return bad("maxPending", fmt.Errorf("%d: use a positive number", c.MaxPending))
+	}
+	for i := range c.Servers {
+		c.Servers[i].source = fmt.Sprintf("%s: servers[%d]", c.file, i)
+	}
+	return nil
+}
+
+// dataDir is the data directory alone, for subcommands that need nothing else.
+func (s *settings) dataDir() (string, error) {
+	c, err := s.load()
+	if err != nil {
+		return "", err
+	}
+	return c.DataDir, nil
+}
+
+// permissionsFile is where the worker's rules are.
+func (c *config) permissionsFile() string {
+	return filepath.Join(c.DataDir, "workers", c.Worker, "permissions.jsonc")
+}
+
+// expandHome replaces a leading ~.
+func expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
+		return filepath.Join(xdg.Home, rest)
+	}
+	return path
+}
+
+// cacheDir is where upstreams are remembered between runs.
+func (c *config) cacheDir() string { return filepath.Join(c.DataDir, "cache") }
+
+// ports are those of the side server as far as the configuration names them.
+func (c *config) ports() []string {
+	if _, port, err := net.SplitHostPort(c.Listen); err == nil && port != "0" {
+		return []string{port}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// exitCode is an error that ends the program with a code of its own and has nothing more to say.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// execute runs the command line and returns the exit code: 0 done, 1 failed, 2 not understood, or what the
+// subcommand defines.
+func execute(ctx context.Context, args []string) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	default:
+		fmt.Fprintf(os.Stderr, "callgate: %v\n", err)
+		return 1
+	}
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "callgate",
+		Short: "Gate every MCP tool call: rules answer first, a person decides the rest",
+		Long: `callgate stands between an LLM host (Claude Code, Cursor, VS Code, any MCP client) and the MCP servers
+that it uses. Every tool call passes a gate: your rules answer first, and what they leave open you
+decide, from a terminal, by REST or from a WebSocket client. Everything is on record.
+
+Point your host at "callgate run" instead of at its servers, or put "callgate wrap --" in front of one
+server's command.`,
+		Example: `  callgate run --mcp-config ~/.mcp.json          # all servers of a host, behind one gate
+  callgate wrap -- npx -y @modelcontextprotocol/server-filesystem .
+  callgate approve                                # answer what is asked
+  callgate check shell_exec 'git push && rm -rf build'
+  callgate audit --tail 20`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	settings := newSettings(root.PersistentFlags())
+	root.AddCommand(
+		newRunCommand(settings), newWrapCommand(settings), newApproveCommand(settings.dataDir),
+		newCheckCommand(settings), newToolsCommand(settings), newAuditCommand(settings.dataDir), newVersionCommand(),
+	)
+	return root
+}

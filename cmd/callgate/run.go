@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"callgate/proxy"
+)
+
+func newRunCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Be the MCP server that a host starts, in front of all configured servers",
+		Long: `Run serves one host on standard input and output. Its tools are those of every configured server, named
+{server}_{tool}. Servers come from "servers" in callgate.yaml and from --mcp-config files.`,
+		Example: `  callgate run --mcp-config ~/.mcp.json
+  callgate run --config team.yaml --worker review --autonomy CAUTIOUS`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			servers, err := c.servers()
+			if err != nil {
+				return err
+			}
+			return runSidecar(cmd, c, servers, false)
+		},
+	}
+}
+
+func newWrapCommand(s *settings) *cobra.Command {
+	var one serverConfig
+	cmd := &cobra.Command{
+		Use:   "wrap [flags] -- COMMAND [ARGS...]",
+		Short: "Be one MCP server with its tool names untouched, behind the gate",
+		Long: `Wrap serves one host on standard input and output and starts COMMAND as the one server behind the gate.
+The host sees the server's own tool names; rules see {name}_{tool}. Servers in callgate.yaml are not
+started; everything else in it holds.`,
+		Example: `  callgate wrap -- npx -y @modelcontextprotocol/server-filesystem ~/src
+  callgate wrap --name db --env 'PGPASSWORD=${PGPASSWORD}' -- uvx mcp-server-postgres`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
+				return fmt.Errorf("wrap needs the server's command after --, as in: callgate wrap -- npx -y @modelcontextprotocol/server-filesystem")
+			}
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			one.Command, one.Args = args[0], args[1:]
+			if one.Name == "" {
+				one.Name = aliasOf(args[0], args[1:])
+			}
+			server, err := one.assemble()
+			if err != nil {
+				return err
+			}
+			return runSidecar(cmd, c, []proxy.Server{server}, true)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&one.Name, "name", "", "`name` of the server in rules and records (default: made from the command)")
+	flags.StringArrayVar(&one.Env, "env", nil, "`NAME=value` for the server's environment, ${VAR} is expanded; repeatable")
+	flags.BoolVar(&one.InheritEnv, "inherit-env", false, "give the server callgate's whole environment")
+	flags.StringVar(&one.Cwd, "cwd", "", "`folder` that the server runs in")
+	flags.BoolVar(&one.Trusted, "trusted", false, "believe the server's annotations that say a tool is harmless")
+	return cmd
+}
+
+func runSidecar(cmd *cobra.Command, c *config, servers []proxy.Server, untouched bool) error {
+	sidecar, err := start(c, servers, untouched)
+	defer sidecar.close()
+	if err != nil {
+		return err
+	}
+	return sidecar.serve(cmd.Context())
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/internal/tools"
+	"callgate/internal/upstream"
+	"callgate/proxy"
+)
+
+// mcpServer is one entry of an ecosystem file. Other members are a host's business and are ignored.
+type mcpServer struct {
+	Type     string            `json:"type"`
+	Command  string            `json:"command"`
+	Args     []string          `json:"args"`
+	Env      map[string]string `json:"env"`
+	Cwd      string            `json:"cwd"`
+	URL      string            `json:"url"`
+	Headers  map[string]string `json:"headers"`
+	Disabled bool              `json:"disabled"`
+}
+
+// readMCPConfig reads the mcpServers of a file in the order in which they stand there. Keys are taken as
+// they are spelled, and a name twice is an error.
+func readMCPConfig(path string) ([]serverConfig, error) {
+	text, err := os.ReadFile(expandHome(path))
+	if err != nil {
+		return nil, fmt.Errorf("mcpConfig: %w", err)
+	}
+	var file struct {
+		Servers jsontext.Value `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if file.Servers == nil {
+		return nil, fmt.Errorf(`%s: it has no "mcpServers"`, path)
+	}
+	var byName map[string]mcpServer
+	if err := json.Unmarshal(file.Servers, &byName); err != nil {
+		return nil, fmt.Errorf("%s: mcpServers: %w", path, err)
+	}
+	names, err := memberNames(file.Servers)
+	if err != nil {
+		return nil, fmt.Errorf("%s: mcpServers: %w", path, err)
+	}
+	var servers []serverConfig
+	for _, name := range names {
+		s := byName[name]
+		enabled := !s.Disabled
+		servers = append(servers, serverConfig{
+			Name: proxy.Sanitize(name), Type: s.Type, Command: s.Command, Args: s.Args, Cwd: s.Cwd, URL: s.URL, Enabled: &enabled,
+			Env: pairs(s.Env, "="), Headers: pairs(s.Headers, ": "), source: fmt.Sprintf("%s: mcpServers.%s", path, name),
+		})
+	}
+	return servers, nil
+}
+
+// memberNames returns the names of an object's members in their order.
+func memberNames(object []byte) (names []string, err error) {
+	dec := jsontext.NewDecoder(strings.NewReader(string(object)))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name.String())
+		if err := dec.SkipValue(); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+func pairs(m map[string]string, separator string) []string {
+	list := make([]string, 0, len(m))
+	for name, value := range m {
+		list = append(list, name+separator+value)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// servers assembles what the proxy needs of every enabled server, from the configuration and from the
+// mcpServers files. Each is checked here, once, and an error names the entry.
+func (c *config) servers() ([]proxy.Server, error) {
+	all := slices.Clone(c.Servers)
+	for _, path := range c.MCPConfig {
+		more, err := readMCPConfig(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	var servers []proxy.Server
+	for _, s := range all {
+		if s.Enabled != nil && !*s.Enabled {
+			continue
+		}
+		server, err := s.assemble()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.source, err)
+		}
+		servers = append(servers, server)
+	}
+	if len(servers) == 0 {
+		return nil, fmt.Errorf("no servers: add them under \"servers\" in callgate.yaml, name a file with --mcp-config, or wrap one command with callgate wrap -- COMMAND")
+	}
+	return servers, nil
+}
+
+func (s *serverConfig) assemble() (proxy.Server, error) {
+	none := proxy.Server{}
+	if s.Name == "" {
+		return none, fmt.Errorf("a server needs a name")
+	}
+	if (s.Command == "") == (s.URL == "") {
+		return none, fmt.Errorf("server %q needs either a command or a url", s.Name)
+	}
+	var expansion error
+	expand := func(text string) string {
+		out, err := expandVariables(text)
+		if err != nil && expansion == nil {
+			expansion = fmt.Errorf("server %q: %w", s.Name, err)
+		}
+		return out
+	}
+	args := make([]string, len(s.Args))
+	for i, arg := range s.Args {
+		args[i] = expand(arg)
+	}
+	env := make([]string, len(s.Env))
+	for i, entry := range s.Env {
+		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" {
+			return none, fmt.Errorf("server %q: env entry %q is not NAME=value", s.Name, entry)
+		}
+		env[i] = expand(entry)
+	}
+	command, url := expandHome(expand(s.Command)), expand(s.URL)
+	cwd := expandHome(expand(s.Cwd))
+	if expansion != nil {
+		return none, expansion
+	}
+	dir, err := filepath.Abs(cwd)
+	if err != nil {
+		return none, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return none, fmt.Errorf("server %q: cwd %s is not a directory", s.Name, dir)
+	}
+	mappings, err := s.mappings()
+	if err != nil {
+		return none, err
+	}
+	packages := upstream.Packages(command, args, url)
+	if s.Package != "" {
+		packages = append(packages, s.Package)
+	}
+	return proxy.Server{
+		Upstream: upstream.Config{
+			Name: s.Name, Command: command, Args: args, Env: env, InheritEnv: s.InheritEnv, Dir: dir, URL: url,
+			Trusted: s.Trusted, Packages: packages,
+		},
+		Tools: tools.Server{Name: s.Name, Packages: packages, Trusted: s.Trusted, Mappings: mappings},
+		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home},
+	}, nil
+}
+
+// roots are the folders that relative paths of a server may mean: where it runs, and the folders that its
+// command line names, which file servers take for their own.
+func roots(dir string, args []string) []string {
+	roots := []string{dir}
+	for _, arg := range args {
+		path := arg
+		if !filepath.IsAbs(path) {
+			if path != "." && path != ".." && !strings.ContainsRune(path, filepath.Separator) {
+				continue
+			}
+			path = filepath.Join(dir, path)
+		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() && !slices.Contains(roots, filepath.Clean(path)) {
+			roots = append(roots, filepath.Clean(path))
+		}
+	}
+	return roots
+}
+
+func (s *serverConfig) mappings() ([]tools.Mapping, error) {
+	var mappings []tools.Mapping
+	for _, t := range s.Tools {
+		if !slices.Contains(tools.Kinds(), t.Kind) {
+			return nil, fmt.Errorf("server %q: tool %q: unknown kind %q: use one of %s", s.Name, t.Name, t.Kind, strings.Join(tools.Kinds(), ", "))
+		}
+		m := tools.Mapping{Tool: t.Name, Kind: t.Kind, Roles: map[string]tools.Role{}}
+		for _, r := range t.Roles {
+			role, err := tools.ParseRole(r.Role)
+			if err != nil {
+				return nil, fmt.Errorf("server %q: tool %q: argument %q: %w", s.Name, t.Name, r.Argument, err)
+			}
+			m.Roles[r.Argument] = role
+		}
+		mappings = append(mappings, m)
+	}
+	return mappings, nil
+}
+
+var variableReference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+
+// expandVariables replaces ${NAME} and ${NAME:-default}. A name without a value and a default is an error,
+// because an empty secret or path is never what was meant.
+func expandVariables(text string) (string, error) {
+	var missing error
+	out := variableReference.ReplaceAllStringFunc(text, func(ref string) string {
+		m := variableReference.FindStringSubmatch(ref)
+		if value, ok := os.LookupEnv(m[1]); ok {
+			return value
+		}
+		if m[2] == "" {
+			missing = fmt.Errorf("${%s} is not set: set the variable, or give a default as ${%s:-value}", m[1], m[1])
+		}
+		return strings.TrimPrefix(m[2], ":-")
+	})
+	return out, missing
+}
+
+// aliasOf makes a server's name from its command: "filesystem" for npx -y @modelcontextprotocol/server-filesystem.
+func aliasOf(command string, args []string) string {
+	name := filepath.Base(command)
+	if packages := upstream.Packages(command, args, ""); len(packages) > 0 {
+		name = packages[0][strings.LastIndexByte(packages[0], '/')+1:]
+	}
+	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {
+		name = strings.TrimPrefix(name, affix)
+	}
+	for _, affix := range []string{"-mcp-server", "-server", "-mcp", ".exe"} {
+		name = strings.TrimSuffix(name, affix)
+	}
+	if name = proxy.Sanitize(name); name == "" || proxy.CheckAliases([]string{name}) != nil {
+		return "wrapped"
+	}
+	return name
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/adrg/xdg"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/companion"
+	"callgate/internal/rpc"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
+type sidecar struct {
+	config    *config
+	log       *slog.Logger
+	gate      *gate.Gate
+	proxy     *proxy.Proxy
+	companion *companion.Server
+	closers   []func() error // in the order of opening
+}
+
+// start opens everything. The caller MUST close the sidecar, also after an error.
+func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) {
+	s := &sidecar{config: c}
+	if err := s.openLog(); err != nil {
+		return s, err
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return s, fmt.Errorf("dataDir: %w", err)
+	}
+	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
+	if err != nil {
+		return s, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
+	}
+	s.closers = append(s.closers, log.Close)
+	s.gate = gate.New(gate.Options{
+		Worker: c.Worker, Audit: log, Logger: s.log,
+		Store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log}),
+		Mode:  c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending,
+	})
+	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
+	s.proxy, err = proxy.New(proxy.Options{
+		Gate: s.gate, Servers: servers, Untouched: untouched, Version: version,
+		CacheDir: c.cacheDir(), Logger: s.log,
+	})
+	if err != nil {
+		return s, err
+	}
+	return s, s.openCompanion()
+}
+
+// openCompanion starts the side server, unless it is off, and protects what belongs to callgate.
+func (s *sidecar) openCompanion() error {
+	var ports []string
+	if s.config.Listen != "off" {
+		credentials, err := companion.OpenCredentials(s.config.DataDir)
+		if err != nil {
+			return err
+		}
+		s.companion, err = companion.Listen(companion.Options{
+			DataDir: s.config.DataDir, Address: s.config.Listen, Version: version, Protocols: proxy.Versions(),
+			Backend: backend{s}, Credentials: credentials, Logger: s.log,
+		})
+		if err != nil {
+			return err
+		}
+		s.closers = append(s.closers, s.companion.Close)
+		_, port, err := net.SplitHostPort(s.companion.Address())
+		if err != nil {
+			return err
+		}
+		ports = append(ports, port)
+		s.log.Info("companion is listening", "address", "http://"+s.companion.Address())
+	}
+	protected, err := gate.NewProtected(s.config.ownFiles(), xdg.Home, ports)
+	if err != nil {
+		return err
+	}
+	s.gate.Protect(protected)
+	return nil
+}
+
+// ownFiles are the files that no tool may touch.
+func (c *config) ownFiles() []string {
+	files := []string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate")}
+	if c.file != "" {
+		files = append(files, c.file)
+	}
+	for _, path := range c.MCPConfig {
+		files = append(files, expandHome(path))
+	}
+	if c.LogFile != "" {
+		files = append(files, c.LogFile)
+	}
+	return files
+}
+
+// serve relays the host on standard input and output until it ends.
+func (s *sidecar) serve(ctx context.Context) error {
+	in, out := rpc.Stdio()
+	return s.proxy.Run(ctx, in, out)
+}
+
+// close ends everything in the reverse order of opening and logs what fails.
+func (s *sidecar) close() {
+	for _, closer := range slices.Backward(s.closers) {
+		if err := closer(); err != nil && s.log != nil {
+			s.log.Error("shutdown", "error", err)
+		}
+	}
+}
+
+// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file.
+func (s *sidecar) openLog() error {
+	out := io.Writer(os.Stderr)
+	if s.config.LogFile != "" {
+		file, err := os.OpenFile(expandHome(s.config.LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("logFile: %w", err)
+		}
+		s.closers = append(s.closers, file.Close)
+		out = io.MultiWriter(os.Stderr, file)
+	}
+	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: s.config.logLevel}))
+	return nil
+}

@@ -1,0 +1,393 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes this program's own commands available to the stories: callgate is the real main, in a
+// process of its own.
+func TestMain(m *testing.M) {
+	testscript.Main(cleaning{m}, map[string]func(){"callgate": main})
+}
+
+// cleaning removes the built servers after all tests.
+type cleaning struct{ m *testing.M }
+
+func (c cleaning) Run() int {
+	code := c.m.Run()
+	if bin, _ := buildServers(); bin != "" {
+		os.RemoveAll(bin)
+	}
+	return code
+}
+
+// TestStories runs the stories in testdata/stories. In each, callgate is a real process with real servers
+// behind it, and a scripted host and approver talk to it:
+//
+//	host NAME start [-no-init] COMMAND ARGS…    start a process as host NAME would, and initialize
+//	host NAME send JSON                         send a line as it is
+//	host NAME call ID TOOL [ARGUMENTS]          send a tools/call
+//	host NAME list METHOD                       send a list request with the method as its id
+//	[!] host NAME expect ID REGEXP              wait for the response to ID and match it
+//	host NAME forget ID                         the next expect of ID waits for another response
+//	host NAME save ID FILE                      wait for the response to ID and write it to FILE
+//	host NAME notified REGEXP                   wait for a notification or request that matches; it is $NOTIFICATION
+//	host NAME reply MEMBERS                     answer the request that was notified last
+//	host NAME sync                              wait for the answer to a ping: what was sent before has been read
+//	[!] host NAME seen REGEXP                   match any line that has arrived, without waiting
+//	host NAME order REGEXP REGEXP…              what matches one has all arrived before anything that matches the next
+//	host NAME log REGEXP                        wait until the log matches
+//	host NAME close | kill | term               end standard input, the process, or ask it to end
+//	pending N                                   wait until N approvals wait; $APPROVAL, $DIGEST, $SESSION are the first's
+//	answer DECISION [JSON-MEMBERS]              answer $APPROVAL by REST, with further members
+//	rest [-view] METHOD PATH [BODY]             any REST call; its body is printed
+//	address                                     $ADDRESS and $PORT are the companion's
+//	gone FILE                                   wait until the process is gone whose id is in FILE
+//	retry SECONDS COMMAND…                      repeat a command until it succeeds
+func TestStories(t *testing.T) {
+	if testing.Short() {
+		t.Skip("stories start processes")
+	}
+	bin := servers(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/stories",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			data := filepath.Join(env.WorkDir, "data")
+			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("DATA", data)
+			env.Setenv("RULES", filepath.Join(data, "workers", "default", "permissions.jsonc"))
+			env.Setenv("CALLGATE_DATA_DIR", data)
+			env.Setenv("CALLGATE_LISTEN", "127.0.0.1:0")
+			env.Setenv("CALLGATE_CONFIG", "")
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
+			st := &story{hosts: map[string]*client{}}
+			env.Values[storyKey{}] = st
+			env.Defer(st.end)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"host": cmdHost, "pending": cmdPending, "answer": cmdAnswer, "rest": cmdREST,
+			"address": cmdAddress, "gone": cmdGone, "retry": cmdRetry,
+		},
+	})
+}
+
+type storyKey struct{}
+
+type story struct {
+	hosts map[string]*client
+}
+
+func (s *story) end() {
+	for _, h := range s.hosts {
+		h.kill()
+	}
+}
+
+func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: host NAME VERB …")
+	}
+	st := ts.Value(storyKey{}).(*story)
+	name, verb, rest := args[0], args[1], args[2:]
+	if verb == "start" {
+		if before := st.hosts[name]; before != nil {
+			before.kill()
+		}
+		st.hosts[name] = startHost(ts, rest)
+		return
+	}
+	h := st.hosts[name]
+	if h == nil {
+		ts.Fatalf("host %s was not started", name)
+	}
+	needs := map[string]int{"send": 1, "call": 2, "list": 1, "expect": 2, "forget": 1, "save": 2, "notified": 1, "reply": 1, "seen": 1, "order": 2, "log": 1}
+	if len(rest) < needs[verb] {
+		ts.Fatalf("host NAME %s needs %d arguments", verb, needs[verb])
+	}
+	if neg && verb != "expect" && verb != "seen" {
+		ts.Fatalf("host NAME %s has no opposite", verb)
+	}
+	switch verb {
+	case "send":
+		ts.Check(h.send(rest[0]))
+	case "call":
+		arguments := ""
+		if len(rest) > 2 {
+			arguments = `,"arguments":` + rest[2]
+		}
+		ts.Check(h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q%s}}`, rest[0], rest[1], arguments)))
+	case "list":
+		ts.Check(h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q}`, rest[0], rest[0])))
+	case "expect":
+		response, err := h.response(rest[0])
+		ts.Check(err)
+		ts.Logf("response: %.2000s", response)
+		if matched := regexp.MustCompile("(?s)" + rest[1]).Match(response); matched == neg {
+			ts.Fatalf("the response to %s is %.3000s", rest[0], response)
+		}
+	case "forget":
+		h.mu.Lock()
+		delete(h.responses, rest[0])
+		h.mu.Unlock()
+	case "save":
+		response, err := h.response(rest[0])
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(rest[1]), append(response, '\n'), 0o600))
+	case "notified":
+		line, err := h.notified(rest[0])
+		ts.Check(err)
+		ts.Logf("notified: %.2000s", line)
+		ts.Setenv("NOTIFICATION", line)
+	case "reply":
+		var request struct{ ID json.RawMessage }
+		ts.Check(json.Unmarshal([]byte(ts.Getenv("NOTIFICATION")), &request))
+		ts.Check(h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, request.ID, rest[0])))
+	case "sync":
+		h.mu.Lock()
+		delete(h.responses, "sync")
+		h.mu.Unlock()
+		_, err := h.request("sync", "ping", "")
+		ts.Check(err)
+	case "seen":
+		if matched := h.matches(rest[0]); len(matched) > 0 == neg {
+			ts.Fatalf("lines that match %s: %v", rest[0], matched)
+		}
+	case "order":
+		last := -1
+		for _, pattern := range rest {
+			at := h.matches(pattern)
+			if len(at) == 0 {
+				ts.Fatalf("nothing arrived that matches %s", pattern)
+			}
+			if at[0] < last {
+				ts.Fatalf("what matches %s arrived before something that should precede it: %q", pattern, h.arrived)
+			}
+			last = at[len(at)-1]
+		}
+	case "log":
+		pattern := regexp.MustCompile("(?s)" + rest[0])
+		for deadline := time.Now().Add(patience); !pattern.MatchString(h.stderr.String()); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				ts.Fatalf("the log is\n%s", &h.stderr)
+			}
+		}
+	case "close":
+		ts.Check(h.close())
+	case "kill":
+		h.kill()
+	case "term":
+		ts.Check(h.cmd.Process.Signal(syscall.SIGTERM))
+		ts.Check(h.wait())
+	default:
+		ts.Fatalf("unknown verb %q", verb)
+	}
+}
+
+// matches returns which of the lines that have arrived match.
+func (c *client) matches(pattern string) (at []int) {
+	re := regexp.MustCompile("(?s)" + pattern)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, line := range c.arrived {
+		if re.MatchString(line) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func startHost(ts *testscript.TestScript, args []string) *client {
+	initialize := true
+	if args[0] == "-no-init" {
+		initialize, args = false, args[1:]
+	}
+	path, err := lookPath(ts, args[0])
+	ts.Check(err)
+	h, err := startClient(path, args[1:], ts.MkAbs("."), storyEnv(ts))
+	ts.Check(err)
+	if initialize {
+		if err := h.handshake(`{"roots":{},"sampling":{},"elicitation":{}}`); err != nil {
+			h.kill()
+			ts.Fatalf("%v", err)
+		}
+	}
+	return h
+}
+
+func lookPath(ts *testscript.TestScript, name string) (string, error) {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return path, nil
+		}
+	}
+	return exec.LookPath(name)
+}
+
+// storyEnv is the story's own environment: nothing of the machine that runs the tests but the path.
+func storyEnv(ts *testscript.TestScript) []string {
+	var env []string
+	for _, name := range []string{
+		"PATH", "HOME", "CALLGATE_DATA_DIR", "CALLGATE_LISTEN", "CALLGATE_CONFIG", "CALLGATE_MODE",
+		"XDG_CONFIG_HOME", "STORY_SECRET", "STORY_VALUE", "TESTSCRIPT_COVERAGE_DIR",
+	} {
+		if v := ts.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return append(env, "TMPDIR="+os.TempDir())
+}
+
+// companionAddress is where the companion that was started last listens.
+func companionAddress(ts *testscript.TestScript) string {
+	var at struct{ Address string }
+	text, err := os.ReadFile(filepath.Join(ts.Getenv("DATA"), "companion.json"))
+	ts.Check(err)
+	ts.Check(json.Unmarshal(text, &at))
+	return strings.TrimPrefix(at.Address, "http://")
+}
+
+// request makes one REST call with the approver's credential, or the viewer's.
+func request(ts *testscript.TestScript, credential, method, path, body string) (int, []byte) {
+	token, err := os.ReadFile(filepath.Join(ts.Getenv("DATA"), "credentials", credential))
+	ts.Check(err)
+	r, err := http.NewRequest(method, "http://"+companionAddress(ts)+path, strings.NewReader(body))
+	ts.Check(err)
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	return response.StatusCode, answer
+}
+
+func cmdREST(ts *testscript.TestScript, neg bool, args []string) {
+	credential := "approve"
+	if args[0] == "-view" {
+		credential, args = "view", args[1:]
+	}
+	body := ""
+	if len(args) > 2 {
+		body = args[2]
+	}
+	status, answer := request(ts, credential, args[0], args[1], body)
+	fmt.Fprintf(ts.Stdout(), "%d %s\n", status, answer)
+	if (status < 300) == neg {
+		ts.Fatalf("%s %s: %d %s", args[0], args[1], status, answer)
+	}
+}
+
+func cmdPending(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	deadline := time.Now().Add(patience)
+	for {
+		status, body := 0, []byte(nil)
+		if _, err := os.Stat(filepath.Join(ts.Getenv("DATA"), "companion.json")); err == nil {
+			status, body = request(ts, "approve", "GET", "/api/approvals", "")
+		}
+		var list struct {
+			Approvals []struct{ ApprovalID, ArgsDigest, SessionID string }
+		}
+		if status == 200 {
+			ts.Check(json.Unmarshal(body, &list))
+			if len(list.Approvals) == want {
+				fmt.Fprintf(ts.Stdout(), "%s\n", body)
+				if want > 0 {
+					first := list.Approvals[0]
+					ts.Setenv("APPROVAL", first.ApprovalID)
+					ts.Setenv("DIGEST", first.ArgsDigest)
+					ts.Setenv("SESSION", first.SessionID)
+				}
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%d approvals wait, want %d: %s", len(list.Approvals), want, body)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func cmdAnswer(ts *testscript.TestScript, neg bool, args []string) {
+	more := ""
+	if len(args) > 1 {
+		more = "," + args[1]
+	}
+	body := fmt.Sprintf(`{"sessionId":%q,"argsDigest":%q,"decision":%q%s}`, ts.Getenv("SESSION"), ts.Getenv("DIGEST"), args[0], more)
+	status, answer := request(ts, "approve", "POST", "/api/approvals/"+ts.Getenv("APPROVAL"), body)
+	fmt.Fprintf(ts.Stdout(), "%d %s\n", status, answer)
+	if (status == 200) == neg {
+		ts.Fatalf("answer %s: %d %s", args[0], status, answer)
+	}
+}
+
+func cmdAddress(ts *testscript.TestScript, _ bool, _ []string) {
+	address := companionAddress(ts)
+	_, port, err := net.SplitHostPort(address)
+	ts.Check(err)
+	ts.Setenv("ADDRESS", address)
+	ts.Setenv("PORT", port)
+}
+
+func cmdGone(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	ts.Check(err)
+	for deadline := time.Now().Add(patience); runs(pid); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("process %d still runs", pid)
+		}
+	}
+}
+
+// runs reports whether the process is alive. One that has ended and whose parent has not asked how is not.
+func runs(pid int) bool {
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		return !slices.Contains([]string{"Z", "X"}, fields[0])
+	} else if _, procErr := os.Stat("/proc/self/stat"); procErr == nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	process, err := os.FindProcess(pid)
+	return err == nil && process.Signal(syscall.Signal(0)) == nil
+}
+
+func cmdRetry(ts *testscript.TestScript, neg bool, args []string) {
+	seconds, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(time.Duration(seconds) * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if err = ts.Exec(args[1], args[2:]...); (err == nil) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v: %v after %d s", args[1:], err, seconds)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"callgate/gate"
+	"callgate/internal/tools"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// toolRow is one tool as `callgate tools` shows it.
+type toolRow struct {
+	Tool     string            `json:"tool"`
+	Server   string            `json:"server"`
+	Name     string            `json:"name"` // the upstream's own
+	Kind     string            `json:"kind,omitzero"`
+	Bound    bool              `json:"bound"`
+	Why      string            `json:"why,omitzero"`
+	Subjects map[string]string `json:"subjects,omitempty"` // argument → role, for the arguments that are judged
+	Verdict  string            `json:"verdict"`
+	Rule     string            `json:"rule"`
+	Patterns int               `json:"patterns"` // rules for this tool that look at values
+}
+
+func newToolsCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List what each server offers: qualified name, kind, subjects and today's verdict",
+		Long: `Tools starts every configured server, lists its tools as hosts see them and says what the rules make of
+a call of each. A kind marked with ? is a guess: it can tighten, but never allow. What is learned is kept
+in the cache, so that the next host need not wait for the servers.`,
+		Example: `  callgate tools --mcp-config ~/.mcp.json
+  callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			servers, err := c.servers()
+			if err != nil {
+				return err
+			}
+			checker, err := newChecker(c)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			defer cancel()
+			rows, failures := listTools(ctx, c, checker, servers)
+			if asJSON {
+				return json.MarshalWrite(cmd.OutOrStdout(), map[string]any{"tools": rows, "down": failures}, json.Deterministic(true), jsontext.Multiline(true))
+			}
+			return printTools(cmd.OutOrStdout(), rows, failures)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how long a server may take to start")
+	return cmd
+}
+
+// listTools asks every server, all at once. Servers that do not answer are told apart from those that do.
+func listTools(ctx context.Context, c *config, checker *checker, servers []proxy.Server) ([]toolRow, map[string]string) {
+	catalogues := make([][]proxy.Offered, len(servers))
+	failures := map[string]string{}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	for i, s := range servers {
+		asking.Go(func() {
+			offered, err := proxy.Survey(ctx, s, c.cacheDir(), version)
+			if err != nil {
+				mu.Lock()
+				failures[s.Tools.Name] = err.Error()
+				mu.Unlock()
+			}
+			catalogues[i] = offered
+		})
+	}
+	asking.Wait()
+	rows := []toolRow{}
+	for _, o := range proxy.Name(slices.Concat(catalogues...)) {
+		rows = append(rows, checker.row(o))
+	}
+	return rows, failures
+}
+
+// row says what the rules make of a tool that is called with values that no pattern is about.
+func (ch *checker) row(t *tools.Tool) toolRow {
+	row := toolRow{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: map[string]string{}}
+	for argument, role := range t.Roles {
+		if role != tools.Plain {
+			row.Subjects[argument] = role.String()
+		}
+	}
+	policy, err := ch.store.Policy()
+	if err != nil {
+		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
+		return row
+	}
+	finding := permissions.Evaluate(policy, permissions.Context{Server: t.Server, Now: time.Now()}, &permissions.Subject{
+		Tool: t.Qualified, Kind: t.Kind, KindBound: t.Bound, Risk: permissions.ReadOnly,
+	})
+	row.Verdict, row.Rule = finding.Action.String(), "no rule matches"
+	if finding.Rule != nil {
+		row.Rule = finding.Rule.String()
+	}
+	switch {
+	case ch.config.mode == gate.ModeAutoDeny:
+		row.Verdict, row.Rule = permissions.Deny.String(), "mode auto-deny"
+	case ch.config.autonomy != gate.AutonomyNone && finding.Action != permissions.Deny:
+		row.Verdict, row.Rule = "by risk", "autonomy "+ch.config.autonomy.String()
+	}
+	for i := range policy.File {
+		if r := &policy.File[i]; r.Pattern != "*" && concerns(r, t) {
+			row.Patterns++
+		}
+	}
+	return row
+}
+
+// concerns reports whether the rule names the tool or its kind.
+func concerns(r *permissions.Rule, t *tools.Tool) bool {
+	glob, err := permissions.CompileGlob(r.Tool)
+	return err == nil && (glob.Match(t.Qualified) || t.Kind != "" && glob.Match(t.Kind))
+}
+
+func printTools(w io.Writer, rows []toolRow, failures map[string]string) error {
+	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(out, "TOOL\tKIND\tSUBJECTS\tVERDICT\tWHY")
+	for _, r := range rows {
+		kind := r.Kind
+		if kind != "" && !r.Bound {
+			kind += "?"
+		}
+		var subjects []string
+		for _, argument := range slices.Sorted(maps.Keys(r.Subjects)) {
+			subjects = append(subjects, tools.Visible(argument)+":"+r.Subjects[argument])
+		}
+		verdict := r.Verdict
+		if r.Patterns > 0 {
+			verdict += fmt.Sprintf(" (%d by value)", r.Patterns)
+		}
+		why := r.Rule
+		if r.Why != "" {
+			why += "; kind from " + r.Why
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), verdict, tools.Visible(why))
+	}
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		fmt.Fprintf(out, "%s\t-\t-\tdown\t%s\n", name, tools.Visible(failures[name]))
+	}
+	return out.Flush()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
