@@ -1,0 +1,88 @@
+# callgate. `make` alone lists the targets.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# The race detector needs a C compiler on most systems; everything else does without.
+RACE ?= $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null && echo -race)
+
+# Go tests and benchmarks to run: make test PKG=./permissions
+PKG ?= ./...
+# How long each fuzz target runs.
+FUZZTIME ?= 20s
+# Who answers the question of `make run`: approve, reject, always, or empty for a person.
+ANSWER ?=
+# More for the benchmark: make bench BENCHFLAGS='-rounds 9'
+BENCHFLAGS ?=
+
+NPM := testdata/npm/node_modules/.package-lock.json
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/callgate
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/callgate ./cmd/callgate
+
+.PHONY: install
+install: ## install callgate into $GOBIN
+	CGO_ENABLED=0 go install -trimpath -ldflags '$(LDFLAGS)' ./cmd/callgate
+
+.PHONY: run
+run: build ## try it: three calls through the gate (ANSWER=approve answers the question)
+	CGO_ENABLED=0 go build -o bin/callgate-demo ./examples/demo
+	CGO_ENABLED=0 go build -o bin/callgate-host ./examples/host
+	@rm -rf .demo
+	@bash examples/demo/prepare .demo/workspace
+	@cd .demo/workspace && PATH="$(CURDIR)/bin:$$PATH" callgate-host --data-dir "$(CURDIR)/.demo/data" \
+		$(if $(ANSWER),--answer $(ANSWER)) -- \
+		callgate run --config "$(CURDIR)/examples/demo/callgate.yaml" --data-dir "$(CURDIR)/.demo/data"
+
+.PHONY: test
+test: $(NPM) ## go vet and all tests
+	go vet $(PKG)
+	go test $(RACE) $(PKG)
+
+# The MCP servers that tests run callgate against.
+$(NPM): testdata/npm/package.json testdata/npm/package-lock.json
+	npm ci --prefix testdata/npm --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+.PHONY: check
+check: ## gofmt, linters, and builds for Windows and macOS
+	@unformatted="$$(gofmt -l $$(go list -f '{{.Dir}}' ./...))"; \
+		if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
+	$(GOLANGCI) run
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet ./...
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
+
+.PHONY: bench
+bench: build ## compare callgate with no proxy and with the cheapest one
+	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo ./internal/bench/floor
+	bin/bench -bin bin $(BENCHFLAGS)
+
+.PHONY: microbench
+microbench: ## run the Go benchmarks of PKG
+	go test -run '^$$' -bench . -benchmem $(PKG)
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target of PKG for FUZZTIME
+	@set -euo pipefail; for pkg in $$(go list $(PKG)); do \
+		targets="$$(go test -list '^Fuzz' $$pkg)"; \
+		for target in $$(grep '^Fuzz' <<<"$$targets" || true); do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: clean
+clean: ## remove what make made
+	rm -rf bin .demo testdata/npm/node_modules
