@@ -72,11 +72,11 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	if a.call.Fixed {
 		return fmt.Errorf("%w: the arguments of this call cannot be edited", ErrAnswer)
 	}
-	edited, err := a.call.withArguments(answer.Arguments, a.session.agent)
+	edited, err := a.call.withArguments(answer.Arguments)
 	if err != nil {
 		return fmt.Errorf("%w: the edited arguments: %w", ErrAnswer, err)
 	}
-	v := g.judge(a.session).Judge(edited)
+	v := g.judge(a.session, edited)
 	if v.Action == permissions.Deny {
 		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
 	}
@@ -101,14 +101,14 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 }
 
 // withArguments is the call with other arguments. They pass the same check as the host's.
-func (c Call) withArguments(arguments []byte, agent string) (Call, error) {
+func (c Call) withArguments(arguments []byte) (Call, error) {
 	if err := jsonx.Check(arguments); err != nil {
 		return Call{}, err
 	}
 	if arguments[0] != '{' {
 		return Call{}, fmt.Errorf("they are not a JSON object")
 	}
-	digest, err := jsonx.Digest(arguments, agent)
+	digest, err := jsonx.Digest(arguments, c.Agent)
 	if err != nil {
 		return Call{}, err
 	}
@@ -125,12 +125,7 @@ func (g *Gate) always(id string, answer Answer) error {
 	if err != nil {
 		return err
 	}
-	if answer.Scope == "session" {
-		a.session.addGrants(grants)
-	} else if err := g.o.Store.AddGrants(grants); err != nil {
-		a.session.addGrants(grants) // the person's decision holds at least here and now
-		g.o.Logger.Error("an always could not be kept in the rules file; it holds until the session ends", "error", err)
-	}
+	g.keep(a.session, grants, answer.Scope)
 	for _, grant := range grants {
 		g.recordOrLog(audit.Record{
 			Event: audit.Control, SessionID: a.session.id, Agent: a.session.agent, Tool: a.call.Tool.Qualified, By: answer.By,
@@ -139,6 +134,22 @@ func (g *Gate) always(id string, answer Answer) error {
 	}
 	g.cascade(a, answer)
 	return nil
+}
+
+// keep stores grants where their scope says. One that cannot be written holds at least in the session: the
+// person's decision is not lost, and not wider than what was meant.
+func (g *Gate) keep(s *Session, grants []permissions.Grant, scope string) {
+	switch {
+	case scope == "session":
+		s.granted.add(grants)
+	case g.o.InMemory:
+		g.granted.add(grants)
+	default:
+		if err := g.o.Store.AddGrants(grants); err != nil {
+			s.granted.add(grants)
+			g.o.Logger.Error("an always could not be kept in the rules file; it holds until the session ends", "error", err)
+		}
+	}
 }
 
 // claim resolves the approval as "always" and returns what to grant. It comes before the grants are kept,
@@ -201,7 +212,7 @@ func (g *Gate) cascade(granted *approval, answer Answer) {
 		if answer.Scope == "session" && a.session != granted.session {
 			continue
 		}
-		v := g.judge(a.session).Judge(a.call)
+		v := g.judge(a.session, a.call)
 		if v.Action == permissions.Allow && v.Decision == DecidedTrusted && permissions.Destructive.Exceeds(v.Risk()) {
 			g.resolve(a, resolution{decision: "approve", by: "cascade:" + answer.By, reason: fmt.Sprintf("Covered by the always given for %s.", granted.call.ID)})
 		}

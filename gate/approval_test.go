@@ -46,7 +46,7 @@ func newBench(t *testing.T, rules string, change func(*Options)) *bench {
 		change(&o)
 	}
 	b.gate = New(o)
-	if b.session, err = b.gate.OpenSession(nil); err != nil {
+	if b.session, err = b.gate.OpenSession("", nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -281,7 +281,7 @@ func TestSessionScopeStaysInMemory(t *testing.T) {
 	if text, err := os.ReadFile(b.rules); err != nil || string(text) != asking {
 		t.Errorf("the rules file became %s, %v", text, err)
 	}
-	other, err := b.gate.OpenSession(nil)
+	other, err := b.gate.OpenSession("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,6 +430,44 @@ func (b *bench) inSession(n int) {
 	}
 }
 
+func TestAgents(t *testing.T) {
+	b := newBench(t, `{"*": "allow"}`, func(o *Options) {
+		o.Agents = append(permissions.BuiltinAgents(), permissions.Agent{Name: "careful", Rules: []permissions.Rule{
+			{Tool: "shell_exec", Pattern: "make *", Action: permissions.Deny, Source: "careful.md:4"},
+		}})
+	})
+	if _, err := b.gate.OpenSession("nobody", nil); err == nil {
+		t.Error("a session under an unknown agent was opened")
+	}
+	explore, err := b.gate.OpenSession("explore", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := kindCall(t, b.dir, "read_file", "path", "a.txt")
+	make := b.shell("1", "make all")
+	for _, c := range []struct {
+		name    string
+		session *Session
+		call    Call
+		agent   string
+		want    permissions.Action
+	}{
+		{"no profile", b.session, make, "", permissions.Allow},
+		{"explore reads", explore, read, "", permissions.Allow},
+		{"explore runs nothing", explore, make, "", permissions.Deny},
+		{"a call names a stricter agent", b.session, make, "careful", permissions.Deny},
+		{"a call of that agent that it may make", b.session, read, "careful", permissions.Allow},
+		{"a call cannot leave its session's profile", explore, make, "general", permissions.Deny},
+		{"nor by the default's name", explore, make, DefaultAgent, permissions.Deny},
+		{"a call names an agent that nobody knows", b.session, read, "nobody", permissions.Deny},
+	} {
+		c.call.Agent = c.agent
+		if v, _ := b.gate.Decide(t.Context(), c.session, c.call); v.Action != c.want {
+			t.Errorf("%s: %s (%s), want %s", c.name, v.Action, v.Reason, c.want)
+		}
+	}
+}
+
 func TestWhatCannotBeRecordedDoesNotRun(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
 	if err := b.log.Close(); err != nil {
@@ -477,7 +515,7 @@ func BenchmarkDecideAllowed(bb *testing.B) {
 	}
 	defer log.Close()
 	g := New(Options{Worker: "default", Audit: log, Store: permissions.OpenStore(filepath.Join(data, "workers", "default", "permissions.jsonc"), permissions.StoreOptions{Home: "/home/u"})})
-	s, err := g.OpenSession(nil)
+	s, err := g.OpenSession("", nil)
 	if err != nil {
 		bb.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdi
 // stillAllowed runs phase 1 again on what was approved: a rule, a link or a file may have changed while
 // the call waited. A person's yes holds for what was shown and nothing else.
 func (g *Gate) stillAllowed(s *Session, r resolution, a *approval, asked Verdict) (Verdict, Call) {
-	now := g.judge(s).Judge(r.call)
+	now := g.judge(s, r.call)
 	if now.Action == permissions.Deny {
 		now.Reason = "It was approved, but what decides changed while it waited. " + now.Reason
 		return now, r.call
@@ -135,7 +135,7 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 		offers = tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis)
 	}
 	return &Approval{
-		ID: call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: s.agent,
+		ID: call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: call.Agent,
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind,
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
 		Reason: v.Reason, Marks: v.Marks, Reasons: v.reasons(), Offers: offers,

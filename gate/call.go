@@ -9,6 +9,7 @@ import (
 type Call struct {
 	ID        string // callgate's own, unique over all processes: "call_" + 16 hex digits of time and chance
 	SessionID string
+	Agent     string // whom the call names as its agent: the session's, or one that can only tighten
 	Tool      *tools.Tool
 	Arguments []byte // the raw arguments object; nil when the request has none
 	Digest    string // jsonx.Digest of Arguments and the resolved agent

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"callgate/permissions"
@@ -15,12 +16,16 @@ import (
 //
 // The phases are in Judge; here is what surrounds them:
 //
-//	judge → (ask → wait → judge the denials again) → record → answer
+//	judge → budget → (ask → wait → judge the denials again) → a free place → record → answer
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
-	v := g.judge(s).Judge(call)
+	v := g.judge(s, call)
+	if spent := s.turn.take(&g.o.Limits, time.Now()); spent != "" && v.Action != permissions.Deny {
+		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
+	}
 	if v.Action == permissions.Ask {
 		v, call = g.ask(ctx, s, call, v)
 	}
+	v = g.admit(s, call, v)
 	v = g.recordDecision(s, call, v)
 	if v.Action == permissions.Allow {
 		s.running.Add(1)
@@ -29,6 +34,18 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		}
 	}
 	return v, call
+}
+
+// admit refuses an allowed call when too many of the session run, and says how long it may run.
+func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
+	if v.Action != permissions.Allow {
+		return v
+	}
+	if n := g.o.Limits.Concurrent; n > 0 && int(s.running.Load()) >= n {
+		return v.deny(DecidedLimited, "limits", "concurrent", fmt.Sprintf("%d calls of this session already run, which is as many as may. Wait until one has ended.", n))
+	}
+	v.Timeout = g.o.Limits.timeout(call, v.Risk())
+	return v
 }
 
 // Finish records how a call ended that Decide allowed. Result is the raw result, nil when none came; then
@@ -46,12 +63,25 @@ func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 	return g.recordDecision(s, call, Verdict{}.deny(DecidedDenied, "callgate", "malformed", reason))
 }
 
-// judge assembles what decides about the session's calls now. Rules that cannot be read deny.
-func (g *Gate) judge(s *Session) *Judge {
-	policy, err := s.policy()
-	return &Judge{
+// judge says what is to happen to the call now. One that names another agent than its session's has to
+// pass under both: the name comes from the host, so it can only tighten.
+func (g *Gate) judge(s *Session, call Call) Verdict {
+	v := g.judgeAs(s, s.agent, call)
+	if call.Agent != "" && call.Agent != s.agent {
+		if other := g.judgeAs(s, call.Agent, call); other.Action < v.Action {
+			return other
+		}
+	}
+	return v
+}
+
+// judgeAs assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
+func (g *Gate) judgeAs(s *Session, agent string, call Call) Verdict {
+	policy, err := s.policy(agent)
+	j := Judge{
 		Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
-		Protected: g.protected.Load(), Now: time.Now(),
+		Protected: g.protected.Load(), Off: g.o.Off, Now: time.Now(),
 	}
+	return j.Judge(call)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"callgate/audit"
@@ -19,12 +20,19 @@ type Options struct {
 	Audit          *audit.Log
 	Logger         *slog.Logger
 	Mode           Mode
-	Autonomy       Autonomy      // of every new session
-	AskEscalations bool          // ESCALATION asks instead of being denied
-	Timeout        time.Duration // how long an approval waits for a person; 0 means 120 s
-	MaxPending     int           // approvals that may wait at once in one session; 0 means 64
-	Protected      *Protected    // what no call may touch
+	Autonomy       Autonomy            // of every new session
+	AskEscalations bool                // ESCALATION asks instead of being denied
+	Timeout        time.Duration       // how long an approval waits for a person; 0 means 120 s
+	MaxPending     int                 // approvals that may wait at once in one session; 0 means 64
+	Protected      *Protected          // what no call may touch
+	Limits         Limits              // of every session
+	InMemory       bool                // grants for the worker are not written to its file and end with the process
+	Off            bool                // every call runs but those that touch what is protected
+	Agents         []permissions.Agent // profiles that sessions and calls may run under, beside DefaultAgent
 }
+
+// DefaultAgent is the agent of a session that runs under no profile.
+const DefaultAgent = "default"
 
 // Gate decides about calls. All methods may be called by many goroutines at once.
 type Gate struct {
@@ -37,7 +45,9 @@ type Gate struct {
 	pending  map[string]*approval
 	order    []string // ids of pending, oldest first
 
-	protected protectedPointer
+	protected atomic.Pointer[Protected]
+	granted   grantBook // for the worker, while grants stay in memory
+	agents    map[string]permissions.Agent
 }
 
 // New returns a gate without sessions.
@@ -51,7 +61,10 @@ func New(o Options) *Gate {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gate{o: o, sessions: map[string]*Session{}, pending: map[string]*approval{}}
+	g := &Gate{o: o, sessions: map[string]*Session{}, pending: map[string]*approval{}, agents: map[string]permissions.Agent{DefaultAgent: {Name: DefaultAgent}}}
+	for _, a := range o.Agents {
+		g.agents[a.Name] = a
+	}
 	g.protected.Store(o.Protected)
 	return g
 }

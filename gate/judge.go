@@ -18,6 +18,7 @@ type Judge struct {
 	Mode           Mode
 	AskEscalations bool // ESCALATION asks a person instead of being denied
 	Protected      *Protected
+	Off            bool // the gate is off: only what is protected is denied
 	Now            time.Time
 }
 
@@ -28,6 +29,9 @@ func (j *Judge) Judge(call Call) Verdict {
 	v := Verdict{Analysis: tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})}
 	if v, denied := j.denials(v, call); denied {
 		return v
+	}
+	if j.Off {
+		return v.allow(DecidedAutoApproved, "gate:off", "", "The gate is off.")
 	}
 	v.Findings = j.findings(v.Analysis, call)
 	if v, denied := j.ruleDenials(v); denied {
@@ -49,8 +53,11 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	if why := j.Protected.touched(call, v.Analysis); why != "" {
 		return v.deny(DecidedDenied, "callgate", "protected", why), true
 	}
+	if j.Off {
+		return v, false
+	}
 	if j.Policy == nil {
-		return v.deny(DecidedDenied, "callgate", "rules unreadable", fmt.Sprintf("The rules cannot be read, so nothing runs: %v", j.PolicyError)), true
+		return v.deny(DecidedDenied, "callgate", "rules unreadable", fmt.Sprintf("The rules cannot be read, so nothing runs: %v.", j.PolicyError)), true
 	}
 	if j.Mode == ModeAutoDeny {
 		return v.deny(DecidedDenied, "mode:auto-deny", "", "Mode auto-deny lets no tool run."), true

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 // recordDecision writes the decision. An allowed call whose decision cannot be written is denied.
 func (g *Gate) recordDecision(s *Session, call Call, v Verdict) Verdict {
 	r := audit.Record{
-		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: s.agent,
+		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Decision: v.Decision, By: v.By, Rule: v.Rule, Reason: v.Reason,
 		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(),
 	}
@@ -41,7 +42,7 @@ func (g *Gate) recordDecision(s *Session, call Call, v Verdict) Verdict {
 // recordOutcome writes how a forwarded call ended.
 func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string, took time.Duration) {
 	g.recordOrLog(audit.Record{
-		Event: audit.Outcome, CallID: call.ID, SessionID: s.id, Agent: s.agent,
+		Event: audit.Outcome, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Digest: call.Digest,
 		IsError: isError, Error: failure, Duration: float64(took) / float64(time.Millisecond),
 	})

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,40 +15,71 @@ import (
 	"callgate/permissions"
 )
 
-type protectedPointer = atomic.Pointer[Protected]
-
 // Session is one host's connection to the gate.
 type Session struct {
 	gate        *Gate
 	id          string
-	agent       string
+	agent       string // the profile that the session runs under
 	startedAt   time.Time
 	client      atomic.Pointer[Client]
 	cancelCalls func()
 	autonomy    atomic.Uint32 // an Autonomy
 	running     atomic.Int32  // forwarded calls without an outcome
+	turn        turn
 	closed      chan struct{}
 	closing     sync.Once
 
-	// mu guards the grants that end with the session and the policy that is made from them.
-	mu     sync.Mutex
-	grants []permissions.Grant
-	base   *permissions.Policy // the worker's policy that merged was made from
-	merged *permissions.Policy
+	granted grantBook // what ends with the session
+
+	// mu guards the policies that were made for the session.
+	mu       sync.Mutex
+	made     madeFrom
+	policies map[string]*permissions.Policy // by agent
 }
 
-// OpenSession begins a session. CancelCalls is called when an approver cancels what the session runs; it
-// may be nil. The caller MUST Close the session.
-func (g *Gate) OpenSession(cancelCalls func()) (*Session, error) {
+// madeFrom is what a policy was made from: when it is another now, the policy is made anew.
+type madeFrom struct {
+	base            *permissions.Policy // the worker's file
+	worker, session int                 // versions of the grants in memory
+}
+
+// grantBook holds grants that live in memory.
+type grantBook struct {
+	mu      sync.Mutex
+	grants  []permissions.Grant
+	version int
+}
+
+func (b *grantBook) add(grants []permissions.Grant) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.grants = append(b.grants, grants...)
+	b.version++
+}
+
+// read returns the grants, which the caller MUST NOT change, and the version that changes with them.
+func (b *grantBook) read() ([]permissions.Grant, int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.grants[:len(b.grants):len(b.grants)], b.version
+}
+
+// OpenSession begins a session under an agent profile; "" is DefaultAgent. CancelCalls is called when an
+// approver cancels what the session runs; it may be nil. The caller MUST Close the session.
+func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
+	agent = cmp.Or(agent, DefaultAgent)
+	if _, ok := g.agents[agent]; !ok {
+		return nil, fmt.Errorf("unknown agent %q: callgate knows %s", agent, strings.Join(slices.Sorted(maps.Keys(g.agents)), ", "))
+	}
 	s := &Session{
-		gate: g, id: "s-" + rand.Text()[:12], agent: "default", startedAt: time.Now().UTC(),
+		gate: g, id: "s-" + rand.Text()[:12], agent: agent, startedAt: time.Now().UTC(),
 		cancelCalls: cancelCalls, closed: make(chan struct{}),
 	}
 	s.client.Store(&Client{})
 	s.autonomy.Store(uint32(g.o.Autonomy))
 	if _, err := g.record(audit.Record{
 		Event: audit.Control, SessionID: s.id, Agent: s.agent,
-		Summary: fmt.Sprintf("Session started. Mode %s, autonomy %s.", g.o.Mode, g.o.Autonomy),
+		Summary: fmt.Sprintf("Session started. Mode %s, autonomy %s.", g.modeName(), g.o.Autonomy),
 	}); err != nil {
 		return nil, err
 	}
@@ -56,6 +89,14 @@ func (g *Gate) OpenSession(cancelCalls func()) (*Session, error) {
 	g.mu.Unlock()
 	g.events.publish(SessionOpened{info})
 	return s, nil
+}
+
+// modeName is the mode as people see it.
+func (g *Gate) modeName() string {
+	if g.o.Off {
+		return "GATE OFF"
+	}
+	return g.o.Mode.String()
 }
 
 // ID is the session's name, unique over all processes.
@@ -90,33 +131,35 @@ func (s *Session) Close() {
 	})
 }
 
-// policy returns what the rules say for this session now: the worker's file and the session's grants.
-func (s *Session) policy() (*permissions.Policy, error) {
+// policy returns what the rules say now for a call under the agent: the worker's file, the profile's layer
+// and the session's grants. An agent that nobody knows is an error, so that everything is denied to it.
+func (s *Session) policy(agent string) (*permissions.Policy, error) {
 	base, err := s.gate.o.Store.Policy()
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.grants) == 0 {
+	profile, ok := s.gate.agents[agent]
+	if !ok {
+		return nil, fmt.Errorf("unknown agent %q", agent)
+	}
+	worker, wv := s.gate.granted.read()
+	session, sv := s.granted.read()
+	if len(worker)+len(session)+len(profile.Rules) == 0 {
 		return base, nil
 	}
-	if s.base != base || s.merged == nil {
-		merged, err := base.With(nil, s.grants)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := (madeFrom{base, wv, sv}); s.made != now {
+		s.made, s.policies = now, map[string]*permissions.Policy{}
+	}
+	if s.policies[agent] == nil {
+		made, err := base.With(profile.Rules, slices.Concat(worker, session))
 		if err != nil {
 			return nil, err
 		}
-		s.base, s.merged = base, merged
+		s.policies[agent] = made
 	}
-	return s.merged, nil
-}
-
-// addGrants adds grants that end with the session.
-func (s *Session) addGrants(grants []permissions.Grant) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.grants = append(s.grants, grants...)
-	s.merged = nil
+	return s.policies[agent], nil
 }
 
 // info describes the session; the caller holds gate.mu.
@@ -130,7 +173,7 @@ func (s *Session) info(pending int) SessionInfo {
 	}
 	return SessionInfo{
 		ID: s.id, Worker: s.gate.o.Worker, Agent: s.agent, Client: *s.client.Load(),
-		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: s.gate.o.Mode.String(),
+		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: s.gate.modeName(),
 		Status: status, Pending: pending, StartedAt: s.startedAt,
 	}
 }

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"time"
+
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
@@ -18,6 +20,8 @@ type Verdict struct {
 	// Note is what the model has to be told beside the result of an allowed call: that a person changed
 	// the arguments. "" when there is nothing.
 	Note string
+	// Timeout bounds how long an allowed call may run once it is forwarded; 0 means no bound.
+	Timeout time.Duration
 }
 
 // The audit trail's words for a decision.

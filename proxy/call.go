@@ -30,7 +30,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	}
 
 	began := time.Now()
-	answer, err := h.forwardCall(ctx, m, r, call, to)
+	answer, err := h.forwardCall(ctx, m, r, call, to, verdict.Timeout)
 
 	result, isError, failure := outcome(answer, err)
 	h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
@@ -44,7 +44,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 // What decoders could read differently is refused here. The Call is as complete as the message lets it be
 // even when it is refused, because refusals are recorded too.
 func (h *host) readCall(ctx context.Context, m rpc.Message) (gate.Call, *entry, error) {
-	call := gate.Call{ID: newCallID(), SessionID: h.session.ID()}
+	call := gate.Call{ID: newCallID(), SessionID: h.session.ID(), Agent: h.session.Agent()}
 	if err := jsonx.Check(m.Raw); err != nil {
 		return call, nil, err
 	}
@@ -55,7 +55,10 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (gate.Call, *entry, 
 	if call.Arguments = p.arguments.Value; call.Arguments != nil && call.Arguments[0] != '{' {
 		return call, nil, fmt.Errorf("the arguments are not an object")
 	}
-	if call.Digest, err = jsonx.Digest(call.Arguments, h.session.Agent()); err != nil {
+	if p.agent != "" {
+		call.Agent = p.agent
+	}
+	if call.Digest, err = jsonx.Digest(call.Arguments, call.Agent); err != nil {
 		return call, nil, err
 	}
 	to := h.findTool(ctx, p.name)
@@ -68,7 +71,12 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (gate.Call, *entry, 
 
 // forwardCall sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
-func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, call gate.Call, to *entry) (rpc.Message, error) {
+func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, call gate.Call, to *entry, limit time.Duration) (rpc.Message, error) {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit))
+		defer cancel()
+	}
 	params, err := forwardParams(m.Params, to.tool.Name, call.Arguments)
 	if err != nil {
 		return rpc.Message{}, err
@@ -79,7 +87,11 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, call
 	r.mu.Lock()
 	r.from = to.server
 	r.mu.Unlock()
-	return to.server.up.Forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+	answer, err := to.server.up.Forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
+	return answer, err
 }
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")

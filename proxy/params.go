@@ -24,6 +24,7 @@ type callParams struct {
 	rawName   jsonx.Member
 	arguments jsonx.Member
 	task      jsonx.Member
+	agent     string // _meta["callgate/agent"], "" when there is none
 }
 
 // callMembers are all members of tools/call params in any revision of MCP: a case variant of one of them is
@@ -44,7 +45,24 @@ func readCallParams(params []byte) (p callParams, err error) {
 		return p, errors.New(`tools/call needs a "name"`)
 	}
 	p.name = name
-	return p, nil
+	p.agent, err = agentOf(m[3].Value)
+	return p, err
+}
+
+// agentOf reads the agent that a call says it is made by. The name can only tighten what is decided.
+func agentOf(meta []byte) (string, error) {
+	if !bytes.Contains(meta, []byte("agent")) && !bytes.Contains(meta, []byte(`\`)) {
+		return "", nil
+	}
+	var m [1]jsonx.Member
+	if err := jsonx.Members(meta, []string{"callgate/agent"}, m[:]); err != nil || m[0].Value == nil {
+		return "", err
+	}
+	name, ok := jsonx.String(m[0].Value)
+	if !ok {
+		return "", errors.New(`_meta "callgate/agent" is not a string`)
+	}
+	return name, nil
 }
 
 // forwardParams returns the host's params with the upstream's name for the tool and these arguments; every

@@ -27,7 +27,8 @@ type Server struct {
 type Options struct {
 	Gate      *gate.Gate
 	Servers   []Server
-	Untouched bool // the one server's names are shown as they are; rules see qualified names all the same
+	Untouched bool   // the one server's names are shown as they are; rules see qualified names all the same
+	Agent     string // profile that every session runs under; "" is none
 	Version   string
 	CacheDir  string // of what upstreams said of themselves; "" means none
 	Logger    *slog.Logger
@@ -77,10 +78,10 @@ func (p *Proxy) Run(ctx context.Context, in io.ReadCloser, out io.Writer) error 
 }
 
 func (p *Proxy) newHost(ctx context.Context, in io.Reader, out io.Writer) (*host, error) {
-	h := &host{p: p, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]context.CancelFunc{}}
+	h := &host{p: p, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]context.CancelFunc{}, workers: workers{jobs: make(chan func())}}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	h.conn = rpc.NewConn(in, out, rpc.Options{Noise: h.noise})
-	session, err := p.o.Gate.OpenSession(h.cancelCalls)
+	session, err := p.o.Gate.OpenSession(p.o.Agent, h.cancelCalls)
 	if err != nil {
 		return nil, err
 	}

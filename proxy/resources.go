@@ -18,6 +18,7 @@ import (
 func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	uri, err := stringParam(m, "uri")
 	if err != nil {
+		h.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
 	s := h.findResource(uri)
@@ -31,6 +32,7 @@ func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []b
 func (h *host) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	name, err := stringParam(m, "name")
 	if err != nil {
+		h.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
 	e := h.table.Load().prompts[name]
@@ -80,7 +82,7 @@ func (h *host) newCall(tool *tools.Tool, s *server, argument, value string) (gat
 		return gate.Call{}, err
 	}
 	return gate.Call{
-		ID: newCallID(), SessionID: h.session.ID(), Tool: tool, Arguments: arguments, Digest: digest, Place: s.place, Fixed: true,
+		ID: newCallID(), SessionID: h.session.ID(), Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: s.place, Fixed: true,
 	}, nil
 }
 

@@ -247,7 +247,7 @@ func newCheckSubject(f *permissions.Finding) checkSubject {
 func (ch *checker) judge(request checkRequest) (*gate.Judge, error) {
 	j := &gate.Judge{
 		Autonomy: ch.config.autonomy, Mode: ch.config.mode, AskEscalations: ch.config.askEscalat,
-		Protected: ch.protected, Now: time.Now(),
+		Protected: ch.protected, Off: ch.config.gateOff, Now: time.Now(),
 	}
 	var err error
 	if request.Autonomy != nil {

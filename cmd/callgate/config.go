@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,12 +21,14 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/permissions"
 )
 
 // config is everything that a user can set, read once and checked once.
 type config struct {
 	DataDir    string
 	Worker     string
+	Agent      string
 	LogLevel   string
 	LogFile    string
 	Listen     string
@@ -33,7 +37,10 @@ type config struct {
 	Escalation string
 	Timeout    time.Duration
 	MaxPending int
+	Remember   string
+	Gate       string
 	MCPConfig  []string
+	Limits     limitsConfig
 	Servers    []serverConfig
 
 	file       string // the configuration file, "" when there is none
@@ -41,6 +48,24 @@ type config struct {
 	mode       gate.Mode
 	autonomy   gate.Autonomy
 	askEscalat bool
+	inMemory   bool
+	gateOff    bool
+	limits     gate.Limits
+}
+
+// limitsConfig bounds what one session may do.
+type limitsConfig struct {
+	Preset       string // "" or strict
+	CallsPerTurn int
+	TurnIdle     time.Duration
+	Concurrent   int
+	Timeouts     []timeoutConfig
+}
+
+type timeoutConfig struct {
+	Tool  string // glob over the qualified name or the kind; "" is every tool
+	Risk  string // a class; "" is every class
+	After time.Duration
 }
 
 // serverConfig is one entry of "servers". Names are values, never keys, so that their case counts.
@@ -84,6 +109,7 @@ type setting struct {
 var scalars = []setting{
 	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches", ""},
 	{"worker", "worker", "`name` of the worker, whose rules apply", "default"},
+	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
 	{"logLevel", "log-level", "debug, info, warn or error", "info"},
 	{"logFile", "log-file", "`file` for the log, beside standard error", ""},
 	{"listen", "listen", "`address` of the side server for approvers; port 0 picks one, off starts none", companion.DefaultAddress},
@@ -92,6 +118,8 @@ var scalars = []setting{
 	{"escalation", "escalation", "calls that gain privileges: reject, or ask a person", "reject"},
 	{"timeout", "timeout", "how long an approval waits for a person", 120 * time.Second},
 	{"maxPending", "max-pending", "approvals that may wait at once in one session", 64},
+	{"remember", "remember", "where an \"always\" for the worker is kept: storage, or memory until callgate ends", "storage"},
+	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
 }
 
@@ -179,9 +207,9 @@ func explainUnmarshal(file string, err error) error {
 		file = "flags and variables"
 	}
 	if m := invalidKeys.FindStringSubmatch(err.Error()); m != nil {
-		where := "at the top level"
-		if m[1] != "" {
-			where = "in " + m[1]
+		where := "in " + m[1]
+		if m[1] == "" || m[1] == fmt.Sprintf("%T", config{}) { // how the decoder calls the top level
+			where = "at the top level"
 		}
 		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it (examples/callgate.yaml shows every key)", file, m[2], where)
 	}
@@ -218,6 +246,23 @@ func (c *config) validate() (err error) {
 	default:
 		return bad("escalation", fmt.Errorf("%q: use reject or ask", c.Escalation))
 	}
+	switch c.Remember {
+	case "storage":
+	case "memory":
+		c.inMemory = true
+	default:
+		return bad("remember", fmt.Errorf("%q: use storage or memory", c.Remember))
+	}
+	switch c.Gate {
+	case "on", "true": // YAML reads a bare on and off as true and false
+	case "off", "false", "0":
+		c.gateOff = true
+	default:
+		return bad("gate", fmt.Errorf("%q: use on or off", c.Gate))
+	}
+	if c.limits, err = c.Limits.assemble(); err != nil {
+		return bad("limits", err)
+	}
 	if c.Timeout <= 0 {
 		return bad("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
 	}
@@ -228,6 +273,50 @@ func (c *config) validate() (err error) {
 		c.Servers[i].source = fmt.Sprintf("%s: servers[%d]", c.file, i)
 	}
 	return nil
+}
+
+// strict is the preset for agents that run by themselves.
+var strict = limitsConfig{
+	CallsPerTurn: 8, TurnIdle: 30 * time.Second,
+	Timeouts: []timeoutConfig{{After: 15 * time.Second}, {Risk: "NETWORK", After: 30 * time.Second}, {Risk: "BUILD_TEST", After: 120 * time.Second}},
+}
+
+// assemble checks the limits. What is written beside a preset counts before what the preset says.
+func (l limitsConfig) assemble() (gate.Limits, error) {
+	switch l.Preset {
+	case "":
+	case "strict":
+		l.CallsPerTurn, l.TurnIdle = cmp.Or(l.CallsPerTurn, strict.CallsPerTurn), cmp.Or(l.TurnIdle, strict.TurnIdle)
+		l.Timeouts = slices.Concat(strict.Timeouts, l.Timeouts)
+	default:
+		return gate.Limits{}, fmt.Errorf("preset %q: use strict, or write the limits out", l.Preset)
+	}
+	if l.CallsPerTurn < 0 || l.Concurrent < 0 || l.TurnIdle < 0 {
+		return gate.Limits{}, errors.New("a limit is negative: leave it out, or use 0, for none")
+	}
+	out := gate.Limits{CallsPerTurn: l.CallsPerTurn, TurnIdle: cmp.Or(l.TurnIdle, 30*time.Second), Concurrent: l.Concurrent}
+	for i, t := range l.Timeouts {
+		one := gate.Timeout{After: t.After}
+		if t.After <= 0 {
+			return out, fmt.Errorf("timeouts[%d]: after %s: use a positive duration such as 30s", i, t.After)
+		}
+		if t.Tool != "" {
+			glob, err := permissions.CompileGlob(t.Tool)
+			if err != nil {
+				return out, fmt.Errorf("timeouts[%d]: tool: %w", i, err)
+			}
+			one.Tool = glob
+		}
+		if t.Risk != "" {
+			risk, err := permissions.ParseRisk(t.Risk)
+			if err != nil {
+				return out, fmt.Errorf("timeouts[%d]: %w", i, err)
+			}
+			one.Risk = &risk
+		}
+		out.Timeouts = append(out.Timeouts, one)
+	}
+	return out, nil
 }
 
 // dataDir is the data directory alone, for subcommands that need nothing else.

@@ -39,6 +39,10 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return s, fmt.Errorf("dataDir: %w", err)
 	}
+	agents, err := c.agents()
+	if err != nil {
+		return s, err
+	}
 	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
 	if err != nil {
 		return s, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
@@ -47,11 +51,15 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 	s.gate = gate.New(gate.Options{
 		Worker: c.Worker, Audit: log, Logger: s.log,
 		Store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log}),
-		Mode:  c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending,
+		Mode:  c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
+		Limits: c.limits, InMemory: c.inMemory, Off: c.gateOff,
 	})
+	if c.gateOff {
+		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
+	}
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
 	s.proxy, err = proxy.New(proxy.Options{
-		Gate: s.gate, Servers: servers, Untouched: untouched, Version: version,
+		Gate: s.gate, Servers: servers, Untouched: untouched, Agent: c.Agent, Version: version,
 		CacheDir: c.cacheDir(), Logger: s.log,
 	})
 	if err != nil {

@@ -1,0 +1,63 @@
+package gate
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"callgate/permissions"
+)
+
+// Limits bound what one session may do. The zero value bounds nothing.
+type Limits struct {
+	CallsPerTurn int           // calls within a turn
+	TurnIdle     time.Duration // a turn ends after so long without a call
+	Concurrent   int           // forwarded calls that run at once
+	Timeouts     []Timeout     // how long a forwarded call may run; the last that matches counts
+}
+
+// Timeout bounds how long calls run, from the moment they are forwarded: a wait for a person does not count.
+type Timeout struct {
+	Tool  *permissions.Glob // over the qualified name or the kind; nil matches every tool
+	Risk  *permissions.Risk // nil matches every class
+	After time.Duration
+}
+
+// timeout returns how long a call of the tool may run; 0 means as long as it likes.
+func (l *Limits) timeout(call Call, risk permissions.Risk) (after time.Duration) {
+	for _, t := range l.Timeouts {
+		if t.Tool != nil && !t.Tool.Match(call.Tool.Qualified) && (call.Tool.Kind == "" || !t.Tool.Match(call.Tool.Kind)) {
+			continue
+		}
+		if t.Risk != nil && *t.Risk != risk {
+			continue
+		}
+		after = t.After
+	}
+	return after
+}
+
+// turn counts a session's calls.
+type turn struct {
+	mu    sync.Mutex
+	calls int
+	last  time.Time
+}
+
+// take counts one more call and says why it is one too many; "" when it is not. What is refused counts as a
+// call that came: a loop that is refused does not get on by repeating itself.
+func (t *turn) take(l *Limits, now time.Time) string {
+	if l.CallsPerTurn <= 0 {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.last) >= l.TurnIdle {
+		t.calls = 0
+	}
+	t.last = now
+	if t.calls++; t.calls > l.CallsPerTurn {
+		return fmt.Sprintf("This turn's budget of %d calls is used up. It frees after %s without a call: stop, and tell the user what is done and what is left.", l.CallsPerTurn, l.TurnIdle)
+	}
+	return ""
+}
