@@ -430,6 +430,37 @@ func (b *bench) inSession(n int) {
 	}
 }
 
+func TestChangedManifestMarksTheBuild(t *testing.T) {
+	b := newBench(t, `{"*": "allow"}`, nil)
+	run := func(id, command string) Verdict {
+		v, _ := b.gate.Decide(t.Context(), b.session, b.shell(id, command))
+		return v
+	}
+	if v := run("1", "npm test"); v.Action != permissions.Allow {
+		t.Fatalf("before the change: %s (%s)", v.Action, v.Reason)
+	}
+	if v, _ := b.gate.Decide(t.Context(), b.session, kindCall(t, b.dir, "write_file", "path", "package.json")); v.Action != permissions.Allow {
+		t.Fatalf("the change: %s", v.Reason)
+	}
+	end := b.decide(t.Context(), b.shell("2", "npm test"))
+	a := b.waiting(1)[0]
+	if len(a.Marks) != 1 || a.Marks[0].Code != markManifest || len(a.Offers) != 0 {
+		t.Errorf("marks %v, offers %v", a.Marks, a.Offers)
+	}
+	if v := run("3", "ls"); v.Action != permissions.Allow {
+		t.Errorf("what builds nothing: %s", v.Reason)
+	}
+	if err := b.answer(a, "approve", nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-end; d.verdict.Action != permissions.Allow {
+		t.Errorf("the approved build: %s", d.verdict.Reason)
+	}
+	if v := run("4", "npm test"); v.Action != permissions.Allow {
+		t.Errorf("after somebody looked: %s", v.Reason)
+	}
+}
+
 func TestAgents(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, func(o *Options) {
 		o.Agents = append(permissions.BuiltinAgents(), permissions.Agent{Name: "careful", Rules: []permissions.Rule{

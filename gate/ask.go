@@ -74,6 +74,7 @@ func (g *Gate) stillAllowed(s *Session, r resolution, a *approval, asked Verdict
 	if !sameReach(a.verdict.Analysis, now.Analysis) {
 		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but what the call would touch changed while it waited. Repeat the call to have it looked at again."), r.call
 	}
+	s.manifests.lookedAt(a.verdict.Marks)
 	out := now.allow(DecidedApproved, r.by, asked.Rule, r.reason)
 	out.Note = r.note
 	return out, r.call

@@ -29,6 +29,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	v = g.recordDecision(s, call, v)
 	if v.Action == permissions.Allow {
 		s.running.Add(1)
+		s.manifests.note(&v)
 		if g.events.listening() {
 			g.events.publish(Started{SessionID: s.id, Agent: s.agent, ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk()})
 		}
@@ -81,7 +82,7 @@ func (g *Gate) judgeAs(s *Session, agent string, call Call) Verdict {
 	j := Judge{
 		Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
-		Protected: g.protected.Load(), Off: g.o.Off, Now: time.Now(),
+		Protected: g.protected.Load(), Off: g.o.Off, Changed: s.manifests.changed(), Now: time.Now(),
 	}
 	return j.Judge(call)
 }

@@ -18,7 +18,8 @@ type Judge struct {
 	Mode           Mode
 	AskEscalations bool // ESCALATION asks a person instead of being denied
 	Protected      *Protected
-	Off            bool // the gate is off: only what is protected is denied
+	Off            bool     // the gate is off: only what is protected is denied
+	Changed        []string // build manifests that the session changed and nobody has looked at
 	Now            time.Time
 }
 
@@ -101,6 +102,9 @@ func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
 	}
 	if v.Analysis.Risk == permissions.Escalation {
 		marks = append(slices.Clip(marks), tools.Mark{Code: "escalation", Text: "The call gains privileges."})
+	}
+	if m, ok := j.manifestMark(v.Analysis); ok {
+		marks = append(slices.Clip(marks), m)
 	}
 	for _, folder := range v.Analysis.Folders {
 		path, found, err := tools.DeniedBeneath(folder, func(path string) bool { return j.deniesReading(path, call) })

@@ -26,6 +26,7 @@ type Session struct {
 	autonomy    atomic.Uint32 // an Autonomy
 	running     atomic.Int32  // forwarded calls without an outcome
 	turn        turn
+	manifests   manifests
 	closed      chan struct{}
 	closing     sync.Once
 

@@ -1,0 +1,23 @@
+package tools
+
+import (
+	"path"
+	"testing"
+)
+
+func TestIsManifest(t *testing.T) {
+	for _, glob := range manifests {
+		if _, err := path.Match(glob, "x"); err != nil {
+			t.Errorf("%q: %v", glob, err)
+		}
+	}
+	for file, want := range map[string]bool{
+		"/w/package.json": true, "/w/sub/Makefile": true, "/w/.github/workflows/ci.yml": true, "/w/scripts/build.sh": true,
+		"/w/gradle/wrapper/gradle-wrapper.properties": true, "/w/vite.config.ts": true, "/w/Dockerfile.dev": true,
+		"/w/main.go": false, "/w/README.md": false, "/w/workflows/ci.yml": false, "/w/src/package.json.ts": false,
+	} {
+		if IsManifest(file) != want {
+			t.Errorf("IsManifest(%s) = %v", file, !want)
+		}
+	}
+}
