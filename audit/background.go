@@ -58,7 +58,7 @@ func (l *Log) sync() (synced entry, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if segment == l.segment { // else rotate has synced and closed it
-		l.fail(err)
+		_ = l.fail(err) // sticky: the next Append says so
 	}
 	return entry{}, false
 }
@@ -80,7 +80,7 @@ func (l *Log) vouch() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.fail(err)
+		_ = l.fail(err) // sticky: the next Append says so
 		return true
 	}
 	l.vouched = max(l.vouched, head.Records)

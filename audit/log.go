@@ -176,7 +176,7 @@ func (l *Log) Append(r Record) (Record, error) {
 	if err != nil {
 		err = fmt.Errorf("audit: write a record: %w", err)
 		if n > 0 {
-			l.fail(err)
+			_ = l.fail(err) // sticky: the next Append says so
 		}
 		return Record{}, err
 	}
@@ -262,7 +262,7 @@ func (l *Log) Close() error {
 	defer l.mu.Unlock()
 	if l.err == nil {
 		if err := l.complete(); err != nil {
-			l.fail(err)
+			_ = l.fail(err) // sticky: the next Append says so
 		}
 	}
 	if l.err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// document is a permissions file as a text with comments, open for changes of "$always".
+// document is a permissions file as a text with comments, open for changes.
 type document struct {
 	path, home string
 	root       hujson.Value
-	file       *File // what the text says
-	want       []Grant
+	rules      []Rule  // what the text has to say after the changes
+	want       []Grant // and in "$always"
 }
 
 func parseDocument(path string, data []byte, home string) (*document, error) {
@@ -26,7 +26,7 @@ func parseDocument(path string, data []byte, home string) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &document{path: path, home: home, root: root, file: file, want: file.Grants}, nil
+	return &document{path: path, home: home, root: root, rules: file.Rules, want: file.Grants}, nil
 }
 
 // add appends the grants that the document does not have yet and returns their number.
@@ -63,15 +63,15 @@ func (d *document) remove(drop func(Grant) bool) (int, error) {
 	return removed, nil
 }
 
-// text returns the document. It is read back first: unless it says exactly the old rules and the wanted
-// grants, it is an error.
+// text returns the document. It is read back first: unless it says exactly the wanted rules and grants, it is
+// an error.
 func (d *document) text() ([]byte, error) {
 	data := d.root.Pack()
 	got, err := ParseFile(d.path, data, d.home)
 	if err != nil {
 		return nil, fmt.Errorf("the changed file would not be valid: %w", err)
 	}
-	if !slices.EqualFunc(got.Rules, d.file.Rules, sameRule) || !slices.EqualFunc(got.Grants, d.want, sameGrant) {
+	if !slices.EqualFunc(got.Rules, d.rules, sameRule) || !slices.EqualFunc(got.Grants, d.want, sameGrant) {
 		return nil, fmt.Errorf("%s: the changed file would not say what was asked for", d.path)
 	}
 	return data, nil

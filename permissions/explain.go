@@ -69,6 +69,13 @@ func (r *viewRule) spelling(form Form) string {
 
 // String returns the rule on one line: `read_file "*.env" deny (permissions.jsonc:7, file)`.
 func (r *Rule) String() string {
+	if r.text != "" {
+		return r.text // of a compiled rule
+	}
+	return r.describe()
+}
+
+func (r *Rule) describe() string {
 	return fmt.Sprintf("%s %s %s (%s)", r.Tool, strconv.Quote(r.Pattern), r.Action, origin(r.Source, r.Layer))
 }
 

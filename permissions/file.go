@@ -201,14 +201,17 @@ func (p *fileParser) rules(tool string, key, value *hujson.Value) ([]Rule, error
 }
 
 func (p *fileParser) rule(tool *Glob, pattern string, key, value *hujson.Value) (Rule, error) {
-	literal, ok := value.Value.(hujson.Literal)
+	action, examples, err := p.detailed(value)
+	if err != nil {
+		return Rule{}, err
+	}
+	literal, ok := action.Value.(hujson.Literal)
 	if !ok || literal.Kind() != '"' {
-		return Rule{}, p.errorf(value, `an action is expected: "allow", "ask", "confirm" or "deny"`)
+		return Rule{}, p.errorf(action, `an action is expected: "allow", "ask", "confirm" or "deny"`)
 	}
 	r := Rule{Tool: tool.text, Layer: LayerFile, Source: p.source(key), tool: tool}
-	var err error
 	if r.Action, err = ParseAction(literal.String()); err != nil {
-		return Rule{}, p.errorf(value, "%v", err)
+		return Rule{}, p.errorf(action, "%v", err)
 	}
 	if r.Pattern, err = ExpandHome(pattern, p.home); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)
@@ -216,7 +219,7 @@ func (p *fileParser) rule(tool *Glob, pattern string, key, value *hujson.Value) 
 	if r.pattern, err = compileValue(r.Pattern); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)
 	}
-	return r, nil
+	return r, p.check(&r, examples)
 }
 
 // grants reads "$always".

@@ -104,11 +104,7 @@ func (p *globParser) parse(s string, depth int) ([]globToken, error) {
 				i++
 				continue
 			}
-			text, err := bracket(s[i:end])
-			if err != nil {
-				return nil, err
-			}
-			add(tokShell, text)
+			add(tokShell, bracket(s[i:end]))
 			i = end
 		case '{':
 			parts, end, ok := split(s, i, ',')
@@ -296,19 +292,19 @@ func tokensRegexp(tokens []globToken, keep int) (*regexp.Regexp, error) {
 
 // bracket rewrites a bracket expression. A negated one never matches `/`. A plain list of characters also
 // matches its own text, as picomatch has it: file names such as "[id].ts" are common.
-func bracket(s string) (string, error) {
+func bracket(s string) string {
 	inner := s[1 : len(s)-1]
 	if inner[0] == '!' || inner[0] == '^' {
 		inner = inner[1:]
 		if inner[0] == ']' || inner[0] == '-' {
 			inner = `\` + inner
 		}
-		return "[!/" + inner + "]", nil
+		return "[!/" + inner + "]"
 	}
 	if strings.ContainsAny(inner, `-*+?.^${}(|)[]\!`) {
-		return s, nil
+		return s
 	}
-	return "@(" + s + `|\[` + inner + `\])`, nil
+	return "@(" + s + `|\[` + inner + `\])`
 }
 
 // bracketEnd returns the index after the bracket expression that begins at s[i], if it is closed.

@@ -70,6 +70,7 @@ func (r *Rule) compile(layer Layer) (err error) {
 			return fmt.Errorf("%s: %w", r.Source, err)
 		}
 	}
+	r.text = r.describe()
 	return nil
 }
 

@@ -23,6 +23,7 @@ type Rule struct {
 
 	tool    *Glob
 	pattern *valuePattern
+	text    string // of String: every record of an allowed call names its rule
 }
 
 // Grant is what a person's earlier "always" allows: it loosens asks, never a deny or a mark, and never

@@ -190,24 +190,18 @@ func (s *Store) RemoveGrants(drop func(Grant) bool) (int, error) {
 // errEdited: a person saved the file between our reading and our writing.
 var errEdited = errors.New("the permissions file keeps changing while it is written")
 
-// edit changes the file under the lock. change returns how many grants it added or removed; the file is
+// edit changes the document under the lock. change returns how many entries it added or removed; the file is
 // written when that is not 0.
 func (s *Store) edit(change func(*document) (int, error)) (n int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err = s.locked(func() error {
-		if !s.seen {
-			if err := s.seed(); err != nil {
-				return err
-			}
-			s.seen = true
+	err = s.update(func(data []byte) ([]byte, error) {
+		doc, err := parseDocument(s.path, data, s.home)
+		if err != nil {
+			return nil, err
 		}
-		for range 3 {
-			if n, err = s.tryEdit(change); !errors.Is(err, errEdited) {
-				return err
-			}
+		if n, err = change(doc); n == 0 || err != nil {
+			return nil, err
 		}
-		return err
+		return doc.text()
 	})
 	if err != nil {
 		return 0, err
@@ -215,31 +209,53 @@ func (s *Store) edit(change func(*document) (int, error)) (n int, err error) {
 	return n, nil
 }
 
-func (s *Store) tryEdit(change func(*document) (int, error)) (int, error) {
+// update replaces the file, under the lock, by what change makes of it; nil leaves it. When a person saves the
+// file in between, change is called again with the new text.
+func (s *Store) update(change func(data []byte) ([]byte, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.locked(func() error {
+		if err := s.ensure(); err != nil {
+			return err
+		}
+		for range 3 {
+			if err := s.tryUpdate(change); !errors.Is(err, errEdited) {
+				return err
+			}
+		}
+		return errEdited
+	})
+}
+
+// ensure makes the file on first use. The caller holds both locks.
+func (s *Store) ensure() error {
+	if s.seen {
+		return nil
+	}
+	if err := s.seed(); err != nil {
+		return err
+	}
+	s.seen = true
+	return nil
+}
+
+func (s *Store) tryUpdate(change func(data []byte) ([]byte, error)) error {
 	data, info, err := readFile(s.path)
 	if err != nil {
-		return 0, s.forget(err)
+		return s.forget(err)
 	}
-	doc, err := parseDocument(s.path, data, s.home)
-	if err != nil {
-		return 0, err
-	}
-	n, err := change(doc)
-	if n == 0 || err != nil {
-		return 0, err
-	}
-	written, err := doc.text()
-	if err != nil {
-		return 0, err
+	written, err := change(data)
+	if written == nil || err != nil {
+		return err
 	}
 	now, err := os.Lstat(s.path)
 	if err != nil {
-		return 0, s.forget(err)
+		return s.forget(err)
 	}
 	if !(stamp{info: info}).holds(now) {
-		return 0, errEdited
+		return errEdited
 	}
-	return n, replaceFile(s.path, written, info.Mode().Perm())
+	return replaceFile(s.path, written, info.Mode().Perm())
 }
 
 // locked runs f with the directory there and the lock between processes held.

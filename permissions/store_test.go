@@ -209,7 +209,7 @@ func TestAnUnchangedFileIsTheSamePolicy(t *testing.T) {
 		t.Error("a young file that says the same gives another policy")
 	}
 	age(t, s)
-	if policy(t, s) != first || policy(t, s) != first {
+	if again := policy(t, s); again != first || policy(t, s) != again {
 		t.Error("a touched file that says the same gives another policy")
 	}
 }

@@ -95,8 +95,8 @@ func approve(ctx context.Context, dataDir, address string, once, asJSON bool) (c
 		return companion.Ended, err
 	}
 	defer func() {
-		term.Restore(in, state)
-		fmt.Println() // the shell's prompt goes below ours
+		_ = term.Restore(in, state)        // nothing is left to do with a terminal that refuses
+		_, _ = os.Stdout.WriteString("\n") // the shell's prompt goes below ours
 	}()
 	console := companion.NewConsole(os.Stdin, os.Stdout, func() (int, int, error) { return term.GetSize(out) })
 	defer console.Close()

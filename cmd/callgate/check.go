@@ -175,7 +175,9 @@ func (ch *checker) lines(in io.Reader, out io.Writer) error {
 			if err := json.MarshalWrite(w, answer); err != nil {
 				return err
 			}
-			w.WriteByte('\n')
+			if err := w.WriteByte('\n'); err != nil {
+				return err
+			}
 			if r.Buffered() == 0 {
 				if err := w.Flush(); err != nil {
 					return err

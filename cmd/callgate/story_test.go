@@ -171,7 +171,7 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	case "seen":
 		if matched := h.matches(rest[0]); len(matched) > 0 == neg {
-			ts.Fatalf("lines that match %s: %v", rest[0], matched)
+			ts.Fatalf("lines that match %s: %v of %.3000q", rest[0], matched, h.arrived)
 		}
 	case "order":
 		last := -1

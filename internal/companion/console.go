@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"errors"
 	"io"
 
 	"golang.org/x/term"
@@ -39,7 +40,7 @@ func (c *Console) read() {
 	defer close(c.lines)
 	for {
 		text, err := c.editor.ReadLine()
-		if err != nil && err != term.ErrPasteIndicator {
+		if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
 			return
 		}
 		select {

@@ -10,5 +10,5 @@ var page []byte
 
 func (s *Server) handlePage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write(page)
+	_, _ = w.Write(page) // a client that is gone gets nothing
 }

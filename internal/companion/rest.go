@@ -265,7 +265,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(append(data, '\n'))
+	_, _ = w.Write(append(data, '\n')) // a client that is gone gets nothing
 }
 
 // list makes JSON of no items [] and not null.

@@ -210,7 +210,7 @@ func (c *socket) take(data []byte) bool {
 	if refused != nil {
 		return c.reply(refused, head.SessionID, "")
 	}
-	call, refused := "", (*refusal)(nil)
+	var call string
 	switch head.Type {
 	case TypeToolApprove:
 		call, refused = c.toolApprove(data)

@@ -97,7 +97,7 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 
 // reap waits for the end of the process, and ends the reading of its output when it ended by itself.
 func (p *process) reap() {
-	p.cmd.Wait() // its error is in ProcessState
+	_ = p.cmd.Wait() // its error is in ProcessState
 	close(p.exited)
 	select {
 	case <-p.stdout.end:

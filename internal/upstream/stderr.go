@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
@@ -36,7 +37,7 @@ func (s *stderr) read(r io.Reader) {
 	for {
 		part, err := b.ReadSlice('\n')
 		line := clean(part)
-		for err == bufio.ErrBufferFull {
+		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = b.ReadSlice('\n')
 		}
 		if line != "" {

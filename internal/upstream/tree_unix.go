@@ -82,5 +82,5 @@ func (t *tree) release() {
 		return
 	}
 	t.alive.Close()
-	t.guard.Wait() // it dies by its own signal
+	_ = t.guard.Wait() // it dies by its own signal
 }

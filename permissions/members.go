@@ -1,0 +1,105 @@
+package permissions
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/tailscale/hujson"
+)
+
+// insertMember puts a member at index i of the object, laid out like the members around it. Comments stay with
+// what they stand beside or above.
+func insertMember(object *hujson.Object, i int, name string, value hujson.ValueTrimmed, indent string) {
+	member := hujson.ObjectMember{
+		Name:  hujson.Value{Value: hujson.String(name)},
+		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: value},
+	}
+	last := i == len(object.Members)
+	next := &object.AfterExtra
+	if !last {
+		next = &object.Members[i].Name.BeforeExtra
+	} else if i > 0 {
+		// A comma that trails the last member trails the new one.
+		member.Value.AfterExtra = trailing(object.Members[i-1].Value.AfterExtra)
+	}
+	switch own, broken := layout(object); {
+	case !broken && last && i == 0:
+		member.Name.BeforeExtra = slices.Concat(*next, []byte(" "))
+		*next = hujson.Extra(" ")
+	case !broken && last:
+		member.Name.BeforeExtra = slices.Concat(bytes.TrimRight(*next, " "), []byte(" "))
+	case !broken:
+		member.Name.BeforeExtra = *next
+		*next = hujson.Extra(" ")
+	case last:
+		if own != "" {
+			indent = own
+		}
+		closing := lineIndent(*next)
+		member.Name.BeforeExtra = breakLine(*next, indent)
+		*next = hujson.Extra("\n" + closing)
+	default:
+		beside, rest := besideLine(*next)
+		member.Name.BeforeExtra = slices.Concat(beside, []byte("\n"+lineIndent(*next)))
+		*next = rest
+	}
+	object.Members = slices.Insert(object.Members, i, member)
+}
+
+// removeMember takes the member at index i out, with the comment behind it on its line. Comments above it stay.
+func removeMember(object *hujson.Object, i int) {
+	gone := object.Members[i]
+	last := i == len(object.Members)-1
+	object.Members = slices.Delete(object.Members, i, i+1)
+	next := &object.AfterExtra
+	if !last {
+		next = &object.Members[i].Name.BeforeExtra
+	}
+	beside, above := besideLine(gone.Name.BeforeExtra)
+	_, rest := besideLine(*next)
+	if hujson.Extra(above).IsStandard() {
+		above = nil
+	} else {
+		above = bytes.TrimRight(above, " \t\r\n")
+	}
+	if last && i > 0 {
+		// Whether a comma trails the members is now the one before's to say.
+		before := &object.Members[i-1].Value
+		if !before.AfterExtra.IsStandard() {
+			beside = slices.Concat(before.AfterExtra, beside)
+		}
+		before.AfterExtra = trailing(gone.Value.AfterExtra)
+	}
+	*next = slices.Concat(beside, above, rest)
+}
+
+// layout reports whether the members stand on lines of their own, and how far these are indented. An object
+// without members is laid out as its comments are.
+func layout(object *hujson.Object) (indent string, broken bool) {
+	if n := len(object.Members); n > 0 {
+		before := object.Members[n-1].Name.BeforeExtra
+		return lineIndent(before), bytes.Contains(before, []byte("\n")) || bytes.Contains(object.AfterExtra, []byte("\n"))
+	}
+	return "", bytes.Contains(object.AfterExtra, []byte("\n"))
+}
+
+// lineIndent returns the white space after the last line break.
+func lineIndent(extra hujson.Extra) string {
+	line := extra[bytes.LastIndexByte(extra, '\n')+1:]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+// besideLine divides what stands between two members into what is beside the first, a comment that ends its
+// line, and the rest, which begins with the line break.
+func besideLine(extra hujson.Extra) (beside, rest hujson.Extra) {
+	i := bytes.IndexByte(extra, '\n')
+	if i < 0 {
+		return nil, extra
+	}
+	beside = bytes.TrimRight(extra[:i], " \t\r")
+	if text := bytes.TrimLeft(beside, " \t"); len(text) > 0 && !bytes.HasPrefix(text, []byte("//")) &&
+		!(hujson.Extra(beside).IsValid()) {
+		return nil, extra // a comment that goes on in the next line
+	}
+	return slices.Clip(beside), slices.Clone(extra[i:])
+}
