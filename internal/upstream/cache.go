@@ -62,7 +62,7 @@ func newCache(dir string) *cache {
 }
 
 // cacheKey names the file: another command, environment or host may see another server. The environment's values
-// may be secrets, and only their digest is in the name.
+// may be secrets, and only their digest is in the name. What comes before the dash is the same for all hosts.
 func cacheKey(cfg Config, hello Hello) (string, error) {
 	env := slices.Clone(cfg.Env)
 	slices.SortStableFunc(env, func(a, b string) int {
@@ -70,14 +70,16 @@ func cacheKey(cfg Config, hello Hello) (string, error) {
 		bn, _, _ := strings.Cut(b, "=")
 		return strings.Compare(an, bn)
 	})
-	text, err := json.Marshal([]any{
-		cfg.Command, cfg.Args, cfg.Dir, env, cfg.InheritEnv, hello.ProtocolVersion, hello.Capabilities,
-	})
+	server, err := json.Marshal([]any{cfg.Command, cfg.Args, cfg.Dir, env, cfg.InheritEnv})
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	host, err := json.Marshal([]any{hello.ProtocolVersion, hello.Capabilities})
+	if err != nil {
+		return "", err
+	}
+	s, h := sha256.Sum256(server), sha256.Sum256(host)
+	return hex.EncodeToString(s[:16]) + "-" + hex.EncodeToString(h[:16]), nil
 }
 
 // load reads the file for the server. A file that is missing or damaged is an empty record.
@@ -100,14 +102,36 @@ func (c *cache) load(cfg Config, hello Hello, log *slog.Logger) record {
 	}
 	c.prune(now.Add(-keepUnused))
 	rec, err := readRecord(c.path)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			log.Warn("cache file ignored", "path", c.path, "error", err)
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c.sibling(key)
+	case err != nil:
+		log.Warn("cache file ignored", "path", c.path, "error", err)
 		return record{}
 	}
 	c.rec = rec
 	return rec
+}
+
+// sibling returns what the same server said to another host last: most servers say the same to all, and where
+// one does not, its own lists replace these as soon as it has started.
+func (c *cache) sibling(key string) (newest record) {
+	server, _, _ := strings.Cut(key, "-")
+	paths, err := filepath.Glob(filepath.Join(c.dir, server+"-*.json"))
+	if err != nil {
+		return record{}
+	}
+	var at time.Time
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || !info.ModTime().After(at) {
+			continue
+		}
+		if rec, err := readRecord(path); err == nil && rec.Failure == nil {
+			newest, at = rec, info.ModTime()
+		}
+	}
+	return newest
 }
 
 // prune removes files that nobody has used since then.

@@ -328,6 +328,25 @@ func TestCacheKnowsTheServerBeforeItRuns(t *testing.T) {
 	}
 }
 
+func TestCacheOfAnotherHostServesUntilTheServerHasSpoken(t *testing.T) {
+	dir := t.TempDir()
+	cfg := configOf(t, behaviour{Pages: map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}}})
+	first := open(t, cfg, Options{CacheDir: dir})
+	if _, err := first.Fresh(t.Context(), Tools); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+
+	second := New(cfg, Options{CacheDir: dir})
+	t.Cleanup(second.Close)
+	other := hello
+	other.Capabilities = []byte(`{"roots":{}}`)
+	second.Start(other)
+	if list, known := second.List(Tools); !known || len(list.Items) != 1 {
+		t.Errorf("a host with other capabilities gets %d tools, known %v", len(list.Items), known)
+	}
+}
+
 func TestCacheThatIsDamaged(t *testing.T) {
 	dir := t.TempDir()
 	cfg := configOf(t, behaviour{Pages: map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}}})
