@@ -93,10 +93,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 		g.events.publish(Asked{a.shown})
 		return fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
 	}
-	g.resolve(a, resolution{
-		decision: "approve", by: answer.By, call: edited,
-		note: fmt.Sprintf("A person changed the arguments before approving. The call ran with %s", edited.Arguments),
-	})
+	g.resolve(a, resolution{decision: "approve", by: answer.By, arguments: edited.Arguments})
 	return nil
 }
 
@@ -121,7 +118,7 @@ func (g *Gate) always(id string, answer Answer) error {
 	if answer.Scope != "session" && answer.Scope != "worker" && answer.Scope != "" {
 		return fmt.Errorf("%w: scope %q is neither session nor worker", ErrAnswer, answer.Scope)
 	}
-	a, grants, err := g.claim(id, answer)
+	a, grants, err := g.grant(id, answer)
 	if err != nil {
 		return err
 	}
@@ -152,9 +149,9 @@ func (g *Gate) keep(s *Session, grants []permissions.Grant, scope string) {
 	}
 }
 
-// claim resolves the approval as "always" and returns what to grant. It comes before the grants are kept,
+// grant resolves the approval as "always" and returns what to grant. It comes before the grants are kept,
 // so that an answer that came too late leaves nothing behind.
-func (g *Gate) claim(id string, answer Answer) (*approval, []permissions.Grant, error) {
+func (g *Gate) grant(id string, answer Answer) (*approval, []permissions.Grant, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a, err := g.find(id, answer)

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"time"
+
 	"callgate/internal/tools"
 )
 
@@ -14,5 +16,6 @@ type Call struct {
 	Arguments []byte // the raw arguments object; nil when the request has none
 	Digest    string // jsonx.Digest of Arguments and the resolved agent
 	Place     tools.Place
-	Fixed     bool // an approver cannot change the arguments: they describe a request of another method
+	HandOver  time.Duration // how long the host waits for a person before it gets an answer; 0 is as long as it takes
+	Fixed     bool          // an approver cannot change the arguments: they describe a request of another method
 }

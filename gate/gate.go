@@ -23,6 +23,8 @@ type Options struct {
 	Autonomy       Autonomy            // of every new session
 	AskEscalations bool                // ESCALATION asks instead of being denied
 	Timeout        time.Duration       // how long an approval waits for a person; 0 means 120 s
+	ClaimWithin    time.Duration       // how long a decision waits for the call that was handed over; 0 means 15 min
+	Dir            string              // where such decisions are kept; "" keeps none
 	MaxPending     int                 // approvals that may wait at once in one session; 0 means 64
 	Protected      *Protected          // what no call may touch
 	Limits         Limits              // of every session
@@ -55,6 +57,9 @@ func New(o Options) *Gate {
 	if o.Timeout <= 0 {
 		o.Timeout = 120 * time.Second
 	}
+	if o.ClaimWithin <= 0 {
+		o.ClaimWithin = 15 * time.Minute
+	}
 	if o.MaxPending <= 0 {
 		o.MaxPending = 64
 	}
@@ -66,6 +71,7 @@ func New(o Options) *Gate {
 		g.agents[a.Name] = a
 	}
 	g.protected.Store(o.Protected)
+	g.sweep()
 	return g
 }
 

@@ -106,6 +106,9 @@ func (s *Session) ID() string { return s.id }
 // Agent is the resolved agent profile of the session.
 func (s *Session) Agent() string { return s.agent }
 
+// Client is how the host names itself.
+func (s *Session) Client() Client { return *s.client.Load() }
+
 // SetClient notes how the host names itself.
 func (s *Session) SetClient(c Client) {
 	s.client.Store(&c)

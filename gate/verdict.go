@@ -33,6 +33,7 @@ const (
 	DecidedTimeout      = "timeout"       // nobody answered in time
 	DecidedDenied       = "denied"        // a rule, or the gate itself, refused it
 	DecidedCancelled    = "cancelled"     // the host took the call back, or its session ended
+	DecidedPending      = "pending"       // handed over: the host got an answer, the question stays
 	DecidedLimited      = "limited"       // too many calls, or too many questions at once
 )
 

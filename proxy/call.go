@@ -24,7 +24,10 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
 	}
 
+	call.HandOver = h.handOver(r)
+	waiting := h.heartbeat(r)
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
+	waiting()
 	if verdict.Action != permissions.Allow {
 		return rpc.Result(m.ID, refusal(call, verdict))
 	}

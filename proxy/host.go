@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,9 +23,10 @@ type host struct {
 	session *gate.Session
 	servers []*server
 
-	ctx    context.Context // ends with the connection
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	ctx     context.Context // ends with the connection
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+	workers workers // run the host's requests
 
 	building     sync.Mutex // held while the table is made
 	descriptions descriptions
@@ -44,10 +46,11 @@ type inflight struct {
 
 	// mu makes "notifications before the response, none after it" true: it is held while a notification
 	// of the call is written, and while the call ends.
-	mu    sync.Mutex
-	token []byte  // progress token as spelled, nil without one
-	from  *server // where progress for the token may come from; nil until the call is forwarded
-	ended bool
+	mu      sync.Mutex
+	token   []byte  // progress token as spelled, nil without one
+	from    *server // where progress for the token may come from; nil until the call is forwarded
+	ended   bool
+	decided bool // the gate has answered: nothing waits for a person any more
 }
 
 // handle takes every message of the host but the answers to our requests, on the reading goroutine.
@@ -104,7 +107,7 @@ func (h *host) begin(m rpc.Message) {
 		h.send(rpc.Error(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running"))
 		return
 	}
-	h.work.Go(func() {
+	h.workers.run(h.ctx, func() {
 		response := handler(h, ctx, m, r)
 		h.end(id, r)
 		if !errors.Is(context.Cause(ctx), errTakenBack) {
@@ -176,10 +179,17 @@ func (h *host) send(message []byte) {
 	}
 }
 
-// noise answers what is not a message: the host has to know that it was not understood.
-func (h *host) noise(line []byte, err error) {
+// noise records and answers what is not a message, or more than one: it may be a call that is meant to be
+// read in two ways, and the host has to know that it was not understood.
+func (h *host) noise(_ []byte, err error) {
 	h.log.Warn("the host sent what is not a message", "error", err)
+	h.refuse(err)
 	h.send(rpc.Error(nil, rpc.CodeInvalidRequest, err.Error()))
+}
+
+// refuse records what never came as far as a decision, because it was malformed.
+func (h *host) refuse(err error) {
+	h.p.o.Gate.Refuse(h.session, gate.Call{ID: newCallID(), SessionID: h.session.ID()}, err.Error())
 }
 
 func (h *host) ping(_ context.Context, m rpc.Message, _ *inflight) []byte {
@@ -199,6 +209,7 @@ func (h *host) close() {
 	h.cancel()
 	h.session.Close()
 	h.work.Wait()
+	h.workers.wg.Wait()
 	var closing sync.WaitGroup
 	for _, s := range h.servers {
 		closing.Go(s.up.Close)
@@ -211,8 +222,11 @@ func (h *host) close() {
 
 // progressToken returns the token of a request as spelled, nil without one.
 func progressToken(params []byte) []byte {
+	if !bytes.Contains(params, []byte("progressToken")) && bytes.IndexByte(params, '\\') < 0 {
+		return nil // nor is it there in other letters: names can be spelled with escapes
+	}
 	var meta, token [1]jsonx.Member
-	if params == nil || jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil {
+	if jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil {
 		return nil
 	}
 	if jsonx.Members(meta[0].Value, []string{"progressToken"}, token[:]) != nil {

@@ -52,17 +52,27 @@ type origin struct{ alias, name string }
 // long: the suffix depends on nothing else, so a name means the same tomorrow.
 func qualify(origins []origin) []string {
 	names := make([]string, len(origins))
-	count := map[string]int{}
 	for i, o := range origins {
 		names[i] = o.alias + "_" + Sanitize(o.name)
-		count[names[i]]++
 	}
-	for i, o := range origins {
-		if count[names[i]] > 1 || len(names[i]) > maxName {
-			sum := sha256.Sum256([]byte(o.alias + "\x00" + o.name))
-			suffix := "_" + hex.EncodeToString(sum[:4])
-			names[i] = names[i][:min(len(names[i]), maxName-len(suffix))] + suffix
+	suffixed := make([]bool, len(origins))
+	for again := true; again; { // a server may call a tool like what another gets with its suffix
+		again = false
+		count := make(map[string]int, len(names))
+		for _, name := range names {
+			count[name]++
+		}
+		for i, o := range origins {
+			if !suffixed[i] && (count[names[i]] > 1 || len(names[i]) > maxName) {
+				names[i], suffixed[i], again = withSuffix(names[i], o), true, true
+			}
 		}
 	}
 	return names
+}
+
+func withSuffix(name string, o origin) string {
+	sum := sha256.Sum256([]byte(o.alias + "\x00" + o.name))
+	suffix := "_" + hex.EncodeToString(sum[:4])
+	return name[:min(len(name), maxName-len(suffix))] + suffix
 }

@@ -97,7 +97,7 @@ func forwardParams(params []byte, name string, arguments []byte) ([]byte, error)
 func refusal(call gate.Call, v gate.Verdict) []byte {
 	var b strings.Builder
 	switch v.Decision {
-	case gate.DecidedRejected:
+	case gate.DecidedRejected, gate.DecidedPending:
 		fmt.Fprintf(&b, "callgate: %s", v.Reason)
 	case gate.DecidedTimeout:
 		fmt.Fprintf(&b, "callgate: APPROVAL_TIMEOUT: the call needed a person's approval. %s It was not run. You may ask the user and then repeat the call.", v.Reason)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"time"
 
 	"callgate/gate"
 	"callgate/internal/rpc"
@@ -30,8 +31,11 @@ type Options struct {
 	Untouched bool   // the one server's names are shown as they are; rules see qualified names all the same
 	Agent     string // profile that every session runs under; "" is none
 	Version   string
-	CacheDir  string // of what upstreams said of themselves; "" means none
-	Logger    *slog.Logger
+	// HandOver is how long a call waits for a person before the host gets an answer; 0 goes by the host's own
+	// limit, a negative one lets calls wait as long as approvals do.
+	HandOver time.Duration
+	CacheDir string // of what upstreams said of themselves; "" means none
+	Logger   *slog.Logger
 }
 
 // Proxy serves hosts. Each connection has a session and upstream processes of its own.

@@ -26,22 +26,24 @@ import (
 
 // config is everything that a user can set, read once and checked once.
 type config struct {
-	DataDir    string
-	Worker     string
-	Agent      string
-	LogLevel   string
-	LogFile    string
-	Listen     string
-	Mode       string
-	Autonomy   string
-	Escalation string
-	Timeout    time.Duration
-	MaxPending int
-	Remember   string
-	Gate       string
-	MCPConfig  []string
-	Limits     limitsConfig
-	Servers    []serverConfig
+	DataDir     string
+	Worker      string
+	Agent       string
+	LogLevel    string
+	LogFile     string
+	Listen      string
+	Mode        string
+	Autonomy    string
+	Escalation  string
+	Timeout     time.Duration
+	HandOver    time.Duration
+	ClaimWithin time.Duration
+	MaxPending  int
+	Remember    string
+	Gate        string
+	MCPConfig   []string
+	Limits      limitsConfig
+	Servers     []serverConfig
 
 	file       string // the configuration file, "" when there is none
 	logLevel   slog.Level
@@ -117,6 +119,8 @@ var scalars = []setting{
 	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty means that rules alone decide", ""},
 	{"escalation", "escalation", "calls that gain privileges: reject, or ask a person", "reject"},
 	{"timeout", "timeout", "how long an approval waits for a person", 120 * time.Second},
+	{"handOver", "hand-over", "how long a call waits before the host hears that its approval is pending; 0s goes by the host's own limit, -1s never", time.Duration(0)},
+	{"claimWithin", "claim-within", "how long the decision on a call that was handed over waits for its repetition", 15 * time.Minute},
 	{"maxPending", "max-pending", "approvals that may wait at once in one session", 64},
 	{"remember", "remember", "where an \"always\" for the worker is kept: storage, or memory until callgate ends", "storage"},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
@@ -265,6 +269,9 @@ func (c *config) validate() (err error) {
 	}
 	if c.Timeout <= 0 {
 		return bad("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
+	}
+	if c.ClaimWithin <= 0 {
+		return bad("claimWithin", fmt.Errorf("%s: use a positive duration such as 15m", c.ClaimWithin))
 	}
 	if c.MaxPending <= 0 {
 		return bad("maxPending", fmt.Errorf("%d: use a positive number", c.MaxPending))

@@ -52,6 +52,7 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 		Worker: c.Worker, Audit: log, Logger: s.log,
 		Store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log}),
 		Mode:  c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
+		ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
 		Limits: c.limits, InMemory: c.inMemory, Off: c.gateOff,
 	})
 	if c.gateOff {
@@ -59,7 +60,7 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 	}
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
 	s.proxy, err = proxy.New(proxy.Options{
-		Gate: s.gate, Servers: servers, Untouched: untouched, Agent: c.Agent, Version: version,
+		Gate: s.gate, Servers: servers, Untouched: untouched, Agent: c.Agent, HandOver: c.HandOver, Version: version,
 		CacheDir: c.cacheDir(), Logger: s.log,
 	})
 	if err != nil {
@@ -116,6 +117,7 @@ func (c *config) ownFiles() []string {
 
 // serve relays the host on standard input and output until it ends.
 func (s *sidecar) serve(ctx context.Context) error {
+	tuneForStdio()
 	in, out := rpc.Stdio()
 	return s.proxy.Run(ctx, in, out)
 }

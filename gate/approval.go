@@ -1,0 +1,192 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"callgate/internal/tools"
+)
+
+// approval is one pending question. It moves through its states once, under gate.mu:
+//
+//	pending → decided (approve, reject, always) | timeout | withdrawn
+//
+// and one waiting call consumes the decision. When the host cannot wait so long, the approval is handed
+// over: it stays pending without a call, and the repeated call attaches to it or claims what was decided.
+type approval struct {
+	call    Call
+	verdict Verdict
+	session *Session
+	expires time.Time
+	shown   *Approval       // what people see; replaced, never changed
+	done    chan resolution // has room for one; only resolve sends, once
+	twins   []*approval     // the same call again while this one waits: not shown, asked in turn
+
+	detached bool        // no call waits on it
+	expiry   *time.Timer // ends it while it is detached
+}
+
+// resolution is how an approval ended.
+type resolution struct {
+	decision  string // approve, always, reject, timeout, withdrawn; pending when it was handed over
+	by        string
+	reason    string
+	arguments json.RawMessage // what an approver changed the arguments to; nil when they stay
+	reach     string          // of what was shown
+}
+
+// reach is a fingerprint of what a call touches and how bad that is: an approval holds for it alone.
+func reach(a *tools.Analysis) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d", a.Risk, len(a.Marks))
+	for i := range a.Subjects {
+		s := &a.Subjects[i]
+		fmt.Fprintf(h, "\x00%s\x00%s\x00%s\x00%q", s.Kind, s.Value, s.Effect, s.Decides)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// enqueue makes the approval and shows it; refused says why it may not even wait.
+func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, refused string) {
+	now := time.Now().UTC()
+	a = &approval{call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
+	a.shown = g.show(s, call, v, now)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if left := g.attach(a); left != nil {
+		return left, ""
+	}
+	if g.pendingOf(s) >= g.o.MaxPending {
+		return nil, fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.o.MaxPending)
+	}
+	if first := g.twinOf(a); first != nil {
+		first.twins = append(first.twins, a)
+		return a, ""
+	}
+	g.put(a)
+	return a, ""
+}
+
+// put makes the approval pending and shows it; the caller holds mu.
+func (g *Gate) put(a *approval) {
+	g.pending[a.call.ID] = a
+	g.order = append(g.order, a.call.ID)
+	g.events.publish(Asked{a.shown})
+}
+
+// twinOf returns the pending approval of the very same call, nil when there is none. A flood of one call is
+// one question; each yes still lets only one of them run. The caller holds mu.
+func (g *Gate) twinOf(a *approval) *approval {
+	for _, other := range g.pending {
+		if other.session == a.session && other.call.Tool.Qualified == a.call.Tool.Qualified && other.call.Digest == a.call.Digest {
+			return other
+		}
+	}
+	return nil
+}
+
+// show renders the approval for people.
+func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approval {
+	var offers []tools.Offer
+	if len(v.Marks) == 0 {
+		offers = tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis)
+	}
+	return &Approval{
+		ID: call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: call.Agent,
+		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind,
+		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
+		Reason: v.Reason, Marks: v.Marks, Reasons: v.reasons(), Offers: offers,
+		CreatedAt: created, ExpiresAt: created.Add(g.o.Timeout),
+	}
+}
+
+// giveUp resolves an approval nobody answered. When somebody did at the same moment, their answer wins.
+func (g *Gate) giveUp(a *approval, r resolution) resolution {
+	g.mu.Lock()
+	if !g.resolve(a, r) && g.leave(a) {
+		a.done <- r
+	}
+	g.mu.Unlock()
+	return <-a.done
+}
+
+// leave takes a twin out of the queue behind the approval that is shown. The caller holds mu.
+func (g *Gate) leave(twin *approval) bool {
+	for _, first := range g.pending {
+		if i := slices.Index(first.twins, twin); i >= 0 {
+			first.twins = slices.Delete(first.twins, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// resolve is the one way an approval ends. The first caller wins; later ones change nothing and get false.
+// The caller holds mu. The send cannot block: the channel has room for the one resolution that an
+// approval ever gets, because it is removed from pending under the same lock.
+func (g *Gate) resolve(a *approval, r resolution) bool {
+	if g.pending[a.call.ID] != a {
+		return false
+	}
+	delete(g.pending, a.call.ID)
+	g.order = slices.DeleteFunc(g.order, func(id string) bool { return id == a.call.ID })
+	r.reach = reach(a.verdict.Analysis)
+	if a.detached {
+		g.settle(a, r)
+	} else {
+		a.done <- r
+	}
+	g.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
+	g.resolveTwins(a, r)
+	return true
+}
+
+// resolveTwins hands a refusal on to the calls that are the same, and asks about the next of them
+// otherwise. The caller holds mu.
+func (g *Gate) resolveTwins(a *approval, r resolution) {
+	if len(a.twins) == 0 {
+		return
+	}
+	if r.decision == "reject" {
+		for _, twin := range a.twins {
+			twin.done <- r
+		}
+		return
+	}
+	next := a.twins[0]
+	next.twins = a.twins[1:]
+	g.put(next)
+}
+
+// withdraw resolves everything that waits in the session. What was handed over outlives it.
+func (g *Gate) withdraw(s *Session, by, reason string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := 0; i < len(g.order); { // a twin may take the place of what is withdrawn
+		if a := g.pending[g.order[i]]; a.session == s && !a.detached {
+			g.resolve(a, resolution{decision: "withdrawn", by: by, reason: reason})
+		} else {
+			i++
+		}
+	}
+}
+
+// Pending lists the approvals that wait, oldest first.
+func (g *Gate) Pending() []*Approval {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.pendingShown()
+}
+
+// pendingShown is Pending for callers that hold mu.
+func (g *Gate) pendingShown() []*Approval {
+	shown := make([]*Approval, len(g.order))
+	for i, id := range g.order {
+		shown[i] = g.pending[id].shown
+	}
+	return shown
+}

@@ -1,0 +1,156 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// handedOver is the decision on a call that its host stopped waiting for, as it is kept on disk until the
+// call is repeated. It survives the process; claiming it removes it, so that it counts once.
+type handedOver struct {
+	ID        string          `json:"id"`
+	Tool      string          `json:"tool"`
+	Decision  string          `json:"decision"`
+	By        string          `json:"by"`
+	Reason    string          `json:"reason,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Reach     string          `json:"reach"`
+	ClaimBy   time.Time       `json:"claimBy"`
+}
+
+// handOverKey names what a handed-over approval is bound to: worker, agent, workspace, server, tool, the
+// tool's definition and the arguments. Only the very same call can claim it.
+func (g *Gate) handOverKey(call Call) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{
+		g.o.Worker, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.Digest,
+	}))
+	return hex.EncodeToString(sum[:])
+}
+
+// handOver takes the approval from the call that waits on it: the host gets an answer, people still get the
+// question.
+func (g *Gate) handOver(a *approval) resolution {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.pending[a.call.ID] != a { // it was answered at this moment, or is the twin of one that is shown
+		select {
+		case r := <-a.done:
+			return r
+		default:
+			g.leave(a)
+			return resolution{decision: "pending", reason: "The same call waits for a person's approval already. " + repeat}
+		}
+	}
+	a.detached = true
+	a.expiry = time.AfterFunc(time.Until(a.expires), func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.resolve(a, g.expired())
+	})
+	return resolution{decision: "pending", reason: fmt.Sprintf("Approval %s is pending: a person has to look at the call, and the host does not wait so long. %s", a.call.ID, repeat)}
+}
+
+const repeat = "Repeat the same call, unchanged, once it is decided."
+
+// attach lets a repeated call wait on the approval that was handed over for it; nil when there is none. The
+// caller holds mu.
+func (g *Gate) attach(repeated *approval) *approval {
+	key := g.handOverKey(repeated.call)
+	for _, a := range g.pending {
+		if a.detached && g.handOverKey(a.call) == key && reach(a.verdict.Analysis) == reach(repeated.verdict.Analysis) {
+			a.detached = false
+			a.expiry.Stop()
+			return a
+		}
+	}
+	return nil
+}
+
+// settle keeps the decision on an approval that no call waits on. The caller holds mu.
+func (g *Gate) settle(a *approval, r resolution) {
+	a.expiry.Stop()
+	if r.decision != "approve" && r.decision != "always" && r.decision != "reject" {
+		return
+	}
+	kept := handedOver{
+		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, Reason: r.reason,
+		Arguments: r.arguments, Reach: r.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
+	}
+	if err := g.writeHandedOver(g.handOverKey(a.call), kept); err != nil {
+		g.o.Logger.Error("a decision could not be kept for the repeated call, which will ask again", "approval", a.call.ID, "error", err)
+	}
+}
+
+// writeHandedOver stores a decision. A crash leaves the whole file or none.
+func (g *Gate) writeHandedOver(key string, kept handedOver) error {
+	if g.o.Dir == "" {
+		return errors.New("no folder for approvals is configured")
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(g.o.Dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(g.o.Dir, "*.tmp") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(g.o.Dir, key+".json"))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// claim consumes the decision that was kept for exactly this call. Of several processes that claim it, the
+// rename lets one win.
+func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
+	if g.o.Dir == "" {
+		return resolution{}, false
+	}
+	path := filepath.Join(g.o.Dir, g.handOverKey(call)+".json")
+	mine := fmt.Sprintf("%s.%s", path, call.ID)
+	if err := os.Rename(path, mine); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			g.o.Logger.Error("a kept decision cannot be claimed", "error", err)
+		}
+		return resolution{}, false
+	}
+	text, err := os.ReadFile(mine)
+	if err := errors.Join(err, os.Remove(mine)); err != nil {
+		g.o.Logger.Error("a kept decision cannot be read", "error", err)
+		return resolution{}, false
+	}
+	var kept handedOver
+	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis) && kept.Arguments == nil {
+		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
+	}
+	return resolution{decision: kept.Decision, by: kept.By, reason: kept.Reason, arguments: kept.Arguments, reach: kept.Reach}, true
+}
+
+// sweep removes decisions that nobody claimed in time.
+func (g *Gate) sweep() {
+	entries, err := os.ReadDir(g.o.Dir)
+	if err != nil {
+		return // there is no folder yet
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > g.o.ClaimWithin {
+			if err := os.Remove(filepath.Join(g.o.Dir, e.Name())); err != nil {
+				g.o.Logger.Warn("an old decision was not removed", "error", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package gate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"callgate/permissions"
+)
+
+// inSynctest runs a story about a call that is handed over after 50 s, in a bubble where time is free.
+func inSynctest(t *testing.T, story func(t *testing.T, b *bench, call Call)) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "approvals")
+		b := newBench(t, asking, func(o *Options) { o.Dir = dir })
+		call := b.shell("1", "make")
+		call.HandOver = 50 * time.Second
+		story(t, b, call)
+	})
+}
+
+func TestHandedOverAndRepeatedWhilePending(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		first := <-b.decide(t.Context(), call)
+		if first.verdict.Decision != DecidedPending || !strings.Contains(first.verdict.Reason, "Repeat the same call") {
+			t.Fatalf("handed over as %s: %s", first.verdict.Decision, first.verdict.Reason)
+		}
+		shown := b.gate.Pending()
+		if len(shown) != 1 || shown[0].ID != "1" {
+			t.Fatalf("after the hand-over %d approvals are pending", len(shown))
+		}
+		call.ID = "2"
+		again := b.decide(t.Context(), call)
+		synctest.Wait()
+		if n := len(b.gate.Pending()); n != 1 {
+			t.Fatalf("the repeat made it %d approvals", n)
+		}
+		if err := b.answer(shown[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-again; d.verdict.Action != permissions.Allow || d.call.ID != "2" {
+			t.Errorf("the repeat: %s, call %s", d.verdict.Decision, d.call.ID)
+		}
+	})
+}
+
+func TestDecidedBetweenTheCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		decision string
+		change   func(*Answer)
+		want     string
+	}{
+		"approved": {"approve", nil, DecidedApproved},
+		"rejected": {"reject", func(a *Answer) { a.Feedback = "use the other one" }, DecidedRejected},
+		"edited":   {"approve", func(a *Answer) { a.Arguments = []byte(`{"command":"make all"}`) }, DecidedApproved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inSynctest(t, func(t *testing.T, b *bench, call Call) {
+				<-b.decide(t.Context(), call)
+				if err := b.answer(b.gate.Pending()[0], c.decision, c.change); err != nil {
+					t.Fatal(err)
+				}
+				b.session.Close()
+
+				// Another process of the same worker: nothing but the folder is left.
+				o := b.gate.o
+				restarted := New(o)
+				defer restarted.Close()
+				session, err := restarted.OpenSession("", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				other := b.shell("2", "make other")
+				other.HandOver = time.Second
+				if v, _ := restarted.Decide(t.Context(), session, other); v.Decision != DecidedPending {
+					t.Errorf("another call claimed it: %s", v.Decision)
+				}
+				call.ID = "3"
+				v, forward := restarted.Decide(t.Context(), session, call)
+				if v.Decision != c.want || c.decision == "reject" && !strings.Contains(v.Reason, "use the other one") {
+					t.Errorf("the repeat: %s (%s), want %s", v.Decision, v.Reason, c.want)
+				}
+				if name == "edited" && string(forward.Arguments) != `{"command":"make all"}` {
+					t.Errorf("forwarded %s", forward.Arguments)
+				}
+				call.ID = "4"
+				if v, _ := restarted.Decide(t.Context(), session, call); v.Decision != DecidedPending {
+					t.Errorf("the decision counted twice: %s", v.Decision)
+				}
+			})
+		})
+	}
+}
+
+func TestADecisionWaitsOnlySoLong(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		<-b.decide(t.Context(), call)
+		if err := b.answer(b.gate.Pending()[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(16 * time.Minute)
+		call.ID = "2"
+		if v, _ := b.gate.Decide(t.Context(), b.session, call); v.Decision != DecidedPending {
+			t.Errorf("after claimWithin: %s", v.Decision)
+		}
+	})
+}
+
+func TestAHandedOverQuestionExpires(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		<-b.decide(t.Context(), call)
+		time.Sleep(71 * time.Second)
+		synctest.Wait()
+		if n := len(b.gate.Pending()); n != 0 {
+			t.Errorf("%d approvals are still pending after the timeout", n)
+		}
+	})
+}
+
+func TestAHandedOverQuestionOutlivesItsSession(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		<-b.decide(t.Context(), call)
+		b.session.Close()
+		shown := b.gate.Pending()
+		if len(shown) != 1 {
+			t.Fatalf("%d approvals are pending after the session ended", len(shown))
+		}
+		if err := b.answer(shown[0], "approve", nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAKeptDecisionIsVoidWhenTheRulesDeny(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		<-b.decide(t.Context(), call)
+		if err := b.answer(b.gate.Pending()[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		b.write(`{"*": "ask", "shell_exec": {"make": "deny"}}`)
+		call.ID = "2"
+		if v, _ := b.gate.Decide(t.Context(), b.session, call); v.Decision != DecidedDenied {
+			t.Errorf("%s (%s)", v.Decision, v.Reason)
+		}
+	})
+}
+
+func TestDamagedDecisionsCountNothing(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		if err := os.MkdirAll(b.gate.o.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"", "{", `{"decision":"approve"}`, `{"decision":"approve","claimBy":"2999-01-01T00:00:00Z"}`} {
+			if err := os.WriteFile(filepath.Join(b.gate.o.Dir, b.gate.handOverKey(call)+".json"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if v, _ := b.gate.Decide(t.Context(), b.session, call); v.Decision != DecidedPending {
+				t.Errorf("%q: %s", text, v.Decision)
+			}
+			b.gate.withdrawAll()
+		}
+	})
+}
+
+// withdrawAll empties the table of approvals between two cases.
+func (g *Gate) withdrawAll() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range g.pending {
+		g.resolve(a, resolution{decision: "withdrawn"})
+	}
+}

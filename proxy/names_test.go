@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSanitize(t *testing.T) {
+	for name, want := range map[string]string{
+		"read_file-2": "read_file-2",
+		"":            "",
+		"a.b/c d":     "a_b_c_d",
+		"Größe":       "Gr__e",
+		"a\x00\xffb":  "a__b",
+		"日本":          "__",
+	} {
+		if got := Sanitize(name); got != want {
+			t.Errorf("Sanitize(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestCheckAliases(t *testing.T) {
+	for _, c := range []struct{ aliases, wrong string }{
+		{"filesystem commands db-2", ""},
+		{"a ab abc", ""},
+		{"", "letters"},
+		{"a.b", "letters"},
+		{"größe", "letters"},
+		{"a a", "both"},
+		{"git git_x", "both"},
+		{"git_x git", "both"},
+		{"read", `"read_file"`},
+		{"shell", `"shell_exec"`},
+		{"process", `"process_input"`},
+		{"read_file", ""}, // its tools are read_file_…, which is no kind
+	} {
+		err := CheckAliases(strings.Split(c.aliases, " "))
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("CheckAliases(%q) = %v, want an error that says %q", c.aliases, err, c.wrong)
+		}
+	}
+}
+
+func TestNewRefusesOptions(t *testing.T) {
+	if _, err := New(Options{Untouched: true}); err == nil {
+		t.Error("untouched names of no server")
+	}
+	two := make([]Server, 2)
+	two[0].Tools.Name, two[1].Tools.Name = "a", "a_b"
+	if _, err := New(Options{Servers: two}); err == nil {
+		t.Error("aliases that share names")
+	}
+}
+
+var (
+	long    = strings.Repeat("x", 100)
+	longest = strings.Repeat("y", maxName-len("s_"))
+)
+
+var qualifyCases = []struct {
+	name    string
+	origins []origin
+	want    []string
+}{
+	{"plain", []origin{{"s", "read"}, {"t", "read"}}, []string{"s_read", "t_read"}},
+	{"sanitized", []origin{{"s", "a.b"}}, []string{"s_a_b"}},
+	{"collision", []origin{{"s", "a.b"}, {"s", "c"}, {"s", "a_b"}}, []string{"s_a_b_407e8e5c", "s_c", "s_a_b_8d47d403"}},
+	{"too long", []origin{{"s", long}}, []string{"s_" + long[:maxName-11] + "_244cf40d"}},
+	{"as long as can be", []origin{{"s", longest}}, []string{"s_" + longest}},
+	{"empty", []origin{{"s", ""}}, []string{"s_"}},
+	{"none", nil, []string{}},
+}
+
+func TestQualify(t *testing.T) {
+	for _, c := range qualifyCases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := qualify(c.origins); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A tool may be called like what another one gets with its suffix: both stay reachable.
+func TestQualifyNameLikeASuffixedOne(t *testing.T) {
+	pair := []origin{{"s", "a.b"}, {"s", "a_b"}}
+	taken := strings.TrimPrefix(qualify(pair)[0], "s_")
+	names := qualify(append(pair, origin{"s", taken}))
+	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != 3 {
+		t.Errorf("not all different: %q", names)
+	}
+	if !slices.Equal(names[:2], qualify(pair)) {
+		t.Errorf("the others got other names: %q", names)
+	}
+}
+
+// What a name is does not depend on the order in which servers list it, and a name that nothing collides
+// with stays when tools come and go.
+func TestQualifyIsStable(t *testing.T) {
+	origins := []origin{{"s", "a.b"}, {"s", "a_b"}, {"s", long}, {"t", "a.b"}, {"s", "plain"}}
+	names := qualify(origins)
+	for i := range origins {
+		slices.Reverse(origins)
+		turned := qualify(origins)
+		slices.Reverse(origins)
+		slices.Reverse(turned)
+		if turned[i] != names[i] {
+			t.Errorf("%v is %q, and %q in the other order", origins[i], names[i], turned[i])
+		}
+	}
+	if alone := qualify(origins[4:]); alone[0] != names[4] {
+		t.Errorf("%q became %q", names[4], alone[0])
+	}
+}
+
+var wellFormed = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func FuzzQualify(f *testing.F) {
+	for _, c := range qualifyCases {
+		var names []string
+		for _, o := range c.origins {
+			names = append(names, o.name)
+		}
+		f.Add("srv", strings.Join(names, "\n"))
+	}
+	f.Add("srv", "a.b\na_b\na_b_407e8e5c")
+	f.Fuzz(func(t *testing.T, alias, text string) {
+		if CheckAliases([]string{alias}) != nil || len(alias) > 40 {
+			return
+		}
+		var origins []origin
+		seen := map[string]bool{}
+		for _, name := range strings.Split(text, "\n") {
+			if !seen[name] {
+				seen[name] = true
+				origins = append(origins, origin{alias, name})
+			}
+		}
+		names := qualify(origins)
+		has := map[string]origin{}
+		for i, name := range names {
+			if !wellFormed.MatchString(name) || !strings.HasPrefix(name, alias+"_") {
+				t.Fatalf("%q is called %q", origins[i], name)
+			}
+			if other, taken := has[name]; taken {
+				t.Fatalf("%q and %q are both called %q", other, origins[i], name)
+			}
+			has[name] = origins[i]
+		}
+		if fmt.Sprint(qualify(origins)) != fmt.Sprint(names) {
+			t.Fatal("other names the second time")
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package proxy
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// hostLimit is how long a host lets a tool call run over stdio.
+type hostLimit struct {
+	name    string        // how clientInfo.name begins
+	idle    time.Duration // without progress; 0 is no limit
+	total   time.Duration // with progress; 0 is no limit
+	extends bool          // progress starts idle anew
+}
+
+// hostLimits were measured on the hosts themselves, see docs/hosts.md.
+var hostLimits = []hostLimit{
+	{name: "claude-code"},
+	{name: "opencode", idle: 60 * time.Second, extends: true},
+	{name: "copilot-cli", idle: 180 * time.Second, extends: true},
+	{name: "qwen-cli", idle: 300 * time.Second, total: 600 * time.Second, extends: true},
+	{name: "codex", idle: 300 * time.Second},
+	{name: "gemini-cli", idle: 600 * time.Second},
+	{name: "@cline/", idle: 60 * time.Second},
+	{name: "continue-cli", idle: 60 * time.Second},
+}
+
+// unknownHost is what a host that is not in the table gets: the limit of the most common SDK, which
+// progress extends.
+var unknownHost = hostLimit{idle: 60 * time.Second, extends: true}
+
+// margin is how long before a host's limit the call is handed over.
+const margin = 10 * time.Second
+
+// handOver returns how long a call may wait for a person before the host has to get an answer; 0 is as long
+// as it takes.
+func (h *host) handOver(r *inflight) time.Duration {
+	if h.p.o.HandOver != 0 {
+		return max(h.p.o.HandOver, 0)
+	}
+	return patienceOf(h.session.Client(), r.token != nil)
+}
+
+// patienceOf is handOver for a host by its name. progress says that it listens to progress on the call.
+func patienceOf(c gate.Client, progress bool) time.Duration {
+	limit := unknownHost
+	for _, l := range hostLimits {
+		if strings.HasPrefix(c.Name, l.name) {
+			limit = l
+			break
+		}
+	}
+	wait := limit.idle
+	if progress && limit.extends {
+		wait = limit.total
+	}
+	if wait == 0 {
+		return 0
+	}
+	return wait - margin
+}
+
+// beat is how often a host hears that its call still waits: below the limit of every host, with room for a
+// lost one.
+const beat = 12 * time.Second
+
+// heartbeat tells the host, as long as its call waits for a person, that it does. The values rise and stay
+// far below 1, where servers begin. stop MUST be called; nothing is sent after it has returned.
+func (h *host) heartbeat(r *inflight) (stop func()) {
+	if r.token == nil {
+		return func() {}
+	}
+	var timer *time.Timer
+	n, waited := 0, time.Duration(0)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	timer = time.AfterFunc(beat, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.ended || r.decided {
+			return
+		}
+		n++
+		waited += beat
+		h.send(rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":0.%04d,"message":%s}`,
+			r.token, n, jsonx.Quote(fmt.Sprintf("waiting for a person's approval, %s so far", waited)))))
+		timer.Reset(beat)
+	})
+	return func() {
+		timer.Stop()
+		r.mu.Lock()
+		r.decided = true
+		r.mu.Unlock()
+	}
+}

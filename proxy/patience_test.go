@@ -1,0 +1,31 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+
+	"callgate/gate"
+)
+
+func TestPatience(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		progress bool
+		want     time.Duration
+	}{
+		{"claude-code", true, 0},
+		{"opencode", true, 0},
+		{"opencode", false, 50 * time.Second},
+		{"qwen-cli-mcp-client-probe", true, 590 * time.Second},
+		{"codex-mcp-client", true, 290 * time.Second},
+		{"@cline/core", false, 50 * time.Second},
+		{"continue-cli-client", false, 50 * time.Second},
+		{"somebody else", true, 0},
+		{"somebody else", false, 50 * time.Second},
+		{"", false, 50 * time.Second},
+	} {
+		if got := patienceOf(gate.Client{Name: c.name}, c.progress); got != c.want {
+			t.Errorf("%q, progress %v: %s, want %s", c.name, c.progress, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package proxy
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// workers run jobs side by side. A goroutine that has run one waits for the next: its stack has grown to
+// what a request needs, and to grow a new one costs as much as to judge a call.
+type workers struct {
+	jobs    chan func() // unbuffered: who sends has a worker that waits
+	waiting atomic.Int32
+	wg      sync.WaitGroup
+}
+
+// maxWaiting bounds the goroutines that wait for a job.
+const maxWaiting = 8
+
+// run starts job and does not wait for it. Workers without a job end with ctx.
+func (w *workers) run(ctx context.Context, job func()) {
+	select {
+	case w.jobs <- job:
+	default:
+		w.wg.Go(func() { w.work(ctx, job) })
+	}
+}
+
+func (w *workers) work(ctx context.Context, job func()) {
+	for {
+		job()
+		if w.waiting.Add(1) > maxWaiting {
+			w.waiting.Add(-1)
+			return
+		}
+		select {
+		case job = <-w.jobs:
+			w.waiting.Add(-1)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
