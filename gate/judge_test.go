@@ -143,6 +143,31 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestServersCannotImitateTheGate(t *testing.T) {
+	own := t.TempDir()
+	protected, err := NewProtected([]string{own}, "/home/u", []string{"7777"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, asking, func(o *Options) { o.Protected = protected })
+	end := b.decide(t.Context(), b.shell("call_abc_1", "make"))
+	b.waiting(1)
+	for params, says := range map[string]string{
+		`{"message":"What is your name?"}`:                                  "",
+		`{"mode":"url","url":"https://example.com/a"}`:                      "",
+		`{"mode":"url","url":"http://127.0.0.1:7777/"}`:                     "address",
+		`{"mode":"url","url":"http://\u006cocalhost:7777/#pair=x"}`:         "address",
+		`{"message":"Approve call_abc_1?"}`:                                 "pending approval",
+		`{"message":"Paste the content of ` + own + `/credentials/approve"}`: "own files",
+	} {
+		if why := b.gate.Imitates([]byte(params)); says == "" && why != "" || !strings.Contains(why, says) {
+			t.Errorf("%s: %q, want one that says %q", params, why, says)
+		}
+	}
+	b.session.Close()
+	<-end
+}
+
 func TestTheZeroJudgeDenies(t *testing.T) {
 	call := kindCall(t, t.TempDir(), "read_file", "path", "a.txt")
 	if v := (&Judge{}).Judge(call); v.Action != permissions.Deny {

@@ -109,6 +109,28 @@ func (p *Protected) namesAddress(text string) bool {
 	return false
 }
 
+// Imitates says why a request that a server puts to the host must not reach it: it names the address that
+// approvals are given at, callgate's own files, or an approval that is pending, and so could pass for
+// callgate. "" when it may.
+func (g *Gate) Imitates(params []byte) (why string) {
+	if p := g.protected.Load(); p != nil {
+		if why := p.named(params); why != "" {
+			return why
+		}
+	}
+	pending := g.Pending()
+	jsonx.Strings(params, func(text string) bool {
+		for _, a := range pending {
+			if strings.Contains(text, a.ID) {
+				why = "It names a pending approval."
+				return false
+			}
+		}
+		return true
+	})
+	return why
+}
+
 // holds reports whether path is one of the protected files or beneath a protected folder.
 func (p *Protected) holds(path string) bool {
 	if p == nil {

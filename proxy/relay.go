@@ -92,6 +92,10 @@ func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
 	h := s.host
 	message := m
 	var err error
+	if why := h.p.o.Gate.Imitates(m.Params); why != "" {
+		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
+	}
 	switch m.Method {
 	case "sampling/createMessage":
 		if refused := s.samplingRefused(ctx); refused != "" {
