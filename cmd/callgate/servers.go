@@ -216,6 +216,17 @@ func (s *serverConfig) mappings() ([]tools.Mapping, error) {
 	return mappings, nil
 }
 
+// runners are programs that fetch the package they are told to run.
+var runners = []string{"npx", "npx.cmd", "bunx", "uvx", "pipx", "pnpm", "yarn", "npm", "deno"}
+
+// unpinned reports whether the server's command fetches a package without saying which version.
+func unpinned(c upstream.Config) bool {
+	if !slices.Contains(runners, filepath.Base(c.Command)) {
+		return false
+	}
+	return slices.ContainsFunc(c.Args, func(arg string) bool { return slices.Contains(c.Packages, arg) })
+}
+
 var variableReference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
 // expandVariables replaces ${NAME} and ${NAME:-default}. A name without a value and a default is an error,

@@ -59,6 +59,11 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
 	}
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
+	for _, server := range servers {
+		if unpinned(server.Upstream) {
+			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
+		}
+	}
 	s.proxy, err = proxy.New(proxy.Options{
 		Gate: s.gate, Servers: servers, Untouched: untouched, Agent: c.Agent, HandOver: c.HandOver, Version: version,
 		CacheDir: c.cacheDir(), Logger: s.log,
