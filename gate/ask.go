@@ -17,6 +17,9 @@ func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdi
 	if refused != "" {
 		return v.deny(DecidedLimited, "callgate", "maxPending", refused), call
 	}
+	if call.Asked != nil {
+		defer call.Asked(a.shown)()
+	}
 	return g.answered(s, call, v, g.wait(ctx, s, a, call.HandOver))
 }
 

@@ -153,11 +153,11 @@ func TestServersCannotImitateTheGate(t *testing.T) {
 	end := b.decide(t.Context(), b.shell("call_abc_1", "make"))
 	b.waiting(1)
 	for params, says := range map[string]string{
-		`{"message":"What is your name?"}`:                                  "",
-		`{"mode":"url","url":"https://example.com/a"}`:                      "",
-		`{"mode":"url","url":"http://127.0.0.1:7777/"}`:                     "address",
-		`{"mode":"url","url":"http://\u006cocalhost:7777/#pair=x"}`:         "address",
-		`{"message":"Approve call_abc_1?"}`:                                 "pending approval",
+		`{"message":"What is your name?"}`:                                   "",
+		`{"mode":"url","url":"https://example.com/a"}`:                       "",
+		`{"mode":"url","url":"http://127.0.0.1:7777/"}`:                      "address",
+		`{"mode":"url","url":"http://\u006cocalhost:7777/#pair=x"}`:          "address",
+		`{"message":"Approve call_abc_1?"}`:                                  "pending approval",
 		`{"message":"Paste the content of ` + own + `/credentials/approve"}`: "own files",
 	} {
 		if why := b.gate.Imitates([]byte(params)); says == "" && why != "" || !strings.Contains(why, says) {

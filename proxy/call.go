@@ -24,7 +24,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
 	}
 
-	call.HandOver = h.handOver(r)
+	call.HandOver, call.Asked = h.handOver(r), h.elicit
 	waiting := h.heartbeat(r)
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
 	waiting()

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
@@ -20,6 +23,7 @@ type host struct {
 	p       *Proxy
 	log     *slog.Logger
 	conn    *rpc.Conn
+	out     io.Writer // what conn writes to
 	session *gate.Session
 	servers []*server
 
@@ -208,6 +212,7 @@ func (h *host) touch() {
 func (h *host) close() {
 	h.cancel()
 	h.session.Close()
+	h.hurry()
 	h.work.Wait()
 	h.workers.wg.Wait()
 	var closing sync.WaitGroup
@@ -218,6 +223,21 @@ func (h *host) close() {
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()
+}
+
+// lastWords is how long a host that has ended may take to read what is written to it.
+const lastWords = time.Second
+
+// hurry bounds the writes that are left: a host that closed its side and reads nothing would hold them,
+// and with them everything that close ends, for ever.
+func (h *host) hurry() {
+	out, ok := h.out.(interface{ SetWriteDeadline(time.Time) error })
+	if !ok {
+		return
+	}
+	if err := out.SetWriteDeadline(time.Now().Add(lastWords)); err != nil && !errors.Is(err, os.ErrNoDeadline) { // files never block
+		h.log.Debug("writes to the host are not bounded", "error", err)
+	}
 }
 
 // progressToken returns the token of a request as spelled, nil without one.

@@ -93,6 +93,7 @@ type testHost struct {
 	in   io.WriteCloser
 	out  *bufio.Reader
 	got  chan rpc.Message
+	end  func()     // what a signal to the process does
 	done chan error // what Run returned
 }
 
@@ -108,14 +109,17 @@ func (w *world) connect() *testHost {
 		w.t.Fatal(err)
 	}
 	h := &testHost{t: w.t, in: in, out: bufio.NewReaderSize(out, 1<<20), got: make(chan rpc.Message, 1000), done: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	h.end = cancel
 	go func() {
-		err := w.proxy.Run(context.Background(), fromHost, toHost)
+		err := w.proxy.Run(ctx, fromHost, toHost)
 		h.done <- err
 		fromHost.Close()
 		toHost.Close()
 	}()
 	w.t.Cleanup(func() {
 		h.close()
+		cancel()
 		out.Close()
 	})
 	return h

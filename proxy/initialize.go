@@ -12,7 +12,7 @@ import (
 
 // hostCapabilities are what the host said that it can do for servers.
 type hostCapabilities struct {
-	roots, sampling, elicitation bool
+	roots, sampling, elicitation, elicitationURL bool
 }
 
 // initialize answers the handshake. The servers start now; what they can do is known from the last time,
@@ -133,6 +133,10 @@ func forServers(capabilities []byte) ([]byte, hostCapabilities) {
 		return []byte("{}"), hostCapabilities{}
 	}
 	can := hostCapabilities{roots: m[0].Value != nil, sampling: m[1].Value != nil, elicitation: m[2].Value != nil}
+	var mode [1]jsonx.Member
+	if can.elicitation && jsonx.Members(m[2].Value, []string{"url"}, mode[:]) == nil {
+		can.elicitationURL = mode[0].Value != nil
+	}
 	if m[3].Value != nil {
 		capabilities = jsonx.Splice(capabilities, jsonx.Delete(capabilities, m[3]))
 	}

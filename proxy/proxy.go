@@ -34,8 +34,11 @@ type Options struct {
 	// HandOver is how long a call waits for a person before the host gets an answer; 0 goes by the host's own
 	// limit, a negative one lets calls wait as long as approvals do.
 	HandOver time.Duration
-	CacheDir string // of what upstreams said of themselves; "" means none
-	Logger   *slog.Logger
+	// HostApproves makes the host an approver: what its person answers in a form counts.
+	HostApproves bool
+	Page         func() string // address of the page for approvers, "" when there is none; may be nil
+	CacheDir     string        // of what upstreams said of themselves; "" means none
+	Logger       *slog.Logger
 }
 
 // Proxy serves hosts. Each connection has a session and upstream processes of its own.
@@ -73,7 +76,10 @@ func (p *Proxy) Run(ctx context.Context, in io.ReadCloser, out io.Writer) error 
 		return err
 	}
 	defer h.close()
-	stop := context.AfterFunc(ctx, func() { in.Close() })
+	stop := context.AfterFunc(ctx, func() {
+		in.Close()
+		//h.hurry() // the reading goroutine writes too
+	})
 	defer stop()
 	if err := h.conn.Run(h.handle); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("read from the host: %w", err)
@@ -84,7 +90,7 @@ func (p *Proxy) Run(ctx context.Context, in io.ReadCloser, out io.Writer) error 
 func (p *Proxy) newHost(ctx context.Context, in io.Reader, out io.Writer) (*host, error) {
 	h := &host{p: p, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]context.CancelFunc{}, workers: workers{jobs: make(chan func())}}
 	h.ctx, h.cancel = context.WithCancel(ctx)
-	h.conn = rpc.NewConn(in, out, rpc.Options{Noise: h.noise})
+	h.conn, h.out = rpc.NewConn(in, out, rpc.Options{Noise: h.noise}), out
 	session, err := p.o.Gate.OpenSession(p.o.Agent, h.cancelCalls)
 	if err != nil {
 		return nil, err
@@ -98,6 +104,14 @@ func (p *Proxy) newHost(ctx context.Context, in io.Reader, out io.Writer) (*host
 	p.hosts[h] = struct{}{}
 	p.mu.Unlock()
 	return h, nil
+}
+
+// page is the address that a host may lead its person to.
+func (p *Proxy) page() string {
+	if p.o.Page == nil {
+		return ""
+	}
+	return p.o.Page()
 }
 
 // Upstreams tells the state of every configured server: the best one of all connections.

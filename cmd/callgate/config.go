@@ -43,7 +43,10 @@ type config struct {
 	Gate        string
 	MCPConfig   []string
 	Limits      limitsConfig
-	Servers     []serverConfig
+	Approvers   struct {
+		Host bool // what the host's own person answers counts
+	}
+	Servers []serverConfig
 
 	file       string // the configuration file, "" when there is none
 	logLevel   slog.Level

@@ -65,7 +65,7 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 		}
 	}
 	s.proxy, err = proxy.New(proxy.Options{
-		Gate: s.gate, Servers: servers, Untouched: untouched, Agent: c.Agent, HandOver: c.HandOver, Version: version,
+		Gate: s.gate, Servers: servers, Untouched: untouched, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
 		CacheDir: c.cacheDir(), Logger: s.log,
 	})
 	if err != nil {
@@ -103,6 +103,14 @@ func (s *sidecar) openCompanion() error {
 	}
 	s.gate.Protect(protected)
 	return nil
+}
+
+// page is the address of the page for approvers, "" while there is none.
+func (s *sidecar) page() string {
+	if s.companion == nil {
+		return ""
+	}
+	return "http://" + s.companion.Address() + "/"
 }
 
 // ownFiles are the files that no tool may touch.
