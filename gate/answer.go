@@ -88,7 +88,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	worse := v.Risk().Exceeds(a.verdict.Risk()) || len(v.Marks) > len(a.verdict.Marks)
 	a.verdict = v
 	if worse {
-		a.call = edited
+		a.call, a.edited = edited, edited.Arguments
 		a.shown = g.show(a.session, edited, v, a.shown.CreatedAt)
 		g.events.publish(Asked{a.shown})
 		return fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)

@@ -25,6 +25,7 @@ type approval struct {
 	shown   *Approval       // what people see; replaced, never changed
 	done    chan resolution // has room for one; only resolve sends, once
 	twins   []*approval     // the same call again while this one waits: not shown, asked in turn
+	edited  json.RawMessage // arguments that an approver put in place of the call's, which are shown since
 
 	detached bool        // no call waits on it
 	expiry   *time.Timer // ends it while it is detached
@@ -93,7 +94,7 @@ func (g *Gate) twinOf(a *approval) *approval {
 func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approval {
 	var offers []tools.Offer
 	if len(v.Marks) == 0 {
-		offers = tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis)
+		offers = g.widen(s, call, v.Analysis, tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis))
 	}
 	return &Approval{
 		ID: call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: call.Agent,
@@ -135,6 +136,9 @@ func (g *Gate) resolve(a *approval, r resolution) bool {
 	delete(g.pending, a.call.ID)
 	g.order = slices.DeleteFunc(g.order, func(id string) bool { return id == a.call.ID })
 	r.reach = reach(a.verdict.Analysis)
+	if r.arguments == nil {
+		r.arguments = a.edited
+	}
 	if a.detached {
 		g.settle(a, r)
 	} else {

@@ -461,6 +461,33 @@ func TestChangedManifestMarksTheBuild(t *testing.T) {
 	}
 }
 
+func TestOffersTellWhatTheyWouldNewlyAllow(t *testing.T) {
+	b := newBench(t, asking, func(o *Options) {
+		o.History = func() []string { return []string{"git push origin release", "git push origin main", "make x; make y"} }
+	})
+	end := b.decide(t.Context(), b.shell("1", "git push origin main"))
+	offers := b.waiting(1)[0].Offers
+	var told []string
+	for _, o := range offers {
+		if o.NewlyAllows == nil {
+			told = append(told, o.Pattern+": nothing")
+			continue
+		}
+		told = append(told, fmt.Sprintf("%s: %d, %q", o.Pattern, o.NewlyAllows.Count, o.NewlyAllows.Examples))
+	}
+	last := offers[len(offers)-1].NewlyAllows
+	if offers[0].NewlyAllows != nil || last == nil || last.Examples[0] != "git push origin release" {
+		t.Errorf("the ladder tells %q", told)
+	}
+	for _, example := range last.Examples {
+		if strings.Contains(example, "--force") || strings.Contains(example, "--delete") {
+			t.Errorf("%q is above the ceiling", example)
+		}
+	}
+	b.session.Close()
+	<-end
+}
+
 func TestAgents(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, func(o *Options) {
 		o.Agents = append(permissions.BuiltinAgents(), permissions.Agent{Name: "careful", Rules: []permissions.Rule{

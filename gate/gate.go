@@ -24,6 +24,7 @@ type Options struct {
 	AskEscalations bool                // ESCALATION asks instead of being denied
 	Timeout        time.Duration       // how long an approval waits for a person; 0 means 120 s
 	ClaimWithin    time.Duration       // how long a decision waits for the call that was handed over; 0 means 15 min
+	History        func() []string     // shell commands that the worker ran or asked about before; may be nil
 	Dir            string              // where such decisions are kept; "" keeps none
 	MaxPending     int                 // approvals that may wait at once in one session; 0 means 64
 	Protected      *Protected          // what no call may touch
@@ -48,6 +49,7 @@ type Gate struct {
 	order    []string // ids of pending, oldest first
 
 	protected atomic.Pointer[Protected]
+	history   history
 	granted   grantBook // for the worker, while grants stay in memory
 	agents    map[string]permissions.Agent
 }

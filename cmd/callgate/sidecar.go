@@ -16,6 +16,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/rpc"
+	"callgate/internal/tools"
 	"callgate/permissions"
 	"callgate/proxy"
 )
@@ -52,7 +53,7 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 		Worker: c.Worker, Audit: log, Logger: s.log,
 		Store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log}),
 		Mode:  c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
-		ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
+		History: c.history, ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
 		Limits: c.limits, InMemory: c.inMemory, Off: c.gateOff,
 	})
 	if c.gateOff {
@@ -111,6 +112,24 @@ func (s *sidecar) page() string {
 		return ""
 	}
 	return "http://" + s.companion.Address() + "/"
+}
+
+// rememberedDecisions bounds how far back the audit trail is read for commands of this worker.
+const rememberedDecisions = 500
+
+// history returns the shell commands that the worker's audit trail remembers, the newest first.
+func (c *config) history() (commands []string) {
+	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Limit: rememberedDecisions}) {
+		if err != nil || r.Worker != c.Worker || r.Event != audit.Decision {
+			continue // a damaged line is the business of audit verify
+		}
+		for _, s := range r.Subjects {
+			if s.Kind == tools.KindShell && s.Value != "" {
+				commands = append(commands, s.Value)
+			}
+		}
+	}
+	return commands
 }
 
 // ownFiles are the files that no tool may touch.

@@ -116,7 +116,7 @@ func approveRequest(a *gate.Approval) ToolApproveRequest {
 		f.Reasons = append(f.Reasons, Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})
 	}
 	for _, o := range a.Offers {
-		f.Always = append(f.Always, Offer{Tool: o.Tool, Pattern: o.Pattern, Risk: o.Risk.String(), Subject: o.Subject, Default: o.Default})
+		f.Always = append(f.Always, Offer{Tool: o.Tool, Pattern: o.Pattern, Risk: o.Risk.String(), Subject: o.Subject, Default: o.Default, NewlyAllows: o.NewlyAllows})
 	}
 	for _, m := range a.Marks {
 		f.Marks = append(f.Marks, Mark{Code: m.Code, Text: m.Text})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/tools"
 )
 
 // Version is the version of the protocol that every frame carries as "v".
@@ -158,6 +159,8 @@ type Offer struct {
 	Risk    string `json:"risk"`    // ceiling that the grant would have
 	Subject int    `json:"subject"` // which of the call's subjects it is for
 	Default bool   `json:"default"`
+	// NewlyAllows counts known commands that the grant would allow from now on; nil when there are none.
+	NewlyAllows *tools.Widening `json:"newlyAllows,omitempty"`
 }
 
 // Mark is a reason why only a person can release the call.

@@ -39,9 +39,8 @@ type Tool struct {
 	Hash       string // SHA-256 of Definition in hex, "" when there is none
 
 	baseRisk permissions.Risk
-	category string // of a call whose subjects bring none of their own
-	remote   bool   // its paths and commands belong to another machine
-	hints    hints
+	category string              // of a call whose subjects bring none of their own
+	remote   bool                // its paths and commands belong to another machine
 	enums    map[string][]string // by argument: the only values that the schema allows
 	guess    guess               // what names and schema say of a tool that is not bound
 }
@@ -77,11 +76,18 @@ type CommandView struct {
 
 // Offer is one pattern that an approver may grant with "always", narrow ones first within a subject.
 type Offer struct {
-	Tool    string           `json:"tool"`
-	Pattern string           `json:"pattern"`
-	Risk    permissions.Risk `json:"risk"`              // ceiling that the grant would have
-	Subject int              `json:"subject"`           // index into Analysis.Subjects
-	Default bool             `json:"default,omitempty"` // the one that "always" grants for this subject when nobody chooses
+	Tool        string           `json:"tool"`
+	Pattern     string           `json:"pattern"`
+	Risk        permissions.Risk `json:"risk"`                 // ceiling that the grant would have
+	Subject     int              `json:"subject"`              // index into Analysis.Subjects
+	NewlyAllows *Widening        `json:"newlyAllows,omitempty"` // which known commands the pattern would allow from now on; nil for none
+	Default     bool             `json:"default,omitempty"`    // the one that "always" grants for this subject when nobody chooses
+}
+
+// Widening counts commands that an offer would newly allow, and names a few.
+type Widening struct {
+	Count    int      `json:"count"`
+	Examples []string `json:"examples"`
 }
 
 // Analysis is everything about one call that does not depend on rules.
@@ -92,7 +98,7 @@ type Analysis struct {
 	Paths    []string // every reading, absolute and resolved, of every path that the call reads, writes or lists
 	Commands []CommandView
 	Risk     permissions.Risk // the worst subject's
-	Category string           // "read", "workspace-write", "git-read", "terminal-write", "network", …
+	Category string           // of all that the call does, what reaches furthest: "read", "workspace-write", "network", …
 	Summary  string           // one or two plain sentences; every quoted field escaped
 	// Refuse says why the call must not run at all, whoever approves it: arguments that cannot be read, or
 	// more of them than can be looked at. "" when there is no such reason.

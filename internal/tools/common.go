@@ -1,0 +1,39 @@
+package tools
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+
+	"callgate/internal/jsonx"
+	"callgate/permissions"
+)
+
+//go:embed common.txt
+var commonText string
+
+// CommonCommands are shell commands of every day, harmless and not, each judged as a subject: a pattern that
+// somebody is about to grant is held against them to show what it would newly allow.
+var CommonCommands = sync.OnceValue(func() []permissions.Subject {
+	return CommandSubjects(strings.Split(strings.TrimSpace(commonText), "\n"))
+})
+
+// CommandSubjects analyses command texts in a folder that does not exist. Texts that are more than one
+// command, or that a grant could never release, are left out.
+func CommandSubjects(texts []string) (subjects []permissions.Subject) {
+	shell := KindTool(KindShell)
+	for _, text := range texts {
+		arguments := append(append([]byte(`{"command":`), jsonx.Quote(text)...), '}')
+		a := Analyze(Call{Tool: shell, Arguments: arguments, Place: Place{Dir: "/nonexistent/workspace", Roots: []string{"/nonexistent/workspace"}}})
+		var own []permissions.Subject
+		for _, s := range a.Subjects {
+			if s.Kind == KindShell {
+				own = append(own, s)
+			}
+		}
+		if len(own) == 1 && own[0].Effect == "" && len(own[0].Decides) > 0 {
+			subjects = append(subjects, own[0])
+		}
+	}
+	return subjects
+}
