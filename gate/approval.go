@@ -100,7 +100,7 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 		ID: call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: call.Agent,
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind,
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
-		Reason: v.Reason, Marks: v.Marks, Reasons: v.reasons(), Offers: offers,
+		Reason: v.Reason, Marks: v.Marks, Reasons: v.reasons(), Offers: offers, Redefined: call.Redefined,
 		CreatedAt: created, ExpiresAt: created.Add(g.o.Timeout),
 	}
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"encoding/json"
 	"time"
 
 	"callgate/internal/tools"
@@ -16,7 +17,16 @@ type Call struct {
 	Arguments []byte // the raw arguments object; nil when the request has none
 	Digest    string // jsonx.Digest of Arguments and the resolved agent
 	Place     tools.Place
+	Redefined *Redefinition                 // nil when the tool's definition is as people know it
 	HandOver  time.Duration                 // how long the host waits for a person before it gets an answer; 0 is as long as it takes
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
 	Fixed     bool                          // an approver cannot change the arguments: they describe a request of another method
+}
+
+// Redefinition says that a tool's definition is not the one that was accepted: the call is in quarantine
+// until somebody accepts it.
+type Redefinition struct {
+	Old json.RawMessage `json:"old,omitempty"` // as it was accepted; nil when it never was
+	New json.RawMessage `json:"new"`
+	Why string          `json:"why"`
 }

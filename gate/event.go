@@ -29,6 +29,7 @@ type Approval struct {
 	Marks     []tools.Mark // why only a person can release it; none when a rule or the level asks
 	Reasons   []Reason
 	Offers    []tools.Offer
+	Redefined *Redefinition // the tool's definition is not the one that was accepted; else nil
 	CreatedAt time.Time
 	ExpiresAt time.Time
 }

@@ -51,6 +51,9 @@ func (j *Judge) Judge(call Call) Verdict {
 
 // denials is the part of phase 1 that no rule takes part in.
 func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
+	if v.Analysis.Refuse != "" {
+		return v.deny(DecidedDenied, "callgate", "malformed", v.Analysis.Refuse), true
+	}
 	if why := j.Protected.touched(call, v.Analysis); why != "" {
 		return v.deny(DecidedDenied, "callgate", "protected", why), true
 	}
@@ -95,6 +98,9 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 // marks is phase 2: why only a person can release the call, whatever rules, grants and levels say.
 func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
 	marks := v.Analysis.Marks
+	if call.Redefined != nil {
+		marks = append(slices.Clip(marks), tools.Mark{Code: "definition-changed", Text: call.Redefined.Why})
+	}
 	for i := range v.Findings {
 		if f := &v.Findings[i]; f.Action == permissions.Confirm {
 			marks = append(slices.Clip(marks), tools.Mark{Code: "confirm", Text: fmt.Sprintf("The rule %s wants a person to confirm every time.", describeRule(f))})

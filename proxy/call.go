@@ -68,7 +68,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (gate.Call, *entry, 
 	if to == nil {
 		return call, nil, fmt.Errorf("unknown tool: %s", p.name)
 	}
-	call.Tool, call.Place = to.tool, to.server.place
+	call.Tool, call.Place, call.Redefined = to.tool, to.server.place, h.redefined(to)
 	return call, to, nil
 }
 

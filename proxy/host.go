@@ -35,7 +35,8 @@ type host struct {
 	building     sync.Mutex // held while the table is made
 	descriptions descriptions
 	table        atomic.Pointer[table]
-	capable      atomic.Pointer[hostCapabilities] // nil before initialize
+	served       [len(upstream.Kinds)]atomic.Pointer[[]byte] // what the host was given of each list last
+	capable      atomic.Pointer[hostCapabilities]            // nil before initialize
 	initialized  atomic.Bool
 
 	mu      sync.Mutex
@@ -94,7 +95,7 @@ var requests = map[string]requestHandler{
 func (h *host) begin(m rpc.Message) {
 	handler, ok := requests[m.Method]
 	if !ok {
-		h.send(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method))
+		h.turnAway(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
 		return
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
@@ -108,7 +109,7 @@ func (h *host) begin(m rpc.Message) {
 	h.mu.Unlock()
 	if twice {
 		cancel(nil)
-		h.send(rpc.Error(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running"))
+		h.turnAway(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")
 		return
 	}
 	h.workers.run(h.ctx, func() {
@@ -188,7 +189,14 @@ func (h *host) send(message []byte) {
 func (h *host) noise(_ []byte, err error) {
 	h.log.Warn("the host sent what is not a message", "error", err)
 	h.refuse(err)
-	h.send(rpc.Error(nil, rpc.CodeInvalidRequest, err.Error()))
+	h.turnAway(nil, rpc.CodeInvalidRequest, err.Error())
+}
+
+// turnAway answers what is not begun. The reading goroutine MUST NOT write itself: a host that reads nothing
+// would keep it from seeing that the host has ended.
+func (h *host) turnAway(id []byte, code int, message string) {
+	response := rpc.Error(id, code, message)
+	h.workers.run(h.ctx, func() { h.send(response) })
 }
 
 // refuse records what never came as far as a decision, because it was malformed.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 
 	"callgate/internal/jsonx"
@@ -32,14 +33,16 @@ func (h *host) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byte 
 	}
 	h.await(ctx, patience, has(k))
 	h.rebuild() // a list may be known a moment before its change is told
-	return rpc.Result(m.ID, h.table.Load().results[k])
+	result := h.table.Load().results[k]
+	h.served[k].Store(&result)
+	return rpc.Result(m.ID, result)
 }
 
-// listChanged takes over a new list and tells the host, once it is ready to be told.
+// listChanged takes over a new list and tells the host, if it has been given another one.
 func (h *host) listChanged(k upstream.Kind) {
 	h.rebuild()
 	h.touch()
-	if !h.initialized.Load() {
+	if served := h.served[k].Load(); served == nil || bytes.Equal(*served, h.table.Load().results[k]) || !h.initialized.Load() {
 		return
 	}
 	switch k {

@@ -28,8 +28,9 @@ type Server struct {
 type Options struct {
 	Gate      *gate.Gate
 	Servers   []Server
-	Untouched bool   // the one server's names are shown as they are; rules see qualified names all the same
-	Agent     string // profile that every session runs under; "" is none
+	Untouched bool        // the one server's names are shown as they are; rules see qualified names all the same
+	Pins      *tools.Pins // definitions as people know them; nil compares none
+	Agent     string      // profile that every session runs under; "" is none
 	Version   string
 	// HandOver is how long a call waits for a person before the host gets an answer; 0 goes by the host's own
 	// limit, a negative one lets calls wait as long as approvals do.
@@ -76,10 +77,7 @@ func (p *Proxy) Run(ctx context.Context, in io.ReadCloser, out io.Writer) error 
 		return err
 	}
 	defer h.close()
-	stop := context.AfterFunc(ctx, func() {
-		in.Close()
-		//h.hurry() // the reading goroutine writes too
-	})
+	stop := context.AfterFunc(ctx, func() { in.Close() })
 	defer stop()
 	if err := h.conn.Run(h.handle); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("read from the host: %w", err)

@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
+	"strconv"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
@@ -37,7 +39,7 @@ func (h *host) progressForHost(s *server, m rpc.Message) {
 	h.mu.Lock()
 	var r *inflight
 	for _, c := range h.calls {
-		if string(c.token) == string(token[0].Value) {
+		if sameToken(c.token, token[0].Value) {
 			r = c
 			break
 		}
@@ -51,6 +53,21 @@ func (h *host) progressForHost(s *server, m rpc.Message) {
 	if !r.ended && r.from == s {
 		h.send(m.Raw)
 	}
+}
+
+// sameToken reports whether two progress tokens are one, as spelled by the host and by the server: a server
+// decodes what it was given and encodes it anew, so that "\u0041" comes back as "A", and 1.0 as 1.
+func sameToken(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	if x, ok := jsonx.String(a); ok {
+		y, ok := jsonx.String(b)
+		return ok && x == y
+	}
+	x, errX := strconv.ParseFloat(string(a), 64)
+	y, errY := strconv.ParseFloat(string(b), 64)
+	return errX == nil && errY == nil && x == y
 }
 
 // asked takes a request of the server. It is answered on a goroutine of its own: a host that never answers

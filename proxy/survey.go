@@ -16,6 +16,9 @@ type Offered struct {
 	definition []byte
 }
 
+// Identity is what the tool's definition is pinned under.
+func (o Offered) Identity() string { return o.server.Tools.Identity }
+
 // Survey starts the server as a host without capabilities would, and lists its tools. What it learns is
 // cached for hosts.
 func Survey(ctx context.Context, s Server, cacheDir, version string) ([]Offered, error) {

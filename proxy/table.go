@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/tools"
 	"callgate/internal/upstream"
@@ -26,6 +27,8 @@ type entry struct {
 	server *server
 	tool   *tools.Tool // of a prompt: the prompt_get kind
 	name   string      // the upstream's own
+
+	redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
 }
 
 type template struct {
@@ -67,8 +70,15 @@ func (h *host) rebuild() {
 	t := &table{tools: map[string]*entry{}, prompts: map[string]*entry{}, resources: map[string]*server{}}
 
 	names, lists := h.named(upstream.Tools)
+	unlike := map[*server]map[string]*gate.Redefinition{}
+	for _, s := range h.servers {
+		unlike[s] = h.pin(s, names)
+	}
 	for _, n := range names {
-		t.tools[n.shown] = &entry{server: n.server, name: n.name, tool: h.descriptions.describe(n.server, n.name, n.qualified, n.raw)}
+		t.tools[n.shown] = &entry{
+			server: n.server, name: n.name, redefined: unlike[n.server][n.name],
+			tool: h.descriptions.describe(n.server, n.name, n.qualified, n.raw),
+		}
 	}
 	t.results[upstream.Tools] = h.merge(upstream.Tools, names, lists)
 
@@ -256,10 +266,10 @@ func (h *host) findTool(ctx context.Context, name string) *entry {
 
 // offers reports whether the table still has exactly this definition of a tool.
 func (h *host) offers(t *tools.Tool) bool {
-	for _, e := range h.table.Load().tools {
-		if e.tool == t {
-			return true
-		}
+	shown := t.Qualified
+	if h.p.o.Untouched {
+		shown = t.Name
 	}
-	return false
+	e := h.table.Load().tools[shown]
+	return e != nil && e.tool == t
 }

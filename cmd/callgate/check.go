@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,8 @@ type checkSubject struct {
 	Layer  string `json:"layer"`
 	Risk   string `json:"risk"`
 	Effect string `json:"effect,omitzero"`
+	// Lost is, with --explain, what matched as well and did not decide.
+	Lost []string `json:"lost,omitempty"`
 }
 
 type checkOffer struct {
@@ -68,7 +71,7 @@ type checkOffer struct {
 }
 
 func newCheckCommand(s *settings) *cobra.Command {
-	var fromStdin, asJSON bool
+	var fromStdin, asJSON, explain bool
 	cmd := &cobra.Command{
 		Use:   "check TOOL [ARGUMENTS]",
 		Short: "Say what would happen to a call, and which rule says so, without running anything",
@@ -103,6 +106,7 @@ The exit code is 0 for allow, 3 for ask, 4 for deny; with --stdin it is 0 once e
 			if err != nil {
 				return err
 			}
+			checker.explain = explain
 			if fromStdin {
 				return checker.lines(cmd.InOrStdin(), cmd.OutOrStdout())
 			}
@@ -129,6 +133,7 @@ The exit code is 0 for allow, 3 for ask, 4 for deny; with --stdin it is 0 once e
 	}
 	cmd.Flags().BoolVar(&fromStdin, "stdin", false, "read calls from standard input, a JSON object a line")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&explain, "explain", false, "name the other rules and grants for each subject, and why they did not decide")
 	return cmd
 }
 
@@ -139,6 +144,7 @@ type checker struct {
 	protected *gate.Protected
 	servers   []proxy.Server
 	cwd       string
+	explain   bool
 	parsed    map[string]*permissions.Policy // of the permissions that lines bring along
 }
 
@@ -221,7 +227,12 @@ func (ch *checker) check(request checkRequest) checkAnswer {
 		Summary: v.Analysis.Summary, Subjects: make([]checkSubject, 0, len(v.Findings)), Marks: v.Marks, Always: []checkOffer{},
 	}
 	for i := range v.Findings {
-		answer.Subjects = append(answer.Subjects, newCheckSubject(&v.Findings[i]))
+		subject := newCheckSubject(&v.Findings[i])
+		if ch.explain {
+			from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: judge.Now}
+			subject.Lost = lost(permissions.Explain(judge.Policy, from, &v.Findings[i].Subject))
+		}
+		answer.Subjects = append(answer.Subjects, subject)
 	}
 	if v.Action == permissions.Ask && len(v.Marks) == 0 {
 		for _, o := range tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis) {
@@ -243,6 +254,33 @@ func newCheckSubject(f *permissions.Finding) checkSubject {
 		s.Action, s.Rule, s.Layer = permissions.Allow.String(), f.Grant.String(), string(f.Grant.Layer)
 	}
 	return s
+}
+
+// lost names the rules that matched and did not decide, the one that came closest first, and the grants that do
+// not cover the subject.
+func lost(e permissions.Explanation) (lines []string) {
+	for _, m := range slices.Backward(e.Matches) {
+		if m.Won {
+			continue
+		}
+		line := m.Rule.String()
+		if m.Value != "" && m.Value != e.Finding.Subject.Value {
+			line += fmt.Sprintf(", which matches %q", m.Value)
+		}
+		switch {
+		case !m.Decides && m.Rule.Action > permissions.Confirm:
+			line += ", which is not what is really reached"
+		case m.Unbound:
+			line += ", whose kind is a guess"
+		}
+		lines = append(lines, line)
+	}
+	for _, g := range e.Grants {
+		if g.Obstacle != "" {
+			lines = append(lines, fmt.Sprintf("%s: %s", g.Grant, g.Obstacle))
+		}
+	}
+	return lines
 }
 
 // judge assembles what decides about the request: the configuration, and what the request replaces of it.
@@ -367,6 +405,9 @@ func (a *checkAnswer) print(w io.Writer) error {
 		fmt.Fprintf(&b, "  %-7s %-12s %s %s\n          %s, layer %s\n", s.Action, s.Risk, name, tools.Visible(s.Value), tools.Visible(s.Rule), s.Layer)
 		if s.Effect != "" {
 			fmt.Fprintf(&b, "          hidden effect: %s\n", tools.Visible(s.Effect))
+		}
+		for _, other := range s.Lost {
+			fmt.Fprintf(&b, "          lost: %s\n", tools.Visible(other))
 		}
 	}
 	if len(a.Always) > 0 {

@@ -32,6 +32,7 @@ type client struct {
 	responses map[string][]byte // by id, without its quotes
 	others    []string          // notifications and requests that nobody waited for yet, in order
 	arrived   []string          // everything, in order
+	answers   map[string]string // members of the answer to the server's requests, by method
 	changed   chan struct{}
 }
 
@@ -98,6 +99,9 @@ func (c *client) take(line []byte) {
 	err := json.Unmarshal(line, &m)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if answer, ok := c.answers[m.Method]; ok && m.ID != nil {
+		io.WriteString(c.stdin, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answer)+"\n") // a server that is gone shows elsewhere
+	}
 	c.arrived = append(c.arrived, string(line))
 	if err != nil || m.Method != "" || m.ID == nil {
 		c.others = append(c.others, string(line))

@@ -173,7 +173,7 @@ func (s *serverConfig) assemble() (proxy.Server, error) {
 			Name: s.Name, Command: command, Args: args, Env: env, InheritEnv: s.InheritEnv, Dir: dir, URL: url,
 			Trusted: s.Trusted, Packages: packages,
 		},
-		Tools: tools.Server{Name: s.Name, Packages: packages, Trusted: s.Trusted, Mappings: mappings},
+		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(command, args, url, packages), Trusted: s.Trusted, Mappings: mappings},
 		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home},
 	}, nil
 }
@@ -214,6 +214,19 @@ func (s *serverConfig) mappings() ([]tools.Mapping, error) {
 		mappings = append(mappings, m)
 	}
 	return mappings, nil
+}
+
+// identity says which program or address a server is, whatever alias it has: its package where the command
+// names one, so that another version is the same server with other definitions.
+func identity(command string, args []string, url string, packages []string) string {
+	switch {
+	case url != "":
+		return url
+	case len(packages) > 0:
+		return strings.Join(packages, " ")
+	default:
+		return strings.Join(append([]string{command}, args...), " ")
+	}
 }
 
 // runners are programs that fetch the package they are told to run.

@@ -44,6 +44,10 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 	if err != nil {
 		return s, err
 	}
+	pins, err := tools.OpenPins(c.pinsFile())
+	if err != nil {
+		return s, err
+	}
 	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
 	if err != nil {
 		return s, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
@@ -66,7 +70,7 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 		}
 	}
 	s.proxy, err = proxy.New(proxy.Options{
-		Gate: s.gate, Servers: servers, Untouched: untouched, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
+		Gate: s.gate, Servers: servers, Untouched: untouched, Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
 		CacheDir: c.cacheDir(), Logger: s.log,
 	})
 	if err != nil {
@@ -131,6 +135,9 @@ func (c *config) history() (commands []string) {
 	}
 	return commands
 }
+
+// pinsFile is where tool definitions are remembered as people have accepted them.
+func (c *config) pinsFile() string { return filepath.Join(c.DataDir, "pins.json") }
 
 // ownFiles are the files that no tool may touch.
 func (c *config) ownFiles() []string {

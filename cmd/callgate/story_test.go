@@ -56,12 +56,13 @@ func (c cleaning) Run() int {
 //	host NAME order REGEXP REGEXP…              what matches one has all arrived before anything that matches the next
 //	host NAME log REGEXP                        wait until the log matches
 //	host NAME close | kill | term               end standard input, the process, or ask it to end
+//	host NAME ended CODE                        wait until the process has ended with the exit code
 //	pending N                                   wait until N approvals wait; $APPROVAL, $DIGEST, $SESSION are the first's
 //	answer DECISION [JSON-MEMBERS]              answer $APPROVAL by REST, with further members
 //	rest [-view] METHOD PATH [BODY]             any REST call; its body is printed
 //	address                                     $ADDRESS and $PORT are the companion's
 //	gone FILE                                   wait until the process is gone whose id is in FILE
-//	retry SECONDS COMMAND…                      repeat a command until it succeeds
+//	holds FILE REGEXP                           wait until the file matches
 func TestStories(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stories start processes")
@@ -87,7 +88,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"host": cmdHost, "pending": cmdPending, "answer": cmdAnswer, "rest": cmdREST,
-			"address": cmdAddress, "gone": cmdGone, "retry": cmdRetry,
+			"address": cmdAddress, "gone": cmdGone, "holds": cmdHolds,
 		},
 	})
 }
@@ -121,7 +122,7 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 	if h == nil {
 		ts.Fatalf("host %s was not started", name)
 	}
-	needs := map[string]int{"send": 1, "call": 2, "list": 1, "expect": 2, "forget": 1, "save": 2, "notified": 1, "reply": 1, "seen": 1, "order": 2, "log": 1}
+	needs := map[string]int{"send": 1, "call": 2, "list": 1, "expect": 2, "forget": 1, "save": 2, "notified": 1, "reply": 1, "seen": 1, "order": 2, "log": 1, "ended": 1}
 	if len(rest) < needs[verb] {
 		ts.Fatalf("host NAME %s needs %d arguments", verb, needs[verb])
 	}
@@ -199,6 +200,16 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 	case "term":
 		ts.Check(h.cmd.Process.Signal(syscall.SIGTERM))
 		ts.Check(h.wait())
+	case "ended":
+		code, err := strconv.Atoi(rest[0])
+		ts.Check(err)
+		var status *exec.ExitError
+		switch err := h.wait(); {
+		case err == nil && code == 0:
+		case errors.As(err, &status) && status.ExitCode() == code:
+		default:
+			ts.Fatalf("ended with %v, want exit code %d", err, code)
+		}
 	default:
 		ts.Fatalf("unknown verb %q", verb)
 	}
@@ -379,15 +390,15 @@ func runs(pid int) bool {
 	return err == nil && process.Signal(syscall.Signal(0)) == nil
 }
 
-func cmdRetry(ts *testscript.TestScript, neg bool, args []string) {
-	seconds, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	for deadline := time.Now().Add(time.Duration(seconds) * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if err = ts.Exec(args[1], args[2:]...); (err == nil) != neg {
+func cmdHolds(ts *testscript.TestScript, _ bool, args []string) {
+	pattern := regexp.MustCompile(args[1])
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && pattern.Match(text) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("%v: %v after %d s", args[1:], err, seconds)
+			ts.Fatalf("%s is, with error %v:\n%s", args[0], err, text)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -70,8 +71,97 @@ in the cache, so that the next host need not wait for the servers.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how long a server may take to start")
+	cmd.PersistentFlags().DurationVar(&wait, "wait", time.Minute, "how long a server may take to start")
+	cmd.AddCommand(newAcceptCommand(s, &wait))
 	return cmd
+}
+
+func newAcceptCommand(s *settings, wait *time.Duration) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "accept TOOL... | --all",
+		Short: "Accept the definitions of tools as they are now",
+		Long: `Accept ends the quarantine of tools whose definition the server changed, or whose definition hides
+characters. It starts the configured servers, shows what is new about each named tool, and pins the
+definitions. A host that runs already takes it over with its next call.`,
+		Example: `  callgate tools accept github_create_issue
+  callgate tools accept --all`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return errors.New("name the tools to accept, as callgate tools lists them, or give --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			servers, err := c.servers()
+			if err != nil {
+				return err
+			}
+			pins, err := tools.OpenPins(c.pinsFile())
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
+			defer cancel()
+			return acceptTools(ctx, cmd.OutOrStdout(), c, servers, pins, args)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "accept every tool of every server")
+	return cmd
+}
+
+// acceptTools pins the named tools' definitions, all of them when none is named, and prints what was new.
+func acceptTools(ctx context.Context, w io.Writer, c *config, servers []proxy.Server, pins *tools.Pins, names []string) error {
+	var offered []proxy.Offered
+	for _, s := range servers {
+		more, err := proxy.Survey(ctx, s, c.cacheDir(), version)
+		if err != nil {
+			return fmt.Errorf("server %s: %w", s.Tools.Name, err)
+		}
+		offered = append(offered, more...)
+	}
+	described := proxy.Name(offered)
+	for _, name := range names {
+		if !slices.ContainsFunc(described, func(t *tools.Tool) bool { return t.Qualified == name }) {
+			return fmt.Errorf("no tool is called %q: callgate tools lists them", name)
+		}
+	}
+	accepted := map[string]map[string][]byte{}
+	n := 0
+	for i, t := range described {
+		if len(names) > 0 && !slices.Contains(names, t.Qualified) {
+			continue
+		}
+		identity := offered[i].Identity()
+		known, changed, old, err := pins.Check(identity, t.Name, t.Hash)
+		if err != nil {
+			return err
+		}
+		if known && !changed {
+			continue
+		}
+		fmt.Fprintf(w, "%s\n", t.Qualified)
+		if changed {
+			fmt.Fprintf(w, "  was  %s\n", tools.Visible(string(old)))
+		}
+		fmt.Fprintf(w, "  now  %s\n", tools.Visible(string(t.Definition)))
+		if accepted[identity] == nil {
+			accepted[identity] = map[string][]byte{}
+		}
+		accepted[identity][t.Name] = t.Definition
+		n++
+	}
+	for identity, definitions := range accepted {
+		if err := pins.Accept(identity, definitions); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d definitions accepted\n", n)
+	return err
 }
 
 // listTools asks every server, all at once. Servers that do not answer are told apart from those that do.

@@ -237,22 +237,8 @@ func (c *Client) deliver(ctx context.Context, e Event) bool {
 func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	address = t.Address
-	if address == "" {
-		found, err := findCompanion(t.DataDir)
-		if err != nil {
-			return nil, "", err
-		}
-		address = found.Address
-	}
-	if address, err = loopback(address); err != nil {
-		return nil, "", err
-	}
-	token, err := (&Credentials{dir: credentialsDir(t.DataDir)}).Token(t.Credential)
+	address, token, err := t.prove(ctx, t.Credential)
 	if err != nil {
-		return nil, "", fmt.Errorf("read the %s credential: %w", t.Credential, err)
-	}
-	if err := challenge(ctx, address, t.Credential, token); err != nil {
 		return nil, "", err
 	}
 	dialer := websocket.Dialer{HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
@@ -279,6 +265,32 @@ func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string,
 	return conn, address, nil
 }
 
+// direct talks to this machine alone: no proxy, no redirects.
+var direct = http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// prove finds the companion, reads the credential and has the other side prove that it holds it too.
+func (t Target) prove(ctx context.Context, name Credential) (address, token string, err error) {
+	address = t.Address
+	if address == "" {
+		found, err := findCompanion(t.DataDir)
+		if err != nil {
+			return "", "", err
+		}
+		address = found.Address
+	}
+	if address, err = loopback(address); err != nil {
+		return "", "", err
+	}
+	token, err = (&Credentials{dir: credentialsDir(t.DataDir)}).Token(name)
+	if err != nil {
+		return "", "", fmt.Errorf("read the %s credential: %w", name, err)
+	}
+	return address, token, challenge(ctx, address, name, token)
+}
+
 // challenge asks whoever listens at address to prove that it holds token, without showing it.
 func challenge(ctx context.Context, address string, name Credential, token string) error {
 	var random [nonceLength / 2]byte
@@ -289,9 +301,7 @@ func challenge(ctx context.Context, address string, name Credential, token strin
 	if err != nil {
 		return fmt.Errorf("companion address %q: %w", address, err)
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // no proxy: the address is on this machine
-	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
+	response, err := direct.Do(request)
 	if err != nil {
 		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
 	}

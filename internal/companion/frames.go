@@ -109,8 +109,10 @@ func approveRequest(a *gate.Approval) ToolApproveRequest {
 		Reason:     a.Reason,
 		Reasons:    make([]Reason, 0, len(a.Reasons)),
 		Always:     make([]Offer, 0, len(a.Offers)),
-		CreatedAt:  a.CreatedAt.UTC(),
-		ExpiresAt:  a.ExpiresAt.UTC(),
+
+		DefinitionChanged: a.Redefined,
+		CreatedAt:         a.CreatedAt.UTC(),
+		ExpiresAt:         a.ExpiresAt.UTC(),
 	}
 	for _, r := range a.Reasons {
 		f.Reasons = append(f.Reasons, Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})

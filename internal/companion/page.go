@@ -1,14 +1,48 @@
 package companion
 
 import (
-	_ "embed"
+	"cmp"
+	"embed"
 	"net/http"
+	"path"
 )
 
-//go:embed page/index.html
-var page []byte
+// page holds what web/ builds. It is committed, so that a machine without Node builds callgate.
+//
+//go:embed page
+var page embed.FS
 
-func (s *Server) handlePage(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(page) // a client that is gone gets nothing
+// pagePolicy is what the page may do: run and show what comes from this server, talk to it, and nothing else.
+// Trusted Types take the functions that make HTML of text away from its scripts.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ws://"
+
+const pagePolicyEnd = "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+func (s *Server) handlePage(w http.ResponseWriter, r *http.Request) {
+	name := cmp.Or(r.PathValue("file"), "index.html")
+	data, err := page.ReadFile("page/" + name)
+	if err != nil {
+		writeError(w, http.StatusNotFound, CodeBadMessage, "there is nothing at this path")
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", pagePolicy+r.Host+pagePolicyEnd) // guard has checked Host
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Content-Type", contentType(name))
+	_, _ = w.Write(data) // a client that is gone gets nothing
+}
+
+// contentType is of the files that the build makes, and depends on no table of the machine.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return "application/octet-stream"
 }

@@ -27,17 +27,20 @@ const restClient = "rest"
 // methods maps the methods of one path to what serves them.
 type methods map[string]http.HandlerFunc
 
-// routes says who may reach what: probes, proof and page without a credential, reading with either one,
-// everything that changes something with approve alone.
+// routes says who may reach what: probes, proof, page and its pairing without a credential, reading with
+// either one, everything that changes something with approve alone.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	path := func(pattern string, m methods) { mux.Handle(pattern, m) }
 	path("/{$}", methods{"GET": s.handlePage})
+	path("/page/{file}", methods{"GET": s.handlePage})
 	path("/health", methods{"GET": s.handleHealth})
 	path("/health/live", methods{"GET": s.handleLive})
 	path("/health/ready", methods{"GET": s.handleReady})
 	path("/api/proof", methods{"GET": s.handleProof})
 	path("/ws", methods{"GET": s.handleSocket})
+	path("/api/pair", methods{"POST": s.approver(s.handlePair)})
+	path("/api/pair/redeem", methods{"POST": s.handleRedeem})
 	path("/api/info", methods{"GET": s.viewer(s.handleInfo)})
 	path("/api/approvals", methods{"GET": s.viewer(s.handleApprovals)})
 	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
@@ -92,12 +95,18 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 			unauthorized(w)
 			return
 		}
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		if !jsonBody(r) {
 			writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
 			return
 		}
 		next(w, r)
 	}
+}
+
+// jsonBody reports whether the body says that it is JSON, which a form of a foreign page cannot.
+func jsonBody(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }
 
 func (s *Server) handleInfo(w http.ResponseWriter, _ *http.Request) {

@@ -49,6 +49,7 @@ type Server struct {
 	hosts       map[string]bool // values of the Host header that mean this server
 	timing      timing
 	sockets     chan struct{} // one token for each open WebSocket
+	pairings    pairings
 
 	http    *http.Server
 	ctx     context.Context // ends when Close begins

@@ -123,9 +123,11 @@ type ToolApproveRequest struct {
 	Reasons    []Reason        `json:"reasons"`
 	Commands   []Command       `json:"commands,omitempty"`
 	Always     []Offer         `json:"always"`
-	Marks      []Mark          `json:"marks,omitempty"`
-	CreatedAt  time.Time       `json:"createdAt"`
-	ExpiresAt  time.Time       `json:"expiresAt"`
+	// DefinitionChanged holds the tool's definition as it was accepted and as it is; nil when they are the same.
+	DefinitionChanged *gate.Redefinition `json:"definitionChanged,omitempty"`
+	Marks             []Mark             `json:"marks,omitempty"`
+	CreatedAt         time.Time          `json:"createdAt"`
+	ExpiresAt         time.Time          `json:"expiresAt"`
 }
 
 // Risk is a class with what people read of it.

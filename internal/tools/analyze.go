@@ -58,9 +58,9 @@ type builder struct {
 	values     int    // how many have been looked at
 	noted      []note // values as the summary shows them
 	dialect    shellparse.Dialect
+	shellNamed bool             // the call says which shell reads its commands
 	effect     string           // what the surroundings of a command do beyond its text
 	floor      permissions.Risk // at least this for subjects of the tool's own kind
-	category   string           // of the worst subject so far
 	decided    bool             // a subject that can be allowed is there
 	hasPattern bool             // the call holds a glob that selects files
 }
@@ -139,6 +139,7 @@ func (b *builder) argument(a argument, role Role) {
 		case Code:
 			b.code(s)
 		case URL:
+			b.note(URL, s)
 			b.url(s)
 		case URI:
 			b.resource(s)
@@ -212,7 +213,7 @@ func (b *builder) own(s permissions.Subject, from source) {
 	b.subject(s, category, from)
 }
 
-// subject adds s and keeps the worst risk together with its category.
+// subject adds s and keeps the worst risk and the furthest category.
 //
 // A file or an address that a tool of another kind opens is judged as if a tool of its own kind did: rules
 // for a shell speak of commands, and one that asks about every command must not lift a deny on a file. When
@@ -229,8 +230,8 @@ func (b *builder) subject(s permissions.Subject, category string, from source) {
 	}
 	if !s.DeniesOnly {
 		b.decided = true
-		if b.category == "" || s.Risk.Exceeds(b.out.Risk) {
-			b.category = category
+		if categoryOrder[category] > categoryOrder[b.out.Category] {
+			b.out.Category = category
 		}
 	}
 	b.out.Risk = b.out.Risk.Worse(s.Risk)
@@ -284,7 +285,6 @@ func (b *builder) finish() {
 	if len(b.out.Subjects) == 0 {
 		b.noSubject()
 	}
-	b.out.Category = b.category
 	if b.out.Category == "" {
 		b.out.Category = CategoryNetwork
 	}

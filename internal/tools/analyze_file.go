@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -40,6 +41,9 @@ func (b *builder) file(role Role, given string) {
 		case kind == KindMoveFile && role == DeletePath:
 			b.deny(KindReadFile, &l)
 			b.deny(KindWriteFile, &l)
+			if info, err := os.Stat(l.real()); err == nil && info.IsDir() {
+				b.readsBeneath(l.real()) // what lies in it leaves the paths that rules speak of
+			}
 		case kind == KindMoveFile, kind == KindDeleteFile:
 			b.deny(KindWriteFile, &l)
 		}
@@ -106,7 +110,7 @@ func (b *builder) patternBases() (bases []string) {
 func (b *builder) fileSubject(kind, given string, l *location, folder bool) {
 	s := permissions.Subject{Kind: kind, Value: given, Decides: l.decides, Also: l.also, Risk: kinds[kind].risk}
 	b.touch(l)
-	from := source{path: l.real(), folder: folder, category: kinds[kind].category}
+	from := source{path: l.real(), folder: folder, category: b.fileCategory(kind, l)}
 	if kind == b.tool.Kind {
 		b.own(s, from)
 		return
@@ -115,13 +119,25 @@ func (b *builder) fileSubject(kind, given string, l *location, folder bool) {
 	b.subject(s, from.category, from)
 }
 
+// fileCategory returns the category of what a subject of the kind does to a file. A file outside the
+// workspace is the machine's.
+func (b *builder) fileCategory(kind string, l *location) string {
+	category := kinds[kind].category
+	if category == CategoryWrite && b.place.Dir != "" && !b.tool.remote {
+		if _, _, ok := b.place.inWorkspace(l.real()); !ok {
+			return CategoryTerminalWrite
+		}
+	}
+	return category
+}
+
 // deny adds a subject for denies on another kind that must hold for the same file.
 func (b *builder) deny(kind string, l *location) {
 	b.denies(permissions.Subject{Kind: kind, Value: l.real(), Decides: l.decides, Also: l.also})
 	b.touch(l)
 }
 
-// ReadSubject is the reading of one file at a real, absolute path , for denials alone.
+// ReadSubject is the reading of one file at a real, absolute path, for denials alone.
 func ReadSubject(path string, p Place) permissions.Subject {
 	return permissions.Subject{Tool: KindReadFile, Kind: KindReadFile, KindBound: true, Value: path,
 		Decides: p.spellings(path, false), DeniesOnly: true, Risk: permissions.ReadOnly}

@@ -38,39 +38,63 @@ func (b *builder) walk(list []argument, depth int) {
 	}
 	for _, a := range list {
 		role := guessRole(a.name)
-		if len(a.value) == 0 || (a.value[0] != '"' && a.value[0] != '{' && a.value[0] != '[') {
-			continue // a number or a switch
-		}
-		if s, ok := text(a.value); ok {
-			if !b.count() {
+		switch kindOf(a.value) {
+		case '"':
+			b.walkText(a, role, depth)
+		case '[', '{':
+			inner, ok := members(a.value)
+			if !ok {
+				b.refuse("malformed", "The arguments name something twice.")
 				return
 			}
-			if depth == 0 && slices.Contains(b.tool.enums[a.name], s) {
-				continue // one of a few words that the schema names, so no text of the caller's
+			if role == Env && len(inner) > 0 {
+				b.variables(a)
 			}
-			b.guessedValue(a.name, role, s)
-			continue
-		}
-		inner, ok := members(a.value)
-		if !ok {
-			b.refuse("malformed", "The arguments name something twice.")
-			return
-		}
-		switch {
-		case a.value[0] == '[' && (role == Command || role == Argv) && allText(inner):
-			b.argv(a)
-		case role == Env && len(inner) > 0:
-			b.variables(a)
-			b.walk(inner, depth+1)
-		default:
-			if a.value[0] == '[' {
-				for i := range inner {
-					inner[i].name = a.name
-				}
+			if (role == Command || role == Argv) && a.value[0] == '[' && allText(inner) {
+				b.argv(a)
+				continue
 			}
-			b.walk(inner, depth+1)
+			b.walk(named(inner, a.name), depth+1)
 		}
 	}
+}
+
+// walkText looks at one text at some depth.
+func (b *builder) walkText(a argument, role Role, depth int) {
+	packed := len(a.value) > 1 && (a.value[1] == '{' || a.value[1] == '[')
+	if !b.count() || role == Unmapped && !packed && len(a.value) > maxGuessedText { // no path or address is that long
+		return
+	}
+	s, ok := text(a.value)
+	if !ok {
+		b.refuse("malformed", "A text of the arguments is malformed.")
+		return
+	}
+	if depth == 0 && slices.Contains(b.tool.enums[a.name], s) {
+		return // one of a few words that the schema names, so no text of the caller's
+	}
+	if inner, ok := members([]byte(s)); packed && ok { // arguments for another tool
+		b.walk(named(inner, a.name), depth+1)
+	}
+	b.guessedValue(a.name, role, s)
+}
+
+// named gives the elements of an array the array's own name.
+func named(list []argument, name string) []argument {
+	for i := range list {
+		if list[i].name == "" {
+			list[i].name = name
+		}
+	}
+	return list
+}
+
+// kindOf returns the first byte of a raw value, which tells its kind.
+func kindOf(raw []byte) byte {
+	if len(raw) == 0 {
+		return 0
+	}
+	return raw[0]
 }
 
 func allText(list []argument) bool {
@@ -79,8 +103,14 @@ func allText(list []argument) bool {
 
 // guessedValue looks at one text.
 func (b *builder) guessedValue(name string, role Role, s string) {
+	if encodedName(name) && len(s) > 0 {
+		b.mark("encoded", "The argument "+quote(name)+" is encoded: nobody can see what it says.")
+	}
 	switch {
-	case role == Command:
+	case role == Shell && b.tool.Kind == KindShell:
+		b.interpreter(s)
+		return
+	case role == Command, role == Shell:
 		b.shell(s)
 		return
 	case role == Code && looksLikeCode(s):
@@ -106,13 +136,11 @@ func (b *builder) guessedValue(name string, role Role, s string) {
 
 // guessedURL makes the subjects of an address.
 func (b *builder) guessedURL(s string) {
-	if b.tool.Kind == KindFetch {
-		b.url(s)
-		return
-	}
 	b.note(URL, s)
-	b.raise(permissions.Network)
-	b.denies(permissions.Subject{Kind: KindFetch, Value: s, Decides: permissions.Form{s}})
+	if b.tool.Kind != KindFetch {
+		b.raise(permissions.Network)
+	}
+	b.url(s)
 }
 
 // guessedPath makes the subjects of what seems to be a path: of the tool's own kind when the tool seems to
@@ -142,8 +170,12 @@ var ownRole = map[string]Role{
 	KindMoveFile: DeletePath, KindGrep: ReadFolder, KindGlob: ReadFolder,
 }
 
-// maxGuessedPath bounds what is taken for a path because of how it looks, in bytes.
-const maxGuessedPath = 512
+// Bounds of what is taken for a path or an address because of how it looks, in bytes: decoded, and as JSON
+// text, where one byte can take six.
+const (
+	maxGuessedPath = 512
+	maxGuessedText = 6 * maxPath
+)
 
 // looksLikePath reports whether text may name a file: an argument's name does not tell.
 func looksLikePath(s string) bool {
@@ -162,6 +194,13 @@ func looksLikePath(s string) bool {
 	}
 	dot := strings.LastIndexByte(s, '.')
 	return dot > 0 && dot < len(s)-1
+}
+
+// encodedName reports whether an argument's name says that its text is encoded.
+func encodedName(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "base64") || strings.Contains(name, "b64") || strings.Contains(name, "encodedcommand") ||
+		strings.Contains(name, "encoded_command")
 }
 
 // looksLikeCode reports whether text may be a program and not, say, the code of a country.

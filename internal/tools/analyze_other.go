@@ -15,11 +15,25 @@ func isAddress(s string) bool {
 
 // url makes the subject of an address that is fetched.
 func (b *builder) url(given string) {
-	b.note(URL, given)
+	s := b.address(given)
+	switch {
+	case b.tool.Kind == KindFetch:
+		b.own(s, source{})
+	case b.tool.Bound:
+		s.KindBound = true
+		b.subject(s, CategoryNetwork, source{})
+	default:
+		b.denies(s)
+	}
+}
+
+// address reads an address: what an allow must match is its normal form, and a deny looks at it as it is
+// given and decoded, too. A "file:" address is a file that is read as well.
+func (b *builder) address(given string) permissions.Subject {
 	decides := permissions.Form{given}
 	u, err := url.Parse(strings.TrimSpace(given))
 	switch {
-	case err != nil || strings.ContainsAny(given, "\\") || strings.IndexFunc(given, isControl) >= 0:
+	case err != nil || strings.Contains(given, `\`) || strings.IndexFunc(given, isControl) >= 0:
 		b.mark("ambiguous-url", "Programs disagree about what the address "+quote(given)+" means.")
 	case strings.EqualFold(u.Scheme, "file"):
 		for _, l := range b.locate(given) {
@@ -27,6 +41,13 @@ func (b *builder) url(given string) {
 		}
 	default:
 		decides = permissions.Form{normalURL(u)}
+		switch strings.ToLower(u.Scheme) {
+		case "http", "https", "ws", "wss", "ftp", "ftps", "data":
+		case "javascript", "vbscript":
+			b.mark("code", "The address is program text.")
+		default:
+			b.mark("ambiguous-url", "It cannot be told what the address "+quote(given)+" opens.")
+		}
 		if u.User != nil {
 			b.mark("ambiguous-url", "The address "+quote(given)+" hides its host behind a user name.")
 		}
@@ -38,15 +59,7 @@ func (b *builder) url(given string) {
 	if decoded := percentDecoded(decides[0]); decoded != decides[0] {
 		s.Also = append(s.Also, permissions.Form{decoded})
 	}
-	switch {
-	case b.tool.Kind == KindFetch:
-		b.own(s, source{})
-	case b.tool.Bound:
-		s.KindBound = true
-		b.subject(s, CategoryNetwork, source{})
-	default:
-		b.denies(s)
-	}
+	return s
 }
 
 // normalURL returns the address with scheme and host in lower case, without a default port and without

@@ -3,6 +3,7 @@ package tools
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -74,7 +75,7 @@ func (b *builder) interpreter(given string) {
 	dir, base := filepath.Split(given)
 	switch dialect, ok := trustedShells[strings.TrimSuffix(base, ".exe")]; {
 	case ok && (dir == "" || dir == "/bin/" || dir == "/usr/bin/" || dir == "/usr/local/bin/" || dir == "/opt/homebrew/bin/"):
-		b.dialect = dialect
+		b.dialect, b.shellNamed = dialect, true
 	default:
 		b.addEffect("is read by the program " + quote(given))
 	}
@@ -96,7 +97,11 @@ func (b *builder) variables(a argument) {
 }
 
 // addEffect notes what the surroundings of every command of the call do.
-func (b *builder) addEffect(s string) { b.effect = joinEffects(b.effect, s) }
+func (b *builder) addEffect(s string) {
+	if !strings.Contains(b.effect, s) {
+		b.effect = joinEffects(b.effect, s)
+	}
+}
 
 func joinEffects(list ...string) string {
 	var kept []string
@@ -143,10 +148,13 @@ func (b *builder) shell(text string) {
 	if b.tool.remote {
 		options.Dir, options.Home = "", ""
 	}
+	if runtime.GOOS == "windows" && !b.shellNamed && !b.tool.remote {
+		b.addEffect("may be read by cmd.exe or PowerShell, which read text in other ways")
+	}
 	script := shellparse.Parse(text, options)
 	before := len(b.out.Subjects)
 	for _, p := range script.Problems {
-		b.mark(p.Code, Visible(p.Text))
+		b.mark(p.Code, bounded(p.Text, 2*maxField))
 	}
 	if len(script.Problems) > 0 {
 		// No rule may allow it, but one that denies this text still does.
@@ -221,12 +229,14 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	}
 
 	for _, f := range c.Writes {
-		if f.Path.Known {
+		if f.Path.Known && b.count() {
 			b.shellWrite(f)
 		}
 	}
 	for _, f := range c.Reads {
-		b.shellRead(f)
+		if b.count() {
+			b.shellRead(f)
+		}
 	}
 	b.mentioned(c)
 	b.recursive(c)
@@ -290,6 +300,9 @@ func (b *builder) mentioned(c *shellparse.Command) {
 		}
 		if !strings.ContainsRune(value, '/') && !strings.HasPrefix(value, "~") {
 			continue
+		}
+		if !b.count() {
+			return
 		}
 		l := b.place.at(c.Dir).reading(b.place.expand(value))
 		b.touch(&l)

@@ -78,7 +78,7 @@ func TestSubjects(t *testing.T) {
 		{"a tool without values", memory, "search_nodes", `{"query":"x"}`, []string{` "" READ_ONLY arguments`}, nil, permissions.ReadOnly, CategoryRead},
 		{"no arguments at all", memory, "read_graph", ``, []string{` "" READ_ONLY arguments`}, nil, permissions.ReadOnly, CategoryRead},
 		{"a tool that writes a file besides", browser, "browser_take_screenshot", `{"filename":"shot.png"}`,
-			[]string{` "" READ_ONLY arguments`, `write_file "shot.png" WRITE`}, nil, permissions.Write, CategoryWrite},
+			[]string{` "" READ_ONLY arguments`, `write_file "shot.png" WRITE`}, nil, permissions.Write, CategoryNetwork},
 		{"program text", browser, "browser_evaluate", `{"function":"() => 1"}`, []string{` "" UNKNOWN arguments`}, []string{"code"}, permissions.Unknown, CategoryNetwork},
 		{"a revision that names a file", git, "git_show", `{"repo_path":".","revision":"HEAD:.env"}`,
 			[]string{` "" READ_ONLY arguments`, `read_file "$WS" READ_ONLY denies`, `read_file "$WS/.env" READ_ONLY denies`}, nil, permissions.ReadOnly, CategoryGitRead},
@@ -105,12 +105,17 @@ func TestSubjects(t *testing.T) {
 			[]string{` "" UNKNOWN arguments`, `read_file "$WS/.env" READ_ONLY denies`}, nil, permissions.Unknown, CategoryNetwork},
 		{"a command in it", unknown, "do_thing", `{"command":"git status"}`, []string{`shell_exec "git status" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryGitRead},
 		{"a command deep in it", unknown, "do_thing", `{"steps":[{"cmd":"rm -rf x"}]}`,
-			[]string{` "" UNKNOWN arguments`, `shell_exec "rm -rf x" DESTRUCTIVE unbound arguments`, `write_file "$WS/x" READ_ONLY denies`, `write_file "$WS/x" WRITE unbound`}, nil, permissions.Destructive, CategoryTerminalWrite},
+			[]string{` "" UNKNOWN arguments`, `shell_exec "rm -rf x" DESTRUCTIVE unbound arguments`, `write_file "$WS/x" READ_ONLY denies`, `write_file "$WS/x" WRITE unbound`}, nil, permissions.Destructive, CategoryNetwork},
 		{"a command in words", unknown, "do_thing", `{"argv":["git","add","a b"]}`, []string{` "" UNKNOWN arguments`, `shell_exec "git add a b" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryNetwork},
 		{"statements in it", unknown, "run_sql_query", `{"sql":"delete from x"}`, []string{` "" DESTRUCTIVE arguments`}, nil, permissions.Destructive, CategoryNetwork},
 		{"an address in it", unknown, "do_thing", `{"target":"https://example.com/a.b"}`, []string{` "" UNKNOWN arguments`, `web_fetch "https://example.com/a.b" READ_ONLY denies`}, nil, permissions.Unknown, CategoryNetwork},
 		{"a program in it", unknown, "do_thing", `{"code":"import os; os.remove('x')"}`, []string{` "" UNKNOWN arguments`}, []string{"code"}, permissions.Unknown, CategoryNetwork},
 		{"a code that is no program", unknown, "do_thing", `{"code":"US"}`, []string{` "" UNKNOWN arguments`}, nil, permissions.Unknown, CategoryNetwork},
+		{"a command packed into a text", unknown, "do_thing", `{"arguments":"{\"command\":\"ls\"}"}`,
+			[]string{` "" UNKNOWN arguments`, `shell_exec "ls" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryNetwork},
+		{"a command beside a lot of text", unknown, "do_thing", `{"steps":{"cmd":"ls","pad":"` + strings.Repeat("x", 50_000) + `"}}`,
+			[]string{` "" UNKNOWN arguments`, `shell_exec "ls" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryNetwork},
+		{"something encoded", unknown, "do_thing", `{"payload_base64":"cm0gLXJm"}`, []string{` "" UNKNOWN arguments`}, []string{"encoded"}, permissions.Unknown, CategoryNetwork},
 		{"a guess for files", unknown, "save_file", `{"path":"a.txt","text":"x"}`, []string{`write_file "a.txt" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryWrite},
 
 		{"no JSON", unknown, "do_thing", `{"a":`, []string{` "" UNKNOWN arguments`}, []string{"malformed", "no-subject"}, permissions.Unknown, CategoryNetwork},
@@ -360,6 +365,9 @@ func TestFoldersAndPaths(t *testing.T) {
 		{KindShell, []any{"command", "cp -r docs /tmp/x"}, []string{"docs"}, nil},
 		{KindShell, []any{"command", "find docs -type f -exec cat {} +"}, []string{"docs"}, nil},
 		{KindShell, []any{"command", "ls docs"}, nil, nil},
+		{KindShell, []any{"command", "mv docs elsewhere"}, []string{"docs"}, nil},
+		{KindMoveFile, []any{"source", "docs", "destination", "elsewhere"}, []string{"docs"}, nil},
+		{KindMoveFile, []any{"source", "src/a.go", "destination", "elsewhere"}, nil, nil},
 	} {
 		a := analyze(t, c.kind, p, c.pairs...)
 		for _, f := range c.folders {
@@ -400,6 +408,9 @@ func TestURLs(t *testing.T) {
 		{"https://docs.example\n.evil.example/", "https://docs.example*", permissions.Ask, "ambiguous-url"},
 		{"http://docs.example/a", "https://docs.example/*", permissions.Ask, ""},
 		{"file:///etc/passwd", "*", permissions.Ask, ""}, // reads a file, too
+		{"view-source:file:///etc/passwd", "*", permissions.Ask, "ambiguous-url"},
+		{"/etc/passwd", "*", permissions.Ask, "ambiguous-url"},
+		{"JavaScript:alert(1)", "*", permissions.Ask, "code"},
 	} {
 		a := analyze(t, KindFetch, Place{Dir: "/ws"}, "url", c.url)
 		pol := policy(t, fmt.Sprintf(`{ "*": "ask", "web_fetch": { %q: "allow" } }`, c.rule))
@@ -414,6 +425,59 @@ func TestURLs(t *testing.T) {
 	for _, url := range []string{"https://EVIL.example/", "https://evil%2eexample/", "https://x@evil.example/"} {
 		if got := verdict(deny, analyze(t, KindFetch, Place{Dir: "/ws"}, "url", url)); got != permissions.Deny {
 			t.Errorf("%q: %v", url, got)
+		}
+	}
+}
+
+// A file that a recursive reader would meet is judged like one that is read by its own name.
+func TestReadSubject(t *testing.T) {
+	p := workspace(t, map[string]string{"sub/.env": "x"})
+	pol := policy(t, defaults)
+	for path, want := range map[string]permissions.Action{"sub/.env": permissions.Deny, "sub/x": permissions.Allow} {
+		s := ReadSubject(filepath.Join(p.Dir, path), p)
+		if got := permissions.Evaluate(pol, permissions.Context{}, &s).Action; got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}
+
+// The category is that of the part which reaches furthest, wherever it stands and whatever its class.
+func TestCategory(t *testing.T) {
+	p := workspace(t, map[string]string{"a": "x"})
+	for _, c := range []struct {
+		kind  string
+		pairs []any
+		want  string
+	}{
+		{KindReadFile, []any{"path", "/etc/hostname"}, CategoryRead},
+		{KindWriteFile, []any{"path", "x"}, CategoryWrite},
+		{KindWriteFile, []any{"path", "../x"}, CategoryTerminalWrite},
+		{KindWriteFile, []any{"path", "/opt/x"}, CategoryTerminalWrite},
+		{KindDeleteFile, []any{"path", "~/x"}, CategoryTerminalWrite},
+		{KindShell, []any{"command", "ls"}, CategoryTerminalRead},
+		{KindShell, []any{"command", "git status"}, CategoryGitRead},
+		{KindShell, []any{"command", "git status | cat"}, CategoryTerminalRead},
+		{KindShell, []any{"command", "echo x > out"}, CategoryWrite},
+		{KindShell, []any{"command", "echo x > /tmp/elsewhere"}, CategoryTerminalWrite},
+		{KindShell, []any{"command", "echo x > out; git commit -m x"}, CategoryGitWrite},
+		{KindShell, []any{"command", "go test ./... > out"}, CategoryTerminalWrite},
+		{KindShell, []any{"command", "rm a; curl https://x.example"}, CategoryNetwork},
+		{KindFetch, []any{"url", "https://x.example"}, CategoryNetwork},
+	} {
+		if got := analyze(t, c.kind, p, c.pairs...).Category; got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.kind, c.pairs, got, c.want)
+		}
+	}
+}
+
+func TestAudioOfTrustedServers(t *testing.T) {
+	for tool, want := range map[string]string{"speak": CategoryAudioOutput, "record_voice": CategoryAudioInput, "think": CategoryRead} {
+		d := []byte(`{"annotations":{"readOnlyHint":true}}`)
+		if got := Analyze(Call{Tool: Describe(Server{Trusted: true}, tool, "s_"+tool, d)}).Category; got != want {
+			t.Errorf("%s: %s, want %s", tool, got, want)
+		}
+		if got := Analyze(Call{Tool: Describe(Server{}, tool, "s_"+tool, d)}).Category; got != CategoryNetwork {
+			t.Errorf("%s of a stranger: %s", tool, got)
 		}
 	}
 }

@@ -322,10 +322,10 @@ var catalogue = map[string]map[string]entry{
 	},
 }
 
-// otherNames are further names of catalogue packages: binaries, container images and PyPI modules.
+// otherNames are further names of catalogue packages: binaries, container images and PyPI modules. The image
+// of the file server is none of them: links in its paths are resolved in the container and not here.
 var otherNames = map[string]string{
 	"mcp-server-filesystem":          "@modelcontextprotocol/server-filesystem",
-	"mcp/filesystem":                 "@modelcontextprotocol/server-filesystem",
 	"mcp-server-everything":          "@modelcontextprotocol/server-everything",
 	"mcp/everything":                 "@modelcontextprotocol/server-everything",
 	"mcp-server-memory":              "@modelcontextprotocol/server-memory",

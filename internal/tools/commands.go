@@ -43,7 +43,6 @@ var valueOptions = map[string]map[string]bool{
 	"aws":            wordSet("--profile --region --output --endpoint-url --query"),
 	"gcloud":         wordSet("--project --account --configuration --format"),
 	"az":             wordSet("--subscription --output -o --query"),
-	"terraform":      wordSet(""),
 	"mvn":            wordSet("-f --file -P -pl -s -T"),
 	"gradle":         wordSet("-p -b -c -I -g"),
 	"gh":             wordSet("-R --repo"),
@@ -367,7 +366,7 @@ var sqlClients = wordSet("psql mysql sqlite3 duckdb clickhouse-client sqlcmd")
 
 // recursiveReaders are programs that read folders whole; with options, only with one of these.
 var recursiveReaders = map[string]map[string]bool{
-	"rg": nil, "ag": nil, "ack": nil, "tar": nil, "rsync": nil, "grep": wordSet("-r -R --recursive --dereference-recursive"),
+	"rg": nil, "ag": nil, "ack": nil, "tar": nil, "rsync": nil, "mv": nil, "grep": wordSet("-r -R --recursive --dereference-recursive"),
 	"egrep": wordSet("-r -R --recursive"), "fgrep": wordSet("-r -R --recursive"), "zip": wordSet("-r --recurse-paths"),
 	"cp": wordSet("-r -R -a --recursive --archive"), "scp": wordSet("-r"), "diff": wordSet("-r --recursive"),
 }

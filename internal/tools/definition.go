@@ -47,6 +47,7 @@ func parseDefinition(raw []byte) (d definition) {
 		Annotations struct {
 			ReadOnly    *bool `json:"readOnlyHint"`
 			Destructive *bool `json:"destructiveHint"`
+			Idempotent  *bool `json:"idempotentHint"`
 			OpenWorld   *bool `json:"openWorldHint"`
 		} `json:"annotations"`
 	}
@@ -55,6 +56,9 @@ func parseDefinition(raw []byte) (d definition) {
 	}
 	d.description = in.Description
 	d.hints = hints{hintOf(in.Annotations.ReadOnly), hintOf(in.Annotations.Destructive), hintOf(in.Annotations.OpenWorld)}
+	if d.hints == (hints{no, yes, yes}) && hintOf(in.Annotations.Idempotent) == no {
+		d.hints = hints{} // what MCP assumes of every tool: libraries fill it in, and it says nothing of this one
+	}
 	schema, ok := members(in.InputSchema)
 	if !ok {
 		return d

@@ -20,7 +20,7 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 		t.Hash = hex.EncodeToString(sum[:])
 	}
 	d := parseDefinition(definition)
-	t.hints, t.enums = d.hints, d.enums
+	t.enums = d.enums
 
 	switch e, from, ok := lookUp(s, name); {
 	case mapped(t, s):
@@ -40,7 +40,7 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	default:
 		t.guessFrom(d)
 	}
-	t.applyHints(s.Trusted)
+	t.applyHints(d.hints, s.Trusted)
 	return t
 }
 
@@ -100,13 +100,13 @@ func canonicalPackage(name string) string {
 	return name
 }
 
-// applyHints lets the annotations of the definition raise the risk, and lower it for a trusted server.
-func (t *Tool) applyHints(trusted bool) {
-	h := t.hints
-	if t.Bound && t.Kind == KindShell {
-		return // the command decides, and it is known better than by a hint about the tool
+// applyHints lets the annotations of the definition raise the risk, and lower it for a trusted server. What
+// is bound is known better than by what the server says of itself.
+func (t *Tool) applyHints(h hints, trusted bool) {
+	if t.Bound {
+		return
 	}
-	if trusted && !t.Bound {
+	if trusted {
 		switch {
 		case h.readOnly == yes:
 			t.baseRisk = permissions.ReadOnly
@@ -120,26 +120,13 @@ func (t *Tool) applyHints(trusted bool) {
 			}
 		}
 	}
-	// What overwrites files calls itself destructive: for kinds that write, that is what WRITE means already.
-	if h.destructive == yes && h.readOnly != yes && !writes(t.Kind) {
+	// What only reads cannot destroy: of the two claims the other one is noise.
+	if h.destructive == yes && h.readOnly != yes {
 		t.baseRisk = t.baseRisk.Worse(permissions.Destructive)
 	}
-	if h.readOnly == no && !t.baseRisk.Exceeds(permissions.BuildTest) && !t.Bound {
-		t.baseRisk = permissions.Write
-	}
-	// Of a bound tool with a kind it is known which values are addresses.
-	if h.openWorld == yes && (!t.Bound || t.Kind == "") {
+	if h.openWorld == yes {
 		t.baseRisk = t.baseRisk.Worse(permissions.Network)
 	}
-}
-
-// writes reports whether tools of the kind change things as their purpose.
-func writes(kind string) bool {
-	switch kind {
-	case KindWriteFile, KindEditFile, KindMoveFile, KindShell, KindProcessInput:
-		return true
-	}
-	return false
 }
 
 // categoryOf returns the category of a tool without kind.

@@ -185,11 +185,12 @@ func TestAnnotations(t *testing.T) {
 		{"trusted and not destructive", Server{Trusted: true}, "thing", `"readOnlyHint":false,"destructiveHint":false`, permissions.Write},
 		{"trusted and silent", Server{Trusted: true}, "thing", ``, permissions.Unknown},
 		{"destructive raises", Server{}, "thing", `"destructiveHint":true`, permissions.Destructive},
-		{"destructive raises a catalogue tool", Server{Packages: []string{"@modelcontextprotocol/server-memory"}}, "read_graph", `"destructiveHint":true`, permissions.Destructive},
+		{"open world does not lower", Server{}, "thing", `"openWorldHint":true`, permissions.Unknown},
 		{"destructive and read-only contradict", Server{}, "thing", `"destructiveHint":true,"readOnlyHint":true`, permissions.Unknown},
-		{"writing files is no more than that", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "write_file", `"destructiveHint":true`, permissions.Write},
-		{"reading files is not made destructive by being read-only", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "read_file", `"readOnlyHint":true,"destructiveHint":true`, permissions.ReadOnly},
-		{"open world raises a catalogue tool", Server{Packages: []string{"@modelcontextprotocol/server-memory"}}, "read_graph", `"openWorldHint":true`, permissions.Network},
+		{"what libraries fill in says nothing", Server{}, "thing", `"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":true`, permissions.Unknown},
+		{"the catalogue knows better", Server{Packages: []string{"@modelcontextprotocol/server-memory"}}, "read_graph", `"destructiveHint":true,"openWorldHint":true`, permissions.ReadOnly},
+		{"also of what writes", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "write_file", `"destructiveHint":true`, permissions.Write},
+		{"also of what a trusted server says", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}, Trusted: true}, "write_file", `"readOnlyHint":true`, permissions.Write},
 	} {
 		tool := Describe(c.server, c.tool, "srv_"+c.tool, []byte(`{"name":"x","annotations":{`+c.hints+`}}`))
 		if got := Analyze(Call{Tool: tool, Arguments: arguments(t, "path", "x"), Place: Place{Dir: t.TempDir()}}).Risk; got != c.want && c.tool != "read_graph" {

@@ -74,8 +74,17 @@ const (
 	maxSummary = 480
 )
 
-// quote returns s visible, bounded and in double quotes, for a sentence.
-func quote(s string) string { return `"` + bounded(s, maxField) + `"` }
+// quote returns s visible, bounded and in quotes, for a sentence. What is quoted cannot end its quotes: a
+// text with a double quote stands in “ ”, and the characters of these are escaped in it.
+func quote(s string) string {
+	s = bounded(s, maxField)
+	if !strings.Contains(s, `"`) {
+		return `"` + s + `"`
+	}
+	return "“" + curlyQuotes.Replace(s) + "”"
+}
+
+var curlyQuotes = strings.NewReplacer("“", "⟨U+201C⟩", "”", "⟨U+201D⟩")
 
 // bounded returns s visible and not much longer than limit characters; what is left out is counted.
 func bounded(s string, limit int) string {

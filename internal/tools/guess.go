@@ -108,8 +108,10 @@ func (t *Tool) guessFrom(d definition) {
 // guessRole says what an argument seems to be by its name alone.
 func guessRole(name string) Role {
 	switch strings.Map(dropSeparators, strings.ToLower(name)) {
-	case "command", "cmd", "commandline", "cmdline", "shellcommand", "bashcommand", "shell", "bash", "exec", "commands":
+	case "command", "cmd", "commandline", "cmdline", "shellcommand", "bashcommand", "bash", "exec", "commands":
 		return Command
+	case "shell":
+		return Shell
 	case "argv":
 		return Argv
 	case "code", "script", "javascript", "python", "sourcecode", "expression", "function", "program":

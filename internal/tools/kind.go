@@ -38,6 +38,13 @@ const (
 	CategoryAudioOutput   = "audio-output"
 )
 
+// categoryOrder sorts the categories from what stays inside to what reaches furthest: a call has the furthest
+// of its subjects'.
+var categoryOrder = map[string]int{
+	CategoryRead: 1, CategoryGitRead: 2, CategoryTerminalRead: 3, CategoryAudioOutput: 4, CategoryAudioInput: 5,
+	CategoryWrite: 6, CategoryGitWrite: 7, CategoryTerminalWrite: 8, CategoryNetwork: 9,
+}
+
 // kind is what all tools of one kind have in common.
 type kind struct {
 	risk     permissions.Risk

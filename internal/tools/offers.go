@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"callgate/permissions"
 	"callgate/shellparse"
@@ -57,6 +56,8 @@ func patterns(c Call, s *permissions.Subject, from source) []shellparse.Pattern 
 		return pathLadder(c.Place, s, from)
 	case s.Kind == KindFetch && s.Risk != permissions.Destructive && len(s.Decides) > 0:
 		return urlLadder(s.Decides[0])
+	case s.Value == "" && len(s.Decides) == 0 && s.Risk == permissions.Destructive:
+		return nil // there is no text to be exact about
 	case s.Value == "" && len(s.Decides) == 0:
 		return []shellparse.Pattern{{Text: "*", Default: true}}
 	case len(s.Decides) == 0:
@@ -66,7 +67,7 @@ func patterns(c Call, s *permissions.Subject, from source) []shellparse.Pattern 
 }
 
 func exactly(value string) []shellparse.Pattern {
-	return []shellparse.Pattern{{Text: escapeGlob(value), Default: true}}
+	return []shellparse.Pattern{{Text: permissions.QuoteGlob(value), Default: true}}
 }
 
 // pathLadder offers the path and then its folder: relative to the workspace where it lies in one, never a
@@ -100,8 +101,8 @@ func pathLadder(p Place, s *permissions.Subject, from source) []shellparse.Patte
 	default:
 		broad = folder
 	}
-	ladder = append(ladder, shellparse.Pattern{Text: escapeGlob(portable(broad)) + "/*"})
-	if inside && !from.folder {
+	ladder = append(ladder, shellparse.Pattern{Text: permissions.QuoteGlob(portable(broad)) + "/*"})
+	if inside && !from.folder && folder != root { // nobody means the whole workspace by one file
 		ladder[0].Default, ladder[1].Default = false, true
 	}
 	return ladder
@@ -140,22 +141,5 @@ func urlLadder(address string) []shellparse.Pattern {
 		return ladder
 	}
 	ladder[0].Default = false
-	return append(ladder, shellparse.Pattern{Text: escapeGlob(u.Scheme+"://"+u.Host) + "/*", Default: true})
+	return append(ladder, shellparse.Pattern{Text: permissions.QuoteGlob(u.Scheme+"://"+u.Host) + "/*", Default: true})
 }
-
-// escapeGlob returns the pattern that matches exactly value.
-func escapeGlob(value string) string {
-	if !strings.ContainsAny(value, globSpecial) {
-		return value
-	}
-	var b strings.Builder
-	for i := range len(value) {
-		if strings.IndexByte(globSpecial, value[i]) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(value[i])
-	}
-	return b.String()
-}
-
-const globSpecial = `\*?[]{}()!+@|`

@@ -161,17 +161,22 @@ func (p Place) roots() []string {
 	return p.Roots
 }
 
-// inWorkspace returns path relative to the innermost workspace root that holds it.
+// inWorkspace returns a real path relative to the innermost workspace root that holds it.
 func (p Place) inWorkspace(path string) (root, rel string, ok bool) {
-	for _, r := range p.roots() {
-		candidates := []string{r}
-		if real, _, err := realPath(r); err == nil && real != r {
-			candidates = append(candidates, real)
+	try := func(candidate string) {
+		if s, in := within(candidate, path); in && (!ok || len(s) < len(rel)) {
+			root, rel, ok = candidate, s, true
 		}
-		for _, c := range candidates {
-			if s, in := within(c, path); in && (!ok || len(s) < len(rel)) {
-				root, rel, ok = c, s, true
-			}
+	}
+	for _, r := range p.roots() {
+		try(r)
+	}
+	if ok {
+		return root, rel, ok
+	}
+	for _, r := range p.roots() { // a root may be a link
+		if real, _, err := realPath(r); err == nil {
+			try(real)
 		}
 	}
 	return root, rel, ok
@@ -333,17 +338,28 @@ func windowsName(path string) string {
 	return b.String()
 }
 
-// otherNormalForms returns path in the Unicode normal forms that it is not in.
+// otherNormalForms returns path in the Unicode normal forms that it is not in, and without the characters
+// that some file systems ignore in names.
 func otherNormalForms(path string) (forms []string) {
 	if isASCII(path) {
 		return nil
 	}
-	for _, f := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC} {
-		if s := f.String(path); s != path && !slices.Contains(forms, s) {
+	for _, s := range []string{norm.NFC.String(path), norm.NFD.String(path), norm.NFKC.String(path), withoutIgnored(path)} {
+		if s != path && !slices.Contains(forms, s) {
 			forms = append(forms, s)
 		}
 	}
 	return forms
+}
+
+// withoutIgnored drops format characters and others that show as nothing.
+func withoutIgnored(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 0x80 && !visible(r) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 func isASCII(s string) bool {

@@ -80,6 +80,8 @@ func TestPathReadings(t *testing.T) {
 		{"home variable", "$HOME/.env", permissions.Deny},
 		{"not there", "nothing/.env", permissions.Deny},
 		{"decomposed", "cafe\u0301-\uff53ecret.x", permissions.Deny},
+		{"ignored characters", ".e\u200cnv", permissions.Deny},
+		{"compatibility form", "\uff0eenv", permissions.Deny},
 		{"below a folder that matches", "secrets/x", permissions.Deny},
 	} {
 		a := analyze(t, KindReadFile, p, "path", c.path)

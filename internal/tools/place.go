@@ -39,7 +39,7 @@ var protectedPlaces = []protected{
 		/etc/environment /etc/ld.so.preload /etc/ld.so.conf.d/ /etc/sudoers /etc/sudoers.d/ /etc/pam.d/ /etc/passwd
 		/etc/shadow /etc/group /etc/hosts`},
 	{"git-folder", "part of git's own files, whose hooks and configuration run programs", `
-		.git/ .git .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
+		.git/ git~1/ .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
 	{"ssh-folder", "part of the SSH configuration, which says who may log in and what runs then", `
 		.ssh/ /etc/ssh/ .gnupg/ authorized_keys`},
 	{"autostart", "a place from which programs are started by themselves", `
@@ -85,6 +85,9 @@ func matchPlace(path, home string) *protected {
 		if _, ok := within(home, path); ok {
 			homeDepth = strings.Count(strings.Trim(filepath.ToSlash(home), "/"), "/") + 1
 		}
+	}
+	if !isASCII(slashed) {
+		slashed = withoutIgnored(slashed)
 	}
 	parts := strings.Split(strings.Trim(slashed, "/"), "/")
 	for i, part := range parts {

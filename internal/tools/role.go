@@ -56,12 +56,3 @@ func ParseRole(s string) (Role, error) {
 	}
 	return Unmapped, fmt.Errorf("unknown argument role %q", s)
 }
-
-// MarshalText implements encoding.TextMarshaler.
-func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (r *Role) UnmarshalText(text []byte) (err error) {
-	*r, err = ParseRole(string(text))
-	return err
-}

@@ -11,7 +11,7 @@ func (b *builder) summary() string {
 	var s string
 	switch b.tool.Kind {
 	case KindReadFile:
-		s = "Read " + b.quoted(ReadPath, URL) + "."
+		s = "Read " + b.quoted(ReadPath) + "."
 	case KindWriteFile:
 		s = "Write " + b.quoted(WritePath) + b.size("content") + "."
 	case KindEditFile:

@@ -12,6 +12,7 @@ import "callgate/permissions"
 type Server struct {
 	Name     string   // alias in the configuration, sanitized: the first part of the qualified name
 	Packages []string // package names found in the configured command, arguments or URL
+	Identity string   // what outlives the alias: which program or address it is; definitions are pinned under it
 	Trusted  bool     // the user trusts its annotations to lower risk
 	Mappings []Mapping
 }
@@ -78,10 +79,10 @@ type CommandView struct {
 type Offer struct {
 	Tool        string           `json:"tool"`
 	Pattern     string           `json:"pattern"`
-	Risk        permissions.Risk `json:"risk"`                 // ceiling that the grant would have
-	Subject     int              `json:"subject"`              // index into Analysis.Subjects
+	Risk        permissions.Risk `json:"risk"`                  // ceiling that the grant would have
+	Subject     int              `json:"subject"`               // index into Analysis.Subjects
 	NewlyAllows *Widening        `json:"newlyAllows,omitempty"` // which known commands the pattern would allow from now on; nil for none
-	Default     bool             `json:"default,omitempty"`    // the one that "always" grants for this subject when nobody chooses
+	Default     bool             `json:"default,omitempty"`     // the one that "always" grants for this subject when nobody chooses
 }
 
 // Widening counts commands that an offer would newly allow, and names a few.

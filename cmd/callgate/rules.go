@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+func newRulesCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rules",
+		Short: "List, change and test the rules and what people answered \"always\" to",
+		Long: `Rules works on the worker's permissions.jsonc. Every change is checked before it replaces the file, keeps
+comments and order, is on record, and counts from the next call on, also in callgates that run already.`,
+		Example: `  callgate rules list
+  callgate rules add shell_exec 'git push *' confirm
+  callgate rules test
+  callgate rules simulate --file new.jsonc --since 168h`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newRulesListCommand(s), newRulesRevokeCommand(s), newRulesAddCommand(s), newRulesRemoveCommand(s),
+		newRulesEditCommand(s), newRulesTestCommand(s), newRulesSimulateCommand(s), newRulesLintCommand(s),
+	)
+	return cmd
+}
+
+// rulebook is the worker's rules file as the subcommands that change it see it.
+type rulebook struct {
+	config *config
+	store  *permissions.Store
+	out    io.Writer
+}
+
+func openRulebook(s *settings, out io.Writer) (*rulebook, error) {
+	c, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	store := permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home})
+	return &rulebook{config: c, store: store, out: out}, nil
+}
+
+// change runs a change of the file and puts it on record. Where nothing can be recorded, nothing changes. The
+// summary that apply returns says what changed; "" is no change.
+func (b *rulebook) change(apply func() (summary string, err error)) (err error) {
+	if err := os.MkdirAll(b.config.DataDir, 0o700); err != nil {
+		return fmt.Errorf("dataDir: %w", err)
+	}
+	log, err := audit.Open(audit.Dir(b.config.DataDir), audit.Options{})
+	if err != nil {
+		return fmt.Errorf("the change could not be recorded, so nothing was changed: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	summary, err := apply()
+	if summary == "" {
+		return err
+	}
+	_, recordErr := log.Append(audit.Record{Event: audit.Control, Worker: b.config.Worker, By: "cli:" + userName(), Summary: summary})
+	if recordErr != nil {
+		recordErr = fmt.Errorf("the change was made, but could not be recorded: %w", recordErr)
+	}
+	return errors.Join(err, recordErr)
+}
+
+// say prints one line.
+func (b *rulebook) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(b.out, tools.Visible(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// printJSON prints v on several lines, in an order that does not change, with escapes for what cannot be seen.
+func printJSON(w io.Writer, v any) error {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.Multiline(true))
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, visibleJSON(text)+"\n")
+	return err
+}
+
+// readRules reads a rules file that is not the worker's, or the worker's when path is "".
+func readRules(store *permissions.Store, path string) (*permissions.File, []byte, error) {
+	text, err := []byte(nil), error(nil)
+	if path == "" {
+		path = store.Path()
+		text, err = store.Text()
+	} else {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := permissions.ParseFile(path, text, xdg.Home)
+	return file, text, err
+}
+
+// place shortens a source, "path:line", to its last element.
+func place(source string) string { return filepath.Base(source) }
+
+// oneLine joins rules for a sentence.
+func oneLine(rules []permissions.Rule) string {
+	texts := make([]string, len(rules))
+	for i := range rules {
+		texts[i] = rules[i].String()
+	}
+	return strings.Join(texts, "; ")
+}

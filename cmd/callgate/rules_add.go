@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"callgate/permissions"
+)
+
+func newRulesAddCommand(s *settings) *cobra.Command {
+	var first bool
+	cmd := &cobra.Command{
+		Use:   "add TOOL PATTERN ACTION",
+		Short: "Insert a rule, and say which others it overrides",
+		Long: `Add puts a rule behind the other rules of its tool, or behind all rules when there are none of that tool. The
+last rule that matches wins. With --first it comes before them and all others win over it. TOOL is a kind or
+a glob over tool names, PATTERN a glob over values or "arg=glob"; "*" is any value. ACTION is allow, ask,
+confirm or deny. A rule that could decide nothing there is refused.`,
+		Example: `  callgate rules add shell_exec 'git push *' confirm
+  callgate rules add 'github_*' '*' ask --first`,
+		Args: cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			action, err := permissions.ParseAction(args[2])
+			if err != nil {
+				return err
+			}
+			b, err := openRulebook(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			return b.change(func() (string, error) { return b.add(args[0], args[1], action, first) })
+		},
+	}
+	cmd.Flags().BoolVar(&first, "first", false, "put it before the others, which win over it")
+	return cmd
+}
+
+func (b *rulebook) add(tool, pattern string, action permissions.Action, first bool) (string, error) {
+	placed, err := b.store.AddRule(tool, pattern, action, first)
+	if err != nil {
+		return "", err
+	}
+	summary := fmt.Sprintf("Added the rule %s.", &placed.Rule)
+	lines := []string{"added " + placed.Rule.String()}
+	for _, o := range []struct {
+		what  string
+		rules []permissions.Rule
+	}{
+		{"leaves nothing to decide to", placed.Shadows},
+		{"wins, where both match, over", placed.Limits},
+		{"loses, where both match, to", placed.Yields},
+	} {
+		for i := range o.rules {
+			lines = append(lines, fmt.Sprintf("  %s %s", o.what, &o.rules[i]))
+		}
+	}
+	for _, line := range lines {
+		if err := b.say("%s", line); err != nil {
+			return summary, err
+		}
+	}
+	return summary, nil
+}
+
+func newRulesRemoveCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove TOOL [PATTERN]",
+		Short: "Remove a rule, or all rules of a tool",
+		Long: `Remove takes out the rule with that tool and pattern, spelled as "callgate rules list" shows them, or all
+rules of the tool.`,
+		Example: `  callgate rules remove shell_exec 'git push *'
+  callgate rules remove 'github_*'`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := openRulebook(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			pattern := ""
+			if len(args) == 2 {
+				pattern = args[1]
+				if pattern == "" {
+					return fmt.Errorf("the pattern is empty: leave it out to remove all rules of %s", args[0])
+				}
+			}
+			return b.change(func() (string, error) { return b.remove(args[0], pattern) })
+		},
+	}
+}
+
+func (b *rulebook) remove(tool, pattern string) (string, error) {
+	removed, err := b.store.RemoveRules(tool, pattern)
+	if err != nil {
+		return "", err
+	}
+	summary := fmt.Sprintf("Removed %s: %s.", count(len(removed), "rule"), oneLine(removed))
+	for i := range removed {
+		if err := b.say("removed %s", &removed[i]); err != nil {
+			return summary, err
+		}
+	}
+	return summary, nil
+}

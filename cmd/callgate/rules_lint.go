@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+func newRulesLintCommand(s *settings) *cobra.Command {
+	var asJSON, strict, live bool
+	var rulesFile string
+	cmd := &cobra.Command{
+		Use:   "lint",
+		Short: "Find rules that do not do what they seem to",
+		Long: `Lint looks for rules that never match or never decide, denies that a later rule lifts, patterns that cover
+more or less than they seem to, and rules that let interpreters run. Each finding says why and what to do.
+
+With --live it starts the configured servers and looks at their tools too: at rules for tools that no server
+has, and at allows that count nothing because the kind is only a guess.
+
+With --strict the exit code is 1 when there are warnings.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := openRulebook(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			file, _, err := readRules(b.store, rulesFile)
+			if err != nil {
+				return err
+			}
+			options := permissions.LintOptions{Kinds: tools.Kinds()}
+			if live {
+				if options.Tools, err = liveTools(cmd.Context(), b.config); err != nil {
+					return err
+				}
+			}
+			problems, err := permissions.Lint(file, options)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if problems == nil {
+					problems = []permissions.Problem{}
+				}
+				err = printJSON(b.out, map[string]any{"problems": problems})
+			} else {
+				err = printProblems(b.out, problems)
+			}
+			if err != nil {
+				return err
+			}
+			if strict && slices.ContainsFunc(problems, isWarning) {
+				return exitCode(1)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 when there are warnings")
+	cmd.Flags().BoolVar(&live, "live", false, "start the configured servers and look at their tools too")
+	cmd.Flags().StringVar(&rulesFile, "file", "", "look at this rules `file` instead of the worker's")
+	return cmd
+}
+
+func isWarning(p permissions.Problem) bool { return p.Severity == permissions.Warning }
+
+// liveWait is how long a server may take to start.
+const liveWait = time.Minute
+
+// liveTools lists the tools of all servers. Each of them has to answer: a rule for a server that is down would
+// look like one for no tool at all.
+func liveTools(ctx context.Context, c *config) ([]permissions.LintTool, error) {
+	servers, err := c.servers()
+	if err != nil {
+		return nil, err
+	}
+	checker, err := newChecker(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveWait)
+	defer cancel()
+	rows, failures := listTools(ctx, c, checker, servers)
+	var down []error
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		down = append(down, fmt.Errorf("server %s: %s", name, failures[name]))
+	}
+	if len(down) > 0 {
+		return nil, errors.Join(down...)
+	}
+	list := make([]permissions.LintTool, len(rows))
+	for i, r := range rows {
+		list[i] = permissions.LintTool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound}
+	}
+	return list, nil
+}
+
+func printProblems(w io.Writer, problems []permissions.Problem) error {
+	var text strings.Builder
+	warnings := 0
+	for _, p := range problems {
+		if isWarning(p) {
+			warnings++
+		}
+		fmt.Fprintf(&text, "%s: %s %s: %s\n    %s\n    cure: %s\n", tools.Visible(place(p.Source)), p.Severity, p.Check, tools.Visible(p.Rule), tools.Visible(p.Why), tools.Visible(p.Cure))
+	}
+	fmt.Fprintf(&text, "%s, %s\n", count(warnings, "warning"), count(len(problems)-warnings, "note"))
+	_, err := io.WriteString(w, text.String())
+	return err
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// ruleRow is one rule as `callgate rules list --json` shows it.
+type ruleRow struct {
+	Source  string `json:"source"`
+	Layer   string `json:"layer"`
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
+	Action  string `json:"action"`
+}
+
+// grantRow is one grant. Index is what `callgate rules revoke` takes.
+type grantRow struct {
+	Index     int       `json:"index"`
+	Source    string    `json:"source"`
+	Layer     string    `json:"layer"`
+	Tool      string    `json:"tool"`
+	Pattern   string    `json:"pattern"`
+	Risk      string    `json:"risk"`
+	Server    string    `json:"server,omitzero"`
+	Workspace string    `json:"workspace,omitzero"`
+	By        string    `json:"by,omitzero"`
+	At        time.Time `json:"at,omitzero"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Expired   bool      `json:"expired,omitzero"`
+}
+
+func newRulesListCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List rules and grants in the order that counts",
+		Long: `List prints the rules in file order, of which the last that matches wins, and the grants with the index that
+"callgate rules revoke" takes. Grants that end with a session are not in the file and not listed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := openRulebook(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			policy, err := b.store.Policy()
+			if err != nil {
+				return err
+			}
+			rules, grants := ruleRows(policy), grantRows(policy.Grants, time.Now())
+			if asJSON {
+				return printJSON(b.out, map[string]any{"file": b.store.Path(), "rules": rules, "grants": grants})
+			}
+			return printRules(b.out, rules, grants)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func ruleRows(p *permissions.Policy) []ruleRow {
+	rows := make([]ruleRow, len(p.File))
+	for i, r := range p.File {
+		rows[i] = ruleRow{r.Source, string(r.Layer), r.Tool, r.Pattern, r.Action.String()}
+	}
+	return rows
+}
+
+func grantRows(grants []permissions.Grant, now time.Time) []grantRow {
+	rows := make([]grantRow, len(grants))
+	for i, g := range grants {
+		rows[i] = grantRow{
+			i + 1, g.Source, string(g.Layer), g.Tool, g.Pattern, g.Risk.String(), g.Server, g.Workspace, g.By, g.At, g.Expires,
+			!g.Expires.IsZero() && !now.Before(g.Expires),
+		}
+	}
+	return rows
+}
+
+func printRules(w io.Writer, rules []ruleRow, grants []grantRow) error {
+	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(out, "PLACE\tLAYER\tTOOL\tPATTERN\tACTION")
+	for _, r := range rules {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", place(r.Source), r.Layer, tools.Visible(r.Tool), tools.Visible(strconv.Quote(r.Pattern)), r.Action)
+	}
+	if len(grants) > 0 {
+		// Another table with columns of its own.
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "\nINDEX\tPLACE\tTOOL\tPATTERN\tUP TO\tSERVER\tWORKSPACE\tBY\tAT\tEXPIRES")
+	}
+	for _, g := range grants {
+		expires := moment(g.Expires)
+		if g.Expired {
+			expires += " (expired)"
+		}
+		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Index, place(g.Source), tools.Visible(g.Tool), tools.Visible(strconv.Quote(g.Pattern)), g.Risk,
+			orDash(tools.Visible(g.Server)), orDash(tools.Visible(g.Workspace)), orDash(tools.Visible(g.By)), moment(g.At), expires)
+	}
+	return out.Flush()
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+func newRulesRevokeCommand(s *settings) *cobra.Command {
+	var all bool
+	var tool string
+	cmd := &cobra.Command{
+		Use:   "revoke INDEX... | --all | --tool GLOB",
+		Short: "Take back what people answered \"always\" to",
+		Long: `Revoke removes grants from the file: those with the indices that "callgate rules list" shows, all of them, or
+those whose tool matches a glob. What they let run asks again from the next call on.`,
+		Example: `  callgate rules revoke 2
+  callgate rules revoke --tool 'github_*'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			ways := 0
+			for _, given := range []bool{len(args) > 0, all, tool != ""} {
+				if given {
+					ways++
+				}
+			}
+			if ways != 1 {
+				return errors.New("revoke needs either indices from callgate rules list, --all, or --tool")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := openRulebook(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			return b.change(func() (string, error) { return b.revoke(args, tool) })
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all grants")
+	cmd.Flags().StringVar(&tool, "tool", "", "grants whose tool matches this `glob`")
+	return cmd
+}
+
+// revoke removes the grants at the indices, or those whose tool matches, or all. An index means the grant that
+// stands there now: when another process changes the file in between, it is still that grant that goes.
+func (b *rulebook) revoke(indices []string, tool string) (string, error) {
+	policy, err := b.store.Policy()
+	if err != nil {
+		return "", err
+	}
+	var chosen []permissions.Grant
+	for _, text := range indices {
+		i, err := strconv.Atoi(text)
+		if err != nil || i < 1 || i > len(policy.Grants) {
+			return "", fmt.Errorf("there is no grant %s: callgate rules list shows %s", text, count(len(policy.Grants), "grant"))
+		}
+		chosen = append(chosen, policy.Grants[i-1])
+	}
+	if len(indices) == 0 {
+		glob, err := permissions.CompileGlob(orStar(tool))
+		if err != nil {
+			return "", err
+		}
+		chosen = slices.DeleteFunc(slices.Clone(policy.Grants), func(g permissions.Grant) bool { return !glob.Match(g.Tool) })
+	}
+	var gone []string
+	n, err := b.store.RemoveGrants(func(g permissions.Grant) bool {
+		if !slices.ContainsFunc(chosen, g.Same) {
+			return false
+		}
+		gone = append(gone, g.String())
+		return true
+	})
+	if err != nil {
+		return "", err
+	}
+	gone = gone[len(gone)-n:] // a retry asks about each grant again
+	slices.Reverse(gone)
+	for _, g := range gone {
+		if err := b.say("revoked %s", g); err != nil {
+			return "", err
+		}
+	}
+	if n == 0 {
+		return "", b.say("nothing to revoke")
+	}
+	return fmt.Sprintf("Revoked %s: %s.", count(n, "grant"), strings.Join(gone, "; ")), nil
+}
+
+func orStar(glob string) string {
+	if glob == "" {
+		return "*"
+	}
+	return glob
+}

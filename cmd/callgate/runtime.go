@@ -1,0 +1,23 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+)
+
+// tuneForStdio sets the Go runtime up for the relay of one host. The variables by which Go's users set the
+// same win.
+//
+// A call crosses several goroutines one after another. On one processor they follow each other on the
+// thread that woke up for the message; on more, each hand-over wakes a thread on another core, which costs
+// more than what it is woken for. A collector that starts twice as early keeps large messages from
+// doubling the memory, and a heap this small is collected in well under a millisecond.
+func tuneForStdio() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+}

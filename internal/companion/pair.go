@@ -1,0 +1,185 @@
+package companion
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"callgate/internal/tools"
+)
+
+// Pairing hands a credential to the web page without a person having to copy one. "callgate open", which holds
+// the approve credential, mints a code and puts it into the fragment of the page's address, which browsers
+// never send; the page takes the fragment out of the address and exchanges the code for the credential.
+//
+//   - Only the approve credential mints. A code opens at most what it was minted for.
+//   - A code is 32 random bytes, works once and for codeLife, and is compared in constant time. Its hash is
+//     kept, in memory: it ends with the process.
+//   - Wrong codes are counted over all clients; after maxWrongCodes within wrongWhile no code is taken until
+//     the time is over. Guessing has no chance without this; the log line is what it is for.
+//   - A browser is started with the address among its arguments, which other users of the machine may see. So
+//     where the system tells whose process is at the other end of a connection, it must be this user's.
+
+const (
+	codeLife      = time.Minute
+	maxCodes      = 8 // minted and not used, at one time; the oldest gives way
+	maxWrongCodes = 10
+	wrongWhile    = time.Minute
+)
+
+// pairing is one code that may still be exchanged, and what for.
+type pairing struct {
+	hash       [sha256.Size]byte
+	credential Credential
+	name       string // what the audit trail is to call the person
+	expires    time.Time
+}
+
+// pairings is what was minted and not used. Its zero value is ready.
+type pairings struct {
+	mu    sync.Mutex
+	open  []pairing // oldest first
+	wrong int       // codes that were not taken since
+	since time.Time
+}
+
+// mint returns a new code.
+func (p *pairings) mint(credential Credential, name string) string {
+	var secret [tokenBytes]byte
+	rand.Read(secret[:])
+	code := base64.RawURLEncoding.EncodeToString(secret[:])
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expire()
+	if len(p.open) == maxCodes {
+		p.open = slices.Delete(p.open, 0, 1)
+	}
+	p.open = append(p.open, pairing{sha256.Sum256([]byte(code)), credential, name, time.Now().Add(codeLife)})
+	return code
+}
+
+// redeem uses a code up. limited says that no code is taken now, right or wrong.
+func (p *pairings) redeem(code string) (found pairing, ok, limited bool) {
+	hash := sha256.Sum256([]byte(code))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expire()
+	if p.wrong >= maxWrongCodes {
+		return pairing{}, false, true
+	}
+	at := -1
+	for i := range p.open { // all of them, however early one fits
+		if subtle.ConstantTimeCompare(hash[:], p.open[i].hash[:]) == 1 {
+			at = i
+		}
+	}
+	if at < 0 {
+		if p.wrong == 0 {
+			p.since = time.Now()
+		}
+		p.wrong++
+		return pairing{}, false, false
+	}
+	found = p.open[at]
+	p.open = slices.Delete(p.open, at, at+1)
+	return found, true, false
+}
+
+// expire drops what is too old; the caller holds mu.
+func (p *pairings) expire() {
+	now := time.Now()
+	p.open = slices.DeleteFunc(p.open, func(o pairing) bool { return !now.Before(o.expires) })
+	if now.Sub(p.since) >= wrongWhile {
+		p.wrong = 0
+	}
+}
+
+// pairRequest is what POST /api/pair takes.
+type pairRequest struct {
+	Credential Credential `json:"credential"` // approve or view; none means view
+	Name       string     `json:"name"`       // of the person, for the audit trail
+}
+
+// pairCode is what it answers.
+type pairCode struct {
+	Code      string `json:"code"`
+	ExpiresIn int    `json:"expiresIn"` // seconds
+}
+
+// handlePair mints a code. It stands behind approver.
+func (s *Server) handlePair(w http.ResponseWriter, r *http.Request) {
+	var f pairRequest
+	if !s.body(w, r, &f) {
+		return
+	}
+	switch f.Credential {
+	case "":
+		f.Credential = CredentialView
+	case CredentialView, CredentialApprove:
+	default:
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve or view")
+		return
+	}
+	name := []rune(tools.Visible(f.Name))
+	code := s.pairings.mint(f.Credential, string(name[:min(len(name), maxName)]))
+	s.log.Info("companion: pairing code minted", "credential", f.Credential)
+	writeJSON(w, http.StatusOK, pairCode{Code: code, ExpiresIn: int(codeLife.Seconds())})
+}
+
+// handleRedeem exchanges a code for the credential that it was minted for. It needs no credential.
+func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
+	if !jsonBody(r) {
+		writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
+		return
+	}
+	if err := s.checkPeer(r); err != nil {
+		s.log.Warn("companion: pairing refused", slog.Any("error", err))
+		writeError(w, http.StatusForbidden, CodeUnauthorized, "a browser of the user who runs callgate pairs, and no other")
+		return
+	}
+	var f struct {
+		Code string `json:"code"`
+	}
+	if !s.body(w, r, &f) {
+		return
+	}
+	found, ok, limited := s.pairings.redeem(f.Code)
+	switch {
+	case limited:
+		s.log.Warn("companion: pairing refused: too many wrong codes")
+		w.Header().Set("Retry-After", "60")
+		writeError(w, http.StatusTooManyRequests, CodeUnauthorized, "too many wrong codes: wait a minute, then run callgate open again")
+		return
+	case !ok:
+		s.log.Warn("companion: pairing refused: the code is wrong, used or too old")
+		writeError(w, http.StatusUnauthorized, CodeUnauthorized, "the code is wrong, was used already, or is older than a minute")
+		return
+	}
+	token, err := s.credentials.Token(found.credential)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.log.Info("companion: page paired", "credential", found.credential, "name", found.name)
+	writeJSON(w, http.StatusOK, map[string]string{"token": token, "credential": string(found.credential), "name": found.name})
+}
+
+// checkPeer refuses a request whose other end is known to be another user's process.
+func (s *Server) checkPeer(r *http.Request) error {
+	client, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return err
+	}
+	server, err := netip.ParseAddrPort(s.address)
+	if err != nil {
+		return err
+	}
+	return ownPeer(client, server)
+}

@@ -1,0 +1,115 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Badge } from "./risk";
+import type { Approval } from "./state";
+import { Text } from "./text";
+import type { Answer, Offer } from "./wire";
+
+const expiries: [label: string, seconds: number][] = [
+  ["never", 0],
+  ["after an hour", 3600],
+  ["after a day", 86_400],
+  ["after a week", 604_800],
+  ["after 30 days", 2_592_000],
+];
+
+// AlwaysPanel lets a person choose what is allowed from now on: for each subject of the call one step of its
+// ladder, or none.
+export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boolean; close(): void; answer(a: Answer): void }) {
+  const offers = of.request.always;
+  const ladders = [...Map.groupBy(offers, (offer) => offer.subject)];
+  const [chosen, setChosen] = useState<{ [subject: number]: number }>(() =>
+    Object.fromEntries(ladders.map(([subject, ladder]) => [subject, ladder.findIndex((offer) => offer.default)])),
+  );
+  const [scope, setScope] = useState<"session" | "worker">("worker");
+  const [expiresIn, setExpiresIn] = useState(0);
+  const panel = useRef<HTMLFormElement>(null);
+  useEffect(() => panel.current?.querySelector<HTMLElement>("input:checked")?.focus(), []);
+  const picked = ladders.flatMap(([subject, ladder]) => ladder[chosen[subject] ?? -1] ?? []);
+  const grants = picked.map(({ tool, pattern }) => ({ tool, pattern })).filter((g, i, all) => all.findIndex((h) => h.tool === g.tool && h.pattern === g.pattern) === i);
+  const disabled = off || grants.length === 0;
+  return (
+    <form
+      class="panel"
+      ref={panel}
+      aria-label="Always allow"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!disabled) answer({ decision: "always", grants, scope, ...(expiresIn > 0 && { expiresIn }) });
+      }}
+    >
+      <p>Approve this call, and from now on allow without asking:</p>
+      {ladders.map(([subject, ladder]) => (
+        <fieldset>
+          <legend>
+            <Text of={ladder[0]?.tool ?? ""} code />
+            {ladders.length > 1 && <span class="label"> part {subject + 1} of the call</span>}
+          </legend>
+          {ladder.map((offer, i) => (
+            <Step offer={offer} name={`ladder-${subject}`} checked={chosen[subject] === i} choose={() => setChosen({ ...chosen, [subject]: i })} />
+          ))}
+          {ladders.length > 1 && (
+            <label class="step">
+              <input type="radio" name={`ladder-${subject}`} checked={chosen[subject] === -1} onChange={() => setChosen({ ...chosen, [subject]: -1 })} />
+              <span class="label">nothing for this part</span>
+            </label>
+          )}
+        </fieldset>
+      ))}
+      <div class="row">
+        <label>
+          For{" "}
+          <select value={scope} onChange={(event) => setScope(event.currentTarget.value === "worker" ? "worker" : "session")}>
+            <option value="session">this session</option>
+            <option value="worker">every session of this worker</option>
+          </select>
+        </label>
+        <label>
+          Ends{" "}
+          <select value={expiresIn} onChange={(event) => setExpiresIn(Number(event.currentTarget.value))}>
+            {expiries.map(([label, seconds]) => (
+              <option value={seconds}>{label}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Back <kbd>Esc</kbd>
+        </button>
+        <button type="submit" class="always" aria-disabled={disabled}>
+          Approve and always allow
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Step({ offer, name, checked, choose }: { offer: Offer; name: string; checked: boolean; choose(): void }) {
+  const allows = offer.newlyAllows;
+  return (
+    <label class="step">
+      <input type="radio" name={name} checked={checked} onChange={choose} />
+      <span>
+        <code>
+          <Text of={offer.pattern} code />
+        </code>{" "}
+        <span class="label">up to</span> <Badge risk={offer.risk} short />
+        {offer.default && <span class="label"> suggested</span>}
+        {allows && allows.count > 0 && (
+          <span class="allows">
+            would newly allow {allows.count} of the calls on record
+            {(allows.examples ?? []).length > 0 && ": "}
+            {(allows.examples ?? []).map((example, i) => (
+              <>
+                {i > 0 && ", "}
+                <code>
+                  <Text of={example} code />
+                </code>
+              </>
+            ))}
+          </span>
+        )}
+      </span>
+    </label>
+  );
+}

@@ -1,0 +1,249 @@
+import { useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { Detail, type Panel } from "./approval";
+import { Audit } from "./audit";
+import { Help } from "./help";
+import { mayNotify, showCount } from "./notify";
+import { maxSelected, Queue } from "./queue";
+import { Quiet } from "./quiet";
+import { Sessions } from "./sessions";
+import { find, needsPerson, pending } from "./state";
+import type { Store } from "./store";
+import { Text } from "./text";
+import { Unpaired } from "./unpaired";
+import { Upstreams } from "./upstreams";
+import type { Answer } from "./wire";
+
+type View = "approvals" | "sessions" | "audit" | "upstreams";
+
+const views: [view: View, label: string][] = [
+  ["approvals", "Approvals"],
+  ["sessions", "Sessions"],
+  ["audit", "Audit"],
+  ["upstreams", "Upstreams"],
+];
+
+// App follows the store and holds what belongs to this screen alone.
+export function App({ store }: { store: Store }) {
+  const [, render] = useReducer((n: number) => n + 1, 0);
+  const quiet = useMemo(() => new Quiet(), []);
+  const [view, setView] = useState<View>("approvals");
+  const [panel, setPanel] = useState<Panel>("");
+  const [browsing, setBrowsing] = useState(false); // on a phone: the list, not the approval
+  const [help, setHelp] = useState(false);
+  const [selected, setSelected] = useState<Set<string>>(new Set());
+  const early = useRef(false); // the last press began before the prompt had rested
+  store.changed = () => render(0);
+  quiet.changed = () => render(0);
+
+  const { state } = store;
+  const waiting = pending(state);
+  const current = find(state, state.current);
+  const viewOnly = store.pairing?.credential === "view";
+
+  useEffect(() => store.start(), [store]);
+  useEffect(() => showCount(waiting.length), [waiting.length]);
+  // Another prompt came up by itself, the one that was looked at is over, or it is seen again.
+  useLayoutEffect(() => {
+    setPanel("");
+    setBrowsing(false);
+    quiet.begin(true);
+  }, [state.shown, current?.over !== null, view]);
+  useEffect(() => {
+    const back = () => {
+      if (!document.hidden) store.hurry();
+    };
+    document.addEventListener("visibilitychange", back);
+    window.addEventListener("online", back);
+    return () => {
+      document.removeEventListener("visibilitychange", back);
+      window.removeEventListener("online", back);
+    };
+  }, [store]);
+
+  const look = useCallback(
+    (id: string) => {
+      setPanel("");
+      setBrowsing(false);
+      if (id !== store.state.current) quiet.begin(false);
+      store.dispatch({ type: "look", id });
+    },
+    [store, quiet],
+  );
+  const walk = (step: number) => {
+    const at = waiting.findIndex((a) => a.request.toolCallId === state.current);
+    const next = at < 0 ? waiting[step > 0 ? 0 : waiting.length - 1] : waiting[at + step];
+    if (next) look(next.request.toolCallId);
+    else if (current?.over) look("");
+  };
+  const select = (id: string, on: boolean) => {
+    const next = new Set([...selected].filter((other) => find(state, other)?.over === null));
+    if (on && next.size < maxSelected) next.add(id);
+    else next.delete(id);
+    setSelected(next);
+  };
+  const answer = (a: Answer) => {
+    if (current && !quiet.resting) store.answer(current, a);
+  };
+  const approveSelected = () => {
+    for (const a of waiting) {
+      if (selected.has(a.request.toolCallId) && needsPerson(a) === "") store.answer(a, { decision: "approve" });
+    }
+    setSelected(new Set());
+  };
+  const canApprove = store.mayAnswer && current !== undefined && !current.over && !current.stale && current.sent === "" && current.viewed;
+
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+      const asking = view === "approvals" && current !== undefined && store.pairing !== null;
+      const typing = event.target instanceof HTMLElement && event.target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select") !== null;
+      if (typing && event.key !== "Escape") return;
+      if (asking && !quiet.take(answering.has(event.key))) {
+        event.preventDefault();
+        event.stopPropagation();
+        return;
+      }
+      if (store.pairing === null || document.querySelector("dialog[open]")) return;
+      const act = actions[event.key];
+      if (!act || event.repeat) return;
+      if (act() !== false) event.preventDefault();
+    };
+    const open = (wanted: Panel) => (canApprove ? setPanel(panel === wanted ? "" : wanted) : false);
+    const actions: { [key: string]: () => unknown } = {
+      j: () => view === "approvals" && walk(1),
+      k: () => view === "approvals" && walk(-1),
+      y: () => view === "approvals" && panel === "" && canApprove && answer({ decision: "approve" }),
+      r: () => view === "approvals" && store.mayAnswer && current && !current.over && setPanel(panel === "reject" ? "" : "reject"),
+      a: () => view === "approvals" && (current?.request.always.length ?? 0) > 0 && open("always"),
+      e: () => view === "approvals" && current?.args != null && open("edit"),
+      v: () => view === "approvals" && current && store.dispatch({ type: "viewed", id: state.current }),
+      x: () => view === "approvals" && current && needsPerson(current) === "" && store.mayAnswer && select(state.current, !selected.has(state.current)),
+      "?": () => setHelp(true),
+      Escape: () => (panel !== "" ? setPanel("") : setBrowsing(true)),
+      "1": () => setView("approvals"),
+      "2": () => setView("sessions"),
+      "3": () => setView("audit"),
+      "4": () => setView("upstreams"),
+    };
+    // In the capture phase: a key that does not count must not reach a button that has the focus.
+    window.addEventListener("keydown", press, true);
+    return () => window.removeEventListener("keydown", press, true);
+  });
+
+  if (store.pairing === null) return <Unpaired store={store} />;
+  const off = state.sessions.some((s) => s.mode === "GATE OFF");
+  return (
+    <>
+      <header class="top">
+        <h1>
+          <img src="/page/icon.svg" alt="" width="24" height="24" /> callgate
+        </h1>
+        <nav class="tabs" aria-label="Views">
+          {views.map(([name, label]) => (
+            <button type="button" aria-current={view === name ? "page" : undefined} onClick={() => setView(name)}>
+              {label}
+              {name === "approvals" && waiting.length > 0 && <span class="count">{waiting.length}</span>}
+            </button>
+          ))}
+        </nav>
+        <div class="tools">
+          <ConnectionState of={state.connection} />
+          {viewOnly && <span class="pill">view only</span>}
+          <Notifications changed={() => render(0)} />
+          <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+            <kbd>?</kbd>
+          </button>
+        </div>
+      </header>
+      {off && (
+        <p class="banner" role="alert">
+          <strong>The gate is off.</strong> Every tool call runs, whatever the rules say.
+        </p>
+      )}
+      {state.notice && (
+        <p class="banner" role="alert">
+          <Text of={state.notice} />{" "}
+          <button type="button" onClick={() => store.dispatch({ type: "dismiss" })}>
+            Close
+          </button>
+        </p>
+      )}
+      <main>
+        {view === "approvals" && (
+          <div class={`approvals ${browsing || !current ? "browsing" : ""}`}>
+            <Queue state={state} viewOnly={viewOnly} selected={selected} select={select} look={look} approveSelected={approveSelected} />
+            <div
+              class="stage"
+              onPointerDownCapture={() => {
+                early.current = !quiet.take(true);
+              }}
+              onClickCapture={(event) => {
+                const press = event.detail > 0; // not a key, nor a screen reader
+                if (!quiet.resting && !(press && early.current)) return;
+                event.preventDefault();
+                event.stopPropagation();
+              }}
+            >
+              {current ? (
+                <>
+                  <button type="button" class="back" onClick={() => setBrowsing(true)}>
+                    ‹ All <span class="count">{waiting.length}</span>
+                  </button>
+                  <Detail
+                    key={`${current.request.toolCallId} ${current.request.argsDigest}`}
+                    of={current}
+                    mayAnswer={store.mayAnswer}
+                    viewOnly={viewOnly}
+                    resting={quiet.resting}
+                    panel={panel}
+                    open={(wanted) => setPanel(wanted === panel ? "" : wanted)}
+                    view={() => store.dispatch({ type: "viewed", id: state.current })}
+                    answer={answer}
+                    next={() => walk(1)}
+                  />
+                </>
+              ) : (
+                <div class="nothing">
+                  <p class="big">Nothing waits.</p>
+                  <p>{state.connection === "open" ? "New approvals come up here by themselves." : "There is no connection to callgate."}</p>
+                </div>
+              )}
+            </div>
+          </div>
+        )}
+        {view === "sessions" && (
+          <Sessions state={state} mayAnswer={store.mayAnswer} setAutonomy={(id, level) => store.setAutonomy(id, level)} cancel={(id) => store.cancel(id)} />
+        )}
+        {view === "audit" && <Audit store={store} live={state.audit} sessions={state.sessions} />}
+        {view === "upstreams" && <Upstreams store={store} />}
+      </main>
+      {help && <Help close={() => setHelp(false)} />}
+      <div class="sr-only" role="status" aria-live="polite">
+        <Text of={state.said} />
+      </div>
+    </>
+  );
+}
+
+// answering are the keys that answer an approval, or press what has the focus.
+const answering = new Set(["y", "a", "r", "e", "x", "Enter", " "]);
+
+const connections = { connecting: "connecting…", open: "connected", lost: "connection lost, trying again…" };
+
+function ConnectionState({ of }: { of: keyof typeof connections }) {
+  return (
+    <span class={`pill connection ${of}`} role="status">
+      <span class="dot" aria-hidden="true" />
+      <span class="words">{connections[of]}</span>
+    </span>
+  );
+}
+
+function Notifications({ changed }: { changed(): void }) {
+  if (mayNotify() !== "default") return null;
+  return (
+    <button type="button" class="quiet" onClick={() => void Notification.requestPermission().then(changed)}>
+      Notify me
+    </button>
+  );
+}

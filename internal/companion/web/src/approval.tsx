@@ -1,0 +1,251 @@
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { AlwaysPanel } from "./always";
+import { Countdown } from "./countdown";
+import { EditPanel } from "./edit";
+import { JsonTree } from "./jsonview";
+import { Readable } from "./readable";
+import { RejectPanel } from "./reject";
+import { Badge, meaning, warning } from "./risk";
+import { shownBytes, shownLines, words, type Approval } from "./state";
+import { Text } from "./text";
+import type { Answer } from "./wire";
+
+export type Panel = "" | "reject" | "always" | "edit";
+
+interface Props {
+  of: Approval;
+  mayAnswer: boolean;
+  viewOnly: boolean;
+  resting: boolean; // the prompt has just come up: nothing counts yet
+  panel: Panel;
+  open(panel: Panel): void;
+  view(): void;
+  answer(answer: Answer): void;
+  next(): void;
+}
+
+// Detail is one approval in full, with everything that a person needs to answer it.
+export function Detail(props: Props) {
+  const { request, raw, args, viewed } = props.of;
+  const heading = useRef<HTMLHeadingElement>(null);
+  // What had the focus is gone when another approval takes the place. Never does an answer get it.
+  useLayoutEffect(() => {
+    if (document.activeElement === document.body || document.activeElement === null) heading.current?.focus({ preventScroll: true });
+    heading.current?.scrollIntoView({ block: "nearest" });
+  }, [request.toolCallId]);
+  const lines = viewed ? Infinity : shownLines;
+  const bytes = viewed ? Infinity : shownBytes;
+  return (
+    <article class={`detail ${request.risk.label}`} aria-labelledby="tool">
+      <header>
+        <div class="headline">
+          <Badge risk={request.risk.class} />
+          {request.risk.category && (
+            <span class="label category">
+              <Text of={request.risk.category} />
+            </span>
+          )}
+          {!props.of.over && <Countdown created={request.createdAt} expires={request.expiresAt} bar />}
+        </div>
+        <h2 id="tool" ref={heading} tabIndex={-1}>
+          <Text of={request.tool} code />
+        </h2>
+        <p class="summary">
+          <Text of={request.summary} />
+        </p>
+      </header>
+      <Notes of={props.of} next={props.next} />
+      <dl class="facts">
+        <Fact name="Server" value={request.server} />
+        <Fact name="Session" value={request.sessionId} />
+        <Fact name="Agent" value={request.agentId} />
+        <Fact name="Worker" value={request.workerId} />
+        {request.kind && <Fact name="Kind" value={request.kind} />}
+      </dl>
+      <Why of={props.of} />
+      <section aria-labelledby="arguments">
+        <Readable of={props.of} limit={lines} />
+        <h3 id="arguments">Exact arguments</h3>
+        {args ? (
+          <JsonTree of={args} lines={lines} bytes={bytes} />
+        ) : (
+          <pre class="json">
+            <Text of={raw.slice(0, bytes)} code />
+          </pre>
+        )}
+        {!viewed && (
+          <button type="button" class="reveal" onClick={props.view}>
+            Show all {raw.length.toLocaleString()} characters <kbd>v</kbd>
+          </button>
+        )}
+      </section>
+      {!props.of.over && !props.viewOnly && <Actions {...props} />}
+    </article>
+  );
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <Text of={value} code />
+      </dd>
+    </div>
+  );
+}
+
+// Notes are what must not be overlooked.
+function Notes({ of, next }: { of: Approval; next(): void }) {
+  const { request, over } = of;
+  const danger = warning(request.risk.class);
+  return (
+    <>
+      {over && (
+        <div class="note over" role="status">
+          <strong>{over.decision === "over" ? "This is over." : `This was ${words(over.decision)}`}</strong>
+          {over.by && (
+            <>
+              {" "}
+              by <Text of={over.by} />.
+            </>
+          )}{" "}
+          <Text of={over.reason} />
+          <button type="button" onClick={next}>
+            Go on <kbd>j</kbd>
+          </button>
+        </div>
+      )}
+      {of.refused && !over && (
+        <div class="note refused" role="alert">
+          <strong>Not accepted.</strong> <Text of={of.refused} />
+        </div>
+      )}
+      {of.changed && !over && (
+        <div class="note changed">
+          <strong>The arguments were changed</strong> since this was first asked. What you see is what would run now.
+        </div>
+      )}
+      {danger && (
+        <div class="note danger">
+          <strong>{request.risk.label === "critical" ? "Critical" : "High risk"}.</strong> {danger}
+        </div>
+      )}
+      {(request.marks ?? []).map((mark) => (
+        <div class="note mark">
+          <strong>A person must release this.</strong> <Text of={mark.text} /> <span class="label">({<Text of={mark.code} code />})</span>
+        </div>
+      ))}
+      {of.stale && (
+        <div class="note" role="status">
+          The connection was renewed. Waiting to hear whether this is still open.
+        </div>
+      )}
+    </>
+  );
+}
+
+function Why({ of }: { of: Approval }) {
+  const { reason, reasons, description } = of.request;
+  return (
+    <section class="why" aria-labelledby="why">
+      <h3 id="why">Why you are asked</h3>
+      <p>
+        <Text of={reason || "Nothing releases this call by itself."} />
+      </p>
+      {reasons.length > 0 && (
+        <ul class="reasons">
+          {reasons.map((r) => (
+            <li>
+              <Text of={r.subject} code />
+              <span class="label"> {r.action === "confirm" ? "must be confirmed" : r.action === "allow" ? "is allowed" : r.action === "deny" ? "is denied" : "asks"}: </span>
+              <Text of={r.rule || "no rule"} />
+              {r.layer && (
+                <span class="label">
+                  {" "}
+                  (<Text of={r.layer} />)
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {description && (
+        <p class="label">
+          The server says of this tool: <Text of={description} />
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Actions(props: Props) {
+  const { of, panel, open, resting } = props;
+  const bar = useRef<HTMLDivElement>(null);
+  const last = useRef<Panel>("");
+  // Closing a panel gives the focus back to what opened it.
+  useEffect(() => {
+    if (panel === "" && last.current !== "") bar.current?.querySelector<HTMLElement>(`[data-opens="${last.current}"]`)?.focus();
+    last.current = panel;
+  }, [panel]);
+  const idle = !props.mayAnswer || of.sent !== "" || of.stale;
+  const unseen = !of.viewed;
+  const off = resting || idle;
+  const hint = !props.mayAnswer
+    ? "Not connected: answers cannot be sent."
+    : of.sent
+      ? "Sent. Waiting for callgate."
+      : resting
+        ? "One moment: keys and clicks count when they have rested."
+        : unseen
+          ? "Look at all of the arguments before you approve."
+          : "";
+  const close = () => open("");
+  return (
+    <div class="answers" ref={bar}>
+      {panel === "reject" && <RejectPanel off={off} close={close} answer={props.answer} />}
+      {panel === "always" && <AlwaysPanel of={of} off={off || unseen} close={close} answer={props.answer} />}
+      {panel === "edit" && <EditPanel of={of} off={off || unseen} close={close} answer={props.answer} />}
+      <div class="actions" role="group" aria-label="Answer" aria-describedby="hint">
+        <Action name="reject" keys="r" label="Reject" off={off} opens expanded={panel === "reject"} run={() => open("reject")} />
+        <Action name="edit" keys="e" label="Edit" off={off || unseen || of.args === null} opens expanded={panel === "edit"} run={() => open("edit")} />
+        {of.request.always.length > 0 && (
+          <Action name="always" keys="a" label="Always…" off={off || unseen} opens expanded={panel === "always"} run={() => open("always")} />
+        )}
+        <Action name="approve" keys="y" label="Approve once" off={off || unseen} run={() => props.answer({ decision: "approve" })} />
+      </div>
+      <p id="hint" class="hint">
+        {hint || (of.request.always.length === 0 ? `“Always” is not offered: ${meaning(of.request.risk.class)}${(of.request.marks ?? []).length > 0 ? ", marked" : ""}.` : " ")}
+      </p>
+    </div>
+  );
+}
+
+interface ActionProps {
+  name: string;
+  keys: string;
+  label: string;
+  off: boolean;
+  opens?: boolean;
+  expanded?: boolean;
+  run(): void;
+}
+
+// A button that is off keeps its place in the tab order, so that the focus is not lost while a prompt rests.
+function Action({ name, keys, label, off, opens = false, expanded = false, run }: ActionProps) {
+  return (
+    <button
+      type="button"
+      class={name}
+      data-opens={opens ? name : undefined}
+      aria-disabled={off}
+      aria-expanded={opens ? expanded : undefined}
+      aria-keyshortcuts={keys}
+      onClick={() => {
+        if (!off) run();
+      }}
+    >
+      {label} <kbd aria-hidden="true">{keys}</kbd>
+    </button>
+  );
+}

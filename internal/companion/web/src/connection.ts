@@ -1,0 +1,115 @@
+import { hide, keep, prove, Stranger, type Pairing } from "./pairing";
+import { subprotocol, version } from "./wire";
+
+const firstWait = 250; // ms between two attempts, at first
+const longestWait = 5_000;
+const goneVersion = 4406; // close code: the server speaks another version of the protocol
+
+// Listener hears what happens to a connection. frame gets the text of each frame.
+export interface Listener {
+  opened(): void;
+  frame(text: string): void;
+  lost(): void;
+  ended(why: string): void; // for good: the person has to do something
+}
+
+// Connection is the WebSocket, renewed when it breaks. Each time the other side proves itself first.
+export class Connection {
+  private socket: WebSocket | null = null;
+  private wait = firstWait;
+  private timer = 0;
+  private over = false;
+  private readonly pairing: Pairing;
+  private readonly listener: Listener;
+
+  constructor(pairing: Pairing, listener: Listener) {
+    this.pairing = pairing;
+    this.listener = listener;
+    void this.connect();
+  }
+
+  // send writes a frame. It is false when there is no connection.
+  send(frame: string): boolean {
+    if (this.socket?.readyState !== WebSocket.OPEN) return false;
+    this.socket.send(frame);
+    return true;
+  }
+
+  // get reads from REST. The credential goes only where the WebSocket is connected.
+  async get<T>(path: string): Promise<T> {
+    if (this.socket?.readyState !== WebSocket.OPEN) throw new Error("there is no connection");
+    const response = await fetch(path, {
+      headers: { Authorization: `Bearer ${this.pairing.token}` },
+      credentials: "omit",
+      redirect: "error",
+    });
+    const body = (await response.json()) as T & { error?: { message: string } };
+    if (!response.ok) throw new Error(body.error?.message ?? `callgate answered ${response.status}`);
+    return body;
+  }
+
+  // hurry tries at once instead of after the pause.
+  hurry(): void {
+    if (this.timer === 0) return;
+    this.wait = firstWait;
+    clearTimeout(this.timer);
+    this.timer = 0;
+    void this.connect();
+  }
+
+  close(): void {
+    this.over = true;
+    clearTimeout(this.timer);
+    hide();
+    this.socket?.close();
+  }
+
+  private async connect(): Promise<void> {
+    try {
+      await prove(this.pairing);
+    } catch (error) {
+      if (error instanceof Stranger) this.end(`The pairing is over: ${error.message}. Callgate may have been started anew with other credentials.`);
+      else this.again();
+      return;
+    }
+    if (this.over) return;
+    const socket = new WebSocket(`ws://${location.host}/ws`, [subprotocol, `bearer.${this.pairing.token}`]);
+    let opened = false;
+    socket.onopen = () => {
+      opened = true;
+      this.socket = socket;
+      this.wait = firstWait;
+      keep(this.pairing);
+      const client = { name: this.pairing.name, version: String(version), kind: "web" };
+      socket.send(JSON.stringify({ v: version, type: "hello", client, sessions: ["*"] }));
+      this.listener.opened();
+    };
+    socket.onmessage = (event) => this.listener.frame(event.data as string);
+    socket.onclose = (event) => {
+      this.socket = null;
+      hide();
+      if (this.over) return;
+      if (event.code === goneVersion) {
+        this.end("Callgate speaks another version of the protocol now. Load this page again.");
+        return;
+      }
+      if (opened) this.listener.lost();
+      this.again();
+    };
+  }
+
+  private again(): void {
+    if (this.over) return;
+    const pause = this.wait / 2 + (Math.random() * this.wait) / 2;
+    this.wait = Math.min(this.wait * 2, longestWait);
+    this.timer = window.setTimeout(() => {
+      this.timer = 0;
+      void this.connect();
+    }, pause);
+  }
+
+  private end(why: string): void {
+    this.close();
+    this.listener.ended(why);
+  }
+}

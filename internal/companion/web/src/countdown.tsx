@@ -1,0 +1,39 @@
+import { useEffect, useState } from "preact/hooks";
+
+// useNow renders again every second.
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+// Countdown shows how long a person has until the call is denied.
+export function Countdown({ created, expires, bar = false }: { created: string; expires: string; bar?: boolean }) {
+  const now = useNow();
+  const end = Date.parse(expires);
+  const left = Math.max(0, Math.ceil((end - now) / 1000));
+  const time = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+  return (
+    <span class={`countdown ${left <= 20 ? "soon" : ""}`}>
+      <span role="timer" aria-label={`${left} seconds left`}>
+        {time}
+      </span>
+      {bar && (
+        <>
+          <span class="label"> until it is denied</span>
+          <progress max={Math.max(1, end - Date.parse(created))} value={Math.max(0, end - now)} aria-hidden="true" />
+        </>
+      )}
+    </span>
+  );
+}
+
+// clock writes a time of today, or with its day when it is of another.
+export function clock(time: string | number): string {
+  const date = new Date(time);
+  const today = date.toDateString() === new Date().toDateString();
+  return today ? date.toLocaleTimeString() : date.toLocaleString();
+}

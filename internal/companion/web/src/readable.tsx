@@ -1,0 +1,165 @@
+import { diff, lines, type Line } from "./diff";
+import { member, text, type Json } from "./json";
+import { Badge } from "./risk";
+import { tokens, word } from "./shell";
+import { More, Text } from "./text";
+import type { Approval } from "./state";
+import type { Command } from "./wire";
+
+// Readable shows arguments of the common kinds the way people read them. It stands beside the exact arguments and
+// never instead of them.
+export function Readable({ of, limit }: { of: Approval; limit: number }) {
+  if (!of.args) return null;
+  const commands = of.request.commands ?? [];
+  if (commands.length > 0) return <Shell script={script(of.args)} commands={commands} limit={limit} />;
+  const changes = edits(of.args, of.request.kind);
+  if (changes.length > 0) return <Changes of={changes} limit={limit} />;
+  return null;
+}
+
+function Shell({ script, commands, limit }: { script: string | undefined; commands: Command[]; limit: number }) {
+  return (
+    <section class="readable" aria-labelledby="runs">
+      {script !== undefined && <Script of={script} limit={limit} />}
+      <h3 id="runs">{commands.length === 1 ? "Runs one command" : `Runs ${commands.length} commands`}</h3>
+      <ol class="commands">
+        {commands.slice(0, limit).map((command) => (
+          <li>
+            <div class="command">
+              <code>
+                {command.argv.map((w, i) => (
+                  <>
+                    {i > 0 && " "}
+                    <span class={i === 0 ? "sh-command" : ""}>
+                      <Text of={word(w)} code />
+                    </span>
+                  </>
+                ))}
+              </code>
+              <Badge risk={command.risk} />
+            </div>
+            <Touched name="writes" of={command.writes} />
+            <Touched name="reads" of={command.reads} />
+            <Touched name="by way of" of={command.via} />
+          </li>
+        ))}
+      </ol>
+      {commands.length > limit && <More count={commands.length - limit} what="commands" />}
+    </section>
+  );
+}
+
+function Touched({ name, of }: { name: string; of: string[] | undefined }) {
+  if (!of || of.length === 0) return null;
+  return (
+    <p class={`touched ${name === "writes" ? "writes" : ""}`}>
+      <span class="label">{name}</span>{" "}
+      {of.map((item, i) => (
+        <>
+          {i > 0 && ", "}
+          <code>
+            <Text of={item} code />
+          </code>
+        </>
+      ))}
+    </p>
+  );
+}
+
+function Script({ of, limit }: { of: string; limit: number }) {
+  const all = of.split("\n");
+  const shown = all.slice(0, limit).join("\n").slice(0, limit * 200);
+  return (
+    <pre class="script" tabIndex={0} aria-label="Shell text">
+      {tokens(shown).map((token) =>
+        token.kind === "space" ? token.text.split(/(\n)/).map((part) => (part === "\n" || part === "" ? part : <Text of={part} code />)) : (
+          <span class={`sh-${token.kind}`}>
+            {token.text.split(/(\n)/).map((part) => (part === "\n" ? part : <Text of={part} code />))}
+          </span>
+        ),
+      )}
+      {shown.length < of.length && <More count={of.length - shown.length} what="characters" />}
+    </pre>
+  );
+}
+
+const scriptNames = ["command", "cmd", "script", "code", "input"];
+
+function script(args: Json): string | undefined {
+  for (const name of scriptNames) {
+    const found = text(member(args, name));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+// Change is one edit of a file, or its whole new content when there is no before.
+interface Change {
+  path: string;
+  before?: string;
+  after: string;
+}
+
+const pathNames = ["path", "file_path", "filePath", "filename", "file"];
+const beforeNames = ["old_text", "oldText", "old_string", "old_str", "search"];
+const afterNames = ["new_text", "newText", "new_string", "new_str", "replace"];
+const contentNames = ["content", "contents", "file_text", "text", "data"];
+
+// edits finds file changes by the names that servers give their arguments.
+function edits(args: Json, kind: string): Change[] {
+  const path = first(args, pathNames) ?? "";
+  const list = member(args, "edits");
+  const each = list?.kind === "array" ? list.items : [args];
+  const found = each.flatMap((item): Change[] => {
+    const before = first(item, beforeNames);
+    const after = first(item, afterNames);
+    return before === undefined || after === undefined ? [] : [{ path: first(item, pathNames) ?? path, before, after }];
+  });
+  if (found.length > 0) return found;
+  const content = first(args, contentNames);
+  return kind === "write_file" && content !== undefined ? [{ path, after: content }] : [];
+}
+
+function first(json: Json, names: string[]): string | undefined {
+  for (const name of names) {
+    const found = text(member(json, name));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function Changes({ of, limit }: { of: Change[]; limit: number }) {
+  let left = limit;
+  return (
+    <section class="readable" aria-label="File changes">
+      {of.map((change) => {
+        const all: Line[] =
+          change.before === undefined ? lines(change.after).map((text) => ({ op: "new", text })) : diff(change.before, change.after);
+        const shown = all.slice(0, Math.max(left, 0));
+        left -= all.length;
+        return (
+          <figure class="diff">
+            <figcaption>
+              <code>
+                <Text of={change.path} code />
+              </code>{" "}
+              <span class="label">{change.before === undefined ? "the whole file becomes" : "this passage is replaced"}</span>
+            </figcaption>
+            <pre tabIndex={0}>
+              {shown.map((line) => (
+                <span class={`line diff-${line.op}`}>
+                  <span class="sign">{signs[line.op]}</span>
+                  <Text of={line.text} code />
+                  {"\n"}
+                </span>
+              ))}
+              {shown.length < all.length && <More count={all.length - shown.length} what="lines" />}
+            </pre>
+          </figure>
+        );
+      })}
+    </section>
+  );
+}
+
+const signs = { same: "  ", gone: "- ", new: "+ " };

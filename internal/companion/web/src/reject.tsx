@@ -1,0 +1,45 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Answer } from "./wire";
+
+// RejectPanel asks for what the model should do instead. Enter sends it.
+export function RejectPanel({ off, close, answer }: { off: boolean; close(): void; answer(a: Answer): void }) {
+  const [feedback, setFeedback] = useState("");
+  const input = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => input.current?.focus(), []);
+  const send = () => {
+    if (!off) answer(feedback.trim() === "" ? { decision: "reject" } : { decision: "reject", feedback: feedback.trim() });
+  };
+  return (
+    <form
+      class="panel"
+      aria-label="Reject"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <label for="feedback">What the model should know, or do instead (optional)</label>
+      <textarea
+        id="feedback"
+        ref={input}
+        rows={2}
+        maxLength={4000}
+        value={feedback}
+        onInput={(event) => setFeedback(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          send();
+        }}
+      />
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Back <kbd>Esc</kbd>
+        </button>
+        <button type="submit" class="reject" aria-disabled={off}>
+          Reject <kbd>Enter</kbd>
+        </button>
+      </div>
+    </form>
+  );
+}

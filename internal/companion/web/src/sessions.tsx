@@ -1,0 +1,143 @@
+import { useState } from "preact/hooks";
+import { clock } from "./countdown";
+import { pending, type State } from "./state";
+import { Text } from "./text";
+import type { Session } from "./wire";
+
+const levels: [level: string, words: string][] = [
+  ["NONE", "the rules alone decide"],
+  ["MANUAL", "every call asks"],
+  ["CAUTIOUS", "low risk runs, everything else asks"],
+  ["SUPERVISED", "low and medium risk run, high risk asks"],
+  ["FULL_AUTO", "everything runs that no rule denies"],
+  ["ask-on-write", "reading runs, everything else asks"],
+  ["ask-on-external", "reading and writing in the workspace run, the rest asks"],
+  ["allow-safe-readonly", "what is not high risk runs"],
+];
+
+interface Props {
+  state: State;
+  mayAnswer: boolean;
+  setAutonomy(session: string, level: string): void;
+  cancel(session: string): void;
+}
+
+// Sessions is the roster: who is connected, what they do, and how much runs without a person.
+export function Sessions(props: Props) {
+  const { sessions } = props.state;
+  return (
+    <section class="page" aria-labelledby="sessions">
+      <h2 id="sessions">Sessions</h2>
+      {sessions.length === 0 && <p class="empty">No host is connected.</p>}
+      <div class="cards">
+        {sessions.map((s) => (
+          <Card key={s.sessionId} of={s} {...props} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Session }) {
+  const [wanted, setWanted] = useState<string | null>(null);
+  const [ending, setEnding] = useState(false);
+  const level = wanted ?? of.autonomy;
+  const waiting = pending(state).filter((a) => a.request.sessionId === of.sessionId).length;
+  const words = levels.find(([name]) => name === level)?.[1] ?? "";
+  return (
+    <article class="card" aria-label={`Session ${of.sessionId}`}>
+      <header>
+        <h3>
+          <Text of={of.client.name || "a host without a name"} />{" "}
+          <span class="label">
+            <Text of={of.client.version} />
+          </span>
+        </h3>
+        <span class={`status ${of.status}`}>{of.status}</span>
+      </header>
+      <dl class="facts">
+        <div>
+          <dt>Session</dt>
+          <dd>
+            <Text of={of.sessionId} code />
+          </dd>
+        </div>
+        <div>
+          <dt>Agent</dt>
+          <dd>
+            <Text of={of.agentId} code />
+          </dd>
+        </div>
+        <div>
+          <dt>Worker</dt>
+          <dd>
+            <Text of={of.workerId} code />
+          </dd>
+        </div>
+        <div>
+          <dt>Mode</dt>
+          <dd>{of.mode}</dd>
+        </div>
+        <div>
+          <dt>Waiting</dt>
+          <dd>{waiting}</dd>
+        </div>
+        <div>
+          <dt>Since</dt>
+          <dd>{clock(of.startedAt)}</dd>
+        </div>
+      </dl>
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAutonomy(of.sessionId, level);
+          setWanted(null);
+        }}
+      >
+        <label>
+          Autonomy{" "}
+          <select value={level} disabled={!mayAnswer} onChange={(event) => setWanted(event.currentTarget.value)}>
+            {levels.map(([name]) => (
+              <option value={name}>{name === "NONE" ? "not set" : name}</option>
+            ))}
+          </select>
+        </label>
+        {wanted !== null && wanted !== of.autonomy && (
+          <>
+            <button type="submit" class={wanted === "FULL_AUTO" ? "reject" : "always"}>
+              Set {wanted === "NONE" ? "to not set" : wanted}
+            </button>
+            <button type="button" onClick={() => setWanted(null)}>
+              Back
+            </button>
+          </>
+        )}
+      </form>
+      <p class="label">{words}</p>
+      {mayAnswer &&
+        (ending ? (
+          <div class="row" role="group" aria-label="End what runs and waits">
+            <span>End running calls and take back what waits?</span>
+            <button
+              type="button"
+              class="reject"
+              onClick={() => {
+                cancel(of.sessionId);
+                setEnding(false);
+              }}
+            >
+              End them
+            </button>
+            <button type="button" onClick={() => setEnding(false)}>
+              Back
+            </button>
+          </div>
+        ) : (
+          <button type="button" class="quiet" onClick={() => setEnding(true)}>
+            End what runs and waits…
+          </button>
+        ))}
+    </article>
+  );
+}

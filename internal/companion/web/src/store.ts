@@ -1,0 +1,140 @@
+import { Connection } from "./connection";
+import { notify } from "./notify";
+import { codeIn, hide, redeem, stored, takeCode, type Pairing } from "./pairing";
+import { apply, find, initial, pending, type Approval, type Event, type State } from "./state";
+import { version, type Answer, type Session } from "./wire";
+
+// Store holds the state, the pairing and the connection, and tells one listener when something changed.
+export class Store {
+  state: State = initial;
+  pairing: Pairing | null = null;
+  trouble = ""; // why there is no pairing
+  busy = false; // a code is being exchanged
+  changed: () => void = () => {};
+  private connection: Connection | null = null;
+  private roster = 0; // timer
+
+  // start pairs with the code of the address, or with what this tab kept.
+  start(): void {
+    const code = takeCode();
+    if (code !== null) {
+      hide();
+      void this.pair(code);
+      return;
+    }
+    const kept = stored();
+    if (kept) this.connect(kept);
+  }
+
+  // pair exchanges what a person pasted, or an address had.
+  async pair(input: string): Promise<void> {
+    const code = codeIn(input);
+    if (code === null) {
+      this.trouble = "That is no pairing code.";
+      this.changed();
+      return;
+    }
+    this.busy = true;
+    this.trouble = "";
+    this.changed();
+    try {
+      this.connect(await redeem(code));
+    } catch (error) {
+      this.trouble = `The page is not paired: ${message(error)}.`;
+    }
+    this.busy = false;
+    this.changed();
+  }
+
+  // unpair forgets the credential.
+  unpair(why = ""): void {
+    this.connection?.close();
+    this.connection = null;
+    this.pairing = null;
+    this.trouble = why;
+    this.state = initial;
+    this.changed();
+  }
+
+  get mayAnswer(): boolean {
+    return this.pairing?.credential === "approve" && this.state.connection === "open";
+  }
+
+  dispatch(event: Event): void {
+    this.state = apply(this.state, event);
+    this.changed();
+  }
+
+  // answer sends what a person says. The digest is that of the arguments that were on the page.
+  answer(a: Approval, answer: Answer): void {
+    if (!this.mayAnswer || a.over || a.stale || a.sent) return;
+    const { arguments: edited, ...rest } = answer;
+    const { sessionId, toolCallId, argsDigest } = a.request;
+    const text = JSON.stringify({ v: version, type: "tool_approve", sessionId, toolCallId, argsDigest, ...rest });
+    // Edited arguments go out as the person wrote them: numbers keep their spelling.
+    const frame = edited === undefined ? text : `${text.slice(0, -1)},"arguments":${edited}}`;
+    if (this.connection?.send(frame)) this.dispatch({ type: "sent", id: toolCallId, decision: answer.decision });
+  }
+
+  setAutonomy(sessionId: string, level: string): void {
+    this.connection?.send(JSON.stringify({ v: version, type: "set_autonomy", sessionId, level }));
+  }
+
+  cancel(sessionId: string): void {
+    this.connection?.send(JSON.stringify({ v: version, type: "cancel", sessionId }));
+  }
+
+  get<T>(path: string): Promise<T> {
+    return this.connection ? this.connection.get<T>(path) : Promise.reject(new Error("there is no connection"));
+  }
+
+  hurry(): void {
+    this.connection?.hurry();
+  }
+
+  private connect(pairing: Pairing): void {
+    this.pairing = pairing;
+    this.trouble = "";
+    this.state = initial;
+    this.connection = new Connection(pairing, {
+      opened: () => {
+        this.dispatch({ type: "opened" });
+        this.refresh();
+        this.get<{ approvals: { toolCallId: string }[] }>("/api/approvals").then(
+          ({ approvals }) => this.dispatch({ type: "pending", ids: approvals.map((a) => a.toolCallId) }),
+          this.report,
+        );
+      },
+      frame: (text) => this.frame(text),
+      lost: () => this.dispatch({ type: "lost" }),
+      ended: (why) => this.unpair(why),
+    });
+    this.changed();
+  }
+
+  private frame(text: string): void {
+    const before = this.state;
+    this.dispatch({ type: "frame", text, now: Date.now() });
+    for (const a of pending(this.state)) {
+      if (!find(before, a.request.toolCallId)) notify(a);
+    }
+    if (text.includes('"team_update"')) this.refresh();
+  }
+
+  // refresh reads the roster, whose frames tell less than REST. Frames that come together make one request.
+  private refresh(): void {
+    clearTimeout(this.roster);
+    this.roster = window.setTimeout(() => {
+      this.get<{ sessions: Session[] }>("/api/sessions").then(({ sessions }) => this.dispatch({ type: "sessions", sessions }), this.report);
+    }, 50);
+  }
+
+  // report shows what failed, unless the connection broke, which shows by itself.
+  private readonly report = (error: unknown): void => {
+    if (this.state.connection === "open") console.warn("callgate:", message(error));
+  };
+}
+
+export function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

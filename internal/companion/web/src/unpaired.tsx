@@ -1,0 +1,39 @@
+import { useState } from "preact/hooks";
+import type { Store } from "./store";
+import { Text } from "./text";
+
+// Unpaired says how the page gets its credential.
+export function Unpaired({ store }: { store: Store }) {
+  const [code, setCode] = useState("");
+  return (
+    <main class="unpaired">
+      <img src="/page/icon.svg" alt="" width="56" height="56" />
+      <h1>callgate</h1>
+      <p>What the rules leave open waits here for a person. To see it and to answer it, pair this page: in a terminal of the user who runs callgate, type</p>
+      <pre>callgate open</pre>
+      {store.trouble && (
+        <p class="note refused" role="alert">
+          <Text of={store.trouble} />
+        </p>
+      )}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          setCode("");
+          void store.pair(code);
+        }}
+      >
+        <label for="code">
+          Or paste what <code>callgate open --print</code> shows
+        </label>
+        <div class="row">
+          <input id="code" type="password" autocomplete="off" spellcheck={false} value={code} onInput={(event) => setCode(event.currentTarget.value)} />
+          <button type="submit" class="always" aria-disabled={store.busy || code === ""}>
+            Pair
+          </button>
+        </div>
+      </form>
+      <p class="label">A code works once, within a minute. If callgate says that a code was used and you have not used it, rotate the approve credential.</p>
+    </main>
+  );
+}

@@ -1,0 +1,40 @@
+// What is shown of text that came from a model or an upstream. The rules are those of the terminal: controls,
+// formats, direction overrides, blanks but the space, characters that draw nothing and piles of combining marks
+// are shown as their code points.
+
+// Piece is a stretch of text that shows as itself, or one character that does not.
+export type Piece = { text: string; hidden: boolean };
+
+const plain = /^[\x20-\x7e]*$/;
+const shows = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+const drawsNothing = /^[\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]$/u;
+const mark = /^\p{M}$/u;
+const maxMarks = 4; // combining marks in a row that real scripts need
+
+export function pieces(text: string): Piece[] {
+  if (plain.test(text)) return text === "" ? [] : [{ text, hidden: false }];
+  const found: Piece[] = [];
+  let run = "";
+  let marks = 0;
+  for (const c of text) {
+    marks = mark.test(c) ? marks + 1 : 0;
+    if (marks <= maxMarks && shows.test(c) && !drawsNothing.test(c)) {
+      run += c;
+      continue;
+    }
+    if (run !== "") found.push({ text: run, hidden: false });
+    run = "";
+    found.push({ text: codePoint(c), hidden: true });
+  }
+  if (run !== "") found.push({ text: run, hidden: false });
+  return found;
+}
+
+function codePoint(c: string): string {
+  return `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+}
+
+// visible is the same as one string, where there is no room for elements.
+export function visible(text: string): string {
+  return pieces(text).map((piece) => piece.text).join("");
+}

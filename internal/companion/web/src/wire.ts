@@ -1,0 +1,201 @@
+// The frames of protocol version 1 and the answers of REST, as far as the page uses them.
+
+export const version = 1;
+export const subprotocol = "callgate.v1";
+
+export interface Risk {
+  class: string;
+  label: string;
+  category: string;
+}
+
+export interface Reason {
+  subject: string;
+  rule: string;
+  layer: string;
+  action: string;
+}
+
+export interface Command {
+  argv: string[];
+  via?: string[];
+  writes?: string[];
+  reads?: string[];
+  risk: string;
+}
+
+export interface Offer {
+  tool: string;
+  pattern: string;
+  risk: string;
+  subject: number;
+  default: boolean;
+  newlyAllows?: { count: number; examples?: string[] };
+}
+
+export interface Mark {
+  code: string;
+  text: string;
+}
+
+export interface Request {
+  type: "tool_approve_request";
+  sessionId: string;
+  agentId: string;
+  toolCallId: string;
+  workerId: string;
+  server: string;
+  tool: string;
+  kind: string;
+  argsDigest: string;
+  summary: string;
+  description?: string;
+  risk: Risk;
+  reason: string;
+  reasons: Reason[];
+  commands?: Command[];
+  always: Offer[];
+  marks?: Mark[];
+  createdAt: string;
+  expiresAt: string;
+}
+
+export interface Resolved {
+  type: "tool_approve_resolved";
+  sessionId: string;
+  toolCallId: string;
+  decision: string;
+  by: string;
+  reason: string;
+}
+
+export interface ToolStart {
+  type: "tool_start";
+  sessionId: string;
+  toolCallId: string;
+  tool: string;
+}
+
+export interface ToolResult {
+  type: "tool_result";
+  sessionId: string;
+  toolCallId: string;
+  tool: string;
+  duration: number;
+  isError: boolean;
+}
+
+export interface AgentState {
+  type: "agent_state";
+  sessionId: string;
+  status: string;
+}
+
+export interface TeamUpdate {
+  type: "team_update";
+  sessionId: string;
+  agents: { agentId: string; client: { name: string; version: string }; permissions: string }[];
+}
+
+export interface AutonomyChanged {
+  type: "autonomy_changed";
+  sessionId: string;
+  level: string;
+  by: string;
+}
+
+export interface AuditEntry {
+  type: "audit_entry";
+  sessionId: string;
+  toolCallId: string;
+  agentId: string;
+  tool: string;
+  risk: string;
+  decision: string;
+  timestamp: string;
+  summary: string;
+  by: string;
+  rule: string;
+  digest: string;
+}
+
+export interface ErrorFrame {
+  type: "error";
+  message: string;
+  code?: string;
+  toolCallId?: string;
+  sessionId?: string;
+}
+
+export type Frame =
+  | Request
+  | Resolved
+  | ToolStart
+  | ToolResult
+  | AgentState
+  | TeamUpdate
+  | AutonomyChanged
+  | AuditEntry
+  | ErrorFrame;
+
+export interface Session {
+  sessionId: string;
+  workerId: string;
+  agentId: string;
+  client: { name: string; version: string };
+  autonomy: string;
+  mode: string;
+  status: string;
+  startedAt: string;
+}
+
+export interface Upstream {
+  name: string;
+  state: string;
+  tools: number;
+  error?: string;
+}
+
+export interface Info {
+  version: string;
+  protocols: { companion: number[]; mcp: string[] };
+  sessions: number;
+  upstreams: Upstream[];
+}
+
+// Record is one line of the audit log.
+export interface Record {
+  seq: number;
+  time: string;
+  event: string;
+  callId?: string;
+  sessionId?: string;
+  worker?: string;
+  agent?: string;
+  server?: string;
+  tool?: string;
+  kind?: string;
+  decision?: string;
+  risk?: string;
+  by?: string;
+  rule?: string;
+  reason?: string;
+  summary?: string;
+  digest?: string;
+  subjects?: { tool: string; kind?: string; value?: string; action: string; rule?: string; risk: string }[];
+  isError?: boolean;
+  error?: string;
+  durationMs?: number;
+  prev?: string;
+  hash?: string;
+}
+
+// Answer is what a person says of one approval. Arguments are JSON text: they are sent as they stand.
+export interface Answer {
+  decision: "approve" | "reject" | "always";
+  feedback?: string;
+  grants?: { tool: string; pattern: string }[];
+  scope?: "session" | "worker";
+  expiresIn?: number;
+  arguments?: string;
+}

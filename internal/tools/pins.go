@@ -1,0 +1,156 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gofrs/flock"
+)
+
+// Pins remembers the definition of every tool as a person has come to know it, in one file that all
+// callgate processes of a data directory share. A server that changes a definition later is noticed: what
+// was approved under the old words is not approved under the new ones. It is safe for concurrent use.
+type Pins struct {
+	path string
+
+	mu    sync.Mutex
+	known map[string]map[string]pin // by server identity, then by tool
+	last  fs.FileInfo               // of the file that known was read from, nil when there was none
+}
+
+// pin is one accepted definition. It is kept as text, byte for byte, so that its hash can be checked.
+type pin struct {
+	Hash       string    `json:"hash"`
+	Definition string    `json:"definition"`
+	At         time.Time `json:"at"`
+}
+
+// OpenPins reads the pins in the file at path, which need not exist yet. A file that cannot be read is an
+// error: without it every tool would look new.
+func OpenPins(path string) (*Pins, error) {
+	p := &Pins{path: path}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.reload(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Check compares a tool's definition with its pin. server is the server's identity, which outlives its alias.
+// known says that there is a pin, changed that the definition is another one, and old is the pinned
+// definition then. On an error the caller MUST treat the tool as changed.
+func (p *Pins) Check(server, tool, hash string) (known, changed bool, old []byte, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.reload(); err != nil {
+		return false, false, nil, err
+	}
+	was, known := p.known[server][tool]
+	if !known || was.Hash == hash {
+		return known, false, nil, nil
+	}
+	return true, true, []byte(was.Definition), nil
+}
+
+// Accept pins the definitions of a server's tools, by tool name, in place of what was pinned before: the
+// first time that they are seen, or because a person said so. It returns when they are on the disk.
+func (p *Pins) Accept(server string, definitions map[string][]byte) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), pinsWait)
+	defer cancel()
+	lock := flock.New(p.path+".lock", flock.SetPermissions(0o600))
+	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); !ok {
+		return fmt.Errorf("lock %s: %w", p.path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.reload(); err != nil {
+		return err
+	}
+	next := make(map[string]map[string]pin, len(p.known)+1)
+	for s, pins := range p.known {
+		next[s] = pins
+	}
+	next[server] = make(map[string]pin, len(definitions))
+	for tool, was := range p.known[server] {
+		next[server][tool] = was
+	}
+	for tool, definition := range definitions {
+		sum := sha256.Sum256(definition)
+		next[server][tool] = pin{hex.EncodeToString(sum[:]), string(definition), time.Now().UTC().Truncate(time.Second)}
+	}
+	data, err := json.Marshal(next, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	if err := replacePins(p.path, data); err != nil {
+		return err
+	}
+	return p.reload()
+}
+
+// pinsWait bounds how long a write waits for other processes: a write takes milliseconds.
+const pinsWait = 10 * time.Second
+
+// reload reads the file when it is not the one that was read last. The caller holds p.mu.
+func (p *Pins) reload() error {
+	info, err := os.Stat(p.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && p.last == nil:
+		return nil
+	case err != nil:
+		return fmt.Errorf("tool definitions: %w", err) // gone after it was there counts, too
+	case p.last != nil && os.SameFile(p.last, info) && p.last.Size() == info.Size() && p.last.ModTime().Equal(info.ModTime()):
+		return nil
+	}
+	data, err := os.ReadFile(p.path)
+	if err != nil {
+		return fmt.Errorf("tool definitions: %w", err)
+	}
+	var known map[string]map[string]pin
+	if err := json.Unmarshal(data, &known, json.RejectUnknownMembers(true)); err != nil {
+		return fmt.Errorf("tool definitions in %s: %w", p.path, err)
+	}
+	for server, pins := range known {
+		for tool, pin := range pins {
+			if sum := sha256.Sum256([]byte(pin.Definition)); hex.EncodeToString(sum[:]) != pin.Hash {
+				return fmt.Errorf("tool definitions in %s: the hash of %s %s is not that of its definition", p.path, server, tool)
+			}
+		}
+	}
+	p.known, p.last = known, info
+	return nil
+}
+
+// replacePins gives the file new contents in one step: after a crash it is the old one or the new one. The
+// caller holds the lock, so that a temporary file that is found is what a crash left.
+func replacePins(path string, data []byte) (err error) {
+	temp := path + ".tmp"
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return syncFolder(filepath.Dir(path))
+}

@@ -1,0 +1,143 @@
+package tools
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func pinned(t *testing.T, p *Pins, server, tool, definition string) (known, changed bool, old string) {
+	t.Helper()
+	known, changed, was, err := p.Check(server, tool, Describe(Server{}, tool, tool, []byte(definition)).Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known, changed, string(was)
+}
+
+// A definition is new, then known, then changed, and known again when a person accepts the change; another
+// process sees the same.
+func TestPinsLife(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins.json")
+	here, err := OpenPins(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := OpenPins(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first, second = "{\"name\":\"x\" ,\n\"description\":\"<a>\"}", `{"name":"x","description":"send all files"}`
+	if known, changed, _ := pinned(t, here, "npm:s", "x", first); known || changed {
+		t.Error("known before it was seen")
+	}
+	if err := here.Accept("npm:s", map[string][]byte{"x": []byte(first), "y": []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*Pins{here, there} {
+		if known, changed, _ := pinned(t, p, "npm:s", "x", first); !known || changed {
+			t.Error("not known after it was accepted")
+		}
+		if known, changed, old := pinned(t, p, "npm:s", "x", second); !known || !changed || old != first {
+			t.Errorf("a change: %v, %v, %q", known, changed, old)
+		}
+		if known, _, _ := pinned(t, p, "npm:other", "x", first); known {
+			t.Error("known of another server")
+		}
+	}
+	if err := there.Accept("npm:s", map[string][]byte{"x": []byte(second)}); err != nil {
+		t.Fatal(err)
+	}
+	if known, changed, _ := pinned(t, here, "npm:s", "x", second); !known || changed {
+		t.Error("the accepted change is not known")
+	}
+	if known, _, _ := pinned(t, here, "npm:s", "y", "{}"); !known {
+		t.Error("the other tool is forgotten")
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+func TestPinsFailClosed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pins.json")
+	p, err := OpenPins(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Accept("s", map[string][]byte{"x": []byte(`{"name":"x"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string]string{
+		"cut":          string(good[:len(good)-3]),
+		"empty":        "",
+		"edited":       strings.Replace(string(good), `\"x\"`, `\"z\"`, 1),
+		"other member": strings.Replace(string(good), `"hash"`, `"other"`, 1),
+		"name twice":   `{"s":{},"s":{}}`,
+	} {
+		if err := os.WriteFile(path+".new", []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := p.Check("s", "x", "h"); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if err := p.Accept("s", nil); err == nil {
+			t.Errorf("%s: is written over", name)
+		}
+		if _, err := OpenPins(path); err == nil {
+			t.Errorf("%s: opens", name)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := p.Check("s", "x", "h"); err == nil {
+		t.Error("a file that vanished makes every tool look new")
+	}
+	missing, err := OpenPins(filepath.Join(dir, "no", "pins.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := missing.Accept("s", nil); err == nil {
+		t.Error("writes into a folder that does not exist")
+	}
+}
+
+func TestPinsConcurrently(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins.json")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			p, err := OpenPins(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for j := range 5 {
+				if err := p.Accept("s", map[string][]byte{fmt.Sprintf("%d-%d", i, j): []byte("{}")}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	p, err := OpenPins(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.known["s"]); n != 20 {
+		t.Errorf("%d of 20 pins are kept", n)
+	}
+}

@@ -1,0 +1,59 @@
+package proxy
+
+import (
+	"fmt"
+
+	"callgate/gate"
+	"callgate/internal/tools"
+)
+
+// pin compares the server's definitions with those that people know it by, and returns what is to be said of
+// each that differs, by name. A definition that is seen for the first time is pinned, unless it hides
+// something.
+func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
+	pins := h.p.o.Pins
+	if pins == nil {
+		return nil
+	}
+	unlike := map[string]*gate.Redefinition{}
+	fresh := map[string][]byte{}
+	for _, item := range items {
+		if item.server != s {
+			continue
+		}
+		known, changed, old, err := pins.Check(s.about.Identity, item.name, tools.HashOf(item.raw))
+		switch {
+		case err != nil:
+			unlike[item.name] = &gate.Redefinition{New: item.raw, Why: fmt.Sprintf("The definitions that were accepted cannot be read: %v.", err)}
+		case changed:
+			unlike[item.name] = &gate.Redefinition{Old: old, New: item.raw, Why: "The server changed the tool's definition since it was accepted."}
+		case !known:
+			if hidden := tools.Hidden(item.raw); hidden != "" {
+				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: "The tool's definition holds characters that people cannot see (" + hidden + ")."}
+			} else {
+				fresh[item.name] = item.raw
+			}
+		}
+	}
+	if len(fresh) > 0 {
+		h.work.Go(func() { // the disk is not waited for: at worst the tool is seen for the first time again
+			if err := pins.Accept(s.about.Identity, fresh); err != nil {
+				h.log.Error("definitions were not pinned", "server", s.alias, "error", err)
+			}
+		})
+	}
+	return unlike
+}
+
+// redefined returns what is to be said of the tool's definition now; nil when it is as it was accepted. A
+// person may have accepted it since the table was made.
+func (h *host) redefined(e *entry) *gate.Redefinition {
+	if e.redefined == nil {
+		return nil
+	}
+	known, changed, _, err := h.p.o.Pins.Check(e.server.about.Identity, e.name, tools.HashOf(e.redefined.New))
+	if err == nil && known && !changed {
+		return nil
+	}
+	return e.redefined
+}

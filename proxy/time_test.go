@@ -1,0 +1,212 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/rpc"
+	"callgate/internal/tools"
+	"callgate/internal/upstream"
+)
+
+// inBubble runs a story in time that stands still until everybody waits. No server can run there, so the
+// one behind the proxy is never started, or its program does not exist.
+func inBubble(t *testing.T, rules string, story func(w *world, h *testHost)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, rules, false, []string{"s"}, script{})
+		w.proxy.o.Servers[0].Upstream.Command = "/no/such/program"
+		w.proxy.o.HandOver = -1
+		fromHost, in := io.Pipe()
+		out, toHost := io.Pipe()
+		h := &testHost{t: t, in: in, out: bufio.NewReader(out), got: make(chan rpc.Message, 1000), done: make(chan error, 1)}
+		go func() {
+			h.done <- w.proxy.Run(context.Background(), fromHost, toHost)
+			toHost.Close()
+		}()
+		h.collect()
+		synctest.Wait()
+		story(w, h)
+		h.close()
+	})
+}
+
+// silent fails when anything came, or comes before everybody waits.
+func (h *testHost) silent() {
+	h.t.Helper()
+	synctest.Wait()
+	select {
+	case m := <-h.got:
+		h.t.Fatalf("the host got %s", m.Raw)
+	default:
+	}
+}
+
+// offer puts a tool into the table that the server, which does not run, cannot have listed.
+func (w *world) offer(name string) {
+	for h := range w.proxy.hosts {
+		tool := tools.Describe(h.servers[0].about, name, "s_"+name, []byte(`{"name":"`+name+`"}`))
+		h.table.Store(&table{tools: map[string]*entry{"s_" + name: {server: h.servers[0], tool: tool, name: name}}})
+	}
+}
+
+const cancelOne = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
+
+// A tool that nobody knows yet may belong to a server that starts: the call waits, and no longer than a
+// server may take.
+func TestCallOfAToolThatMayStillCome(t *testing.T) {
+	inBubble(t, allowAll, func(w *world, h *testHost) {
+		began := time.Now()
+		h.calls("1", "s_do", `{}`)
+		time.Sleep(upstream.DefaultStartTimeout - time.Second)
+		h.silent()
+		h.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool: s_do"}}`)
+		if waited := time.Since(began); waited != upstream.DefaultStartTimeout {
+			t.Errorf("waited %s", waited)
+		}
+	})
+}
+
+func TestCancelWhileTheToolMayStillCome(t *testing.T) {
+	inBubble(t, allowAll, func(w *world, h *testHost) {
+		h.calls("1", "s_do", `{}`)
+		time.Sleep(time.Second)
+		h.send(cancelOne)
+		h.silent()
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the id is free again
+		h.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+		time.Sleep(2 * upstream.DefaultStartTimeout)
+		h.silent()
+		if refused := w.records(audit.Decision); len(refused) != 1 || refused[0].Decision != gate.DecidedDenied {
+			t.Errorf("recorded as %+v", refused)
+		}
+	})
+}
+
+// A server whose program does not exist is not waited for.
+func TestInitializeWithoutServers(t *testing.T) {
+	inBubble(t, allowAll, func(w *world, h *testHost) {
+		began := time.Now()
+		h.greet(helloParams)
+		h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		h.want(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`)
+		h.calls("3", "s_do", `{}`)
+		h.want(`{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown tool: s_do"}}`)
+		if waited := time.Since(began); waited > patience {
+			t.Errorf("the host waited %s", waited)
+		}
+	})
+}
+
+func TestCancelWhileAPersonIsAsked(t *testing.T) {
+	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
+		w.offer("do")
+		h.calls("1", "s_do", `{}`)
+		h.silent()
+		if n := len(w.gate.Pending()); n != 1 {
+			t.Fatalf("%d approvals wait", n)
+		}
+		h.send(cancelOne)
+		h.silent()
+		if n := len(w.gate.Pending()); n != 0 {
+			t.Errorf("%d approvals wait for a call that was taken back", n)
+		}
+		if got := w.records(audit.Decision); len(got) != 1 || got[0].Decision != gate.DecidedCancelled {
+			t.Errorf("recorded as %+v", got)
+		}
+		h.send(cancelOne) // late: the request has ended
+		h.silent()
+	})
+}
+
+func TestAnswersOfAPerson(t *testing.T) {
+	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
+		w.offer("do")
+		for _, c := range []struct {
+			name   string
+			answer func(a *gate.Approval) error
+			want   string
+			waited time.Duration
+		}{
+			{"nobody", func(*gate.Approval) error { return nil }, "callgate: APPROVAL_TIMEOUT", 120 * time.Second},
+			{"no", func(a *gate.Approval) error {
+				return w.gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: "reject", Feedback: "use git", By: "web:alice"})
+			}, "callgate: A person refused this call and says: use git", 0},
+			{"yes, to a server that does not run", func(a *gate.Approval) error {
+				return w.gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: "approve", By: "web:alice"})
+			}, "callgate: the call did not end: the server was not started", 0},
+		} {
+			began := time.Now()
+			h.calls("1", "s_do", fmt.Sprintf(`{"text":%q}`, c.name))
+			synctest.Wait()
+			if err := c.answer(w.gate.Pending()[0]); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			time.Sleep(c.waited)
+			text, isError := h.text("1")
+			if !isError || !strings.Contains(text, c.want) {
+				t.Errorf("%s: %q, want %q", c.name, text, c.want)
+			}
+			if waited := time.Since(began); waited != c.waited {
+				t.Errorf("%s: waited %s", c.name, waited)
+			}
+		}
+		if got := w.records(audit.Outcome); len(got) != 1 {
+			t.Errorf("%d calls were forwarded", len(got))
+		}
+	})
+}
+
+// The end of the connection takes back what waits, whatever it waits for.
+func TestEndWhileCallsWait(t *testing.T) {
+	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
+		w.offer("do")
+		h.calls("1", "s_do", `{}`)
+		h.calls("2", "s_other", `{}`)
+		h.silent()
+		began := time.Now()
+		h.close()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the end took %s", took)
+		}
+		if n := len(w.gate.Pending()); n != 0 {
+			t.Errorf("%d approvals wait for a host that is gone", n)
+		}
+		if got := w.records(audit.Decision); len(got) != 2 {
+			t.Errorf("%d decisions on record for two calls", len(got))
+		}
+	})
+}
+
+func TestWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &workers{jobs: make(chan func())}
+		ctx, end := context.WithCancel(context.Background())
+		const jobs = 3 * maxWaiting
+		for range 2 {
+			ran, release := make(chan int, jobs), make(chan struct{})
+			for i := range jobs { // all at once: none waits for another
+				w.run(ctx, func() { <-release; ran <- i })
+			}
+			synctest.Wait()
+			close(release)
+			synctest.Wait()
+			if len(ran) != jobs {
+				t.Fatalf("%d of %d jobs ran", len(ran), jobs)
+			}
+			if n := w.waiting.Load(); n != maxWaiting {
+				t.Fatalf("%d workers wait for jobs", n)
+			}
+		}
+		end()
+		w.wg.Wait()
+	})
+}
