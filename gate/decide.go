@@ -82,7 +82,7 @@ func (g *Gate) judgeAs(s *Session, agent string, call Call) Verdict {
 	j := Judge{
 		Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
-		Protected: g.protected.Load(), Off: g.o.Off, Changed: s.manifests.changed(), Now: time.Now(),
+		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Now: time.Now(),
 	}
 	return j.Judge(call)
 }

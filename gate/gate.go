@@ -30,6 +30,7 @@ type Options struct {
 	Protected      *Protected          // what no call may touch
 	Limits         Limits              // of every session
 	InMemory       bool                // grants for the worker are not written to its file and end with the process
+	Terminal       *Terminal           // the terminal allow-list; nil does without
 	Off            bool                // every call runs but those that touch what is protected
 	Agents         []permissions.Agent // profiles that sessions and calls may run under, beside DefaultAgent
 }

@@ -18,8 +18,9 @@ type Judge struct {
 	Mode           Mode
 	AskEscalations bool // ESCALATION asks a person instead of being denied
 	Protected      *Protected
-	Off            bool     // the gate is off: only what is protected is denied
-	Changed        []string // build manifests that the session changed and nobody has looked at
+	Terminal       *Terminal // nil when the terminal allow-list is not used
+	Off            bool      // the gate is off: only what is protected is denied
+	Changed        []string  // build manifests that the session changed and nobody has looked at
 	Now            time.Time
 }
 
@@ -65,6 +66,9 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	}
 	if j.Mode == ModeAutoDeny {
 		return v.deny(DecidedDenied, "mode:auto-deny", "", "Mode auto-deny lets no tool run."), true
+	}
+	if why := j.Terminal.denies(v.Analysis); why != "" {
+		return v.deny(DecidedDenied, "terminal", "allowlist", why), true
 	}
 	if v.Analysis.Risk == permissions.Escalation && !j.AskEscalations {
 		return v.deny(DecidedRejected, "risk", "ESCALATION", "The call gains privileges (ESCALATION), which is always refused."), true
@@ -151,7 +155,7 @@ func (j *Judge) release(v Verdict) Verdict {
 			}
 		case j.Autonomy != AutonomyNone:
 			return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s risk asks under autonomy %s.", f.Subject.Risk, j.Autonomy))
-		case f.Action == permissions.Allow:
+		case f.Action == permissions.Allow || j.Terminal.passes(&f.Subject):
 			if !trusted {
 				out = out.allow(DecidedAutoApproved, "rule", describeRule(f), "")
 			}

@@ -143,6 +143,41 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestTerminalAllowList(t *testing.T) {
+	rules := policy(t, `{"*": "ask", "read_file": {"*.env": "deny"}, "shell_exec": {"*": "ask", "rm *": "allow"}}`)
+	for _, c := range []struct {
+		command string
+		write   bool
+		want    permissions.Action
+	}{
+		{"ls -la", false, permissions.Allow},
+		{"grep -rn TODO src", false, permissions.Allow},
+		{"cat .env", false, permissions.Deny},
+		{"cat a | wc -l", false, permissions.Deny},
+		{"ls && pwd", false, permissions.Deny},
+		{"echo $(whoami)", false, permissions.Deny},
+		{"echo x > a.txt", false, permissions.Deny},
+		{"timeout 5 ls", false, permissions.Deny},
+		{"find . -delete", false, permissions.Deny},
+		{"rm a.txt", true, permissions.Deny},
+		{"sudo ls", true, permissions.Deny},
+		{"chmod +x a", true, permissions.Deny},
+		{"git status", true, permissions.Deny},
+		{"npm test", false, permissions.Deny},
+		{"npm test", true, permissions.Ask},
+		{"$CMD", true, permissions.Deny},
+	} {
+		j := &Judge{Policy: rules, Terminal: &Terminal{Write: c.write}, Now: time.Now()}
+		if v := j.Judge(kindCall(t, t.TempDir(), "shell_exec", "command", c.command)); v.Action != c.want {
+			t.Errorf("%s (write %v): %s (%s), want %s", c.command, c.write, v.Action, v.Reason, c.want)
+		}
+	}
+	j := &Judge{Policy: rules, Terminal: &Terminal{}, Now: time.Now()}
+	if v := j.Judge(kindCall(t, t.TempDir(), "write_file", "path", "a")); v.Action != permissions.Ask {
+		t.Errorf("other tools are none of its business: %s (%s)", v.Action, v.Reason)
+	}
+}
+
 func TestServersCannotImitateTheGate(t *testing.T) {
 	own := t.TempDir()
 	protected, err := NewProtected([]string{own}, "/home/u", []string{"7777"})

@@ -44,9 +44,9 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 // give any action. Another one, such as the file that a symbolic link leads to, counts when it is denied or
 // needs a confirmation: the strictest wins.
 func (v *view) strictest(n int, s *Subject, args *arguments) ruling {
-	worst := v.lastMatch(n, s.Decides, args)
+	worst := v.lastMatch(n, s.Decides, s.Head, args)
 	for _, form := range s.Also {
-		if r := v.lastMatch(n, form, args); r.action <= Confirm && r.action < worst.action {
+		if r := v.lastMatch(n, form, 0, args); r.action <= Confirm && r.action < worst.action {
 			worst = r
 		}
 	}
@@ -57,7 +57,7 @@ func (v *view) strictest(n int, s *Subject, args *arguments) ruling {
 //
 // A weak rule, see viewRule, lifts nothing: it is kept as a limit on what the rules before it say, and its
 // allow counts as ask.
-func (v *view) lastMatch(n int, form Form, args *arguments) ruling {
+func (v *view) lastMatch(n int, form Form, head int, args *arguments) ruling {
 	if n == 0 {
 		return ruling{action: Ask}
 	}
@@ -68,7 +68,7 @@ func (v *view) lastMatch(n int, form Form, args *arguments) ruling {
 			continue
 		}
 		r := &v.rules[i]
-		if !r.matches(form, args) {
+		if !r.matches(form, args) || r.Action == Allow && r.pattern.overreaches(form, head) {
 			continue
 		}
 		if !r.weak {
@@ -104,7 +104,7 @@ func (v *view) release(c Context, s *Subject, args *arguments) *Grant {
 // obstacle says why the grant, whose tool matches, does not cover the subject; "" when it does.
 func (g *Grant) obstacle(c Context, s *Subject, args *arguments) string {
 	switch {
-	case !g.pattern.matches(s.Decides, args, false):
+	case !g.pattern.matches(s.Decides, args, false), g.pattern.overreaches(s.Decides, s.Head):
 		return "the pattern does not match"
 	case s.Risk.Exceeds(g.Risk):
 		return "the risk is " + s.Risk.String() + ", above the grant's " + g.Risk.String()

@@ -182,7 +182,7 @@ func TestLastMatchIsTheFoldOverAllRules(t *testing.T) {
 		p := compiled(t, drawRules(t, "agent"), drawRules(t, "file"), nil)
 		v := p.viewOf(s)
 		args := arguments{raw: s.Arguments}
-		if got, want := v.lastMatch(len(v.rules), s.Decides, &args).action, reference(v, s.Decides, &args); got != want {
+		if got, want := v.lastMatch(len(v.rules), s.Decides, s.Head, &args).action, reference(v, s.Decides, &args); got != want {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})

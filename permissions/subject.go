@@ -20,6 +20,9 @@ type Subject struct {
 	// Decides is the reading that an allow or a grant must match: a path with symbolic links resolved,
 	// the decoded words of a command. Empty means that only patterns matching every value can allow.
 	Decides Form
+	// Head is how many leading words of Decides name the command, "git push" two; 0 when the value is no
+	// command. An allow does not reach past the end of such a word: "npm run test*" is not "npm run test:evil".
+	Head int
 	// Also holds the other readings. A deny or confirm on any of them holds; an allow on them counts
 	// nothing.
 	Also []Form

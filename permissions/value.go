@@ -12,6 +12,7 @@ type valuePattern struct {
 	argument *argumentPattern // nil when the text has another form
 	all      bool             // matches every value whatever it is
 	needs    signature        // of every form that the pattern matches
+	glued    string           // what stands before a final star that no blank sets apart, "" for other patterns
 }
 
 // argumentPattern is the reading "a.b=glob": the argument at that path.
@@ -27,7 +28,7 @@ func compileValue(text string) (*valuePattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &valuePattern{value: value, all: value.matchesAll(), needs: value.needs}
+	p := &valuePattern{value: value, all: value.matchesAll(), needs: value.needs, glued: gluedStar(text)}
 	if name := argumentSyntax.FindString(text); name != "" {
 		glob, err := CompileGlob(text[len(name):])
 		if err != nil {
@@ -60,6 +61,30 @@ func (p *valuePattern) matches(form Form, args *arguments, tightens bool) bool {
 		}
 	}
 	return false
+}
+
+// gluedStar returns the literal text before a final star that continues its last word.
+func gluedStar(pattern string) string {
+	text, ok := strings.CutSuffix(pattern, "*")
+	if !ok || text == "" || strings.HasSuffix(text, " ") || strings.ContainsAny(text, `*?[]{}()\!+@`) {
+		return ""
+	}
+	return text
+}
+
+// overreaches reports whether the pattern matches the command, whose first head words name it, only by
+// continuing one of these words: "ls*" is then about ls and whatever follows it, not about lsof.
+func (p *valuePattern) overreaches(form Form, head int) bool {
+	if p.glued == "" || head == 0 || strings.Count(p.glued, " ")+1 > head {
+		return false
+	}
+	for _, v := range form {
+		rest, ok := strings.CutPrefix(v, p.glued)
+		if ok && (rest == "" || rest[0] == ' ') {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *argumentPattern) matches(args *arguments, tightens bool) bool {

@@ -287,7 +287,7 @@ func lost(e permissions.Explanation) (lines []string) {
 func (ch *checker) judge(request checkRequest) (*gate.Judge, error) {
 	j := &gate.Judge{
 		Autonomy: ch.config.autonomy, Mode: ch.config.mode, AskEscalations: ch.config.askEscalat,
-		Protected: ch.protected, Off: ch.config.gateOff, Now: time.Now(),
+		Protected: ch.protected, Terminal: ch.config.terminal, Off: ch.config.gateOff, Now: time.Now(),
 	}
 	var err error
 	if request.Autonomy != nil {

@@ -26,24 +26,26 @@ import (
 
 // config is everything that a user can set, read once and checked once.
 type config struct {
-	DataDir     string
-	Worker      string
-	Agent       string
-	LogLevel    string
-	LogFile     string
-	Listen      string
-	Mode        string
-	Autonomy    string
-	Escalation  string
-	Timeout     time.Duration
-	HandOver    time.Duration
-	ClaimWithin time.Duration
-	MaxPending  int
-	Remember    string
-	Gate        string
-	MCPConfig   []string
-	Limits      limitsConfig
-	Approvers   struct {
+	DataDir            string
+	Worker             string
+	Agent              string
+	LogLevel           string
+	LogFile            string
+	Listen             string
+	Mode               string
+	Autonomy           string
+	Escalation         string
+	Timeout            time.Duration
+	HandOver           time.Duration
+	ClaimWithin        time.Duration
+	MaxPending         int
+	Remember           string
+	Gate               string
+	Terminal           string
+	AllowTerminalWrite bool
+	MCPConfig          []string
+	Limits             limitsConfig
+	Approvers          struct {
 		Host bool // what the host's own person answers counts
 	}
 	Servers []serverConfig
@@ -55,6 +57,7 @@ type config struct {
 	askEscalat bool
 	inMemory   bool
 	gateOff    bool
+	terminal   *gate.Terminal
 	limits     gate.Limits
 }
 
@@ -126,6 +129,8 @@ var scalars = []setting{
 	{"claimWithin", "claim-within", "how long the decision on a call that was handed over waits for its repetition", 15 * time.Minute},
 	{"maxPending", "max-pending", "approvals that may wait at once in one session", 64},
 	{"remember", "remember", "where an \"always\" for the worker is kept: storage, or memory until callgate ends", "storage"},
+	{"terminal", "terminal", "open, or allowlist: shells run one plain command of a short list, and reading needs no question", "open"},
+	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: build tools and interpreters are asked about instead of denied", false},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
 }
@@ -148,6 +153,8 @@ func newSettings(flags *pflag.FlagSet) *settings {
 			flags.Int(o.flag, v, o.help)
 		case time.Duration:
 			flags.Duration(o.flag, v, o.help)
+		case bool:
+			flags.Bool(o.flag, v, o.help)
 		case []string:
 			flags.StringArray(o.flag, v, o.help)
 		}
@@ -266,6 +273,13 @@ func (c *config) validate() (err error) {
 		c.gateOff = true
 	default:
 		return bad("gate", fmt.Errorf("%q: use on or off", c.Gate))
+	}
+	switch c.Terminal {
+	case "open":
+	case "allowlist":
+		c.terminal = &gate.Terminal{Write: c.AllowTerminalWrite}
+	default:
+		return bad("terminal", fmt.Errorf("%q: use open or allowlist", c.Terminal))
 	}
 	if c.limits, err = c.Limits.assemble(); err != nil {
 		return bad("limits", err)

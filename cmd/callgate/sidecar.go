@@ -58,7 +58,7 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 		Store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log}),
 		Mode:  c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: c.history, ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
-		Limits: c.limits, InMemory: c.inMemory, Off: c.gateOff,
+		Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Off: c.gateOff,
 	})
 	if c.gateOff {
 		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")

@@ -222,7 +222,7 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	switch {
 	case len(c.Argv) > 0:
 		b.out.Commands = append(b.out.Commands, view)
-		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Also: otherForms(c),
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: shellparse.Arity(c.Argv), Also: otherForms(c),
 			Effect: effect, DeniesOnly: c.DenyOnly && otherNeedsAllow && effect == "", Risk: risk}, source{command: c, category: category})
 	case effect != "" || c.Escalates:
 		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effect: effect, Risk: risk}, source{})
@@ -324,6 +324,10 @@ func (b *builder) recursive(c *shellparse.Command) {
 			words = append(words, shellparse.Word{Value: w, Known: true})
 		}
 	}
+	if len(words) > maxArguments {
+		b.readsBeneath(b.place.at(c.Dir).Dir)
+		return
+	}
 	found := false
 	for _, w := range words {
 		if !w.Known || strings.HasPrefix(w.Value, "-") {
@@ -331,8 +335,10 @@ func (b *builder) recursive(c *shellparse.Command) {
 		}
 		path := b.place.at(c.Dir).absolute(b.place.expand(w.Value))
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			real, _, _ := realPath(path)
-			b.readsBeneath(real)
+			if real, _, err := realPath(path); err == nil {
+				path = real
+			}
+			b.readsBeneath(path)
 			found = true
 		}
 	}
