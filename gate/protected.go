@@ -71,6 +71,11 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 			}
 		}
 	}
+	for _, path := range a.Paths {
+		if p.holds(path) {
+			return fmt.Sprintf("%q belongs to callgate itself: no tool may read or change it.", tools.Visible(path))
+		}
+	}
 	for _, folder := range a.Folders {
 		for _, path := range p.paths {
 			if within(path, folder) {

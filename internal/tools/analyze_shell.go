@@ -210,6 +210,9 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 		view.Reads = append(view.Reads, f.Path.Value)
 	}
 
+	if mountsHost(c) {
+		b.mark("host-access", "A container gets the whole file system of this machine.")
+	}
 	risk, category := classify(c)
 	if effect != "" {
 		risk = risk.Worse(permissions.Unknown)
@@ -240,6 +243,17 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	}
 	b.mentioned(c)
 	b.recursive(c)
+}
+
+// mountsHost reports whether a container is given the root of the file system: nothing that happens in it
+// stays in it.
+func mountsHost(c *shellparse.Command) bool {
+	if len(c.Argv) == 0 || c.Argv[0].Value != "docker" && c.Argv[0].Value != "podman" {
+		return false
+	}
+	return slices.ContainsFunc(c.Argv, func(w shellparse.Word) bool {
+		return strings.HasPrefix(w.Value, "/:") || strings.HasPrefix(w.Value, "-v/:") || strings.Contains(w.Value, "=/:") || strings.Contains(w.Value, "source=/,")
+	})
 }
 
 // otherForms returns the texts of a command besides its own that a deny holds on.

@@ -19,7 +19,7 @@ func Offers(c Call, a *Analysis) []Offer {
 	var list []Offer
 	for i := range a.Subjects {
 		s := &a.Subjects[i]
-		if s.DeniesOnly || s.Effect != "" {
+		if s.DeniesOnly {
 			continue
 		}
 		var from source
@@ -27,10 +27,18 @@ func Offers(c Call, a *Analysis) []Offer {
 			from = a.sources[i]
 		}
 		o := Offer{Tool: s.Tool, Risk: s.Risk, Subject: i}
+		if s.Effect != "" {
+			// Where a command runs may be its only effect. A pattern for its words is worth having even so: it
+			// holds where the command runs in the workspace, at the risk of the words.
+			if from.command == nil || s.Effect != joinEffects(from.command.Effects...) {
+				continue
+			}
+			o.Risk, _ = classify(from.command)
+		}
 		if s.Kind != "" && s.KindBound {
 			o.Tool = s.Kind
 		}
-		for _, p := range patterns(c, s, from) {
+		for _, p := range patterns(c, a, s, from) {
 			o.Pattern, o.Default = p.Text, p.Default
 			if !slices.Contains(list, o) {
 				list = append(list, o)
@@ -41,17 +49,12 @@ func Offers(c Call, a *Analysis) []Offer {
 }
 
 // patterns returns the ladder of one subject.
-func patterns(c Call, s *permissions.Subject, from source) []shellparse.Pattern {
+func patterns(c Call, a *Analysis, s *permissions.Subject, from source) []shellparse.Pattern {
 	switch {
+	case a.Risk == permissions.Destructive && s.Value != "" && (from.command == nil || len(shellparse.Patterns(from.command)) > 0):
+		return exactly(s.Value) // nothing that goes along with destruction is granted beyond its text
 	case from.command != nil:
-		ladder := shellparse.Patterns(from.command)
-		if len(ladder) == 0 {
-			return nil
-		}
-		if s.Risk == permissions.Destructive {
-			return exactly(s.Value)
-		}
-		return ladder
+		return shellparse.Patterns(from.command)
 	case from.path != "" && len(s.Decides) > 0:
 		return pathLadder(c.Place, s, from)
 	case s.Kind == KindFetch && s.Risk != permissions.Destructive && len(s.Decides) > 0:
