@@ -41,6 +41,9 @@ var fileCases = []struct {
 		rule("a", `/home/a\(b\)/x/*`, Allow, 1), rule("a", `/home/a\(b\)/.ssh/*`, Deny, 1), rule("a", `p=/home/a\(b\)/x`, Deny, 1),
 		rule("a", `a.b=/home/a\(b\)/y`, Deny, 1), rule("a", "~", Ask, 1), rule("a", "a~/b", Ask, 1), rule("a", "~bob/x", Ask, 1), rule("a", "cat ~/x", Ask, 1),
 	}}},
+	{"examples", `{"a": {"~/x/*": {"action": "deny", "match": ["~/x/y"], "notMatch": ["~/xy", "x=~/x/y"]}, "p=~/*": {"match": ["p=~/x"], "action": "ask"}, "z": {"action": "allow", "match": []}}}`, File{Rules: []Rule{
+		rule("a", `/home/a\(b\)/x/*`, Deny, 1), rule("a", `p=/home/a\(b\)/*`, Ask, 1), rule("a", "z", Allow, 1),
+	}}},
 	{"no grants", `{"$always": []}`, File{}},
 	{"grants", `{"$always": [
 	  {"tool": "shell_exec", "pattern": "git push *", "risk": "NETWORK"},
@@ -94,7 +97,16 @@ var badFiles = []struct {
 	{"an unknown action of a pattern", `{"a": {"x": "no"}}`, 1, 13, "unknown action"},
 	{"true", `{"a": true}`, 1, 7, "an action is expected"},
 	{"a list", `{"a": ["deny"]}`, 1, 7, "an action is expected"},
-	{"an object too deep", `{"a": {"x": {"y": "deny"}}}`, 1, 13, "an action is expected"},
+	{"an object too deep", `{"a": {"x": {"y": "deny"}}}`, 1, 14, "use action, match, notMatch"},
+	{"an object without an action", `{"a": {"x": {"match": ["x"]}}}`, 1, 13, `a rule needs "action"`},
+	{"an object with a wrong action", `{"a": {"x": {"action": "no"}}}`, 1, 24, "unknown action"},
+	{"an object in place of an action", `{"a": {"x": {"action": {"action": "deny"}}}}`, 1, 24, "an action is expected"},
+	{"an action twice", `{"a": {"x": {"action": "deny", "action": "deny"}}}`, 1, 32, "duplicate key"},
+	{"examples that are no list", `{"a": {"x": {"action": "deny", "match": "x"}}}`, 1, 41, `"match" is a list`},
+	{"an example that is no string", `{"a": {"x": {"action": "deny", "match": [1]}}}`, 1, 42, "an example is a string"},
+	{"an example that does not match", "{\"a\": {\"*.env\": {\"action\": \"deny\",\n \"match\": [\"a/.env\", \".envrc\"]}}}", 2, 22, `the pattern "*.env" does not match ".envrc"`},
+	{"an example that matches", `{"a": {"git push *": {"action": "ask", "notMatch": ["git pull", "git push"]}}}`, 1, 65, `the pattern "git push *" matches "git push"`},
+	{"an example of an argument", `{"a": {"owner=acme": {"action": "ask", "match": ["owner=acm"]}}}`, 1, 50, "does not match"},
 	{"an empty tool", `{"": "ask"}`, 1, 2, "tool pattern"},
 	{"a bad tool", `{"(a)": "ask"}`, 1, 2, "write @(a|b)"},
 	{"an empty pattern", `{"a": {"": "ask"}}`, 1, 8, `write "*"`},
@@ -244,8 +256,8 @@ func TestDocumentedFiles(t *testing.T) {
 		}
 		policies = append(policies, p)
 	}
-	if len(policies) != 6 {
-		t.Fatalf("%d files are shown, want 6", len(policies))
+	if len(policies) != 7 {
+		t.Fatalf("%d files are shown, want 7", len(policies))
 	}
 	edit := func(path string) Subject {
 		return Subject{Tool: "fs_edit", Kind: "edit_file", KindBound: true, Decides: Form{path}}
@@ -259,18 +271,19 @@ func TestDocumentedFiles(t *testing.T) {
 		{0, read("/w/.env", Form{"/w/.env.example"}), Deny},
 		{0, run("git status"), Allow},
 		{0, run("git push -f"), Confirm},
-		{1, call(`{"owner": "acme"}`), Allow},
-		{1, call(`{"owner": "acme", "labels": ["ui", "security-high"]}`), Deny},
-		{3, read("/home/u/.ssh/id_rsa"), Deny},
-		{3, edit("/home/u/src/app/main.go"), Allow},
-		{3, edit("/home/u/src/app/.git/config"), Deny},
-		{3, edit("/etc/passwd"), Deny},
-		{4, run("git log"), Allow},
-		{4, run("npm run test:unit"), Ask},
-		{4, run("npm run test --watch"), Allow},
-		{4, run("rm -rf build"), Deny},
-		{5, run("anything"), Allow},
-		{5, run("shutdown"), Deny},
+		{1, read("/w/.envrc", Form{".envrc"}), Deny},
+		{2, call(`{"owner": "acme"}`), Allow},
+		{2, call(`{"owner": "acme", "labels": ["ui", "security-high"]}`), Deny},
+		{4, read("/home/u/.ssh/id_rsa"), Deny},
+		{4, edit("/home/u/src/app/main.go"), Allow},
+		{4, edit("/home/u/src/app/.git/config"), Deny},
+		{4, edit("/etc/passwd"), Deny},
+		{5, run("git log"), Allow},
+		{5, run("npm run test:unit"), Ask},
+		{5, run("npm run test --watch"), Allow},
+		{5, run("rm -rf build"), Deny},
+		{6, run("anything"), Allow},
+		{6, run("shutdown"), Deny},
 	} {
 		if f := Evaluate(policies[c.file], Context{}, &c.subject); f.Action != c.want {
 			t.Errorf("file %d: %s = %v by %v, want %v", c.file, c.subject.Value, f.Action, f.Rule, c.want)

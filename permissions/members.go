@@ -22,7 +22,11 @@ func insertMember(object *hujson.Object, i int, name string, value hujson.ValueT
 		// A comma that trails the last member trails the new one.
 		member.Value.AfterExtra = trailing(object.Members[i-1].Value.AfterExtra)
 	}
-	switch own, broken := layout(object); {
+	own, broken := layout(object)
+	if own != "" {
+		indent = own
+	}
+	switch {
 	case !broken && last && i == 0:
 		member.Name.BeforeExtra = slices.Concat(*next, []byte(" "))
 		*next = hujson.Extra(" ")
@@ -32,15 +36,12 @@ func insertMember(object *hujson.Object, i int, name string, value hujson.ValueT
 		member.Name.BeforeExtra = *next
 		*next = hujson.Extra(" ")
 	case last:
-		if own != "" {
-			indent = own
-		}
 		closing := lineIndent(*next)
 		member.Name.BeforeExtra = breakLine(*next, indent)
 		*next = hujson.Extra("\n" + closing)
 	default:
 		beside, rest := besideLine(*next)
-		member.Name.BeforeExtra = slices.Concat(beside, []byte("\n"+lineIndent(*next)))
+		member.Name.BeforeExtra = slices.Concat(beside, []byte("\n"+indent))
 		*next = rest
 	}
 	object.Members = slices.Insert(object.Members, i, member)
@@ -77,8 +78,9 @@ func removeMember(object *hujson.Object, i int) {
 // without members is laid out as its comments are.
 func layout(object *hujson.Object) (indent string, broken bool) {
 	if n := len(object.Members); n > 0 {
-		before := object.Members[n-1].Name.BeforeExtra
-		return lineIndent(before), bytes.Contains(before, []byte("\n")) || bytes.Contains(object.AfterExtra, []byte("\n"))
+		if before := object.Members[n-1].Name.BeforeExtra; bytes.Contains(before, []byte("\n")) {
+			return lineIndent(before), true
+		}
 	}
 	return "", bytes.Contains(object.AfterExtra, []byte("\n"))
 }

@@ -221,13 +221,13 @@ func (h *host) close() {
 	h.cancel()
 	h.session.Close()
 	h.hurry()
-	h.work.Wait()
 	h.workers.wg.Wait()
 	var closing sync.WaitGroup
 	for _, s := range h.servers {
 		closing.Go(s.up.Close)
 	}
 	closing.Wait()
+	h.work.Wait() // last: requests and servers begin more of it as long as they run
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()

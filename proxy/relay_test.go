@@ -326,11 +326,11 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			h := w.connect()
 			h.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + helloParams + `}`)
 			h.read()
-			stuck := make(chan struct{})
+			in, stuck := h.in, make(chan struct{})
 			go func() { // more than the pipes take
 				defer close(stuck)
 				for i := range 100 {
-					if _, err := fmt.Fprintf(h.in, c.line+"\n", i); err != nil {
+					if _, err := fmt.Fprintf(in, c.line+"\n", i); err != nil {
 						return // callgate has ended
 					}
 				}

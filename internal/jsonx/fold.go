@@ -118,9 +118,27 @@ func appendFolded(dst, name []byte) []byte {
 	return dst
 }
 
-func isASCII(b []byte) bool {
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
+// foldsTo reports whether folded is what appendFolded makes of name.
+func foldsTo(name string, folded []byte) bool {
+	for i := range len(name) {
+		b := name[i]
+		if b >= utf8.RuneSelf {
+			return string(appendFolded(nil, []byte(name))) == string(folded)
+		}
+		if b >= 'a' && b <= 'z' {
+			b -= 'a' - 'A'
+		}
+		if i >= len(folded) || folded[i] != b {
+			return false
+		}
+	}
+	return len(name) == len(folded)
+}
+
+// isPlain reports whether the inside of a quoted string is what it stands for, byte for byte.
+func isPlain(inner []byte) bool {
+	for _, c := range inner {
+		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			return false
 		}
 	}

@@ -111,13 +111,10 @@ func Members(text []byte, names []string, dst []Member) error {
 // indexOf returns the index in names of the quoted name, -1 when it is none of them.
 func indexOf(names []string, quoted, folded []byte) (int, error) {
 	for i, want := range names {
-		if len(folded) != len(want) && isASCII(folded) {
-			continue
-		}
 		if string(quoted[1:len(quoted)-1]) == want {
 			return i, nil
 		}
-		if string(folded) != string(appendFolded(nil, []byte(want))) {
+		if !foldsTo(want, folded) {
 			continue
 		}
 		if name, err := jsontext.AppendUnquote(nil, quoted); err == nil && string(name) == want {
@@ -225,7 +222,7 @@ func Digest(arguments []byte, salt string) (string, error) {
 		}
 	}
 	sum := sha256.Sum256(append(append(canonical, 0), salt...))
-	return hex.EncodeToString(sum[:]), nil
+	return string(hex.AppendEncode(make([]byte, 0, 2*sha256.Size), sum[:])), nil
 }
 
 // Quote returns s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
@@ -241,6 +238,9 @@ func Quote(s string) []byte {
 func String(raw []byte) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
+	}
+	if inner := raw[1 : len(raw)-1]; raw[len(raw)-1] == '"' && isPlain(inner) {
+		return string(inner), true
 	}
 	s, err := jsontext.AppendUnquote(nil, raw)
 	return string(s), err == nil

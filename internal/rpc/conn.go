@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"sync"
 )
@@ -58,6 +59,9 @@ func (c *Conn) Run(handle func(Message)) error {
 		line, err := c.readLine(r)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			c.dispatch(line, handle)
+			if r.Buffered() == 0 {
+				runtime.Gosched() // who got the message goes first; to ask for the next one is a system call
+			}
 		}
 		switch {
 		case err == io.EOF:
@@ -104,6 +108,9 @@ func (c *Conn) dispatch(line []byte, handle func(Message)) {
 	}
 }
 
+// maxOwnID is the length of the longest id of ours.
+const maxOwnID = len(`"cg-18446744073709551615"`)
+
 // Pending is a request that was sent and not answered yet.
 type Pending struct {
 	ID     []byte // as spelled on the wire
@@ -121,7 +128,7 @@ func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
 		return nil, ErrClosed
 	}
 	c.lastID++
-	p.ID = append(strconv.AppendUint([]byte(`"cg-`), c.lastID, 10), '"')
+	p.ID = append(strconv.AppendUint(append(make([]byte, 0, maxOwnID), `"cg-`...), c.lastID, 10), '"')
 	c.pending[string(p.ID)] = p.answer
 	c.mu.Unlock()
 	if err := c.Write(compose(p.ID)); err != nil {

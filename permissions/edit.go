@@ -1,0 +1,279 @@
+package permissions
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// Placed says what a rule that was added changes.
+type Placed struct {
+	Rule    Rule   // as the file has it now
+	Shadows []Rule // rules before it that it leaves nothing to decide
+	Limits  []Rule // rules before it that it wins over where both match, with another action; not what it refines
+	Yields  []Rule // rules after it that win over it where both match, with another action
+}
+
+// AddRule inserts a rule, keeping comments and order: as the last one of its tool, so that it wins over those
+// before it, or with first as the first one, so that all others win over it. A rule that could decide nothing
+// is refused, as is one whose tool and pattern the file has already: the error says what to do instead. Its
+// guarantees are those of AddGrants.
+func (s *Store) AddRule(tool, pattern string, action Action, first bool) (Placed, error) {
+	var placed Placed
+	_, err := s.edit(func(doc *document) (int, error) {
+		at, err := doc.addRule(tool, pattern, action, first)
+		if err != nil {
+			return 0, err
+		}
+		text, err := doc.text()
+		if err != nil {
+			return 0, err
+		}
+		file, err := ParseFile(s.path, text, s.home)
+		if err != nil {
+			return 0, err
+		}
+		placed = place(file.Rules, at)
+		if winner := coveredBy(file.Rules, at); winner != nil {
+			cure := "Remove that rule, or move it up with: callgate rules edit"
+			if first {
+				cure = "Leave --first out"
+			}
+			return 0, fmt.Errorf("%s %q would decide nothing: %s comes after it and matches all that it matches. %s", tool, pattern, winner, cure)
+		}
+		return 1, nil
+	})
+	return placed, err
+}
+
+// RemoveRules takes the rules of a tool out, spelled as in the file: the one with that pattern, or all of them
+// when the pattern is "". It returns what it removed. Comments on the line of a rule go with it. Its guarantees
+// are those of AddGrants.
+func (s *Store) RemoveRules(tool, pattern string) ([]Rule, error) {
+	var removed []Rule
+	_, err := s.edit(func(doc *document) (n int, err error) {
+		removed, err = doc.removeRules(tool, pattern)
+		return len(removed), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return removed, nil
+}
+
+// Text returns the file as it is, also when it does not parse; it is made on first use.
+func (s *Store) Text() (text []byte, err error) {
+	err = s.update(func(data []byte) ([]byte, error) {
+		text = data
+		return nil, nil
+	})
+	return text, err
+}
+
+// ErrRulesChanged is what Replace returns when somebody else changed the rules.
+var ErrRulesChanged = errors.New("the rules were changed by somebody else in the meantime")
+
+// Replace gives the file a new text that was made from the text base. A text that does not parse is refused
+// with a *FileError. Grants that came or went since base come and go in the new text too.
+func (s *Store) Replace(base, text []byte) error {
+	return s.update(func(data []byte) ([]byte, error) {
+		doc, err := parseDocument(s.path, text, s.home)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(data, base) {
+			return text, nil
+		}
+		before, err := ParseFile(s.path, base, s.home)
+		if err != nil {
+			return nil, ErrRulesChanged
+		}
+		now, err := ParseFile(s.path, data, s.home)
+		if err != nil || !slices.EqualFunc(before.Rules, now.Rules, sameRule) {
+			return nil, ErrRulesChanged
+		}
+		if _, err := doc.remove(func(g Grant) bool { return holds(before.Grants, g) && !holds(now.Grants, g) }); err != nil {
+			return nil, err
+		}
+		came := slices.DeleteFunc(slices.Clone(now.Grants), func(g Grant) bool { return holds(before.Grants, g) })
+		if _, err := doc.add(came); err != nil {
+			return nil, err
+		}
+		return doc.text()
+	})
+}
+
+func holds(grants []Grant, g Grant) bool { return slices.ContainsFunc(grants, g.Same) }
+
+// Same reports whether two grants say the same, wherever they stand.
+func (g Grant) Same(h Grant) bool { return sameGrant(g, h) }
+
+// place says what the rule at index at does to the others.
+func place(rules []Rule, at int) Placed {
+	p := Placed{Rule: rules[at]}
+	for i := range rules {
+		r := &rules[i]
+		switch {
+		case i < at && p.Rule.covers(r):
+			p.Shadows = append(p.Shadows, *r)
+		case i < at && r.Action != p.Rule.Action && p.Rule.meets(r) && (r.Action <= Confirm || !r.covers(&p.Rule)):
+			p.Limits = append(p.Limits, *r)
+		case i > at && r.Action != p.Rule.Action && p.Rule.meets(r):
+			p.Yields = append(p.Yields, *r)
+		}
+	}
+	return p
+}
+
+// coveredBy returns the first rule after the one at index at that leaves it nothing to decide, nil if none does.
+func coveredBy(rules []Rule, at int) *Rule {
+	for i := at + 1; i < len(rules); i++ {
+		if rules[i].covers(&rules[at]) {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+// addRule returns the index that the rule has among the rules now.
+func (d *document) addRule(tool, pattern string, action Action, first bool) (int, error) {
+	if strings.HasPrefix(tool, "$") {
+		return 0, fmt.Errorf("%q is no tool: keys that begin with $ are callgate's own", tool)
+	}
+	added := Rule{Tool: tool, Action: action}
+	var err error
+	if added.Pattern, err = ExpandHome(pattern, d.home); err != nil {
+		return 0, err
+	}
+	if err := added.compile(LayerFile); err != nil {
+		return 0, err
+	}
+	root := d.root.Value.(*hujson.Object)
+	m, index := d.member(tool)
+	if m == len(root.Members) {
+		m, index = d.newMember(first)
+		insertMember(root, m, tool, emptyIn(root), "  ")
+		if pattern == "*" {
+			root.Members[m].Value.Value = hujson.String(action.String())
+			d.rules = slices.Insert(slices.Clone(d.rules), index, added)
+			return index, nil
+		}
+	}
+	object := patternsOf(root, &root.Members[m].Value)
+	at := 0
+	for i := range object.Members {
+		if written := memberName(&object.Members[i]); d.samePattern(written, pattern) {
+			return 0, fmt.Errorf("%s is there already: remove it first with: callgate rules remove %s %s", &d.rules[index+i], shellWord(tool), shellWord(written))
+		}
+		if !first {
+			at++
+		}
+	}
+	indent, _ := layout(root)
+	insertMember(object, at, pattern, hujson.String(action.String()), indent+indent)
+	d.rules = slices.Insert(slices.Clone(d.rules), index+at, added)
+	return index + at, nil
+}
+
+// removeRules takes the rules of a tool out, all when pattern is "".
+func (d *document) removeRules(tool, pattern string) ([]Rule, error) {
+	root := d.root.Value.(*hujson.Object)
+	m, index := d.member(tool)
+	if m == len(root.Members) || strings.HasPrefix(tool, "$") {
+		return nil, fmt.Errorf("%s has no key %q: callgate rules list shows all", d.path, tool)
+	}
+	value := &root.Members[m].Value
+	count := rulesIn(value)
+	from, to := index, index+count
+	if pattern != "" {
+		i := slices.IndexFunc(patternsOf(root, value).Members, func(m hujson.ObjectMember) bool { return d.samePattern(memberName(&m), pattern) })
+		if i < 0 {
+			return nil, fmt.Errorf("%s has no pattern %q for %s: callgate rules list shows all", d.path, pattern, tool)
+		}
+		from, to = index+i, index+i+1
+	}
+	if to-from == count {
+		removeMember(root, m)
+	} else {
+		removeMember(value.Value.(*hujson.Object), from-index)
+	}
+	removed := slices.Clone(d.rules[from:to])
+	d.rules = slices.Delete(slices.Clone(d.rules), from, to)
+	return removed, nil
+}
+
+// member returns the index of the root's member for a tool, and that of its first rule; one past the last
+// when there is none.
+func (d *document) member(tool string) (m, index int) {
+	members := d.root.Value.(*hujson.Object).Members
+	for m = range members {
+		if memberName(&members[m]) == tool {
+			return m, index
+		}
+		index += rulesIn(&members[m].Value)
+	}
+	return len(members), index
+}
+
+// newMember returns where a member for a new tool goes, and the index of its first rule. "$always" stays last.
+func (d *document) newMember(first bool) (m, index int) {
+	members := d.root.Value.(*hujson.Object).Members
+	if first {
+		return 0, 0
+	}
+	if n := len(members); n > 0 && memberName(&members[n-1]) == alwaysKey {
+		return n - 1, len(d.rules)
+	}
+	return len(members), len(d.rules)
+}
+
+// rulesIn returns how many rules a member of the root holds.
+func rulesIn(value *hujson.Value) int {
+	switch v := value.Value.(type) {
+	case *hujson.Object:
+		return len(v.Members)
+	case *hujson.Array:
+		return 0 // grants
+	}
+	return 1
+}
+
+// patternsOf returns the patterns of a tool. One action for all values becomes an object with the pattern "*".
+func patternsOf(root *hujson.Object, value *hujson.Value) *hujson.Object {
+	if object, ok := value.Value.(*hujson.Object); ok {
+		return object
+	}
+	object := emptyIn(root)
+	indent, _ := layout(root)
+	insertMember(object, 0, "*", value.Value, indent+indent)
+	value.Value = object
+	return object
+}
+
+// emptyIn returns an object for a member of the root, on lines of its own if the root's members are.
+func emptyIn(root *hujson.Object) *hujson.Object {
+	object := new(hujson.Object)
+	if indent, broken := layout(root); broken {
+		object.AfterExtra = hujson.Extra("\n" + indent)
+	}
+	return object
+}
+
+func memberName(m *hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }
+
+// samePattern reports whether two patterns are one when `~/` is expanded.
+func (d *document) samePattern(a, b string) bool {
+	if a == b {
+		return true
+	}
+	expandedA, errA := ExpandHome(a, d.home)
+	expandedB, errB := ExpandHome(b, d.home)
+	return errA == nil && errB == nil && expandedA == expandedB
+}
+
+// shellWord quotes s for the command lines in messages.
+func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

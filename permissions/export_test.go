@@ -1,0 +1,13 @@
+package permissions
+
+// Probes are the commands that Lint tries, for a test that holds them against what callgate knows of commands.
+func Probes() (lossy, interpreting []string) {
+	return commands(lossyProbes), commands(interpretingProbes)
+}
+
+func commands(probes []probe) (list []string) {
+	for _, p := range probes {
+		list = append(list, p.command)
+	}
+	return list
+}

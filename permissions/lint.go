@@ -1,0 +1,240 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity says how sure a lint finding is to be a mistake.
+type Severity string
+
+const (
+	Warning Severity = "warning" // the rules do not say what their author most likely means
+	Note    Severity = "note"    // worth a look
+)
+
+// Problem is one finding of Lint.
+type Problem struct {
+	Check    string   `json:"check"` // stable, for programs: "shadowed", "lifted-deny", …
+	Severity Severity `json:"severity"`
+	Source   string   `json:"source"` // "path:line" of the rule
+	Rule     string   `json:"rule"`
+	Why      string   `json:"why"`
+	Cure     string   `json:"cure"`
+}
+
+// LintOptions are what Lint knows of the world. What is left out is not looked at.
+type LintOptions struct {
+	Kinds []string   // names of all kinds
+	Tools []LintTool // the tools of all servers; nil when they are not known
+}
+
+// LintTool is one tool that rules can be about.
+type LintTool struct {
+	Name  string // qualified
+	Kind  string // "" for none
+	Bound bool   // the kind is certain; a guessed one lets no rule allow
+}
+
+// Lint looks for rules of a file that do not do what they seem to, in file order. It is slow. The error names a
+// rule that does not compile; rules that ParseFile returned do.
+func Lint(rules []Rule, o LintOptions) ([]Problem, error) {
+	policy, err := NewPolicy(nil, rules, nil)
+	if err != nil {
+		return nil, err
+	}
+	l := &linter{options: o, policy: policy, rules: policy.File}
+	for i := range l.rules {
+		l.at = &l.rules[i]
+		if l.tool() && l.order(i) {
+			l.values()
+			l.shell()
+		}
+	}
+	return l.found, nil
+}
+
+// linter holds one run. at is the rule that is looked at.
+type linter struct {
+	options LintOptions
+	policy  *Policy
+	rules   []Rule
+	at      *Rule
+	found   []Problem
+}
+
+func (l *linter) add(check string, severity Severity, why, cure string) {
+	l.found = append(l.found, Problem{check, severity, l.at.Source, l.at.String(), why, cure})
+}
+
+// tool looks at the rule's tool. It is false when there is no more to say.
+func (l *linter) tool() bool {
+	r := l.at
+	if !l.canMatchTool(r) {
+		l.add("never-matches", Warning,
+			fmt.Sprintf("%q is neither a kind nor the name of a tool, which is {server}_{tool}.", r.Tool),
+			"Use one of the kinds ("+strings.Join(l.options.Kinds, ", ")+"), or a tool that callgate tools lists.")
+		return false
+	}
+	if r.Action != Allow {
+		return true
+	}
+	var guessed []string
+	for _, t := range l.options.Tools {
+		switch {
+		case r.tool.Match(t.Name):
+			return true
+		case t.Kind == "" || !r.tool.Match(t.Kind):
+		case t.Bound:
+			return true
+		default:
+			guessed = append(guessed, t.Name)
+		}
+	}
+	if len(guessed) > 0 {
+		l.add("guessed-kind", Warning,
+			fmt.Sprintf("The kind is only a guess for every tool that it stands for here (%s), and an allow counts as ask then.", list(guessed)),
+			"Name the tools themselves in a rule after this one, or map them to the kind in callgate.yaml.")
+	}
+	return true
+}
+
+// canMatchTool reports whether there is, or can be, a tool that the rule names.
+func (l *linter) canMatchTool(r *Rule) bool {
+	if len(l.options.Kinds) == 0 || slices.ContainsFunc(l.options.Kinds, r.tool.Match) {
+		return true
+	}
+	if l.options.Tools != nil {
+		return slices.ContainsFunc(l.options.Tools, func(t LintTool) bool { return r.tool.Match(t.Name) })
+	}
+	return r.tool.simple == nil || slices.ContainsFunc(r.tool.simple, func(p starPattern) bool {
+		return len(p.parts) > 1 || strings.Contains(p.parts[0], "_")
+	})
+}
+
+// order looks at the rules after this one. It is false when they leave it nothing to decide.
+func (l *linter) order(i int) bool {
+	if winner := coveredBy(l.rules, i); winner != nil {
+		switch {
+		case winner.Action == l.at.Action:
+			l.add("shadowed", Note, fmt.Sprintf("%s comes later, matches all that it matches, and says the same.", winner), "Remove it.")
+		case l.at.Action == Deny:
+			l.add("lifted-deny", Warning, fmt.Sprintf("%s comes later and lifts it altogether: the last rule that matches wins.", winner), "Move it behind that rule.")
+		default:
+			l.add("shadowed", Warning, fmt.Sprintf("It never decides: %s comes later and matches all that it matches.", winner), "Move it behind that rule, or remove it.")
+		}
+		return false
+	}
+	if l.at.Action == Deny {
+		l.lifted(i)
+	}
+	return true
+}
+
+// lifted looks for an allow that takes a part of the deny at index i away without being an exception to a deny.
+func (l *linter) lifted(i int) {
+	for k := i + 1; k < len(l.rules); k++ {
+		r := &l.rules[k]
+		if r.Action != Allow {
+			continue
+		}
+		value, ok := l.at.pattern.value.meets(r.pattern.value)
+		if !ok || l.isException(k) || l.deniedAgain(k, value) ||
+			r.tool.Match(shellKind) && r.pattern.overreaches(Form{value}, headWords(r.pattern.glued)) {
+			continue
+		}
+		tool, severity := l.sharedTool(l.at, r)
+		if severity == "" {
+			continue
+		}
+		l.add("lifted-deny", severity,
+			fmt.Sprintf("%s comes later and lifts it where both match, for %s and the value %q for instance.", r, tool, value),
+			"Move it behind that rule.")
+		return
+	}
+}
+
+// isException reports whether the allow at index k lies within a deny before it, as exceptions do.
+func (l *linter) isException(k int) bool {
+	return slices.ContainsFunc(l.rules[:k], func(q Rule) bool {
+		return q.Action == Deny && q.pattern.value.text != l.rules[k].pattern.value.text && q.pattern.covers(l.rules[k].pattern, true, false)
+	})
+}
+
+// deniedAgain reports whether a rule after index k denies the value for all that the rule at k is about.
+func (l *linter) deniedAgain(k int, value string) bool {
+	return slices.ContainsFunc(l.rules[k+1:], func(q Rule) bool {
+		return q.Action <= Confirm && q.tool.covers(l.rules[k].tool) && q.pattern.value.Match(value)
+	})
+}
+
+// sharedTool names a tool that both rules are about, and says how sure that is; "" when they share none.
+func (l *linter) sharedTool(r, q *Rule) (string, Severity) {
+	for _, kind := range l.options.Kinds {
+		if r.tool.Match(kind) && q.tool.Match(kind) {
+			return kind, Warning
+		}
+	}
+	for _, t := range l.options.Tools {
+		if about(r, t) && about(q, t) {
+			return t.Name, Warning
+		}
+	}
+	if l.options.Tools != nil {
+		return "", ""
+	}
+	if name, ok := r.tool.meets(q.tool); ok {
+		return name, Warning
+	}
+	// A kind and names of tools: whether one of these is of that kind depends on the servers.
+	for _, kind := range l.options.Kinds {
+		if r.tool.Match(kind) && (q.tool.simple == nil || len(q.tool.simple[0].parts) > 1) {
+			return fmt.Sprintf("a tool %s that is of the kind %s", q.Tool, kind), Note
+		}
+	}
+	return "", ""
+}
+
+func about(r *Rule, t LintTool) bool {
+	return r.tool.Match(t.Name) || t.Kind != "" && r.tool.Match(t.Kind)
+}
+
+// pathKinds are the kinds whose values are paths.
+var pathKinds = []string{"read_file", "write_file", "edit_file", "delete_file", "move_file", "grep"}
+
+// values looks at the pattern of a rule for kinds other than the shell.
+func (l *linter) values() {
+	r := l.at
+	text := r.Pattern
+	isKind := slices.Contains(l.options.Kinds, r.Tool)
+	if isKind && r.pattern.argument != nil && r.Tool != shellKind && r.Tool != "web_fetch" && r.Tool != "resource_read" {
+		l.add("never-matches", Warning,
+			fmt.Sprintf("It names the argument %q, but a rule for a kind looks at values: paths, names.", strings.Join(r.pattern.argument.path, ".")),
+			"Name the tool itself, or write the value's pattern alone.")
+		return
+	}
+	if !slices.ContainsFunc(pathKinds, r.tool.Match) || r.tool.Match(shellKind) {
+		return
+	}
+	switch {
+	case strings.HasSuffix(text, "/"):
+		l.add("never-matches", Warning, "A path never ends in a slash.", fmt.Sprintf("Write %q for everything in the folder.", text+"**"))
+	case r.Action <= Confirm && r.pattern.value.isLiteral() && !strings.Contains(text, "/"):
+		l.add("narrow", Warning,
+			fmt.Sprintf("It covers %q in the workspace's own folder alone, and none of that name in folders below it.", text),
+			fmt.Sprintf("Write %q for any folder.", "**/"+text))
+	}
+}
+
+// isLiteral reports whether the pattern matches one value only.
+func (g *Glob) isLiteral() bool { return len(g.simple) == 1 && len(g.simple[0].parts) == 1 }
+
+// list joins names for a sentence and cuts a long list.
+func list(names []string) string {
+	const limit = 4
+	if n := len(names); n > limit {
+		return strings.Join(names[:limit], ", ") + fmt.Sprintf(" and %d more", n-limit)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,156 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"callgate/shellparse"
+)
+
+// shellKind is the kind whose values are commands.
+const shellKind = "shell_exec"
+
+// probe is a command that a rule may cover without meaning to. Loud is what a pattern that means it says.
+type probe struct{ command, loud string }
+
+// lossyProbes are commands that lose data or history.
+var lossyProbes = []probe{
+	{"git push --force origin main", "force"}, {"git reset --hard HEAD~1", "reset"}, {"git clean -fdx", "clean"},
+	{"git branch -D main", "-D"}, {"git checkout -- .", "checkout"}, {"git stash drop", "drop"},
+	{"rm -rf build", "rm"}, {"find . -delete", "-delete"}, {"rsync -a --delete a/ b/", "delete"},
+	{"docker system prune -af", "prune"}, {"kubectl delete namespace prod", "delete"}, {"terraform destroy", "destroy"},
+	{"aws s3 rm s3://bucket --recursive", "rm"}, {"gh repo delete acme/app", "delete"}, {"npm publish", "publish"},
+	{"systemctl stop sshd", "stop"}, {"dropdb prod", "dropdb"}, {"dd if=a of=/dev/sda", "dd"},
+	{"truncate -s0 data.db", "truncate"},
+}
+
+// interpretingProbes are commands that run any program or code that they are given. A pattern that names its script
+// or image matches none of them.
+var interpretingProbes = []probe{
+	{command: "bash any-script.sh"}, {command: "sh any-script.sh"}, {command: "zsh any-script.sh"}, {command: "dash any-script.sh"},
+	{command: "fish any-script.fish"}, {command: "python -c code"}, {command: "python3 -c code"}, {command: "node -e code"},
+	{command: "deno run any-script.ts"}, {command: "bun -e code"}, {command: "perl -e code"}, {command: "ruby -e code"},
+	{command: "php -r code"}, {command: "lua -e code"}, {command: "Rscript -e code"}, {command: "osascript -e code"},
+	{command: "pwsh -Command code"}, {command: "powershell -Command code"}, {command: "npx any-package"}, {command: "bunx any-package"},
+	{command: "pnpm dlx any-package"}, {command: "yarn dlx any-package"}, {command: "npm exec any-package"}, {command: "uvx any-package"},
+	{command: "pipx run any-package"}, {command: "go run any.example/package@latest"}, {command: "docker run any-image command"},
+	{command: "ssh any-host command"}, {command: "source any-file"},
+}
+
+// escalating gain privileges, which is refused before any rule is asked.
+var escalating = []string{"sudo", "doas", "su", "pkexec", "run0", "chroot", "nsenter"}
+
+// shell looks at a rule that is about commands.
+func (l *linter) shell() {
+	r := l.at
+	subject := Subject{Tool: shellKind, Kind: shellKind, KindBound: true}
+	if !r.tool.Match(shellKind) {
+		i := slices.IndexFunc(l.options.Tools, func(t LintTool) bool { return t.Kind == shellKind && r.tool.Match(t.Name) })
+		if i < 0 {
+			return
+		}
+		subject.Tool = l.options.Tools[i].Name
+	}
+	if r.pattern.all {
+		if r.Action == Allow && l.decides(subject, "any command") {
+			l.add("broad", Warning, "It lets every command run but those that callgate itself holds back.",
+				`Make it "ask" and allow commands one by one: "git status *", "npm run test *".`)
+		}
+		return
+	}
+	if l.spelling() {
+		return
+	}
+	if r.Action == Allow {
+		l.covered(subject, lossyProbes, "lossy", "which loses data or history", `Name the subcommands that you mean, and put "confirm" for the rest behind it.`)
+		l.covered(subject, interpretingProbes, "interpreter", "which runs whatever program or code it is given", "Allow the exact scripts that you mean, or leave it to ask.")
+	}
+}
+
+// decides reports whether the rule decides about the command.
+func (l *linter) decides(s Subject, command string) bool {
+	s.Decides = Form{command}
+	return Evaluate(l.policy, Context{}, &s).Rule == l.at
+}
+
+// covered looks for commands that the rule allows and does not spell out.
+func (l *linter) covered(s Subject, probes []probe, check, what, cure string) {
+	var found []string
+	for _, p := range probes {
+		if (p.loud == "" || !strings.Contains(l.at.Pattern, p.loud)) && !l.at.pattern.value.isLiteral() && l.decides(s, p.command) {
+			found = append(found, fmt.Sprintf("%q", p.command))
+		}
+	}
+	if len(found) > 0 {
+		l.add(check, Warning, fmt.Sprintf("It also covers %s, %s.", list(found), what), cure)
+	}
+}
+
+// spelling looks at how the pattern is written. It is true when the pattern cannot work at all.
+func (l *linter) spelling() bool {
+	r, text := l.at, l.at.Pattern
+	first, _, _ := strings.Cut(text, " ")
+	if r.Action > Confirm && slices.Contains(escalating, first) {
+		l.add("wrapper", Warning, fmt.Sprintf("%s gains privileges: that is refused, or asked with escalation: ask, whatever rules say.", first), "Remove it.")
+		return true
+	}
+	if asked, wrapped := l.askedInstead(); len(asked) > 0 {
+		check, why := "never-matches", "Each command of a line is judged on its own: its words, without operators, redirections and variables."
+		if wrapped {
+			check, why = "wrapper", fmt.Sprintf("callgate looks through %s and judges the command inside.", first)
+		}
+		l.add(check, Warning, fmt.Sprintf("%s Rules see %s here, which the pattern does not match.", why, list(asked)), "Write a rule for what rules see.")
+		return true
+	}
+	switch {
+	case r.pattern.value.isLiteral() && r.Action <= Confirm:
+		l.add("prefix", Warning, "It covers this command without any further words: one more argument dodges it.", fmt.Sprintf("Write %q.", text+" *"))
+	case r.pattern.value.isLiteral() && r.Action == Allow && strings.Count(text, " ") < 2 && !l.hasPrefixRule(text):
+		l.add("prefix", Note, "It covers this command without any further words.", fmt.Sprintf("Write %q if arguments are meant too.", text+" *"))
+	case r.Action == Allow && r.pattern.overreaches(Form{r.pattern.glued + "x"}, headWords(r.pattern.glued)):
+		l.add("glued-star", Note, fmt.Sprintf("Its last word names the command, so it lets no other one run, %q for instance: the star means the arguments.", r.pattern.glued+"x"),
+			fmt.Sprintf("Write %q.", r.pattern.glued+" *"))
+	}
+	return false
+}
+
+// headWords returns how many words name the command.
+func headWords(command string) int {
+	script := shellparse.Parse(command, shellparse.Options{})
+	if len(script.Commands) != 1 {
+		return 0
+	}
+	return shellparse.Arity(script.Commands[0].Argv)
+}
+
+// hasPrefixRule reports whether another rule is about the command with arguments.
+func (l *linter) hasPrefixRule(text string) bool {
+	return slices.ContainsFunc(l.rules, func(r Rule) bool { return r.Pattern == text+" *" })
+}
+
+// askedInstead reads the pattern as a shell text, with a word for each `*`. Where rules would not see a command that
+// the pattern matches, it returns what they see; wrapped says that this is what a wrapper runs.
+func (l *linter) askedInstead() (asked []string, wrapped bool) {
+	for _, p := range l.at.pattern.value.simple {
+		script := shellparse.Parse(strings.Join(p.parts, "x"), shellparse.Options{})
+		if len(script.Problems) > 0 || slices.ContainsFunc(script.Commands, l.seen) {
+			continue
+		}
+		for i := range script.Commands {
+			c := &script.Commands[i]
+			wrapped = wrapped || len(c.Via) > 0
+			asked = append(asked, fmt.Sprintf("%q", c.Text()))
+		}
+	}
+	slices.Sort(asked)
+	return slices.Compact(asked), wrapped
+}
+
+// seen reports whether the rule would match the command.
+func (l *linter) seen(c shellparse.Command) bool {
+	if l.at.Action > Confirm {
+		return l.at.pattern.value.Match(c.Text())
+	}
+	return slices.ContainsFunc(c.Forms(), l.at.pattern.value.Match)
+}

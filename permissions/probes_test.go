@@ -1,0 +1,30 @@
+package permissions_test
+
+import (
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// What Lint warns of is what the classifier fears.
+func TestProbesAreAsBadAsLintSays(t *testing.T) {
+	lossy, interpreting := permissions.Probes()
+	for _, c := range []struct {
+		commands []string
+		atLeast  permissions.Risk
+	}{{lossy, permissions.Destructive}, {interpreting, permissions.Network}} {
+		for _, command := range c.commands {
+			arguments, err := json.Marshal(map[string]string{"command": command})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := tools.Analyze(tools.Call{Tool: tools.KindTool("shell_exec"), Arguments: arguments, Place: tools.Place{Dir: t.TempDir()}})
+			if c.atLeast.Exceeds(a.Risk) {
+				t.Errorf("%s is %s, which is below %s", command, a.Risk, c.atLeast)
+			}
+		}
+	}
+}
