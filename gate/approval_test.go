@@ -584,6 +584,6 @@ func BenchmarkDecideAllowed(bb *testing.B) {
 		if v, _ := g.Decide(context.Background(), s, call); v.Action != permissions.Allow {
 			bb.Fatal(v.Reason)
 		}
-		g.Finish(s, call, nil, false, "", time.Millisecond)
+		g.Finish(s, call, nil, false, "", time.Millisecond)()
 	}
 }

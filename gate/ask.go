@@ -18,9 +18,16 @@ func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdi
 		return v.deny(DecidedLimited, "callgate", "maxPending", refused), call
 	}
 	if call.Asked != nil {
-		defer call.Asked(a.shown)()
+		defer call.Asked(g.shownOf(a))()
 	}
 	return g.answered(s, call, v, g.wait(ctx, s, a, call.HandOver))
+}
+
+// shownOf returns what people see of the approval now: an approver may have changed it already.
+func (g *Gate) shownOf(a *approval) *Approval {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return a.shown
 }
 
 // wait returns how the approval ended for the call that waits on it. Who calls ends it at the latest.

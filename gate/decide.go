@@ -49,13 +49,16 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 	return v
 }
 
-// Finish records how a call ended that Decide allowed. Result is the raw result, nil when none came; then
-// failure says why.
-func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) {
+// Finish ends a call that Decide allowed and returns what puts its outcome on record, which MUST be called,
+// and may be after the host has its answer: it is not kept waiting for the disk. Result is the raw result,
+// nil when none came; then failure says why.
+func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.running.Add(-1)
-	g.recordOutcome(s, call, isError, failure, took)
-	if g.events.listening() {
-		g.events.publish(Finished{SessionID: s.id, Agent: s.agent, ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
+	return func() {
+		g.recordOutcome(s, call, isError, failure, took)
+		if g.events.listening() {
+			g.events.publish(Finished{SessionID: s.id, Agent: s.agent, ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func TestTurnBudget(t *testing.T) {
 		decide := func(command string) Verdict {
 			v, call := b.gate.Decide(t.Context(), b.session, b.shell(command, command))
 			if v.Action == permissions.Allow {
-				b.gate.Finish(b.session, call, nil, false, "", 0)
+				b.gate.Finish(b.session, call, nil, false, "", 0)()
 			}
 			return v
 		}
@@ -66,13 +66,13 @@ func TestConcurrencyAndTimeouts(t *testing.T) {
 	if v, _ := b.gate.Decide(t.Context(), b.session, b.shell("2", "ls")); v.Decision != DecidedLimited {
 		t.Errorf("the second at once: %s", v.Decision)
 	}
-	b.gate.Finish(b.session, call, nil, false, "", 0)
+	b.gate.Finish(b.session, call, nil, false, "", 0)()
 	fetch := b.shell("3", "curl https://example.com")
 	v, call := b.gate.Decide(t.Context(), b.session, fetch)
 	if v.Timeout != 30*time.Second {
 		t.Errorf("network: %s (%s %s)", v.Timeout, v.Risk(), v.Reason)
 	}
-	b.gate.Finish(b.session, call, nil, false, "", 0)
+	b.gate.Finish(b.session, call, nil, false, "", 0)()
 	if v, _ := b.gate.Decide(t.Context(), b.session, kindCall(t, b.dir, "read_file", "path", "a")); v.Timeout != time.Second {
 		t.Errorf("by kind: %s", v.Timeout)
 	}

@@ -14,7 +14,7 @@ import (
 
 // call is the life of one tools/call, in the order that keeps it safe:
 //
-//	strict check → the immutable Call → the gate, on record → forward exactly that Call → outcome on record
+//	strict check → the immutable Call → the gate, on record → forward exactly that Call → answer, outcome on record
 //
 // Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
@@ -36,7 +36,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	answer, err := h.forwardCall(ctx, m, r, call, to, verdict.Timeout)
 
 	result, isError, failure := outcome(answer, err)
-	h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
+	r.afterwards = h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
 	if err != nil {
 		return rpc.Result(m.ID, errorResult(failure))
 	}

@@ -47,7 +47,8 @@ type host struct {
 
 // inflight is a request of the host that has no answer yet.
 type inflight struct {
-	cancel context.CancelCauseFunc
+	cancel     context.CancelCauseFunc
+	afterwards func() // what is left to do once the host has its answer; nil for nothing
 
 	// mu makes "notifications before the response, none after it" true: it is held while a notification
 	// of the call is written, and while the call ends.
@@ -117,6 +118,9 @@ func (h *host) begin(m rpc.Message) {
 		h.end(id, r)
 		if !errors.Is(context.Cause(ctx), errTakenBack) {
 			h.send(response)
+		}
+		if r.afterwards != nil {
+			r.afterwards()
 		}
 		cancel(nil)
 	})

@@ -147,7 +147,7 @@ func (s *server) samplingRefused(ctx context.Context) string {
 	if verdict.Action != permissions.Allow {
 		return "callgate denied sampling. " + verdict.Reason
 	}
-	h.p.o.Gate.Finish(h.session, call, nil, false, "", 0)
+	h.p.o.Gate.Finish(h.session, call, nil, false, "", 0)()
 	return ""
 }
 

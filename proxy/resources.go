@@ -66,7 +66,7 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	r.mu.Unlock()
 	answer, err := s.up.Forward(ctx, compose)
 	result, isError, failure := outcome(answer, err)
-	h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
+	r.afterwards = h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, failure)
 	}

@@ -159,6 +159,7 @@ func TestAnswersOfAPerson(t *testing.T) {
 				t.Errorf("%s: waited %s", c.name, waited)
 			}
 		}
+		synctest.Wait() // the outcome is on record once the host has its answer
 		if got := w.records(audit.Outcome); len(got) != 1 {
 			t.Errorf("%d calls were forwarded", len(got))
 		}
