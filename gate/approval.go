@@ -22,6 +22,7 @@ type approval struct {
 	verdict Verdict
 	session *Session
 	expires time.Time
+	key     string          // what a repeated call finds it by: the call as it came, whatever becomes of its arguments
 	shown   *Approval       // what people see; replaced, never changed
 	done    chan resolution // has room for one; only resolve sends, once
 	twins   []*approval     // the same call again while this one waits: not shown, asked in turn
@@ -54,7 +55,7 @@ func reach(a *tools.Analysis) string {
 // enqueue makes the approval and shows it; refused says why it may not even wait.
 func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, refused string) {
 	now := time.Now().UTC()
-	a = &approval{call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
+	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
 	a.shown = g.show(s, call, v, now)
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -62,9 +62,8 @@ const repeat = "Repeat the same call, unchanged, once it is decided."
 // attach lets a repeated call wait on the approval that was handed over for it; nil when there is none. The
 // caller holds mu.
 func (g *Gate) attach(repeated *approval) *approval {
-	key := g.handOverKey(repeated.call)
 	for _, a := range g.pending {
-		if a.detached && g.handOverKey(a.call) == key && reach(a.verdict.Analysis) == reach(repeated.verdict.Analysis) {
+		if a.detached && a.key == repeated.key && (a.edited != nil || reach(a.verdict.Analysis) == reach(repeated.verdict.Analysis)) {
 			a.detached = false
 			a.expiry.Stop()
 			return a
@@ -83,7 +82,7 @@ func (g *Gate) settle(a *approval, r resolution) {
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, Reason: r.reason,
 		Arguments: r.arguments, Reach: r.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
 	}
-	if err := g.writeHandedOver(g.handOverKey(a.call), kept); err != nil {
+	if err := g.writeHandedOver(a.key, kept); err != nil {
 		g.o.Logger.Error("a decision could not be kept for the repeated call, which will ask again", "approval", a.call.ID, "error", err)
 	}
 }

@@ -76,6 +76,11 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 			return fmt.Sprintf("%q belongs to callgate itself: no tool may read or change it.", tools.Visible(path))
 		}
 	}
+	for _, c := range a.Commands {
+		if len(c.Argv) > 0 && isCallgate(c.Argv[0]) {
+			return "No tool may run callgate: it is for the person at the machine."
+		}
+	}
 	for _, folder := range a.Folders {
 		for _, path := range p.paths {
 			if within(path, folder) {
@@ -112,6 +117,12 @@ func (p *Protected) namesAddress(text string) bool {
 		}
 	}
 	return false
+}
+
+// isCallgate reports whether a command's first word is this program, by whatever path or case.
+func isCallgate(word string) bool {
+	name := strings.ToLower(word[strings.LastIndexAny(word, `/\`)+1:])
+	return strings.TrimSuffix(name, ".exe") == "callgate"
 }
 
 // Imitates says why a request that a server puts to the host must not reach it: it names the address that

@@ -18,6 +18,8 @@ func TestAnAllowEndsWithTheWordThatNamesTheCommand(t *testing.T) {
 		{"cat src/*", "cat src/main.go", 1, Allow},
 		{"cat src*", "cat src2", 1, Allow},
 		{"go *", "go test ./...", 2, Allow},
+		{"./scripts/*", "./scripts/build.sh", 1, Allow},
+		{"npm run test:*", "npm run test:unit", 3, Allow},
 		{"*", "lsof", 1, Allow},
 	} {
 		p, err := NewPolicy(nil, []Rule{{Tool: "shell_exec", Pattern: c.pattern, Action: Allow}}, nil)

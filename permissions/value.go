@@ -66,8 +66,11 @@ func (p *valuePattern) matches(form Form, args *arguments, tightens bool) bool {
 // gluedStar returns the literal text before a final star that continues its last word.
 func gluedStar(pattern string) string {
 	text, ok := strings.CutSuffix(pattern, "*")
-	if !ok || text == "" || strings.HasSuffix(text, " ") || strings.ContainsAny(text, `*?[]{}()\!+@`) {
+	if !ok || text == "" || strings.ContainsAny(text, `*?[]{}()\!+@`) {
 		return ""
+	}
+	if last := text[len(text)-1]; last == '/' || last == ':' || last == '=' || last == ' ' {
+		return "" // the word ends where the person ended it: ./scripts/* and test:*
 	}
 	return text
 }

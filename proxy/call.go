@@ -55,7 +55,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (gate.Call, *entry, 
 	if err != nil {
 		return call, nil, err
 	}
-	if call.Arguments = p.arguments.Value; call.Arguments != nil && call.Arguments[0] != '{' {
+	if call.Arguments = p.judged(); call.Arguments != nil && call.Arguments[0] != '{' {
 		return call, nil, fmt.Errorf("the arguments are not an object")
 	}
 	if p.agent != "" {

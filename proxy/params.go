@@ -27,6 +27,14 @@ type callParams struct {
 	agent     string // _meta["callgate/agent"], "" when there is none
 }
 
+// judged returns the arguments; a null is how some hosts say that there are none.
+func (p *callParams) judged() []byte {
+	if string(p.arguments.Value) == "null" {
+		return nil
+	}
+	return p.arguments.Value
+}
+
 // callMembers are all members of tools/call params in any revision of MCP: a case variant of one of them is
 // refused, because decoders that fold case would read it as that member.
 var callMembers = []string{"name", "arguments", "task", "_meta", "inputResponses", "requestState"}
@@ -76,7 +84,7 @@ func forwardParams(params []byte, name string, arguments []byte) ([]byte, error)
 	if p.name != name {
 		edits = append(edits, jsonx.Edit{Start: p.rawName.Start, End: p.rawName.End(), With: jsonx.Quote(name)})
 	}
-	if !bytes.Equal(arguments, p.arguments.Value) {
+	if arguments != nil && !bytes.Equal(arguments, p.arguments.Value) {
 		if p.arguments.Value == nil {
 			at := p.rawName.End()
 			edits = append(edits, jsonx.Edit{Start: at, End: at, With: append([]byte(`,"arguments":`), arguments...)})

@@ -105,6 +105,18 @@ func TestAgentOfACall(t *testing.T) {
 	}
 }
 
+// A host that has no arguments may say so with null: it is forwarded as it came.
+func TestNullArguments(t *testing.T) {
+	const params = `{"name":"do","arguments":null}`
+	p, err := readCallParams([]byte(params))
+	if err != nil || p.judged() != nil {
+		t.Fatalf("judged %s, %v", p.judged(), err)
+	}
+	if forwarded, err := forwardParams([]byte(params), "do", p.judged()); err != nil || string(forwarded) != params {
+		t.Errorf("forwarded %s, %v", forwarded, err)
+	}
+}
+
 // Whatever a host sends: if it is forwarded at all, every decoder reads the judged arguments and the
 // server's name for the tool in it, and everything else as it was.
 func FuzzForwardParams(f *testing.F) {

@@ -103,7 +103,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"name in two cases", call(`{"name":"s_do","Name":"t_do"}`), "named like", true},
 		{"arguments in another case", call(`{"name":"s_do","Arguments":{}}`), "spelled unlike", true},
 		{"arguments are no object", call(`{"name":"s_do","arguments":[1]}`), "not an object", true},
-		{"arguments are null", call(`{"name":"s_do","arguments":null}`), "not an object", true},
+		{"arguments are text", call(`{"name":"s_do","arguments":"{}"}`), "not an object", true},
 		{"lone surrogate", call(`{"name":"s_do","arguments":{"a":"\ud800"}}`), "surrogate", true},
 		{"too deep", call(`{"name":"s_do","arguments":{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}}`), "deeper", true},
 		{"no params", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, "needs params", true},

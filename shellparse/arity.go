@@ -189,11 +189,12 @@ func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
 	list := []Pattern{{whole, true}}
 	last := len(c.Argv) - 1
 	u, err := url.Parse(c.Argv[last].Value)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" ||
+		!strings.HasPrefix(c.Argv[last].Value, u.Scheme+"://"+u.Host+"/") {
 		return list
 	}
 	for _, w := range c.Argv[1:last] {
-		if strings.Contains(w.Value, "://") || strings.HasPrefix(w.Value, "-X") || strings.HasPrefix(w.Value, "--req") || strings.HasPrefix(w.Value, "-d") || strings.HasPrefix(w.Value, "--data") || strings.HasPrefix(w.Value, "--json") {
+		if strings.Contains(w.Value, "://") || hasPrefix(w.Value, "-X", "--req", "-d", "--data", "--json") {
 			return list
 		}
 	}

@@ -32,7 +32,7 @@ func (a *analysis) declare(cmd *syntax.DeclClause, st *syntax.Stmt, sc *scope) {
 			}
 		case as.Naked:
 			argv = append(argv, lit(as.Name.Value))
-			if e := a.tables.envEffect(as.Name.Value, word{}); e != "" && as.Name.Value != "PATH" && as.Name.Value != "HOME" && as.Name.Value != "SHELL" {
+			if e := a.tables.envEffect(as.Name.Value, word{}); e != "" && (flags != "" || as.Name.Value != "PATH" && as.Name.Value != "HOME" && as.Name.Value != "SHELL") {
 				addEffect(&a.poisons, e)
 			}
 		default:
@@ -51,6 +51,19 @@ func (a *analysis) declare(cmd *syntax.DeclClause, st *syntax.Stmt, sc *scope) {
 			}
 			argv = append(argv, v)
 		}
+	}
+	if strings.Contains(flags, "A") && sc.sure && sc.start {
+		for _, as := range cmd.Args {
+			if as.Name != nil {
+				a.keyed[as.Name.Value] = true
+			}
+		}
+	}
+	if strings.Contains(flags, "f") && cmd.Variant.Value == "export" {
+		addEffect(&a.poisons, "export -f")
+		argv = append(argv[:1:1], lit("-f"))
+		a.emit(&call{argv: argv, raw: c.raw, sc: sc})
+		return
 	}
 	if strings.Contains(flags, "n") && !strings.Contains(flags, "+n") && cmd.Variant.Value != "export" {
 		a.problem("dynamic", "A name reference can run code: "+quote(c.raw)+".")
@@ -80,8 +93,32 @@ var namePrinters = map[string]bool{"pwd": true, "date": true, "whoami": true, "h
 	"git rev-list": true, "mktemp": true, "which": true, "go env": true, "go list": true, "npm root": true, "npm bin": true, "brew --prefix": true,
 	"wc": true, "pgrep": true, "lsof": true, "docker ps": true, "docker images": true, "getconf": true, "tty": true, "arch": true, "jobs": true}
 
-// numberPrinters print one number.
-var numberPrinters = map[string]bool{"wc": true, "nproc": true, "seq": true}
+// numberPrinters print numbers, and nothing else.
+var numberPrinters = map[string]bool{"wc": true, "nproc": true, "seq": true, "date +%s": true, "git rev-list": true, "date +%s%N": true, "date +%Y": true}
+
+// printsNumber says that a substitution prints one number.
+func (a *analysis) printsNumber(p *syntax.CmdSubst) bool {
+	if !a.prints(p, numberPrinters) {
+		return false
+	}
+	st := p.Stmts[0]
+	if b, ok := st.Cmd.(*syntax.BinaryCmd); ok {
+		st = b.Y
+	}
+	call := st.Cmd.(*syntax.CallExpr)
+	counts := call.Args[0].Lit() != "git"
+	for _, w := range call.Args[1:] {
+		l := w.Lit()
+		counts = counts || l == "--count"
+		if call.Args[0].Lit() == "wc" && !strings.HasPrefix(l, "-") {
+			return false // it prints the file's name too
+		}
+		if call.Args[0].Lit() == "seq" && strings.HasPrefix(l, "-") && !isNumber(l[1:]) {
+			return false // -f and -s print what they are given
+		}
+	}
+	return counts
+}
 
 // prints says that a substitution is one plain command of the list.
 func (a *analysis) prints(p *syntax.CmdSubst, list map[string]bool) bool {
@@ -109,15 +146,18 @@ func (a *analysis) prints(p *syntax.CmdSubst, list map[string]bool) bool {
 	for _, w := range rest {
 		// What formats or echoes its words could print anything.
 		l := w.Lit()
-		if (name == "git" || name == "date" || name == "docker" || name == "go" || name == "wc" || name == "id") && l == "" && !quotedPlain(w) {
+		if takesFormats[name] && l == "" && !quotedPlain(w) {
 			return false
 		}
-		if strings.HasPrefix(l, "--format") || strings.HasPrefix(l, "--pretty") || strings.HasPrefix(l, "+-") || l == "--all" || strings.HasPrefix(l, "--sq") || strings.HasPrefix(l, "--parseopt") || strings.HasPrefix(l, "-f") {
+		if l == "--all" || hasPrefix(l, "--format", "--pretty", "+-", "--sq", "--parseopt", "-f") {
 			return name == "git" && (strings.Contains(l, "%H") || strings.Contains(l, "%h"))
 		}
 	}
 	return true
 }
+
+// takesFormats can print their own words.
+var takesFormats = set("git date docker go wc id")
 
 func quotedPlain(w *syntax.Word) bool {
 	if len(w.Parts) != 1 {
@@ -143,6 +183,7 @@ func evaluated(w word) bool {
 	return !w.known || strings.IndexByte(w.text, '[') >= 0
 }
 
+// evaluates reports that a builtin evaluates a word.
 func (a *analysis) evaluates(c *call, w word) {
 	a.problem("dynamic", c.name+" evaluates "+quote(w.text)+", which can run code.")
 }
@@ -199,6 +240,9 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 		if c.name == "wait" {
 			continue
 		}
+		if c.name == "unset" {
+			delete(a.funcs, w.text)
+		}
 		if evaluated(w) {
 			a.evaluates(c, w)
 		} else if e := a.tables.envEffect(w.text, word{}); e != "" {
@@ -212,13 +256,17 @@ func (a *analysis) callback(c *call, v word) {
 	in := c.inner(c.argv, c.name+" -C")
 	in.reads, in.writes = nil, nil
 	a.scriptWords(in, []word{v})
-	c.effect("option -C")
+	a.problem("dynamic", c.name+" calls "+quote(v.text)+" with words that are not known.")
 }
 
+// inspectPrintf looks at printf -v, which assigns.
 func inspectPrintf(a *analysis, c *call, _ *scanned) {
 	for i := 1; i < len(c.argv); i++ {
 		w := c.argv[i]
 		if !w.known {
+			if strings.HasPrefix(w.head, "-v") {
+				a.evaluates(c, w)
+			}
 			if !w.safe() && !w.files && i == 1 {
 				c.effect("word " + w.text)
 			}
@@ -251,6 +299,9 @@ func inspectLet(a *analysis, c *call, _ *scanned) {
 
 // inspectSet notes the shell options that run or reveal something.
 func inspectSet(a *analysis, c *call, _ *scanned) {
+	if len(c.argv) == 1 {
+		c.effect("prints the environment")
+	}
 	for i := 1; i < len(c.argv); i++ {
 		w := c.argv[i]
 		if !w.known && !w.safe() {
@@ -312,16 +363,16 @@ func inspectState(a *analysis, c *call, _ *scanned) {
 		}) {
 			addEffect(&a.poisons, "shopt "+texts(c.argv[1:]))
 		}
-	case "bind", "complete", "compgen", "fc", "history", "compopt", "zle", "zmodload", "autoload", "emulate", "setopt", "unsetopt", "bindkey", "sched", "zsocket", "ztcp", "vared", "print":
+	default:
 		for i, w := range c.argv[1:] {
-			if !w.known || strings.HasPrefix(w.text, "-") && c.name != "history" || strings.Trim(w.text, "-wanrsp") == "" && c.name == "history" && !isNumber(w.text) {
+			switch {
+			case !w.known, c.name != "history" && strings.HasPrefix(w.text, "-"),
+				c.name == "history" && strings.Trim(w.text, "-wanrsp") == "":
 				c.effect("option " + w.text)
 			}
 			if (c.name == "complete" || c.name == "compgen") && w.known && (w.text == "-C" || w.text == "-W") && i+2 < len(c.argv) {
-				in := c.inner(c.argv, c.name+" "+w.text)
-				in.reads, in.writes = nil, nil
 				if v := c.argv[i+2]; v.known && w.text == "-C" {
-					a.script1(in, v.text)
+					a.callback(c, v)
 				} else if !v.known || strings.ContainsAny(v.text, "$`") {
 					a.evaluates(c, v)
 				}

@@ -29,9 +29,18 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 			a.nested(w, sc)
 		}
 	}
-	child := *sc
-	c := &call{sc: &child, outer: sc}
+	both := &struct {
+		call
+		own scope
+	}{own: *sc}
+	c, child := &both.call, &both.own
+	c.sc, c.outer = child, sc
+	reads := len(ce.Args) > 0 && ce.Args[0].Lit() == "read"
 	for _, as := range ce.Assigns {
+		if reads && as.Name != nil && as.Name.Value == "IFS" {
+			a.nested(as.Value, sc) // only read splits by it
+			continue
+		}
 		a.assign(as, c, len(ce.Args) > 0, sc)
 	}
 	var r redirs
@@ -56,7 +65,10 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 	for _, w := range ce.Args {
 		c.argv = a.fields(c.argv, w, sc)
 	}
-	if len(c.argv) == 0 {
+	if len(c.argv) == 0 { // every word expanded to nothing
+		if len(r.reads)+len(r.writes)+len(r.effects) > 0 {
+			a.null(st, sc, r)
+		}
 		return
 	}
 	a.run(c)
@@ -88,12 +100,12 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 	name := as.Name.Value
 	v := word{text: name}
 	if as.Index != nil {
-		a.arithm(as.Index, sc)
+		a.subscript(name, as.Index, sc)
 	}
 	if as.Array != nil {
 		for _, e := range as.Array.Elems {
 			if e.Index != nil {
-				a.arithm(e.Index, sc)
+				a.subscript(name, e.Index, sc)
 			}
 			a.nested(e.Value, sc)
 		}
@@ -108,6 +120,9 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 			c.sc.effects = append(slices.Clip(c.sc.effects), effect)
 		}
 		return
+	}
+	if (name == "PS4" || name == "PS0" || name == "PROMPT_COMMAND") && (!v.known || strings.ContainsAny(v.text, "$`") || name == "PROMPT_COMMAND") {
+		a.problem("dynamic", "The shell expands "+name+" as it runs, which can run code: "+quote(v.text)+".")
 	}
 	if as.Append || as.Index != nil || as.Array != nil {
 		v.known = false
@@ -146,7 +161,20 @@ func (a *analysis) run(c *call) {
 	if c.name != w.text {
 		c.argv[0] = lit(c.name)
 	}
+	if a.opts.Dialect == Zsh && !c.inside && (c.name == "-" || c.name == "repeat") && len(c.argv) > 1 {
+		skip := 1
+		if c.name == "repeat" {
+			skip = 2
+		}
+		if len(c.argv) > skip {
+			a.run(c.inner(c.argv[skip:], texts(c.argv[:skip])))
+			return
+		}
+	}
 	if a.funcs[c.name] && !c.inside {
+		for _, e := range c.sc.effects {
+			addEffect(&a.poisons, e) // the body runs under the assignments before its name
+		}
 		if len(c.reads)+len(c.writes) > 0 {
 			a.script.Commands = append(a.script.Commands, c.command(":"))
 		}
@@ -185,9 +213,13 @@ func (a *analysis) emit(c *call) {
 	if c.argv[0].known {
 		a.inspect(c)
 	}
+	if a.script.Commands == nil {
+		a.script.Commands = make([]Command, 0, 4)
+	}
 	a.script.Commands = append(a.script.Commands, c.command(""))
 }
 
+// command makes the record of a call, with another program name when argv0 is not empty.
 func (c *call) command(argv0 string) Command {
 	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, DenyOnly: c.sc.denyOnly,
 		Escalates: c.sc.escalates || escalators[c.name], Dir: c.sc.dir()}

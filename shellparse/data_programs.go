@@ -4,83 +4,366 @@ package shellparse
 // GTFOBins, and the bypasses that were published against earlier gates.
 var programRows = []Program{
 	// Files.
-	{Name: "cat|tac|nl|rev|md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|md5|sum|zless|zcat|bzcat|xzcat|zstdcat|hexyl|tsort|ptx|look|ldd|nm|size|glow|mdcat", Options: "-v -b -n -s -E -T -A -c,--check", Operands: "r"},
-	{Name: "shasum|head|tail|wc|od|hexdump|strings|fold|fmt|expand|unexpand|pr|paste|join|comm|cmp|diff3|column|stat|readelf|objdump|plutil|zgrep|bzgrep|xzgrep", Options: "-n,--lines= -c= --bytes= --files0-from=r -w= -a= -A= -N= -j= -t= -d,--delimiters= -s= -o= -e=c -f= --format,--printf= --pid= --max-unchanged-stats= -1= -2=", Operands: "r"},
-	{Name: "file", Options: "-m,--magic-file=x -C,--compile:! -F,--separator= -f,--files-from=r -P,--parameter= -e,--exclude= -b -i -L -k -z -Z", Operands: "r"},
-	{Name: "bat|batcat", Options: "--pager=x -H= -r,--line-range= -l,--language= --theme= --style= --file-name= --paging= --map-syntax= -m= -d -p -n -A", Operands: "r"},
-	{Name: "xmllint", Options: "--schema=r --relaxng=r --output,-o=w --shell:x --xpath= --dtdvalid=r --path=! --load-trace --noout --format --html", Operands: "r"},
-	{Name: "grep|egrep|fgrep|ggrep|rgrep|ag|ack", Options: "-e,--regexp=c -f,--file=r -A,--after-context= -B,--before-context= -C,--context= -m,--max-count= -d,--directories= -D,--devices= --include= --exclude= --exclude-dir= --exclude-from=r --color? --label= --binary-files= --pager=x", Operands: "1r"},
-	{Name: "rg", Options: "-e,--regexp=c -f,--file=r -g,--glob= --iglob= -t,--type= -T,--type-not= --type-add= -A= -B= -C= -m,--max-count= -M= -j,--threads= -d,--max-depth= -r,--replace= -E,--encoding= --sort= --sortr= --color= --colors= --engine= --pre=x --pre-glob= --hostname-bin=x --hyperlink-format= --ignore-file=r --max-filesize= -z,--search-zip:x", Operands: "1r"},
+	{
+		Name: "cat|tac|nl|rev|md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|md5|sum|zless|zcat|" +
+			"bzcat|xzcat|zstdcat|hexyl|tsort|ptx|look|ldd|nm|size|glow|mdcat",
+		Options:  "-v -b -n -s -E -T -A -c,--check",
+		Operands: "r",
+	},
+	{
+		Name: "shasum|head|tail|wc|od|hexdump|strings|fold|fmt|expand|unexpand|pr|paste|join|comm|cmp|diff3|column|" +
+			"stat|readelf|objdump|plutil|zgrep|bzgrep|xzgrep",
+		Options: "-n,--lines= -c= --bytes= --files0-from=r -w= -a= -A= -N= -j= -t= -d,--delimiters= -s= -o= -e=c -f= " +
+			"--format,--printf= --pid= --max-unchanged-stats= -1= -2=",
+		Operands: "r",
+	},
+	{
+		Name: "file",
+		Options: "-m,--magic-file=x -C,--compile:! -F,--separator= -f,--files-from=r -P,--parameter= -e,--exclude= -b -i " +
+			"-L -k -z -Z",
+		Operands: "r",
+	},
+	{
+		Name: "bat|batcat",
+		Options: "--pager=x -H= -r,--line-range= -l,--language= --theme= --style= --file-name= --paging= --map-syntax= " +
+			"-m= -d -p -n -A",
+		Operands: "r",
+	},
+	{
+		Name: "xmllint",
+		Options: "--schema=r --relaxng=r --output,-o=w --shell:x --xpath= --dtdvalid=r --path=! --load-trace --noout " +
+			"--format --html",
+		Operands: "r",
+	},
+	{
+		Name:     "ag|ack",
+		Options:  "-A= -B= -C= -m= -G= -p=r --ignore= --ignore-dir= --pager=x --ackrc=x",
+		Operands: "1r",
+	},
+	{
+		Name: "grep|egrep|fgrep|ggrep|rgrep",
+		Options: "-e,--regexp=c -f,--file=r -A,--after-context= -B,--before-context= -C,--context= -m,--max-count= " +
+			"-d,--directories= -D,--devices= --include= --exclude= --exclude-dir= --exclude-from=r --color? --label= " +
+			"--binary-files=",
+		Operands: "1r",
+	},
+	{
+		Name: "rg",
+		Options: "-e,--regexp=c -f,--file=r -g,--glob= --iglob= -t,--type= -T,--type-not= --type-add= -A= -B= -C= " +
+			"-m,--max-count= -M= -j,--threads= -d,--max-depth= -r,--replace= -E,--encoding= --sort= --sortr= " +
+			"--color= --colors= --engine= --pre=x --pre-glob= --hostname-bin=x --hyperlink-format= --ignore-file=r " +
+			"--max-filesize= -z,--search-zip:x",
+		Operands: "1r",
+	},
 	{Name: "tee", Options: "-a,--append -i -p --output-error?", Operands: "w"},
-	{Name: "cp|gcp", Options: "-t,--target-directory=t -S,--suffix= --reflink? --sparse= --backup? --preserve? --no-preserve= --context?", Operands: "rw"},
+	{
+		Name: "cp|gcp",
+		Options: "-t,--target-directory=t -S,--suffix= --reflink? --sparse= --backup? --preserve? --no-preserve= " +
+			"--context?",
+		Operands: "rw",
+	},
 	{Name: "mv|gmv", Options: "-t,--target-directory=t -S,--suffix= --backup?", Operands: "mv"},
-	{Name: "install|ginstall", Options: "-t,--target-directory=t -m,--mode= -o,--owner= -g,--group= -S,--suffix= -d,--directory --strip-program=x --backup? -s,--strip", Operands: "rw"},
+	{
+		Name: "install|ginstall",
+		Options: "-t,--target-directory=t -m,--mode= -o,--owner= -g,--group= -S,--suffix= -d,--directory " +
+			"--strip-program=x --backup? -s,--strip",
+		Operands: "rw",
+	},
 	{Name: "ln|gln", Options: "-t,--target-directory=t -S,--suffix= --backup?", Operands: "rw"},
-	{Name: "rm|grm|rmdir|unlink|srm|trash|trash-put|rimraf|del-cli", Options: "-r,-R,--recursive -f,--force -i -I -d,--dir -v,--verbose --interactive? --preserve-root? --no-preserve-root:! --one-file-system -P -W -p,--parents", Operands: "w"},
-	{Name: "mkdir|mkfifo|mknod|install-d", Options: "-m,--mode= -p,--parents -v,--verbose -Z --context?", Operands: "w"},
-	{Name: "touch", Options: "-r,--reference=r -d,--date= -t= --time= -a -c,--no-create -h,--no-dereference -m", Operands: "w"},
-	{Name: "truncate|fallocate", Options: "-s,--size= -r,--reference=r -o,--offset= -l,--length= -c,--no-create", Operands: "w"},
-	{Name: "shred|wipe", Options: "-n,--iterations= -s,--size= --random-source=r -u --remove? -v -z -f", Operands: "w"},
+	{
+		Name: "rm|grm|rmdir|unlink|srm|trash|trash-put|rimraf|del-cli",
+		Options: "-r,-R,--recursive -f,--force -i -I -d,--dir -v,--verbose --interactive? --preserve-root? " +
+			"--no-preserve-root:! --one-file-system -P -W -p,--parents",
+		Operands: "w",
+	},
+	{Name: "mkdir|mkfifo|mknod", Options: "-m,--mode= -p,--parents -v,--verbose -Z --context?", Operands: "w"},
+	{
+		Name:     "touch",
+		Options:  "-r,--reference=r -d,--date= -t= --time= -a -c,--no-create -h,--no-dereference -m",
+		Operands: "w",
+	},
+	{
+		Name:     "truncate|fallocate",
+		Options:  "-s,--size= -r,--reference=r -o,--offset= -l,--length= -c,--no-create",
+		Operands: "w",
+	},
+	{
+		Name:     "shred|wipe",
+		Options:  "-n,--iterations= -s,--size= --random-source=r -u --remove? -v -z -f",
+		Operands: "w",
+	},
 	{Name: "mktemp", Options: "-p,--tmpdir? --suffix= -d -q -u -t"},
 	{Name: "sponge", Options: "-a", Operands: "w"},
 	{Name: "chattr|setfattr|setfacl", Options: "-n= -v= -x= -m= -R -b -k", Operands: "w"},
 	{Name: "chmod|chown|chgrp|chcon", Options: "--reference=r -R,--recursive", Operands: "1w"},
-	{Name: "sort|gsort", Options: "-o,--output=w --compress-program=x -T,--temporary-directory=t --files0-from=r -k,--key= -t,--field-separator= -S,--buffer-size= --parallel= --batch-size= --random-source=r --sort= -c? -m", Operands: "r"},
-	{Name: "uniq", Options: "-f,--skip-fields= -s,--skip-chars= -w,--check-chars= --group? --all-repeated?", Operands: "2w"},
-	{Name: "cut", Options: "-d,--delimiter= -f,--fields= -b,--bytes= -c,--characters= --output-delimiter=", Operands: "r"},
-	{Name: "shuf", Options: "-o,--output=w -n,--head-count= -i,--input-range= --random-source=r -e,--echo", Operands: "r"},
-	{Name: "split|csplit|gsplit", Options: "--filter=x -a,--suffix-length= -b,--bytes= -C= -l,--lines= -n,--number= -t,--separator= --additional-suffix= -d --numeric-suffixes? -f,--prefix=w", Operands: "2w"},
-	{Name: "diff|colordiff|sdiff|gdiff", Options: "-o,--output=w --diff-program=x -x,--exclude= -X,--exclude-from=r -I,--ignore-matching-lines= -U= -C= -W= -F= --label= -L= --from-file=r --to-file=r -S= --color? --palette= -l,--paginate:x", Operands: "r"},
-	{Name: "patch", Options: "-i,--input=r -o,--output=w -r,--reject-file=w -d,--directory=d -p,--strip= -B= -D= -F= -V= -Y= -z= -b", Operands: "w"},
-	{Name: "base64|base32|basenc|gbase64", Options: "-o,--output=w -i,--input=r -w,--wrap= -b= -D -d,--decode", Operands: "r"},
+	{
+		Name: "sort|gsort",
+		Options: "-o,--output=w --compress-program=x -T,--temporary-directory=t --files0-from=r -k,--key= " +
+			"-t,--field-separator= -S,--buffer-size= --parallel= --batch-size= --random-source=r --sort= -c? -m",
+		Operands: "r",
+	},
+	{
+		Name:     "uniq",
+		Options:  "-f,--skip-fields= -s,--skip-chars= -w,--check-chars= --group? --all-repeated?",
+		Operands: "2w",
+	},
+	{
+		Name:     "cut",
+		Options:  "-d,--delimiter= -f,--fields= -b,--bytes= -c,--characters= --output-delimiter=",
+		Operands: "r",
+	},
+	{
+		Name:     "shuf",
+		Options:  "-o,--output=w -n,--head-count= -i,--input-range= --random-source=r -e,--echo",
+		Operands: "r",
+	},
+	{
+		Name: "split|csplit|gsplit",
+		Options: "--filter=x -a,--suffix-length= -b,--bytes= -C= -l,--lines= -n,--number= -t,--separator= " +
+			"--additional-suffix= -d --numeric-suffixes? -f,--prefix=w",
+		Operands: "2w",
+		Effect:   "writes parts",
+	},
+	{
+		Name: "diff|colordiff|sdiff|gdiff",
+		Options: "-o,--output=w --diff-program=x -x,--exclude= -X,--exclude-from=r -I,--ignore-matching-lines= -U= -C= " +
+			"-W= -F= --label= -L= --from-file=r --to-file=r -S= --color? --palette= -l,--paginate:x",
+		Operands: "r",
+	},
+	{
+		Name:     "patch",
+		Options:  "-i,--input=r -o,--output=w -r,--reject-file=w -d,--directory=d -p,--strip= -B= -D= -F= -V= -Y= -z= -b",
+		Operands: "w",
+		Effect:   "patches files",
+	},
+	{
+		Name:     "base64|base32|basenc|gbase64",
+		Options:  "-o,--output=w -i,--input=r -w,--wrap= -b= -D -d,--decode",
+		Operands: "r",
+	},
 	{Name: "xxd", Options: "-c= -g= -l= -o= -s= -n= -R= -r -p", Operands: "2w"},
-	{Name: "tree", Options: "-o=w -L= -P= -I= --filelimit= --timefmt= --sort= --charset= --fromfile:! --gitfile=r --infofile=r -H= -T= -R:!", Operands: "r"},
-	{Name: "ls|gls|eza|exa|lsd|dir|vdir", Options: "-I,--ignore= -w= -T= --color? --sort= --time= --time-style= --block-size= --hide= --quoting-style= --format= --indicator-style= --hyperlink?"},
-	{Name: "du|df", Options: "-X,--exclude-from=r --files0-from=r -d,--max-depth= -B= -t= --exclude= --time-style= --output?"},
-	{Name: "tar|gtar|bsdtar", Options: "-f,--file=r -C,--directory=d -T,--files-from=r -X,--exclude-from=r --exclude= -I,--use-compress-program=x --use-compress-prog=x -F,--info-script,--new-volume-script=x --checkpoint-action=x --checkpoint? --to-command=x --rsh-command=x --rmt-command=x --transform,--xform=! -g,--listed-incremental=w --index-file=w --volno-file=w -P,--absolute-names:! -K= -N= -V= -b= -L= -H= --strip-components= --owner= --group= --mode= --mtime= --wildcards --remove-files:! --unlink-first:! --overwrite -s=! --options=! --to-stdout,-O"},
-	{Name: "zip", Options: "-T,--test -TT,--unzip-command=x -O,--output-file=w -b,--temp-path=t -m,--move:! -x= -i= -n= -P= -t= -tt= -r -R -@ -lf,--logfile-path=w", Operands: "1w0"},
+	{
+		Name: "tree",
+		Options: "-o=w -L= -P= -I= --filelimit= --timefmt= --sort= --charset= --fromfile:! --gitfile=r --infofile=r -H= " +
+			"-T= -R:!",
+		Operands: "r",
+	},
+	{
+		Name: "ls|gls|eza|exa|lsd|dir|vdir",
+		Options: "-I,--ignore= -w= -T= --color? --sort= --time= --time-style= --block-size= --hide= --quoting-style= " +
+			"--format= --indicator-style= --hyperlink?",
+	},
+	{
+		Name:    "du|df",
+		Options: "-X,--exclude-from=r --files0-from=r -d,--max-depth= -B= -t= --exclude= --time-style= --output?",
+	},
+	{
+		Name: "tar|gtar|bsdtar",
+		Options: "-f,--file=r -C,--directory=d -T,--files-from=r -X,--exclude-from=r --exclude= " +
+			"-I,--use-compress-program=x --use-compress-prog=x -F,--info-script,--new-volume-script=x " +
+			"--checkpoint-action=x --checkpoint? --to-command=x --rsh-command=x --rmt-command=x " +
+			"--transform,--xform=! -g,--listed-incremental=w --index-file=w --volno-file=w -P,--absolute-names:! -K= " +
+			"-N= -V= -b= -L= -H= --strip-components= --owner= --group= --mode= --mtime= --wildcards --remove-files:! " +
+			"--unlink-first:! --overwrite -s=! --options=! --to-stdout,-O",
+	},
+	{
+		Name: "zip",
+		Options: "-T,--test -TT,--unzip-command=x -O,--output-file=w -b,--temp-path=t -m,--move:! -x= -i= -n= -P= -t= " +
+			"-tt= -r -R -@ -lf,--logfile-path=w",
+		Operands: "wr",
+	},
 	{Name: "unzip", Options: "-d=t -x= -P=", Operands: "r"},
-	{Name: "gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|lz4|brotli|compress|uncompress|pigz|lzma", Options: "-c,--stdout -k,--keep -d,--decompress -t,--test -l,--list -o,--output=w -D=r -S,--suffix= -T= --rm:!", Operands: "w"},
-	{Name: "7z|7za|7zr|rar|unrar|cpio|pax|ar|jar", Options: "-o=w -si -so -F=w -I=r -O=w --to-stdout --rsh-command=x -D=d -s=! --no-absolute-filenames", Effect: "archive"},
-	{Name: "rsync", Options: "-e,--rsh=x --rsync-path=x --remote-option,-M=x --files-from=r --exclude-from=r --include-from=r --exclude= --include= --password-file=r --log-file=w --write-batch=w --only-write-batch=w --read-batch=r --partial-dir=t -T,--temp-dir=t --backup-dir=t --compare-dest= --copy-dest= --link-dest= --delete:! --delete-before:! --delete-after:! --delete-during:! --delete-excluded:! --del:! --remove-source-files:! --daemon:x --config=x --copy-as=! --early-input=r --port= --bwlimit= --timeout= -f,--filter= --max-size= --min-size= --chmod= --chown= --info= --debug= --out-format=", Operands: "rw"},
+	{
+		Name:     "gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|lz4|brotli|compress|uncompress|pigz|lzma",
+		Options:  "-c,--stdout -k,--keep -d,--decompress -t,--test -l,--list -o,--output=w -D=r -S,--suffix= -T= --rm:!",
+		Operands: "w",
+	},
+	{
+		Name:    "7z|7za|7zr|rar|unrar|cpio|pax|ar|jar",
+		Options: "-o=w -si -so -F=w -I=r -O=w --to-stdout --rsh-command=x -D=d -s=! --no-absolute-filenames",
+		Effect:  "archive",
+	},
+	{
+		Name: "rsync",
+		Options: "-e,--rsh=x --rsync-path=x --remote-option,-M=x --files-from=r --exclude-from=r --include-from=r " +
+			"--exclude= --include= --password-file=r --log-file=w --write-batch=w --only-write-batch=w " +
+			"--read-batch=r --partial-dir=t -T,--temp-dir=t --backup-dir=t --compare-dest= --copy-dest= --link-dest= " +
+			"--delete:! --delete-before:! --delete-after:! --delete-during:! --delete-excluded:! --del:! " +
+			"--remove-source-files:! --daemon:x --config=x --copy-as=! --early-input=r --port= --bwlimit= --timeout= " +
+			"-f,--filter= --max-size= --min-size= --chmod= --chown= --info= --debug= --out-format=",
+		Operands: "rw",
+	},
 	{Name: "scp|sftp", Options: "-S=x -o=x -F=x -J=! -i= -P= -c= -l= -D=x -b=x -B= -R= -s= -X=", Operands: "rw"},
-	{Name: "ssh-keygen", Options: "-D=x -f=w -t= -b= -C= -N= -P= -w=x -I= -s=! -q", Style: ""},
+	{Name: "ssh-keygen", Options: "-D=x -f=w -t= -b= -C= -N= -P= -w=x -I= -s=! -q"},
 	{Name: "ssh-add|ssh-agent", Options: "-s=x -e=x -S=x -P=x -t= -c -D:! -d", Style: "posix"},
-	{Name: "ctags|etags", Options: "--options=x -f,-o=w -L=r --_xformat= --map-c= -R --exclude= --languages=", Operands: "r"},
+	{
+		Name:     "ctags|etags",
+		Options:  "--options=x -f,-o=w -L=r --_xformat= --map-c= -R --exclude= --languages=",
+		Operands: "r",
+	},
 	// Text.
-	{Name: "sed|gsed", Options: "-e,--expression=c -f,--file=x -i,--in-place?m -I=m -l,--line-length= -n,--quiet,--silent -E,-r,--regexp-extended -s,--separate -u,--unbuffered -z,--null-data -b,--binary --posix --debug --sandbox --follow-symlinks", Operands: "1r"},
-	{Name: "awk|gawk|mawk|nawk|original-awk|goawk", Options: "-f,--file=x -i,--include=x -l,--load=x -E,--exec=x -v,--assign= -F,--field-separator= -e,--source=c -d,--dump-variables?w -o,--pretty-print?w -p,--profile?w -D,--debug?x -S,--sandbox -W=! -b -c -g -h -I -k -L? -M -n -N -O -P -r -s -t -V", Operands: "1r"},
-	{Name: "jq|gojq|jaq", Options: "-f,--from-file=x -L,--library-path=x --indent= --tab --stream -C -M -S -a -e -j -r -s -c -n -R --seq --exit-status --args --jsonargs"},
-	{Name: "yq", Options: "-i,--inplace:m --in-place:m -f,--front-matter= --from-file=x -p,--input-format= -o,--output-format= -I,--indent= -P -e -r -j -y -s,--split-exp=! --split-exp-file=x -n -N -M -C", Operands: "1r"},
-	{Name: "less|more|most|zmore|lv", Options: "-k,--lesskey-file=x --lesskey-src=x --lesskey-content=x -o,--log-file=w -O,--LOG-FILE=w -t=r -T,--tag-file=r -p,--pattern= -P= -j= -x= -y= -z= -b= -h= -D=", Operands: "r"},
-	{Name: "man|apropos|whatis|info", Options: "-P,--pager=x -H,--html?x -C,--config-file=x -B,--browser=x -p,--preprocessor=x -M,--manpath=x -m,--systems= -s,-S,--sections= -L,--locale= -r,--prompt= -R,--recode= -E,--encoding= -l,--local-file:x -T,--troff-device?x --output,-o=w --dribble=w --restore=x"},
-	{Name: "vi|vim|nvim|view|vimdiff|ex|rvim|rview|gvim|nano|pico|emacs|emacsclient|ed|red|joe|mcedit|micro|helix|hx|kak|code|subl", Effect: "editor"},
-	{Name: "xdg-open|open|start|gio|osascript|automator|launchctl|defaults|wscript|cscript|powershell|pwsh|cmd|rundll32|regsvr32|mshta|wmic", Effect: "starts programs"},
+	{
+		Name: "sed|gsed",
+		Options: "-e,--expression=c -f,--file=x -i,--in-place?m -I=m -l,--line-length= -n,--quiet,--silent " +
+			"-E,-r,--regexp-extended -s,--separate -u,--unbuffered -z,--null-data -b,--binary --posix --debug " +
+			"--sandbox --follow-symlinks",
+		Operands: "1r",
+	},
+	{
+		Name: "awk|gawk|mawk|nawk|original-awk|goawk",
+		Options: "-f,--file=x -i,--include=x -l,--load=x -E,--exec=x -v,--assign= -F,--field-separator= -e,--source=c " +
+			"-d,--dump-variables?w -o,--pretty-print?w -p,--profile?w -D,--debug?x -S,--sandbox -W=! -b -c -g -h -I " +
+			"-k -L? -M -n -N -O -P -r -s -t -V",
+		Operands: "1r",
+	},
+	{
+		Name: "yq",
+		Options: "-i,--inplace:m --in-place:m -f,--front-matter= --from-file=x -p,--input-format= -o,--output-format= " +
+			"-I,--indent= -P -e -r -j -y -s,--split-exp=! --split-exp-file=x -n -N -M -C",
+		Operands: "1r",
+	},
+	{
+		Name: "less|more|most|zmore|lv",
+		Options: "-k,--lesskey-file=x --lesskey-src=x --lesskey-content=x -o,--log-file=w -O,--LOG-FILE=w -t=r " +
+			"-T,--tag-file=r -p,--pattern= -P= -j= -x= -y= -z= -b= -h= -D=",
+		Operands: "r",
+	},
+	{
+		Name: "man|apropos|whatis|info",
+		Options: "-P,--pager=x -H,--html?x -C,--config-file=x -B,--browser=x -p,--preprocessor=x -M,--manpath=x " +
+			"-m,--systems= -s,-S,--sections= -L,--locale= -r,--prompt= -R,--recode= -E,--encoding= -l,--local-file:x " +
+			"-T,--troff-device?x --output,-o=w --dribble=w --restore=x",
+	},
+	{
+		Name: "vi|vim|nvim|view|vimdiff|ex|rvim|rview|gvim|nano|pico|emacs|emacsclient|ed|red|joe|mcedit|micro|helix|" +
+			"hx|kak|code|subl",
+		Effect: "editor",
+	},
+	{
+		Name: "xdg-open|open|start|gio|osascript|automator|launchctl|defaults|wscript|cscript|powershell|pwsh|cmd|" +
+			"rundll32|regsvr32|mshta|wmic",
+		Effect: "starts programs",
+	},
 	{Name: "dc|bc", Options: "-e,--expression=c -f,--file=r -q -l -s -w -i -h -v", Operands: "r"},
-	{Name: "gofmt|goimports|gofumpt", Options: "-w:m -r= -cpuprofile=w -local= -srcdir= -tabwidth= -lang= -modpath= -l -d -s -e", Style: "go", Operands: "r"},
-	{Name: "shfmt", Options: "-w,--write:m -i= -ln= -l -d -s -mn -p -bn -ci -sr -kp -fn -f", Style: "go", Operands: "r"},
-	{Name: "clang-format", Options: "-i:m -style= --style= -assume-filename= -lines= -n --Werror -files=r", Style: "long", Operands: "r"},
+	{
+		Name:     "gofmt|goimports|gofumpt",
+		Options:  "-w:m -r= -cpuprofile=w -local= -srcdir= -tabwidth= -lang= -modpath= -l -d -s -e",
+		Style:    "go",
+		Operands: "r",
+	},
+	{
+		Name:     "shfmt",
+		Options:  "-w,--write:m -i= -ln= -l -d -s -mn -p -bn -ci -sr -kp -fn -f",
+		Style:    "go",
+		Operands: "r",
+	},
+	{
+		Name:     "clang-format",
+		Options:  "-i:m -style= --style= -assume-filename= -lines= -n --Werror -files=r",
+		Style:    "long",
+		Operands: "r",
+	},
 	// Network.
-	{Name: "curl", Options: "-o,--output=w -O,--remote-name:! --remote-name-all:! -J,--remote-header-name:! --output-dir=t -D,--dump-header=w -c,--cookie-jar=w --trace=w --trace-ascii=w --stderr=w --etag-save=w --hsts=w --alt-svc=w --libcurl=w --engine=x -K,--config=x -T,--upload-file=! --proto-default=! --doh-url=! --dns-servers=! --resolve=! --connect-to=! --unix-socket=! --abstract-unix-socket=! --interface=! -x,--proxy=! --preproxy=! --socks4=! --socks5=! --socks4a=! --socks5-hostname=! --netrc-file=r -n,--netrc:! -E,--cert=r --key=r --cacert=r --capath=r -Q,--quote=! --mail-from=! --mail-rcpt=! -F,--form=u -d,--data=u --data-ascii=u --data-binary=u --data-raw= --data-urlencode=u --json=u --url-query=u -b,--cookie=u -H,--header=u --variable=! --expand-url=! -u,--user= -X,--request= -A,--user-agent= -e,--referer= -m,--max-time= --connect-timeout= --retry= --retry-delay= --retry-max-time= -r,--range= -w,--write-out=u --limit-rate= -y= -Y= -z,--time-cond= -C,--continue-at= --max-redirs= --proto= --proto-redir= --ciphers= --tls-max= --max-filesize= --url= -U,--proxy-user= --oauth2-bearer= --location-trusted:! -t,--telnet-option=! -P,--ftp-port=! --krb= --delegation= --path-as-is -g,--globoff --next:! -Z -k,--insecure -L,--location -s,--silent -S,--show-error -f,--fail -i,--include -I,--head -v,--verbose -G,--get -N -q -#"},
-	{Name: "wget", Options: "-O,--output-document=w -o,--output-file=w -a,--append-output=w -P,--directory-prefix=t -i,--input-file=r --use-askpass=x -e,--execute=x --config=x --post-file=! --body-file=! --post-data= --body-data= --method= --header= -U= --save-cookies=w --load-cookies=r -A= -R= -D= -l= -t,--tries= -T,--timeout= -w= -Q= -B= -X= -I= --warc-file=w --rejected-log=w --input-metalink=r --certificate=r --private-key=r --ca-certificate=r --user= --password= -q -S --spider -x -r,--recursive:! -m,--mirror:! -N -c -nc -nv -np -nd -nH -k -p -b --hsts-file=w"},
-	{Name: "nc|ncat|netcat|socat|telnet|ftp|tftp|lftp|mail|mailx|sendmail|msmtp|mutt|openvpn|wg|aria2c|axel|cloudflared|ngrok|localtunnel|chisel|rclone|gsutil|s3cmd|mosquitto_pub|kcat|websocat|wscat|whois|finger|dropbear|dbclient|rsh|rlogin|rexec", Effect: "network"},
-	{Name: "openssl", Options: "-out=w -writerand=w -engine=x -provider=x -provider-path=x -config=x -in=r -inkey=r -key=r -passin= -passout= -text -noout -days= -subj= -connect=! -servername= -CAfile= -CApath= -keyout=w -starttls= -proxy=! -accept=! -WWW:! -HTTP:! -www:!", Style: "long"},
-	{Name: "gpg|gpg2", Options: "-o,--output=w --homedir=x --options=x --agent-program=x --dirmngr-program=x --gpgconf-program? --photo-viewer=x --exec-path=x --load-extension=x -r,--recipient= -u,--local-user= --keyserver=! --status-file=w --logger-file=w --log-file=w --attribute-file=w --batch --yes", Operands: "r"},
+	{
+		Name: "curl",
+		Options: "-o,--output=w -O,--remote-name --remote-name-all -J,--remote-header-name:! --output-dir=t " +
+			"-D,--dump-header=w -c,--cookie-jar=w --trace=w --trace-ascii=w --stderr=w --etag-save=w --hsts=w " +
+			"--alt-svc=w --libcurl=w --engine=x -K,--config=x -T,--upload-file=! --proto-default=! --doh-url=! " +
+			"--dns-servers=! --resolve=! --connect-to=! --unix-socket=! --abstract-unix-socket=! --interface=! " +
+			"-x,--proxy=! --preproxy=! --socks4=! --socks5=! --socks4a=! --socks5-hostname=! --netrc-file=r " +
+			"-n,--netrc:! -E,--cert=r --key=r --cacert=r --capath=r -Q,--quote=! --mail-from=! --mail-rcpt=! " +
+			"-F,--form=u -d,--data=u --data-ascii=u --data-binary=u --data-raw= --data-urlencode=u --json=u " +
+			"--url-query=u -b,--cookie=u -H,--header=u --variable=! --expand-url=! -u,--user= -X,--request= " +
+			"-A,--user-agent= -e,--referer= -m,--max-time= --connect-timeout= --retry= --retry-delay= " +
+			"--retry-max-time= -r,--range= -w,--write-out=u --limit-rate= -y= -Y= -z,--time-cond= -C,--continue-at= " +
+			"--max-redirs= --proto= --proto-redir= --ciphers= --tls-max= --max-filesize= --url= -U,--proxy-user= " +
+			"--oauth2-bearer= --location-trusted:! -t,--telnet-option=! -P,--ftp-port=! --krb= --delegation= " +
+			"--path-as-is -g,--globoff --next:! -Z -k,--insecure -L,--location -s,--silent -S,--show-error -f,--fail " +
+			"-i,--include -I,--head -v,--verbose -G,--get -N -q -#",
+	},
+	{
+		Name: "wget",
+		Options: "-O,--output-document=w -o,--output-file=w -a,--append-output=w -P,--directory-prefix=t " +
+			"-i,--input-file=! --use-askpass=x -e,--execute=x --config=x --post-file=! --body-file=! --post-data= " +
+			"--body-data= --method= --header= -U= --save-cookies=w --load-cookies=r -A= -R= -D= -l= -t,--tries= " +
+			"-T,--timeout= -w= -Q= -B= -X= -I= --warc-file=w --rejected-log=w --input-metalink=r --certificate=r " +
+			"--private-key=r --ca-certificate=r --user= --password= -q -S --spider -x -r,--recursive:! -m,--mirror:! " +
+			"-N -c -nc -nv -np -nd -nH -k -p -b --hsts-file=w",
+	},
+	{
+		Name: "nc|ncat|netcat|socat|telnet|ftp|tftp|lftp|mail|mailx|sendmail|msmtp|mutt|openvpn|wg|aria2c|axel|" +
+			"cloudflared|ngrok|localtunnel|chisel|rclone|gsutil|s3cmd|mosquitto_pub|kcat|websocat|wscat|whois|finger|" +
+			"dropbear|dbclient|rsh|rlogin|rexec",
+		Effect: "network",
+	},
+	{
+		Name: "openssl",
+		Options: "-out=w -writerand=w -engine=x -provider=x -provider-path=x -config=x -in=r -inkey=r -key=r -passin= " +
+			"-passout= -text -noout -days= -subj= -connect=! -servername= -CAfile= -CApath= -keyout=w -starttls= " +
+			"-proxy=! -accept=! -WWW:! -HTTP:! -www:!",
+		Style: "long",
+	},
+	{
+		Name: "gpg|gpg2",
+		Options: "-o,--output=w --homedir=x --options=x --agent-program=x --dirmngr-program=x --gpgconf-program? " +
+			"--photo-viewer=x --exec-path=x --load-extension=x -r,--recipient= -u,--local-user= --keyserver=! " +
+			"--status-file=w --logger-file=w --log-file=w --attribute-file=w --batch --yes",
+		Operands: "r",
+	},
 	// Processes and system.
 	{Name: "date|gdate", Options: "-s,--set=! -d,--date= -f,--file=r -r,--reference=r -I? -R -u -j"},
 	{Name: "hostname", Options: "-F,--file=! -b,--boot:! -f -i -I -s -d -A -a -y", Operands: ""},
-	{Name: "dmesg", Options: "-C,--clear:! -c,--read-clear:! -D:! -E:! -n,--console-level=! -F,--file=r -f= -l= -T -w -H,--human:x"},
-	{Name: "journalctl", Options: "--vacuum-size=! --vacuum-time=! --vacuum-files=! --rotate:! --flush:! --sync:! --setup-keys:! --update-catalog:! -u= -n= -o= -p= -S= -U= -D,--directory=r --file=r --cursor-file=w -f -e -x -k -b --no-pager -r -q"},
+	{
+		Name:    "dmesg",
+		Options: "-C,--clear:! -c,--read-clear:! -D:! -E:! -n,--console-level=! -F,--file=r -f= -l= -T -w -H,--human:x",
+	},
+	{
+		Name: "journalctl",
+		Options: "--vacuum-size=! --vacuum-time=! --vacuum-files=! --rotate:! --flush:! --sync:! --setup-keys:! " +
+			"--update-catalog:! -u= -n= -o= -p= -S= -U= -D,--directory=r --file=r --cursor-file=w -f -e -x -k -b " +
+			"--no-pager -r -q",
+	},
 	{Name: "fuser", Options: "-k,--kill:! -i -m= -n= -s -u -v -a"},
 	// Debuggers and tracers.
-	{Name: "gdb|lldb|pdb|ipdb|delve|dlv|cgdb|rr|bpftrace|perf|dtrace|sysdig|frida|radare2|r2|tcpdump|tshark|wireshark|nmap|masscan", Effect: "runs code"},
+	{
+		Name: "gdb|lldb|pdb|ipdb|delve|dlv|cgdb|rr|bpftrace|perf|dtrace|sysdig|frida|radare2|r2|tcpdump|tshark|" +
+			"wireshark|nmap|masscan",
+		Effect: "runs code",
+	},
 	// Databases.
-	{Name: "mysql|mariadb", Options: "-e,--execute=c -h,--host= -P,--port= -u,--user= -p? -D,--database= --defaults-file=x --defaults-extra-file=x --plugin-dir=x --pager=x --tee=w --init-command=c --local-infile? -S,--socket= -B -N -s -t -v"},
-	{Name: "psql", Options: "-c,--command=c -f,--file=x -o,--output=w -L,--log-file=w -v,--set,--variable= -d,--dbname= -h,--host= -p,--port= -U,--username= -F= -R= -P,--pset= -T= -A -a -b -e -E -n -q -s -S -t -x -X -w -W -1 -l -0 -z"},
-	{Name: "sqlite3", Options: "-cmd=c -init=x -separator= -nullvalue= -newline= -vfs= -readonly -json -csv -header -column -line -list -batch -bail", Style: "long"},
-	{Name: "redis-cli|mongo|mongosh|clickhouse|clickhouse-client|duckdb|sqlplus|sqlcmd|cqlsh|influx|etcdctl|consul", Options: "--eval=x -x:! -h= -p= -n= -a= -u= -d= -f=x -q= -c=", Effect: ""},
-	{Name: "pg_dump|mysqldump|pg_dumpall|mongodump", Options: "-f,--file=w -r,--result-file=w -T,--tab=t -o,--out=t -h= -p? -U= -d= -n= -t= --defaults-file=x"},
+	{
+		Name: "mysql|mariadb",
+		Options: "-e,--execute=c -h,--host= -P,--port= -u,--user= -p? -D,--database= --defaults-file=x " +
+			"--defaults-extra-file=x --plugin-dir=x --pager=x --tee=w --init-command=c --local-infile? -S,--socket= " +
+			"-B -N -s -t -v",
+	},
+	{
+		Name: "psql",
+		Options: "-c,--command=c -f,--file=x -o,--output=w -L,--log-file=w -v,--set,--variable= -d,--dbname= -h,--host= " +
+			"-p,--port= -U,--username= -F= -R= -P,--pset= -T= -A -a -b -e -E -n -q -s -S -t -x -X -w -W -1 -l -0 -z",
+	},
+	{
+		Name: "sqlite3",
+		Options: "-cmd=c -init=x -separator= -nullvalue= -newline= -vfs= -readonly -json -csv -header -column -line -list " +
+			"-batch -bail",
+		Style: "long",
+	},
+	{
+		Name:    "redis-cli|mongo|mongosh|clickhouse|clickhouse-client|duckdb|sqlplus|sqlcmd|cqlsh|influx|etcdctl|consul",
+		Options: "--eval=x -x:! -h= -p= -n= -a= -u= -d= -f=x -q= -c=",
+		Effect:  "",
+	},
+	{
+		Name:    "pg_dump|mysqldump|pg_dumpall|mongodump",
+		Options: "-f,--file=w -r,--result-file=w -T,--tab=t -o,--out=t -h= -p? -U= -d= -n= -t= --defaults-file=x",
+	},
 }
 
 // knownTools are development tools that package runners start from the project, so that nothing new is loaded.
-var knownTools = set("tsc eslint prettier jest vitest mocha ava tap nyc c8 playwright cypress webpack vite rollup esbuild parcel turbo nx lerna next nuxt astro svelte-kit svelte-check vue-tsc stylelint commitlint lint-staged husky knip depcheck madge typedoc jsdoc tsup tsx ts-node biome oxlint rome prisma drizzle-kit tailwindcss postcss babel sass rimraf cross-env concurrently npm-run-all changeset semantic-release size-limit publint attw pytest ruff mypy black isort flake8 pylint pyright bandit coverage tox nox pre-commit sphinx-build mkdocs alembic uvicorn gunicorn python python3 pip ansible-lint yamllint markdownlint markdownlint-cli2 cspell storybook ng react-scripts expo rspec rubocop rake rails")
+var knownTools = set("tsc eslint prettier jest vitest mocha ava tap nyc c8 playwright cypress webpack vite rollup esbuild " +
+	"parcel turbo nx lerna next nuxt astro svelte-kit svelte-check vue-tsc stylelint commitlint lint-staged " +
+	"husky knip depcheck madge typedoc jsdoc tsup tsx ts-node biome oxlint rome prisma drizzle-kit " +
+	"tailwindcss postcss babel sass rimraf cross-env concurrently npm-run-all changeset semantic-release " +
+	"size-limit publint attw pytest ruff mypy black isort flake8 pylint pyright bandit coverage tox nox " +
+	"pre-commit sphinx-build mkdocs alembic uvicorn gunicorn python python3 pip ansible-lint yamllint " +
+	"markdownlint markdownlint-cli2 cspell storybook ng react-scripts expo rspec rubocop rake rails")

@@ -7,8 +7,8 @@ import (
 )
 
 // Forms returns every text that a deny rule has to look at: the command as it is, as it was written, with its
-// options before the subcommand, behind each of its wrappers, and by the name of its program wherever
-// that lies.
+// options before the subcommand, behind each of its wrappers, by the name of its program wherever that
+// lies, and with its paths spelled plainly.
 func (c *Command) Forms() []string {
 	text := c.Text()
 	forms := []string{text}
@@ -31,5 +31,31 @@ func (c *Command) Forms() []string {
 			add(base + text[len(name):])
 		}
 	}
+	add(c.plainPaths())
 	return forms
+}
+
+// plainPaths is the text with its paths spelled plainly: cat ./a/../.env is cat .env, and so is the absolute
+// path of it where the directory is known.
+func (c *Command) plainPaths() string {
+	changed := false
+	words := make([]Word, len(c.Argv))
+	for i, w := range c.Argv {
+		words[i] = w
+		if i == 0 || !w.Known || strings.IndexByte(w.Value, '/') < 0 || strings.HasPrefix(w.Value, "-") || strings.Contains(w.Value, "://") {
+			continue
+		}
+		p := path.Clean(w.Value)
+		if c.Dir != "" && strings.HasPrefix(p, strings.TrimSuffix(c.Dir, "/")+"/") {
+			p = p[len(strings.TrimSuffix(c.Dir, "/"))+1:]
+		}
+		if p != w.Value {
+			words[i].Value, changed = p, true
+		}
+	}
+	if !changed {
+		return ""
+	}
+	plain := Command{Argv: words}
+	return plain.Text()
 }

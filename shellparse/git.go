@@ -1,6 +1,7 @@
 package shellparse
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -111,8 +112,12 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 		a.gitURLs(c, ops)
 	case "fetch", "pull", "clone", "ls-remote", "remote", "submodule":
 		a.gitURLs(c, ops)
-		if sub == "clone" && len(ops) > 1 {
-			c.writes = a.file(c.writes, ops[len(ops)-1], "git", c.sc, true)
+		if sub == "clone" && len(ops) > 0 {
+			dir := ops[len(ops)-1]
+			if len(ops) == 1 {
+				dir.text = strings.TrimSuffix(path.Base(dir.text), ".git")
+			}
+			c.writes = a.file(c.writes, dir, "git", c.sc, true)
 		}
 		if sub == "remote" {
 			switch first() {
@@ -168,8 +173,6 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 		if len(ops) > 0 {
 			c.writes = a.file(c.writes, ops[0], "git", c.sc, true)
 		}
-	case "rebase":
-		// An interactive rebase without an editor that is known to do nothing runs what it was given.
 	}
 }
 

@@ -110,6 +110,16 @@ func wordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_./,:=-+@%^~", c) >= 0
 }
 
+// hasPrefix says that s begins with one of the prefixes.
+func hasPrefix(s string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
 // around returns a few characters on both sides of offset i.
 func around(s string, i int) string {
 	lo, hi := max(0, i-12), min(len(s), i+12)

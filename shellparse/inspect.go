@@ -12,10 +12,6 @@ func (a *analysis) inspect(c *call) {
 	if c.name == "" {
 		c.name = c.argv[0].text
 	}
-	if f := fixed[c.name]; f != "" {
-		c.effect(f)
-	}
-	a.workspace(c)
 	row, n := a.row(c)
 	var s scanned
 	if row != nil {
@@ -29,15 +25,26 @@ func (a *analysis) inspect(c *call) {
 		if s.vague != "" && (row.set.danger || row.set.writes && s.vagueBad) {
 			c.effect("word " + s.vague)
 		}
+		before := len(c.writes)
 		a.operands(row, &s, c)
+		for _, h := range s.hits {
+			if h.opt.does == 'm' && len(c.writes) == before {
+				c.effect("option " + h.name) // it writes files that its words do not name
+			}
+		}
 	}
 	if f := inspectors[c.name]; f != nil {
 		f(a, c, &s)
 	}
+	for _, f := range c.reads {
+		if strings.HasPrefix(f.Path.Value, "/proc/") && strings.HasSuffix(f.Path.Value, "/environ") {
+			c.effect("prints the environment")
+		}
+	}
+	a.inspectPackages(c)
+	a.elsewhere(c, &s)
+	a.workspace(c)
 }
-
-// fixed are programs that a rule for their words never covers.
-var fixed = map[string]string{}
 
 // row returns the most specific row for a command and the number of words that name it.
 func (a *analysis) row(c *call) (*program, int) {
@@ -69,6 +76,13 @@ func (a *analysis) takeGlobals(c *call) {
 		p := a.tables.programs[name]
 		if p == nil || p.Subcommands == "" {
 			return
+		}
+		if name == "cargo" && len(c.argv) > 1 && strings.HasPrefix(c.argv[1].text, "+") {
+			if t := c.argv[1].text; t != "+stable" && t != "+nightly" && t != "+beta" && !strings.HasPrefix(t, "+1.") {
+				c.effect("toolchain " + t)
+			}
+			c.globals = append(c.globals, c.argv[1])
+			c.argv = slices.Concat(c.argv[:1], c.argv[2:])
 		}
 		s := p.set.scan(c.argv[n:], p.style)
 		end := n + s.rest
@@ -131,8 +145,31 @@ func (a *analysis) workspace(c *call) {
 	}
 }
 
+// collectors execute what they find at the paths that their operands name.
+var collectors = set("pytest py.test jest vitest mocha ava go eslint prettier tsc webpack rspec rubocop tox nox golangci-lint " +
+	"mypy pylint nyc c8 phpunit stylelint playwright cypress")
+
+// elsewhere notes that such a path is not below the start.
+func (a *analysis) elsewhere(c *call, s *scanned) {
+	if !collectors[c.name] {
+		return
+	}
+	for _, w := range s.operands {
+		text := w.text
+		if !w.known {
+			text = w.head
+		}
+		if (strings.HasPrefix(text, "/") || strings.HasPrefix(text, "..") && !strings.HasPrefix(text, "...")) && a.outside(joinDirs(c.sc.dirs, text)) {
+			c.effect("directory " + w.text)
+		}
+	}
+}
+
 // configured programs execute what a file in their directory says: hooks, filters, build scripts.
-var configured = set("git make gmake npm pnpm yarn bun npx cargo go mvn gradle just task rake bundle pytest tox nox poetry uv pdm hatch composer mix dotnet cmake ninja meson bazel terraform tofu vagrant docker-compose deno jest vitest eslint prettier tsc webpack vite rollup gulp grunt ansible ansible-playbook pre-commit direnv ./gradlew ./mvnw python python3 node ruby")
+var configured = set("git make gmake npm pnpm yarn bun npx cargo go mvn gradle just task rake bundle pytest tox nox poetry uv " +
+	"pdm hatch composer mix dotnet cmake ninja meson bazel terraform tofu vagrant docker-compose deno jest " +
+	"vitest eslint prettier tsc webpack vite rollup gulp grunt ansible ansible-playbook pre-commit direnv " +
+	"./gradlew ./mvnw python python3 node ruby")
 
 func set(list string) map[string]bool {
 	m := map[string]bool{}
@@ -178,6 +215,9 @@ func (a *analysis) operands(row *program, s *scanned, c *call) {
 		}
 	case "w":
 		all(write, ops)
+	case "wr":
+		write(ops[0])
+		all(read, ops[1:])
 	case "1w":
 		all(write, ops[1:])
 	case "2w":

@@ -98,7 +98,7 @@ func matchAllow(pattern string, c *Command) bool {
 		return false
 	}
 	head, glued := strings.CutSuffix(pattern, "*")
-	if !glued || strings.HasSuffix(head, " ") || strings.ContainsAny(head, `*?[\`) {
+	if !glued || head == "" || strings.HasSuffix(head, " ") || strings.ContainsAny(head, `*?[\`) {
 		return true
 	}
 	if len(strings.Fields(head)) > Arity(c.Argv) || len(text) == len(head) {

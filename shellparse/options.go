@@ -9,7 +9,8 @@ import (
 //
 //	-o,--output=w     the names, whether it takes an argument, and what it does
 //
-// "=" takes an argument (attached or the next word), "?" takes one only when attached. The letter after it
+// "=" takes an argument (attached or the next word), "?" takes one only when attached, "#" takes digits that
+// are attached. The letter after it
 // says what the option does:
 //
 //	(none)  nothing that matters here
@@ -32,6 +33,8 @@ import (
 //	v       its argument is a variable of the build, name=value
 //	M       its argument is a module that runs
 //	L       its argument is a library that is loaded
+//	o       its argument is a file that configures it, harmless below the start
+//	D       its argument is a property of a Java build
 //	m       the form of the command with this option writes its operands (sed -i)
 type option struct {
 	name string // the last of its names, for messages
@@ -45,6 +48,7 @@ const (
 	argNone argument = iota
 	argNeeded
 	argAttached
+	argDigits
 )
 
 // dangerous says that the option alone keeps a rule from covering the command.
@@ -66,10 +70,13 @@ func compileOptions(list string) (*optset, error) {
 	for _, item := range strings.Fields(list) {
 		o := &option{}
 		names := item
-		if i := strings.IndexAny(item, "=?"); i > 0 {
+		if i := strings.IndexAny(item, "=?#"); i > 0 {
 			names, o.arg = item[:i], argNeeded
-			if item[i] == '?' {
+			switch item[i] {
+			case '?':
 				o.arg = argAttached
+			case '#':
+				o.arg = argDigits
 			}
 			if rest := item[i+1:]; len(rest) == 1 {
 				o.does = rest[0]
@@ -82,7 +89,7 @@ func compileOptions(list string) (*optset, error) {
 			}
 			names, o.does = item[:i], item[i+1]
 		}
-		if o.does != 0 && strings.IndexByte("xwrtdc!mukgsfPXFvML", o.does) < 0 {
+		if o.does != 0 && strings.IndexByte("xwrtdc!mukgsfPXFvMLoD", o.does) < 0 {
 			return nil, fmt.Errorf("option %q: unknown letter %q", item, string(o.does))
 		}
 		for _, n := range strings.Split(names, ",") {
@@ -91,12 +98,12 @@ func compileOptions(list string) (*optset, error) {
 			}
 			o.name = n
 			set.byName[n] = o
-			if strings.HasPrefix(n, "--") && (o.dangerous() || o.does == 'c' || o.does == 'r' || o.does == 'd' || o.does == 'u' || o.does == 'k' || o.does == 'g' || o.does == 's') {
+			if strings.HasPrefix(n, "--") && o.does != 0 {
 				set.longs = append(set.longs, n)
 			}
 		}
 		if o.dangerous() {
-			if o.does != 'w' && o.does != 'm' && o.does != 't' {
+			if strings.IndexByte("wmt", o.does) < 0 {
 				set.danger = true
 			} else {
 				set.writes = true
@@ -203,6 +210,14 @@ func (set *optset) long(s *scanned, words []word, i int, st style) int {
 			}
 		}
 	}
+	if o == nil && st == styleLong && len(text) > 2 && text[1] != '-' {
+		// A compiler's -Idir.
+		if o = set.byName[text[:2]]; o != nil && o.arg == argNeeded {
+			s.hits = append(s.hits, hit{opt: o, name: o.name, has: true, value: word{text: text[2:], known: w.known, head: text[2:]}})
+			return 0
+		}
+		o = nil
+	}
 	if o == nil {
 		if s.unknown == "" {
 			s.unknown = name
@@ -248,6 +263,12 @@ func (set *optset) short(s *scanned, words []word, i int) int {
 		}
 		rest := text[k+1:]
 		switch {
+		case o.arg == argDigits:
+			for k+1 < len(text) && text[k+1] >= '0' && text[k+1] <= '9' {
+				k++
+			}
+			s.hits = append(s.hits, h)
+			continue
 		case o.arg == argNone:
 			s.hits = append(s.hits, h)
 			if len(name) > 2 {

@@ -45,6 +45,7 @@ type analysis struct {
 	once     map[string]int      // how often the text assigns each
 	funcs    map[string]bool     // functions that are certainly defined at this point
 	numbers  map[string]bool     // variables that only ever hold numbers
+	keyed    map[string]bool     // arrays whose subscripts are text, which is not evaluated
 	poisons  []string            // effects of assignments on every command that follows them, or runs beside them
 	bodies   map[string]struct{} // functions the text defines anywhere
 }
@@ -64,6 +65,8 @@ type scope struct {
 	dirs   []string // where it may run; nil when unknown
 	failed []string // where it runs if the cd before it failed
 	lost   bool     // the directory is not known
+
+	testing bool // inside of [[ ]]
 
 	sure  bool // it certainly runs, once, in the shell of the text
 	start bool // it is the text itself, not a string within it
@@ -165,9 +168,18 @@ func (a *analysis) syntax(text string) *syntax.File {
 		return nil
 	}
 	if strings.Contains(text, "\\\n") {
-		if p := continuations(text, literals(f)); p != nil {
+		var comments []int
+		spans := literals(f, &comments)
+		if p := continuations(text, spans); p != nil {
 			a.problem(p.Code, p.Text)
 			return nil
+		}
+		// A comment ends with its line. The parser goes on with the next when a backslash stands there.
+		for _, i := range comments {
+			if line, _, _ := strings.Cut(text[i:], "\n"); strings.HasSuffix(line, "\\") {
+				a.problem("disagreement", "A comment ends in a backslash: "+quote(line)+".")
+				return nil
+			}
 		}
 	}
 	if !needsSecondLook(text) {
@@ -181,17 +193,15 @@ func (a *analysis) syntax(text string) *syntax.File {
 		return nil
 	}
 	again, err := parser.Parse(bytes.NewReader(ps.one.Bytes()), "")
-	if err != nil || ps.printer.Print(&ps.two, again) != nil || !bytes.Equal(ps.one.Bytes(), ps.two.Bytes()) {
-		if again, err = nil, nil; !a.settles(ps, parser) {
-			a.problem("disagreement", "The text reads differently after it is printed back.")
-			return nil
-		}
+	if err != nil || ps.printer.Print(&ps.two, again) != nil || !bytes.Equal(ps.one.Bytes(), ps.two.Bytes()) && !ps.settles(parser) {
+		a.problem("disagreement", "The text reads differently after it is printed back.")
+		return nil
 	}
 	return f
 }
 
 // settles says that printing reaches a fixed point in one more step, which layout alone can need.
-func (a *analysis) settles(ps *parsers, parser *syntax.Parser) bool {
+func (ps *parsers) settles(parser *syntax.Parser) bool {
 	again, err := parser.Parse(bytes.NewReader(ps.two.Bytes()), "")
 	if err != nil || ps.two.Len() == 0 {
 		return false
@@ -223,8 +233,8 @@ func needsSecondLook(s string) bool {
 	return false
 }
 
-// literals returns the spans in which a backslash is an ordinary character, sorted.
-func literals(f *syntax.File) []span {
+// literals returns the spans in which a backslash is an ordinary character, sorted, and where comments begin.
+func literals(f *syntax.File, comments *[]int) []span {
 	var spans []span
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -232,6 +242,8 @@ func literals(f *syntax.File) []span {
 			if !n.Dollar {
 				spans = append(spans, span{int(n.Pos().Offset()), int(n.End().Offset())})
 			}
+		case *syntax.Comment:
+			*comments = append(*comments, int(n.Hash.Offset()))
 		case *syntax.Redirect:
 			if n.Hdoc != nil && quotedDelimiter(n.Word) {
 				spans = append(spans, span{int(n.Hdoc.Pos().Offset()), int(n.Hdoc.End().Offset())})
@@ -251,67 +263,6 @@ func quotedDelimiter(w *syntax.Word) bool {
 		}
 	}
 	return false
-}
-
-// changers are builtins that can change variables in ways that the assignments of the text do not show.
-var changers = map[string]bool{"eval": true, "source": true, ".": true, "read": true, "mapfile": true, "readarray": true,
-	"getopts": true, "printf": true, "unset": true, "let": true, "command": true, "builtin": true, "wait": true}
-
-// collect counts what a text assigns and defines, so that a variable is known only when nothing else can
-// have changed it.
-func (a *analysis) collect(f *syntax.File, text string) {
-	if a.assigned == nil {
-		a.assigned, a.once = map[string]bool{}, map[string]int{}
-		a.bodies, a.funcs = map[string]struct{}{}, map[string]bool{}
-		a.vars = map[string]word{}
-	}
-	if strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
-		!strings.ContainsAny(text, "({") && len(a.once) == 0 {
-		return
-	}
-	count := func(name string) {
-		a.assigned[name] = true
-		a.once[name]++
-	}
-	syntax.Walk(f, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CallExpr:
-			for _, as := range n.Assigns {
-				if as.Name != nil {
-					count(as.Name.Value)
-					if len(n.Args) > 0 || as.Append || as.Index != nil {
-						count(as.Name.Value)
-					}
-				}
-			}
-			if len(n.Args) > 0 && changers[n.Args[0].Lit()] {
-				count("*")
-			}
-		case *syntax.DeclClause:
-			for _, as := range n.Args {
-				if as.Name != nil {
-					count(as.Name.Value)
-					count(as.Name.Value)
-				} else {
-					count("*")
-				}
-			}
-		case *syntax.WordIter:
-			count(n.Name.Value)
-		case *syntax.ParamExp:
-			if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
-				count(n.Param.Value)
-				count(n.Param.Value)
-			}
-		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
-			count("*")
-		case *syntax.FuncDecl:
-			if n.Name != nil {
-				a.bodies[n.Name.Value] = struct{}{}
-			}
-		}
-		return true
-	})
 }
 
 // settle notes a variable's value when nothing else in the text can change it.

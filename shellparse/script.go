@@ -25,7 +25,7 @@ type Options struct {
 // Script is what is known of one shell text.
 type Script struct {
 	Text     string
-	Commands []Command // every effective command, in source order, at any depth, wrappers unwrapped
+	Commands []Command // every effective command at any depth, in the order they are reached, wrappers unwrapped
 	Problems []Problem // why the text cannot be known; none when it can
 }
 

@@ -13,7 +13,7 @@ type Program struct {
 	Options string
 	// Operands says what the operands are: "" nothing, "r" files read, "1r" the same after one word that is
 	// no file, "w" files written, "rw" the last written and the others read, "2w" the second written and
-	// the first read.
+	// the first read, "wr" the first written and the others read, "1w" all but the first written.
 	Operands string
 	// Style is how the program reads its words: "" like GNU getopt, "posix" the first operand ends the
 	// options, "go" -long options that the first operand ends, "long" -long options anywhere.

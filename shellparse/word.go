@@ -32,9 +32,6 @@ func (w *word) safe() bool {
 
 func lit(s string) word { return word{text: s, known: true} }
 
-// maxBraces is how many words one brace expansion may give. What gives more stays unknown.
-const maxBraces = 64
-
 // fields appends the words that w expands to.
 func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
 	if len(w.Parts) == 1 {
@@ -49,9 +46,17 @@ func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
 			return append(argv, word{text: src, many: true})
 		}
 		for _, one := range expand.Braces(w) {
+			if strayBrace(one) {
+				return append(argv, word{text: src, many: true})
+			}
+		}
+		for _, one := range expand.Braces(w) {
 			argv = a.split(argv, one, src, sc)
 		}
 		return argv
+	}
+	if strayBrace(w) {
+		return append(argv, word{text: src, many: true})
 	}
 	return a.split(argv, w, src, sc)
 }
@@ -65,55 +70,6 @@ func plain(s string) bool {
 		}
 	}
 	return true
-}
-
-func hasBrace(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		if l, ok := p.(*syntax.Lit); ok && strings.IndexByte(l.Value, '{') >= 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// braceCount says how many words a word with split braces gives, and stops counting at the cap.
-func braceCount(w *syntax.Word) int {
-	n := 1
-	for _, p := range w.Parts {
-		b, ok := p.(*syntax.BraceExp)
-		if !ok {
-			continue
-		}
-		sum := 0
-		if b.Sequence {
-			sum = sequenceCount(b)
-		} else {
-			for _, e := range b.Elems {
-				sum += braceCount(e)
-			}
-		}
-		if n *= sum; n > maxBraces {
-			return n
-		}
-	}
-	return n
-}
-
-func sequenceCount(b *syntax.BraceExp) int {
-	from, to := b.Elems[0].Lit(), b.Elems[1].Lit()
-	lo, err1 := strconv.Atoi(from)
-	hi, err2 := strconv.Atoi(to)
-	if err1 != nil || err2 != nil {
-		if len(from) != 1 || len(to) != 1 {
-			return maxBraces + 1
-		}
-		lo, hi = int(from[0]), int(to[0])
-	}
-	n := max(lo, hi) - min(lo, hi)
-	if n < 0 || n > maxBraces {
-		return maxBraces + 1
-	}
-	return n + 1
 }
 
 // split appends the fields of a word without braces: one, unless a known variable is split.
@@ -215,6 +171,8 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 		case *syntax.SglQuoted:
 			if !p.Dollar {
 				d.lit(p.Value)
+			} else if d.a.opts.Dialect == POSIX {
+				d.vague(partValue) // dash keeps the dollar
 			} else if s, ok := ansiC(p.Value); ok {
 				d.lit(s)
 			} else {
@@ -264,7 +222,20 @@ func (d *decoder) quotedLit(s string) {
 
 // bareLit decodes unquoted literal text: backslashes, globs, and a tilde at the beginning of the word.
 func (d *decoder) bareLit(s string, first bool) {
+	if s == "" {
+		return // what is left of {,a}: no field
+	}
 	d.some = true
+	if first && (strings.Contains(s, "=~") || strings.Contains(s, ":~")) {
+		// A tilde after the first = of a word that looks like an assignment, or after a colon in one.
+		name, _, ok := strings.Cut(s, "=")
+		if !d.splitting || ok && syntax.ValidName(strings.TrimSuffix(name, "+")) {
+			i := strings.IndexByte(s, '~')
+			d.buf = append(d.buf, s[:i]...)
+			d.vague(partValue)
+			s, first = s[i:], false
+		}
+	}
 	if first && strings.HasPrefix(s, "~") {
 		user, rest, slash := strings.Cut(s[1:], "/")
 		switch {
@@ -282,8 +253,8 @@ func (d *decoder) bareLit(s string, first bool) {
 		}
 		s = rest
 	}
-	if d.a.opts.Dialect == Zsh && (first && strings.HasPrefix(s, "=") || strings.ContainsAny(s, "(^#")) {
-		d.vague(partGlob) // =program and glob qualifiers
+	if d.a.opts.Dialect == Zsh && first && strings.HasPrefix(s, "=") {
+		d.vague(partGlob) // =program is the program's path
 	}
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
@@ -297,6 +268,10 @@ func (d *decoder) bareLit(s string, first bool) {
 			}
 		case '*', '?':
 			if d.splitting {
+				d.vague(partGlob)
+			}
+		case '(', '^', '#':
+			if d.a.opts.Dialect == Zsh {
 				d.vague(partGlob)
 			}
 		case '[':
@@ -337,6 +312,19 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		}
 		return
 	}
+	if simple && !d.a.assigned[name] && d.a.once[anything] == 0 {
+		v := ""
+		switch {
+		case name == "HOME":
+			v = d.a.opts.Home
+		case name == "PWD" && len(d.sc.failed) == 0 && strings.HasPrefix(d.sc.dir(), "/"):
+			v = d.sc.dir()
+		}
+		if v != "" && (quoted || plain(v) && !strings.ContainsAny(v, " \t\n")) {
+			d.lit(v)
+			return
+		}
+	}
 	many := name == "@" || name == "*" || p.Index != nil || p.Names != 0
 	if d.splitting && (!quoted || many) {
 		d.vague(partMany)
@@ -366,68 +354,6 @@ func (d *decoder) flush() {
 	}
 	d.done = append(d.done, lit(string(d.buf)))
 	d.buf, d.some = nil, false
-}
-
-// ansiC decodes the inside of $'…' as bash does. It gives up where bash versions differ or the value ends
-// early: a NUL, \x{…}, \c.
-func ansiC(s string) (string, bool) {
-	if strings.IndexByte(s, '\\') < 0 {
-		return s, true
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b = append(b, s[i])
-			continue
-		}
-		i++
-		c := s[i]
-		if k := strings.IndexByte(`abeEfnrtv\'"?`, c); k >= 0 {
-			b = append(b, "\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[k])
-			continue
-		}
-		digits, base, size := 0, 16, 0
-		switch {
-		case c >= '0' && c <= '7':
-			digits, base, i = 3, 8, i-1
-		case c == 'x':
-			digits = 2
-		case c == 'u':
-			digits = 4
-		case c == 'U':
-			digits = 8
-		default:
-			if c == 'c' {
-				return "", false
-			}
-			b = append(b, '\\', c)
-			continue
-		}
-		for size < digits && i+1+size < len(s) && isDigit(s[i+1+size], base) {
-			size++
-		}
-		if size == 0 {
-			return "", false
-		}
-		n, err := strconv.ParseUint(s[i+1:i+1+size], base, 32)
-		if err != nil || n == 0 || base == 8 && n > 0xff {
-			return "", false
-		}
-		i += size
-		if c == 'u' || c == 'U' {
-			b = utf8.AppendRune(b, rune(n))
-		} else {
-			b = append(b, byte(n))
-		}
-	}
-	return string(b), true
-}
-
-func isDigit(c byte, base int) bool {
-	if base == 8 {
-		return c >= '0' && c <= '7'
-	}
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
 // isGlob says that a value holds characters that a rule or a shell would read as a pattern.

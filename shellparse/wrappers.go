@@ -1,7 +1,6 @@
 package shellparse
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -50,6 +49,15 @@ func (a *analysis) unwrap(w *wrapper, c *call, n int) bool {
 	var env []Assignment
 	if w.Assigns {
 		at, env = a.assignments(c, at)
+	}
+	if w.Skip > 0 && at < len(c.argv) && strings.HasPrefix(c.argv[at].text, "-") {
+		// kubectl takes options after the pod, up to the dashes.
+		dashes := slices.IndexFunc(c.argv[at:], func(w word) bool { return w.known && w.text == "--" })
+		if dashes < 0 {
+			a.uncertain(c, n)
+			return true
+		}
+		at += dashes
 	}
 	if at < len(c.argv) && c.argv[at].known && c.argv[at].text == "--" {
 		at++
@@ -115,8 +123,9 @@ func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
 	mark := len(a.script.Commands)
 	inner.reads, inner.writes, inner.outer = nil, nil, nil
 	inner.sc.effects = nil
-	inner.sc.denyOnly = true
 	name := inner.argv[0]
+	// A program of the project is part of what the rule names; one of the system needs its own.
+	inner.sc.denyOnly = !(name.known && a.systemTool(name.text))
 	if w.Role == "download" && !(name.known && knownTools[name.text]) {
 		c.effect("package " + name.text)
 	}
@@ -130,6 +139,15 @@ func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
 	}
 	a.script.Commands[mark] = c.command("")
 	return true
+}
+
+// systemTool says that a name is one of a program that is not part of a project.
+func (a *analysis) systemTool(name string) bool {
+	name = a.programName(name)
+	if knownTools[name] || languages[name] != nil {
+		return false
+	}
+	return a.tables.programs[name] != nil || a.tables.wrappers[name] != nil || handlers[name] != nil || inspectors[name] != nil
 }
 
 // uncertain records a command of which it is not known where the inner command begins. Every word that could
@@ -171,117 +189,6 @@ func (a *analysis) assignments(c *call, at int) (int, []Assignment) {
 		}
 	}
 	return at, env
-}
-
-// apply notes what an option of a wrapper or program does.
-func (a *analysis) apply(h hit, c *call) {
-	switch h.opt.does {
-	case 'x', '!':
-		if h.opt.arg == argNone || h.has {
-			c.effect("option " + h.name)
-		}
-	case 'm':
-		c.effect("option " + h.name)
-	case 'w':
-		if h.has {
-			if h.value.known && strings.HasPrefix(h.value.text, "|") {
-				c.effect("option " + h.name)
-			}
-			c.writes = a.file(c.writes, h.value, c.name, c.sc, true)
-		}
-	case 't':
-		if h.has {
-			c.writes = a.file(c.writes, h.value, c.name, c.sc, true)
-		}
-	case 'r':
-		if h.has {
-			c.reads = a.file(c.reads, h.value, c.name, c.sc, false)
-		}
-	case 'd':
-		a.chdir(h.value, c)
-	case 'u':
-		a.upload(h, c)
-	case 'f':
-		if h.has && (!h.value.known || strings.ContainsAny(h.value.text, "./\\")) {
-			c.effect("option " + h.name + " " + h.value.text)
-		}
-	case 'P':
-		if !h.value.known || !strings.HasPrefix(h.value.text, "no:") {
-			c.effect("option " + h.name + " " + h.value.text)
-		}
-	case 'X':
-		if v := strings.ToUpper(h.value.text); !h.value.known || v != "GET" && v != "HEAD" {
-			c.effect("option " + h.name + " " + h.value.text)
-		}
-	case 'F':
-		c.effect("option " + h.name)
-	case 'v':
-		if e := a.tables.envEffect(strings.SplitN(h.value.text, "=", 2)[0], h.value); !h.value.known || e != "" {
-			c.effect("option " + h.name + " " + h.value.text)
-		}
-	case 'k':
-		a.gitSetting(h.value, c)
-	case 'g':
-		if !h.value.known || h.value.text != ".git" && h.value.text != "." {
-			c.effect("option " + h.name + " " + h.value.text)
-		}
-	case 's':
-		if !h.has {
-			break
-		}
-		inner := c.inner(c.argv, c.name+" "+h.name)
-		inner.reads, inner.writes, inner.outer = nil, nil, nil
-		a.fresh(func() { a.scriptWords(inner, []word{h.value}) })
-	}
-}
-
-// upload notes the file that an argument like @file, name=@file or name=<file names.
-func (a *analysis) upload(h hit, c *call) {
-	if !h.has {
-		c.effect("option " + h.name)
-		return
-	}
-	v := h.value.text
-	i := strings.IndexByte(v, '@')
-	eq := strings.IndexByte(v, '=')
-	switch {
-	case !h.value.known && h.value.head == "":
-		c.effect("option " + h.name + " " + v)
-	case i == 0, h.name == "--data-urlencode" && i > 0 && eq < 0, i > 0 && eq == i-1:
-		c.reads = a.file(c.reads, word{text: v[i+1:], known: h.value.known}, c.name, c.sc, false)
-		c.effect("option " + h.name + " " + v)
-	case strings.Contains(v, "=<"):
-		c.reads = a.file(c.reads, word{text: v[eq+2:], known: h.value.known}, c.name, c.sc, false)
-		c.effect("option " + h.name + " " + v)
-	case (h.name == "-b" || h.name == "--cookie") && eq < 0:
-		c.reads = a.file(c.reads, h.value, c.name, c.sc, false)
-	}
-}
-
-// chdir moves a call to another directory.
-func (a *analysis) chdir(w word, c *call) {
-	if !w.known {
-		c.sc.lost = true
-		c.effect("directory " + w.text)
-		return
-	}
-	c.sc.dirs = joinDirs(c.sc.dirs, w.text)
-	if path.IsAbs(w.text) {
-		c.sc.lost = false
-	}
-}
-
-func joinDirs(dirs []string, p string) []string {
-	if path.IsAbs(p) {
-		return []string{path.Clean(p)}
-	}
-	out := make([]string, 0, len(dirs))
-	for _, d := range dirs {
-		if j := path.Join(d, p); !slices.Contains(out, j) {
-			out = append(out, j)
-		}
-	}
-	return out
 }
 
 // scriptWords runs words that a program joins to a shell text.

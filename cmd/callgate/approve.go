@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"callgate/internal/companion"
+	"callgate/internal/tui"
 )
 
 // Exit codes of "approve --once", besides 0 for an approval.
@@ -19,31 +20,43 @@ const (
 	exitWithdrawn exitCode = 4
 )
 
+// approving is what the flags of approve say.
+type approving struct {
+	once, plain, asJSON, notify, noColor bool
+	address                              string
+	sessions                             []string
+}
+
 func newApproveCommand(dataDir func() (string, error)) *cobra.Command {
-	var once, asJSON bool
-	var address string
+	var o approving
 	cmd := &cobra.Command{
 		Use:   "approve",
 		Short: "Answer what waits at the gate, in this terminal",
 		Long: `Approve connects to the running callgate of this user, shows each call that waits for a person, and takes
-the answer:
+the answer. On a terminal it fills the screen:
 
-  y                              approve this call, once
-  n [text]                       reject it; the text goes to the model
-  a [numbers] [session|worker]   approve, and always allow what is listed under these numbers
-  v                              show all arguments
-  s                              skip: leave it to others, or to its timeout
-  q                              leave
+  y                approve this call, once
+  n                deny it; the text you type goes to the model
+  a                approve, and always allow a pattern that you pick
+  e                edit the arguments in $VISUAL or $EDITOR, then approve
+  arrows, Enter    choose; Enter takes what is chosen, which is Deny at first
+  Space            scroll: arguments have to be on the screen to their end before y, a and e work
+  u                set the autonomy of the session
+  Tab              go to the sessions and servers, and to the audit trail
+  ?                show all keys
 
-An empty line does nothing. Keys count only after the keyboard has rested for a moment since the prompt
-appeared, so that typing into a prompt that pops up answers nothing.
+Keys count only after the keyboard has rested for a moment since a question appeared, so that typing into a
+question that pops up answers nothing.
+
+With --plain it asks line by line, for terminals that cannot do more: y, n [text], a [numbers]
+[session|worker], v to see all arguments, s to skip, q to leave. This is so by itself when TERM is "dumb".
 
 With --json every frame of protocol version 1 is printed as one line of JSON, and each line of standard
 input is a tool_approve, set_autonomy or cancel frame.
 
 Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected and 4 timed out or withdrawn.`,
 		Example: `  callgate approve
-  callgate approve --once
+  callgate approve --once --notify
   callgate approve --json | jq 'select(.type == "tool_approve_request")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,7 +64,7 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 			if err != nil {
 				return err
 			}
-			outcome, err := approve(cmd.Context(), dir, address, once, asJSON)
+			outcome, err := approve(cmd.Context(), dir, o)
 			switch {
 			case err != nil:
 				return explain(err)
@@ -64,32 +77,51 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&once, "once", false, "end when the first approval that was shown is over")
-	flags.BoolVar(&asJSON, "json", false, "print frames and read answers as JSON lines")
-	flags.StringVar(&address, "address", "", "`host:port` of the companion (default: the one that was started last)")
+	flags.BoolVar(&o.once, "once", false, "end when the first approval that was shown is over")
+	flags.BoolVar(&o.plain, "plain", false, "ask line by line instead of filling the screen")
+	flags.BoolVar(&o.asJSON, "json", false, "print frames and read answers as JSON lines")
+	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each call that comes to wait")
+	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
+	flags.StringArrayVar(&o.sessions, "session", nil, "show the session with this `id` alone; can be repeated")
+	flags.StringVar(&o.address, "address", "", "`host:port` of the companion (default: the one that was started last)")
+	cmd.MarkFlagsMutuallyExclusive("plain", "json")
+	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
+	cmd.MarkFlagsMutuallyExclusive("json", "notify")
 	return cmd
 }
 
-func approve(ctx context.Context, dataDir, address string, once, asJSON bool) (companion.Outcome, error) {
+func approve(ctx context.Context, dataDir string, o approving) (companion.Outcome, error) {
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
-	if !asJSON && (!term.IsTerminal(in) || !term.IsTerminal(out)) {
+	if !o.asJSON && (!term.IsTerminal(in) || !term.IsTerminal(out)) {
 		return companion.Ended, errors.New("standard input and output must be a terminal; programs use --json, and ssh needs -t")
 	}
 	kind := "tui"
-	if asJSON {
+	if o.asJSON {
 		kind = "custom"
 	}
 	client, err := companion.Dial(ctx, companion.Target{
-		DataDir: dataDir, Address: address,
+		DataDir: dataDir, Address: o.address, Sessions: o.sessions,
 		Client: companion.ClientInfo{Name: userName(), Version: version, Kind: kind},
 	})
 	if err != nil {
 		return companion.Ended, err
 	}
 	defer client.Close()
-	if asJSON {
-		return companion.Relay(ctx, client, os.Stdin, os.Stdout, once)
+	switch {
+	case o.asJSON:
+		return companion.Relay(ctx, client, os.Stdin, os.Stdout, o.once)
+	case o.plain || os.Getenv("TERM") == "dumb":
+		return approveLines(ctx, client, o.once)
 	}
+	return tui.Run(ctx, tui.Options{
+		Client: client, DataDir: dataDir, Sessions: o.sessions, Once: o.once, Bell: o.notify,
+		NoColor: o.noColor || os.Getenv("NO_COLOR") != "",
+	})
+}
+
+// approveLines asks line by line.
+func approveLines(ctx context.Context, client *companion.Client, once bool) (companion.Outcome, error) {
+	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	state, err := term.MakeRaw(in)
 	if err != nil {
 		return companion.Ended, err

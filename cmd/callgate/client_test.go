@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,6 +117,13 @@ func (c *client) take(line []byte) {
 	c.changed = make(chan struct{})
 }
 
+// everything is what has arrived so far, in order.
+func (c *client) everything() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.arrived)
+}
+
 func (c *client) send(line string) error {
 	_, err := io.WriteString(c.stdin, strings.ReplaceAll(line, "\n", " ")+"\n")
 	return err
@@ -202,7 +210,10 @@ func (c *client) close() error {
 func (c *client) wait() error {
 	select {
 	case <-c.exited:
-		return c.status
+		if c.status != nil {
+			return fmt.Errorf("%w\nlog: %s", c.status, &c.stderr)
+		}
+		return nil
 	case <-time.After(patience):
 		return fmt.Errorf("the process did not end\nlog: %s", &c.stderr)
 	}

@@ -429,9 +429,7 @@ func longRunning(t *testing.T, c *client, prefix string) (lines []string) {
 	if _, err := c.request("after", "ping", ""); err != nil {
 		t.Fatal(err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, line := range c.arrived {
+	for _, line := range c.everything() {
 		if strings.Contains(line, `"method":"notifications/progress"`) || strings.Contains(line, `"id":"long"`) {
 			lines = append(lines, line)
 		}
@@ -503,6 +501,7 @@ func TestFidelity(t *testing.T) {
 		tool("echo", `{}`),
 		tool("echo", `{"n":[1.0,1e400,-0,9007199254740993,1E+2],"s":"\u0041\/\ud83d\ude80é","":{"z":1,"a":2},"K":null}`),
 		tool("echo", "{ \"spaces\" :\t[ 1 , 2 ] }"),
+		tool("echo", `{"text":"`+strings.Repeat("0123456789abcdef", 1<<16)+`"}`),
 		{method: "tools/call", params: `{"name":"echo"}`},
 		{method: "tools/call", params: `{"name":"echo","x-unknown":{"z":1.0,"a":[]},"arguments":{"k":1},"_meta":{"vendor.example/k":9007199254740993,"progressToken":1.0}}`},
 		tool("every_keyword", `{"zulu":1.0}`), tool("unknown_content", `{}`), tool("numbers", `{}`), tool("escapes", `{}`),

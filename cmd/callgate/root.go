@@ -53,7 +53,7 @@ server's command.`,
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
 		newRunCommand(settings), newWrapCommand(settings), newApproveCommand(settings.dataDir),
-		newCheckCommand(settings), newToolsCommand(settings), newAuditCommand(settings.dataDir), newVersionCommand(),
+		newCheckCommand(settings), newToolsCommand(settings), newRulesCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newVersionCommand(),
 	)
 	return root
 }

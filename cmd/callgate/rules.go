@@ -84,7 +84,7 @@ func (b *rulebook) say(format string, args ...any) error {
 
 // printJSON prints v on several lines, in an order that does not change, with escapes for what cannot be seen.
 func printJSON(w io.Writer, v any) error {
-	text, err := json.Marshal(v, json.Deterministic(true), jsontext.Multiline(true))
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
@@ -92,20 +92,13 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// readRules reads a rules file that is not the worker's, or the worker's when path is "".
-func readRules(store *permissions.Store, path string) (*permissions.File, []byte, error) {
-	text, err := []byte(nil), error(nil)
-	if path == "" {
-		path = store.Path()
-		text, err = store.Text()
-	} else {
-		text, err = os.ReadFile(path)
-	}
+// readRules reads the rules file at path.
+func readRules(path string) (*permissions.File, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	file, err := permissions.ParseFile(path, text, xdg.Home)
-	return file, text, err
+	return permissions.ParseFile(path, text, xdg.Home)
 }
 
 // place shortens a source, "path:line", to its last element.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/internal/tools"
 	"callgate/permissions"
 )
 
@@ -55,12 +56,34 @@ func (b *rulebook) add(tool, pattern string, action permissions.Action, first bo
 			lines = append(lines, fmt.Sprintf("  %s %s", o.what, &o.rules[i]))
 		}
 	}
-	for _, line := range lines {
+	doubts, err := b.doubts(&placed.Rule)
+	if err != nil {
+		return summary, err
+	}
+	for _, line := range append(lines, doubts...) {
 		if err := b.say("%s", line); err != nil {
 			return summary, err
 		}
 	}
 	return summary, nil
+}
+
+// doubts are what lint says of one rule of the file as it is now.
+func (b *rulebook) doubts(r *permissions.Rule) (lines []string, err error) {
+	policy, err := b.store.Policy()
+	if err != nil {
+		return nil, err
+	}
+	problems, err := permissions.Lint(policy.File, permissions.LintOptions{Kinds: tools.Kinds()})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range problems {
+		if p.Rule == r.String() {
+			lines = append(lines, fmt.Sprintf("  %s: %s %s", p.Severity, p.Why, p.Cure))
+		}
+	}
+	return lines, nil
 }
 
 func newRulesRemoveCommand(s *settings) *cobra.Command {

@@ -82,7 +82,7 @@ fails.`,
 	return cmd
 }
 
-// readCases reads a file of cases. Nothing in it is skipped: what is not understood is an error.
+// readCases reads a file of cases.
 func readCases(path string) ([]ruleCase, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +91,12 @@ func readCases(path string) ([]ruleCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := hujson.Parse(append(bytes.TrimRight(text, " \t\r\n"), '\n'))
+	return parseCases(path, text)
+}
+
+// parseCases reads cases. Nothing is skipped: what is not understood is an error.
+func parseCases(path string, text []byte) ([]ruleCase, error) {
+	root, err := hujson.Parse(append(slices.Clip(text), '\n'))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

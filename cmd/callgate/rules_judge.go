@@ -35,7 +35,7 @@ func filePolicy(path string) (*permissions.Policy, error) {
 	if path == "" {
 		return nil, nil
 	}
-	file, _, err := readRules(nil, path)
+	file, err := readRules(path)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,10 @@ With --strict the exit code is 1 when there are warnings.`,
 			if err != nil {
 				return err
 			}
-			file, _, err := readRules(b.store, rulesFile)
+			policy, err := filePolicy(rulesFile)
+			if policy == nil && err == nil {
+				policy, err = b.store.Policy()
+			}
 			if err != nil {
 				return err
 			}
@@ -45,7 +48,7 @@ With --strict the exit code is 1 when there are warnings.`,
 					return err
 				}
 			}
-			problems, err := permissions.Lint(file, options)
+			problems, err := permissions.Lint(policy.File, options)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -47,14 +48,14 @@ func newRulesListCommand(s *settings) *cobra.Command {
 		Use:   "list",
 		Short: "List rules and grants in the order that counts",
 		Long: `List prints the rules in file order, of which the last that matches wins, and the grants with the index that
-"callgate rules revoke" takes. Grants that end with a session are not in the file and not listed.`,
+"callgate rules revoke" takes. With --agent the profile's rules come first; its denies are a veto. Grants that end with a session are not in the file and not listed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := openRulebook(s, cmd.OutOrStdout())
 			if err != nil {
 				return err
 			}
-			policy, err := b.store.Policy()
+			policy, err := b.layers()
 			if err != nil {
 				return err
 			}
@@ -70,11 +71,28 @@ func newRulesListCommand(s *settings) *cobra.Command {
 }
 
 func ruleRows(p *permissions.Policy) []ruleRow {
-	rows := make([]ruleRow, len(p.File))
-	for i, r := range p.File {
-		rows[i] = ruleRow{r.Source, string(r.Layer), r.Tool, r.Pattern, r.Action.String()}
+	rows := make([]ruleRow, 0, len(p.Agent)+len(p.File))
+	for _, r := range slices.Concat(p.Agent, p.File) {
+		rows = append(rows, ruleRow{r.Source, string(r.Layer), r.Tool, r.Pattern, r.Action.String()})
 	}
 	return rows
+}
+
+// layers returns the worker's rules, behind those of the agent profile if one is configured.
+func (b *rulebook) layers() (*permissions.Policy, error) {
+	policy, err := b.store.Policy()
+	if err != nil || b.config.Agent == "" {
+		return policy, err
+	}
+	agents, err := b.config.agents()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(agents, named(b.config.Agent))
+	if i < 0 {
+		return nil, fmt.Errorf("unknown agent %q", b.config.Agent)
+	}
+	return policy.With(agents[i].Rules, nil)
 }
 
 func grantRows(grants []permissions.Grant, now time.Time) []grantRow {
@@ -170,7 +188,7 @@ func (b *rulebook) revoke(indices []string, tool string) (string, error) {
 		chosen = append(chosen, policy.Grants[i-1])
 	}
 	if len(indices) == 0 {
-		glob, err := permissions.CompileGlob(orStar(tool))
+		glob, err := permissions.CompileGlob(cmp.Or(tool, "*"))
 		if err != nil {
 			return "", err
 		}
@@ -198,11 +216,4 @@ func (b *rulebook) revoke(indices []string, tool string) (string, error) {
 		return "", b.say("nothing to revoke")
 	}
 	return fmt.Sprintf("Revoked %s: %s.", count(n, "grant"), strings.Join(gone, "; ")), nil
-}
-
-func orStar(glob string) string {
-	if glob == "" {
-		return "*"
-	}
-	return glob
 }

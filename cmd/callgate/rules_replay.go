@@ -1,31 +1,48 @@
 package main
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/adrg/xdg"
+
 	"callgate/audit"
+	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
 
-// replay judges a call on record by two policies: the whole call where the record holds all of it, else its
+// replay judges a call on record by both files: the whole call where the record holds all of it, else its
 // subjects.
-func (ch *checker) replay(r *audit.Record, before, after *permissions.Policy) replay {
-	if tool, _ := ch.tool(r.Tool); tool == nil || !whole(r) {
-		return ch.replaySubjects(r, tool, before, after)
+func (sim *simulation) replay(r *audit.Record) replay {
+	rules, ok := sim.agents[r.Agent]
+	switch {
+	case ok:
+	case r.Agent == "" || r.Agent == gate.DefaultAgent:
+		rules = sim.worker
+	default:
+		return replay{skip: skipAgent}
+	}
+	tool, place := sim.checker.tool(r.Tool)
+	if tool == nil {
+		return rules.subjects(r, nil, tools.Place{Home: xdg.Home})
+	}
+	if !whole(r) {
+		return rules.subjects(r, tool, place)
 	}
 	request := checkRequest{Tool: r.Tool, Arguments: r.Arguments}
-	now, err := ch.verdict(request, before)
+	before, err := sim.checker.verdict(request, rules.before)
 	if err != nil {
 		return replay{skip: err.Error()}
 	}
-	then, err := ch.verdict(request, after)
+	after, err := sim.checker.verdict(request, rules.after)
 	if err != nil {
 		return replay{skip: err.Error()}
 	}
-	return replay{before: now.Action, after: then.Action, beforeBy: decidedBy(&now), afterBy: decidedBy(&then)}
+	return replay{before: before.Action, after: after.Action, beforeBy: decidedBy(&before), afterBy: decidedBy(&after)}
 }
 
 // whole reports whether the arguments on record are those of the call: the digest was taken before secrets
@@ -42,11 +59,14 @@ const (
 	skipArguments  = "rules look at the arguments of the tool, which are not whole on record"
 	skipOmitted    = "it touched more than one record holds"
 	skipKind       = "whether the tool's kind is certain is not on record: configure its server"
+	skipPlace      = "a relative path, and where the call ran is not on record: configure its server"
+	skipAgent      = "its agent profile is not there any more"
 	skipUnreadable = "its risk is not understood"
 )
 
-// replaySubjects judges the recorded subjects by the rules alone. tool is nil where the server is not known.
-func (ch *checker) replaySubjects(r *audit.Record, tool *tools.Tool, before, after *permissions.Policy) replay {
+// subjects judges the recorded subjects by the rules alone. tool is nil, and place without a folder, where the
+// server is not known.
+func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place) replay {
 	switch {
 	case len(r.Subjects) == 0:
 		return replay{skip: skipNoSubjects}
@@ -55,7 +75,7 @@ func (ch *checker) replaySubjects(r *audit.Record, tool *tools.Tool, before, aft
 	}
 	out := replay{bySubject: true, before: permissions.Allow, after: permissions.Allow}
 	for i := range r.Subjects {
-		s, skip := recordedSubject(r, &r.Subjects[i], tool)
+		s, skip := recordedSubject(r, &r.Subjects[i], tool, place)
 		if skip != "" {
 			return replay{skip: skip}
 		}
@@ -63,8 +83,8 @@ func (ch *checker) replaySubjects(r *audit.Record, tool *tools.Tool, before, aft
 			policy *permissions.Policy
 			action *permissions.Action
 			by     *string
-		}{{before, &out.before, &out.beforeBy}, {after, &out.after, &out.afterBy}} {
-			action, by, skip := ch.ask(side.policy, r.Server, s, tool == nil)
+		}{{rules.before, &out.before, &out.beforeBy}, {rules.after, &out.after, &out.afterBy}} {
+			action, by, skip := whatRulesSay(side.policy, r.Server, s, tool == nil)
 			if skip != "" {
 				return replay{skip: skip}
 			}
@@ -80,7 +100,7 @@ func (ch *checker) replaySubjects(r *audit.Record, tool *tools.Tool, before, aft
 }
 
 // recordedSubject makes a subject of what the record holds of it.
-func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool) (*permissions.Subject, string) {
+func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool, place tools.Place) (*permissions.Subject, string) {
 	if strings.Contains(recorded.Value, "[redacted]") || strings.Contains(recorded.Value, "…[truncated:") {
 		return nil, skipRedacted
 	}
@@ -89,7 +109,14 @@ func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool)
 		return nil, skipUnreadable
 	}
 	s := &permissions.Subject{Tool: recorded.Tool, Kind: recorded.Kind, Value: recorded.Value, Risk: risk}
-	if s.Value != "" {
+	switch {
+	case s.Value == "":
+	case isPath(s.Kind):
+		if place.Dir == "" && !filepath.IsAbs(s.Value) {
+			return nil, skipPlace
+		}
+		s.Decides, s.Also = pathForms(s.Kind, s.Value, place)
+	default:
 		s.Decides = permissions.Form{s.Value}
 	}
 	// A subject of another kind than its tool stands for that kind's own tools.
@@ -106,13 +133,30 @@ func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool)
 	return s, ""
 }
 
+// isPath reports whether the kind's values are paths of files.
+func isPath(kind string) bool {
+	switch kind {
+	case tools.KindReadFile, tools.KindWriteFile, tools.KindEditFile, tools.KindDeleteFile:
+		return true
+	}
+	return false
+}
+
+// pathForms reads a path as a call of the kind would now: in all spellings, links resolved.
+func pathForms(kind, path string, place tools.Place) (permissions.Form, []permissions.Form) {
+	tool := tools.KindTool(kind)
+	arguments := slices.Concat([]byte("{"), jsonx.Quote(tools.PrimaryArgument(tool)), []byte(":"), jsonx.Quote(path), []byte("}"))
+	a := tools.Analyze(tools.Call{Tool: tool, Arguments: arguments, Place: place})
+	return a.Subjects[0].Decides, a.Subjects[0].Also
+}
+
 // noRuleMatches is how records spell that no rule matched.
 const noRuleMatches = "no rule matches"
 
-// ask says what the rules and grants say of one subject. Where it is open whether the kind is certain, both
+// whatRulesSay says what the rules and grants say of one subject. Where it is open whether the kind is certain, both
 // cases have to come to the same.
-func (ch *checker) ask(p *permissions.Policy, server string, s *permissions.Subject, open bool) (permissions.Action, string, string) {
-	action, by := saysOf(p, server, s)
+func whatRulesSay(p *permissions.Policy, server string, s *permissions.Subject, open bool) (action permissions.Action, by, skip string) {
+	action, by = saysOf(p, server, s)
 	if open && !s.KindBound && s.Kind != "" {
 		bound := *s
 		bound.KindBound = true

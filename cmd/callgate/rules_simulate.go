@@ -25,7 +25,14 @@ type simulation struct {
 	Differences []*difference     `json:"differences"`
 	Skipped     map[string]int    `json:"skipped"` // reason → how many could not be replayed
 	known       map[string]replay // equal calls are judged once
+
+	checker *checker
+	worker  sides            // what the two files say
+	agents  map[string]sides // and under each agent profile
 }
+
+// sides are the rules in force and the changed ones.
+type sides struct{ before, after *permissions.Policy }
 
 // difference is a call, made one or more times, that the changed rules judge differently.
 type difference struct {
@@ -94,8 +101,11 @@ judged either way is counted with the reason.`,
 			if err != nil {
 				return err
 			}
-			sim := simulation{Differences: []*difference{}, Skipped: map[string]int{}, known: map[string]replay{}}
-			damaged := sim.run(checker, filter, limit, before, after)
+			sim, err := newSimulation(checker, before, after)
+			if err != nil {
+				return err
+			}
+			damaged := sim.run(filter, limit)
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), sim)
 			} else {
@@ -111,18 +121,41 @@ judged either way is counted with the reason.`,
 	return cmd
 }
 
+// newSimulation compares two files under the agent profiles that there are now.
+func newSimulation(ch *checker, before, after *permissions.Policy) (*simulation, error) {
+	sim := &simulation{
+		Differences: []*difference{}, Skipped: map[string]int{}, known: map[string]replay{},
+		checker: ch, worker: sides{before, after}, agents: map[string]sides{},
+	}
+	profiles, err := ch.config.agents()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range profiles {
+		var under sides
+		if under.before, err = before.With(a.Rules, nil); err != nil {
+			return nil, err
+		}
+		if under.after, err = after.With(a.Rules, nil); err != nil {
+			return nil, err
+		}
+		sim.agents[a.Name] = under
+	}
+	return sim, nil
+}
+
 // run replays the newest decisions of the worker. The error names records that could not be read.
-func (sim *simulation) run(ch *checker, filter audit.Filter, limit int, before, after *permissions.Policy) error {
+func (sim *simulation) run(filter audit.Filter, limit int) error {
 	var damaged []error
-	for r, err := range audit.Read(audit.Dir(ch.config.DataDir), filter) {
+	for r, err := range audit.Read(audit.Dir(sim.checker.config.DataDir), filter) {
 		if err != nil {
 			damaged = append(damaged, err)
 			continue
 		}
-		if r.Event != audit.Decision || r.Worker != "" && r.Worker != ch.config.Worker {
+		if r.Event != audit.Decision || r.Worker != "" && r.Worker != sim.checker.config.Worker {
 			continue
 		}
-		sim.add(ch, &r, before, after)
+		sim.add(&r)
 		if sim.Decisions == limit {
 			break
 		}
@@ -138,12 +171,12 @@ func rank(d *difference) int {
 	return slices.Index([]string{"ask", "deny", "allow"}, d.After)
 }
 
-func (sim *simulation) add(ch *checker, r *audit.Record, before, after *permissions.Policy) {
+func (sim *simulation) add(r *audit.Record) {
 	sim.Decisions++
-	key := r.Tool + "\x00" + r.Digest + "\x00" + r.Server
+	key := strings.Join([]string{r.Agent, r.Server, r.Tool, r.Digest}, "\x00")
 	done, ok := sim.known[key]
 	if !ok {
-		done = ch.replay(r, before, after)
+		done = sim.replay(r)
 	}
 	switch {
 	case done.skip != "":

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -273,7 +274,7 @@ func trail(t *testing.T, dir string, records ...audit.Record) {
 		t.Fatal(err)
 	}
 	for i, r := range records {
-		r.Event, r.CallID, r.Agent = audit.Decision, fmt.Sprintf("call_%d", i), "default"
+		r.Event, r.CallID, r.Agent = audit.Decision, fmt.Sprintf("call_%d", i), cmp.Or(r.Agent, "default")
 		if r.Digest == "" {
 			if r.Digest, err = jsonx.Digest(r.Arguments, r.Agent); err != nil {
 				t.Fatal(err)
@@ -324,11 +325,12 @@ func TestSimulateReplaysWholeCallsAndSubjects(t *testing.T) {
 		audit.Record{Tool: "sh_run", Kind: "shell_exec", Server: "sh", Decision: "approved", Digest: "z", Subjects: shellSubjects("git push origin", "NETWORK")},
 		audit.Record{Tool: "x_y", Server: "x", Decision: "denied", Digest: "w"},
 		audit.Record{Tool: "x_y", Server: "x", Decision: "approved", Digest: "v", Arguments: []byte(`{"token":"[redacted]"}`), Subjects: []audit.Subject{{Tool: "x_y", Action: "ask", Risk: "UNKNOWN"}}},
+		audit.Record{Tool: "fs_write", Kind: "write_file", Server: "fs", Decision: "approved", Digest: "u", Subjects: []audit.Subject{{Tool: "fs_write", Kind: "write_file", Value: "a.txt", Action: "ask", Risk: "WRITE"}}},
 		// Another worker's.
 		audit.Record{Worker: "other", Tool: "shell_exec", Arguments: []byte(`{"command":"git push"}`)},
 	)
 	sim := simulated(t, dir, `{"*": "ask", "read_file": {"*.env": "deny"}, "shell_exec": {"ls *": "confirm", "git push *": "allow"}}`)
-	if sim.Decisions != 10 || sim.Replayed != 6 || sim.BySubject != 2 {
+	if sim.Decisions != 11 || sim.Replayed != 6 || sim.BySubject != 2 {
 		t.Errorf("%d decisions, %d replayed, %d by subject: %+v", sim.Decisions, sim.Replayed, sim.BySubject, sim.Skipped)
 	}
 	var got []string
@@ -344,10 +346,56 @@ func TestSimulateReplaysWholeCallsAndSubjects(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for _, reason := range []string{skipRedacted, skipKind, skipNoSubjects, skipArguments} {
+	for _, reason := range []string{skipRedacted, skipKind, skipNoSubjects, skipArguments, skipPlace} {
 		if sim.Skipped[reason] != 1 {
 			t.Errorf("%d skipped because %s: %v", sim.Skipped[reason], reason, sim.Skipped)
 		}
+	}
+}
+
+// A recorded path is judged in all its spellings, as the call was.
+func TestSimulateSpellsRecordedPaths(t *testing.T) {
+	dir, _ := rulesIn(t, `{"*": "ask"}`)
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trail(t, dir, audit.Record{Tool: "fs_put", Kind: "write_file", Server: "fs", Digest: "x", Subjects: []audit.Subject{
+		{Tool: "write_file", Kind: "write_file", Value: filepath.Join(home, "x", "..", "secret.txt"), Action: "ask", Risk: "WRITE"},
+	}})
+	sim := simulated(t, dir, `{"*": "ask", "write_file": {"~/secret.txt": "deny"}}`)
+	if len(sim.Differences) != 1 || sim.Differences[0].After != "deny" || sim.BySubject != 1 {
+		t.Errorf("%+v, %v", sim.Differences, sim.Skipped)
+	}
+}
+
+func TestSimulateHearsTheAgentProfile(t *testing.T) {
+	dir, _ := rulesIn(t, `{"*": "ask"}`)
+	call := audit.Record{Tool: "write_file", Kind: "write_file", Arguments: []byte(`{"path":"a","content":"b"}`)}
+	for _, agent := range []string{"default", "explore", "gone"} {
+		r := call
+		r.Agent = agent
+		trail(t, dir, r)
+	}
+	sim := simulated(t, dir, `{"*": "allow"}`)
+	if sim.Decisions != 3 || sim.Replayed != 2 || sim.Skipped[skipAgent] != 1 {
+		t.Errorf("%+v", sim)
+	}
+	// Explore's deny is a veto before and after.
+	if len(sim.Differences) != 1 || sim.Differences[0].Count != 1 || sim.Differences[0].After != "allow" {
+		t.Errorf("%+v", sim.Differences)
+	}
+}
+
+func TestRulesListShowsTheAgentLayer(t *testing.T) {
+	dir, _ := rulesIn(t, `{"*": "ask"}`)
+	out, err := rulesRun(t, dir, "list", "--agent", "explore")
+	lines := strings.Split(out, "\n")
+	if err != nil || len(lines) < 3 || !strings.Contains(lines[1], "agent  *") || !strings.Contains(out, "permissions.jsonc:1  file") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := rulesRun(t, dir, "list", "--agent", "nobody"); err == nil || !strings.Contains(err.Error(), `unknown agent "nobody"`) {
+		t.Errorf("an unknown agent: %v", err)
 	}
 }
 
@@ -369,24 +417,49 @@ func TestSimulateLooksAtTheNewest(t *testing.T) {
 	}
 }
 
+// badCases are files of cases that are refused, and what the error says.
+var badCases = []struct{ text, want string }{
+	{"", "c.jsonc: "},
+	{"{}", "cases are a list"},
+	{"[]", "no cases"},
+	{"[\n{]", "c.jsonc: hujson: line 2"},
+	{"[{}]", `c.jsonc:1: want "": use allow, deny or ask`},
+	{"[\n\n{\"x\":1}]", "c.jsonc:3: "},
+	{`[{"call":{"tool":"a","cwdd":"b"},"want":"deny"}]`, "cwdd"},
+	{`[{"call":{"tool":1},"want":"deny"}]`, "c.jsonc:1: "},
+	{`[{"call":{"tool":"a"},"want":"deny","want":"allow"}]`, "duplicate"},
+}
+
 func TestCasesAreReadStrictly(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                "c.jsonc: ",
-		"{}":              "cases are a list",
-		"[]":              "no cases",
-		"[\n{]":           "c.jsonc: hujson: line 2",
-		"[{}]":            `c.jsonc:1: want "": use allow, deny or ask`,
-		"[\n\n{\"x\":1}]": "c.jsonc:3: ",
-		`[{"call":{"tool":"a","cwdd":"b"},"want":"deny"}]`:     "cwdd",
-		`[{"call":{"tool":1},"want":"deny"}]`:                  "c.jsonc:1: ",
-		`[{"call":{"tool":"a"},"want":"deny","want":"allow"}]`: "duplicate",
-	} {
+	for _, c := range badCases {
 		path := filepath.Join(t.TempDir(), "c.jsonc")
-		writeRules(t, path, text)
-		if cases, err := readCases(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, %v; want %q", text, cases, err, want)
+		writeRules(t, path, c.text)
+		if cases, err := readCases(path); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, %v; want %q", c.text, cases, err, c.want)
 		}
 	}
+}
+
+// A file of cases is refused, or every element of it is a case.
+func FuzzParseCases(f *testing.F) {
+	for _, c := range badCases {
+		f.Add([]byte(c.text))
+	}
+	f.Add([]byte("[ // two\n{\"call\":{\"tool\":\"a\",\"arguments\":\"b\"},\"want\":\"deny\"},\n{\"call\":{\"tool\":\"a\",\"arguments\":{}},\"want\":\"ask\"},\n]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		cases, err := parseCases("c.jsonc", text)
+		if err != nil {
+			return
+		}
+		for _, c := range cases {
+			if !slices.Contains([]string{"allow", "deny", "ask"}, c.Want) || !strings.HasPrefix(c.source, "c.jsonc:") {
+				t.Errorf("%+v", c)
+			}
+		}
+		if len(cases) == 0 {
+			t.Error("no cases, and no error")
+		}
+	})
 }
 
 func TestCheckExplainsWhatLost(t *testing.T) {

@@ -3,6 +3,7 @@ package tools
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"callgate/permissions"
@@ -168,11 +169,22 @@ func (b *builder) locate(given string) []location {
 	return list
 }
 
-// readsBeneath notes a folder that is read recursively.
+// maxFolders bounds how many folders of one call are looked through.
+const maxFolders = 32
+
+// readsBeneath notes a folder that is read recursively, unless one that holds it is noted.
 func (b *builder) readsBeneath(folder string) {
-	if filepath.IsAbs(folder) {
-		b.out.Folders = append(b.out.Folders, folder)
+	if !filepath.IsAbs(folder) || slices.ContainsFunc(b.out.Folders, func(noted string) bool {
+		_, ok := within(noted, folder)
+		return ok
+	}) {
+		return
 	}
+	if len(b.out.Folders) == maxFolders {
+		b.mark("too-many", "The call reads more folders whole than can be looked through.")
+		return
+	}
+	b.out.Folders = append(b.out.Folders, folder)
 }
 
 // sharedStore reports whether a file lies in a folder that package managers fill with hard links.

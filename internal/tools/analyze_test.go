@@ -392,6 +392,24 @@ func TestFoldersAndPaths(t *testing.T) {
 	}
 }
 
+// Folders inside each other are looked through once, and not more of them than there is time for.
+func TestFoldersAreBounded(t *testing.T) {
+	files := map[string]string{}
+	list := []string{"."}
+	for i := range maxFolders + 1 {
+		name := fmt.Sprintf("d%d", i)
+		files[name+"/"] = ""
+		list = append(list, name)
+	}
+	p := workspace(t, files)
+	if a := analyze(t, KindGrep, p, "path", list); !slices.Equal(a.Folders, []string{p.Dir}) || len(a.Marks) > 0 {
+		t.Errorf("folders %q, marks %v", a.Folders, a.Marks)
+	}
+	if a := analyze(t, KindGrep, p, "path", list[1:]); len(a.Folders) != maxFolders || !slices.Equal(codes(a), []string{"too-many"}) {
+		t.Errorf("%d folders, marks %v", len(a.Folders), a.Marks)
+	}
+}
+
 func TestURLs(t *testing.T) {
 	for _, c := range []struct {
 		url  string

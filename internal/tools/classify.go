@@ -268,29 +268,26 @@ func matchesWord(want, arg string) bool {
 	return want == arg
 }
 
-// wildcard matches "*" and "?" and nothing else.
+// wildcard matches "*" and "?" and nothing else. It takes linear time for each star, whatever the text.
 func wildcard(pattern, s string) bool {
-	for i := 0; i < len(pattern); i++ {
-		switch pattern[i] {
-		case '*':
-			for j := 0; j <= len(s); j++ {
-				if wildcard(pattern[i+1:], s[j:]) {
-					return true
-				}
-			}
-			return false
-		case '?':
-			if s == "" {
-				return false
-			}
+	var i, j int
+	star, from := -1, 0 // the last star in pattern, and where in s what follows it was tried last
+	for j < len(s) {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, from = i, j
+			i++
+		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == s[j]):
+			i++
+			j++
+		case star >= 0:
+			from++
+			i, j = star+1, from
 		default:
-			if s == "" || s[0] != pattern[i] {
-				return false
-			}
+			return false
 		}
-		s = s[1:]
 	}
-	return s == ""
+	return strings.Trim(pattern[i:], "*") == ""
 }
 
 // sqlClientRisk judges the statements among the arguments of a database client.

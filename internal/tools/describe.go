@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -16,8 +14,7 @@ import (
 func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	t := &Tool{Qualified: qualified, Server: s.Name, Name: name, Definition: definition}
 	if definition != nil {
-		sum := sha256.Sum256(definition)
-		t.Hash = hex.EncodeToString(sum[:])
+		t.Hash = HashOf(definition)
 	}
 	d := parseDefinition(definition)
 	t.enums = d.enums

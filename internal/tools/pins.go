@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,8 +86,7 @@ func (p *Pins) Accept(server string, definitions map[string][]byte) (err error) 
 		next[server][tool] = was
 	}
 	for tool, definition := range definitions {
-		sum := sha256.Sum256(definition)
-		next[server][tool] = pin{hex.EncodeToString(sum[:]), string(definition), time.Now().UTC().Truncate(time.Second)}
+		next[server][tool] = pin{HashOf(definition), string(definition), time.Now().UTC().Truncate(time.Second)}
 	}
 	data, err := json.Marshal(next, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
@@ -125,7 +122,7 @@ func (p *Pins) reload() error {
 	}
 	for server, pins := range known {
 		for tool, pin := range pins {
-			if sum := sha256.Sum256([]byte(pin.Definition)); hex.EncodeToString(sum[:]) != pin.Hash {
+			if HashOf([]byte(pin.Definition)) != pin.Hash {
 				return fmt.Errorf("tool definitions in %s: the hash of %s %s is not that of its definition", p.path, server, tool)
 			}
 		}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/companion"
+)
+
+func newOpenCommand(dataDir func() (string, error)) *cobra.Command {
+	var show, view bool
+	var address string
+	cmd := &cobra.Command{
+		Use:   "open",
+		Short: "Open the web page that answers what waits at the gate",
+		Long: `Open starts the browser with the page of the running callgate of this user, and pairs the page: its address
+carries a code that works once, within a minute, and that the page exchanges for the credential. Before
+anything is sent, what listens there has to prove that it is this user's callgate.
+
+Where no browser can be started, or with --print, the address is printed. It is a secret as long as the
+code works.`,
+		Example: `  callgate open
+  callgate open --view      # a page that may watch and not answer
+  callgate open --print`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			target := companion.Target{DataDir: dir, Address: address, Credential: companion.CredentialApprove}
+			target.Client.Name = userName()
+			if view {
+				target.Credential = companion.CredentialView
+			}
+			page, err := companion.PageURL(cmd.Context(), target)
+			if err != nil {
+				return explain(err)
+			}
+			if !show {
+				if err = openBrowser(page); err == nil {
+					return nil
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v: open the address yourself, within a minute\n", err)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), page)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&show, "print", false, "print the address instead of starting a browser")
+	flags.BoolVar(&view, "view", false, "pair a page that may watch and not answer")
+	flags.StringVar(&address, "address", "", "`host:port` of the companion (default: the one that was started last)")
+	return cmd
+}
+
+// openBrowser shows the page in the user's browser. Other users may see the arguments of a process: on macOS
+// the address is not among them, on Windows they cannot, and on Linux the server takes a code from its own
+// user's processes alone.
+func openBrowser(page string) error {
+	var cmd *exec.Cmd
+	switch runtime.GOOS {
+	case "darwin":
+		cmd = exec.Command("osascript", "-")
+		cmd.Stdin = strings.NewReader(fmt.Sprintf("open location %q\n", page))
+	case "windows":
+		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", page)
+	default:
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			return errors.New("there is no display")
+		}
+		cmd = exec.Command("xdg-open", page)
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("no browser could be started: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package shellparse
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// apply notes what an option of a wrapper or program does.
+func (a *analysis) apply(h hit, c *call) {
+	switch h.opt.does {
+	case 'x', '!':
+		if h.opt.arg != argNeeded || h.has {
+			c.effect("option " + h.name)
+		}
+	case 'w':
+		if h.has {
+			if h.value.known && strings.HasPrefix(h.value.text, "|") {
+				c.effect("option " + h.name)
+			}
+			c.writes = a.file(c.writes, h.value, c.name, c.sc, true)
+		}
+	case 't':
+		if h.has {
+			c.writes = a.file(c.writes, h.value, c.name, c.sc, true)
+		}
+	case 'r':
+		if h.has {
+			c.reads = a.file(c.reads, h.value, c.name, c.sc, false)
+		}
+	case 'd':
+		a.chdir(h.value, c)
+	case 'u':
+		a.upload(h, c)
+	case 'f':
+		if h.has && (!h.value.known || strings.ContainsAny(h.value.text, "./\\")) {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'P':
+		if !h.value.known || !strings.HasPrefix(h.value.text, "no:") {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'X':
+		if v := strings.ToUpper(h.value.text); !h.value.known || v != "GET" && v != "HEAD" {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'F':
+		c.effect("option " + h.name)
+	case 'o':
+		if h.has && (!h.value.known || h.value.text == "-" || a.outside(joinDirs(c.sc.dirs, h.value.text))) {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'D':
+		name, _, _ := strings.Cut(h.value.text, "=")
+		if !h.value.known || !harmlessProperty(name) {
+			c.effect("option " + h.name + name)
+		}
+	case 'v':
+		if e := a.tables.envEffect(strings.SplitN(h.value.text, "=", 2)[0], h.value); !h.value.known || e != "" {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 'k':
+		a.gitSetting(h.value, c)
+	case 'g':
+		if !h.value.known || h.value.text != ".git" && h.value.text != "." {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	case 's':
+		if !h.has {
+			break
+		}
+		inner := c.inner(c.argv, c.name+" "+h.name)
+		inner.reads, inner.writes, inner.outer = nil, nil, nil
+		a.fresh(func() { a.scriptWords(inner, []word{h.value}) })
+	}
+}
+
+// upload notes the file that an argument like @file, name=@file or name=<file names.
+func (a *analysis) upload(h hit, c *call) {
+	if !h.has {
+		c.effect("option " + h.name)
+		return
+	}
+	v := h.value.text
+	i := strings.IndexByte(v, '@')
+	eq := strings.IndexByte(v, '=')
+	switch {
+	case !h.value.known && h.value.head == "":
+		c.effect("option " + h.name + " " + v)
+	case i == 0, h.name == "--data-urlencode" && i > 0 && eq < 0, i > 0 && eq == i-1:
+		c.reads = a.file(c.reads, word{text: v[i+1:], known: h.value.known}, c.name, c.sc, false)
+		c.effect("option " + h.name + " " + v)
+	case strings.Contains(v, "=<"):
+		c.reads = a.file(c.reads, word{text: v[eq+2:], known: h.value.known}, c.name, c.sc, false)
+		c.effect("option " + h.name + " " + v)
+	case (h.name == "-b" || h.name == "--cookie") && eq < 0:
+		c.reads = a.file(c.reads, h.value, c.name, c.sc, false)
+	}
+}
+
+// chdir moves a call to another directory.
+func (a *analysis) chdir(w word, c *call) {
+	if !w.known {
+		c.sc.lost = true
+		c.effect("directory " + w.text)
+		return
+	}
+	c.sc.dirs = joinDirs(c.sc.dirs, w.text)
+	if path.IsAbs(w.text) {
+		c.sc.lost = false
+	}
+}
+
+func joinDirs(dirs []string, p string) []string {
+	if path.IsAbs(p) {
+		return []string{path.Clean(p)}
+	}
+	out := make([]string, 0, len(dirs))
+	for _, d := range dirs {
+		if j := path.Join(d, p); !slices.Contains(out, j) {
+			out = append(out, j)
+		}
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package shellparse
+
+import (
+	"slices"
+	"strings"
+)
+
+// inspectTar reads tar's first word, whose letters can be options without a dash, and what it packs or writes.
+func inspectTar(a *analysis, c *call, s *scanned) {
+	ops := s.operands
+	letters := ""
+	if len(c.argv) > 1 && c.argv[1].known && !strings.HasPrefix(c.argv[1].text, "-") && len(ops) > 0 {
+		letters = c.argv[1].text
+		ops = ops[1:]
+		for _, l := range letters {
+			o := a.tables.programs["tar"].set.byName["-"+string(l)]
+			if o == nil || o.arg != argNeeded {
+				continue
+			}
+			if len(ops) == 0 {
+				break
+			}
+			a.apply(hit{opt: o, name: "-" + string(l), value: ops[0], has: true}, c)
+			s.hits = append(s.hits, hit{opt: o, name: "-" + string(l), value: ops[0], has: true})
+			ops = ops[1:]
+		}
+	}
+	for _, w := range c.argv[1:] {
+		if w.known && strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") {
+			letters += w.text
+		}
+		if !w.known && !w.safe() {
+			c.effect("word " + w.text)
+		}
+	}
+	has := func(long, short string) bool {
+		if strings.Contains(letters, short) {
+			return true
+		}
+		return slices.ContainsFunc(c.argv[1:], func(w word) bool { return w.known && strings.HasPrefix(long, w.text) && len(w.text) > 4 })
+	}
+	archive, named := s.find("-f", "--file")
+	if named && archive.known && strings.Contains(archive.text, ":") && !strings.HasPrefix(archive.text, "/") {
+		c.effect("archive " + archive.text)
+	}
+	// The archive was noted as read; a creating tar writes it.
+	switch {
+	case has("--create", "c"), has("--append", "r"), has("--update", "u"), has("--catenate", "A"), has("--delete", "\x00"):
+		if named {
+			c.writes = a.file(c.writes, archive, "tar", c.sc, true)
+		}
+		for _, w := range ops {
+			c.reads = a.file(c.reads, w, "tar", c.sc, false)
+		}
+	case has("--extract", "x"), has("--get", "x"):
+		if !strings.Contains(letters, "O") {
+			for _, d := range c.sc.dirs {
+				c.writes = a.file(c.writes, lit(d), "tar", &scope{dirs: here, lost: c.sc.lost}, true)
+			}
+		}
+	}
+}
+
+// inspectUnzip notes where an archive is unpacked.
+func inspectUnzip(a *analysis, c *call, s *scanned) {
+	for _, w := range c.argv[1:] {
+		if w.known && strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "lptZvz") && !strings.HasPrefix(w.text, "-d") {
+			return
+		}
+	}
+	c.effect("unpacks")
+	if _, ok := s.find("-d"); !ok {
+		c.writes = a.file(c.writes, lit("."), "unzip", c.sc, true)
+	}
+}
+
+// inspectPack drops the writes of compressors that only print.
+func inspectPack(_ *analysis, c *call, s *scanned) {
+	if _, ok := s.find("-c", "--stdout", "-t", "--test", "-l", "--list"); ok {
+		c.reads = append(c.reads, c.writes...)
+		c.writes = nil
+	}
+}
+
+// inspectDd reads the name=value operands of dd.
+func inspectDd(a *analysis, c *call, _ *scanned) {
+	for _, w := range c.argv[1:] {
+		name, val, ok := strings.Cut(w.text, "=")
+		switch {
+		case !w.known && w.head == "":
+			c.effect("word " + w.text)
+		case ok && name == "of":
+			c.writes = a.file(c.writes, word{text: val, known: w.known}, "dd", c.sc, true)
+		case ok && name == "if":
+			c.reads = a.file(c.reads, word{text: val, known: w.known}, "dd", c.sc, false)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package shellparse
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// collector finds what a text assigns and defines anywhere, so that a variable counts as known only when
+// nothing else can have changed it.
+type collector struct {
+	a          *analysis
+	notNumbers map[string]bool
+}
+
+// anything stands for a change of a variable that is not named.
+const anything = "*"
+
+// collect adds what a text assigns and defines to what is known already.
+func (a *analysis) collect(f *syntax.File, text string) {
+	if a.assigned == nil {
+		a.assigned, a.once, a.numbers = map[string]bool{}, map[string]int{}, map[string]bool{}
+		a.bodies, a.funcs, a.vars, a.keyed = map[string]struct{}{}, map[string]bool{}, map[string]word{}, map[string]bool{}
+	}
+	if len(a.once) == 0 && strings.IndexByte(text, '=') < 0 && !strings.Contains(text, "for ") && !strings.Contains(text, "select ") &&
+		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") {
+		return
+	}
+	c := collector{a, map[string]bool{}}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		c.node(n)
+		return true
+	})
+	for name := range a.assigned {
+		a.numbers[name] = !c.notNumbers[name] && a.once[anything] == 0
+	}
+}
+
+// set notes n assignments of a variable. More than one make its value uncertain.
+func (c *collector) set(name string, n int, number bool) {
+	c.a.assigned[name] = true
+	c.a.once[name] += n
+	if c.a.once[name] > 1 {
+		delete(c.a.vars, name)
+	}
+	if name == anything {
+		clear(c.a.vars)
+	}
+	if !number {
+		c.notNumbers[name] = true
+	}
+}
+
+func (c *collector) node(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.CallExpr:
+		for _, as := range n.Assigns {
+			uses := 1
+			if len(n.Args) > 0 || as.Append || as.Index != nil {
+				uses = 2
+			}
+			c.assign(as, uses)
+		}
+		if len(n.Args) > 0 {
+			c.builtin(n.Args)
+		}
+	case *syntax.DeclClause:
+		for _, as := range n.Args {
+			if as.Name != nil {
+				c.assign(as, 2)
+			} else if as.Value == nil || !strings.HasPrefix(as.Value.Lit(), "-") {
+				c.set(anything, 1, false)
+			}
+		}
+	case *syntax.WordIter:
+		number := len(n.Items) > 0
+		for _, w := range n.Items {
+			number = number && c.number(w)
+		}
+		c.set(n.Name.Value, 1, number)
+	case *syntax.ParamExp:
+		if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+			c.set(n.Param.Value, 2, c.number(n.Exp.Word))
+		}
+	case *syntax.BinaryArithm:
+		if w, ok := n.X.(*syntax.Word); ok && n.Op >= syntax.Assgn && n.Op <= syntax.ShrAssgn {
+			c.set(w.Lit(), 2, true)
+		}
+	case *syntax.UnaryArithm:
+		if w, ok := n.X.(*syntax.Word); ok && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
+			c.set(w.Lit(), 2, true)
+		}
+	case *syntax.CoprocClause:
+		if n.Name != nil {
+			c.set(n.Name.Lit(), 2, false)
+		}
+	case *syntax.Redirect:
+		if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
+			c.set(strings.Trim(n.N.Value, "{}"), 2, true)
+		}
+	case *syntax.FuncDecl:
+		if n.Name != nil {
+			c.a.bodies[n.Name.Value] = struct{}{}
+		}
+	}
+}
+
+func (c *collector) assign(as *syntax.Assign, uses int) {
+	if as.Name != nil && (!as.Naked || uses > 1) {
+		c.set(as.Name.Value, uses, as.Array == nil && as.Index == nil && (as.Naked || c.number(as.Value)))
+	}
+}
+
+// builtin notes what builtins assign to the variables that their words name.
+func (c *collector) builtin(args []*syntax.Word) {
+	names := args[1:]
+	switch name := args[0].Lit(); name {
+	case "eval", "source", ".":
+		c.set(anything, 1, false)
+		return
+	case "command", "builtin":
+		if len(names) > 0 && names[0].Lit() != "-v" && names[0].Lit() != "-V" {
+			c.set(anything, 1, false)
+		}
+		return
+	case "printf", "wait":
+		if len(names) == 0 || names[0].Lit() != "" && !strings.HasPrefix(names[0].Lit(), "-") {
+			return
+		}
+		switch p := names[0].Parts[0].(type) {
+		case *syntax.SglQuoted:
+			if !strings.HasPrefix(p.Value, "-") {
+				return
+			}
+		case *syntax.DblQuoted:
+			if len(p.Parts) > 0 {
+				if l, ok := p.Parts[0].(*syntax.Lit); ok && !strings.HasPrefix(l.Value, "-") {
+					return
+				}
+			}
+		}
+		c.set(anything, 1, false)
+		return
+	case "read", "mapfile", "readarray", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly":
+		for _, w := range names {
+			l := w.Lit()
+			if l == "" && name != "getopts" {
+				c.set(anything, 1, false)
+				continue
+			}
+			l, _, _ = strings.Cut(l, "=")
+			c.set(l, 2, false)
+		}
+	}
+}
+
+// number says that a word's value is certainly a number.
+func (c *collector) number(w *syntax.Word) bool {
+	if w == nil || len(w.Parts) != 1 {
+		return false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		v := strings.TrimPrefix(p.Value, "-")
+		if isNumber(v) {
+			return true
+		}
+		lo, hi, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v, "{"), "}"), "..")
+		return ok && isNumber(lo) && isNumber(hi)
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.CmdSubst:
+		return c.a.printsNumber(p)
+	case *syntax.DblQuoted:
+		return len(p.Parts) == 1 && c.number(&syntax.Word{Parts: p.Parts})
+	}
+	return false
+}

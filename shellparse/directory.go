@@ -1,0 +1,60 @@
+package shellparse
+
+import "strings"
+
+// runCd follows a change of directory. One that stays below the start needs no rule.
+func runCd(a *analysis, c *call) bool {
+	words := c.argv[1:]
+	for len(words) > 0 && words[0].known && (words[0].text == "-P" || words[0].text == "-L" || words[0].text == "-e" || words[0].text == "--" || words[0].text == "-q") {
+		words = words[1:]
+	}
+	outer := c.outer
+	if outer == nil {
+		outer = &scope{}
+	}
+	before := outer.dirs
+	switch {
+	case c.name == "popd" || len(words) > 1:
+		outer.lost = true
+	case len(words) == 0:
+		if a.opts.Home == "" || c.name != "cd" {
+			outer.lost = true
+		} else {
+			outer.dirs = []string{clean(a.opts.Home)}
+		}
+	case !words[0].known || words[0].text == "-" || strings.HasPrefix(words[0].text, "+") || words[0].text == "":
+		outer.lost = true
+		if !words[0].known && strings.HasPrefix(words[0].text, "~") {
+			outer.dirs = []string{words[0].text}
+		}
+	default:
+		if strings.HasPrefix(words[0].text, "/") {
+			outer.lost = false
+		}
+		outer.dirs = joinDirs(outer.dirs, words[0].text)
+		if !outer.lost && a.assigned["CDPATH"] {
+			outer.lost = true
+		}
+	}
+	outer.failed = union(outer.failed, before)
+	if len(c.writes)+len(c.reads)+len(c.effects)+len(c.sc.effects)+len(c.sc.via) == 0 && !outer.lost && !a.outside(outer.dirs) {
+		c.sc.denyOnly = true
+	}
+	return false
+}
+
+// outside says that one of the directories is certainly or possibly not below the start.
+func (a *analysis) outside(dirs []string) bool {
+	root := clean(a.opts.Dir)
+	for _, d := range dirs {
+		switch {
+		case strings.HasPrefix(d, "/"):
+			if root == "" || d != root && !strings.HasPrefix(d, strings.TrimSuffix(root, "/")+"/") {
+				return true
+			}
+		case d == ".." || strings.HasPrefix(d, "../") || strings.HasPrefix(d, "~"):
+			return true
+		}
+	}
+	return false
+}

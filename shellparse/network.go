@@ -1,0 +1,114 @@
+package shellparse
+
+import (
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// inspectLookup notes names that are sent to a resolver: a name can carry data out.
+func inspectLookup(_ *analysis, c *call, _ *scanned) {
+	for _, w := range c.argv[1:] {
+		if !w.known {
+			c.effect("network " + w.text)
+			continue
+		}
+		if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") || !strings.Contains(w.text, ".") {
+			continue
+		}
+		if w.text == "localhost" || strings.HasSuffix(w.text, ".localhost") || strings.HasSuffix(w.text, ".local") {
+			continue
+		}
+		if _, err := netip.ParseAddr(strings.TrimPrefix(w.text, "@")); err == nil {
+			continue
+		}
+		if isNumber(strings.Replace(w.text, ".", "", 1)) {
+			continue
+		}
+		c.effect("network " + w.text)
+	}
+}
+
+// inspectFetch notes addresses that are no web pages, and requests that go to several places at once.
+func inspectFetch(a *analysis, c *call, s *scanned) {
+	hosts, away := map[string]bool{}, false
+	for _, w := range s.operands {
+		text := w.text
+		if !w.known {
+			text = w.head
+			if text == "" {
+				c.effect("address " + w.text)
+				continue
+			}
+		}
+		scheme, rest, ok := strings.Cut(text, "://")
+		if !ok {
+			rest = text
+		} else if sch := strings.ToLower(scheme); sch != "http" && sch != "https" {
+			c.effect("address " + w.text)
+			if sch == "file" {
+				c.reads = a.file(c.reads, word{text: strings.TrimPrefix(rest, "localhost"), known: w.known}, c.name, c.sc, false)
+			}
+		}
+		host, _, slash := strings.Cut(rest, "/")
+		if !w.known && !slash {
+			// What follows the known part could still belong to the host.
+			c.effect("address " + w.text)
+		}
+		if u, err := url.Parse("http://" + rest); err == nil && u.Host != "" {
+			host = u.Host
+			if u.User != nil {
+				c.effect("address " + w.text)
+			}
+		}
+		if strings.ContainsAny(host, "{[") && !strings.HasPrefix(host, "[") {
+			c.effect("address " + w.text)
+		}
+		name, _, _ := strings.Cut(strings.ToLower(host), ":")
+		hosts[strings.ToLower(host)] = true
+		if local(name) {
+			continue
+		}
+		away = true
+		if !w.known {
+			c.effect("address " + w.text)
+		}
+	}
+	for _, h := range s.hits {
+		// What depends on the run can be anything that the line read before.
+		if away && h.has && !h.value.known && (h.opt.does == 'u' || h.opt.name == "--data-raw" || h.opt.name == "--form-string") {
+			c.effect("option " + h.name + " " + h.value.text)
+		}
+	}
+	if v, ok := s.find("--url"); ok && !v.known {
+		c.effect("address " + v.text)
+	}
+	if len(hosts) > 1 && c.name != "http" && c.name != "https" {
+		c.effect("several hosts")
+	}
+	if c.name == "wget" {
+		if _, ok := s.find("-O", "--output-document", "-P", "--directory-prefix", "--spider"); !ok && len(s.operands) > 0 {
+			for _, w := range s.operands {
+				base := path.Base(strings.TrimRight(w.text, "/"))
+				c.writes = a.file(c.writes, word{text: base, known: w.known}, "wget", c.sc, true)
+			}
+		}
+	}
+	for _, h := range s.hits {
+		if (h.name == "-O" || h.name == "--remote-name" || h.name == "--remote-name-all" || h.name == "-J") && c.name == "curl" {
+			for _, w := range s.operands {
+				c.writes = a.file(c.writes, word{text: path.Base(w.text), known: w.known}, "curl", c.sc, true)
+			}
+		}
+	}
+}
+
+// local says that a host is this machine.
+func local(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "[" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.IsLoopback() || ip.IsUnspecified())
+}

@@ -1,0 +1,434 @@
+package shellparse
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// texts renders commands for comparison: words joined, unknown ones in braces.
+func commandTexts(s *Script) []string {
+	var out []string
+	for _, c := range s.Commands {
+		var words []string
+		for _, w := range c.Argv {
+			if w.Known {
+				words = append(words, w.Value)
+			} else {
+				words = append(words, "⟨"+w.Value+"⟩")
+			}
+		}
+		out = append(out, strings.Join(words, "|"))
+	}
+	return out
+}
+
+// TestCommands holds which commands a text reaches and how their words decode.
+func TestCommands(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"ls", []string{"ls"}},
+		{"", nil},
+		{"# only a comment", nil},
+		{"a=1 b=2", nil},
+		{`echo 'a b' "c d" e\ f`, []string{"echo|a b|c d|e f"}},
+		{`echo $'a\tb\x41\101\u00e9'`, []string{"echo|a\tbAAé"}},
+		{`echo "a\"b\$c\d"`, []string{`echo|a"b$c\d`}},
+		{"echo a\\\nb \\\n c", []string{"echo|ab|c"}},
+		{"echo {a,b}c {1..3} x{,y}", []string{"echo|ac|bc|1|2|3|x|xy"}},
+		{"echo $x \"$y\" *.go", []string{"echo|⟨$x⟩|⟨\"$y\"⟩|⟨*.go⟩"}},
+		{"x=rm; $x -rf .", []string{"rm|-rf|."}},
+		{`x='a b'; echo $x "$x"`, []string{"echo|a|b|a b"}},
+		{"x=a; x=b; echo $x", []string{"echo|⟨$x⟩"}},
+		{"if true; then x=a; fi; echo $x", []string{"true", "echo|⟨$x⟩"}},
+		{"for f in one; do echo $f; done", []string{"echo|one"}},
+		{"a && b || c; d & e | f", []string{"a", "b", "c", "d", "e", "f"}},
+		{"echo `a \\`b\\``", []string{"b", "a|⟨`b`⟩", "echo|⟨`a \\`b\\``⟩"}},
+		{"timeout 5 nice -n 3 env A=1 make test", []string{"make|test"}},
+		{"bash -c 'a; b \"c d\"'", []string{"a", "b|c d"}},
+		{"git -C web --no-pager log -3", []string{"git|log|-3"}},
+		{"npm --prefix web run build", []string{"npm|run|build"}},
+		{"make -C sub -j4 test", []string{"make|-j4|test"}},
+		{"/usr/bin/git status", []string{"git|status"}},
+		{"./git status", []string{"./git|status"}},
+		{"find . -exec wc -l {} +", []string{"find|.|-exec|wc|-l|{}|+", "wc|-l|⟨{}⟩"}},
+		{"xargs -I% cp % d", []string{"cp|⟨%⟩|d"}},
+		{"uv run pytest -q", []string{"uv|run|pytest|-q", "pytest|-q"}},
+		{"f() { a; }; f", []string{"a"}},
+		{"> out", []string{":"}},
+		{"cat <<E\n$(a)\nE", []string{"a", "cat"}},
+		{"cat <<'E'\n$(a)\nE", []string{"cat"}},
+		{"ssh host 'a; b'", []string{"ssh|host|a; b", "a", "b"}},
+		{"export A=1; b", []string{"b"}},
+		{"trap 'a' EXIT", []string{"a"}},
+		{"! a", []string{"a"}},
+		{"time -p a", []string{"a"}},
+	} {
+		if got := commandTexts(Parse(c.text, Options{})); !slices.Equal(got, c.want) {
+			t.Errorf("%q\n got %q\nwant %q", c.text, got, c.want)
+		}
+	}
+}
+
+// TestContext holds what a command carries besides its words.
+func TestContext(t *testing.T) {
+	s := Parse("A=1 timeout 60 sudo -u root env B=2 go -C tools test ./... >log 2>&1 <in", Options{Dir: "/w", Home: "/home/u"})
+	if len(s.Commands) != 1 || len(s.Problems) != 0 {
+		t.Fatalf("want one command and no problem:%s", describe(s))
+	}
+	c := s.Commands[0]
+	if got, want := c.Text(), "go test ./..."; got != want {
+		t.Errorf("text %q, want %q", got, want)
+	}
+	if want := []string{"timeout 60", "sudo -u root", "env B=2"}; !slices.Equal(c.Via, want) {
+		t.Errorf("via %q, want %q", c.Via, want)
+	}
+	if want := []Assignment{{"A", Word{"1", true}}, {"B", Word{"2", true}}}; !slices.Equal(c.Env, want) {
+		t.Errorf("env %v, want %v", c.Env, want)
+	}
+	if want := []Word{{"-C", true}, {"tools", true}}; !slices.Equal(c.Globals, want) {
+		t.Errorf("globals %v, want %v", c.Globals, want)
+	}
+	if want := []File{{Word{"/w/log", true}, "redirect"}}; !slices.Equal(c.Writes, want) {
+		t.Errorf("writes %v, want %v", c.Writes, want)
+	}
+	if want := []File{{Word{"/w/in", true}, "redirect"}}; !slices.Equal(c.Reads, want) {
+		t.Errorf("reads %v, want %v", c.Reads, want)
+	}
+	if !c.Escalates || c.DenyOnly || c.Dir != "/w/tools" {
+		t.Errorf("escalates %v, deny only %v, dir %q", c.Escalates, c.DenyOnly, c.Dir)
+	}
+	if want := "A=1 timeout 60 sudo -u root env B=2 go -C tools test ./... >log 2>&1 <in"; c.Raw != want {
+		t.Errorf("raw %q, want %q", c.Raw, want)
+	}
+	for _, want := range []string{"go test ./...", c.Raw, "go -C tools test ./...", "env B=2 go test ./...", "sudo -u root env B=2 go test ./...", "timeout 60 sudo -u root env B=2 go test ./..."} {
+		if !slices.Contains(c.Forms(), want) {
+			t.Errorf("forms %q lack %q", c.Forms(), want)
+		}
+	}
+}
+
+// TestFiles holds which files a text reads and writes, with the directory followed.
+func TestFiles(t *testing.T) {
+	for _, c := range []struct{ text, reads, writes string }{
+		{"cat .env", "/w/.env", ""},
+		{"head -n 5 a b", "/w/a /w/b", ""},
+		{"head -n5 a", "/w/a", ""},
+		{"grep -rn x src", "/w/src", ""},
+		{"grep -e x a", "/w/a", ""},
+		{"sed -n 1p a", "/w/a", ""},
+		{"sed -i s/a/b/ a", "/w/a", "/w/a"},
+		{"sed 'r x' a", "/w/a /w/x", ""},
+		{"sed 's/a/b/w x' a", "/w/a", "/w/x"},
+		{"awk '{print $1}' a", "/w/a", ""},
+		{"jq .a b.json", "/w/b.json", ""},
+		{"tee -a x y", "", "/w/x /w/y"},
+		{"cp a b", "/w/a", "/w/b /w/b/a"},
+		{"cp -t d a", "/w/a", "/w/d"},
+		{"mv a b", "/w/a", "/w/a /w/b /w/b/a"},
+		{"rm -rf a ../b", "", "/w/a /b"},
+		{"touch -r a b", "/w/a", "/w/b"},
+		{"mkdir -p a/b", "", "/w/a/b"},
+		{"ln -s a b", "/w/a", "/w/b /w/b/a"},
+		{"dd if=a of=b", "/w/a", "/w/b"},
+		{"sort -o x a", "/w/a", "/w/x"},
+		{"sort a", "/w/a", ""},
+		{"uniq a b", "/w/a", "/w/b"},
+		{"truncate -s 0 a", "", "/w/a"},
+		{"tar -czf x.tgz a", "/w/a /w/x.tgz", "/w/x.tgz"},
+		{"tar czf x.tgz a", "/w/a /w/x.tgz", "/w/x.tgz"},
+		{"tar -tzf x.tgz", "/w/x.tgz", ""},
+		{"tar -xzf x.tgz -C d", "/w/x.tgz", "/w/d"},
+		{"curl -d @a https://h/", "/w/a", ""},
+		{"curl -sSo x https://h/", "", "/w/x"},
+		{"curl -F f=@a https://h/", "/w/a", ""},
+		{"wget https://h/x.bin", "", "/w/x.bin"},
+		{"git show HEAD:.env", "/w/.env", ""},
+		{"git diff -- a", "/w/a", ""},
+		{"git commit -F msg", "/w/msg", ""},
+		{"git log --output=x", "", "/w/x"},
+		{"go build -o bin/x .", "", "/w/bin/x"},
+		{"python3 a.py", "/w/a.py", ""},
+		{"bash a.sh", "/w/a.sh", ""},
+		{". ./a.sh", "/w/a.sh", ""},
+		{"echo a > x", "", "/w/x"},
+		{"echo a > /dev/null 2> /dev/stderr", "", ""},
+		{"echo a >> ~/x", "", "/home/u/x"},
+		{"cat < a", "/w/a", ""},
+		{"ls <> a", "/w/a", "/w/a"},
+		{"cd d && echo a > x", "", "/w/d/x"},
+		{"cd d; echo a > x", "", "/w/d/x /w/x"},
+		{"(cd d && ls); echo a > x", "", "/w/x"},
+		{"cd /t && cd u && cat a", "/t/u/a", ""},
+		{"pushd d && cat a", "/w/d/a", ""},
+		{"{ ls; date; } > x", "", "/w/x"},
+		{"while read l; do echo $l; done < a > x", "/w/a", "/w/x"},
+		{"env -C d touch a", "", "/w/d/a"},
+		{"script -c ls x", "", "/w/x"},
+		{"find . -fprint x", "", "/w/x"},
+		{"gzip a", "", "/w/a"},
+		{"gzip -c a", "/w/a", ""},
+		{"xargs -a list echo", "/w/list", ""},
+		{"rsync a b/", "/w/a", "/w/b /w/b/a"},
+	} {
+		s := Parse(c.text, Options{Dir: "/w", Home: "/home/u"})
+		var reads, writes []string
+		for _, cmd := range s.Commands {
+			for _, f := range cmd.Reads {
+				reads = append(reads, f.Path.Value)
+			}
+			for _, f := range cmd.Writes {
+				writes = append(writes, f.Path.Value)
+			}
+		}
+		for _, side := range []struct {
+			got  []string
+			want string
+		}{{reads, c.reads}, {writes, c.writes}} {
+			slices.Sort(side.got)
+			side.got = slices.Compact(side.got)
+			want := strings.Fields(side.want)
+			slices.Sort(want)
+			if !slices.Equal(side.got, want) {
+				t.Errorf("%q: files %q, want %q (reads %q, writes %q)", c.text, side.got, want, reads, writes)
+			}
+		}
+	}
+}
+
+// TestUnknownFiles holds that a path which depends on the run is not called known.
+func TestUnknownFiles(t *testing.T) {
+	for _, text := range []string{"echo a > $x", "echo a > \"$x/y\"", "cd $d; echo a > x", "rm $x", "rm *.o", "cd -; touch a", "popd; touch a", "for i in a b; do cd $i; touch x; done", "echo a > $(b)"} {
+		s := Parse(text, Options{Dir: "/w"})
+		unknown := false
+		for _, c := range s.Commands {
+			for _, f := range c.Writes {
+				unknown = unknown || !f.Path.Known
+			}
+		}
+		if !unknown {
+			t.Errorf("%q: every written path is called known:%s", text, describe(s))
+		}
+	}
+}
+
+// TestProblems holds the code that programs see for each kind of text that cannot be known.
+func TestProblems(t *testing.T) {
+	for _, c := range []struct {
+		text, code string
+		dialect    Dialect
+	}{
+		{"$x", "dynamic", Bash},
+		{"eval $x", "dynamic", Bash},
+		{"echo 'a", "unparsable", Bash},
+		{"ls\rls", "control", Bash},
+		{"ls\x00", "control", Bash},
+		{"ls \xff", "control", Bash},
+		{"ls\u2028", "control", Bash},
+		{"echo \"$\\\n(ls)\"", "disagreement", Bash},
+		{"ls # a\\\nrm b", "disagreement", Bash},
+		{strings.Repeat("a", maxText+1), "too-long", Bash},
+		{strings.Repeat("(", maxNesting+1), "too-deep", Bash},
+		{strings.Repeat("bash -c '", 1) + strings.Repeat("eval ", 60) + "ls'", "too-deep", Bash},
+		{"Get-ChildItem -Path .", "foreign", Bash},
+		{"if exist a del a", "foreign", Bash},
+		{"ls *(e:'x':)", "disagreement", Zsh},
+	} {
+		s := Parse(c.text, Options{Dialect: c.dialect})
+		if !slices.ContainsFunc(s.Problems, func(p Problem) bool { return p.Code == c.code }) {
+			t.Errorf("%s: problems %v, want one of code %q", around(c.text, 0), s.Problems, c.code)
+		}
+	}
+}
+
+// TestHostileSizes holds that texts which kill or stall a parser are refused before it sees them: the test ends.
+func TestHostileSizes(t *testing.T) {
+	for _, unit := range []string{"(", "{ ", "$(", "`", "\"$(", "((", "$((", "$[", "${a[", "<(", "${x:-", "if ", "while ", "! ", "time ", "a|", "a&&", "a;", "case x in x) ", "f() ", "coproc ", "{a,", "eval ", "env ", "'", "\"", "\\", "<<E\n", "&& true ", "nice ", "bash -c ", "{a,b}", "$x", "[[ ( ", "a=(", "#\n", "`\\`"} {
+		for _, size := range []int{maxText, 1 << 20} {
+			text := strings.Repeat(unit, size/len(unit))
+			s := Parse(text, Options{})
+			if size > maxText && len(s.Problems) == 0 {
+				t.Errorf("%q repeated to %d bytes has no problem", unit, size)
+			}
+			if len(s.Commands) > maxText {
+				t.Errorf("%q repeated to %d bytes has %d commands", unit, size, len(s.Commands))
+			}
+		}
+	}
+}
+
+// TestConcurrent holds that Parse may be called from several goroutines.
+func TestConcurrent(t *testing.T) {
+	want := Parse("cd web && A=1 timeout 5 npm test -- -t x > log", Options{Dir: "/w"})
+	done := make(chan *Script)
+	for range 8 {
+		go func() {
+			var s *Script
+			for range 50 {
+				s = Parse("cd web && A=1 timeout 5 npm test -- -t x > log", Options{Dir: "/w"})
+			}
+			done <- s
+		}()
+	}
+	for range 8 {
+		if got := <-done; !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestRewrites holds that a spelling which means the same to the shell is never judged more mildly.
+func TestRewrites(t *testing.T) {
+	rewrites := map[string]func(string) string{
+		"group":      func(s string) string { return "{ " + s + "\n}" },
+		"subshell":   func(s string) string { return "( " + s + "\n)" },
+		"list":       func(s string) string { return "true; " + s },
+		"condition":  func(s string) string { return "if true; then " + s + "\nfi" },
+		"negation":   func(s string) string { return "! { " + s + "\n}" },
+		"function":   func(s string) string { return "fn() { " + s + "\n}; fn" },
+		"background": func(s string) string { return "{ " + s + "\n} & true" },
+		"eval":       func(s string) string { return "eval '" + strings.ReplaceAll(s, "'", `'\''`) + "'" },
+		"shell":      func(s string) string { return "bash -c '" + strings.ReplaceAll(s, "'", `'\''`) + "'" },
+	}
+	for _, c := range readCorpus(t, "testdata/bypass.jsonl") {
+		if c.Shell != "" || c.MinExpect == "allow" || len(c.Cmd) > 2000 || c.Cmd == "" {
+			continue
+		}
+		_, class, _ := strings.Cut(c.ID, "-")
+		allow := append([]string{"true", "eval *", "bash *", "fn"}, c.AllowRules...)
+		for name, rewrite := range rewrites {
+			if class == "rules" || class == "foreign" {
+				continue
+			}
+			got := judge(Parse(rewrite(c.Cmd), c.options()), allow, c.DenyRules, c.AllowWrites)
+			if got == "allow" {
+				t.Errorf("%s: as a %s it is allowed: %q%s", c.ID, name, rewrite(c.Cmd), describe(Parse(rewrite(c.Cmd), c.options())))
+			}
+		}
+	}
+}
+
+// TestNoRowTwice holds that no built-in row hides another.
+func TestNoRowTwice(t *testing.T) {
+	seen := map[string]bool{}
+	see := func(table, names, sep string) {
+		for n := range strings.SplitSeq(names, sep) {
+			if seen[table+n] {
+				t.Errorf("%s %q has two rows", table, n)
+			}
+			seen[table+n] = true
+		}
+	}
+	for _, rows := range [][]Program{programRows, gitRows, toolRows} {
+		for _, r := range rows {
+			see("program", r.Name, "|")
+		}
+	}
+	for _, r := range wrapperRows {
+		see("wrapper", r.Name, "|")
+	}
+	for _, r := range envRows {
+		see("variable", r.Name, " ")
+	}
+}
+
+// TestTables holds that the built-in tables compile and that a user's rows win.
+func TestTables(t *testing.T) {
+	tables, err := NewTables(
+		[]Program{{Name: "frob", Options: "-o,--out=w --run=x", Operands: "r"}},
+		[]Wrapper{{Name: "frobwrap", Options: "-n=", Skip: 1}},
+		[]Env{{Name: "FROB_HOOK"}, {Name: "LD_PRELOAD", Harmless: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Tables: tables, Dir: "/w"}
+	s := Parse("frobwrap -n 1 x frob --ru=./y -oz a", o)
+	if len(s.Commands) != 1 {
+		t.Fatalf("want one command:%s", describe(s))
+	}
+	c := s.Commands[0]
+	if c.Text() != "frob --ru=./y -oz a" || !slices.Equal(c.Effects, []string{"option --run"}) ||
+		!slices.Equal(c.Writes, []File{{Word{"/w/z", true}, "frob"}}) || !slices.Equal(c.Reads, []File{{Word{"/w/a", true}, "frob"}}) {
+		t.Errorf("got %+v", c)
+	}
+	if s := Parse("FROB_HOOK=1 ls", o); !slices.Equal(s.Commands[0].Effects, []string{"env FROB_HOOK"}) {
+		t.Errorf("effects %q", s.Commands[0].Effects)
+	}
+	if s := Parse("LD_PRELOAD=x ls", o); len(s.Commands[0].Effects) != 0 {
+		t.Errorf("effects %q, want none", s.Commands[0].Effects)
+	}
+	for _, bad := range []Program{{Name: "a", Options: "-o=q"}, {Name: "a", Options: "-o:"}, {Name: "a", Options: ","}, {Name: "a", Style: "x"}} {
+		if _, err := NewTables([]Program{bad}, nil, nil); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+	if _, err := NewTables(nil, []Wrapper{{Name: "a", Role: "x"}}, nil); err == nil {
+		t.Error("an unknown role is accepted")
+	}
+}
+
+// FuzzParse holds that no text panics or stalls the analysis, and that what it reports is consistent.
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"bypass", "benign", "always"} {
+		for _, c := range readCorpus(f, "testdata/"+name+".jsonl") {
+			f.Add(c.Cmd, c.Shell == "zsh")
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string, zsh bool) {
+		o := Options{Dir: "/w", Home: "/home/u"}
+		if zsh {
+			o.Dialect = Zsh
+		}
+		s := Parse(text, o)
+		for i := range s.Commands {
+			c := &s.Commands[i]
+			if len(c.Argv) == 0 {
+				t.Fatalf("a command without words in %q", text)
+			}
+			if n := Arity(c.Argv); n < 1 || n > len(c.Argv) {
+				t.Fatalf("arity %d of %d words", n, len(c.Argv))
+			}
+			if !c.Argv[0].Known && len(s.Problems) == 0 {
+				t.Fatalf("a dynamic program without a problem in %q", text)
+			}
+			for _, p := range Patterns(c) {
+				if len(c.Effects) == 0 && !strings.ContainsAny(c.Text(), "$`") && !matchGlob(p.Text, c.Text()) {
+					t.Fatalf("offered %q does not match %q", p.Text, c.Text())
+				}
+			}
+			c.Forms()
+		}
+	})
+}
+
+func BenchmarkTypical(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse("cd web && npm test 2>&1 | grep -E 'FAIL|PASS' | head -20", Options{Dir: "/w"})
+	}
+}
+
+func BenchmarkSimple(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse("git status --short", Options{Dir: "/w"})
+	}
+}
+
+func BenchmarkCommit(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse("git add -A && git commit -m \"$(cat <<'EOF'\nfeat: add gate\n\nbody\nEOF\n)\"", Options{Dir: "/w"})
+	}
+}
+
+func BenchmarkLong(b *testing.B) {
+	b.ReportAllocs()
+	text := strings.Repeat("grep -rn 'needle in a haystack' src/main.go | head -5; ", maxText/56)
+	for b.Loop() {
+		Parse(text, Options{Dir: "/w"})
+	}
+}

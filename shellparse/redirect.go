@@ -1,0 +1,182 @@
+package shellparse
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// compoundRedirs walks a compound command with redirections. The files belong to its first command, or to
+// a null command when it has none, so that no file is lost.
+func (a *analysis) compoundRedirs(st *syntax.Stmt, sc, inner *scope) {
+	mark := len(a.script.Commands)
+	r := a.redirs(st.Redirs, sc)
+	if r.input.kind != inputNone {
+		inner.input = r.input
+	}
+	first := len(a.script.Commands)
+	a.compound(st, inner)
+	if len(r.reads)+len(r.writes)+len(r.effects) == 0 {
+		return
+	}
+	if len(a.script.Commands) == first {
+		a.null(st, sc, r)
+		return
+	}
+	c := &a.script.Commands[max(first, mark)]
+	c.Reads = append(c.Reads, r.reads...)
+	c.Writes = append(c.Writes, r.writes...)
+	for _, e := range r.effects {
+		addEffect(&c.Effects, e)
+	}
+}
+
+// null records redirections that stand alone, as those of the null command, which is what they are.
+func (a *analysis) null(st syntax.Node, sc *scope, r redirs) {
+	raw := sc.raw
+	if raw == "" {
+		raw = sc.text(st)
+	}
+	a.script.Commands = append(a.script.Commands, Command{Argv: []Word{{":", true}}, Raw: raw, Via: sc.via, Env: sc.env,
+		Reads: r.reads, Writes: r.writes, Effects: append(slices.Clip(sc.effects), r.effects...), Escalates: sc.escalates, Dir: sc.dir()})
+}
+
+// redirs are the files and the input that redirections give to a command.
+type redirs struct {
+	reads, writes []File
+	effects       []string
+	input         input
+}
+
+// redirs reads a list of redirections: what they open, and what becomes the standard input.
+func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
+	var r redirs
+	for _, rd := range list {
+		a.nested(rd.Word, sc)
+		if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") && rd.N.Value != "" {
+			name := strings.Trim(rd.N.Value, "{}")
+			if strings.IndexByte(name, '[') >= 0 {
+				a.problem("dynamic", "A redirection evaluates a subscript, which can run code: "+quote(sc.text(rd))+".")
+			}
+			if e := a.tables.envEffect(name, word{}); e != "" {
+				addEffect(&a.poisons, e)
+			}
+		}
+		switch rd.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			r.input = input{kind: inputText, text: a.heredoc(rd, sc)}
+		case syntax.WordHdoc:
+			r.input = input{kind: inputText, text: a.value(rd.Word, sc)}
+		case syntax.DplIn, syntax.DplOut:
+			w := a.value(rd.Word, sc)
+			if w.known && (isNumber(strings.TrimSuffix(w.text, "-")) || w.text == "-") {
+				if rd.Op == syntax.DplIn && w.text != "-" {
+					r.input = input{kind: inputFile}
+				}
+				continue
+			}
+			if rd.Op == syntax.DplOut {
+				r.writes = a.file(r.writes, w, "redirect", sc, true)
+			} else {
+				a.problem("dynamic", "A redirection has a target that is not known: "+quote(sc.text(rd))+".")
+			}
+		case syntax.RdrIn:
+			w := a.value(rd.Word, sc)
+			r.input = input{kind: inputFile}
+			if !processSubst(rd.Word) {
+				r.reads = a.file(r.reads, w, "redirect", sc, false)
+				if w.known && networkDevice(w.text) {
+					r.effects = append(r.effects, "network "+w.text)
+				}
+			} else {
+				r.input = input{kind: inputPipe}
+			}
+		default:
+			if processSubst(rd.Word) {
+				continue
+			}
+			w := a.value(rd.Word, sc)
+			if rd.Op == syntax.RdrInOut {
+				r.input = input{kind: inputFile}
+				r.reads = a.file(r.reads, w, "redirect", sc, false)
+			}
+			r.writes = a.file(r.writes, w, "redirect", sc, true)
+		}
+	}
+	return r
+}
+
+// networkDevice says that bash itself opens a connection for the path.
+func networkDevice(p string) bool {
+	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
+}
+
+func processSubst(w *syntax.Word) bool {
+	if w == nil || len(w.Parts) != 1 {
+		return false
+	}
+	_, ok := w.Parts[0].(*syntax.ProcSubst)
+	return ok
+}
+
+// heredoc walks a here-document's body and returns its text. A quoted delimiter makes it data.
+func (a *analysis) heredoc(rd *syntax.Redirect, sc *scope) word {
+	if rd.Hdoc == nil {
+		return lit("")
+	}
+	if !quotedDelimiter(rd.Word) {
+		a.nestedQuoted(rd.Hdoc.Parts, sc)
+		d := decoder{a: a, sc: sc}
+		d.parts([]syntax.WordPart{&syntax.DblQuoted{Parts: rd.Hdoc.Parts}}, false)
+		return d.one(sc.text(rd.Hdoc))
+	}
+	body := sc.text(rd.Hdoc)
+	if rd.Op == syntax.DashHdoc {
+		lines := strings.Split(body, "\n")
+		for i := range lines {
+			lines[i] = strings.TrimLeft(lines[i], "\t")
+		}
+		body = strings.Join(lines, "\n")
+	}
+	return lit(body)
+}
+
+// file appends the files that a word can name, one for each directory the command may run in.
+func (a *analysis) file(list []File, w word, by string, sc *scope, write bool) []File {
+	if !w.known {
+		return append(list, File{Word{w.text, false}, by})
+	}
+	if w.text == "" || w.text == "-" && by != "redirect" {
+		return list
+	}
+	if path.IsAbs(w.text) {
+		p := path.Clean(w.text)
+		if harmlessDevice(p) || by != "redirect" && strings.HasPrefix(p, "/dev/fd/") {
+			return list
+		}
+		return append(list, File{Word{p, true}, by})
+	}
+	if sc.lost {
+		list = append(list, File{Word{w.text, false}, by})
+	}
+	for _, d := range sc.dirs {
+		f := File{Word{path.Join(d, w.text), true}, by}
+		if harmlessDevice(f.Path.Value) {
+			continue
+		}
+		if !slices.Contains(list, f) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func harmlessDevice(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd/1", "/dev/fd/2", "/dev/fd/0":
+		return true
+	}
+	return false
+}
