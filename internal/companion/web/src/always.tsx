@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Badge } from "./risk";
 import type { Approval } from "./state";
 import { Text } from "./text";
@@ -23,7 +23,7 @@ export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boo
   const [scope, setScope] = useState<"session" | "worker">("worker");
   const [expiresIn, setExpiresIn] = useState(0);
   const panel = useRef<HTMLFormElement>(null);
-  useEffect(() => panel.current?.querySelector<HTMLElement>("input:checked")?.focus(), []);
+  useLayoutEffect(() => panel.current?.querySelector<HTMLElement>("input:checked")?.focus(), []);
   const picked = ladders.flatMap(([subject, ladder]) => ladder[chosen[subject] ?? -1] ?? []);
   const grants = picked.map(({ tool, pattern }) => ({ tool, pattern })).filter((g, i, all) => all.findIndex((h) => h.tool === g.tool && h.pattern === g.pattern) === i);
   const disabled = off || grants.length === 0;
@@ -38,11 +38,11 @@ export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boo
       }}
     >
       <p>Approve this call, and from now on allow without asking:</p>
-      {ladders.map(([subject, ladder]) => (
+      {ladders.map(([subject, ladder], part) => (
         <fieldset>
           <legend>
             <Text of={ladder[0]?.tool ?? ""} code />
-            {ladders.length > 1 && <span class="label"> part {subject + 1} of the call</span>}
+            {ladders.length > 1 && <span class="label"> part {part + 1} of {ladders.length}</span>}
           </legend>
           {ladder.map((offer, i) => (
             <Step offer={offer} name={`ladder-${subject}`} checked={chosen[subject] === i} choose={() => setChosen({ ...chosen, [subject]: i })} />
@@ -56,21 +56,17 @@ export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boo
         </fieldset>
       ))}
       <div class="row">
-        <label>
-          For{" "}
-          <select value={scope} onChange={(event) => setScope(event.currentTarget.value === "worker" ? "worker" : "session")}>
-            <option value="session">this session</option>
-            <option value="worker">every session of this worker</option>
-          </select>
-        </label>
-        <label>
-          Ends{" "}
-          <select value={expiresIn} onChange={(event) => setExpiresIn(Number(event.currentTarget.value))}>
-            {expiries.map(([label, seconds]) => (
-              <option value={seconds}>{label}</option>
-            ))}
-          </select>
-        </label>
+        <label for="scope">For</label>
+        <select id="scope" value={scope} onChange={(event) => setScope(event.currentTarget.value === "worker" ? "worker" : "session")}>
+          <option value="session">this session</option>
+          <option value="worker">every session of this worker</option>
+        </select>
+        <label for="expiry">Ends</label>
+        <select id="expiry" value={expiresIn} onChange={(event) => setExpiresIn(Number(event.currentTarget.value))}>
+          {expiries.map(([label, seconds]) => (
+            <option value={seconds}>{label}</option>
+          ))}
+        </select>
       </div>
       <div class="buttons">
         <button type="button" onClick={close}>
@@ -97,7 +93,7 @@ function Step({ offer, name, checked, choose }: { offer: Offer; name: string; ch
         {offer.default && <span class="label"> suggested</span>}
         {allows && allows.count > 0 && (
           <span class="allows">
-            would newly allow {allows.count} of the calls on record
+            would newly allow {allows.count} known {allows.count === 1 ? "command" : "commands"}
             {(allows.examples ?? []).length > 0 && ": "}
             {(allows.examples ?? []).map((example, i) => (
               <>

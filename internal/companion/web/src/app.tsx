@@ -92,7 +92,8 @@ export function App({ store }: { store: Store }) {
   };
   const canApprove = store.mayAnswer && current !== undefined && !current.over && !current.stale && current.sent === "" && current.viewed;
 
-  useEffect(() => {
+  // Before the next key: an older listener would take it for the approval before.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
       const asking = view === "approvals" && current !== undefined && store.pairing !== null;

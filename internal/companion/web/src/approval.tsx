@@ -1,9 +1,9 @@
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { AlwaysPanel } from "./always";
 import { Countdown } from "./countdown";
 import { EditPanel } from "./edit";
 import { JsonTree } from "./jsonview";
-import { Readable } from "./readable";
+import { Definition, Readable } from "./readable";
 import { RejectPanel } from "./reject";
 import { Badge, meaning, warning } from "./risk";
 import { shownBytes, shownLines, words, type Approval } from "./state";
@@ -62,7 +62,7 @@ export function Detail(props: Props) {
         <Fact name="Worker" value={request.workerId} />
         {request.kind && <Fact name="Kind" value={request.kind} />}
       </dl>
-      <Why of={props.of} />
+      {props.of.definition && <Definition of={props.of.definition} tool={request.tool} limit={lines} />}
       <section aria-labelledby="arguments">
         <Readable of={props.of} limit={lines} />
         <h3 id="arguments">Exact arguments</h3>
@@ -79,6 +79,7 @@ export function Detail(props: Props) {
           </button>
         )}
       </section>
+      <Why of={props.of} />
       {!props.of.over && !props.viewOnly && <Actions {...props} />}
     </article>
   );
@@ -103,14 +104,16 @@ function Notes({ of, next }: { of: Approval; next(): void }) {
     <>
       {over && (
         <div class="note over" role="status">
-          <strong>{over.decision === "over" ? "This is over." : `This was ${words(over.decision)}`}</strong>
-          {over.by && (
-            <>
-              {" "}
-              by <Text of={over.by} />.
-            </>
-          )}{" "}
-          <Text of={over.reason} />
+          <span>
+            <strong>{over.decision === "over" ? "This is over." : `This was ${words(over.decision)}`}</strong>
+            {over.by && (
+              <>
+                {" "}
+                by <Text of={over.by} />.
+              </>
+            )}{" "}
+            <Text of={over.reason} />
+          </span>
           <button type="button" onClick={next}>
             Go on <kbd>j</kbd>
           </button>
@@ -160,7 +163,7 @@ function Why({ of }: { of: Approval }) {
               <Text of={r.subject} code />
               <span class="label"> {r.action === "confirm" ? "must be confirmed" : r.action === "allow" ? "is allowed" : r.action === "deny" ? "is denied" : "asks"}: </span>
               <Text of={r.rule || "no rule"} />
-              {r.layer && (
+              {r.layer && !r.rule.includes(r.layer) && (
                 <span class="label">
                   {" "}
                   (<Text of={r.layer} />)
@@ -184,7 +187,7 @@ function Actions(props: Props) {
   const bar = useRef<HTMLDivElement>(null);
   const last = useRef<Panel>("");
   // Closing a panel gives the focus back to what opened it.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (panel === "" && last.current !== "") bar.current?.querySelector<HTMLElement>(`[data-opens="${last.current}"]`)?.focus();
     last.current = panel;
   }, [panel]);

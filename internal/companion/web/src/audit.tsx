@@ -98,7 +98,7 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
             {records.map((r) => (
               <tr key={r.hash ?? r.seq}>
                 <td>
-                  <button type="button" class="link" onClick={() => setOpen(r)} aria-label={`Record ${r.seq}, details`}>
+                  <button type="button" class="link" onClick={() => setOpen(r)}>
                     {clock(r.time)}
                   </button>
                 </td>

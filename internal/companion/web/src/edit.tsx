@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { format, parse, type Json } from "./json";
 import type { Approval } from "./state";
 import { message } from "./store";
@@ -11,7 +11,7 @@ export function EditPanel({ of, off, close, answer }: { of: Approval; off: boole
   const [original] = useState(() => (of.args ? format(of.args) : of.raw));
   const [edited, setEdited] = useState(original);
   const input = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => input.current?.focus(), []);
   const trouble = problem(edited);
   const disabled = off || trouble !== "";
   const send = () => {

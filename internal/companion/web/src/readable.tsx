@@ -128,37 +128,54 @@ function first(json: Json, names: string[]): string | undefined {
   return undefined;
 }
 
+// Definition shows how a tool's definition differs from the one that was accepted.
+export function Definition({ of, tool, limit }: { of: { old: string; new: string }; tool: string; limit: number }) {
+  const change = of.old === "" ? { path: "", after: of.new } : { path: "", before: of.old, after: of.new };
+  return (
+    <section aria-labelledby="definition">
+      <h3 id="definition">{of.old === "" ? "The tool's definition, never accepted" : "How the tool's definition changed"}</h3>
+      <Diff of={change} limit={limit} />
+      <p class="label">
+        An approval lets this one call run. To be asked no more, accept the definition: <code>callgate tools accept <Text of={tool} code /></code>
+      </p>
+    </section>
+  );
+}
+
 function Changes({ of, limit }: { of: Change[]; limit: number }) {
-  let left = limit;
   return (
     <section class="readable" aria-label="File changes">
-      {of.map((change) => {
-        const all: Line[] =
-          change.before === undefined ? lines(change.after).map((text) => ({ op: "new", text })) : diff(change.before, change.after);
-        const shown = all.slice(0, Math.max(left, 0));
-        left -= all.length;
-        return (
-          <figure class="diff">
-            <figcaption>
-              <code>
-                <Text of={change.path} code />
-              </code>{" "}
-              <span class="label">{change.before === undefined ? "the whole file becomes" : "this passage is replaced"}</span>
-            </figcaption>
-            <pre tabIndex={0}>
-              {shown.map((line) => (
-                <span class={`line diff-${line.op}`}>
-                  <span class="sign">{signs[line.op]}</span>
-                  <Text of={line.text} code />
-                  {"\n"}
-                </span>
-              ))}
-              {shown.length < all.length && <More count={all.length - shown.length} what="lines" />}
-            </pre>
-          </figure>
-        );
-      })}
+      {of.map((change) => (
+        <Diff of={change} limit={limit / of.length} />
+      ))}
     </section>
+  );
+}
+
+function Diff({ of, limit }: { of: Change; limit: number }) {
+  const all: Line[] = of.before === undefined ? lines(of.after).map((text) => ({ op: "new", text })) : diff(of.before, of.after);
+  const shown = all.slice(0, limit);
+  return (
+    <figure class="diff">
+      {of.path !== "" && (
+        <figcaption>
+          <code>
+            <Text of={of.path} code />
+          </code>{" "}
+          <span class="label">{of.before === undefined ? "the whole file becomes" : "this passage is replaced"}</span>
+        </figcaption>
+      )}
+      <pre tabIndex={0} aria-label="Lines that change">
+        {shown.map((line) => (
+          <span class={`line diff-${line.op}`}>
+            <span class="sign">{signs[line.op]}</span>
+            <Text of={line.text} code />
+            {"\n"}
+          </span>
+        ))}
+        {shown.length < all.length && <More count={all.length - shown.length} what="lines" />}
+      </pre>
+    </figure>
   );
 }
 

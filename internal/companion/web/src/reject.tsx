@@ -1,11 +1,11 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Answer } from "./wire";
 
 // RejectPanel asks for what the model should do instead. Enter sends it.
 export function RejectPanel({ off, close, answer }: { off: boolean; close(): void; answer(a: Answer): void }) {
   const [feedback, setFeedback] = useState("");
   const input = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => input.current?.focus(), []);
   const send = () => {
     if (!off) answer(feedback.trim() === "" ? { decision: "reject" } : { decision: "reject", feedback: feedback.trim() });
   };

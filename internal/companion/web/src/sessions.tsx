@@ -95,14 +95,17 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
           setWanted(null);
         }}
       >
-        <label>
-          Autonomy{" "}
-          <select value={level} disabled={!mayAnswer} onChange={(event) => setWanted(event.currentTarget.value)}>
-            {levels.map(([name]) => (
-              <option value={name}>{name === "NONE" ? "not set" : name}</option>
-            ))}
-          </select>
-        </label>
+        <label for={`autonomy ${of.sessionId}`}>Autonomy</label>
+        <select
+          id={`autonomy ${of.sessionId}`}
+          value={level}
+          disabled={!mayAnswer}
+          onChange={(event) => setWanted(event.currentTarget.value)}
+        >
+          {levels.map(([name]) => (
+            <option value={name}>{name === "NONE" ? "not set" : name}</option>
+          ))}
+        </select>
         {wanted !== null && wanted !== of.autonomy && (
           <>
             <button type="submit" class={wanted === "FULL_AUTO" ? "reject" : "always"}>

@@ -1,4 +1,4 @@
-import { parse, rawMember, type Json } from "./json";
+import { format, parse, rawMember, type Json } from "./json";
 import type { AuditEntry, Frame, Request, Resolved, Session } from "./wire";
 
 // Approval is one question. It stays in the list after it is over as long as it is the one that is looked at.
@@ -6,6 +6,7 @@ export interface Approval {
   request: Request;
   raw: string; // the arguments, byte for byte
   args: Json | null; // null when they cannot be read
+  definition: { old: string; new: string } | null; // of the tool, when it is not the one that was accepted
   viewed: boolean; // all of the arguments were shown
   changed: boolean; // the question was asked again with other arguments
   sent: string; // the decision that left this page and is not confirmed
@@ -124,7 +125,7 @@ function frame(state: State, text: string, now: number): State {
   const f = JSON.parse(text) as Frame;
   switch (f.type) {
     case "tool_approve_request":
-      return settle(asked(state, f, rawMember(text, "args") ?? "{}"), true);
+      return settle(asked(state, f, text), true);
     case "tool_approve_resolved":
       return settle(resolved(state, f, now));
     case "tool_start":
@@ -146,20 +147,19 @@ function frame(state: State, text: string, now: number): State {
   }
 }
 
-function asked(state: State, request: Request, raw: string): State {
-  let args: Json | null = null;
-  try {
-    args = parse(raw);
-  } catch {
-    // shown as the text that it is
-  }
+function asked(state: State, request: Request, text: string): State {
+  const raw = rawMember(text, "args") ?? "{}";
+  const args = read(raw);
+  const changed = rawMember(text, "definitionChanged");
+  const definition = changed ? { old: indented(rawMember(changed, "old")), new: indented(rawMember(changed, "new")) } : null;
   const known = find(state, request.toolCallId);
   const same = known?.request.argsDigest === request.argsDigest;
   const next: Approval = {
     request,
     raw,
     args,
-    viewed: (same && known.viewed) || !large(raw, args),
+    definition,
+    viewed: (same && known.viewed) || !(large(raw, args) || (definition !== null && definition.new.split("\n").length > shownLines)),
     changed: known !== undefined && (!same || known.changed),
     sent: "",
     refused: known?.refused ?? "",
@@ -172,6 +172,20 @@ function asked(state: State, request: Request, raw: string): State {
     approvals: [...state.approvals, next],
     said: `Approval wanted: ${request.tool}, ${request.risk.label} risk. ${request.summary}`,
   };
+}
+
+// read is null for what is no JSON: it is shown as the text that it is.
+function read(raw: string): Json | null {
+  try {
+    return parse(raw);
+  } catch {
+    return null;
+  }
+}
+
+function indented(raw = ""): string {
+  const json = raw === "" ? null : read(raw);
+  return json ? format(json) : raw;
 }
 
 function large(raw: string, args: Json | null): boolean {

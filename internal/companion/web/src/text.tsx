@@ -17,22 +17,7 @@ export function Text({ of, code = false }: { of: string; code?: boolean }) {
   );
 }
 
-// Lines shows text of several lines, each on its own.
-export function Lines({ of, limit }: { of: string; limit: number }) {
-  const all = of.split("\n");
-  return (
-    <>
-      {all.slice(0, limit).map((line) => (
-        <span class="line">
-          <Text of={line} code />
-          {"\n"}
-        </span>
-      ))}
-      {all.length > limit && <More count={all.length - limit} what="lines" />}
-    </>
-  );
-}
-
+// More says how much is left out.
 export function More({ count, what }: { count: number; what: string }) {
   return (
     <span class="line more">

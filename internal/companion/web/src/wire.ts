@@ -56,6 +56,7 @@ export interface Request {
   commands?: Command[];
   always: Offer[];
   marks?: Mark[];
+  definitionChanged?: { why: string };
   createdAt: string;
   expiresAt: string;
 }

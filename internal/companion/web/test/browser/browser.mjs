@@ -1,0 +1,59 @@
+// Chromium, and pages of it that must not misbehave: every page is watched for violations of the policy, script
+// errors, dialogs and requests that leave the server.
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const args = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
+
+export const desktop = { viewport: { width: 1280, height: 860 } };
+export const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 1, isMobile: true, hasTouch: true };
+
+// visit opens a page in a context of its own. Its check MUST be called in the end.
+export async function visit(url, options = desktop, prepare = async () => {}) {
+  const context = await browser.newContext({ locale: "en-GB", ...options });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const origin = new URL(url).origin;
+  const trouble = [];
+  page.on("pageerror", (error) => trouble.push(`script error: ${error.stack}`));
+  page.on("dialog", (dialog) => {
+    trouble.push(`a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== origin) trouble.push(`a request to ${request.url()}`);
+  });
+  page.on("console", (message) => {
+    if (/Content Security Policy|Trusted/i.test(message.text())) trouble.push(message.text());
+  });
+  await page.addInitScript(() => {
+    window.violations = [];
+    document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+  });
+  await prepare(page);
+  await page.goto(url);
+  page.check = async () => {
+    trouble.push(...(await page.evaluate(() => window.violations)));
+    assert.deepEqual(trouble, []);
+    await context.close();
+  };
+  return page;
+}
+
+// pending waits until the page shows a question that takes answers.
+export async function ready(page) {
+  await page.locator(".actions").waitFor();
+  await page.locator('.actions .reject[aria-disabled="false"]').waitFor();
+}
+
+export const quiet = 450; // ms that a person rests

@@ -1,0 +1,101 @@
+// A callgate with the demo server behind it, and this script in the place of its host.
+import { spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const { CALLGATE, DEMO } = process.env;
+
+const rules = `{ "*": "ask", "read_file": { "*": "allow", "*.env": "deny" }, "write_file": "ask", "edit_file": "ask", "shell_exec": "ask" }`;
+
+export class Gate {
+  #next = 1;
+  #waiting = new Map();
+  log = "";
+
+  // start makes a workspace and a data directory and shakes hands. client is what the host calls itself.
+  static async start({ client = "Test Host", flags = [] } = {}) {
+    const gate = new Gate();
+    gate.dir = mkdtempSync(join(tmpdir(), "callgate-page-"));
+    gate.data = join(gate.dir, "data");
+    gate.workspace = join(gate.dir, "workspace");
+    mkdirSync(join(gate.data, "workers", "default"), { recursive: true, mode: 0o700 });
+    writeFileSync(join(gate.data, "workers", "default", "permissions.jsonc"), rules, { mode: 0o600 });
+    mkdirSync(join(gate.workspace, "build"), { recursive: true });
+    writeFileSync(join(gate.workspace, "README.md"), "# Sample\n");
+    const config = join(gate.dir, "callgate.yaml");
+    writeFileSync(config, `servers:\n  - name: demo\n    command: ${JSON.stringify(DEMO)}\n    args: ["."]\n`);
+    const args = ["run", "--config", config, "--data-dir", gate.data, "--listen", "127.0.0.1:0", ...flags];
+    gate.process = spawn(CALLGATE, args, { cwd: gate.workspace, stdio: ["pipe", "pipe", "pipe"] });
+    gate.process.stderr.on("data", (chunk) => (gate.log += chunk));
+    gate.exited = once(gate.process, "exit");
+    createInterface({ input: gate.process.stdout }).on("line", (line) => gate.#take(JSON.parse(line)));
+    await gate.request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: client, version: "1.0" } });
+    gate.#send({ method: "notifications/initialized" });
+    await gate.request("tools/list", {});
+    return gate;
+  }
+
+  #send(message) {
+    this.process.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
+  }
+
+  #take(message) {
+    if (message.method === undefined) {
+      this.#waiting.get(message.id)?.(message);
+      this.#waiting.delete(message.id);
+    } else if (message.id !== undefined) {
+      this.#send({ id: message.id, error: { code: -32601, message: "this host offers nothing" } });
+    }
+  }
+
+  request(method, params) {
+    const id = this.#next++;
+    const answer = new Promise((resolve) => this.#waiting.set(id, resolve));
+    this.#send({ id, method, params });
+    return answer;
+  }
+
+  // call makes a tools/call and returns its text and whether it is an error, once it is answered. args may be JSON
+  // text, whose spelling is kept.
+  async call(tool, args) {
+    const id = this.#next++;
+    const answer = new Promise((resolve) => this.#waiting.set(id, resolve));
+    const text = typeof args === "string" ? args : JSON.stringify(args);
+    this.process.stdin.write(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${tool}","arguments":${text}}}\n`);
+    const { result, error } = await answer;
+    if (error) throw new Error(JSON.stringify(error));
+    return { text: result.content.map((c) => c.text).join("\n"), isError: result.isError === true };
+  }
+
+  shell(command) {
+    return this.call("demo_shell_exec", { command });
+  }
+
+  // page returns an address with a fresh code, as a person gets it.
+  page(...flags) {
+    return execFileSync(CALLGATE, ["open", "--print", "--data-dir", this.data, ...flags], { encoding: "utf8" }).trim();
+  }
+
+  get address() {
+    return JSON.parse(readFileSync(join(this.data, "companion.json"), "utf8")).address;
+  }
+
+  credential(name) {
+    return readFileSync(join(this.data, "credentials", name), "utf8");
+  }
+
+  // end stops callgate the way a host does.
+  async end() {
+    if (this.process.exitCode === null && this.process.signalCode === null) this.process.stdin.end();
+    await this.exited;
+  }
+
+  async close() {
+    await this.end();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,62 @@
+// A string that tries everything, in every field that comes from outside.
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { browser, quiet, visit } from "./browser.mjs";
+
+after(() => browser.close());
+
+test("hostile strings stay text", { timeout: 60_000 }, async () => {
+  const page = await visit(process.env.PAGE);
+  await page.locator(".detail").waitFor();
+  // Each field shows its string from the beginning to the characters that hide, as text.
+  const shows = async (where, ...fields) => {
+    const text = (await page.locator(where).allInnerTexts()).join("\n").replace(/\s+/g, " ");
+    for (const field of fields) {
+      const want = `${field}"'><img src=x onerror="window.pwned=1"><script>window.pwned=1</script><style>*{display:none}</style>&lt;javascript:window.pwned=1 \${7*7} ⟨U+202E⟩txt.exe⟨U+2066⟩⟨U+200B⟩⟨U+00AD⟩⟨U+001B⟩[31m⟨U+FEFF⟩`;
+      // Words of a command and definitions stand in JSON or shell quotes, where a quote and a bare control are escaped.
+      const escaped = want.replaceAll('"', '\\"').replace(/⟨U\+([0-9A-F]{4})⟩/g, (_, code) => `\\u${code.toLowerCase()}`);
+      const found = [want, want.replaceAll('"', '\\"'), escaped].some((w) => text.includes(w));
+      assert.ok(found, `${field} in ${text}`);
+    }
+  };
+  await page.keyboard.press("v");
+  await shows(".detail", "tool", "server", "session", "agent", "worker", "kind", "category", "summary", "reason", "mark", "code");
+  await shows(".detail", "name", "item", "inner", "lines", "script", "argv", "via", "reads", "writes", "subject", "because", "layer", "definition");
+  await shows(".queue", "client", "session", "tool", "summary");
+  await page.waitForTimeout(quiet);
+  await page.keyboard.press("a");
+  await shows(".panel", "offertool", "pattern", "example");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("e");
+  const edited = await page.locator("textarea").inputValue();
+  assert.match(edited, /\\u202etxt\.exe\\u2066\\u200b\\u00ad\\u001b\[31m\\ufeff/, "what hides is escaped in the editor");
+  await page.keyboard.press("Escape");
+
+  await page.keyboard.press("2");
+  await shows(".card", "client", "version", "session", "agent", "worker");
+  await page.keyboard.press("3");
+  await page.locator("tbody tr").waitFor();
+  await shows("tbody", "tool", "record", "by");
+  await page.locator("tbody button").click();
+  await shows("dialog", "call", "session", "worker", "agent", "server", "tool", "kind", "by", "rule", "reason", "record", "digest", "error", "hash", "prev");
+  await shows("dialog", "subjecttool", "value", "subjectrule");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("4");
+  await page.locator(".card").waitFor();
+  await shows(".card", "upstream", "why");
+
+  await page.keyboard.press("2");
+  await page.getByLabel("Autonomy").selectOption("MANUAL");
+  await page.getByRole("button", { name: "Set MANUAL" }).click();
+  await page.waitForFunction(() => document.querySelector(".card select")?.value === "MANUAL");
+  await page.keyboard.press("1");
+  await page.locator(".note.over").waitFor();
+  await shows(".note.over", "resolver", "feedback");
+  await shows(".outcomes", "resolver", "tool");
+
+  assert.equal(await page.evaluate(() => window.pwned), undefined);
+  assert.equal(await page.locator("img:not([src='/page/icon.svg']), #app script, #app style").count(), 0);
+  const directions = await page.evaluate(() => [...document.querySelectorAll("bdi")].every((b) => getComputedStyle(b).unicodeBidi.startsWith("isolate")));
+  assert.ok(directions, "every string is apart from its surroundings");
+  await page.check();
+});

@@ -1,0 +1,394 @@
+// The page against a real callgate with the demo server behind it.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { browser, desktop, phone, quiet, ready, visit } from "./browser.mjs";
+import { Gate } from "./gate.mjs";
+
+after(() => browser.close());
+
+// story runs one test with a callgate and a page of its own.
+function story(name, run, { options = desktop, flags = [], open = [], client } = {}) {
+  test(name, { timeout: 60_000 }, async () => {
+    const gate = await Gate.start({ flags, client });
+    try {
+      const page = await visit(gate.page(...open), options);
+      await page.locator(".connection.open").waitFor();
+      await run(gate, page);
+      await page.check();
+    } catch (error) {
+      error.message += `\ncallgate logged:\n${gate.log.slice(-2000)}`;
+      throw error;
+    } finally {
+      await gate.close();
+    }
+  });
+}
+
+const current = (page) => page.locator(".detail");
+
+story("approve", async (gate, page) => {
+  const call = gate.shell("echo approved > out.txt && cat out.txt");
+  await ready(page);
+  const detail = current(page);
+  assert.match(await detail.innerText(), /demo_shell_exec/);
+  assert.match(await detail.locator(".badge").first().innerText(), /medium|high/i);
+  assert.equal(await detail.locator(".commands li").count(), 2, "each effective command is listed");
+  assert.match(await detail.locator(".touched.writes").innerText(), /out\.txt/);
+  assert.match(await detail.locator("[role=timer]").innerText(), /^\d:\d\d$/);
+  assert.match(await page.title(), /^\(1\) callgate$/);
+  const focused = await page.evaluate(() => document.activeElement?.tagName);
+  assert.notEqual(focused, "BUTTON", "no button has the focus by itself");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Space");
+  assert.equal(await page.locator(".item").count(), 1, "Enter and Space answer nothing by default");
+  await page.waitForTimeout(quiet);
+  await page.getByRole("button", { name: "Approve once" }).click();
+  assert.deepEqual(await call, { text: "approved\n", isError: false });
+  await page.locator(".outcomes .decision.approve").waitFor();
+  assert.match(await page.locator(".nothing").innerText(), /Nothing waits/);
+  await page.waitForFunction(() => document.title === "callgate");
+});
+
+story("reject with feedback", async (gate, page) => {
+  const call = gate.shell("rm -r build");
+  await ready(page);
+  assert.match(await page.locator(".note.danger").innerText(), /High risk/);
+  assert.equal(await page.getByRole("button", { name: /Always/ }).count(), 1, "a destructive command is offered by its exact text alone");
+  await page.keyboard.press("r");
+  await page.keyboard.type("Keep the build y a");
+  await page.keyboard.press("Enter");
+  const { text, isError } = await call;
+  assert.ok(isError && text.includes("Keep the build y a"), text);
+});
+
+story("always, and what it releases with it", async (gate, page) => {
+  const first = gate.shell("mkdir -p build/one");
+  await ready(page);
+  const second = gate.shell("mkdir -p build/two");
+  const third = gate.shell("rm -r build");
+  await page.locator(".item").nth(2).waitFor();
+  await page.keyboard.press("a");
+  const panel = page.getByRole("form", { name: "Always allow" });
+  await panel.waitFor();
+  assert.notEqual(await page.evaluate(() => document.activeElement?.getAttribute("type")), "submit");
+  const ladders = await panel.getByRole("group").all();
+  for (const ladder of ladders) {
+    const steps = await ladder.locator(".step > span > code").allInnerTexts();
+    await ladder.locator(".step input").nth(steps.length - 1).check(); // the broadest
+  }
+  assert.match(await panel.innerText(), /mkdir \*/);
+  await panel.getByLabel("For", { exact: true }).selectOption("session");
+  await panel.getByLabel("Ends", { exact: true }).selectOption({ label: "after an hour" });
+  await panel.getByRole("button", { name: "Approve and always allow" }).click();
+  assert.equal((await first).isError, false);
+  assert.equal((await second).isError, false, "the cascade released the second call");
+  assert.match(await page.locator(".outcomes .cascade").innerText(), /same “always”/);
+  assert.equal(await page.locator(".item").count(), 1, "what is destructive goes on waiting");
+  await ready(page);
+  await page.keyboard.press("r");
+  await page.keyboard.press("Enter");
+  assert.equal((await third).isError, true);
+});
+
+story("edit the arguments", async (gate, page) => {
+  const call = gate.call("demo_shell_exec", `{"command":"echo one","timeout_seconds":1.50e1}`);
+  await ready(page);
+  assert.match(await page.locator(".json").innerText(), /1\.50e1/, "numbers keep their spelling");
+  await page.keyboard.press("e");
+  const text = page.getByLabel(/Arguments to run with/);
+  assert.match(await text.inputValue(), /"timeout_seconds": 1\.50e1/);
+  await text.fill(`{"command": "echo two"`);
+  await page.getByText("Not JSON").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Approve with these" }).getAttribute("aria-disabled"), "true");
+  await text.fill(`{"command": "rm -rf build"}`);
+  await page.getByRole("button", { name: "Approve with these" }).click();
+  await page.locator(".note.changed").waitFor();
+  assert.match(await page.locator(".note.refused").innerText(), /riskier/);
+  assert.match(await page.locator(".detail .badge").first().innerText(), /high/i);
+  await ready(page);
+  await page.keyboard.press("e");
+  await page.getByLabel(/Arguments to run with/).fill(`{"command": "echo three"}`);
+  await page.keyboard.press("Control+Enter");
+  const { text: result, isError } = await call;
+  assert.ok(!isError && result.includes("three"), result);
+});
+
+story("file changes are shown as a difference", async (gate, page) => {
+  const call = gate.call("demo_edit_file", { path: "README.md", old_text: "# Sample\n", new_text: "# Sample\n\nMore.\n" });
+  await ready(page);
+  assert.deepEqual((await page.locator(".diff .line").allInnerTexts()).map((l) => l.trimEnd()), ["  # Sample", "+", "+ More."]);
+  await page.keyboard.press("y");
+  assert.equal((await call).isError, false);
+});
+
+story("connection lost while a call waits", async (gate, page) => {
+  await page.check();
+  let socket;
+  const second = await visit(gate.page(), desktop, (p) =>
+    p.routeWebSocket(/\/ws$/, (client) => {
+      socket = client;
+      client.connectToServer();
+    }),
+  );
+  const call = gate.shell("echo still here");
+  await ready(second);
+  await second.route("**/api/proof?*", (route) => route.abort());
+  await socket.close({ code: 1001 });
+  await second.locator(".connection.lost").waitFor();
+  assert.equal(await second.locator(".actions .approve").getAttribute("aria-disabled"), "true");
+  assert.equal(await second.evaluate(() => sessionStorage.length), 0, "the credential is put away while nobody proves anything");
+  await second.keyboard.press("y");
+  await second.unroute("**/api/proof?*");
+  await second.locator(".connection.open").waitFor();
+  await ready(second);
+  await second.keyboard.press("y");
+  assert.deepEqual(await call, { text: "still here\n", isError: false });
+  await second.check();
+  Object.assign(page, { check: async () => {} });
+});
+
+story("somebody else takes the port", async (gate, page) => {
+  const address = gate.address;
+  const token = gate.credential("approve");
+  await gate.end();
+  await page.locator(".connection.lost").waitFor();
+  const seen = [];
+  const impostor = createServer((request, response) => {
+    seen.push(JSON.stringify([request.url, request.headers]));
+    response.setHeader("Content-Type", "application/json");
+    response.end('{"proof":"00"}');
+  });
+  await new Promise((resolve) => impostor.listen(Number(address.split(":")[1]), "127.0.0.1", resolve));
+  try {
+    await page.locator(".unpaired .note").waitFor();
+    assert.match(await page.locator(".unpaired .note").innerText(), /does not hold the credential/);
+    assert.ok(seen.length > 0 && !seen.some((s) => s.includes(token)), "the credential never leaves the page");
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+  } finally {
+    await new Promise((resolve) => impostor.close(resolve));
+    impostor.closeAllConnections();
+  }
+});
+
+story("two browsers race", async (gate, page) => {
+  const other = await visit(gate.page());
+  const call = gate.shell("echo once >> count.txt; cat count.txt");
+  await Promise.all([ready(page), ready(other)]);
+  await Promise.all([page.keyboard.press("y"), other.keyboard.press("y")]);
+  assert.deepEqual(await call, { text: "once\n", isError: false });
+  await Promise.all([page.locator(".outcomes .decision.approve").waitFor(), other.locator(".outcomes .decision.approve").waitFor()]);
+
+  const next = gate.shell("echo twice");
+  await Promise.all([ready(page), ready(other)]);
+  await page.keyboard.press("r");
+  await page.keyboard.press("Enter");
+  assert.equal((await next).isError, true);
+  const note = other.locator(".note.over");
+  await note.waitFor();
+  assert.match(await note.innerText(), /This was rejected by web:/);
+  assert.equal(await other.locator(".actions").count(), 0, "what is over takes no answers");
+  await other.check();
+});
+
+story("keys count after 400 ms of quiet", async (gate, page) => {
+  // Somebody types all the time, beginning before the prompt comes up.
+  const call = gate.shell("echo typed");
+  let answered = false;
+  void call.then(() => (answered = true));
+  const until = Date.now() + 2500;
+  while (Date.now() < until) {
+    await page.keyboard.press("y");
+    await page.waitForTimeout(60);
+  }
+  assert.equal(await page.locator(".item").count(), 1);
+  assert.equal(answered, false, "typing into a prompt that comes up answers nothing");
+  await page.mouse.move(5, 5);
+  const approve = page.getByRole("button", { name: "Approve once" });
+  await page.waitForTimeout(quiet);
+  await page.keyboard.press("y");
+  assert.equal((await call).isError, false);
+
+  // The next one takes the place of the one before: the second click of a double click means the first.
+  const a = gate.shell("echo a");
+  const b = gate.shell("echo b");
+  await page.locator(".item").nth(1).waitFor();
+  await page.waitForTimeout(quiet);
+  await approve.dblclick();
+  await Promise.race([a, b]);
+  await page.waitForTimeout(200);
+  assert.equal(await page.locator(".item").count(), 1, "a double click answers one call");
+  await ready(page);
+  await page.keyboard.press("y");
+  await Promise.all([a, b]);
+});
+
+story("keyboard and selection", async (gate, page) => {
+  const calls = [gate.shell("echo one"), gate.shell("rm -r build"), gate.shell("echo three")];
+  await page.locator(".item").nth(2).waitFor();
+  await page.waitForTimeout(quiet);
+  const order = await page.locator(".item .item-summary").allInnerTexts();
+  const shown = () => page.locator(".item.current .item-summary").innerText();
+  assert.equal(await shown(), order[0], "the first that came stays");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  assert.equal(await shown(), order[2]);
+  await page.keyboard.press("k");
+  assert.equal(await shown(), order[1]);
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.press("y");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.equal(await page.locator(".item").count(), 3, "keys do not answer behind the help");
+
+  const destructive = page.locator(".item", { hasText: "rm -r build" }).locator("input");
+  assert.equal(await destructive.isDisabled(), true, "what is destructive is not selected");
+  for (const box of await page.locator(".item input[type=checkbox]:enabled").all()) await box.check();
+  await page.locator(".bulk").getByRole("button", { name: "Approve 2" }).click();
+  await page.locator(".item").nth(1).waitFor({ state: "detached" });
+  assert.equal(await page.locator(".item").count(), 1);
+  assert.match(await page.locator(".item").innerText(), /rm -r build/);
+  await page.locator(".item .open").click();
+  await ready(page);
+  await page.keyboard.press("r");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.evaluate(() => document.activeElement?.dataset.opens), "reject", "the focus comes back to what opened the panel");
+  await page.keyboard.press("r");
+  await page.keyboard.press("Enter");
+  assert.deepEqual((await Promise.all(calls)).map((c) => c.isError).sort(), [false, false, true]);
+});
+
+story("long arguments are looked at first", async (gate, page) => {
+  const content = Array.from({ length: 400 }, (_, i) => `line ${i}`).join("\n") + "\nthe very end\n";
+  const call = gate.call("demo_write_file", { path: "long.txt", content });
+  await ready(page);
+  const approve = page.getByRole("button", { name: "Approve once" });
+  assert.equal(await approve.getAttribute("aria-disabled"), "true");
+  await page.keyboard.press("y");
+  await approve.click({ force: true });
+  assert.equal(await page.locator(".item").count(), 1);
+  assert.doesNotMatch(await page.locator(".detail").innerText(), /the very end/);
+  assert.equal(await page.locator(".item input[type=checkbox]").isDisabled(), true);
+  await page.keyboard.press("v");
+  assert.match(await page.locator(".json").innerText(), /the very end/);
+  assert.equal(await approve.getAttribute("aria-disabled"), "false");
+  await page.keyboard.press("y");
+  assert.equal((await call).isError, false);
+});
+
+story(
+  "text from outside stays text, and what hides is shown",
+  async (gate, page) => {
+    const evil = `echo "<img src=x onerror=alert(1)><script>alert(2)</script>" # \u202Egnp.exe\u200B\u0007`;
+    const call = gate.shell(evil);
+    await ready(page);
+    const detail = await current(page).innerText();
+    for (const want of ["<img src=x onerror=alert(1)>", "⟨U+202E⟩", "⟨U+200B⟩", "⟨U+0007⟩"]) assert.ok(detail.includes(want), `${want} in ${detail}`);
+    assert.equal(await page.locator(".detail img, .detail script").count(), 0);
+    assert.ok((await page.locator(".detail .hidden-char").count()) >= 3);
+    assert.match(await page.locator(".group").innerText(), /<b>host<\/b>⟨U\+202E⟩/);
+    await page.keyboard.press("r");
+    await page.keyboard.press("Enter");
+    await call;
+    await page.keyboard.press("3");
+    await page.locator("td", { hasText: "⟨U+202E⟩" }).first().waitFor();
+    await page.keyboard.press("2");
+    await page.locator(".card h3", { hasText: "<b>host</b>⟨U+202E⟩" }).waitFor();
+  },
+  { client: "<b>host</b>\u202E" },
+);
+
+story(
+  "a page with the view credential",
+  async (gate, page) => {
+    const call = gate.shell("echo watched");
+    await current(page).waitFor();
+    assert.equal(await page.locator(".actions, .item input").count(), 0);
+    await page.waitForTimeout(quiet);
+    for (const key of ["y", "r", "a", "e"]) await page.keyboard.press(key);
+    assert.equal(await page.locator(".panel").count(), 0);
+    await page.keyboard.press("2");
+    assert.equal(await page.getByLabel("Autonomy").isDisabled(), true);
+    await gate.end();
+    await call.catch(() => {});
+  },
+  { open: ["--view"] },
+);
+
+story("pairing", async (gate, page) => {
+  assert.equal(new URL(page.url()).hash, "", "the code is gone from the address");
+  assert.equal(await page.evaluate(() => history.length), await page.evaluate(() => history.length));
+  assert.ok((await page.evaluate(() => JSON.stringify(sessionStorage))).includes(gate.credential("approve")));
+  await page.reload();
+  await page.locator(".connection.open").waitFor();
+
+  const used = gate.page();
+  const first = await visit(used);
+  await first.locator(".connection.open").waitFor();
+  const second = await visit(used);
+  assert.match(await second.locator(".note.refused").innerText(), /wrong, was used already, or is older/);
+  await second.getByLabel(/Or paste/).fill(gate.page());
+  await second.getByRole("button", { name: "Pair" }).click();
+  await second.locator(".connection.open").waitFor();
+  await Promise.all([first.check(), second.check()]);
+});
+
+story("sessions, audit trail and upstreams", async (gate, page) => {
+  await gate.call("demo_read_file", { path: "README.md" });
+  await gate.call("demo_read_file", { path: ".env" });
+  await page.keyboard.press("2");
+  const card = page.locator(".card");
+  assert.match(await card.innerText(), /Test Host/);
+  await page.getByLabel("Autonomy").selectOption("SUPERVISED");
+  await page.getByRole("button", { name: "Set SUPERVISED" }).click();
+  await page.waitForFunction(() => document.querySelector(".card select")?.value === "SUPERVISED");
+  assert.equal((await gate.shell("echo by level")).isError, false, "the level runs it");
+  await page.getByLabel("Autonomy").selectOption("MANUAL");
+  await page.getByRole("button", { name: "Set MANUAL" }).click();
+  const waiting = gate.call("demo_read_file", { path: "README.md" });
+  await page.locator(".status.waiting").waitFor();
+  await page.getByRole("button", { name: /End what runs/ }).click();
+  await page.getByRole("button", { name: "End them" }).click();
+  assert.equal((await waiting).isError, true);
+
+  await page.keyboard.press("3");
+  await page.locator("tbody tr").nth(5).waitFor();
+  await page.getByLabel("Decision").selectOption("denied");
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await page.locator("tbody button").click();
+  const details = page.getByRole("dialog");
+  assert.match(await details.innerText(), /\*\.env/);
+  await page.keyboard.press("Escape");
+  await page.getByLabel("Decision").selectOption("");
+  await page.getByLabel("Tool").fill("demo_shell*");
+  await page.waitForFunction(() => [...document.querySelectorAll("tbody td:nth-child(3)")].every((td) => td.textContent === "demo_shell_exec"));
+
+  await page.getByLabel("Tool").blur();
+  await page.keyboard.press("4");
+  await page.locator(".status.up").waitFor();
+  assert.match(await page.locator(".card").innerText(), /demo[\s\S]*6 tools/);
+});
+
+story(
+  "on a phone",
+  async (gate, page) => {
+    const calls = [gate.shell("cat README.md | tr a-z A-Z > build/upper.txt && wc -l build/upper.txt"), gate.shell("echo second")];
+    await ready(page);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(overflow <= 0, `the page is ${overflow}px wider than the screen`);
+    const box = await page.getByRole("button", { name: "Approve once" }).boundingBox();
+    assert.ok(box && box.y + box.height <= 844 && box.height >= 44, "Approve is on the screen and large enough for a thumb");
+    await page.getByRole("button", { name: /All/ }).tap();
+    assert.equal(await page.locator(".detail").isVisible(), false);
+    await page.locator(".item .open").nth(1).tap();
+    await ready(page);
+    await page.getByRole("button", { name: "Approve once" }).tap();
+    await Promise.race(calls);
+    await ready(page);
+    await page.getByRole("button", { name: "Approve once" }).tap();
+    assert.deepEqual((await Promise.all(calls)).map((c) => c.isError), [false, false]);
+  },
+  { options: phone },
+);

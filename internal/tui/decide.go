@@ -1,0 +1,50 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"callgate/internal/companion"
+)
+
+// choose does what a choice means for the current approval. All of them but a denial need that the arguments
+// were read.
+func (m *model) choose(choice int) tea.Cmd {
+	a := m.current
+	if a.sent != "" {
+		m.toast(toastInfo, "An answer is on its way.")
+		return nil
+	}
+	if choice == chooseDeny {
+		m.dialog = newDenial(a)
+		return nil
+	}
+	if !a.read {
+		m.toast(toastBad, "Nothing was sent: read all arguments first (Space scrolls).")
+		return nil
+	}
+	switch choice {
+	case chooseApprove:
+		return m.answer(a, companion.ToolApprove{Decision: "approve"})
+	case chooseAlways:
+		if len(a.Always) == 0 {
+			m.toast(toastBad, "Nothing was sent: this call cannot be allowed always.")
+			return nil
+		}
+		m.dialog = newLadder(a)
+	case chooseEdit:
+		return m.edit(a)
+	}
+	return nil
+}
+
+// answer sends an answer to a. Only the first one for what is on the screen goes out. Approvals pass here
+// alone, so this is where the last look is taken: MUST not be called for what was not read.
+func (m *model) answer(a *approval, f companion.ToolApprove) tea.Cmd {
+	m.dialog = nil
+	if a.sent != "" || f.Decision != "reject" && !a.read {
+		return nil
+	}
+	a.sent = f.Decision
+	f.SessionID, f.ToolCallID, f.ArgsDigest = a.SessionID, a.ToolCallID, a.ArgsDigest
+	return m.send(a.ToolCallID, func() error { return m.client.Answer(f) })
+}

@@ -1,0 +1,110 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/internal/companion"
+)
+
+// detail describes an approval in lines of at most width columns: first what has to be known, then the exact
+// arguments, then why a person is asked and what "always" could mean. argumentsEnd is the number of lines up
+// to the end of the arguments: who has not seen that many has not seen what would run.
+func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd int) {
+	add := func(more ...string) { lines = append(lines, more...) }
+	heading := func(text string) { add("", s.heading.Styled(cut(text, width))) }
+	field := func(name, text string) {
+		const indent = 8
+		prefix := s.faint.Styled(pad(name, indent))
+		for _, line := range wrap(text, width-indent, "") {
+			add(prefix + line)
+			prefix = strings.Repeat(" ", indent)
+		}
+	}
+
+	for _, line := range fold(shown(a.Tool), width) {
+		add(s.title.Styled(line))
+	}
+	place := []string{"server " + shown(a.Server), "session " + shown(a.SessionID)}
+	if a.AgentID != "" {
+		place = append(place, "agent "+shown(a.AgentID))
+	}
+	field("Where", strings.Join(append(place, "worker "+shown(a.WorkerID)), ", "))
+	risk := s.risk(a.Risk.Label) + " " + riskWords(a.Risk.Class)
+	if a.Risk.Category != "" {
+		risk += " (" + shown(a.Risk.Class) + ", " + shown(a.Risk.Category) + ")"
+	}
+	field("Risk", risk)
+	field("What", shown(a.Summary))
+	if !slices.ContainsFunc(a.Marks, func(m companion.Mark) bool { return m.Text == a.Reason }) {
+		field("Why", shown(a.Reason)) // else the mark says it, louder
+	}
+	for _, mark := range a.Marks {
+		for _, line := range wrap("! "+shown(mark.Text), width, "  ") {
+			add(s.warn.Styled(line))
+		}
+	}
+
+	if len(a.Commands) > 0 {
+		heading("Runs")
+	}
+	for _, c := range a.Commands {
+		add(s.command(c, width)...)
+	}
+	for _, r := range replacements(a.Args) {
+		heading("Changes")
+		add(s.diffLines(r.before, r.after, width)...)
+	}
+	heading(fmt.Sprintf("Arguments, %d bytes", len(a.Args)))
+	add(argumentLines(a.Args, width)...)
+	argumentsEnd = len(lines)
+
+	if len(a.Reasons) > 0 {
+		heading("Rules")
+	}
+	for _, r := range a.Reasons {
+		rule := r.Rule
+		if rule == "" {
+			rule = r.Action + " by " + r.Layer
+		}
+		add(wrap("• "+shown(r.Subject)+": "+shown(rule), width, "  ")...)
+	}
+	if len(a.Always) > 0 {
+		heading("Always could allow")
+	}
+	for _, o := range a.Always {
+		text := "• " + shown(o.Tool) + " " + word(o.Pattern) + ", at worst: " + riskWords(o.Risk)
+		add(wrap(text, width, "  ")...)
+	}
+	heading("Record")
+	field("Call", shown(a.ToolCallID))
+	field("Digest", shown(a.ArgsDigest))
+	field("Asked", a.CreatedAt.Local().Format(time.TimeOnly)+", denied at "+a.ExpiresAt.Local().Format(time.TimeOnly)+" when nobody answers")
+	return lines, argumentsEnd
+}
+
+// command shows one effective command and what it touches.
+func (s *styles) command(c companion.Command, width int) (lines []string) {
+	for i, line := range fold(words(c.Argv), width-4) {
+		mark := "$ "
+		if i > 0 {
+			mark = gutterFold
+		}
+		lines = append(lines, "  "+mark+line)
+	}
+	text := s.risk(riskLabel(c.Risk)) + " " + riskWords(c.Risk)
+	for _, part := range []struct {
+		name  string
+		items []string
+	}{{"via", c.Via}, {"reads", c.Reads}, {"writes", c.Writes}} {
+		if len(part.items) > 0 {
+			text += ", " + part.name + " " + words(part.items)
+		}
+	}
+	for _, line := range wrap(text, width-6, "") {
+		lines = append(lines, "      "+line)
+	}
+	return lines
+}

@@ -1,0 +1,45 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// dialog is a box that takes all keys until it closes by setting model.dialog.
+type dialog interface {
+	key(m *model, k tea.KeyPressMsg) tea.Cmd
+	// content returns what the box shows in lines of at most width columns, and which line has to be in sight.
+	// At most rows of them are seen.
+	content(m *model, width, rows int) boxed
+}
+
+// paster is a dialog that takes pasted text.
+type paster interface{ paste(tea.PasteMsg) }
+
+// boxed is a box before it is drawn.
+type boxed struct {
+	title, note string
+	lines       []string
+	focus       int // line that has to be in sight
+	edge        ansi.Style
+}
+
+// window returns rows of the lines, so that the one in focus is among them.
+func (b boxed) window(rows int) []string {
+	if len(b.lines) <= rows {
+		return b.lines
+	}
+	if rows <= 0 {
+		return nil
+	}
+	start := min(max(0, b.focus-rows/2), len(b.lines)-rows)
+	return b.lines[start : start+rows]
+}
+
+// keepHelp closes every dialog that is about an approval: the approval is over, or another.
+func keepHelp(d dialog) dialog {
+	if h, ok := d.(*help); ok {
+		return h
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package tui
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/internal/companion"
+)
+
+// maxEdited bounds edited arguments, in bytes: a frame takes no more.
+const maxEdited = 3 << 20
+
+// editedMsg is what the editor left.
+type editedMsg struct {
+	call, digest string // of the approval whose arguments were edited
+	text         []byte
+	err          error
+}
+
+// edit opens the arguments in the person's editor. The file is the person's alone and is gone afterwards.
+func (m *model) edit(a *approval) tea.Cmd {
+	dir, err := os.MkdirTemp("", "callgate-edit-")
+	if err != nil {
+		m.toast(toastBad, "The arguments cannot be edited: %v", err)
+		return nil
+	}
+	path := filepath.Join(dir, "arguments.json")
+	original := jsontext.Value(bytes.Clone(a.Args))
+	if err := original.Indent(jsontext.WithIndent("  ")); err == nil { // what cannot be indented is edited as it is
+		original = append(original, '\n')
+	}
+	if err := os.WriteFile(path, original, 0o600); err != nil {
+		m.toast(toastBad, "The arguments cannot be edited: %v", errors.Join(err, os.RemoveAll(dir)))
+		return nil
+	}
+	command := editor()
+	call, digest := a.ToolCallID, a.ArgsDigest
+	return tea.ExecProcess(exec.Command(command[0], append(command[1:], path)...), func(err error) tea.Msg {
+		text, readErr := os.ReadFile(path)
+		return editedMsg{call, digest, text, errors.Join(err, readErr, os.RemoveAll(dir))}
+	})
+}
+
+// editor is the command that $VISUAL or $EDITOR names, which may bring options.
+func editor() []string {
+	command := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
+	switch {
+	case len(command) > 0:
+		return command
+	case runtime.GOOS == "windows":
+		return []string{"notepad"}
+	}
+	return []string{"vi"}
+}
+
+// takeEdited puts the question of what was edited. It is a question that pops up, so the keyboard rests.
+func (m *model) takeEdited(msg editedMsg) {
+	m.quiet.arm(m.now)
+	a := m.queue.find(msg.call)
+	switch problem := checkEdited(msg); {
+	case problem != "":
+		m.toast(toastBad, "Nothing was sent: %s.", problem)
+	case a == nil || a.ArgsDigest != msg.digest:
+		m.toast(toastBad, "Nothing was sent: the call ended or changed meanwhile.")
+	case readable(a.Args) == readable(msg.text):
+		m.toast(toastInfo, "Nothing was sent: nothing was changed.")
+	default:
+		m.current, m.screen = a, approvals
+		m.dialog = &review{approval: a, text: msg.text}
+	}
+}
+
+// checkEdited says what is wrong with edited arguments, or "".
+func checkEdited(msg editedMsg) string {
+	value := jsontext.Value(bytes.TrimSpace(msg.text))
+	switch {
+	case msg.err != nil:
+		return fmt.Sprintf("editing failed: %v", msg.err)
+	case len(value) > maxEdited:
+		return "the edited arguments are too large"
+	case !value.IsValid():
+		return "they are not valid JSON, or name a member twice"
+	case value.Kind() != '{':
+		return "they are not a JSON object"
+	}
+	return ""
+}
+
+// review asks whether edited arguments may run. The change has to be read to its end first.
+type review struct {
+	approval *approval
+	text     []byte
+	view     pane
+	width    int // that view was filled for
+	read     bool
+	approve  bool // the button that is chosen; the other one goes back
+}
+
+func (d *review) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	switch k.String() {
+	case "esc", "q", "n", "N":
+		m.dialog = nil
+		m.toast(toastInfo, "Nothing was sent: the change was dropped.")
+	case "left", "h":
+		d.approve = false
+	case "right", "l":
+		d.approve = true
+	case "enter":
+		if !d.approve {
+			m.dialog = nil
+			m.toast(toastInfo, "Nothing was sent: the change was dropped.")
+			return nil
+		}
+		return d.send(m)
+	case "y", "Y":
+		return d.send(m)
+	default:
+		d.view.scroll(k.String())
+	}
+	return nil
+}
+
+func (d *review) send(m *model) tea.Cmd {
+	if !d.read {
+		m.toast(toastBad, "Nothing was sent: read all of the change first (Space).")
+		return nil
+	}
+	return m.answer(d.approval, companion.ToolApprove{Decision: "approve", Arguments: bytes.TrimSpace(d.text)})
+}
+
+func (d *review) content(m *model, width, rows int) boxed {
+	s := &m.styles
+	if d.width != width {
+		d.width = width
+		d.view.lines = s.diffLines(readable(d.approval.Args), readable(d.text), width)
+	}
+	d.view.resize(min(len(d.view.lines), rows-2))
+	d.read = d.read || d.view.height > 0 && d.view.below() == 0
+	chosen := 0
+	if d.approve {
+		chosen = 1
+	}
+	b := boxed{title: s.title.Styled("Run with these arguments?"), note: m.timeLeft(d.approval), edge: s.warn}
+	b.lines = slices.Clone(d.view.inSight())
+	b.focus = len(b.lines)
+	hint := "←→ choose · Enter · Space scrolls · Esc drops the change"
+	if !d.read {
+		hint = fmt.Sprintf("%d more lines to read first: Space scrolls down", d.view.below())
+	}
+	b.lines = append(b.lines, s.buttons([]string{"Drop", "Approve edited"}, chosen), s.faint.Styled(hint))
+	return b
+}

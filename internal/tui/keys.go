@@ -1,0 +1,100 @@
+package tui
+
+import tea "charm.land/bubbletea/v2"
+
+// key does what a key means. Ctrl-C always leaves; everything else waits until the keyboard has rested since
+// the last question appeared, whatever is on the screen.
+func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
+	if k.String() == "ctrl+c" {
+		return tea.Quit
+	}
+	if m.quiet.swallows(m.now) {
+		return nil
+	}
+	if m.tooSmall() { // nobody decides about what cannot be seen
+		if k.String() == "q" {
+			return tea.Quit
+		}
+		return nil
+	}
+	if m.dialog != nil {
+		return m.dialog.key(m, k)
+	}
+	switch k.String() {
+	case "q":
+		return tea.Quit
+	case "ctrl+z":
+		return tea.Suspend
+	case "?":
+		m.dialog = &help{}
+	case "tab":
+		m.screen = (m.screen + 1) % screen(len(screenNames))
+	case "shift+tab":
+		m.screen = (m.screen + screen(len(screenNames)) - 1) % screen(len(screenNames))
+	case "1", "2", "3":
+		m.screen = screen(k.String()[0] - '1')
+	case "r":
+		return m.refresh(true)
+	default:
+		switch m.screen {
+		case approvals:
+			return m.approvalKey(k.String())
+		case sessions:
+			return m.sessionKey(k.String())
+		case trail:
+			m.trailView.scroll(k.String())
+			m.follow = m.trailView.below() == 0
+		}
+	}
+	return nil
+}
+
+// Choices of the box below an approval, in the order of the screen. The first is what Enter takes unless
+// something else was chosen.
+const (
+	chooseDeny = iota
+	chooseApprove
+	chooseAlways
+	chooseEdit
+)
+
+var choices = []string{"Deny…", "Approve", "Always…", "Edit…"}
+
+func (m *model) approvalKey(k string) tea.Cmd {
+	if m.current == nil {
+		return nil
+	}
+	switch k {
+	case "up", "k":
+		m.move(-1)
+	case "down", "j":
+		m.move(+1)
+	case "left", "h":
+		m.choice = max(0, m.choice-1)
+	case "right", "l":
+		m.choice = min(len(choices)-1, m.choice+1)
+	case "enter":
+		return m.choose(m.choice)
+	case "n", "N":
+		return m.choose(chooseDeny)
+	case "y", "Y":
+		return m.choose(chooseApprove)
+	case "a", "A":
+		return m.choose(chooseAlways)
+	case "e", "E":
+		return m.choose(chooseEdit)
+	case "u", "U":
+		m.openAutonomy(m.current.SessionID)
+	default:
+		m.detail.scroll(k)
+	}
+	return nil
+}
+
+// move goes to a neighbour. It is the person's own step, so nothing is swallowed after it; what is to be
+// read there still has to be read.
+func (m *model) move(step int) {
+	if next := m.queue.beside(m.current, step); next != m.current {
+		m.current, m.choice = next, 0
+	}
+}

@@ -1,0 +1,160 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"callgate/internal/companion"
+)
+
+// expiries are how long an "always" may hold.
+var expiries = [...]struct {
+	name string
+	d    time.Duration
+}{{"never", 0}, {"1 hour", time.Hour}, {"8 hours", 8 * time.Hour}, {"1 day", 24 * time.Hour}, {"7 days", 7 * 24 * time.Hour}, {"30 days", 30 * 24 * time.Hour}}
+
+var scopes = [...]struct{ name, words string }{
+	{"worker", "every session of this worker, also later ones"},
+	{"session", "this session only"},
+}
+
+// ladder is the choice of what "always" means: from each subject's ladder at most one pattern, for whom, and
+// for how long. The cursor goes over the offers, the scope, the expiry and the buttons.
+type ladder struct {
+	approval *approval
+	picked   []bool // by offer
+	scope    int
+	expiry   int
+	cursor   int
+	allow    bool // the button that is chosen; the other one goes back
+}
+
+func newLadder(a *approval) *ladder {
+	d := &ladder{approval: a, picked: make([]bool, len(a.Always))}
+	for i, o := range a.Always {
+		if o.Default {
+			d.pick(i)
+		}
+	}
+	return d
+}
+
+// Rows below the offers.
+func (d *ladder) scopeRow() int  { return len(d.approval.Always) }
+func (d *ladder) expiryRow() int { return d.scopeRow() + 1 }
+func (d *ladder) buttonRow() int { return d.scopeRow() + 2 }
+
+// pick takes an offer, instead of any other of its subject, or puts it back.
+func (d *ladder) pick(i int) {
+	was := d.picked[i]
+	for j, o := range d.approval.Always {
+		if o.Subject == d.approval.Always[i].Subject {
+			d.picked[j] = false
+		}
+	}
+	d.picked[i] = !was
+}
+
+func (d *ladder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	step := 0
+	switch k.String() {
+	case "esc", "q":
+		m.dialog = nil
+	case "up", "k", "shift+tab":
+		d.cursor = max(0, d.cursor-1)
+	case "down", "j", "tab":
+		d.cursor = min(d.buttonRow(), d.cursor+1)
+	case "left", "h":
+		step = -1
+	case "right", "l":
+		step = +1
+	case "space":
+		if d.cursor < d.scopeRow() {
+			d.pick(d.cursor)
+		}
+	case "enter":
+		switch {
+		case d.cursor < d.scopeRow():
+			d.pick(d.cursor)
+		case d.cursor < d.buttonRow():
+			d.cursor++
+		case d.allow:
+			return d.grant(m)
+		default:
+			m.dialog = nil
+		}
+	}
+	switch d.cursor {
+	case d.scopeRow():
+		d.scope = min(max(0, d.scope+step), len(scopes)-1)
+	case d.expiryRow():
+		d.expiry = min(max(0, d.expiry+step), len(expiries)-1)
+	case d.buttonRow():
+		d.allow = step > 0 || step == 0 && d.allow
+	}
+	return nil
+}
+
+// grant sends what was picked.
+func (d *ladder) grant(m *model) tea.Cmd {
+	if !slices.Contains(d.picked, true) {
+		m.toast(toastBad, "Nothing was sent: pick a pattern with Space, or go back.")
+		return nil
+	}
+	f := companion.ToolApprove{Decision: "always", Scope: scopes[d.scope].name, ExpiresIn: int64(expiries[d.expiry].d / time.Second)}
+	for i, o := range d.approval.Always {
+		if d.picked[i] {
+			n := len(f.Grants)
+			f.Grants = slices.Grow(f.Grants, 1)[:n+1]
+			f.Grants[n].Tool, f.Grants[n].Pattern = o.Tool, o.Pattern
+		}
+	}
+	return m.answer(d.approval, f)
+}
+
+func (d *ladder) content(m *model, width, _ int) boxed {
+	s := &m.styles
+	b := boxed{title: s.title.Styled("Always allow"), note: m.timeLeft(d.approval), edge: s.warn}
+	cursor := func(row int) string {
+		if row == d.cursor {
+			b.focus = len(b.lines)
+			return "▸ "
+		}
+		return "  "
+	}
+	add := func(row int, text string) {
+		mark := cursor(row)
+		for i, line := range wrap(text, width-2, "    ") {
+			if i > 0 {
+				mark = "  "
+			} else if row == d.cursor {
+				line = s.title.Styled(line)
+			}
+			b.lines = append(b.lines, mark+line)
+		}
+	}
+	subject := -1
+	for i, o := range d.approval.Always {
+		if o.Subject != subject {
+			subject = o.Subject
+			b.lines = append(b.lines, s.faint.Styled(fmt.Sprintf("Part %d of the call: one of", subject+1)))
+		}
+		radio := "( ) "
+		if d.picked[i] {
+			radio = "(•) "
+		}
+		add(i, radio+shown(o.Tool)+" "+word(o.Pattern)+" · at worst "+riskWords(o.Risk))
+	}
+	add(d.scopeRow(), fmt.Sprintf("For      ‹ %s ›  %s", scopes[d.scope].name, scopes[d.scope].words))
+	add(d.expiryRow(), fmt.Sprintf("Expires  ‹ %s ›", expiries[d.expiry].name))
+	chosen := 0
+	if d.allow {
+		chosen = 1
+	}
+	b.lines = append(b.lines, cursor(d.buttonRow())+s.buttons([]string{"Go back", "Allow always"}, chosen))
+	b.lines = append(b.lines, s.faint.Styled("↑↓ row · Space pick · ←→ change · Enter · Esc goes back"))
+	return b
+}

@@ -1,0 +1,113 @@
+package tui
+
+// The screen, from top to bottom: a header, the body, a box (a dialog, or the question about the current
+// approval), toasts, and a footer. Below these sizes there is no room for a decision, and none is taken.
+const (
+	minWidth  = 32
+	minHeight = 10
+	wideAt    = 100 // columns from which the list stands beside the approval
+)
+
+// layoutKey is what the lines of the detail pane were made for.
+type layoutKey struct {
+	approval *approval
+	width    int
+}
+
+// areas are the sizes of the parts of the screen.
+type areas struct {
+	box      []string // drawn
+	toasts   int      // rows
+	body     int      // rows
+	list     int      // columns when wide, else rows
+	detail   int      // rows
+	detailAt int      // columns of the detail pane
+}
+
+func (m *model) tooSmall() bool { return m.width < minWidth || m.height < minHeight }
+
+func (m *model) wide() bool { return m.width >= wideAt }
+
+// areas shares out the screen. MUST not be called when it is too small.
+func (m *model) areas() (a areas) {
+	switch {
+	case m.height < 30:
+		a.toasts = 1
+	case m.height < 45:
+		a.toasts = 2
+	default:
+		a.toasts = 3
+	}
+	room := m.height - 2 - a.toasts
+	a.box = m.box(room)
+	a.body = room - len(a.box)
+	a.detailAt, a.detail = m.width, a.body
+	switch {
+	case m.wide():
+		a.list = min(m.width*35/100, 56)
+		a.detailAt = m.width - a.list - 3
+	case m.queue.len() > 1:
+		a.list = min(m.queue.len()+len(m.queue.groups), max(2, a.body/4))
+		a.detail = max(0, a.body-a.list-1)
+	}
+	return a
+}
+
+// box draws the dialog, or else the question about the current approval, in at most room rows.
+func (m *model) box(room int) []string {
+	keep := 3 // rows of the body that stay in sight
+	if room < 14 {
+		keep = 0
+	}
+	rows := room - keep - 2
+	var b boxed
+	switch {
+	case m.dialog != nil:
+		b = m.dialog.content(m, m.width-4, rows)
+	case m.screen == approvals && m.current != nil:
+		b = m.question(m.current)
+	default:
+		return nil
+	}
+	return m.styles.box(b.title, b.note, b.window(rows), m.width, b.edge)
+}
+
+// layout fills the panes for what Update has changed, and notes what was on the screen.
+func (m *model) layout() {
+	if m.tooSmall() {
+		return
+	}
+	a := m.areas()
+	if m.current != nil {
+		if key := (layoutKey{m.current, a.detailAt}); key != m.laidOut {
+			if key.approval != m.laidOut.approval {
+				m.detail.top = 0
+			}
+			lines, end := m.styles.detail(m.current, a.detailAt)
+			m.detail.lines = lines
+			m.laidOut, m.argsEnd = key, end
+		}
+		m.detail.resize(a.detail)
+		if m.screen == approvals && m.unread() == 0 {
+			m.current.read = true
+		}
+	} else {
+		m.laidOut = layoutKey{}
+	}
+	if m.screen != trail {
+		return
+	}
+	m.trailView.lines = m.trailLines(m.width)
+	m.trailView.resize(a.body)
+	if m.follow {
+		m.trailView.move(len(m.trailView.lines))
+	}
+}
+
+// unread returns how many lines of the current approval's arguments lie below the screen.
+func (m *model) unread() int {
+	if m.detail.height == 0 {
+		return m.argsEnd
+	}
+	return max(0, m.argsEnd-m.detail.top-m.detail.height)
+}

@@ -1,0 +1,188 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"callgate/internal/companion"
+)
+
+// approver is what the model needs of *companion.Client to answer.
+type approver interface {
+	Answer(companion.ToolApprove) error
+	SetAutonomy(sessionID, level string) error
+	Cancel(sessionID string) error
+}
+
+// screen is one of the three things that can be looked at.
+type screen int
+
+const (
+	approvals screen = iota
+	sessions
+	trail
+)
+
+var screenNames = [...]string{approvals: "Approvals", sessions: "Sessions", trail: "Audit"}
+
+// model is all that the terminal shows. Update alone changes it.
+type model struct {
+	styles  styles
+	client  approver
+	events  <-chan companion.Event
+	status  func(ctx context.Context, address string, history bool) status
+	ctx     context.Context
+	once    bool
+	bell    bool
+	outcome companion.Outcome // what Run returns
+	err     error             // what Run returns
+
+	now           time.Time
+	width, height int
+	screen        screen
+	dialog        dialog // takes all keys while there is one; nil otherwise
+	toasts        []toast
+	quiet         quiet
+
+	address     string // of the companion; "" while there is no connection
+	connections int    // how many there were
+	queue       queue
+	current     *approval // the one that the keys are about; nil when nothing waits
+	choice      int       // of decisions; 0 lets nothing run
+	roster      roster
+	servers     []server
+	serversErr  string
+	askedAt     time.Time // when servers were asked for last
+	log         auditTail
+
+	detail    pane
+	laidOut   layoutKey
+	argsEnd   int // lines of detail up to the end of the arguments
+	trailView pane
+	follow    bool // the audit view stays at its newest line
+}
+
+func newModel(client approver, once, bell bool) *model {
+	return &model{
+		styles: newStyles(), client: client, once: once, bell: bell, now: time.Now(), ctx: context.Background(), follow: true,
+		roster: newRoster(),
+	}
+}
+
+// Messages of the model's own.
+type (
+	tickMsg   struct{}
+	wakeMsg   struct{} // the keyboard may have rested
+	closedMsg struct{} // there will be no more events
+	statusMsg struct {
+		address string
+		status
+	}
+	// sentMsg tells what became of writing a frame; what became of the answer comes as an event.
+	sentMsg struct {
+		call string // the approval that was answered, or ""
+		err  error
+	}
+)
+
+// statusEvery is how often the state of servers is asked for.
+const statusEvery = 10 * time.Second
+
+func (m *model) Init() tea.Cmd { return tea.Batch(m.listen(), tick()) }
+
+func tick() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} }) }
+
+// listen waits for the next event.
+func (m *model) listen() tea.Cmd {
+	return func() tea.Msg {
+		if e, ok := <-m.events; ok {
+			return e
+		}
+		return closedMsg{}
+	}
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.now = time.Now()
+	cmd := m.take(msg)
+	m.layout()
+	if m.quiet.silent(m.now) && !m.quiet.waking { // the question says that keys do not count yet
+		m.quiet.waking = true
+		cmd = tea.Batch(cmd, tea.Tick(quietTime, func(time.Time) tea.Msg { return wakeMsg{} }))
+	}
+	return m, cmd
+}
+
+func (m *model) take(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.PasteMsg:
+		if d, ok := m.dialog.(paster); ok && !m.quiet.swallows(m.now) {
+			d.paste(msg)
+		}
+	case tea.ResumeMsg:
+		m.quiet.arm(m.now)
+	case companion.Event:
+		return tea.Batch(m.event(msg), m.listen())
+	case closedMsg:
+		return tea.Quit
+	case tickMsg:
+		m.dropToasts()
+		if m.now.Sub(m.askedAt) >= statusEvery {
+			return tea.Batch(tick(), m.refresh(false))
+		}
+		return tick()
+	case wakeMsg:
+		m.quiet.waking = false
+	case statusMsg:
+		m.takeStatus(msg)
+	case sentMsg:
+		m.takeSent(msg)
+	case editedMsg:
+		m.takeEdited(msg)
+	}
+	return nil
+}
+
+// refresh asks for what frames do not tell, with or without what was recorded before.
+func (m *model) refresh(history bool) tea.Cmd {
+	if m.status == nil || m.address == "" {
+		return nil
+	}
+	m.askedAt = m.now
+	ctx, address, ask := m.ctx, m.address, m.status
+	return func() tea.Msg { return statusMsg{address, ask(ctx, address, history)} }
+}
+
+func (m *model) takeStatus(msg statusMsg) {
+	if msg.address != m.address {
+		return // of a connection that is gone
+	}
+	if m.serversErr = ""; msg.err != nil {
+		m.serversErr = msg.err.Error()
+		return
+	}
+	m.servers = msg.servers
+	m.log.merge(msg.records)
+}
+
+// send writes frames away from the screen: a connection may be slow to take them.
+func (m *model) send(call string, write func() error) tea.Cmd {
+	return func() tea.Msg { return sentMsg{call, write()} }
+}
+
+func (m *model) takeSent(msg sentMsg) {
+	if msg.err == nil {
+		return
+	}
+	if a := m.queue.find(msg.call); a != nil {
+		a.sent = ""
+	}
+	m.toast(toastBad, "%s", notSent(msg.err))
+}

@@ -1,0 +1,44 @@
+package tui
+
+// pane is a part of the screen that shows height of its lines, from top on.
+type pane struct {
+	lines       []string
+	top, height int
+}
+
+// resize sets the height and keeps the pane over its lines.
+func (p *pane) resize(height int) {
+	p.height = max(0, height)
+	p.move(0)
+}
+
+// move scrolls by that many lines, or as far as there are lines.
+func (p *pane) move(lines int) { p.top = max(0, min(p.top+lines, len(p.lines)-p.height)) }
+
+// inSight returns the lines that are seen.
+func (p *pane) inSight() []string { return p.lines[p.top:min(len(p.lines), p.top+p.height)] }
+
+// below returns how many lines lie below the pane.
+func (p *pane) below() int { return max(0, len(p.lines)-p.top-p.height) }
+
+// scroll does what a key means to a pane.
+func (p *pane) scroll(key string) {
+	switch key {
+	case "pgdown", "space", "f":
+		p.move(max(1, p.height-1)) // one line stays, to read on from
+	case "pgup", "b":
+		p.move(-max(1, p.height-1))
+	case "ctrl+d":
+		p.move(max(1, p.height/2))
+	case "ctrl+u":
+		p.move(-max(1, p.height/2))
+	case "down", "J", "shift+down", "ctrl+n":
+		p.move(1)
+	case "up", "K", "shift+up", "ctrl+p":
+		p.move(-1)
+	case "home", "g":
+		p.top = 0
+	case "end", "G":
+		p.move(len(p.lines))
+	}
+}

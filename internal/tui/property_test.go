@@ -1,0 +1,186 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+
+	"callgate/internal/companion"
+)
+
+// keyboard is every key that means something, and some that do not.
+var keyboard = append(slices.Sorted(maps.Keys(named)), strings.Split("yYnNaAeEuUqxrhjklgGJKbf123?zé", "")...)
+
+// harmless is the keyboard without the keys that say yes: the letter, and those that choose another button.
+var harmless = slices.DeleteFunc(slices.Clone(keyboard), func(k string) bool {
+	return slices.Contains([]string{"y", "Y", "right", "l", "ctrl+c"}, k)
+})
+
+// said counts the answers that let something run.
+func (p *person) said() (yes int) {
+	for _, f := range p.answers {
+		if f.Decision != "reject" {
+			yes++
+		}
+	}
+	return yes
+}
+
+// FuzzTypingIntoAQuestion: whatever is typed while a question pops up, with pauses shorter than the rest that
+// is asked for, sends nothing at all.
+func FuzzTypingIntoAQuestion(f *testing.F) {
+	f.Add([]byte("yyyy"))
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30})
+	f.Add([]byte{40, 3, 40, 3})
+	f.Add(bytes.Repeat([]byte{byte(slices.Index(keyboard, "ctrl+c")), byte(slices.Index(keyboard, "y"))}, 5))
+	f.Fuzz(func(t *testing.T, typed []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			p := sit(t, 120, 60)
+			p.rests()
+			p.event(push())
+			for i, b := range typed[:min(len(typed), 200)] {
+				p.waits(time.Duration(int(b)*7+i) * time.Millisecond % quietTime)
+				if p.types(keyboard[int(b)%len(keyboard)]); p.quit {
+					break // Ctrl-C always leaves
+				}
+			}
+			if len(p.answers)+len(p.levels)+len(p.cancels)+len(p.started) > 0 {
+				t.Errorf("typing into the question sent %+v %v %v %v", p.answers, p.levels, p.cancels, p.started)
+			}
+		})
+	})
+}
+
+// FuzzEnterNeverAllows: without the letter y and without choosing another button, no keys let a call run,
+// however often Enter is among them, in whatever dialog, and however long one waits.
+func FuzzEnterNeverAllows(f *testing.F) {
+	f.Add([]byte("\x06\x06\x06\x06"))
+	f.Add([]byte("aEnter"))
+	all := make([]byte, 3*len(harmless))
+	for i := range all {
+		all[i] = byte(i)
+	}
+	f.Add(all)
+	f.Fuzz(func(t *testing.T, typed []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			p := sit(t, 120, 60)
+			p.event(push())
+			p.event(edits())
+			for _, b := range typed[:min(len(typed), 200)] {
+				p.rests()
+				p.types(harmless[int(b)%len(harmless)], "enter")
+			}
+			if p.said() > 0 {
+				t.Errorf("%d answers let a call run: %+v", p.said(), p.answers)
+			}
+		})
+	})
+}
+
+// hostile are texts that try to be something else on a screen.
+var hostile = []string{
+	"", "plain", "\x1b[2J\x1b[1;1H[ Approve ]", "a\u202Egnp.exe", "tabs\tand\r\nlines", "\u200b\u200d\ufeff", "漢字かな交じり文", "👩‍👩‍👧‍👦🏴‍☠️",
+	strings.Repeat("long ", 100), strings.Repeat("x", 400), "\xff\xfe", "e" + strings.Repeat("\u0301", 40), "\x9b31m", "╭─ fake ─╮",
+}
+
+// FuzzScreen: whatever arrives, is typed, and however large the window is, the screen fits the window and has
+// nothing on it that a terminal would take for an order, and nothing is allowed unread.
+func FuzzScreen(f *testing.F) {
+	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09"))
+	f.Add([]byte("\x02\x02\x02\x02\x02\x00\x1e\x00\x3c\x01\x05\x03\x01\x01\x01"))
+	for step := range byte(12) {
+		seed := make([]byte, 60)
+		for i := range seed {
+			seed[i] = byte(i)*(2*step+1) + step
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			p := sit(t, 80, 24)
+			next := func() int {
+				if len(script) == 0 {
+					return 0
+				}
+				b := script[0]
+				script = script[1:]
+				return int(b)
+			}
+			text := func() string { return hostile[next()%len(hostile)] }
+			for range 60 {
+				if len(script) == 0 {
+					break
+				}
+				switch next() % 7 {
+				case 0:
+					p.update(tea.WindowSizeMsg{Width: next(), Height: next() % 80})
+				case 1, 2:
+					said := p.said()
+					read := p.m.current != nil && p.m.current.read
+					p.rests()
+					p.types(keyboard[next()%len(keyboard)])
+					if p.said() > said && !read {
+						t.Fatal("what was not read was allowed")
+					}
+				case 3:
+					p.event(hostileRequest(text, next()))
+				case 4:
+					p.event(&companion.ToolApproveResolved{ToolCallID: fmt.Sprint(next() % 5), Decision: text(), By: text(), Reason: text()})
+				case 5:
+					id := fmt.Sprint(next() % 3)
+					p.event(&companion.TeamUpdate{Head: companion.Head{SessionID: id}, Agents: []companion.TeamAgent{{AgentID: text(), Permissions: text()}}})
+					p.event(&companion.AutonomyChanged{Head: companion.Head{SessionID: id}, Level: text(), By: text()})
+					p.event(&companion.AuditEntry{ToolCallID: text(), Tool: text(), Decision: text(), Risk: text(), By: text(), Summary: text()})
+					p.event(&companion.Error{Message: text(), ToolCallID: id})
+				case 6:
+					p.update(statusMsg{p.m.address, status{servers: []server{{Name: text(), State: text(), Error: text()}}}})
+					p.update(tea.PasteMsg{Content: text()})
+				}
+				fits(t, p.m)
+				obeys(t, p)
+			}
+		})
+	})
+}
+
+func hostileRequest(text func() string, n int) *companion.ToolApproveRequest {
+	f := push()
+	f.ToolCallID, f.SessionID = fmt.Sprint(n%5), fmt.Sprint(n%3)
+	f.Tool, f.Server, f.Summary, f.Reason, f.AgentID = text(), text(), text(), text(), text()
+	f.Risk = companion.Risk{Class: text(), Label: text(), Category: text()}
+	f.Commands = []companion.Command{{Argv: []string{text(), text()}, Via: []string{text()}, Reads: []string{text()}, Risk: text()}, {}}
+	f.Reasons = []companion.Reason{{Subject: text(), Action: text(), Layer: text()}}
+	f.Always = []companion.Offer{{Tool: text(), Pattern: text(), Subject: -n, Default: true}, {Tool: text(), Pattern: text(), Subject: n}}
+	f.Marks = []companion.Mark{{Text: text()}}
+	if args, err := json.Marshal(map[string]any{"old_text": text(), "new_text": text(), "edits": []any{map[string]string{"oldText": text(), "newText": text()}}}); err == nil {
+		f.Args = args
+	}
+	if n%7 == 0 {
+		f.Args = json.RawMessage(text())
+	}
+	return f
+}
+
+// colours are the only orders that a screen gives to the terminal.
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// obeys checks that nothing on the screen but colours is an order, and nothing is invisible.
+func obeys(t *testing.T, p *person) {
+	t.Helper()
+	screen := colours.ReplaceAllString(p.m.View().Content, "")
+	for _, r := range screen {
+		if r != '\n' && !unicode.IsPrint(r) {
+			t.Fatalf("%U is on the screen:\n%q", r, screen)
+		}
+	}
+}

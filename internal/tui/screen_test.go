@@ -1,0 +1,122 @@
+package tui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"callgate/internal/companion"
+)
+
+var update = flag.Bool("update", false, "write the golden screens")
+
+// scenes are what the golden screens show.
+var scenes = []struct {
+	name string
+	set  func(p *person)
+}{
+	{"idle", func(p *person) {}},
+	{"question", func(p *person) { p.event(push()); p.rests() }},
+	{"several", func(p *person) {
+		host(p)
+		p.event(push())
+		p.event(edits())
+		p.rests()
+		p.types("down")
+	}},
+	{"deny", func(p *person) { p.event(push()); p.rests(); p.types("n", "u", "s", "e", " ", "p", "r") }},
+	{"always", func(p *person) { p.event(push()); p.rests(); p.types("end", "a", "down") }},
+	{"autonomy", func(p *person) { host(p); p.event(push()); p.rests(); p.types("u") }},
+	{"sessions", func(p *person) {
+		host(p)
+		p.event(push())
+		p.rests()
+		p.update(statusMsg{p.m.address, status{servers: []server{{Name: "demo", State: "up", Tools: 6}, {Name: "github", State: "down", Error: "exec: \"github-mcp\": executable file not found in $PATH"}}}})
+		p.types("2")
+	}},
+	{"audit", func(p *person) {
+		for i, decision := range []string{"auto_approved", "denied", "approved", "timeout"} {
+			p.event(&companion.AuditEntry{ToolCallID: fmt.Sprint(i), Tool: "demo_shell_exec", Risk: "NETWORK", Decision: decision, Timestamp: at(), Summary: "Runs git push origin main", By: "tui:ann"})
+		}
+		p.types("3")
+	}},
+	{"help", func(p *person) { p.rests(); p.types("?") }},
+	{"cascade", func(p *person) {
+		f := push()
+		p.event(f)
+		p.event(edits())
+		p.event(over(f, "approve", "cascade:web:bob", "Covered by the always given for call_0009."))
+	}},
+	{"lost", func(p *person) {
+		p.event(push())
+		p.event(companion.Disconnected{Err: companion.ErrUnreachable})
+	}},
+}
+
+// host tells of a session whose host has a name.
+func host(p *person) {
+	p.event(&companion.TeamUpdate{Head: companion.Head{SessionID: "s-1"}, Agents: []companion.TeamAgent{{AgentID: "main", Role: "main", Permissions: "ask"}}})
+	p.m.roster.sessions["s-1"] = session{client: "claude-code 2.1", agent: "main", mode: "ask", status: "waiting"}
+	p.event(&companion.AutonomyChanged{Head: companion.Head{SessionID: "s-1"}, Level: "CAUTIOUS"})
+}
+
+func TestScreens(t *testing.T) {
+	for _, scene := range scenes {
+		for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 40}, {200, 50}} {
+			t.Run(fmt.Sprintf("%s_%d", scene.name, size[0]), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := sit(t, size[0], size[1])
+					scene.set(p)
+					fits(t, p.m)
+					golden(t, fmt.Sprintf("%s_%d", scene.name, size[0]), p.screen())
+				})
+			})
+		}
+	}
+}
+
+// fits checks that the screen is exactly as high as the window, and no line is wider.
+func fits(t testing.TB, m *model) {
+	t.Helper()
+	lines := m.lines()
+	if !m.tooSmall() && len(lines) != m.height || len(lines) > max(0, m.height) {
+		t.Errorf("%d lines in a window of %d×%d", len(lines), m.width, m.height)
+	}
+	for i, line := range lines {
+		if w := ansi.StringWidth(line); w > m.width {
+			t.Errorf("line %d is %d wide in a window of %d×%d: %q", i, w, m.width, m.height, line)
+		}
+	}
+}
+
+func golden(t *testing.T, name, screen string) {
+	t.Helper()
+	var trimmed strings.Builder
+	for line := range strings.Lines(screen + "\n") {
+		trimmed.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(trimmed.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), trimmed.String()); diff != "" {
+		t.Errorf("the screen is not the one in %s (-want +got; -update writes it):\n%s", path, diff)
+	}
+}

@@ -1,0 +1,82 @@
+package tui
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+func (m *model) sessionKey(k string) tea.Cmd {
+	switch k {
+	case "up", "k":
+		m.roster.move(-1)
+	case "down", "j":
+		m.roster.move(+1)
+	case "u", "U", "enter":
+		if id := m.roster.selected(); id != "" {
+			m.openAutonomy(id)
+		}
+	case "x", "X":
+		if id := m.roster.selected(); id != "" {
+			m.dialog = &stop{session: id}
+		}
+	}
+	return nil
+}
+
+// sessionLines shows the sessions and the servers behind callgate.
+func (m *model) sessionLines(width, rows int) []string {
+	s := &m.styles
+	lines := []string{s.heading.Styled("Sessions")}
+	if len(m.roster.order) == 0 {
+		lines = append(lines, s.faint.Styled("  No host is connected."))
+	}
+	waiting := map[string]int{}
+	for _, g := range m.queue.groups {
+		waiting[g.session] = len(g.items)
+	}
+	focus := 0
+	for _, id := range m.roster.order {
+		one := m.roster.sessions[id]
+		line := fmt.Sprintf("%s  %s  autonomy %s", pad(shown(id), min(24, max(8, width/4))), pad(shown(one.client), min(20, max(6, width/6))), shown(one.level))
+		if n := waiting[id]; n > 0 {
+			line += s.warn.Styled(fmt.Sprintf("  %d waiting", n))
+		} else {
+			line += "  " + shown(one.status)
+		}
+		if one.agent != "" {
+			line += s.faint.Styled("  agent " + shown(one.agent))
+		}
+		if one.mode != "" && one.mode != "ask" {
+			line += s.warn.Styled("  mode " + shown(one.mode))
+		}
+		mark := "  "
+		if id == m.roster.selected() {
+			mark, focus = "▸ ", len(lines)
+		}
+		lines = append(lines, mark+line)
+	}
+	lines = append(lines, "", s.heading.Styled("Servers"))
+	switch {
+	case m.serversErr != "":
+		for _, line := range wrap("Their state is not known: "+shown(m.serversErr), width-2, "") {
+			lines = append(lines, "  "+s.bad.Styled(line))
+		}
+	case len(m.servers) == 0:
+		lines = append(lines, s.faint.Styled("  None is known."))
+	}
+	for _, server := range m.servers {
+		state := s.warn
+		switch server.State {
+		case "up":
+			state = s.good
+		case "down":
+			state = s.bad
+		}
+		lines = append(lines, "  "+pad(shown(server.Name), min(24, max(8, width/4)))+"  "+state.Styled(pad(shown(server.State), 8))+fmt.Sprintf("  %d tools", server.Tools))
+		for _, line := range wrap(shown(server.Error), width-4, "") {
+			lines = append(lines, "    "+s.bad.Styled(line))
+		}
+	}
+	return boxed{lines: lines, focus: focus}.window(rows)
+}

@@ -1,0 +1,74 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// styles are made of the terminal's own sixteen colours, so that they fit its theme, dark or light. Colour
+// never stands alone: every coloured thing says in words what the colour says.
+//
+// They come from x/ansi and not from lipgloss (nor from bubbles, which brings it along): lipgloss looks for
+// the terminal's colours when a program starts, and runs "tmux info" for that inside of tmux, whatever the
+// program is about to do.
+type styles struct {
+	title, faint, heading, chosen, warn, good, bad ansi.Style
+	risks                                          map[string]ansi.Style // by label
+}
+
+func newStyles() styles {
+	plain := ansi.NewStyle()
+	return styles{
+		title:   plain.Bold(),
+		faint:   plain.Faint(),
+		heading: plain.Bold().ForegroundColor(ansi.Cyan),
+		chosen:  plain.Reverse(true),
+		warn:    plain.Bold().ForegroundColor(ansi.Yellow),
+		good:    plain.ForegroundColor(ansi.Green),
+		bad:     plain.ForegroundColor(ansi.Red),
+		risks: map[string]ansi.Style{
+			"low":      plain.ForegroundColor(ansi.Green),
+			"medium":   plain.ForegroundColor(ansi.Yellow),
+			"high":     plain.Bold().ForegroundColor(ansi.Red),
+			"critical": plain.Bold().ForegroundColor(ansi.Magenta),
+		},
+	}
+}
+
+// risk shows a label; one that this version does not know is as bad as the worst.
+func (s *styles) risk(label string) string {
+	style, ok := s.risks[label]
+	if !ok {
+		style = s.risks["critical"]
+	}
+	return style.Styled(strings.ToUpper(shown(label)))
+}
+
+// box draws lines in a frame of width columns with a title on its upper edge, left, and a note, right.
+func (s *styles) box(title, note string, lines []string, width int, edge ansi.Style) []string {
+	inner := width - 4
+	if note != "" {
+		note = cut(" "+note+" ", inner/2)
+	}
+	title = cut(" "+title+" ", inner-ansi.StringWidth(note))
+	rule := strings.Repeat("─", inner-ansi.StringWidth(title)-ansi.StringWidth(note))
+	out := []string{edge.Styled("╭─") + title + edge.Styled(rule) + note + edge.Styled("─╮")}
+	for _, line := range lines {
+		out = append(out, edge.Styled("│")+" "+pad(line, inner)+" "+edge.Styled("│"))
+	}
+	return append(out, edge.Styled("╰"+strings.Repeat("─", inner+2)+"╯"))
+}
+
+// buttons shows a row of choices in which one is chosen, so that it is seen without colours too.
+func (s *styles) buttons(names []string, chosen int) string {
+	parts := make([]string, len(names))
+	for i, name := range names {
+		if i == chosen {
+			parts[i] = s.chosen.Styled("[ " + name + " ]")
+		} else {
+			parts[i] = "  " + name + "  "
+		}
+	}
+	return strings.Join(parts, " ")
+}

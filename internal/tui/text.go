@@ -1,0 +1,114 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"callgate/internal/tools"
+)
+
+// shown is the way of every string of a frame to the screen: what cannot be seen, or would change how the
+// rest is seen, becomes visible.
+func shown(s string) string { return tools.Visible(s) }
+
+// word returns a word of a command or a pattern as it is when nothing in it could be misread, else in quotes.
+func word(s string) string {
+	for _, r := range s {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,~*", r) {
+			return `"` + shown(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)) + `"`
+		}
+	}
+	if s == "" {
+		return `""`
+	}
+	return s
+}
+
+func words(list []string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = word(s)
+	}
+	return strings.Join(out, " ")
+}
+
+// cut shortens one line of styled text to width columns.
+func cut(s string, width int) string { return ansi.Truncate(s, max(0, width), "…") }
+
+// pad cuts s and fills it up to exactly width columns.
+func pad(s string, width int) string {
+	s = cut(s, width)
+	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
+}
+
+// between puts left and right on one line of width columns; left gives way.
+func between(left, right string, width int) string {
+	right = cut(right, width)
+	room := width - ansi.StringWidth(right)
+	return pad(left, room) + right
+}
+
+// wrap breaks text at words into lines of at most width columns; lines after the first begin with indent.
+// What is longer than a line is broken anywhere: nothing of it is left out.
+func wrap(text string, width int, indent string) []string {
+	if text == "" {
+		return nil
+	}
+	room := max(1, width-ansi.StringWidth(indent))
+	lines := strings.Split(ansi.Wrap(text, room, ""), "\n")
+	for i := 1; i < len(lines); i++ {
+		lines[i] = indent + lines[i]
+	}
+	return lines
+}
+
+// fold breaks text anywhere into lines of at most width columns, blanks kept.
+func fold(text string, width int) []string {
+	return strings.Split(ansi.Hardwrap(text, max(1, width), true), "\n")
+}
+
+// countdown is the time that is left, as 1:05. It never shows more than there is.
+func countdown(left time.Duration) string {
+	seconds := max(0, int(left.Seconds()))
+	if seconds >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
+	}
+	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+}
+
+// riskWords says what a class of risk means.
+func riskWords(class string) string {
+	switch class {
+	case "READ_ONLY":
+		return "only reads"
+	case "BUILD_TEST":
+		return "runs the project's build or tests"
+	case "WRITE":
+		return "changes files or state"
+	case "NETWORK":
+		return "talks to other machines"
+	case "DESTRUCTIVE":
+		return "may lose data or history"
+	case "ESCALATION":
+		return "gains privileges"
+	case "UNKNOWN":
+		return "effect unknown"
+	}
+	return shown(class)
+}
+
+// riskLabel is how people read a class. A class that this version does not know is high.
+func riskLabel(class string) string {
+	switch class {
+	case "READ_ONLY", "BUILD_TEST":
+		return "low"
+	case "WRITE", "NETWORK":
+		return "medium"
+	case "ESCALATION":
+		return "critical"
+	}
+	return "high"
+}

@@ -1,0 +1,55 @@
+// Package tui is the terminal approver: a screen on the companion's Go client that shows what waits at the
+// gate and takes answers.
+//
+// Nothing here decides, and nothing defaults to yes: the choice that Enter takes is always the one that lets
+// nothing run, keys count only after the keyboard has rested since a question appeared (quiet.go), and an
+// approval is taken only for arguments that were on the screen to their end (approval.go). Every string of a
+// frame may come from the model or from an upstream; it reaches the screen through shown alone (text.go).
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"callgate/internal/companion"
+)
+
+// Options say what Run shows, and how.
+type Options struct {
+	Client   *companion.Client
+	DataDir  string   // has the credentials, for what is asked by REST
+	Sessions []string // which the client watches; nil means all
+	Once     bool     // end when the first approval that was shown is over
+	Bell     bool     // ring the terminal's bell for each approval that comes in
+	NoColor  bool     // words and attributes alone; NO_COLOR in the environment does the same
+
+	Input  io.Reader // nil means standard input
+	Output io.Writer // nil means standard output
+}
+
+// Run shows the approver until the person leaves, ctx ends, the connection is gone for good, or, with Once,
+// the first approval that was shown is over, whoever ended it. The caller closes the client afterwards.
+func Run(ctx context.Context, o Options) (companion.Outcome, error) {
+	m := newModel(o.Client, o.Once, o.Bell)
+	m.events = o.Client.Events()
+	m.status = (&rest{dataDir: o.DataDir, sessions: o.Sessions}).status
+	m.ctx = ctx
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()} // signals end ctx
+	if o.Input != nil {
+		options = append(options, tea.WithInput(o.Input))
+	}
+	if o.Output != nil {
+		options = append(options, tea.WithOutput(o.Output))
+	}
+	if o.NoColor {
+		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+	}
+	if _, err := tea.NewProgram(m, options...).Run(); err != nil && !(errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil) {
+		return companion.Ended, err
+	}
+	return m.outcome, m.err
+}

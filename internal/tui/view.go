@@ -1,0 +1,233 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	v := tea.NewView(strings.Join(m.lines(), "\n"))
+	v.AltScreen = true
+	v.WindowTitle = "callgate"
+	if n := m.queue.len(); n > 0 {
+		v.WindowTitle = fmt.Sprintf("callgate: %d waiting", n)
+	}
+	return v
+}
+
+// lines returns the screen: height lines of at most width columns.
+func (m *model) lines() []string {
+	if m.width <= 0 || m.height <= 0 {
+		return nil
+	}
+	if m.tooSmall() {
+		lines := []string{cut(fmt.Sprintf("callgate: %d waiting", m.queue.len()), m.width)}
+		lines = append(lines, wrap("This window is too small to decide in.", m.width, "")...)
+		return lines[:min(len(lines), m.height)]
+	}
+	a := m.areas()
+	lines := append([]string{m.header()}, m.body(a)...)
+	lines = append(lines, a.box...)
+	lines = append(lines, m.toastLines(a.toasts)...)
+	lines = append(lines, m.footer())
+	for i, line := range lines {
+		lines[i] = cut(line, m.width)
+	}
+	return lines
+}
+
+func (m *model) header() string {
+	s := &m.styles
+	tabs := make([]string, len(screenNames))
+	for i, name := range screenNames {
+		tab := fmt.Sprintf("%d %s", i+1, name)
+		switch {
+		case screen(i) == approvals && m.queue.len() > 0:
+			tab += fmt.Sprintf(" (%d)", m.queue.len())
+		case screen(i) == sessions && len(m.roster.order) > 0:
+			tab += fmt.Sprintf(" (%d)", len(m.roster.order))
+		}
+		if screen(i) == m.screen {
+			tabs[i] = s.chosen.Styled("[" + tab + "]")
+		} else {
+			tabs[i] = " " + tab + " "
+		}
+	}
+	left := strings.Join(tabs, "")
+	if m.width >= 80 {
+		left = s.title.Styled("callgate") + " " + left
+	}
+	right := s.bad.Styled("○ no connection")
+	if m.address != "" {
+		right = s.good.Styled("●")
+		if m.width >= 80 {
+			right = s.good.Styled("● connected")
+		}
+		if servers := m.serversText(); servers != "" {
+			right = servers + " " + right
+		}
+	}
+	return between(left, " "+right, m.width)
+}
+
+func (m *model) serversText() string {
+	up := 0
+	for _, server := range m.servers {
+		if server.State == "up" {
+			up++
+		}
+	}
+	switch {
+	case len(m.servers) == 0:
+		return ""
+	case up == len(m.servers):
+		return m.styles.faint.Styled(fmt.Sprintf("%d/%d up", up, up))
+	}
+	return m.styles.warn.Styled(fmt.Sprintf("%d/%d up", up, len(m.servers)))
+}
+
+// body draws the middle of the screen, a.body rows of it.
+func (m *model) body(a areas) (lines []string) {
+	switch m.screen {
+	case approvals:
+		lines = m.approvalLines(a)
+	case sessions:
+		lines = m.sessionLines(m.width, a.body)
+	case trail:
+		lines = []string{m.styles.faint.Styled("Nothing was decided yet.")}
+		if len(m.log.entries) > 0 {
+			lines = slices.Clone(m.trailView.inSight())
+		}
+	}
+	lines = lines[:min(len(lines), a.body)]
+	for len(lines) < a.body {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+func (m *model) approvalLines(a areas) (lines []string) {
+	s := &m.styles
+	if m.current == nil {
+		text := "Nothing waits for an answer."
+		if m.address == "" {
+			text = "There is no connection to callgate. This screen goes on trying."
+		}
+		return append([]string{""}, wrap(text, m.width, "")...)
+	}
+	if a.body <= 0 {
+		return nil
+	}
+	detail := m.detail.inSight()
+	switch {
+	case m.wide():
+		list := m.listLines(a.list, a.body)
+		for i := range a.body {
+			left, right := "", ""
+			if i < len(list) {
+				left = list[i]
+			}
+			if i < len(detail) {
+				right = detail[i]
+			}
+			lines = append(lines, pad(left, a.list)+s.faint.Styled(" │ ")+right)
+		}
+		return lines
+	case a.list > 0:
+		lines = append(m.listLines(m.width, a.list), s.faint.Styled(strings.Repeat("─", m.width)))
+	}
+	return append(lines, detail...)
+}
+
+// listLines shows what waits, by sessions, in at most rows lines.
+func (m *model) listLines(width, rows int) []string {
+	s := &m.styles
+	var b boxed
+	for _, g := range m.queue.groups {
+		name := "session " + shown(g.session)
+		if client := m.roster.sessions[g.session].client; client != "" {
+			name = shown(client) + ", " + name
+		}
+		b.lines = append(b.lines, s.heading.Styled(cut(name, width)))
+		for _, a := range g.items {
+			mark, tool := "  ", shown(a.Tool)
+			if a == m.current {
+				mark, tool, b.focus = "▸ ", s.title.Styled(tool), len(b.lines)
+			}
+			left := pad(countdown(a.ExpiresAt.Sub(m.now)), 5)
+			line := mark + left + pad(s.risk(a.Risk.Label), 9) + tool + s.faint.Styled("  "+shown(a.Summary))
+			if a.sent != "" {
+				line = mark + left + s.faint.Styled(pad("sent", 9)) + tool
+			}
+			b.lines = append(b.lines, cut(line, width))
+		}
+	}
+	return b.window(rows)
+}
+
+// question is the box below an approval: what can be done, with the safe choice chosen first.
+func (m *model) question(a *approval) boxed {
+	s := &m.styles
+	edge, ok := s.risks[a.Risk.Label]
+	if !ok {
+		edge = s.risks["critical"]
+	}
+	hint := "y approve · a always · n deny · e edit · ←→ Enter · ? help"
+	switch {
+	case a.sent != "":
+		hint = "Your answer is on its way."
+	case m.quiet.silent(m.now):
+		hint = "Keys count once the keyboard has rested for a moment."
+	case !a.read:
+		hint = fmt.Sprintf("%d more lines to read first: Space scrolls down", m.unread())
+	}
+	return boxed{
+		title: s.title.Styled(shown(a.Tool)) + " · " + s.risk(a.Risk.Label), note: m.timeLeft(a), edge: edge,
+		lines: []string{s.buttons(choices, m.choice), s.faint.Styled(hint)},
+	}
+}
+
+// timeLeft says when the call is denied by itself.
+func (m *model) timeLeft(a *approval) string {
+	left := a.ExpiresAt.Sub(m.now)
+	text := "denied in " + countdown(left)
+	switch {
+	case left <= 0:
+		return m.styles.bad.Styled("time is up")
+	case left.Seconds() < 20:
+		return m.styles.bad.Styled(text)
+	}
+	return text
+}
+
+func (m *model) toastLines(rows int) []string {
+	lines := make([]string, 0, rows)
+	for _, t := range m.toasts[max(0, len(m.toasts)-rows):] {
+		lines = append(lines, t.style(&m.styles).Styled(cut(t.text, m.width)))
+	}
+	for len(lines) < rows {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+func (m *model) footer() string {
+	text := "Tab screens · ? help · q leave"
+	switch {
+	case m.dialog != nil:
+		text = "Esc goes back · Ctrl-C leaves"
+	case m.screen == sessions:
+		text = "↑↓ session · u autonomy · x stop · " + text
+	case m.screen == trail:
+		text = "↑↓ PgUp PgDn scroll · End follows · " + text
+	case m.current != nil:
+		text = "↑↓ approval · Space scroll · u autonomy · " + text
+	}
+	return m.styles.faint.Styled(cut(text, m.width))
+}
+
+var _ tea.Model = (*model)(nil)
