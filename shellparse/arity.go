@@ -34,25 +34,14 @@ func split2(list string) map[string]bool {
 
 // Arity returns how many of the leading words name the command: 1 for cat, 2 for git push, 3 for npm run build.
 // Words are those of Command.Argv. It is never more than len(argv), and options end it.
-func Arity(argv []Word) int {
+func Arity(argv []Word) int { return arity(argv, wanted(argv, nil)) }
+
+func arity(argv []Word, want int) int {
 	if len(argv) == 0 || !argv[0].Known {
 		return min(len(argv), 1)
 	}
 	if len(argv) > 2 && argv[1].Known && argv[1].Value == "-m" && languages[argv[0].Value] != nil && languages[argv[0].Value].python {
 		return 3
-	}
-	want, key := 1, ""
-	for i := 0; i < len(argv) && i < 3; i++ {
-		if !argv[i].Known {
-			break
-		}
-		if i > 0 {
-			key += " "
-		}
-		key += argv[i].Value
-		if n := arities[key]; n > want {
-			want = n
-		}
 	}
 	n := 1
 	for n < want && n < len(argv) && !strings.HasPrefix(argv[n].Value, "-") {
@@ -79,7 +68,11 @@ func Patterns(c *Command) []Pattern {
 			return nil
 		}
 	}
-	n := Arity(c.Argv)
+	want := c.wants
+	if want == 0 {
+		want = wanted(c.Argv, nil)
+	}
+	n := arity(c.Argv, want)
 	whole, fixed := exact(c)
 	named := true
 	for _, w := range c.Argv[:n] {
@@ -87,7 +80,7 @@ func Patterns(c *Command) []Pattern {
 	}
 	only := exactOnly[c.Argv[0].Value] || len(c.Argv) > 1 && exactTwo[c.Argv[0].Value+" "+c.Argv[1].Value] ||
 		len(c.Argv) > 2 && exactTwo[c.Argv[0].Value+" "+c.Argv[1].Value+" "+c.Argv[2].Value]
-	short := n < wanted(c.Argv)
+	short := n < min(want, 3)
 	if only || !named || short || len(c.Argv[0].Value) > 0 && strings.HasPrefix(c.Argv[0].Value, "/") {
 		if !fixed {
 			return nil
@@ -108,20 +101,19 @@ func Patterns(c *Command) []Pattern {
 	return append(list, Pattern{prefix + " *", len(c.Argv) > n})
 }
 
-// wanted is the arity that the table asks for, whatever words there are.
-func wanted(argv []Word) int {
+// wanted is the arity that the tables ask for, whatever words there are. A user's row wins over a built-in one.
+func wanted(argv []Word, own map[string]int) int {
 	want, key := 1, ""
 	for i := 0; i < len(argv) && i < 3 && argv[i].Known; i++ {
 		if i > 0 {
 			key += " "
 		}
 		key += argv[i].Value
-		if n := arities[key]; n > want {
+		if n, ok := own[key]; ok {
 			want = n
+		} else {
+			want = max(want, arities[key])
 		}
-	}
-	if want > 3 {
-		return 3
 	}
 	return want
 }

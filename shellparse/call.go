@@ -216,7 +216,10 @@ func (a *analysis) emit(c *call) {
 	if a.script.Commands == nil {
 		a.script.Commands = make([]Command, 0, 4)
 	}
-	a.script.Commands = append(a.script.Commands, c.command(""))
+	cmd := c.command("")
+	cmd.wants = wanted(cmd.Argv, a.tables.arities)
+	cmd.Named = arity(cmd.Argv, cmd.wants)
+	a.script.Commands = append(a.script.Commands, cmd)
 }
 
 // command makes the record of a call, with another program name when argv0 is not empty.

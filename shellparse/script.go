@@ -48,6 +48,9 @@ type Command struct {
 	Env     []Assignment
 	Reads   []File
 	Writes  []File
+	// Named is how many leading words of Argv name the command, by the tables that the text was read with.
+	Named int
+	wants int // how many the tables ask for, whatever words there are
 	// Effects name what the command may do beyond what its words show: "env LD_PRELOAD", "option -exec",
 	// one entry each. An allow rule for the words does not cover them.
 	Effects []string

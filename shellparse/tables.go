@@ -23,6 +23,9 @@ type Program struct {
 	Subcommands string
 	// Effect is an effect that the command always has.
 	Effect string
+	// Arity is how many words name the command, itself included: 2 for git push, at most 3. 0 is what the
+	// built-in table says, and 1 where it says nothing.
+	Arity int
 }
 
 // Wrapper is a row of the wrapper table: a program that runs another program that its operands name.
@@ -57,6 +60,7 @@ type Tables struct {
 	wrappers map[string]*wrapper
 	env      map[string]*Env
 	envGlobs []*Env
+	arities  map[string]int // of added programs that say theirs
 }
 
 type program struct {
@@ -82,7 +86,7 @@ var builtinTables = sync.OnceValue(func() *Tables {
 
 // NewTables returns the built-in tables with rows added or, where the name is the same, replaced.
 func NewTables(programs []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
-	t := &Tables{programs: map[string]*program{}, wrappers: map[string]*wrapper{}, env: map[string]*Env{}}
+	t := &Tables{arities: map[string]int{}, programs: map[string]*program{}, wrappers: map[string]*wrapper{}, env: map[string]*Env{}}
 	for _, list := range [][]Program{programRows, gitRows, toolRows, programs} {
 		for _, p := range list {
 			if err := t.addProgram(p); err != nil {
@@ -122,6 +126,12 @@ func (t *Tables) addProgram(p Program) error {
 	st, ok := styles[p.Style]
 	if !ok {
 		return fmt.Errorf("shellparse: program %q: unknown style %q", p.Name, p.Style)
+	}
+	if p.Arity < 0 || p.Arity > 3 {
+		return fmt.Errorf("shellparse: program %q: arity %d is not between 0 and 3", p.Name, p.Arity)
+	}
+	if p.Arity > 0 {
+		t.arities[p.Name] = p.Arity
 	}
 	row := &program{Program: p, set: set, style: st}
 	if p.Subcommands != "" {

@@ -350,7 +350,7 @@ func (ch *checker) tool(name string) (*tools.Tool, tools.Place) {
 			return tools.Describe(s.Tools, own, name, nil), s.Place
 		}
 	}
-	return tools.KindTool(name), tools.Place{Dir: ch.cwd, Roots: []string{ch.cwd}, Home: xdg.Home}
+	return tools.KindTool(name), tools.Place{Dir: ch.cwd, Roots: []string{ch.cwd}, Home: xdg.Home, Shell: ch.config.shell}
 }
 
 // arguments reads what stands for a call's arguments on a command line.

@@ -21,7 +21,9 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/tools"
 	"callgate/permissions"
+	"callgate/shellparse"
 )
 
 // config is everything that a user can set, read once and checked once.
@@ -45,6 +47,7 @@ type config struct {
 	AllowTerminalWrite bool
 	MCPConfig          []string
 	Limits             limitsConfig
+	Shell              shellConfig
 	Approvers          struct {
 		Host bool // what the host's own person answers counts
 	}
@@ -59,6 +62,15 @@ type config struct {
 	gateOff    bool
 	terminal   *gate.Terminal
 	limits     gate.Limits
+	shell      *tools.ShellSetup
+}
+
+// shellConfig says how shell text is read, and what is known of programs beside the built-in tables.
+type shellConfig struct {
+	Dialect  string // bash, posix or zsh
+	Programs []shellparse.Program
+	Wrappers []shellparse.Wrapper
+	Env      []shellparse.Env
 }
 
 // limitsConfig bounds what one session may do.
@@ -281,6 +293,9 @@ func (c *config) validate() (err error) {
 	default:
 		return bad("terminal", fmt.Errorf("%q: use open or allowlist", c.Terminal))
 	}
+	if c.shell, err = c.Shell.assemble(); err != nil {
+		return bad("shell", err)
+	}
 	if c.limits, err = c.Limits.assemble(); err != nil {
 		return bad("limits", err)
 	}
@@ -341,6 +356,24 @@ func (l limitsConfig) assemble() (gate.Limits, error) {
 		out.Timeouts = append(out.Timeouts, one)
 	}
 	return out, nil
+}
+
+// assemble checks the rows. Nil means bash and nothing added.
+func (s shellConfig) assemble() (*tools.ShellSetup, error) {
+	dialects := map[string]shellparse.Dialect{"": shellparse.Bash, "bash": shellparse.Bash, "posix": shellparse.POSIX, "zsh": shellparse.Zsh}
+	dialect, ok := dialects[s.Dialect]
+	if !ok {
+		return nil, fmt.Errorf("dialect %q: use bash, posix or zsh", s.Dialect)
+	}
+	setup := &tools.ShellSetup{Dialect: dialect}
+	if len(s.Programs)+len(s.Wrappers)+len(s.Env) > 0 {
+		tables, err := shellparse.NewTables(s.Programs, s.Wrappers, s.Env)
+		if err != nil {
+			return nil, err
+		}
+		setup.Tables = tables
+	}
+	return setup, nil
 }
 
 // dataDir is the data directory alone, for subcommands that need nothing else.

@@ -54,7 +54,7 @@ started; everything else in it holds.`,
 			if one.Name == "" {
 				one.Name = aliasOf(args[0], args[1:])
 			}
-			server, err := one.assemble()
+			server, err := one.assemble(c.shell)
 			if err != nil {
 				return err
 			}

@@ -109,7 +109,7 @@ func (c *config) servers() ([]proxy.Server, error) {
 		if s.Enabled != nil && !*s.Enabled {
 			continue
 		}
-		server, err := s.assemble()
+		server, err := s.assemble(c.shell)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.source, err)
 		}
@@ -121,7 +121,7 @@ func (c *config) servers() ([]proxy.Server, error) {
 	return servers, nil
 }
 
-func (s *serverConfig) assemble() (proxy.Server, error) {
+func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	none := proxy.Server{}
 	if s.Name == "" {
 		return none, fmt.Errorf("a server needs a name")
@@ -174,7 +174,7 @@ func (s *serverConfig) assemble() (proxy.Server, error) {
 			Trusted: s.Trusted, Packages: packages,
 		},
 		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(command, args, url, packages), Trusted: s.Trusted, Mappings: mappings},
-		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home},
+		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home, Shell: shell},
 	}, nil
 }
 

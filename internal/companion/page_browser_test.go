@@ -17,42 +17,50 @@ import (
 	"callgate/permissions"
 )
 
-// The browser tests drive Chromium with the scripts in web/test/browser. They need node, chromium and "npm ci" in
-// web/, and are skipped without them, unless CALLGATE_REQUIRE_BROWSER=1. With CALLGATE_SCREENSHOTS=1 the pictures
-// in docs/images are taken anew.
+// The tests of the page need node and "npm ci" in web/; those in web/test/browser need chromium too. They are skipped
+// without, unless CALLGATE_REQUIRE_BROWSER=1. With CALLGATE_SCREENSHOTS=1 the pictures in docs/images are taken anew.
 
-const scripts = "web/test/browser"
+const webTests = "web/test"
+
+// requireNode skips the test, or fails it where that is asked for, when node or the packages are missing.
+func requireNode(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		missing(t, "this test needs node: %v", err)
+	}
+	if _, err := os.Stat("web/node_modules/playwright-core"); err != nil {
+		missing(t, "this test needs npm ci in internal/companion/web: %v", err)
+	}
+}
 
 // requireBrowser returns the path of Chromium.
 func requireBrowser(t *testing.T) string {
 	t.Helper()
-	missing := t.Skipf
-	if os.Getenv("CALLGATE_REQUIRE_BROWSER") == "1" {
-		missing = t.Fatalf
+	requireNode(t)
+	name := os.Getenv("CHROMIUM")
+	if name == "" {
+		name = "chromium"
 	}
-	if _, err := exec.LookPath("node"); err != nil {
-		missing("the browser tests need node: %v", err)
-	}
-	if _, err := os.Stat("web/node_modules/playwright-core"); err != nil {
-		missing("the browser tests need npm ci in internal/companion/web: %v", err)
-	}
-	chromium := os.Getenv("CHROMIUM")
-	if chromium == "" {
-		chromium = "chromium"
-	}
-	path, err := exec.LookPath(chromium)
+	path, err := exec.LookPath(name)
 	if err != nil {
-		missing("the browser tests need chromium (apt-get install chromium, or CHROMIUM=path): %v", err)
+		missing(t, "this test needs chromium (apt-get install chromium, or CHROMIUM=path): %v", err)
 	}
 	return path
 }
 
-// runScript runs one script and makes a subtest of each test that it reports.
-func runScript(t *testing.T, name string, env ...string) {
+func missing(t *testing.T, format string, args ...any) {
 	t.Helper()
-	chromium := requireBrowser(t)
-	cmd := exec.CommandContext(t.Context(), "node", "--test", "--test-reporter=./"+scripts+"/report.mjs", filepath.Join(scripts, name))
-	cmd.Env = append(os.Environ(), append(env, "CHROMIUM="+chromium)...)
+	if os.Getenv("CALLGATE_REQUIRE_BROWSER") == "1" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// runScripts runs test scripts and makes a subtest of each test that they report.
+func runScripts(t *testing.T, path string, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", "--test", "--test-reporter=./"+webTests+"/report.mjs", webTests+"/"+path)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.WaitDelay = 10 * time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -76,13 +84,27 @@ func runScript(t *testing.T, name string, env ...string) {
 		})
 	}
 	if (err != nil && !t.Failed()) || ran == 0 {
-		t.Errorf("%s: %d tests ran, %v\n%s", name, ran, err, &stderr)
+		t.Errorf("%s: %d tests ran, %v\n%s", path, ran, err, &stderr)
 	}
+}
+
+// TestPageSources checks types, builds the page anew and compares it with what is committed, and runs the tests of
+// what needs no browser.
+func TestPageSources(t *testing.T) {
+	requireNode(t)
+	for _, args := range [][]string{{"node_modules/typescript/bin/tsc", "--noEmit"}, {"build.mjs", "--check"}} {
+		cmd := exec.CommandContext(t.Context(), "node", args...)
+		cmd.Dir = "web"
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", args[0], err, output)
+		}
+	}
+	runScripts(t, "unit/")
 }
 
 // TestPageWithCallgate plays the stories of web/test/browser/page.test.mjs against the real program.
 func TestPageWithCallgate(t *testing.T) {
-	requireBrowser(t)
+	chromium := requireBrowser(t)
 	bin := t.TempDir()
 	for name, pkg := range map[string]string{"callgate": "callgate/cmd/callgate", "callgate-demo": "callgate/examples/demo"} {
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, name), pkg)
@@ -90,7 +112,7 @@ func TestPageWithCallgate(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", pkg, err, output)
 		}
 	}
-	runScript(t, "page.test.mjs", "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+filepath.Join(bin, "callgate-demo"))
+	runScripts(t, "browser/page.test.mjs", "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+filepath.Join(bin, "callgate-demo"), "CHROMIUM="+chromium)
 }
 
 // evil is what a model or an upstream may put into any string, made to be found again by the field's name.
@@ -101,7 +123,7 @@ func evil(field string) string {
 
 // TestPageWithHostileStrings has such a string in every field that comes from outside.
 func TestPageWithHostileStrings(t *testing.T) {
-	requireBrowser(t)
+	chromium := requireBrowser(t)
 	b := newFakeBackend(evil("session"))
 	b.sessions[0].Client = gate.Client{Name: evil("client"), Version: evil("version")}
 	b.sessions[0].Agent, b.sessions[0].Worker = evil("agent"), evil("worker")
@@ -148,12 +170,12 @@ func TestPageWithHostileStrings(t *testing.T) {
 			}
 		}
 	}()
-	runScript(t, "hostile.test.mjs", "PAGE="+address)
+	runScripts(t, "browser/hostile.test.mjs", "PAGE="+address, "CHROMIUM="+chromium)
 }
 
 // TestPageLooks checks accessibility, colours and width with several sessions and many kinds of calls.
 func TestPageLooks(t *testing.T) {
-	requireBrowser(t)
+	chromium := requireBrowser(t)
 	r := start(t, showcase(t))
 	var pages []string
 	for range 4 {
@@ -163,7 +185,7 @@ func TestPageLooks(t *testing.T) {
 		}
 		pages = append(pages, address)
 	}
-	env := []string{"PAGES=" + strings.Join(pages, " ")}
+	env := []string{"PAGES=" + strings.Join(pages, " "), "CHROMIUM=" + chromium}
 	if os.Getenv("CALLGATE_SCREENSHOTS") == "1" {
 		images, err := filepath.Abs("../../docs/images")
 		if err != nil {
@@ -171,7 +193,7 @@ func TestPageLooks(t *testing.T) {
 		}
 		env = append(env, "SCREENSHOTS="+images)
 	}
-	runScript(t, "looks.test.mjs", env...)
+	runScripts(t, "browser/looks.test.mjs", env...)
 }
 
 // showcase is two sessions with calls of every kind, as the pictures show them.

@@ -25,7 +25,7 @@ import (
 //   - Wrong codes are counted over all clients; after maxWrongCodes within wrongWhile no code is taken until
 //     the time is over. Guessing has no chance without this; the log line is what it is for.
 //   - A browser is started with the address among its arguments, which other users of the machine may see. So
-//     where the system tells whose process is at the other end of a connection, it must be this user's.
+//     where the system tells whose process is at the other end of a connection, it must not be another user's.
 
 const (
 	codeLife      = time.Minute

@@ -145,6 +145,12 @@ func (b *builder) shell(text string) {
 		return
 	}
 	options := shellparse.Options{Dialect: b.dialect, Dir: b.place.Dir, Home: b.place.Home}
+	if s := b.place.Shell; s != nil {
+		options.Tables = s.Tables
+		if !b.shellNamed {
+			options.Dialect = s.Dialect
+		}
+	}
 	if b.tool.remote {
 		options.Dir, options.Home = "", ""
 	}
@@ -225,7 +231,7 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	switch {
 	case len(c.Argv) > 0:
 		b.out.Commands = append(b.out.Commands, view)
-		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: shellparse.Arity(c.Argv), Also: otherForms(c),
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Also: otherForms(c),
 			Effect: effect, DeniesOnly: c.DenyOnly && otherNeedsAllow && effect == "", Risk: risk}, source{command: c, category: category})
 	case effect != "" || c.Escalates:
 		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effect: effect, Risk: risk}, source{})

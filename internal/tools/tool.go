@@ -6,7 +6,10 @@
 // wrote, makes a kind count for allow rules and for low risk.
 package tools
 
-import "callgate/permissions"
+import (
+	"callgate/permissions"
+	"callgate/shellparse"
+)
 
 // Server is what the configuration says of the server that a tool belongs to.
 type Server struct {
@@ -51,6 +54,13 @@ type Place struct {
 	Dir   string   // absolute working directory of the upstream
 	Roots []string // absolute workspace roots; Dir when the host names none
 	Home  string
+	Shell *ShellSetup // how shell text is read; nil is bash and the built-in tables
+}
+
+// ShellSetup says how shell text is read.
+type ShellSetup struct {
+	Dialect shellparse.Dialect
+	Tables  *shellparse.Tables // nil is the built-in ones
 }
 
 // Call is what Analyze looks at.

@@ -51,14 +51,13 @@ func (m *model) disconnected(f companion.Disconnected) tea.Cmd {
 		m.err = f.Err
 		return tea.Quit
 	}
-	text := "The connection is lost; trying again."
+	m.toast(toastBad, "The connection is lost; trying again.")
 	for _, a := range m.queue.all() {
 		if a.sent != "" {
-			text += " It is not known whether the answer to " + a.Tool + " arrived."
+			m.toast(toastBad, "It is not known whether the answer to %s arrived.", a.Tool)
 		}
 	}
 	m.forget()
-	m.toast(toastBad, "%s", text)
 	return nil
 }
 

@@ -12,7 +12,7 @@ var helpLines = [...][2]string{
 	{"a", "approve, and always allow a pattern you pick"},
 	{"e", "edit the arguments in $VISUAL or $EDITOR, then approve"},
 	{"← →, Enter", "choose in the box; Enter takes what is chosen, Deny at first"},
-	{"↑ ↓", "go to another approval"},
+	{"↑ ↓", "go to another approval; scroll when it is the only one"},
 	{"Space b, PgDn PgUp", "scroll the call; J K by a line, g G to its ends"},
 	{"u", "autonomy of the session"},
 	{"Everywhere", ""},

@@ -66,9 +66,9 @@ func (m *model) approvalKey(k string) tea.Cmd {
 	}
 	switch k {
 	case "up", "k":
-		m.move(-1)
+		m.move(-1, k)
 	case "down", "j":
-		m.move(+1)
+		m.move(+1, k)
 	case "left", "h":
 		m.choice = max(0, m.choice-1)
 	case "right", "l":
@@ -91,9 +91,13 @@ func (m *model) approvalKey(k string) tea.Cmd {
 	return nil
 }
 
-// move goes to a neighbour. It is the person's own step, so nothing is swallowed after it; what is to be
-// read there still has to be read.
-func (m *model) move(step int) {
+// move goes to a neighbour, or scrolls when there is none: a mouse wheel arrives as arrow keys too. It is the
+// person's own step, so nothing is swallowed after it; what is to be read there still has to be read.
+func (m *model) move(step int, k string) {
+	if m.queue.len() == 1 {
+		m.detail.scroll(k)
+		return
+	}
 	if next := m.queue.beside(m.current, step); next != m.current {
 		m.current, m.choice = next, 0
 	}

@@ -237,6 +237,17 @@ func TestReading(t *testing.T) {
 }
 
 func TestMoving(t *testing.T) {
+	story(t, "the only one is scrolled", func(t *testing.T, p *person) {
+		p.update(tea.WindowSizeMsg{Width: 80, Height: 24})
+		p.event(push())
+		p.rests()
+		for _, k := range []string{"down", "j", "down", "up", "k"} {
+			p.types(k)
+		}
+		if p.m.detail.top != 1 {
+			t.Errorf("scrolled to line %d", p.m.detail.top)
+		}
+	})
 	story(t, "up and down", func(t *testing.T, p *person) {
 		p.event(push())
 		p.event(edits())
@@ -440,7 +451,7 @@ func TestConnection(t *testing.T) {
 		p.rests()
 		p.types("y")
 		p.event(companion.Disconnected{Err: companion.ErrUnreachable})
-		p.sees("no connection", "The connection is lost; trying again. It is not known whether the answer to demo_shell_exec arrived.")
+		p.sees("no connection", "The connection is lost; trying again.", "It is not known whether the answer to demo_shell_exec arrived.")
 		p.types("y", "n", "enter")
 		p.event(companion.Connected{Address: "127.0.0.1:7778"})
 		p.event(f)

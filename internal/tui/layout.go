@@ -30,14 +30,7 @@ func (m *model) wide() bool { return m.width >= wideAt }
 
 // areas shares out the screen. MUST not be called when it is too small.
 func (m *model) areas() (a areas) {
-	switch {
-	case m.height < 30:
-		a.toasts = 1
-	case m.height < 45:
-		a.toasts = 2
-	default:
-		a.toasts = 3
-	}
+	a.toasts = m.toastRows()
 	room := m.height - 2 - a.toasts
 	a.box = m.box(room)
 	a.body = room - len(a.box)

@@ -32,9 +32,9 @@ func (p *pane) scroll(key string) {
 		p.move(max(1, p.height/2))
 	case "ctrl+u":
 		p.move(-max(1, p.height/2))
-	case "down", "J", "shift+down", "ctrl+n":
+	case "down", "j", "J", "shift+down", "ctrl+n":
 		p.move(1)
-	case "up", "K", "shift+up", "ctrl+p":
+	case "up", "k", "K", "shift+up", "ctrl+p":
 		p.move(-1)
 	case "home", "g":
 		p.top = 0

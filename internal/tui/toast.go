@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -14,6 +15,7 @@ import (
 const (
 	toastTime = 8 * time.Second
 	maxToasts = 50
+	toastRows = 3 // of one toast
 )
 
 type toastKind int
@@ -53,6 +55,46 @@ func (t toast) style(s *styles) ansi.Style {
 	return s.faint
 }
 
+// lines returns the toast in at most toastRows lines.
+func (t toast) lines(s *styles, width int) []string {
+	lines := wrap(t.text, width, "")
+	if len(lines) > toastRows {
+		lines = append(lines[:toastRows-1], cut(strings.Join(lines[toastRows-1:], " "), width))
+	}
+	for i, line := range lines {
+		lines[i] = t.style(s).Styled(line)
+	}
+	return lines
+}
+
+// toastRows is how many rows of the screen toasts have: one to three by its height, and as many as the newest
+// needs where that leaves something of the rest.
+func (m *model) toastRows() int {
+	rows := min(1+m.height/30, toastRows)
+	if n := len(m.toasts); n > 0 && m.height >= 16 {
+		rows = max(rows, len(m.toasts[n-1].lines(&m.styles, m.width)))
+	}
+	return rows
+}
+
+// toastLines shows the newest toasts, the last one lowest, as far as they fit as a whole.
+func (m *model) toastLines(rows int) (lines []string) {
+	for i, t := range slices.Backward(m.toasts) {
+		text := t.lines(&m.styles, m.width)
+		if i == len(m.toasts)-1 {
+			text = text[:min(len(text), rows)]
+		}
+		if len(lines)+len(text) > rows {
+			break
+		}
+		lines = append(text, lines...)
+	}
+	for len(lines) < rows {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
 // notSent says what a failed write means.
 func notSent(err error) string {
 	if errors.Is(err, companion.ErrClosed) {
@@ -63,7 +105,7 @@ func notSent(err error) string {
 
 // resolvedText says how an approval ended.
 func resolvedText(tool string, f *companion.ToolApproveResolved) (toastKind, string) {
-	kind, word := toastInfo, ""
+	kind, word := toastInfo, "ended: "+f.Decision
 	switch f.Decision {
 	case "approve":
 		kind, word = toastGood, "was approved"
@@ -75,8 +117,6 @@ func resolvedText(tool string, f *companion.ToolApproveResolved) (toastKind, str
 		kind, word = toastBad, "timed out and was denied"
 	case "withdrawn":
 		word = "was withdrawn"
-	default:
-		word = "ended: " + f.Decision
 	}
 	text := tool + " " + word
 	if f.By != "" {

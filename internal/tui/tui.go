@@ -34,10 +34,12 @@ type Options struct {
 // Run shows the approver until the person leaves, ctx ends, the connection is gone for good, or, with Once,
 // the first approval that was shown is over, whoever ended it. The caller closes the client afterwards.
 func Run(ctx context.Context, o Options) (companion.Outcome, error) {
+	within, cancel := context.WithCancel(ctx) // what was asked for by REST ends with the screen
+	defer cancel()
 	m := newModel(o.Client, o.Once, o.Bell)
 	m.events = o.Client.Events()
 	m.status = (&rest{dataDir: o.DataDir, sessions: o.Sessions}).status
-	m.ctx = ctx
+	m.ctx = within
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()} // signals end ctx
 	if o.Input != nil {
 		options = append(options, tea.WithInput(o.Input))

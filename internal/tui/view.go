@@ -204,19 +204,11 @@ func (m *model) timeLeft(a *approval) string {
 	return text
 }
 
-func (m *model) toastLines(rows int) []string {
-	lines := make([]string, 0, rows)
-	for _, t := range m.toasts[max(0, len(m.toasts)-rows):] {
-		lines = append(lines, t.style(&m.styles).Styled(cut(t.text, m.width)))
-	}
-	for len(lines) < rows {
-		lines = append(lines, "")
-	}
-	return lines
-}
-
 func (m *model) footer() string {
-	text := "Tab screens · ? help · q leave"
+	text := "? help · q leave"
+	if m.width >= 80 {
+		text = "Tab screens · " + text
+	}
 	switch {
 	case m.dialog != nil:
 		text = "Esc goes back · Ctrl-C leaves"
@@ -224,7 +216,9 @@ func (m *model) footer() string {
 		text = "↑↓ session · u autonomy · x stop · " + text
 	case m.screen == trail:
 		text = "↑↓ PgUp PgDn scroll · End follows · " + text
-	case m.current != nil:
+	case m.queue.len() == 1:
+		text = "↑↓ Space scroll · u autonomy · " + text
+	case m.queue.len() > 1:
 		text = "↑↓ approval · Space scroll · u autonomy · " + text
 	}
 	return m.styles.faint.Styled(cut(text, m.width))

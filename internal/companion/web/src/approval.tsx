@@ -199,7 +199,7 @@ function Actions(props: Props) {
     : of.sent
       ? "Sent. Waiting for callgate."
       : resting
-        ? "One moment: keys and clicks count when they have rested."
+        ? "One moment, until keys and clicks have rested."
         : unseen
           ? "Look at all of the arguments before you approve."
           : "";

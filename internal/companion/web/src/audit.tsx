@@ -21,29 +21,27 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
   const [trouble, setTrouble] = useState("");
   const [open, setOpen] = useState<Record | null>(null);
   const newest = live[0]?.timestamp ?? "";
-  useEffect(() => {
-    let gone = false;
-    const timer = setTimeout(() => {
-      const query = new URLSearchParams({ limit: String(limit) });
-      if (filter.session) query.set("sessionId", filter.session);
-      if (filter.decision) query.set("decision", filter.decision);
-      if (filter.tool.trim()) query.set("tool", filter.tool.trim());
-      store.get<{ records: Record[] }>(`/api/audit?${query}`).then(
+  const asked = useRef(0); // timer of the next look at the log
+  const latest = useRef(filter);
+  latest.current = filter;
+  const look = (after: number) => {
+    if (asked.current !== 0) return; // however much is recorded, the log is read twice a second at most
+    asked.current = window.setTimeout(() => {
+      asked.current = 0;
+      const wanted = latest.current;
+      store.get<{ records: Record[] }>(`/api/audit?${query(wanted)}`).then(
         (found) => {
-          if (gone) return;
+          if (wanted !== latest.current) return;
           setRecords(found.records);
           setTrouble("");
         },
-        (error: unknown) => {
-          if (!gone) setTrouble(message(error));
-        },
+        (error: unknown) => setTrouble(message(error)),
       );
-    }, 150);
-    return () => {
-      gone = true;
-      clearTimeout(timer);
-    };
-  }, [store, filter, newest]);
+    }, after);
+  };
+  useEffect(() => look(150), [filter]);
+  useEffect(() => look(500), [newest]);
+  useEffect(() => () => clearTimeout(asked.current), []);
   return (
     <section class="page" aria-labelledby="audit">
       <h2 id="audit">Audit trail</h2>
@@ -122,6 +120,14 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
       {open && <Details of={open} close={() => setOpen(null)} />}
     </section>
   );
+}
+
+function query(filter: Filter): URLSearchParams {
+  const query = new URLSearchParams({ limit: String(limit) });
+  if (filter.session) query.set("sessionId", filter.session);
+  if (filter.decision) query.set("decision", filter.decision);
+  if (filter.tool.trim()) query.set("tool", filter.tool.trim());
+  return query;
 }
 
 function name(r: Record): string {

@@ -1,4 +1,4 @@
-import { hide, keep, prove, Stranger, type Pairing } from "./pairing";
+import { hide, keep, patience, prove, Stranger, type Pairing } from "./pairing";
 import { subprotocol, version } from "./wire";
 
 const firstWait = 250; // ms between two attempts, at first
@@ -40,6 +40,7 @@ export class Connection {
     if (this.socket?.readyState !== WebSocket.OPEN) throw new Error("there is no connection");
     const response = await fetch(path, {
       headers: { Authorization: `Bearer ${this.pairing.token}` },
+      signal: AbortSignal.timeout(patience),
       credentials: "omit",
       redirect: "error",
     });
@@ -76,6 +77,10 @@ export class Connection {
     const socket = new WebSocket(`ws://${location.host}/ws`, [subprotocol, `bearer.${this.pairing.token}`]);
     let opened = false;
     socket.onopen = () => {
+      if (this.over) {
+        socket.close();
+        return;
+      }
       opened = true;
       this.socket = socket;
       this.wait = firstWait;

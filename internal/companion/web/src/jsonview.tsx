@@ -57,7 +57,7 @@ function container(items: { name: string; member: Json; index?: boolean }[], emp
     rows.push(
       <li>
         <span class={index ? "json-index" : "json-name"}>
-          <Text of={name} code />
+          <Text of={index || simpleName.test(name) ? name : quoted(name)} code />
         </span>
         {value(member, budget)}
       </li>,
@@ -82,7 +82,7 @@ function text(value: string, budget: Budget): ComponentChildren {
   if (lines.length === 1) {
     return (
       <span class="json-string">
-        <Text of={shown[0] ?? ""} code />
+        <Text of={quoted(shown[0] ?? "")} code />
         {more}
       </span>
     );
@@ -98,6 +98,13 @@ function text(value: string, budget: Budget): ComponentChildren {
       {more}
     </span>
   );
+}
+
+// Names that could be taken for something else stand in quotes, and no text can end its own.
+const simpleName = /^[\w$@./-]+$/;
+
+function quoted(text: string): string {
+  return `"${text.replace(/[\\"]/g, "\\$&")}"`;
 }
 
 function spend(budget: Budget, lines: number, bytes: number): void {

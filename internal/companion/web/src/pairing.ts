@@ -9,10 +9,16 @@ export interface Pairing {
 
 const key = "callgate.pairing";
 
+// patience is how long the other side may take to answer, in ms.
+export const patience = 10_000;
+
 // stored returns what an earlier load of this tab kept.
 export function stored(): Pairing | null {
-  const text = sessionStorage.getItem(key);
-  return text === null ? null : (JSON.parse(text) as Pairing);
+  try {
+    return JSON.parse(sessionStorage.getItem(key) ?? "null") as Pairing | null;
+  } catch {
+    return null;
+  }
 }
 
 // keep and hide put the pairing into the tab's storage and take it out. It lies there only while callgate has
@@ -45,6 +51,7 @@ export async function redeem(code: string): Promise<Pairing> {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ code }),
+    signal: AbortSignal.timeout(patience),
     credentials: "omit",
     redirect: "error",
   });
@@ -61,7 +68,11 @@ export class Stranger extends Error {}
 // Stranger when it does not, any other error when nobody answers.
 export async function prove(pairing: Pairing): Promise<void> {
   const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
-  const response = await fetch(`/api/proof?credential=${pairing.credential}&nonce=${nonce}`, { credentials: "omit", redirect: "error" });
+  const response = await fetch(`/api/proof?credential=${pairing.credential}&nonce=${nonce}`, {
+    signal: AbortSignal.timeout(patience),
+    credentials: "omit",
+    redirect: "error",
+  });
   if (!response.ok) throw new Error(`callgate answered ${response.status}`);
   const { proof } = (await response.json()) as { proof: string };
   for (const address of addresses()) {

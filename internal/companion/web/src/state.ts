@@ -238,9 +238,9 @@ export function words(decision: string): string {
 function refused(state: State, id: string, code: string, message: string): State {
   if (code === "APPROVAL_TIMEOUT") return state; // tool_approve_resolved has said it
   const known = find(state, id);
-  if (!known) return { ...state, notice: message, said: message };
+  if (!known) return { ...state, notice: message };
   if (known.over) return state; // somebody else was first, and the page says who
-  return { ...change(state, id, (a) => ({ ...a, sent: "", refused: message })), said: message };
+  return change(state, id, (a) => ({ ...a, sent: "", refused: message }));
 }
 
 // dropStale ends what waited before the connection broke and does not wait any more.

@@ -14,16 +14,22 @@ export class Store {
   private connection: Connection | null = null;
   private roster = 0; // timer
 
-  // start pairs with the code of the address, or with what this tab kept.
+  // start pairs with the code of the address, or with what this tab kept. An address that is pasted into the tab
+  // later changes the fragment alone and loads nothing.
   start(): void {
-    const code = takeCode();
-    if (code !== null) {
-      hide();
-      void this.pair(code);
-      return;
-    }
+    window.addEventListener("hashchange", () => this.pairByAddress());
+    if (this.pairByAddress()) return;
     const kept = stored();
     if (kept) this.connect(kept);
+  }
+
+  private pairByAddress(): boolean {
+    const code = takeCode();
+    if (code === null) return false;
+    hide();
+    this.unpair();
+    void this.pair(code);
+    return true;
   }
 
   // pair exchanges what a person pasted, or an address had.

@@ -1,6 +1,5 @@
 // A callgate with the demo server behind it, and this script in the place of its host.
-import { spawn } from "node:child_process";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -69,6 +68,11 @@ export class Gate {
     const { result, error } = await answer;
     if (error) throw new Error(JSON.stringify(error));
     return { text: result.content.map((c) => c.text).join("\n"), isError: result.isError === true };
+  }
+
+  // cancel takes the last call back.
+  cancel() {
+    this.#send({ method: "notifications/cancelled", params: { requestId: this.#next - 1 } });
   }
 
   shell(command) {

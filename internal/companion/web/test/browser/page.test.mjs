@@ -1,5 +1,6 @@
 // The page against a real callgate with the demo server behind it.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -292,6 +293,7 @@ story(
     await page.keyboard.press("r");
     await page.keyboard.press("Enter");
     await call;
+    await page.locator(".nothing").waitFor();
     await page.keyboard.press("3");
     await page.locator("td", { hasText: "⟨U+202E⟩" }).first().waitFor();
     await page.keyboard.press("2");
@@ -317,9 +319,37 @@ story(
   { open: ["--view"] },
 );
 
+story(
+  "nobody answers in time",
+  async (gate, page) => {
+    const call = gate.shell("echo late");
+    await ready(page);
+    assert.equal(await page.locator(".countdown.soon").count(), 2, "little time is left, in the list and beside it");
+    assert.equal((await call).isError, true);
+    assert.match(await page.locator(".note.over").innerText(), /This was timed out/);
+    await page.keyboard.press("y");
+    assert.equal(await page.locator(".actions").count(), 0);
+    const next = gate.shell("echo next");
+    await ready(page);
+    assert.match(await page.locator(".detail .summary").innerText(), /echo next/, "what comes next takes the place of what is over");
+    await next;
+  },
+  { flags: ["--timeout", "3s"] },
+);
+
+story("the host takes the call back", async (gate, page) => {
+  void gate.shell("echo withdrawn").catch(() => {});
+  await ready(page);
+  gate.cancel();
+  await page.locator(".note.over").waitFor();
+  assert.match(await page.locator(".note.over").innerText(), /This was withdrawn by host/);
+  await page.waitForTimeout(quiet);
+  await page.keyboard.press("j");
+  await page.locator(".nothing").waitFor();
+});
+
 story("pairing", async (gate, page) => {
   assert.equal(new URL(page.url()).hash, "", "the code is gone from the address");
-  assert.equal(await page.evaluate(() => history.length), await page.evaluate(() => history.length));
   assert.ok((await page.evaluate(() => JSON.stringify(sessionStorage))).includes(gate.credential("approve")));
   await page.reload();
   await page.locator(".connection.open").waitFor();
@@ -332,7 +362,56 @@ story("pairing", async (gate, page) => {
   await second.getByLabel(/Or paste/).fill(gate.page());
   await second.getByRole("button", { name: "Pair" }).click();
   await second.locator(".connection.open").waitFor();
+  await second.reload();
+  await second.locator(".connection.open").waitFor();
+  const view = gate.page("--view");
+  await second.evaluate((hash) => (location.hash = hash), new URL(view).hash);
+  await second.getByText("view only").waitFor();
+  assert.equal(new URL(second.url()).hash, "", "a code that is pasted later is taken too");
   await Promise.all([first.check(), second.check()]);
+});
+
+story("a rotated credential ends the page", async (gate, page) => {
+  writeFileSync(join(gate.data, "credentials", "approve"), "A".repeat(43), { mode: 0o600 });
+  const call = gate.shell("echo rotated");
+  await ready(page);
+  await page.keyboard.press("y");
+  await page.getByRole("alert").getByText("this credential may watch, not answer").waitFor();
+  assert.equal(await page.locator(".item").count(), 1);
+  await gate.end();
+  await call.catch(() => {});
+});
+
+test("desktop notifications while nobody looks", { timeout: 60_000 }, async () => {
+  const gate = await Gate.start();
+  const page = await visit(gate.page(), desktop, (p) =>
+    p.addInitScript(() => {
+      window.told = [];
+      window.Notification = class {
+        static permission = "default";
+        static async requestPermission() {
+          return (this.permission = "granted");
+        }
+        constructor(title, { body }) {
+          window.told.push(`${title}: ${body}`);
+        }
+      };
+      Object.defineProperty(document, "hidden", { get: () => window.away === true });
+    }),
+  );
+  await page.locator(".connection.open").waitFor();
+  await page.getByRole("button", { name: "Notify me" }).click();
+  await page.getByRole("button", { name: "Notify me" }).waitFor({ state: "detached" });
+  await page.evaluate(() => (window.away = true));
+  const call = gate.shell("echo \u202Etold");
+  await page.waitForFunction(() => window.told.length === 1);
+  assert.match(await page.evaluate(() => window.told[0]), /^callgate asks: demo_shell_exec: .* risk\. Run .*U\+202E/);
+  assert.equal(await page.title(), "(1) callgate");
+  assert.match(await page.locator("link[rel=icon]").getAttribute("href"), /waiting/);
+  await gate.end();
+  await call.catch(() => {});
+  await page.check();
+  await gate.close();
 });
 
 story("sessions, audit trail and upstreams", async (gate, page) => {
