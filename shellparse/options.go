@@ -10,8 +10,7 @@ import (
 //	-o,--output=w     the names, whether it takes an argument, and what it does
 //
 // "=" takes an argument (attached or the next word), "?" takes one only when attached, "#" takes digits that
-// are attached. The letter after it
-// says what the option does:
+// are attached, and ":" takes none (--force:!). The letter after it says what the option does:
 //
 //	(none)  nothing that matters here
 //	x       executes its argument, or loads code from it
@@ -95,6 +94,9 @@ func compileOptions(list string) (*optset, error) {
 		for _, n := range strings.Split(names, ",") {
 			if n == "" {
 				return nil, fmt.Errorf("option %q: empty name", item)
+			}
+			if strings.Contains(n, "!") {
+				return nil, fmt.Errorf("option %q: what an option without an argument does stands after a colon, as in --force:!", item)
 			}
 			o.name = n
 			set.byName[n] = o
