@@ -1,0 +1,118 @@
+package rag
+
+import (
+	"math"
+
+	index "github.com/blevesearch/bleve_index_api"
+)
+
+// analyzer turns texts into terms. It remembers every token that it has seen, so that stemming and the look-up
+// in the static table are paid once. It is not safe for concurrent use: each worker has its own.
+type analyzer struct {
+	table *staticTable // nil: no vectors wanted
+	ids   map[string]int32
+	terms []term
+
+	// The text at hand.
+	touched []int32
+	length  int
+	sum     []float32
+}
+
+// term is a stem and how often it is in the text at hand.
+type term struct {
+	stem  string
+	row   int32 // of the static table, -1: none
+	count int32
+	parts int32 // count without whole identifiers, which the table does not know
+}
+
+// maxTerms bounds the memory of an analyzer: beyond it, it forgets.
+const maxTerms = 1 << 17
+
+func newAnalyzer(table *staticTable) *analyzer {
+	a := &analyzer{table: table}
+	a.forget()
+	if table != nil {
+		a.sum = make([]float32, table.dim)
+	}
+	return a
+}
+
+func (a *analyzer) forget() {
+	a.ids, a.terms = map[string]int32{}, nil
+}
+
+// begin starts a new text.
+func (a *analyzer) begin() {
+	for _, id := range a.touched {
+		a.terms[id].count, a.terms[id].parts = 0, 0
+	}
+	a.touched, a.length = a.touched[:0], 0
+	if len(a.ids) > maxTerms {
+		a.forget()
+	}
+}
+
+// add adds s to the text.
+func (a *analyzer) add(s string) {
+	tokenize(s, func(token []byte) { a.count(token).parts++ }, func(token []byte) { a.count(token) })
+}
+
+func (a *analyzer) count(token []byte) *term {
+	id, ok := a.ids[string(token)]
+	if !ok {
+		id = a.learn(string(token))
+	}
+	t := &a.terms[id]
+	if t.count == 0 {
+		a.touched = append(a.touched, id)
+	}
+	t.count++
+	a.length++
+	return t
+}
+
+// learn gives the token the id of its stem. A stem stands for itself too: a token that equals it and has
+// another stem is rare and does no harm.
+func (a *analyzer) learn(token string) int32 {
+	s := stem(token)
+	id, ok := a.ids["\x00"+s]
+	if !ok {
+		id = int32(len(a.terms))
+		t := term{stem: s, row: -1}
+		if a.table != nil {
+			t.row = a.table.row(s)
+		}
+		a.terms = append(a.terms, t)
+		a.ids["\x00"+s] = id
+	}
+	a.ids[token] = id
+	return id
+}
+
+// frequencies returns the terms of the text for bleve.
+func (a *analyzer) frequencies() index.TokenFrequencies {
+	slab := make([]index.TokenFreq, len(a.touched))
+	freqs := make(index.TokenFrequencies, len(a.touched))
+	for i, id := range a.touched {
+		t := &a.terms[id]
+		slab[i].Term = []byte(t.stem)
+		slab[i].SetFrequency(int(t.count))
+		freqs[t.stem] = &slab[i]
+	}
+	return freqs
+}
+
+// vector returns the unit vector of the text by the static table, valid until the next call. A text of which
+// the table knows no word has the zero vector.
+func (a *analyzer) vector() []float32 {
+	clear(a.sum)
+	for _, id := range a.touched {
+		if t := &a.terms[id]; t.row >= 0 && t.parts > 0 {
+			a.table.addTo(a.sum, t.row, float32(math.Sqrt(float64(t.parts))))
+		}
+	}
+	normalize(a.sum)
+	return a.sum
+}

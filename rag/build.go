@@ -1,0 +1,126 @@
+package rag
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	index "github.com/blevesearch/bleve_index_api"
+)
+
+// builder collects chunks for a segment. It is not safe for concurrent use.
+type builder struct {
+	embedder Embedder
+	words    *analyzer
+	inPlace  bool // the embedder is the built-in table: vectors come from the terms
+
+	rows    rows
+	table   symbols
+	vectors vectors
+	docs    []index.TokenFrequencies
+	texts   []string // for other embedders
+	size    int      // bytes of text
+}
+
+// segmentSize is the size of text in bytes for which a builder makes a segment. Memory grows with it, about
+// twelve times; the number of segments that a search looks into falls.
+const segmentSize = 4 << 20
+
+func newBuilder(e Embedder) *builder {
+	b := &builder{embedder: e}
+	if s, ok := e.(*static); ok {
+		b.inPlace = true
+		b.words = newAnalyzer(s.table)
+	} else {
+		b.words = newAnalyzer(nil)
+	}
+	b.reset()
+	return b
+}
+
+func (b *builder) reset() {
+	b.rows, b.table, b.vectors = rows{}, symbols{}, vectors{Dim: b.embedder.Dim()}
+	b.docs, b.texts, b.size = nil, nil, 0
+}
+
+// add adds a source with its chunks. One without chunks has nothing to find.
+func (b *builder) add(s source, chunks []chunk) {
+	if len(chunks) == 0 {
+		return
+	}
+	s.First, s.Rows = b.rows.len(), 0
+	b.rows.Sources = append(b.rows.Sources, s)
+	for i := range chunks {
+		c := &chunks[i]
+		b.words.begin()
+		b.words.add(c.text)
+		b.words.add(surroundings(&s, c))
+		for _, name := range c.defines {
+			b.table.add(name, b.rows.len())
+		}
+		b.rows.add(c, b.words.length)
+		b.docs = append(b.docs, b.words.frequencies())
+		if b.inPlace {
+			b.vectors.append(b.words.vector())
+		} else {
+			b.texts = append(b.texts, passage(&s, c))
+		}
+		b.size += len(c.text)
+	}
+}
+
+// surroundings are what counts beside a chunk's text: where it is, what it is a part of and, a second time, what
+// it defines. The file's name counts twice too: both are chosen to say what is inside.
+func surroundings(s *source, c *chunk) string {
+	names := strings.Join(c.defines[:min(len(c.defines), maxNamed)], " ")
+	if s.Document {
+		return s.Title + " " + c.outer + " " + names
+	}
+	dir, base := path.Split(s.Path)
+	base = strings.TrimSuffix(base, path.Ext(base))
+	dir = path.Clean(dir)
+	return strings.Join([]string{base, base, path.Base(dir), path.Base(path.Dir(dir)), c.outer, names}, " ")
+}
+
+// maxNamed is how many of a chunk's definitions count a second time.
+const maxNamed = 8
+
+// passage is a chunk as an embedding model sees it.
+func passage(s *source, c *chunk) string {
+	head := s.Path
+	if s.Document {
+		head = s.Title
+	}
+	if c.symbol != "" {
+		head += " " + c.symbol
+	}
+	return strings.TrimSpace(head + "\n" + c.text)
+}
+
+// build makes a segment of what was added and starts over. An error of the embedder is returned beside a
+// segment whose rows have no vectors: the words can be found all the same.
+func (b *builder) build(ctx context.Context) (s *segment, embedding error, err error) {
+	if !b.inPlace {
+		var found [][]float32
+		found, embedding = embedAll(ctx, b.embedder, ForDocument, b.texts)
+		for i := range b.texts {
+			if embedding == nil {
+				b.vectors.append(found[i])
+			} else {
+				b.vectors.append(nil)
+			}
+		}
+	}
+	b.table.writeTo(&b.rows)
+	p, err := buildPostings(b.docs, b.rows.Length)
+	if err != nil {
+		return nil, embedding, err
+	}
+	r, v := b.rows, b.vectors
+	s = &segment{postings: p, rows: &r, vectors: &v}
+	if embedding == nil {
+		s.embedder = b.embedder.ID()
+	}
+	b.reset()
+	return s, embedding, nil
+}

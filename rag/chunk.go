@@ -1,0 +1,295 @@
+package rag
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// chunk is a passage of a file that is found as one.
+type chunk struct {
+	start, end int    // lines, from 1, both included
+	symbol     string // the title: what it defines first, or what it is a part of
+	outer      string // what it is a part of
+	defines    []string
+	text       string // a part of the source
+}
+
+const (
+	// maxChunk is the size in bytes that chunks fill up to, and beyond which units are split.
+	maxChunk = 1500
+	// minChunk is the size below which a chunk says too little.
+	minChunk = 200
+	// maxNesting bounds the recursion over nested units. What is deeper is split by size.
+	maxNesting = 40
+	// maxLevels bounds how many indentations are tried for one unit.
+	maxLevels = 16
+	// maxIndent is the column beyond which indentation says nothing.
+	maxIndent = 160
+)
+
+// chunkFile takes a text apart along the boundaries of its language.
+func chunkFile(lang language, src string) []chunk {
+	var f *file
+	switch lang.name {
+	case "go":
+		f = newGoFile(src)
+	case "markdown":
+		return chunkMarkdown(src)
+	}
+	if f == nil {
+		f = newFile(src)
+		if lang.kind == KindCode {
+			f.defs = definitions(lang.name, f.lines, src)
+		}
+	}
+	if f.units == nil {
+		f.split(0, len(f.lines), 0)
+	} else {
+		f.merge(f.units, len(f.lines), 0)
+	}
+	f.name()
+	return f.chunks
+}
+
+// file is a text on its way into chunks.
+type file struct {
+	src    string
+	prose  bool // sections stand alone, however short
+	lines  []line
+	units  []int // first lines of the top-level units, where a parser knows them
+	defs   []definition
+	chunks []chunk
+}
+
+// line is a line of a text, by offsets.
+type line struct {
+	start, text, end int // text: where the indentation ends; end: before the line break
+	indent           int // in columns
+	blank            bool
+	closes           bool // goes on with what stands above: a closing bracket, end, else
+	attaches         bool // belongs to what stands below: a comment, a decorator, an attribute
+}
+
+func newFile(src string) *file {
+	f := &file{src: src, lines: make([]line, 0, strings.Count(src, "\n")+1)}
+	for at := 0; at < len(src); {
+		end, next := len(src), len(src)
+		if i := strings.IndexByte(src[at:], '\n'); i >= 0 {
+			end, next = at+i, at+i+1
+		}
+		f.lines = append(f.lines, readLine(src, at, end))
+		at = next
+	}
+	return f
+}
+
+func readLine(src string, start, end int) line {
+	l := line{start: start, text: start, end: end}
+	for ; l.text < end; l.text++ {
+		switch src[l.text] {
+		case ' ':
+			l.indent++
+			continue
+		case '\t':
+			l.indent += 4
+			continue
+		}
+		break
+	}
+	l.indent = min(l.indent, maxIndent)
+	text := strings.TrimRight(src[l.text:end], " \t\r")
+	if text == "" {
+		l.blank = true
+		return l
+	}
+	switch text[0] {
+	case '}', ')', ']', '{':
+		l.closes = true
+	case '#', '*', '@':
+		l.attaches = true
+	case '/':
+		l.attaches = strings.HasPrefix(text, "//") || strings.HasPrefix(text, "/*")
+	case '-':
+		l.attaches = strings.HasPrefix(text, "--")
+	case '[':
+		l.attaches = text[len(text)-1] == ']'
+	case 'e', 'f', 'c', 'r', 'd':
+		l.closes = continues[leadingWord(text)]
+	}
+	return l
+}
+
+var continues = wordSet(`end else elif elsif elseif except finally catch rescue ensure fi done esac`)
+
+func (f *file) size(from, to int) int {
+	if from >= to {
+		return 0
+	}
+	return f.lines[to-1].end - f.lines[from].start
+}
+
+// emit makes the lines [from, to) a chunk, several if it is one endless line.
+func (f *file) emit(from, to int) {
+	for from < to && f.lines[from].blank {
+		from++
+	}
+	for to > from && f.lines[to-1].blank {
+		to--
+	}
+	if from >= to {
+		return
+	}
+	if n := len(f.chunks); n > 0 && !f.prose && f.size(from, to) < minChunk { // a few lines go with what is above, if it has room
+		if last := &f.chunks[n-1]; f.size(last.start-1, to) <= maxChunk+minChunk && last.end <= from {
+			last.end, last.text = to, f.src[f.lines[last.start-1].start:f.lines[to-1].end]
+			return
+		}
+	}
+	text := f.src[f.lines[from].start:f.lines[to-1].end]
+	for len(text) > 4*maxChunk {
+		cut := maxChunk
+		for cut > maxChunk-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		f.chunks = append(f.chunks, chunk{start: from + 1, end: to, text: text[:cut]})
+		text = text[cut:]
+	}
+	f.chunks = append(f.chunks, chunk{start: from + 1, end: to, text: text})
+}
+
+// split cuts the lines [from, to) into units by their indentation, as far down as is needed.
+func (f *file) split(from, to, depth int) {
+	if f.size(from, to) <= maxChunk {
+		f.emit(from, to)
+		return
+	}
+	level := -1
+	for range maxLevels {
+		if level = f.nextIndent(from, to, level); level == math.MaxInt || depth >= maxNesting {
+			break
+		}
+		if units := f.unitsAt(from, to, level); len(units) > 1 {
+			f.merge(units, to, depth)
+			return
+		}
+	}
+	for at := from; at < to; {
+		next := at + 1
+		for next < to && f.size(at, next+1) <= maxChunk {
+			next++
+		}
+		f.emit(at, next)
+		at = next
+	}
+}
+
+// nextIndent returns the least indentation above level in [from, to).
+func (f *file) nextIndent(from, to, level int) int {
+	least := math.MaxInt
+	for i := from; i < to; i++ {
+		if l := &f.lines[i]; !l.blank && !l.closes && l.indent > level {
+			least = min(least, l.indent)
+		}
+	}
+	return least
+}
+
+// unitsAt returns where units start in [from, to): at lines indented up to level, the comments above included.
+func (f *file) unitsAt(from, to, level int) []int {
+	units := []int{from}
+	attached := false
+	for i := from; i < to; i++ {
+		switch l := &f.lines[i]; {
+		case l.blank, l.indent > level, l.closes:
+			attached = false
+		default:
+			if !attached && i > from {
+				units = append(units, i)
+			}
+			attached = l.attaches
+		}
+	}
+	return units
+}
+
+// merge makes chunks of the units that start at the given lines, the last ending before line to: small ones
+// together as long as they fit, large ones split further.
+func (f *file) merge(units []int, to, depth int) {
+	open := units[0] // first line of the chunk being filled
+	for i, start := range units {
+		end := to
+		if i+1 < len(units) {
+			end = units[i+1]
+		}
+		switch {
+		case f.size(start, end) > maxChunk:
+			f.splitAfter(open, start, end, depth+1)
+			open = end
+		case f.size(open, end) > maxChunk:
+			f.emit(open, start)
+			open = start
+		}
+	}
+	f.emit(open, to)
+}
+
+// splitAfter splits the lines [start, to), a unit, and makes a chunk of those from open on before it. A few lines
+// go with what follows.
+func (f *file) splitAfter(open, start, to, depth int) {
+	few := f.size(open, start) < minChunk
+	if !few {
+		f.emit(open, start)
+	}
+	first := len(f.chunks)
+	f.split(start, to, depth)
+	if few && first < len(f.chunks) {
+		for open < start && f.lines[open].blank {
+			open++
+		}
+		c := &f.chunks[first]
+		c.text = f.src[f.lines[open].start:f.lines[c.start-1].start] + c.text
+		c.start = open + 1
+	}
+}
+
+// name gives each chunk its symbols: what is defined in it, else the definition that it is inside of.
+func (f *file) name() {
+	var enclosing []definition
+	next := 0
+	for i := range f.chunks {
+		c := &f.chunks[i]
+		for next < len(f.defs) && f.defs[next].line < c.start-1 { // in a chunk that was cut within a line
+			next++
+		}
+		above := len(enclosing)
+		first := f.lines[c.start-1].indent
+		for above > 0 && enclosing[above-1].indent >= first {
+			above--
+		}
+		if above > 0 {
+			c.outer = enclosing[above-1].name
+		}
+		for next < len(f.defs) && f.defs[next].line < c.end {
+			d := f.defs[next]
+			next++
+			c.defines = append(c.defines, d.name)
+			if d.minor {
+				continue
+			}
+			if c.symbol == "" {
+				c.symbol = d.name
+			}
+			for len(enclosing) > 0 && enclosing[len(enclosing)-1].indent >= d.indent {
+				enclosing = enclosing[:len(enclosing)-1]
+			}
+			enclosing = append(enclosing, d)
+		}
+		if c.symbol == "" {
+			c.symbol = c.outer
+		}
+		if c.symbol == "" && len(c.defines) > 0 {
+			c.symbol = c.defines[0]
+		}
+	}
+}

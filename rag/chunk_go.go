@@ -1,0 +1,88 @@
+package rag
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+)
+
+// maxBrackets is the nesting above which Go source is not parsed: the parser's stack grows with it.
+const maxBrackets = 500
+
+// newGoFile parses Go source: each top-level declaration with its comment is a unit. It returns nil for what
+// does not parse, which is then taken as any other text.
+func newGoFile(src string) *file {
+	if deepBrackets(src) {
+		return nil
+	}
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, "", src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || len(parsed.Decls) == 0 {
+		return nil
+	}
+	f := newFile(src)
+	f.units = append(f.units, 0)
+	at := set.File(parsed.FileStart)
+	lineOf := func(p token.Pos) int { return min(at.PositionFor(p, false).Line, len(f.lines)) - 1 }
+	for _, d := range parsed.Decls {
+		start := d.Pos()
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Doc != nil {
+				start = d.Doc.Pos()
+			}
+			f.define(lineOf(d.Pos()), d.Name.Name, false)
+		case *ast.GenDecl:
+			if d.Doc != nil {
+				start = d.Doc.Pos()
+			}
+			f.defineSpecs(d, lineOf)
+		}
+		if first := lineOf(start); first > f.units[len(f.units)-1] {
+			f.units = append(f.units, first)
+		}
+	}
+	return f
+}
+
+func (f *file) define(line int, name string, minor bool) {
+	if name != "_" {
+		f.defs = append(f.defs, definition{line, f.lines[line].indent, name, minor})
+	}
+}
+
+func (f *file) defineSpecs(d *ast.GenDecl, lineOf func(token.Pos) int) {
+	for _, s := range d.Specs {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			f.define(lineOf(s.Pos()), s.Name.Name, false)
+			if t, ok := s.Type.(*ast.InterfaceType); ok {
+				for _, m := range t.Methods.List {
+					for _, name := range m.Names {
+						f.define(lineOf(name.Pos()), name.Name, true)
+					}
+				}
+			}
+		case *ast.ValueSpec:
+			for _, name := range s.Names {
+				f.define(lineOf(name.Pos()), name.Name, true)
+			}
+		}
+	}
+}
+
+// deepBrackets counts brackets wherever they stand, in strings too: it errs on the safe side.
+func deepBrackets(src string) bool {
+	depth := 0
+	for i := range len(src) {
+		switch src[i] {
+		case '(', '[', '{':
+			if depth++; depth > maxBrackets {
+				return true
+			}
+		case ')', ']', '}':
+			depth = max(0, depth-1)
+		}
+	}
+	return false
+}

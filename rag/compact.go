@@ -1,0 +1,145 @@
+package rag
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+const (
+	// smallRows is the number of live rows up to which a segment is small.
+	smallRows = 2000
+	// maxSmall is the number of small segments above which they are merged. A search pays for each segment.
+	maxSmall = 8
+	// maxSegments is the number of segments above which the smaller half is merged.
+	maxSegments = 48
+)
+
+// compact merges segments when there are too many, and rewrites those that are dead by half.
+func (w *writer) compact() error {
+	var small, worn []int
+	for i := range w.parts {
+		p := &w.parts[i]
+		switch live := p.live(); {
+		case live == 0:
+		case live <= smallRows:
+			small = append(small, i)
+		case live < p.rows.len()/2:
+			worn = append(worn, i)
+		}
+	}
+	if len(small) > maxSmall {
+		worn = append(worn, small...)
+	} else if len(w.parts) > maxSegments {
+		bySize := make([]int, len(w.parts))
+		for i := range bySize {
+			bySize[i] = i
+		}
+		slices.SortFunc(bySize, func(a, b int) int { return w.parts[a].live() - w.parts[b].live() })
+		worn = bySize[:len(bySize)/2]
+	}
+	for _, group := range w.mergeable(worn) {
+		if err := w.merge(group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeable groups the parts by embedder: only vectors of one kind fit into a segment. In memory bleve cannot
+// merge, and only documents, whose text is at hand, can be built again.
+func (w *writer) mergeable(parts []int) [][]int {
+	slices.Sort(parts)
+	groups := map[string][]int{}
+	var order []string
+	for _, i := range parts {
+		p := &w.parts[i]
+		if w.x.disk == nil && !p.onlyDocuments() {
+			continue
+		}
+		k := fmt.Sprintf("%d %s", p.vectors.Dim, p.embedder)
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	var out [][]int
+	for _, k := range order {
+		out = append(out, groups[k])
+	}
+	return out
+}
+
+func (p *part) onlyDocuments() bool {
+	return !slices.ContainsFunc(p.rows.Sources, func(s source) bool { return !s.Document })
+}
+
+// merge replaces the parts by one segment with their live rows.
+func (w *writer) merge(group []int) error {
+	parts := make([]part, len(group))
+	for i, at := range group {
+		parts[i] = w.parts[at]
+	}
+	merged := &segment{embedder: parts[0].embedder, name: w.newName()}
+	merged.rows, merged.vectors = mergeRows(parts)
+	if merged.rows.len() == 0 {
+		return nil
+	}
+	var err error
+	if d := w.x.disk; d == nil {
+		merged.postings, err = w.rebuild(merged.rows)
+	} else {
+		err = merged.writeMerged(d, parts)
+	}
+	if err != nil {
+		return err
+	}
+	w.add(merged)
+	return nil
+}
+
+// writeMerged writes the merged postings of the parts, and the segment's rows and vectors.
+func (s *segment) writeMerged(d *disk, parts []part) error {
+	from := make([]*postings, len(parts))
+	dead := make([]*roaring.Bitmap, len(parts))
+	for i := range parts {
+		from[i], dead[i] = parts[i].postings, parts[i].dead
+	}
+	name := s.name + postingsSuffix
+	if err := d.try("create", name); err != nil {
+		return err
+	}
+	// bleve does not cut the file that it writes to.
+	if err := os.Remove(d.path(name + temporary)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := mergePostings(d.path(name+temporary), from, dead); err != nil {
+		return err
+	}
+	if err := d.rename(name+temporary, name); err != nil {
+		return errors.Join(err, os.Remove(d.path(name+temporary)))
+	}
+	sum, err := d.adopt(name)
+	if err != nil {
+		return err
+	}
+	if err := s.writeRest(d, sum); err != nil {
+		return err
+	}
+	s.postings, err = openPostings(d.path(name))
+	return err
+}
+
+// rebuild makes postings of documents from their texts.
+func (w *writer) rebuild(r *rows) (*postings, error) {
+	b := newBuilder(w.x.options.Embedder)
+	for i := range r.Sources {
+		s := r.Sources[i]
+		b.add(s, documentChunks(&s))
+	}
+	return buildPostings(b.docs, b.rows.Length)
+}

@@ -1,0 +1,159 @@
+package rag
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// disk owns every write to an index directory. Files are written under another name, synced and renamed: a
+// name stands for a whole file or for none, whatever is killed when.
+type disk struct {
+	dir  string
+	fail func(op, name string) error // in tests: makes a step fail
+}
+
+// fileSum identifies the content of a file.
+type fileSum struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+	CRC  uint32 `json:"crc"`
+}
+
+const temporary = ".tmp"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (d *disk) path(name string) string { return filepath.Join(d.dir, name) }
+
+func (d *disk) try(op, name string) error {
+	if d.fail == nil {
+		return nil
+	}
+	return d.fail(op, name)
+}
+
+// write makes the file name of what write writes. When it returns an error, name is what it was.
+func (d *disk) write(name string, write func(io.Writer) error) (sum fileSum, err error) {
+	if err := d.try("create", name); err != nil {
+		return sum, err
+	}
+	f, err := os.OpenFile(d.path(name+temporary), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return sum, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("write %s: %w", name, err), os.Remove(d.path(name+temporary)))
+		}
+	}()
+	w := &summing{w: f}
+	err = write(w)
+	if err == nil {
+		err = d.try("write", name)
+	}
+	if err == nil {
+		err = errors.Join(d.try("sync", name), f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return sum, err
+	}
+	if err = d.try("rename", name); err == nil {
+		err = d.rename(name+temporary, name)
+	}
+	return fileSum{name, w.size, w.crc}, err
+}
+
+// rename replaces to. On Windows that fails while another process reads to, which takes it a moment.
+func (d *disk) rename(from, to string) error {
+	err := os.Rename(d.path(from), d.path(to))
+	for wait := time.Millisecond; err != nil && runtime.GOOS == "windows" && wait < time.Second; wait *= 2 {
+		time.Sleep(wait)
+		err = os.Rename(d.path(from), d.path(to))
+	}
+	return err
+}
+
+// adopt syncs a file that somebody else wrote, and returns its sum.
+func (d *disk) adopt(name string) (sum fileSum, err error) {
+	f, err := os.OpenFile(d.path(name), os.O_RDWR, 0o600)
+	if err != nil {
+		return sum, err
+	}
+	w := &summing{w: io.Discard}
+	_, err = io.Copy(w, f)
+	err = errors.Join(err, d.try("sync", name), f.Sync(), f.Close())
+	return fileSum{name, w.size, w.crc}, err
+}
+
+// verify reads the file and compares.
+func (d *disk) verify(want fileSum) error {
+	if !filepath.IsLocal(want.Name) || filepath.Base(want.Name) != want.Name {
+		return fmt.Errorf("%q: %w: not a file name", want.Name, errDamaged)
+	}
+	f, err := os.Open(d.path(want.Name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := &summing{w: io.Discard}
+	if _, err := io.Copy(w, f); err != nil {
+		return err
+	}
+	if w.size != want.Size || w.crc != want.CRC {
+		return fmt.Errorf("%s: %w: %d bytes with sum %08x, not %d with %08x", d.path(want.Name), errDamaged, w.size, w.crc, want.Size, want.CRC)
+	}
+	return nil
+}
+
+// sync makes renames durable, where the system lets directories be synced.
+func (d *disk) sync() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(d.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// sweep removes the files that keep does not want. One that another process has open on Windows stays until
+// the next time.
+func (d *disk) sweep(keep map[string]bool) error {
+	files, err := os.ReadDir(d.dir)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, f := range files {
+		if keep[f.Name()] || f.IsDir() {
+			continue
+		}
+		err := os.Remove(d.path(f.Name()))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && runtime.GOOS != "windows" {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// summing counts and sums what passes.
+type summing struct {
+	w    io.Writer
+	size int64
+	crc  uint32
+}
+
+func (s *summing) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.size += int64(n)
+	s.crc = crc32.Update(s.crc, castagnoli, p[:n])
+	return n, err
+}

@@ -1,0 +1,138 @@
+package rag
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Document is a text that is no file of the workspace: a note, a tool's definition. The index keeps its text.
+type Document struct {
+	ID       string
+	Kind     Kind   // default: KindNote
+	Language string // how to take it apart; default: markdown
+	Title    string // found like a symbol
+	Text     string
+	Metadata map[string]string
+}
+
+// maxDocument bounds a document's text, in bytes.
+const maxDocument = 4 << 20
+
+// Add adds documents, or replaces those of the same IDs. When it returns nil they can be found, by every
+// process.
+func (x *Index) Add(ctx context.Context, docs ...Document) error {
+	for i := range docs {
+		d := &docs[i]
+		if d.ID == "" {
+			return errors.New("rag: a document needs an ID")
+		}
+		if len(d.Text) > maxDocument {
+			return fmt.Errorf("rag: document %q has %d bytes, more than %d", d.ID, len(d.Text), maxDocument)
+		}
+	}
+	return x.change(ctx, func(w *writer) error {
+		b := newBuilder(x.options.Embedder)
+		flush := func() error {
+			if len(b.docs) == 0 {
+				return nil
+			}
+			s, embedding, err := b.build(ctx)
+			if err == nil {
+				err = w.store(s)
+			}
+			if err != nil {
+				return err
+			}
+			w.add(s)
+			if embedding != nil {
+				x.options.Logger.Warn("documents can be found by words only", "error", embedding)
+			}
+			return nil
+		}
+		for i := range docs {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			d := &docs[i]
+			text := strings.ToValidUTF8(d.Text, "\uFFFD")
+			s := source{Path: d.ID, Document: true, Kind: cmp.Or(d.Kind, KindNote), Language: cmp.Or(d.Language, "markdown"),
+				Title: d.Title, Text: text, Metadata: maps.Clone(d.Metadata), Size: int64(len(text)), Hash: hashOf([]byte(text)), Read: time.Now()}
+			b.add(s, documentChunks(&s))
+			if b.size >= segmentSize {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+		return flush()
+	})
+}
+
+// documentChunks takes a document apart. A tool's definition is one chunk, and a text that has nothing to
+// search for is found by its title.
+func documentChunks(s *source) []chunk {
+	var chunks []chunk
+	if s.Kind != KindTool {
+		chunks = chunkFile(language{s.Language, s.Kind}, s.Text)
+	}
+	if len(chunks) == 0 {
+		chunks = []chunk{{start: 1, end: strings.Count(strings.TrimSuffix(s.Text, "\n"), "\n") + 1, text: s.Text}}
+	}
+	if s.Title != "" {
+		chunks[0].defines = append([]string{s.Title}, chunks[0].defines...)
+		for i := range chunks {
+			chunks[i].symbol = cmp.Or(chunks[i].symbol, s.Title)
+		}
+	}
+	return chunks
+}
+
+// Remove removes documents and returns how many there were.
+func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
+	n := 0
+	err := x.change(ctx, func(w *writer) error {
+		for _, id := range ids {
+			if w.remove(key{id, true}) {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// Documents returns all documents of the kind, oldest first.
+func (x *Index) Documents(kind Kind) ([]Document, error) {
+	return x.documents(func(s *source) bool { return s.Kind == kind })
+}
+
+// documents returns the documents that want wants, oldest first.
+func (x *Index) documents(want func(*source) bool) ([]Document, error) {
+	snap, err := x.acquire()
+	if err != nil {
+		return nil, err
+	}
+	var sources []*source
+	for i := range snap.parts {
+		p := &snap.parts[i]
+		for j := range p.rows.Sources {
+			if s := &p.rows.Sources[j]; s.Document && want(s) && p.liveSource(s) {
+				sources = append(sources, s)
+			}
+		}
+	}
+	slices.SortStableFunc(sources, func(a, b *source) int {
+		return cmp.Or(a.Read.Compare(b.Read), cmp.Compare(a.Path, b.Path))
+	})
+	docs := make([]Document, len(sources))
+	for i, s := range sources {
+		docs[i] = Document{ID: s.Path, Kind: s.Kind, Language: s.Language, Title: s.Title, Text: s.Text, Metadata: maps.Clone(s.Metadata)}
+	}
+	return docs, snap.release()
+}

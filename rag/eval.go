@@ -1,0 +1,119 @@
+package rag
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Judged is a query with what ought to be found: a line of an evaluation file.
+type Judged struct {
+	ID       string  `json:"id,omitempty"`
+	Query    string  `json:"query"`
+	Relevant []Label `json:"relevant"`
+}
+
+// Label is a place that answers a query: a file, or lines of it.
+type Label struct {
+	Path  string `json:"path"`
+	Start int    `json:"start,omitempty"`
+	End   int    `json:"end,omitempty"`
+}
+
+// covers reports whether the hit shows the place: the file, and a line of it where lines are asked for.
+func (l *Label) covers(h *Hit) bool {
+	return h.Path == l.Path && (l.Start == 0 || h.Start <= max(l.Start, l.End) && l.Start <= h.End)
+}
+
+// ReadJudged reads an evaluation file: one JSON object a line.
+func ReadJudged(r io.Reader) ([]Judged, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	var all []Judged
+	for n := 1; lines.Scan(); n++ {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		var j Judged
+		d := json.NewDecoder(strings.NewReader(lines.Text()))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&j); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if j.Query == "" || len(j.Relevant) == 0 {
+			return nil, fmt.Errorf("line %d: wants a query and what is relevant", n)
+		}
+		all = append(all, j)
+	}
+	return all, lines.Err()
+}
+
+// Score is how well queries were answered, each figure the mean over all.
+type Score struct {
+	Queries int `json:"queries"`
+	// NDCG10 counts each label at the rank of the first of ten hits that covers it.
+	NDCG10 float64 `json:"ndcg@10"`
+	// MRR is of the first hit that covers any label.
+	MRR float64 `json:"mrr"`
+	// Recall5 is the share of labels that the first five hits cover.
+	Recall5 float64 `json:"recall@5"`
+	// Lines10 is the share of labels with lines that the first ten hits cover.
+	Lines10 float64 `json:"lines@10"`
+	lines   int
+}
+
+// Add adds the answer to a query.
+func (s *Score) Add(j *Judged, hits []Hit) {
+	ideal, gain, reciprocal, recalled := 0.0, 0.0, 0.0, 0.0
+	for i, l := range j.Relevant {
+		if i < 10 {
+			ideal += 1 / math.Log2(float64(i)+2)
+		}
+		if l.Start > 0 {
+			s.lines++
+		}
+		for r := range min(10, len(hits)) {
+			if !l.covers(&hits[r]) {
+				continue
+			}
+			gain += 1 / math.Log2(float64(r)+2)
+			reciprocal = max(reciprocal, 1/float64(r+1))
+			if r < 5 {
+				recalled++
+			}
+			if l.Start > 0 {
+				s.Lines10++
+			}
+			break
+		}
+	}
+	s.Queries++
+	s.NDCG10 += gain / ideal
+	s.MRR += reciprocal
+	s.Recall5 += recalled / float64(len(j.Relevant))
+}
+
+// Mean returns the figures as means, of what was added.
+func (s Score) Mean() Score {
+	n := float64(max(1, s.Queries))
+	return Score{s.Queries, s.NDCG10 / n, s.MRR / n, s.Recall5 / n, s.Lines10 / float64(max(1, s.lines)), s.lines}
+}
+
+// Evaluate answers every query, with the filters of like, and returns how well.
+func (x *Index) Evaluate(ctx context.Context, queries []Judged, like Query) (Score, error) {
+	var s Score
+	for i := range queries {
+		q := like
+		q.Text, q.Limit = queries[i].Query, 10
+		hits, err := x.Search(ctx, q)
+		if err != nil {
+			return s, err
+		}
+		s.Add(&queries[i], hits)
+	}
+	return s.Mean(), nil
+}

@@ -1,0 +1,268 @@
+package rag
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// rule is a line of an ignore file.
+type rule struct {
+	segments []string // of the pattern, split at slashes; "**" stands for any number of them
+	negated  bool
+	dirOnly  bool
+}
+
+// rules are an ignore file.
+type rules struct {
+	dir   string // where it is, relative to the workspace
+	up    string // instead, when it is above the workspace: the workspace's path from there
+	rules []rule
+}
+
+// ignores decides what is left out, as git does. The user's .callgateignore has the last word, also on what
+// looks like a secret.
+type ignores struct {
+	own     []rules // .callgateignore, outermost first
+	secrets rules
+	git     []rules // built-in rules, .git/info/exclude and .gitignore, outermost first
+}
+
+const (
+	gitignoreName = ".gitignore"
+	ownIgnoreName = ".callgateignore"
+)
+
+// builtin are left out unless an ignore file says otherwise.
+var builtin = parseRules(".", `
+.git
+.hg
+.svn
+.jj
+node_modules/
+bower_components/
+.venv/
+__pycache__/
+.mypy_cache/
+.pytest_cache/
+.ruff_cache/
+.tox/
+.gradle/
+.terraform/
+.next/
+.nuxt/
+.cache/
+.DS_Store
+*.min.js
+*.min.css
+*.map
+package-lock.json
+npm-shrinkwrap.json
+yarn.lock
+pnpm-lock.yaml
+Cargo.lock
+poetry.lock
+uv.lock
+Pipfile.lock
+composer.lock
+Gemfile.lock
+go.sum
+flake.lock
+`)
+
+// secretFiles hold secrets by their names. Only .callgateignore can bring them in.
+var secretFiles = parseRules(".", `
+.env
+.env.*
+!.env.example
+!.env.sample
+!.env.template
+*.pem
+*.key
+*.p12
+*.pfx
+*.jks
+*.keystore
+*.kdbx
+id_rsa
+id_dsa
+id_ecdsa
+id_ed25519
+.netrc
+.pgpass
+.npmrc
+.pypirc
+.htpasswd
+.ssh/
+.gnupg/
+.aws/
+`)
+
+func parseRules(dir, text string) rules {
+	out := rules{dir: dir}
+	for line := range strings.SplitSeq(text, "\n") {
+		if r, ok := parseRule(strings.TrimSuffix(line, "\r")); ok {
+			out.rules = append(out.rules, r)
+		}
+	}
+	return out
+}
+
+func parseRule(line string) (r rule, ok bool) {
+	// Spaces at the end do not count unless escaped.
+	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
+		line = line[:len(line)-1]
+	}
+	if line == "" || line[0] == '#' {
+		return r, false
+	}
+	if line[0] == '!' {
+		r.negated = true
+		line = line[1:]
+	}
+	if strings.HasSuffix(line, "/") {
+		r.dirOnly = true
+		line = strings.TrimRight(line, "/")
+	}
+	anchored := strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	if line == "" {
+		return r, false
+	}
+	if !anchored {
+		r.segments = []string{"**"}
+	}
+	r.segments = append(r.segments, splitGlob(line)...)
+	return r, true
+}
+
+// with returns the ignores inside the directory dir, whose ignore files are read from root.
+func (g *ignores) with(root fs.FS, dir string) *ignores {
+	git, hasGit := readRules(root, dir, gitignoreName)
+	own, hasOwn := readRules(root, dir, ownIgnoreName)
+	if !hasGit && !hasOwn {
+		return g
+	}
+	inner := *g
+	if hasGit {
+		inner.git = append(g.git[:len(g.git):len(g.git)], git)
+	}
+	if hasOwn {
+		inner.own = append(g.own[:len(g.own):len(g.own)], own)
+	}
+	return &inner
+}
+
+// maxIgnoreFile is the size above which an ignore file is not one.
+const maxIgnoreFile = 1 << 20
+
+func readRules(root fs.FS, dir, name string) (rules, bool) {
+	name = path.Join(dir, name)
+	info, err := fs.Stat(root, name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+		return rules{}, false
+	}
+	data, err := fs.ReadFile(root, name)
+	if err != nil {
+		return rules{}, false
+	}
+	return parseRules(dir, string(data)), true
+}
+
+// ignored reports whether name, relative to the workspace, is left out. The caller has asked about the
+// directories above before: what is inside of one that is left out cannot come back.
+func (g *ignores) ignored(name string, dir bool) bool {
+	if ignored, said := decide(g.own, name, dir); said {
+		return ignored
+	}
+	if ignored, said := g.secrets.decide(name, dir); said && ignored {
+		return true
+	}
+	ignored, _ := decide(g.git, name, dir)
+	return ignored
+}
+
+// decide asks the innermost file first.
+func decide(files []rules, name string, dir bool) (ignored, said bool) {
+	for i := len(files) - 1; i >= 0; i-- {
+		if ignored, said := files[i].decide(name, dir); said {
+			return ignored, true
+		}
+	}
+	return false, false
+}
+
+// decide returns what the last rule that matches says.
+func (f *rules) decide(name string, dir bool) (ignored, said bool) {
+	switch {
+	case f.up != "":
+		name = f.up + "/" + name
+	case f.dir != ".":
+		name = strings.TrimPrefix(name, f.dir+"/")
+	}
+	for i := len(f.rules) - 1; i >= 0; i-- {
+		r := &f.rules[i]
+		if r.dirOnly && !dir {
+			continue
+		}
+		if r.match(name) {
+			return !r.negated, true
+		}
+	}
+	return false, false
+}
+
+func (r *rule) match(name string) bool {
+	if len(r.segments) == 2 && r.segments[0] == "**" { // the usual case: a pattern for names
+		return matchName(r.segments[1], name[strings.LastIndexByte(name, '/')+1:])
+	}
+	return matchPath(r.segments, name)
+}
+
+// matchPath matches segment by segment. Only the last ** is ever tried again, which is enough, and keeps
+// patterns from being made to take long.
+func matchPath(pattern []string, name string) bool {
+	segments := strings.Split(name, "/")
+	star, again := -1, 0 // where the last ** stands, and how far it reaches
+	p := 0
+	for i := 0; i < len(segments); {
+		switch {
+		case p < len(pattern) && pattern[p] == "**":
+			star, again = p, i
+			p++
+		case p < len(pattern) && matchName(pattern[p], segments[i]):
+			p++
+			i++
+		case star >= 0:
+			again++
+			p, i = star+1, again
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == "**" {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// splitGlob splits a pattern at its slashes. What ends with ** is about what is inside, not the thing itself.
+func splitGlob(glob string) []string {
+	segments := strings.Split(strings.ReplaceAll(glob, "[!", "[^"), "/")
+	if last := len(segments) - 1; segments[last] == "**" {
+		segments = append(segments[:last], "*", "**")
+	}
+	return segments
+}
+
+// matchName matches one name. A pattern that path.Match refuses matches nothing, as in git.
+func matchName(pattern, name string) bool {
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		return pattern == name
+	}
+	if pattern[0] == '*' && !strings.ContainsAny(pattern[1:], `*?[\`) { // *.ext
+		return strings.HasSuffix(name, pattern[1:])
+	}
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}

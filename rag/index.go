@@ -1,0 +1,178 @@
+// Package rag indexes a workspace's files, documents and tool definitions, and searches them: by words (BM25),
+// by meaning (embeddings) and by what a text is (symbols, paths).
+//
+// An index is a directory that any number of processes share. It consists of immutable segments and a manifest
+// that names them. Whoever writes holds a lock; whoever reads follows the manifest and waits for nobody. Every
+// file is summed, and what does not fit its sum is never searched: Sync replaces it.
+package rag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Options configure an index. The zero value is usable.
+type Options struct {
+	// Embedder makes the vectors. Default: the built-in table, see Static.
+	Embedder Embedder
+	// Denied reports whether a file must not be read, by its absolute path. What it denies is not indexed, leaves
+	// the index on the next Sync, and is left out of results at once. It may be called from several goroutines.
+	Denied func(path string) bool
+	// MaxFileSize is the size in bytes above which a file is left out. Default: 2 MiB.
+	MaxFileSize int64
+	// MaxFiles is the number of files after which the rest is left out. Default: 200,000.
+	MaxFiles int
+	// Logger hears of damage that was repaired and of embedders that fail. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// Index is an open index. It is safe for concurrent use.
+type Index struct {
+	options Options
+	disk    *disk // nil: in memory
+
+	writing chan struct{} // holds a token while nobody in this process writes
+
+	mu      sync.Mutex
+	current *snapshot
+	closed  bool
+}
+
+// ErrClosed is returned by every method after Close.
+var ErrClosed = errors.New("rag: index is closed")
+
+// DamagedError says that an index on disk is not what was written. Sync repairs it.
+type DamagedError struct {
+	Dir string
+	Err error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("index %s is damaged and has to be built again (callgate index): %v", e.Dir, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// Open opens the index in the directory dir, which it creates, or an empty one in memory if dir is "". An index
+// that is damaged opens; searches fail until it was repaired.
+func Open(dir string, o Options) (*Index, error) {
+	if o.Embedder == nil {
+		var err error
+		if o.Embedder, err = Static(); err != nil {
+			return nil, err
+		}
+	}
+	if d := o.Embedder.Dim(); d < 1 || d > maxDim {
+		return nil, fmt.Errorf("rag: embedder %s has %d dimensions, not 1 to %d", o.Embedder.ID(), d, maxDim)
+	}
+	if o.MaxFileSize <= 0 {
+		o.MaxFileSize = 2 << 20
+	}
+	if o.MaxFiles <= 0 {
+		o.MaxFiles = 200_000
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	x := &Index{options: o, writing: make(chan struct{}, 1), current: newSnapshot(manifest{Format: format}, nil, nil)}
+	x.writing <- struct{}{}
+	if dir == "" {
+		return x, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	x.disk = &disk{dir: dir}
+	return x, nil
+}
+
+// Close releases the files. It waits for a change under way in this process, not for searches, which end well.
+func (x *Index) Close() error {
+	<-x.writing
+	defer func() { x.writing <- struct{}{} }()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil
+	}
+	x.closed = true
+	return x.current.release()
+}
+
+// open opens the segment of a manifest, sharing what is open already. The caller owns a reference.
+func (x *Index) open(e *entry, have []part) (part, error) {
+	dead := roaring.New()
+	if len(e.Dead) > 0 {
+		if err := dead.UnmarshalBinary(e.Dead); err != nil {
+			return part{}, fmt.Errorf("segment %s: %w: %w", e.Name, errDamaged, err)
+		}
+	}
+	for i := range have {
+		if have[i].name == e.Name && slices.Equal(have[i].files, e.Files) {
+			return part{have[i].retain(), dead}, nil
+		}
+	}
+	s, err := openSegment(x.disk, e)
+	if err != nil {
+		return part{}, err
+	}
+	return part{s.retain(), dead}, nil
+}
+
+// Stats says what an index holds.
+type Stats struct {
+	Root      string `json:"root,omitempty"` // of the workspace that was indexed last
+	Files     int    `json:"files"`
+	Documents int    `json:"documents"`
+	Chunks    int    `json:"chunks"`
+	Segments  int    `json:"segments"`
+	// Vectors is the number of chunks that can be found by meaning: all of them, but after a failure of the
+	// embedder or a change to another.
+	Vectors int `json:"vectors"`
+}
+
+// Stats counts.
+func (x *Index) Stats() (Stats, error) {
+	s, err := x.acquire()
+	if err != nil {
+		return Stats{}, err
+	}
+	stats := s.stats(x.options.Embedder)
+	return stats, s.release()
+}
+
+func (s *snapshot) stats(e Embedder) Stats {
+	stats := Stats{Root: s.manifest.Root, Chunks: s.live, Segments: len(s.parts)}
+	for i := range s.parts {
+		p := &s.parts[i]
+		if p.vectorsOf(e) {
+			stats.Vectors += p.live()
+		}
+		for j := range p.rows.Sources {
+			switch source := &p.rows.Sources[j]; {
+			case !p.liveSource(source):
+			case source.Document:
+				stats.Documents++
+			default:
+				stats.Files++
+			}
+		}
+	}
+	return stats
+}
+
+// Clear empties the index.
+func (x *Index) Clear(ctx context.Context) error {
+	return x.change(ctx, func(w *writer) error {
+		w.drop()
+		w.manifest.Root = ""
+		return nil
+	})
+}

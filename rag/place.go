@@ -1,0 +1,25 @@
+package rag
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"regexp"
+)
+
+// Dir returns the directory, below callgate's data directory, of the index of the workspace root. Links on the
+// way to the workspace make no difference.
+func Dir(dataDir, root string) (string, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(root))
+	name := unusual.ReplaceAllString(filepath.Base(root), "_")
+	return filepath.Join(dataDir, "index", name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:6])), nil
+}
+
+var unusual = regexp.MustCompile(`[^A-Za-z0-9._-]`)

@@ -1,0 +1,304 @@
+package rag
+
+import (
+	"cmp"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// candidate is a row on its way to be a hit.
+type candidate struct {
+	row   int
+	score float64
+	parts Parts
+}
+
+// weights of the ranker. They were set on the development benchmark and the Go standard library's, see
+// docs/rag.md.
+var weights = struct {
+	rank       float64 // the constant of reciprocal rank fusion: how little the first ranks stand out
+	words      float64 // of the ranks by words against those by meaning, which have 1
+	fusion     float64 // of the fused ranks, beside
+	match      float64 // the scores themselves
+	blend      float64 // the share of words in the match; meaning has the rest
+	definition float64 // for defining the name that the query is
+	mention    float64 // for defining a name that the query has among other words
+	rarity     float64 // the power of the number of definitions that divides both: what is everywhere says little
+	namesake   float64 // the factor for both when the file is called so too
+	path       float64
+	file       float64
+	aside      float64 // the factor for tests and examples
+	again      float64 // the factor for each further hit of a file
+}{
+	rank: 20, words: 1.25, fusion: 0.25, match: 0.75, blend: 0.55,
+	definition: 2, mention: 0.4, rarity: 0.5, namesake: 1.5, path: 0.9, file: 0.4, aside: 0.8, again: 0.7,
+}
+
+// fuse ranks by reciprocal ranks.
+func fuse(byWords, byMeaning []scored) []candidate {
+	sums := map[int]float64{}
+	for rank, s := range byWords {
+		sums[s.row] += weights.words / (weights.rank + float64(rank+1))
+	}
+	for rank, s := range byMeaning {
+		sums[s.row] += 1 / (weights.rank + float64(rank+1))
+	}
+	best := 0.0
+	for _, sum := range sums {
+		best = max(best, sum)
+	}
+	fused := make([]candidate, 0, len(sums))
+	for row, sum := range sums {
+		fused = append(fused, candidate{row: row, parts: Parts{Fusion: weights.fusion * sum / best}})
+	}
+	slices.SortFunc(fused, func(a, b candidate) int { return cmp.Compare(a.row, b.row) })
+	return fused
+}
+
+// rank adds what is known beside words and meaning, and sorts.
+func (s *search) rank(query string, candidates []candidate) []candidate {
+	candidates = s.addDefinitions(query, candidates)
+	s.scoreMatches(candidates)
+	s.scorePaths(query, candidates)
+	s.scoreFiles(candidates)
+	asked := asksAside(query)
+	for i := range candidates {
+		c := &candidates[i]
+		c.parts.Factor = 1
+		p, row := s.snapshot.at(c.row)
+		if !asked && p.rows.Sources[p.rows.Source[row]].Aside {
+			c.parts.Factor = weights.aside
+		}
+		c.setScore()
+	}
+	sortCandidates(candidates)
+	seen := map[*source]float64{}
+	for i := range candidates {
+		c := &candidates[i]
+		of := s.sourceOf(c)
+		factor, ok := seen[of]
+		if !ok {
+			factor = 1
+		}
+		seen[of] = factor * weights.again
+		c.parts.Factor *= factor
+		c.setScore()
+	}
+	sortCandidates(candidates)
+	return candidates
+}
+
+// scoreMatches scores words and meaning as parts of the best there is.
+func (s *search) scoreMatches(candidates []candidate) {
+	most := Parts{}
+	for i := range candidates {
+		s.measure(&candidates[i])
+		most.BM25 = max(most.BM25, candidates[i].parts.BM25)
+		most.Cosine = max(most.Cosine, candidates[i].parts.Cosine)
+	}
+	for i := range candidates {
+		p := &candidates[i].parts
+		if most.BM25 > 0 {
+			p.Match += weights.match * weights.blend * p.BM25 / most.BM25
+		}
+		if most.Cosine > 0 {
+			p.Match += weights.match * (1 - weights.blend) * p.Cosine / most.Cosine
+		}
+	}
+}
+
+// asksAside reports whether the query is about what else stands behind: tests, examples.
+func asksAside(query string) bool {
+	found := false
+	tokenize(query, func(token []byte) { found = found || asideWords[stem(string(token))] }, func([]byte) {})
+	return found
+}
+
+var asideWords = wordSet(`test spec exampl mock fixtur benchmark`)
+
+func (c *candidate) setScore() {
+	c.score = (c.parts.Fusion + c.parts.Match + c.parts.Definition + c.parts.Path + c.parts.File) * c.parts.Factor
+}
+
+func sortCandidates(c []candidate) {
+	slices.SortFunc(c, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
+	})
+}
+
+func (s *search) sourceOf(c *candidate) *source {
+	p, row := s.snapshot.at(c.row)
+	return &p.rows.Sources[p.rows.Source[row]]
+}
+
+var (
+	// aName is a query that is nothing but a name: qualified, or spelled as only names are.
+	aName = regexp.MustCompile(`^(?:[A-Za-z_$][\w$]*(?:(?:::|\\|->|\.|#)[A-Za-z_$][\w$!?]*)+|_\w*|[A-Za-z]\w*[A-Z_]\w*|[A-Z]\w*)$`)
+	// namesIn finds names among other words: in backquotes, or by their spelling.
+	namesIn = regexp.MustCompile("`([^`\\s]+)`|\\b([A-Za-z]\\w*(?:[a-z][A-Z]|_)\\w*)\\b|\\b([A-Z][a-z0-9]+[A-Z]\\w*)\\b|[a-z] ([A-Z][A-Za-z0-9]+)\\b")
+)
+
+// namesOf returns the names in a query, and what defining one is worth.
+func namesOf(query string) ([]string, float64) {
+	query = strings.TrimSpace(query)
+	if aName.MatchString(query) {
+		return []string{lastName(query)}, weights.definition
+	}
+	var names []string
+	for _, m := range namesIn.FindAllStringSubmatch(query, maxNames) {
+		for _, name := range m[1:] {
+			if name = lastName(name); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, weights.mention
+}
+
+// maxNames bounds how many names of a query are looked up.
+const maxNames = 16
+
+// lastName returns the last part of a qualified name.
+func lastName(name string) string {
+	name = strings.TrimSuffix(name, "()")
+	return name[strings.LastIndexAny(name, `:\>.#`)+1:]
+}
+
+// addDefinitions lifts the chunks that define what the query names, whether they were found otherwise or not.
+func (s *search) addDefinitions(query string, candidates []candidate) []candidate {
+	names, worth := namesOf(query)
+	if len(names) == 0 {
+		return candidates
+	}
+	at := make(map[int]int, len(candidates))
+	for i := range candidates {
+		at[candidates[i].row] = i
+	}
+	for _, name := range names {
+		known := 0
+		for i := range s.snapshot.parts {
+			known += len(s.snapshot.parts[i].rows.defined(name))
+		}
+		if known == 0 {
+			continue
+		}
+		worth := worth / math.Pow(float64(known), weights.rarity)
+		for i := range s.snapshot.parts {
+			p := &s.snapshot.parts[i]
+			for n, r := range p.rows.defined(name) {
+				row := int(r)
+				if n == maxDefinitions || !s.filter.allows(i, row) {
+					continue
+				}
+				all := s.snapshot.first[i] + row
+				c, ok := at[all]
+				if !ok {
+					c = len(candidates)
+					at[all] = c
+					candidates = append(candidates, candidate{row: all})
+				}
+				w := worth
+				if isNamesake(p.rows.Sources[p.rows.Source[row]].Path, name) {
+					w *= weights.namesake
+				}
+				candidates[c].parts.Definition = max(candidates[c].parts.Definition, w)
+			}
+		}
+	}
+	return candidates
+}
+
+// maxDefinitions bounds how many chunks of a segment a name lifts: what is defined everywhere says little.
+const maxDefinitions = 200
+
+// isNamesake reports whether the file is called like the name.
+func isNamesake(file, name string) bool {
+	base := path.Base(file)
+	base = strings.ToLower(strings.TrimSuffix(base, path.Ext(base)))
+	name = strings.ToLower(name)
+	return base == name || strings.ReplaceAll(base, "_", "") == name || strings.ReplaceAll(base, "-", "") == name
+}
+
+// scorePaths scores how many of the query's words name the file or its directory.
+func (s *search) scorePaths(query string, candidates []candidate) {
+	var words []string
+	tokenize(query, func(token []byte) {
+		if w := string(token); len(w) > 2 && !stopWords[w] {
+			words = append(words, stem(w))
+		}
+	}, func([]byte) {})
+	slices.Sort(words)
+	words = slices.Compact(words)
+	if len(words) == 0 {
+		return
+	}
+	known := map[*source]float64{}
+	for i := range candidates {
+		of := s.sourceOf(&candidates[i])
+		score, ok := known[of]
+		if !ok {
+			score = weights.path * s.inPath(words, of)
+			known[of] = score
+		}
+		candidates[i].parts.Path = score
+	}
+}
+
+// inPath returns the share of the words that name the source; one that only begins like a name counts less.
+func (s *search) inPath(words []string, of *source) float64 {
+	name := of.Title
+	if !of.Document {
+		dir, base := path.Split(of.Path)
+		name = strings.TrimSuffix(base, path.Ext(base)) + " " + path.Base(dir)
+	}
+	var names []string
+	add := func(token []byte) { names = append(names, stem(string(token))) }
+	tokenize(name, add, add)
+	n := 0.0
+	for _, w := range words {
+		if slices.Contains(names, w) {
+			n++
+		} else if slices.ContainsFunc(names, func(name string) bool {
+			return len(name) >= 3 && (strings.HasPrefix(name, w) || strings.HasPrefix(w, name))
+		}) {
+			n += 0.8
+		}
+	}
+	return n / float64(len(words))
+}
+
+// scoreFiles lifts the best chunk of each file by what the file has in all.
+func (s *search) scoreFiles(candidates []candidate) {
+	type file struct {
+		sum  float64
+		best int
+	}
+	files := map[*source]*file{}
+	most := 0.0
+	base := func(c *candidate) float64 { return c.parts.Fusion + c.parts.Match + c.parts.Definition + c.parts.Path }
+	for i := range candidates {
+		c := &candidates[i]
+		of := s.sourceOf(c)
+		f := files[of]
+		if f == nil {
+			f = &file{best: i}
+			files[of] = f
+		}
+		if of.Document {
+			continue // its chunks are one text: long ones are no better
+		}
+		f.sum += base(c)
+		if b := &candidates[f.best]; base(c) > base(b) || base(c) == base(b) && c.row < b.row {
+			f.best = i
+		}
+		most = max(most, f.sum)
+	}
+	for _, f := range files {
+		if most > 0 {
+			candidates[f.best].parts.File = weights.file * f.sum / most
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package rag
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"time"
+)
+
+// source is a file or a document: what chunks come from, and what is added and removed as one.
+type source struct {
+	Path     string // of a file: relative to the workspace, with slashes. Of a document: its ID
+	Document bool
+	Language string
+	Kind     Kind
+	Aside    bool // a test, an example, a mock: rarely what is looked for
+	Hash     [16]byte
+	Size     int64
+	ModTime  time.Time
+	Read     time.Time // when it was read: a file changed at that very moment may have changed again
+
+	// Of documents only.
+	Title    string
+	Text     string
+	Metadata map[string]string
+
+	First, Rows int // its rows
+}
+
+// rows describe the chunks of a segment. A row's number is its document number in the postings and its row
+// in the vectors.
+type rows struct {
+	Sources []source
+	Source  []uint32 // index into Sources
+	Start   []uint32 // lines
+	End     []uint32
+	Length  []uint32 // in terms
+	Symbol  []string
+
+	// The symbol table: Names is sorted, and Names[i] is defined in the rows Defined[Until[i-1]:Until[i]].
+	Names   []string
+	Until   []uint32
+	Defined []uint32
+}
+
+func (r *rows) len() int { return len(r.Source) }
+
+// add appends a row of the last source.
+func (r *rows) add(c *chunk, length int) {
+	s := len(r.Sources) - 1
+	r.Sources[s].Rows++
+	r.Source = append(r.Source, uint32(s))
+	r.Start = append(r.Start, uint32(c.start))
+	r.End = append(r.End, uint32(c.end))
+	r.Length = append(r.Length, uint32(length))
+	r.Symbol = append(r.Symbol, c.symbol)
+}
+
+// appendRow copies row i of from, of the source that was added last.
+func (r *rows) appendRow(from *rows, i int) {
+	r.Sources[len(r.Sources)-1].Rows++
+	r.Source = append(r.Source, uint32(len(r.Sources)-1))
+	r.Start = append(r.Start, from.Start[i])
+	r.End = append(r.End, from.End[i])
+	r.Length = append(r.Length, from.Length[i])
+	r.Symbol = append(r.Symbol, from.Symbol[i])
+}
+
+// symbols is a symbol table being built.
+type symbols map[string][]uint32
+
+func (s symbols) add(name string, row int) {
+	if at := s[name]; len(at) == 0 || at[len(at)-1] != uint32(row) {
+		s[name] = append(at, uint32(row))
+	}
+}
+
+// writeTo sorts the table into r.
+func (s symbols) writeTo(r *rows) {
+	r.Names = make([]string, 0, len(s))
+	for name := range s {
+		r.Names = append(r.Names, name)
+	}
+	slices.Sort(r.Names)
+	r.Until, r.Defined = make([]uint32, len(r.Names)), nil
+	for i, name := range r.Names {
+		r.Defined = append(r.Defined, s[name]...)
+		r.Until[i] = uint32(len(r.Defined))
+	}
+}
+
+// defined returns the rows that define name.
+func (r *rows) defined(name string) []uint32 {
+	i := sort.SearchStrings(r.Names, name)
+	if i == len(r.Names) || r.Names[i] != name {
+		return nil
+	}
+	return r.definedAt(i)
+}
+
+// definedAt returns the rows that define Names[i].
+func (r *rows) definedAt(i int) []uint32 {
+	from := uint32(0)
+	if i > 0 {
+		from = r.Until[i-1]
+	}
+	return r.Defined[from:r.Until[i]]
+}
+
+// valid reports whether the numbers fit together, so that no look-up can fail.
+func (r *rows) valid() bool {
+	n := r.len()
+	if len(r.Start) != n || len(r.End) != n || len(r.Length) != n || len(r.Symbol) != n ||
+		len(r.Names) != len(r.Until) || !slices.IsSorted(r.Names) || !slices.IsSorted(r.Until) ||
+		len(r.Until) > 0 && int(r.Until[len(r.Until)-1]) != len(r.Defined) {
+		return false
+	}
+	next := 0
+	for i := range r.Sources {
+		s := &r.Sources[i]
+		if s.First != next || s.Rows < 1 || s.Rows > n-next {
+			return false
+		}
+		for _, of := range r.Source[next : next+s.Rows] {
+			if of != uint32(i) {
+				return false
+			}
+		}
+		next += s.Rows
+	}
+	for _, row := range r.Defined {
+		if int(row) >= n {
+			return false
+		}
+	}
+	return next == n
+}
+
+// aside reports whether path looks like a test, an example, a mock or a mere declaration.
+func aside(path string) bool {
+	path = strings.ToLower(path)
+	if strings.HasSuffix(path, ".d.ts") {
+		return true
+	}
+	dir, base := "", path
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		dir, base = path[:i], path[i+1:]
+	}
+	for part := range strings.SplitSeq(dir, "/") {
+		if asideDirs[part] {
+			return true
+		}
+	}
+	stem, _, _ := strings.Cut(base, ".")
+	return strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_test") || strings.HasSuffix(stem, "_spec") ||
+		strings.Contains(base, ".test.") || strings.Contains(base, ".spec.") ||
+		strings.HasSuffix(stem, "tests") || len(stem) > 4 && strings.HasSuffix(stem, "test") || len(stem) > 4 && strings.HasSuffix(stem, "spec")
+}
+
+var asideDirs = wordSet(`test tests __tests__ spec specs testing testdata fixture fixtures mock mocks example examples
+	_examples docs_src benchmark benchmarks compat legacy`)

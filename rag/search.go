@@ -1,0 +1,254 @@
+package rag
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Query is what to look for.
+type Query struct {
+	Text  string
+	Limit int // of hits; default 10, at most 200
+	// Path, Language and Kind leave out all other chunks. Path is a glob over the path in the workspace, or over a
+	// document's ID: * does not cross slashes, ** does, and a pattern without a slash is for names.
+	Path     string
+	Language string
+	Kind     Kind
+	// Threshold leaves out hits with a lower Similarity.
+	Threshold float64
+	// WithText sets the Text of hits.
+	WithText bool
+}
+
+// Hit is a chunk that was found.
+type Hit struct {
+	Path     string            `json:"path"` // in the workspace, with slashes; of a document: its ID
+	Start    int               `json:"start"`
+	End      int               `json:"end"` // lines, from 1, both included
+	Symbol   string            `json:"symbol,omitempty"`
+	Language string            `json:"language,omitempty"`
+	Kind     Kind              `json:"kind"`
+	Document bool              `json:"document,omitempty"`
+	Title    string            `json:"title,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	Score    float64           `json:"score"` // orders the hits of one query, and means nothing across queries
+	Parts    Parts             `json:"parts"`
+	// Text is the chunk's text, if the query asked for it. It is empty, and Stale is set, when the file is not
+	// what was indexed: the lines may be others.
+	Text  string `json:"text,omitempty"`
+	Stale bool   `json:"stale,omitempty"`
+}
+
+// Parts are what a score is made of: (Fusion + Match + Definition + Path + File) × Factor.
+type Parts struct {
+	Fusion     float64 `json:"fusion"`     // the ranks by words and by meaning, fused
+	Match      float64 `json:"match"`      // BM25 and Cosine as parts of the best of all candidates
+	Definition float64 `json:"definition"` // it defines what the query names
+	Path       float64 `json:"path"`       // its path has words of the query
+	File       float64 `json:"file"`       // its file has other hits
+	Factor     float64 `json:"factor"`     // below 1 for tests and examples, and for the second and later hits of a file
+
+	// What Fusion and Match come from.
+	BM25     float64 `json:"bm25"`
+	Coverage float64 `json:"coverage"` // BM25 as a part of what a text could get at most, from 0 to 1
+	Cosine   float64 `json:"cosine"`
+}
+
+// Similarity is from 0 to 1 and comparable across queries: half words, half meaning.
+func (p *Parts) Similarity() float64 { return (p.Coverage + max(0, p.Cosine)) / 2 }
+
+const (
+	// maxQuery is the length in bytes after which a query is cut off.
+	maxQuery = 8 << 10
+	// maxHits bounds Query.Limit.
+	maxHits = 200
+	// depth is the number of candidates by words, and by meaning.
+	depth = 200
+)
+
+// Search returns the best hits, best first. It sees every change that was finished before it began, by whatever
+// process. When the embedder fails, it searches by words.
+func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
+	if len(q.Text) > maxQuery {
+		q.Text = strings.ToValidUTF8(q.Text[:maxQuery], "")
+	}
+	q.Limit = min(cmp.Or(max(0, q.Limit), 10), maxHits)
+	snap, err := x.acquire()
+	if err != nil {
+		return nil, err
+	}
+	s := searches.Get().(*search)
+	defer searches.Put(s)
+	s.index, s.snapshot = x, snap
+	hits, err := s.run(ctx, &q)
+	s.index, s.snapshot = nil, nil
+	return hits, errors.Join(err, snap.release())
+}
+
+// search is one Search under way, and memory that the next one uses again.
+type search struct {
+	index    *Index
+	snapshot *snapshot
+
+	words  *analyzer
+	terms  []queryTerm
+	lists  [][][]posting // by part and term
+	scores []float32     // BM25 of every row
+	vector []float32     // of the query, nil: there is none
+
+	filter    filter
+	distances []uint16
+}
+
+var searches = sync.Pool{New: func() any { return &search{words: newAnalyzer(nil)} }}
+
+func (s *search) run(ctx context.Context, q *Query) ([]Hit, error) {
+	if s.snapshot.live == 0 {
+		return nil, ctx.Err()
+	}
+	if err := s.filter.prepare(s.snapshot, q); err != nil {
+		return nil, err
+	}
+	if err := s.embed(ctx, q.Text); err != nil {
+		return nil, err
+	}
+	byWords, err := s.byWords(ctx, q.Text)
+	if err != nil {
+		return nil, err
+	}
+	byMeaning := s.byMeaning()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.hits(q, s.rank(q.Text, fuse(byWords, byMeaning))), nil
+}
+
+// embed sets the query's vector. That the embedder fails is no error: words remain.
+func (s *search) embed(ctx context.Context, text string) error {
+	s.vector = nil
+	e := s.index.options.Embedder
+	if t, ok := e.(*static); ok {
+		if s.words.table != t.table {
+			s.words = newAnalyzer(t.table)
+		}
+		s.words.begin()
+		s.words.add(text)
+		s.vector = s.words.vector()
+		return nil
+	}
+	got, err := embedAll(ctx, e, ForQuery, []string{text})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		s.index.options.Logger.Warn("searching by words only", "error", err)
+	default:
+		s.vector = got[0]
+	}
+	return nil
+}
+
+// hits describes the best candidates that may be shown.
+func (s *search) hits(q *Query, ranked []candidate) []Hit {
+	files := fileReader{dir: s.snapshot.manifest.Root}
+	defer files.close()
+	hits := []Hit{}
+	for i := range ranked {
+		if len(hits) == q.Limit {
+			break
+		}
+		c := &ranked[i]
+		p, row := s.snapshot.at(c.row)
+		from := &p.rows.Sources[p.rows.Source[row]]
+		if !from.Document && s.denied(from.Path) {
+			continue
+		}
+		if c.parts.Similarity() < q.Threshold {
+			continue
+		}
+		h := Hit{
+			Path: from.Path, Start: int(p.rows.Start[row]), End: int(p.rows.End[row]), Symbol: p.rows.Symbol[row],
+			Language: from.Language, Kind: from.Kind, Document: from.Document, Title: from.Title, Metadata: from.Metadata,
+			Score: c.score, Parts: c.parts,
+		}
+		if q.WithText {
+			text, ok := files.text(from)
+			h.Stale = !ok
+			h.Text = lineRange(text, h.Start, h.End)
+		}
+		hits = append(hits, h)
+	}
+	return hits
+}
+
+// measure sets the parts of the score that Fusion and Match come from.
+func (s *search) measure(c *candidate) {
+	p, row := s.snapshot.at(c.row)
+	c.parts.BM25 = float64(s.scores[c.row])
+	most := 0.0
+	for _, t := range s.terms {
+		most += t.weight * (bm25K + 1)
+	}
+	if most > 0 {
+		c.parts.Coverage = c.parts.BM25 / most
+	}
+	if s.vector != nil && p.vectorsOf(s.index.options.Embedder) {
+		c.parts.Cosine = float64(p.vectors.cosine(row, s.vector))
+	}
+}
+
+// denied asks again: rules may be stricter than when the file was indexed.
+func (s *search) denied(path string) bool {
+	denied := s.index.options.Denied
+	return denied != nil && denied(filepath.Join(s.snapshot.manifest.Root, filepath.FromSlash(path)))
+}
+
+// fileReader reads the files that hits are of, each once.
+type fileReader struct {
+	dir   string
+	root  *os.Root
+	texts map[string]string
+}
+
+func (r *fileReader) close() {
+	if r.root != nil {
+		r.root.Close()
+	}
+}
+
+// text returns the text that was indexed, false if it is no longer there.
+func (r *fileReader) text(s *source) (string, bool) {
+	if s.Document {
+		return s.Text, true
+	}
+	if text, ok := r.texts[s.Path]; ok {
+		return text, text != ""
+	}
+	if r.texts == nil {
+		r.texts = map[string]string{}
+	}
+	text := r.read(s)
+	r.texts[s.Path] = text
+	return text, text != ""
+}
+
+func (r *fileReader) read(s *source) string {
+	if r.root == nil {
+		root, err := os.OpenRoot(r.dir)
+		if err != nil {
+			return ""
+		}
+		r.root = root
+	}
+	ws := workspace{dir: r.dir, root: r.root, maxSize: s.Size}
+	text, now, err := ws.read(&found{name: s.Path})
+	if err != nil || now.Hash != s.Hash {
+		return ""
+	}
+	return text
+}

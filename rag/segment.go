@@ -1,0 +1,179 @@
+package rag
+
+import (
+	"bufio"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// segment is an immutable part of an index: postings, rows and vectors of the same chunks. Changing an index is
+// adding segments and marking rows of older ones dead.
+type segment struct {
+	name     string
+	embedder string    // ID of the vectors' embedder, "" where it failed
+	files    []fileSum // as written, in the order of segmentFiles; nil in memory
+	postings *postings
+	rows     *rows
+	vectors  *vectors
+
+	refs atomic.Int32
+}
+
+// The files of a segment. Vectors have a name of their own, since a new embedder replaces them alone.
+const (
+	postingsSuffix = ".zap"
+	rowsSuffix     = ".rows"
+	vectorsSuffix  = ".vec"
+)
+
+func (s *segment) retain() *segment {
+	s.refs.Add(1)
+	return s
+}
+
+// release gives up a reference. The last one closes the files.
+func (s *segment) release() error {
+	if s.refs.Add(-1) > 0 {
+		return nil
+	}
+	return s.postings.close()
+}
+
+// part is a segment as a snapshot has it.
+type part struct {
+	*segment
+	dead *roaring.Bitmap // rows; never nil, never changed once a snapshot has it
+}
+
+func (p *part) live() int { return p.rows.len() - int(p.dead.GetCardinality()) }
+
+// liveSource reports whether the source counts: its rows, of which there is one at least, live and die together.
+func (p *part) liveSource(s *source) bool { return !p.dead.Contains(uint32(s.First)) }
+
+// vectorsOf reports whether the part's vectors can be compared with those of the embedder.
+func (p *part) vectorsOf(e Embedder) bool { return p.embedder == e.ID() && p.vectors.Dim == e.Dim() }
+
+// write stores the segment and remembers the sums of its files.
+func (s *segment) write(d *disk) error {
+	postings, err := d.write(s.name+postingsSuffix, func(w io.Writer) error {
+		_, err := s.postings.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.writeRest(d, postings)
+}
+
+// writeRest stores everything but the postings, which have been written.
+func (s *segment) writeRest(d *disk, postings fileSum) error {
+	rows, err := d.write(s.name+rowsSuffix, s.rows.encode)
+	if err != nil {
+		return err
+	}
+	vectors, err := d.write(s.name+vectorsSuffix, s.vectors.encode)
+	if err != nil {
+		return err
+	}
+	s.files = []fileSum{postings, rows, vectors}
+	return nil
+}
+
+// errDamaged says that a file is not what was written.
+var errDamaged = errors.New("damaged")
+
+// openSegment opens what the entry names, after comparing every byte with its sum: bleve trusts its files.
+func openSegment(d *disk, e *entry) (*segment, error) {
+	if len(e.Files) != 3 {
+		return nil, fmt.Errorf("segment %s: %w: has %d files", e.Name, errDamaged, len(e.Files))
+	}
+	for _, want := range e.Files {
+		if err := d.verify(want); err != nil {
+			return nil, err
+		}
+	}
+	s := &segment{name: e.Name, embedder: e.Embedder, files: e.Files, rows: &rows{}, vectors: &vectors{}}
+	if err := decode(d.path(e.Files[1].Name), s.rows); err != nil {
+		return nil, err
+	}
+	if err := decode(d.path(e.Files[2].Name), s.vectors); err != nil {
+		return nil, err
+	}
+	if !s.rows.valid() || !s.vectors.valid() || s.vectors.len() != s.rows.len() {
+		return nil, fmt.Errorf("segment %s: %w: its numbers do not fit together", e.Name, errDamaged)
+	}
+	var err error
+	if s.postings, err = openPostings(d.path(e.Files[0].Name)); err != nil {
+		return nil, fmt.Errorf("segment %s: %w", e.Name, err)
+	}
+	if int(s.postings.segment.Count()) != s.rows.len() {
+		return nil, errors.Join(fmt.Errorf("segment %s: %w: postings and rows differ", e.Name, errDamaged), s.postings.close())
+	}
+	return s, nil
+}
+
+func (r *rows) encode(w io.Writer) error    { return encode(w, r) }
+func (m *vectors) encode(w io.Writer) error { return encode(w, m) }
+
+func encode(w io.Writer, v any) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := gob.NewEncoder(b).Encode(v); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+func decode(path string, v any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := gob.NewDecoder(bufio.NewReaderSize(f, 1<<16)).Decode(v); err != nil {
+		return fmt.Errorf("%s: %w: %w", path, errDamaged, err)
+	}
+	return nil
+}
+
+// mergeRows returns rows and vectors of the live rows of all parts, in order, which is how bleve merges too.
+// Sources without a live row are left out.
+func mergeRows(parts []part) (*rows, *vectors) {
+	r, m := &rows{}, &vectors{Dim: parts[0].vectors.Dim}
+	table := symbols{}
+	for i := range parts {
+		p := &parts[i]
+		moved := make([]int, p.rows.len())
+		for j := range p.rows.Sources {
+			s := p.rows.Sources[j]
+			if !p.liveSource(&s) {
+				for row := s.First; row < s.First+s.Rows; row++ {
+					moved[row] = -1
+				}
+				continue
+			}
+			from, n := s.First, s.Rows
+			s.First, s.Rows = r.len(), 0
+			r.Sources = append(r.Sources, s)
+			for row := from; row < from+n; row++ {
+				moved[row] = r.len()
+				r.appendRow(p.rows, row)
+				m.appendRow(p.vectors, row)
+			}
+		}
+		for j, name := range p.rows.Names {
+			for _, row := range p.rows.definedAt(j) {
+				if moved[row] >= 0 {
+					table.add(name, moved[row])
+				}
+			}
+		}
+	}
+	table.writeTo(r)
+	return r, m
+}

@@ -1,0 +1,61 @@
+package rag
+
+// exact is about how many rows get an exact look: those whose sketches are nearest to the query's.
+const exact = 2000
+
+// byMeaning returns the rows with the vectors nearest to the query's.
+func (s *search) byMeaning() []scored {
+	best := newTop(depth)
+	best.least = 0 // what points elsewhere is no hit
+	if s.vector == nil || isZero(s.vector) {
+		return nil
+	}
+	snap := s.snapshot
+	e := s.index.options.Embedder
+	sketch := appendSketch(nil, s.vector)
+	s.distances = zeroed(s.distances, snap.rows)
+	counts := make([]int, sketchBits(len(s.vector))+1)
+	for i := range snap.parts {
+		p := &snap.parts[i]
+		if !p.vectorsOf(e) {
+			continue
+		}
+		distances := s.distances[snap.first[i]:][:p.rows.len()]
+		p.vectors.distances(sketch, distances)
+		for row, d := range distances {
+			if s.filter.open || s.filter.allows(i, row) {
+				counts[d]++
+			}
+		}
+	}
+	limit, n := 0, 0
+	for limit < len(counts)-1 && n+counts[limit] <= exact {
+		n += counts[limit]
+		limit++
+	}
+	for i := range snap.parts {
+		p := &snap.parts[i]
+		if !p.vectorsOf(e) {
+			continue
+		}
+		first := snap.first[i]
+		for row, d := range s.distances[first:][:p.rows.len()] {
+			if int(d) > limit || p.vectors.Scales[row] == 0 || !s.filter.allows(i, row) {
+				continue
+			}
+			if score := p.vectors.cosine(row, s.vector); score > best.least {
+				best.add(scored{first + row, score})
+			}
+		}
+	}
+	return best.sorted()
+}
+
+func isZero(v []float32) bool {
+	for _, x := range v {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,274 @@
+package rag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Event tells how far a Sync is: one EventStart, an EventProgress for each file that is read, one EventDone when
+// all went well; from one goroutine, in order.
+type Event struct {
+	Kind    EventKind
+	Path    string // EventStart: the workspace; EventProgress, EventSkip: the file, relative to it
+	Reason  string // EventSkip: why the file is left out
+	Indexed int    // files done
+	Total   int    // files to do
+	Summary Summary
+}
+
+// EventKind is what an Event tells.
+type EventKind string
+
+const (
+	EventStart    EventKind = "start"
+	EventProgress EventKind = "progress"
+	EventSkip     EventKind = "skip"
+	EventDone     EventKind = "done" // Summary is set
+)
+
+// Summary says what a Sync did and found.
+type Summary struct {
+	Files    int           `json:"files"`
+	Chunks   int           `json:"chunks"`
+	Changed  int           `json:"changed"` // new files included
+	Removed  int           `json:"removed"`
+	Skipped  int           `json:"skipped"`
+	Duration time.Duration `json:"duration"` // nanoseconds
+}
+
+// checkpoint is how often a long Sync publishes what it has, so that a kill loses little.
+const checkpoint = 3 * time.Second
+
+// Sync makes the index what the workspace root is: it reads what is new or has changed, and forgets what is
+// gone, ignored or denied. Documents stay. progress may be nil; it is called by the goroutine that calls Sync.
+//
+// When another process writes, Sync waits for it. When ctx ends, or the process, what was done stays and the
+// next Sync goes on from there. An embedder that fails is an error too, after everything else was done; the next
+// Sync asks it again.
+func (x *Index) Sync(ctx context.Context, root string, progress func(Event)) (Summary, error) {
+	if progress == nil {
+		progress = func(Event) {}
+	}
+	ws, err := x.openWorkspace(root)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer ws.close()
+	sum, _, err := x.sync(ctx, ws, progress)
+	return sum, err
+}
+
+// sync brings the whole workspace up to date and returns its directories.
+func (x *Index) sync(ctx context.Context, ws *workspace, progress func(Event)) (sum Summary, dirs []string, err error) {
+	sum, err = x.update(ctx, ws, progress, func(u *update) error {
+		ws.readIgnores()
+		files, all, left, err := ws.walk(ctx)
+		if err != nil {
+			return err
+		}
+		dirs = all
+		u.keep(files)
+		for _, s := range left {
+			u.skip(s)
+		}
+		u.progress(Event{Kind: EventStart, Path: ws.dir, Total: len(files)})
+		return errors.Join(u.run(ctx, files), u.revector(ctx))
+	})
+	return sum, dirs, err
+}
+
+// update changes the files of the index as do says.
+func (x *Index) update(ctx context.Context, ws *workspace, progress func(Event), do func(*update) error) (Summary, error) {
+	if progress == nil {
+		progress = func(Event) {}
+	}
+	start := time.Now()
+	var sum Summary
+	err := x.change(ctx, func(w *writer) error {
+		if w.manifest.Root != ws.dir {
+			w.manifest.Root, w.dirty = ws.dir, true
+		}
+		return do(&update{w: w, ws: ws, progress: progress, sum: &sum})
+	})
+	stats, serr := x.Stats()
+	sum.Files, sum.Chunks, sum.Duration = stats.Files, stats.Chunks, time.Since(start)
+	if err = errors.Join(err, serr); err == nil {
+		progress(Event{Kind: EventDone, Path: ws.dir, Indexed: sum.Files, Total: sum.Files, Summary: sum})
+	}
+	return sum, err
+}
+
+// update is the part of a Sync that knows files.
+type update struct {
+	w        *writer
+	ws       *workspace
+	progress func(Event)
+	sum      *Summary
+	done     int
+	total    int
+}
+
+func (u *update) skip(s skipped) {
+	u.sum.Skipped++
+	u.progress(Event{Kind: EventSkip, Path: s.name, Reason: s.reason, Indexed: u.done, Total: u.total})
+}
+
+// keep removes every file from the index that is not among files.
+func (u *update) keep(files []found) {
+	here := make(map[string]bool, len(files))
+	for i := range files {
+		here[files[i].name] = true
+	}
+	for k := range u.w.where {
+		if !k.document && !here[k.path] {
+			u.remove(k.path)
+		}
+	}
+}
+
+func (u *update) remove(name string) {
+	if u.w.remove(key{path: name}) {
+		u.sum.Removed++
+	}
+}
+
+// report is what a worker has to tell.
+type report struct {
+	file      string // one is done
+	why       error  // it is not to be in the index
+	segment   *segment
+	embedding error
+	err       error // the worker gave up
+}
+
+// run brings the files up to date that are not. It publishes now and then.
+func (u *update) run(ctx context.Context, files []found) error {
+	u.total = len(files)
+	var todo []found
+	old := map[string][16]byte{}
+	for i := range files {
+		f := &files[i]
+		if at, ok := u.w.where[key{path: f.name}]; ok {
+			s := u.w.source(at)
+			if f.unchanged(s) {
+				u.done++
+				continue
+			}
+			old[f.name] = s.Hash
+		}
+		todo = append(todo, *f)
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	jobs := make(chan *found)
+	reports := make(chan report, 64)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), maxWorkers, len(todo)) {
+		workers.Go(func() { u.work(ctx, jobs, old, reports) })
+	}
+	go func() {
+		defer close(reports)
+		defer workers.Wait()
+		defer close(jobs)
+		for i := range todo {
+			select {
+			case jobs <- &todo[i]:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	err := u.collect(reports, stop)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// maxWorkers bounds memory: each has a segment's worth of text in hand.
+const maxWorkers = 4
+
+// collect takes the workers' reports until the last is done.
+func (u *update) collect(reports <-chan report, stop func()) error {
+	var failed error
+	var embedding error
+	published := time.Now()
+	for r := range reports {
+		switch {
+		case r.err != nil:
+			failed = errors.Join(failed, r.err)
+			stop()
+		case r.segment != nil:
+			u.sum.Changed += len(r.segment.rows.Sources)
+			u.w.add(r.segment)
+			embedding = errors.Join(embedding, r.embedding)
+			if time.Since(published) > checkpoint && failed == nil {
+				if err := u.w.publish(); err != nil {
+					failed = err
+					stop()
+				}
+				published = time.Now()
+			}
+		default:
+			u.done++
+			if r.why != nil {
+				u.remove(r.file)
+				u.skip(skipped{r.file, r.why.Error()})
+			}
+			u.progress(Event{Kind: EventProgress, Path: r.file, Indexed: u.done, Total: u.total})
+		}
+	}
+	if failed == nil && embedding != nil {
+		return fmt.Errorf("indexed, but without vectors: %w", embedding)
+	}
+	return failed
+}
+
+// work reads files and makes segments of them.
+func (u *update) work(ctx context.Context, jobs <-chan *found, old map[string][16]byte, reports chan<- report) {
+	b := newBuilder(u.w.x.options.Embedder)
+	flush := func() bool {
+		if len(b.docs) == 0 {
+			return true
+		}
+		s, embedding, err := b.build(ctx)
+		if err == nil {
+			err = u.w.store(s)
+		}
+		reports <- report{segment: s, embedding: embedding, err: err}
+		return err == nil
+	}
+	for f := range jobs {
+		text, s, err := u.ws.read(f)
+		switch hash, known := old[f.name]; {
+		case isSkip(err):
+			reports <- report{file: f.name, why: err}
+			continue
+		case err != nil:
+			reports <- report{err: err}
+			return
+		case known && hash == s.Hash: // touched
+		default:
+			chunks := chunkFile(language{s.Language, s.Kind}, text)
+			if len(chunks) == 0 {
+				reports <- report{file: f.name, why: errSkip("empty")}
+				continue
+			}
+			b.add(s, chunks)
+		}
+		reports <- report{file: f.name}
+		if ctx.Err() != nil || b.size >= segmentSize && !flush() {
+			return
+		}
+	}
+	if ctx.Err() == nil {
+		flush()
+	}
+}

@@ -1,0 +1,126 @@
+package rag
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	porterstemmer "github.com/blevesearch/go-porterstemmer"
+)
+
+// maxToken is the length in bytes above which a token is noise: base64, minified code, hashes.
+const maxToken = 64
+
+// tokenize calls part with each lower-cased word that s is made of, camelCase, snake_case and digits taken
+// apart, and whole with each identifier that has several of them. The slices are valid during the call only.
+func tokenize(s string, part, whole func([]byte)) {
+	var buf [maxToken]byte
+	for i := 0; i < len(s); {
+		if class[s[i]] == separator {
+			i++
+			continue
+		}
+		start := i
+		ascii := true
+		for i < len(s) && class[s[i]] != separator {
+			ascii = ascii && s[i] < utf8.RuneSelf
+			i++
+		}
+		if i-start > maxToken {
+			continue
+		}
+		word := buf[:copy(buf[:], s[start:i])]
+		if !ascii {
+			word = []byte(strings.ToLower(s[start:i]))
+			if len(word) <= maxToken {
+				part(word)
+			}
+			continue
+		}
+		splitWord(s[start:i], word, part, whole)
+	}
+}
+
+// splitWord lowers word, a copy of the ASCII identifier id, and hands out its parts and itself.
+func splitWord(id string, word []byte, part, whole func([]byte)) {
+	for i, c := range word {
+		if class[c] == upper {
+			word[i] = c + 'a' - 'A'
+		}
+	}
+	parts, start := 0, -1
+	for i := range len(id) {
+		c := class[id[i]]
+		if start >= 0 && startsPart(id, i) {
+			part(word[start:i])
+			parts++
+			start = -1
+		}
+		if start < 0 && c != joiner {
+			start = i
+		}
+	}
+	if start >= 0 {
+		part(word[start:])
+		parts++
+	}
+	if parts > 1 {
+		whole(word)
+	}
+}
+
+// startsPart reports whether a part ends before id[i]: at _ and $, between letters and digits, and where
+// upper case begins or, as in HTTPServer, ends.
+func startsPart(id string, i int) bool {
+	before, c := class[id[i-1]], class[id[i]]
+	switch {
+	case c == joiner, before == lower && c == upper, (before == digit) != (c == digit):
+		return true
+	case before == upper && c == upper:
+		return i+1 < len(id) && class[id[i+1]] == lower
+	}
+	return false
+}
+
+const (
+	separator = iota
+	lower     // and every byte of a rune that is not ASCII
+	upper
+	digit
+	joiner
+)
+
+var class = func() (t [256]uint8) {
+	for c := range t {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= utf8.RuneSelf:
+			t[c] = lower
+		case c >= 'A' && c <= 'Z':
+			t[c] = upper
+		case c >= '0' && c <= '9':
+			t[c] = digit
+		case c == '_':
+			t[c] = joiner
+		}
+	}
+	return t
+}()
+
+// stem returns the Porter stem of a lower-case word.
+func stem(word string) string {
+	return string(porterstemmer.StemWithoutLowerCasing([]rune(word)))
+}
+
+// stopWords say nothing about what is looked for. They are indexed, since code has variables named so, but
+// count in a query only when it has nothing else.
+var stopWords = wordSet(`a an and are as at be been being but by can could did do does doing for from had has
+	have having how i if in into is it its itself just may me might must my no not of on one only or other our
+	out over own same she should so some such than that the their them then there these they this those through
+	to too under until up us very was we were what when where which while who whom why will with would you your`)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		set[w] = true
+	}
+	return set
+}

@@ -1,0 +1,59 @@
+package rag
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ToolDocument makes a document of a tool's definition, so that tools are found by what they do. The ID is the
+// qualified name that the host knows the tool by. A schema that is no JSON object adds nothing.
+func ToolDocument(id, server, name, description string, schema []byte) Document {
+	var text strings.Builder
+	text.WriteString(name + "\n" + description + "\n")
+	var parsed any
+	if json.Unmarshal(schema, &parsed) == nil {
+		describe(&text, parsed, 0)
+	}
+	words := text.String()
+	return Document{
+		ID: id, Kind: KindTool, Language: "text", Title: name, Text: words[:min(len(words), maxDefinition)],
+		Metadata: map[string]string{"server": server, "name": name},
+	}
+}
+
+const (
+	// maxDefinition bounds the text of a tool's definition, in bytes: what a server writes on and on is not heard.
+	maxDefinition = 16 << 10
+	// maxSchemaDepth bounds how deep a schema is read.
+	maxSchemaDepth = 8
+)
+
+// describe writes the names and descriptions of a schema's properties.
+func describe(w *strings.Builder, schema any, depth int) {
+	if depth > maxSchemaDepth || w.Len() > maxDefinition {
+		return
+	}
+	switch schema := schema.(type) {
+	case []any:
+		for _, s := range schema {
+			describe(w, s, depth+1)
+		}
+	case map[string]any:
+		if text, ok := schema["description"].(string); ok && depth > 0 {
+			w.WriteString(text + "\n")
+		}
+		if properties, ok := schema["properties"].(map[string]any); ok {
+			for _, name := range slices.Sorted(maps.Keys(properties)) {
+				w.WriteString(name + " ")
+				describe(w, properties[name], depth+1)
+			}
+		}
+		for _, member := range []string{"items", "anyOf", "oneOf", "allOf", "enum"} {
+			describe(w, schema[member], depth+1)
+		}
+	case string: // of an enum
+		w.WriteString(schema + " ")
+	}
+}

@@ -1,0 +1,301 @@
+package rag
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+)
+
+// workspace is a directory whose files are indexed. Files are opened below it only, whatever links and races
+// there are.
+type workspace struct {
+	dir     string // absolute, without links
+	root    *os.Root
+	denied  func(string) bool
+	ignores *ignores // of the top directory
+	maxSize int64
+	max     int
+}
+
+func (x *Index) openWorkspace(dir string) (*workspace, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		if reason := unsupported(dir); reason != "" {
+			return nil, fmt.Errorf("%s: %s", dir, reason)
+		}
+		return nil, fmt.Errorf("%s is a file: an index is of a directory", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &workspace{dir: dir, root: root, denied: x.options.Denied, maxSize: x.options.MaxFileSize, max: x.options.MaxFiles}
+	w.readIgnores()
+	return w, nil
+}
+
+// readIgnores reads the ignore files of the top directory and of the repository around it.
+func (w *workspace) readIgnores() {
+	w.ignores = (&ignores{secrets: secretFiles, git: append([]rules{builtin}, rulesAbove(w.dir)...)}).with(w.root.FS(), ".")
+}
+
+func (w *workspace) close() error { return w.root.Close() }
+
+// rulesAbove reads the ignore files of the git repository that dir is in.
+func rulesAbove(dir string) []rules {
+	var inward []rules
+	for at, up := dir, ""; ; {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			if exclude, ok := readRules(os.DirFS(at), ".git/info", "exclude"); ok {
+				exclude.dir, exclude.up = ".", up
+				inward = append([]rules{exclude}, inward...)
+			}
+			return inward
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return nil // no repository
+		}
+		up = strings.TrimSuffix(path.Join(filepath.Base(at), up), "/")
+		at = parent
+		if r, ok := readRules(os.DirFS(at), ".", gitignoreName); ok {
+			r.up = up
+			inward = append([]rules{r}, inward...)
+		}
+	}
+}
+
+// absolute returns the path of a file for the outside.
+func (w *workspace) absolute(name string) string {
+	return filepath.Join(w.dir, filepath.FromSlash(name))
+}
+
+func (w *workspace) isDenied(name string) bool { return w.denied != nil && w.denied(w.absolute(name)) }
+
+// found is a file that is to be indexed, if its content allows it.
+type found struct {
+	name    string
+	size    int64
+	modTime time.Time
+}
+
+// skipped is a file that is left out for a reason that its owner may want to know.
+type skipped struct{ name, reason string }
+
+// walk lists files and directories. It follows no links: what they lead to is indexed where it is, or is not
+// the workspace's. What cannot be read is skipped.
+func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, left []skipped, err error) {
+	fsys := w.root.FS()
+	inside := map[string]*ignores{".": w.ignores}
+	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			if name == "." {
+				return err
+			}
+			left = append(left, skipped{name, err.Error()})
+			if d != nil && d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if name == "." {
+			dirs = append(dirs, name)
+			return nil
+		}
+		rules := inside[path.Dir(name)]
+		if rules.ignored(name, d.IsDir()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if w.isDenied(name) {
+			left = append(left, skipped{name, "denied"})
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			inside[name] = rules.with(fsys, name)
+			dirs = append(dirs, name)
+			return nil
+		}
+		f, reason := w.candidate(name, d)
+		switch {
+		case reason != "":
+			left = append(left, skipped{name, reason})
+		case f == nil:
+		case len(files) >= w.max:
+			left = append(left, skipped{name, fmt.Sprintf("more than %d files", w.max)})
+		default:
+			files = append(files, *f)
+		}
+		return nil
+	})
+	return files, dirs, left, err
+}
+
+// candidate looks at a file from outside. Neither result is set for what is no text at all.
+func (w *workspace) candidate(name string, d fs.DirEntry) (*found, string) {
+	if !d.Type().IsRegular() || binaryNames[ext(name)] {
+		return nil, ""
+	}
+	if reason := unsupported(name); reason != "" {
+		return nil, reason
+	}
+	info, err := d.Info()
+	if err != nil {
+		return nil, err.Error()
+	}
+	if info.Size() > w.maxSize {
+		return nil, fmt.Sprintf("%d bytes, more than %d", info.Size(), w.maxSize)
+	}
+	return &found{name, info.Size(), info.ModTime()}, ""
+}
+
+// one looks at a single path, as walk would come across it. It returns nothing for what walk would not list.
+func (w *workspace) one(name string) *found {
+	rules := w.ignores
+	parts := strings.Split(name, "/")
+	for i := 1; i < len(parts); i++ {
+		dir := strings.Join(parts[:i], "/")
+		info, err := w.root.Lstat(dir)
+		if err != nil || !info.IsDir() || rules.ignored(dir, true) || w.isDenied(dir) {
+			return nil
+		}
+		rules = rules.with(w.root.FS(), dir)
+	}
+	info, err := w.root.Lstat(name)
+	if err != nil || rules.ignored(name, info.IsDir()) || w.isDenied(name) {
+		return nil
+	}
+	f, _ := w.candidate(name, fs.FileInfoToDirEntry(info))
+	return f
+}
+
+// errSkip says why the content of a file is left out.
+type errSkip string
+
+func (e errSkip) Error() string { return string(e) }
+
+// read returns the text of a file and what it was when it was read. It returns errSkip for what is no text.
+func (w *workspace) read(f *found) (text string, s source, err error) {
+	file, err := w.root.OpenFile(filepath.FromSlash(f.name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", s, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", s, err
+	}
+	if !info.Mode().IsRegular() {
+		return "", s, errSkip("not a regular file")
+	}
+	// A link that took the file's place could lead to a denied one.
+	if now, err := w.root.Lstat(filepath.FromSlash(f.name)); err != nil || !os.SameFile(now, info) {
+		return "", s, errSkip("changed while it was opened")
+	}
+	s = source{Path: f.name, Size: info.Size(), ModTime: info.ModTime(), Read: time.Now(), Aside: aside(f.name)}
+	data, err := io.ReadAll(io.LimitReader(file, w.maxSize+1))
+	if err != nil {
+		return "", s, err
+	}
+	if int64(len(data)) > w.maxSize {
+		return "", s, errSkip(fmt.Sprintf("more than %d bytes", w.maxSize))
+	}
+	s.Hash = hashOf(data)
+	l := languageOf(f.name, data)
+	s.Language, s.Kind = l.name, l.kind
+	return asText(data, l), s, notText(data, l)
+}
+
+func hashOf(data []byte) [16]byte {
+	sum := sha256.Sum256(data)
+	return [16]byte(sum[:16])
+}
+
+// asText makes the content valid UTF-8. A few stray bytes do no harm.
+func asText(data []byte, _ language) string {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	return strings.ToValidUTF8(string(data), "\uFFFD")
+}
+
+// notText returns why the content is not worth indexing, as errSkip.
+func notText(data []byte, l language) error {
+	head := data[:min(len(data), 8000)]
+	if bytes.IndexByte(head, 0) >= 0 {
+		return errSkip("binary")
+	}
+	invalid := 0
+	for rest := head; len(rest) > 0; {
+		r, n := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && n == 1 || r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != 0x1b {
+			invalid++
+		}
+		rest = rest[n:]
+	}
+	if invalid > len(head)/10 {
+		return errSkip("binary")
+	}
+	if lines := bytes.Count(data, []byte("\n")) + 1; len(data)/lines > maxAverageLine && l.kind != KindDoc {
+		return errSkip("minified or generated: lines of " + fmt.Sprint(len(data)/lines) + " bytes")
+	}
+	return nil
+}
+
+// maxAverageLine is the length of lines that no person writes.
+const maxAverageLine = 500
+
+// unsupported returns what to tell about formats that people expect to be read.
+func unsupported(name string) string {
+	switch ext(name) {
+	case "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "rtf", "epub":
+		return "PDF and Office files are not read: convert it to text or Markdown"
+	}
+	return ""
+}
+
+func ext(name string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")) }
+
+// binaryNames are not worth opening.
+var binaryNames = wordSet(`png jpg jpeg gif webp ico bmp tif tiff psd avif heic mp3 mp4 m4a ogg oga ogv wav flac avi mov mkv webm
+	zip gz tgz bz2 xz zst 7z rar tar jar war ear whl egg deb rpm apk dmg iso img exe dll so dylib a o obj lib bin class
+	pyc pyo wasm woff woff2 ttf otf eot db sqlite sqlite3 parquet npy npz pt pth onnx safetensors gguf pack idx zap`)
+
+// unchanged reports whether a file that was indexed as s still is, going by its times: one that was changed
+// about when it was read may have changed again within the clock's resolution.
+func (f *found) unchanged(s *source) bool {
+	return f.size == s.Size && f.modTime.Equal(s.ModTime) && s.Read.Sub(s.ModTime) > 2*time.Second
+}
+
+// isSkip reports whether err is about one file only.
+func isSkip(err error) bool {
+	var skip errSkip
+	return errors.As(err, &skip) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)
+}

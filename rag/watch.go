@@ -1,0 +1,229 @@
+package rag
+
+import (
+	"context"
+	"errors"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// quiet is how long nothing must change before changes are read: editors write in several steps.
+	quiet = 100 * time.Millisecond
+	// patience is how long a change waits at most while others keep coming.
+	patience = 500 * time.Millisecond
+	// poll is how often a workspace is looked through that cannot be watched.
+	poll = 10 * time.Second
+	// rescan is how often one is looked through that is watched, should the system have lost an event.
+	rescan = 10 * time.Minute
+)
+
+// Watch syncs the workspace root and then keeps the index up to date until ctx ends, which is no error. A change
+// can be found within a second. Where the system cannot watch so many directories, it looks every ten seconds.
+// Several processes may watch the same workspace: the lock is held only while something changes.
+func (x *Index) Watch(ctx context.Context, root string, progress func(Event)) error {
+	ws, err := x.openWorkspace(root)
+	if err != nil {
+		return err
+	}
+	defer ws.close()
+	w := &watch{x: x, ws: ws, progress: progress, watched: map[string]bool{}}
+	if w.notify, err = fsnotify.NewWatcher(); err != nil {
+		x.options.Logger.Warn("workspace is not watched but looked through every so often", "interval", poll, "error", err)
+	} else {
+		defer w.notify.Close()
+	}
+	// What changes while the first Sync runs must not be missed: the top directory is watched before it.
+	w.add([]string{"."})
+	err = w.all(ctx)
+	if err == nil {
+		err = w.run(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// watch is a Watch under way.
+type watch struct {
+	x        *Index
+	ws       *workspace
+	progress func(Event)
+	notify   *fsnotify.Watcher // nil: poll
+	watched  map[string]bool   // directories
+}
+
+// add watches the directories that are not watched.
+func (w *watch) add(dirs []string) {
+	for _, dir := range dirs {
+		if w.notify == nil {
+			return
+		}
+		if w.watched[dir] {
+			continue
+		}
+		if err := w.notify.Add(w.ws.absolute(dir)); err != nil {
+			if _, gone := w.ws.root.Lstat(dir); gone != nil {
+				continue
+			}
+			w.x.options.Logger.Warn("workspace is not watched but looked through every so often", "interval", poll, "error", err)
+			w.notify.Close()
+			w.notify = nil
+			return
+		}
+		w.watched[dir] = true
+	}
+}
+
+// all syncs everything. A directory that it finds may have got files before it was watched, so that it goes on
+// until there is none.
+func (w *watch) all(ctx context.Context) error {
+	for {
+		_, dirs, err := w.x.sync(ctx, w.ws, w.progress)
+		if err != nil {
+			return err
+		}
+		before := len(w.watched)
+		w.add(dirs)
+		if w.notify == nil || len(w.watched) == before {
+			return nil
+		}
+	}
+}
+
+// run reads changes until ctx ends.
+func (w *watch) run(ctx context.Context) error {
+	changed := map[string]bool{} // paths in the workspace; "." is everything
+	var first time.Time          // when the first of them changed
+	timer := time.NewTimer(w.interval())
+	for {
+		var events chan fsnotify.Event
+		var failures chan error
+		if w.notify != nil {
+			events, failures = w.notify.Events, w.notify.Errors
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, ok := <-events:
+			if !ok {
+				return errors.New("rag: the watcher ended")
+			}
+			if name, ok := w.concerns(e); ok {
+				if len(changed) == 0 {
+					first = time.Now()
+				}
+				changed[name] = true
+				timer.Reset(max(0, min(quiet, patience-time.Since(first))))
+			}
+		case err := <-failures: // too many events at once
+			w.x.options.Logger.Info("looking through the whole workspace", "error", err)
+			changed["."] = true
+			timer.Reset(quiet)
+		case <-timer.C:
+			if len(changed) == 0 {
+				changed["."] = true
+			}
+			if err := w.sync(ctx, changed); err != nil && ctx.Err() == nil {
+				w.x.options.Logger.Warn("index is not up to date", "error", err)
+			}
+			clear(changed)
+			timer.Reset(w.interval())
+		}
+	}
+}
+
+func (w *watch) interval() time.Duration {
+	if w.notify == nil {
+		return poll
+	}
+	return rescan
+}
+
+// concerns returns the path in the workspace that the event is about.
+func (w *watch) concerns(e fsnotify.Event) (string, bool) {
+	if e.Op == fsnotify.Chmod {
+		return "", false
+	}
+	rel, err := filepath.Rel(w.ws.dir, e.Name)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+		delete(w.watched, filepath.ToSlash(rel)) // should it have been a directory
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// sync reads what changed: the files alone, or everything where a directory or what is ignored may have changed.
+func (w *watch) sync(ctx context.Context, changed map[string]bool) error {
+	everything := false
+	var files []found
+	var gone []string
+	for name := range changed {
+		base := path.Base(name)
+		info, err := w.ws.root.Lstat(name)
+		switch {
+		case name == "." || base == gitignoreName || base == ownIgnoreName || err == nil && info.IsDir():
+			everything = true
+		default:
+			if f := w.ws.one(name); f != nil {
+				files = append(files, *f)
+			} else {
+				gone = append(gone, name)
+			}
+		}
+	}
+	if everything {
+		return w.all(ctx)
+	}
+	if len(files) == 0 && !w.x.holds(gone) {
+		return nil // what is ignored changes all the time
+	}
+	_, err := w.x.update(ctx, w.ws, w.progress, func(u *update) error {
+		for k := range u.w.where {
+			if !k.document && isGone(k.path, gone) {
+				u.remove(k.path)
+			}
+		}
+		u.progress(Event{Kind: EventStart, Path: w.ws.dir, Total: len(files)})
+		return u.run(ctx, files)
+	})
+	return err
+}
+
+// isGone reports whether name is one of gone or below it.
+func isGone(name string, gone []string) bool {
+	for _, g := range gone {
+		if name == g || strings.HasPrefix(name, g+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a file that is gone is still in the index, or that it is not known.
+func (x *Index) holds(gone []string) bool {
+	if len(gone) == 0 {
+		return false
+	}
+	snap, err := x.acquire()
+	if err != nil {
+		return true
+	}
+	defer snap.release()
+	for i := range snap.parts {
+		p := &snap.parts[i]
+		for j := range p.rows.Sources {
+			if s := &p.rows.Sources[j]; !s.Document && p.liveSource(s) && isGone(s.Path, gone) {
+				return true
+			}
+		}
+	}
+	return false
+}
