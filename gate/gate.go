@@ -102,7 +102,7 @@ func (g *Gate) SetAutonomy(sessionID, level, by string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.record(audit.Record{
+	if err := g.record(audit.Record{
 		Event: audit.Control, SessionID: s.id, Agent: s.agent, By: by,
 		Summary: fmt.Sprintf("Autonomy is now %s.", autonomy), Reason: autonomy.String(),
 	}); err != nil {

@@ -30,7 +30,7 @@ func (g *Gate) recordDecision(s *Session, call Call, v Verdict) Verdict {
 			Action: f.Action.String(), Rule: describeRule(f), Risk: f.Subject.Risk.String(),
 		}
 	}
-	if _, err := g.record(r); err != nil {
+	if err := g.record(r); err != nil {
 		g.o.Logger.Error("a decision could not be recorded: the call is denied", "tool", r.Tool, "error", err)
 		if v.Action == permissions.Allow {
 			return v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("The decision could not be recorded, so the call does not run: %v", err))
@@ -49,21 +49,18 @@ func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string
 }
 
 // record writes one record and tells the listeners.
-func (g *Gate) record(r audit.Record) (audit.Record, error) {
+func (g *Gate) record(r audit.Record) error {
 	r.Worker = g.o.Worker
 	written, err := g.o.Audit.Append(r)
-	if err != nil {
-		return written, err
-	}
-	if g.events.listening() {
+	if err == nil && g.events.listening() {
 		g.events.publish(Recorded{written})
 	}
-	return written, nil
+	return err
 }
 
 // recordOrLog is record for what has happened already: nothing can be refused any more.
 func (g *Gate) recordOrLog(r audit.Record) {
-	if _, err := g.record(r); err != nil {
+	if err := g.record(r); err != nil {
 		g.o.Logger.Error("a record could not be written", "event", r.Event, "tool", r.Tool, "error", err)
 	}
 }

@@ -78,7 +78,7 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	}
 	s.client.Store(&Client{})
 	s.autonomy.Store(uint32(g.o.Autonomy))
-	if _, err := g.record(audit.Record{
+	if err := g.record(audit.Record{
 		Event: audit.Control, SessionID: s.id, Agent: s.agent,
 		Summary: fmt.Sprintf("Session started. Mode %s, autonomy %s.", g.modeName(), g.o.Autonomy),
 	}); err != nil {
@@ -128,7 +128,7 @@ func (s *Session) Close() {
 		delete(g.sessions, s.id)
 		info := s.info(0)
 		g.mu.Unlock()
-		if _, err := g.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
+		if err := g.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, Summary: "Session ended."}); err != nil {
 			g.o.Logger.Error("the end of a session could not be recorded", "session", s.id, "error", err)
 		}
 		g.events.publish(SessionClosed{info})

@@ -24,7 +24,8 @@ func ansiC(s string) (string, bool) {
 			b = append(b, "\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[k])
 			continue
 		}
-		digits, base, size := 0, 16, 0
+		var digits int
+		base, size := 16, 0
 		switch {
 		case c >= '0' && c <= '7':
 			digits, base, i = 3, 8, i-1

@@ -18,15 +18,15 @@ func (a *analysis) apply(h hit, c *call) {
 			if h.value.known && strings.HasPrefix(h.value.text, "|") {
 				c.effect("option " + h.name)
 			}
-			c.writes = a.file(c.writes, h.value, c.name, c.sc, true)
+			c.writes = a.file(c.writes, h.value, c.name, c.sc)
 		}
 	case 't':
 		if h.has {
-			c.writes = a.file(c.writes, h.value, c.name, c.sc, true)
+			c.writes = a.file(c.writes, h.value, c.name, c.sc)
 		}
 	case 'r':
 		if h.has {
-			c.reads = a.file(c.reads, h.value, c.name, c.sc, false)
+			c.reads = a.file(c.reads, h.value, c.name, c.sc)
 		}
 	case 'd':
 		a.chdir(h.value, c)
@@ -88,13 +88,13 @@ func (a *analysis) upload(h hit, c *call) {
 	case !h.value.known && h.value.head == "":
 		c.effect("option " + h.name + " " + v)
 	case i == 0, h.name == "--data-urlencode" && i > 0 && eq < 0, i > 0 && eq == i-1:
-		c.reads = a.file(c.reads, word{text: v[i+1:], known: h.value.known}, c.name, c.sc, false)
+		c.reads = a.file(c.reads, word{text: v[i+1:], known: h.value.known}, c.name, c.sc)
 		c.effect("option " + h.name + " " + v)
 	case strings.Contains(v, "=<"):
-		c.reads = a.file(c.reads, word{text: v[eq+2:], known: h.value.known}, c.name, c.sc, false)
+		c.reads = a.file(c.reads, word{text: v[eq+2:], known: h.value.known}, c.name, c.sc)
 		c.effect("option " + h.name + " " + v)
 	case (h.name == "-b" || h.name == "--cookie") && eq < 0:
-		c.reads = a.file(c.reads, h.value, c.name, c.sc, false)
+		c.reads = a.file(c.reads, h.value, c.name, c.sc)
 	}
 }
 

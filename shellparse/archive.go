@@ -47,15 +47,15 @@ func inspectTar(a *analysis, c *call, s *scanned) {
 	switch {
 	case has("--create", "c"), has("--append", "r"), has("--update", "u"), has("--catenate", "A"), has("--delete", "\x00"):
 		if named {
-			c.writes = a.file(c.writes, archive, "tar", c.sc, true)
+			c.writes = a.file(c.writes, archive, "tar", c.sc)
 		}
 		for _, w := range ops {
-			c.reads = a.file(c.reads, w, "tar", c.sc, false)
+			c.reads = a.file(c.reads, w, "tar", c.sc)
 		}
 	case has("--extract", "x"), has("--get", "x"):
 		if !strings.Contains(letters, "O") {
 			for _, d := range c.sc.dirs {
-				c.writes = a.file(c.writes, lit(d), "tar", &scope{dirs: here, lost: c.sc.lost}, true)
+				c.writes = a.file(c.writes, lit(d), "tar", &scope{dirs: here, lost: c.sc.lost})
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func inspectUnzip(a *analysis, c *call, s *scanned) {
 	}
 	c.effect("unpacks")
 	if _, ok := s.find("-d"); !ok {
-		c.writes = a.file(c.writes, lit("."), "unzip", c.sc, true)
+		c.writes = a.file(c.writes, lit("."), "unzip", c.sc)
 	}
 }
 
@@ -90,9 +90,9 @@ func inspectDd(a *analysis, c *call, _ *scanned) {
 		case !w.known && w.head == "":
 			c.effect("word " + w.text)
 		case ok && name == "of":
-			c.writes = a.file(c.writes, word{text: val, known: w.known}, "dd", c.sc, true)
+			c.writes = a.file(c.writes, word{text: val, known: w.known}, "dd", c.sc)
 		case ok && name == "if":
-			c.reads = a.file(c.reads, word{text: val, known: w.known}, "dd", c.sc, false)
+			c.reads = a.file(c.reads, word{text: val, known: w.known}, "dd", c.sc)
 		}
 	}
 }

@@ -16,13 +16,13 @@ func (a *analysis) arithm(x syntax.ArithmExpr, sc *scope) {
 			return
 		}
 		a.nested(x, sc)
-		if !a.numeric(x, sc) {
+		if !a.numeric(x) {
 			a.problem("dynamic", "Arithmetic evaluates a value that is not known, which can run code: "+quote(sc.text(x))+".")
 		}
 	case *syntax.BinaryArithm:
 		if assigns(x.Op) {
 			if w, ok := x.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
-				a.assignArithm(w.Lit(), sc)
+				a.assignArithm(w.Lit())
 				a.arithm(x.Y, sc)
 				return
 			}
@@ -40,7 +40,7 @@ func (a *analysis) arithm(x syntax.ArithmExpr, sc *scope) {
 
 func assigns(op syntax.BinAritOperator) bool { return op == syntax.Assgn }
 
-func (a *analysis) assignArithm(name string, sc *scope) {
+func (a *analysis) assignArithm(name string) {
 	if e := a.tables.envEffect(name, word{text: name}); e != "" {
 		addEffect(&a.poisons, e)
 	}
@@ -58,7 +58,7 @@ func (a *analysis) subscript(name string, x syntax.ArithmExpr, sc *scope) {
 }
 
 // numeric says that an arithmetic operand is certainly a number.
-func (a *analysis) numeric(w *syntax.Word, sc *scope) bool {
+func (a *analysis) numeric(w *syntax.Word) bool {
 	if s := w.Lit(); s != "" {
 		if s[0] >= '0' && s[0] <= '9' || s == "@" || s == "*" || s == "-1" {
 			return true
@@ -143,12 +143,12 @@ func (a *analysis) test(x syntax.TestExpr, sc *scope) {
 }
 
 func (a *analysis) numericTest(w *syntax.Word, sc *scope) bool {
-	if a.numeric(w, sc) {
+	if a.numeric(w) {
 		return true
 	}
 	if len(w.Parts) == 1 {
 		if q, ok := w.Parts[0].(*syntax.DblQuoted); ok && len(q.Parts) > 0 {
-			return a.numeric(&syntax.Word{Parts: q.Parts}, sc)
+			return a.numeric(&syntax.Word{Parts: q.Parts})
 		}
 	}
 	v := a.value(w, sc)

@@ -9,7 +9,7 @@ import (
 
 // declare analyses export, declare, local, readonly and typeset, which the parser takes for syntax. It is
 // recorded as a command only where it does something that a rule has to cover.
-func (a *analysis) declare(cmd *syntax.DeclClause, st *syntax.Stmt, sc *scope) {
+func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
 	argv := []word{lit(cmd.Variant.Value)}
 	c := &call{sc: sc, raw: sc.raw}
 	if c.raw == "" {
@@ -261,30 +261,30 @@ func (a *analysis) callback(c *call, v word) {
 
 // inspectPrintf looks at printf -v, which assigns.
 func inspectPrintf(a *analysis, c *call, _ *scanned) {
-	for i := 1; i < len(c.argv); i++ {
-		w := c.argv[i]
-		if !w.known {
-			if strings.HasPrefix(w.head, "-v") {
-				a.evaluates(c, w)
-			}
-			if !w.safe() && !w.files && i == 1 {
-				c.effect("word " + w.text)
-			}
-			return
+	if len(c.argv) < 2 {
+		return
+	}
+	w := c.argv[1]
+	if !w.known {
+		if strings.HasPrefix(w.head, "-v") {
+			a.evaluates(c, w)
 		}
-		if !strings.HasPrefix(w.text, "-v") {
-			return
-		}
-		v := lit(w.text[2:])
-		if v.text == "" && i+1 < len(c.argv) {
-			v = c.argv[i+1]
-		}
-		if evaluated(v) {
-			a.evaluates(c, v)
-		} else if e := a.tables.envEffect(v.text, word{}); e != "" {
-			addEffect(&a.poisons, e)
+		if !w.safe() && !w.files {
+			c.effect("word " + w.text)
 		}
 		return
+	}
+	if !strings.HasPrefix(w.text, "-v") {
+		return
+	}
+	v := lit(w.text[2:])
+	if v.text == "" && len(c.argv) > 2 {
+		v = c.argv[2]
+	}
+	if evaluated(v) {
+		a.evaluates(c, v)
+	} else if e := a.tables.envEffect(v.text, word{}); e != "" {
+		addEffect(&a.poisons, e)
 	}
 }
 
@@ -363,6 +363,12 @@ func inspectState(a *analysis, c *call, _ *scanned) {
 		}) {
 			addEffect(&a.poisons, "shopt "+texts(c.argv[1:]))
 		}
+	case "jobs":
+		if first.text == "-x" && len(c.argv) > 2 {
+			in := c.inner(c.argv[2:], "jobs -x")
+			in.reads, in.writes = nil, nil
+			a.run(in)
+		}
 	default:
 		for i, w := range c.argv[1:] {
 			switch {
@@ -380,12 +386,6 @@ func inspectState(a *analysis, c *call, _ *scanned) {
 		}
 		if c.name != "history" || !first.known {
 			c.effect("builtin " + c.name)
-		}
-	case "jobs":
-		if first.text == "-x" && len(c.argv) > 2 {
-			in := c.inner(c.argv[2:], "jobs -x")
-			in.reads, in.writes = nil, nil
-			a.run(in)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func inspectLanguage(a *analysis, c *call, _ *scanned) {
 	case !s.operands[0].known:
 		c.effect("word " + s.operands[0].text)
 	default:
-		c.reads = a.file(c.reads, s.operands[0], c.name, c.sc, false)
+		c.reads = a.file(c.reads, s.operands[0], c.name, c.sc)
 	}
 }
 
@@ -151,7 +151,7 @@ func (l *language) harmless(a *analysis, code string, c *call) bool {
 		}
 		code = codeOpen.ReplaceAllStringFunc(code, func(m string) string {
 			name := codeString.FindString(m)
-			c.reads = a.file(c.reads, lit(strings.Trim(name, `"'`)), c.name, c.sc, false)
+			c.reads = a.file(c.reads, lit(strings.Trim(name, `"'`)), c.name, c.sc)
 			return "0"
 		})
 		if regexpFString.MatchString(code) {
@@ -161,7 +161,7 @@ func (l *language) harmless(a *analysis, code string, c *call) bool {
 		return false
 	} else if l == languages["node"] {
 		code = codeRequire.ReplaceAllStringFunc(code, func(m string) string {
-			c.reads = a.file(c.reads, lit(strings.Trim(codeString.FindString(m), `"'`)), c.name, c.sc, false)
+			c.reads = a.file(c.reads, lit(strings.Trim(codeString.FindString(m), `"'`)), c.name, c.sc)
 			return "0"
 		})
 	}

@@ -129,9 +129,9 @@ func inspectContainer(a *analysis, c *call, s *scanned) {
 		for i, w := range s.operands {
 			if w.known && (!strings.Contains(w.text, ":") || strings.HasPrefix(w.text, "/") || strings.HasPrefix(w.text, ".")) {
 				if i == len(s.operands)-1 {
-					c.writes = a.file(c.writes, w, c.name, c.sc, true)
+					c.writes = a.file(c.writes, w, c.name, c.sc)
 				} else {
-					c.reads = a.file(c.reads, w, c.name, c.sc, false)
+					c.reads = a.file(c.reads, w, c.name, c.sc)
 				}
 			}
 		}

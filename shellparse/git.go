@@ -117,7 +117,7 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 			if len(ops) == 1 {
 				dir.text = strings.TrimSuffix(path.Base(dir.text), ".git")
 			}
-			c.writes = a.file(c.writes, dir, "git", c.sc, true)
+			c.writes = a.file(c.writes, dir, "git", c.sc)
 		}
 		if sub == "remote" {
 			switch first() {
@@ -151,15 +151,15 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 			sub == "notes" && (f == "remove" || f == "prune"), sub == "lfs" && (f == "install" || f == "prune" || f == "migrate"):
 			c.effect(sub + " " + f)
 		case sub == "worktree" && f == "add" && len(ops) > 1:
-			c.writes = a.file(c.writes, ops[1], "git", c.sc, true)
+			c.writes = a.file(c.writes, ops[1], "git", c.sc)
 		case sub == "bundle" && f == "create" && len(ops) > 1:
-			c.writes = a.file(c.writes, ops[1], "git", c.sc, true)
+			c.writes = a.file(c.writes, ops[1], "git", c.sc)
 		}
 	case "config":
 		a.gitConfig(c, args)
 	case "rm", "mv":
 		for _, w := range ops {
-			c.writes = a.file(c.writes, w, "git", c.sc, true)
+			c.writes = a.file(c.writes, w, "git", c.sc)
 		}
 	case "bisect":
 		if f := first(); f == "run" || f == "replay" || f == "visualize" || f == "view" {
@@ -171,7 +171,7 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 		a.gitPaths(c, ops)
 	case "init":
 		if len(ops) > 0 {
-			c.writes = a.file(c.writes, ops[0], "git", c.sc, true)
+			c.writes = a.file(c.writes, ops[0], "git", c.sc)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func (a *analysis) gitPaths(c *call, ops []word) {
 		if p == "" || p == "HEAD" || strings.Contains(p, "..") && !strings.Contains(p, "/") {
 			continue
 		}
-		c.reads = a.file(c.reads, lit(p), "git", c.sc, false)
+		c.reads = a.file(c.reads, lit(p), "git", c.sc)
 	}
 }
 
@@ -231,7 +231,7 @@ func (a *analysis) gitConfig(c *call, args []word) {
 			if i+1 < len(args) {
 				i++
 				if t == "-f" || t == "--file" {
-					c.reads = a.file(c.reads, args[i], "git", c.sc, false)
+					c.reads = a.file(c.reads, args[i], "git", c.sc)
 				}
 			}
 		case t == "-e" || t == "--edit":

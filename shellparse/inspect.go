@@ -187,8 +187,8 @@ func (a *analysis) operands(row *program, s *scanned, c *call) {
 		return
 	}
 	by := c.name
-	read := func(w word) { c.reads = a.file(c.reads, w, by, c.sc, false) }
-	write := func(w word) { c.writes = a.file(c.writes, w, by, c.sc, true) }
+	read := func(w word) { c.reads = a.file(c.reads, w, by, c.sc) }
+	write := func(w word) { c.writes = a.file(c.writes, w, by, c.sc) }
 	all := func(f func(word), list []word) {
 		for _, w := range list {
 			f(w)

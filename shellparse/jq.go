@@ -25,7 +25,7 @@ func inspectJq(a *analysis, c *call, _ *scanned) {
 			i += 2
 		case name == "--slurpfile" || name == "--rawfile" || name == "--argfile":
 			if i+2 < len(c.argv) {
-				c.reads = a.file(c.reads, c.argv[i+2], c.name, c.sc, false)
+				c.reads = a.file(c.reads, c.argv[i+2], c.name, c.sc)
 			}
 			i += 2
 		case name == "--args" || name == "--jsonargs":
@@ -43,7 +43,7 @@ func inspectJq(a *analysis, c *call, _ *scanned) {
 				c.effect("code " + w.text)
 			}
 		default:
-			c.reads = a.file(c.reads, w, c.name, c.sc, false)
+			c.reads = a.file(c.reads, w, c.name, c.sc)
 		}
 	}
 }

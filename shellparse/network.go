@@ -48,7 +48,7 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 		} else if sch := strings.ToLower(scheme); sch != "http" && sch != "https" {
 			c.effect("address " + w.text)
 			if sch == "file" {
-				c.reads = a.file(c.reads, word{text: strings.TrimPrefix(rest, "localhost"), known: w.known}, c.name, c.sc, false)
+				c.reads = a.file(c.reads, word{text: strings.TrimPrefix(rest, "localhost"), known: w.known}, c.name, c.sc)
 			}
 		}
 		host, _, slash := strings.Cut(rest, "/")
@@ -91,14 +91,14 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 		if _, ok := s.find("-O", "--output-document", "-P", "--directory-prefix", "--spider"); !ok && len(s.operands) > 0 {
 			for _, w := range s.operands {
 				base := path.Base(strings.TrimRight(w.text, "/"))
-				c.writes = a.file(c.writes, word{text: base, known: w.known}, "wget", c.sc, true)
+				c.writes = a.file(c.writes, word{text: base, known: w.known}, "wget", c.sc)
 			}
 		}
 	}
 	for _, h := range s.hits {
 		if (h.name == "-O" || h.name == "--remote-name" || h.name == "--remote-name-all" || h.name == "-J") && c.name == "curl" {
 			for _, w := range s.operands {
-				c.writes = a.file(c.writes, word{text: path.Base(w.text), known: w.known}, "curl", c.sc, true)
+				c.writes = a.file(c.writes, word{text: path.Base(w.text), known: w.known}, "curl", c.sc)
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 				continue
 			}
 			if rd.Op == syntax.DplOut {
-				r.writes = a.file(r.writes, w, "redirect", sc, true)
+				r.writes = a.file(r.writes, w, "redirect", sc)
 			} else {
 				a.problem("dynamic", "A redirection has a target that is not known: "+quote(sc.text(rd))+".")
 			}
@@ -86,7 +86,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			w := a.value(rd.Word, sc)
 			r.input = input{kind: inputFile}
 			if !processSubst(rd.Word) {
-				r.reads = a.file(r.reads, w, "redirect", sc, false)
+				r.reads = a.file(r.reads, w, "redirect", sc)
 				if w.known && networkDevice(w.text) {
 					r.effects = append(r.effects, "network "+w.text)
 				}
@@ -100,9 +100,9 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			w := a.value(rd.Word, sc)
 			if rd.Op == syntax.RdrInOut {
 				r.input = input{kind: inputFile}
-				r.reads = a.file(r.reads, w, "redirect", sc, false)
+				r.reads = a.file(r.reads, w, "redirect", sc)
 			}
-			r.writes = a.file(r.writes, w, "redirect", sc, true)
+			r.writes = a.file(r.writes, w, "redirect", sc)
 		}
 	}
 	return r
@@ -144,7 +144,7 @@ func (a *analysis) heredoc(rd *syntax.Redirect, sc *scope) word {
 }
 
 // file appends the files that a word can name, one for each directory the command may run in.
-func (a *analysis) file(list []File, w word, by string, sc *scope, write bool) []File {
+func (a *analysis) file(list []File, w word, by string, sc *scope) []File {
 	if !w.known {
 		return append(list, File{Word{w.text, false}, by})
 	}

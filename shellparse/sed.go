@@ -63,12 +63,12 @@ func (a *analysis) sedScript(s string, c *call) {
 		name := strings.TrimSpace(s[i : i+end])
 		i += end
 		if write {
-			c.writes = a.file(c.writes, lit(name), "sed", c.sc, true)
+			c.writes = a.file(c.writes, lit(name), "sed", c.sc)
 			if name == "" || name == "/dev/stdout" {
 				c.effect("code " + s)
 			}
 		} else {
-			c.reads = a.file(c.reads, lit(name), "sed", c.sc, false)
+			c.reads = a.file(c.reads, lit(name), "sed", c.sc)
 		}
 	}
 	for i < len(s) {
@@ -144,7 +144,8 @@ func (a *analysis) sedScript(s string, c *call) {
 			}
 			d := s[i]
 			i++
-			if !delimited(d) || !delimited(d) {
+			pattern := delimited(d)
+			if replacement := pattern && delimited(d); !replacement {
 				c.effect("code " + s)
 				return
 			}

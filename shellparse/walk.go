@@ -134,7 +134,7 @@ func (a *analysis) compound(st *syntax.Stmt, sc *scope) {
 	case *syntax.FuncDecl:
 		a.function(cmd, sc)
 	case *syntax.DeclClause:
-		a.declare(cmd, st, sc)
+		a.declare(cmd, sc)
 	case *syntax.TestClause:
 		inner := *sc
 		inner.testing = true

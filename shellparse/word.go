@@ -45,12 +45,14 @@ func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
 		if n > maxBraces {
 			return append(argv, word{text: src, many: true})
 		}
-		for _, one := range expand.Braces(w) {
-			if strayBrace(one) {
+		expanded := make([]*syntax.Word, 0, n)
+		for one, err := range expand.BracesSeq(nil, w) {
+			if err != nil || strayBrace(one) {
 				return append(argv, word{text: src, many: true})
 			}
+			expanded = append(expanded, one)
 		}
-		for _, one := range expand.Braces(w) {
+		for _, one := range expanded {
 			argv = a.split(argv, one, src, sc)
 		}
 		return argv

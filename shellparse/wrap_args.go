@@ -133,14 +133,14 @@ func runFind(a *analysis, c *call) bool {
 		switch findActions[w.text] {
 		case '!':
 			c.effect("option " + w.text)
-			c.writes = a.file(c.writes, word{text: starts, known: !isGlob(starts)}, "find", c.sc, true)
+			c.writes = a.file(c.writes, word{text: starts, known: !isGlob(starts)}, "find", c.sc)
 		case 'w', 'r':
 			if i+1 < len(argv) {
 				i++
 				if findActions[w.text] == 'w' {
-					c.writes = a.file(c.writes, argv[i], "find", c.sc, true)
+					c.writes = a.file(c.writes, argv[i], "find", c.sc)
 				} else {
-					c.reads = a.file(c.reads, argv[i], "find", c.sc, false)
+					c.reads = a.file(c.reads, argv[i], "find", c.sc)
 				}
 			}
 		case 'x':
@@ -151,7 +151,7 @@ func runFind(a *analysis, c *call) bool {
 			words := slices.Clone(argv[min(i+1, len(argv)):end])
 			for k := range words {
 				if w := &words[k]; w.known && strings.Contains(w.text, "{}") {
-					*w = word{text: w.text, head: strings.Replace(w.text[:strings.Index(w.text, "{}")]+"./", "", "", 0), files: true}
+					*w = word{text: w.text, head: w.text[:strings.Index(w.text, "{}")] + "./", files: true}
 				}
 			}
 			if len(words) > 0 {

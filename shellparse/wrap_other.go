@@ -68,7 +68,7 @@ func runFlock(a *analysis, c *call) bool {
 		return false
 	}
 	if f := c.argv[at]; !f.known || !isNumber(f.text) {
-		c.writes = a.file(c.writes, f, "flock", c.sc, true)
+		c.writes = a.file(c.writes, f, "flock", c.sc)
 	}
 	rest := at + 1
 	if rest < len(c.argv) && c.argv[rest].known && (c.argv[rest].text == "-c" || c.argv[rest].text == "--command") {
@@ -103,7 +103,7 @@ func runScript(a *analysis, c *call) bool {
 	if len(s.operands) > 0 {
 		file = s.operands[0]
 	}
-	c.writes = a.file(c.writes, file, "script", c.sc, true)
+	c.writes = a.file(c.writes, file, "script", c.sc)
 	v, ok := s.find("-c", "--command")
 	switch {
 	case ok:

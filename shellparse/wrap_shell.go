@@ -99,7 +99,7 @@ func runShell(a *analysis, c *call) bool {
 		} else if strings.HasPrefix(argv[at].text, "/dev/fd/") || argv[at].text == "/dev/stdin" || strings.HasPrefix(argv[at].text, "/proc/") {
 			a.problem("dynamic", c.name+" runs what it reads.")
 		} else {
-			c.reads = a.file(c.reads, argv[at], c.name, c.sc, false)
+			c.reads = a.file(c.reads, argv[at], c.name, c.sc)
 		}
 		return false
 	}

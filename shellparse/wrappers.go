@@ -85,10 +85,7 @@ func (a *analysis) unwrap(w *wrapper, c *call, n int) bool {
 	inner.sc.env = append(slices.Clip(inner.sc.env), env...)
 	if w.Script {
 		a.scriptWords(inner, c.argv[at:])
-		if w.Role == "" {
-			return true
-		}
-		return false
+		return w.Role == ""
 	}
 	switch w.Role {
 	case "", "escalates":

@@ -53,7 +53,8 @@ server's command.`,
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
 		newRunCommand(settings), newWrapCommand(settings), newApproveCommand(settings.dataDir),
-		newCheckCommand(settings), newToolsCommand(settings), newRulesCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newVersionCommand(),
+		newCheckCommand(settings), newToolsCommand(settings), newRulesCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir),
+		newIndexCommand(settings.dataDir), newSearchCommand(settings.dataDir), newVersionCommand(),
 	)
 	return root
 }

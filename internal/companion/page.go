@@ -5,6 +5,7 @@ import (
 	"embed"
 	"net/http"
 	"path"
+	"strings"
 )
 
 // page holds what web/ builds. It is committed, so that a machine without Node builds callgate.
@@ -13,10 +14,22 @@ import (
 var page embed.FS
 
 // pagePolicy is what the page may do: run and show what comes from this server, talk to it, and nothing else.
-// Trusted Types take the functions that make HTML of text away from its scripts.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ws://"
-
-const pagePolicyEnd = "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+// Trusted Types take the functions that make HTML of text away from its scripts. host MUST be one of the
+// server's own; it is named because older browsers do not take 'self' for a WebSocket.
+func pagePolicy(host string) string {
+	return strings.Join([]string{
+		"default-src 'none'",
+		"script-src 'self'",
+		"style-src 'self'",
+		"img-src 'self'",
+		"connect-src 'self' ws://" + host,
+		"base-uri 'none'",
+		"form-action 'none'",
+		"frame-ancestors 'none'",
+		"require-trusted-types-for 'script'",
+		"trusted-types 'none'",
+	}, "; ")
+}
 
 func (s *Server) handlePage(w http.ResponseWriter, r *http.Request) {
 	name := cmp.Or(r.PathValue("file"), "index.html")
@@ -26,7 +39,7 @@ func (s *Server) handlePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", pagePolicy+r.Host+pagePolicyEnd) // guard has checked Host
+	h.Set("Content-Security-Policy", pagePolicy(r.Host)) // guard has checked Host
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Content-Type", contentType(name))
 	_, _ = w.Write(data) // a client that is gone gets nothing

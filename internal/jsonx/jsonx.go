@@ -271,7 +271,7 @@ func (r *reader) close() {
 
 // end reports what follows the value that was read.
 func (r *reader) end() error {
-	if _, err := r.dec.ReadToken(); err != io.EOF {
+	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.New("text follows the JSON value")
 	}
 	return nil

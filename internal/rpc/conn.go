@@ -64,7 +64,7 @@ func (c *Conn) Run(handle func(Message)) error {
 			}
 		}
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"sync"
 
@@ -51,7 +52,7 @@ func members(raw []byte) (list []argument, ok bool) {
 				return nil, false
 			}
 			_, err := d.dec.ReadToken()
-			return list, err == io.EOF
+			return list, errors.Is(err, io.EOF)
 		case kind == 0:
 			return nil, false
 		}

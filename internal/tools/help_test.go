@@ -112,13 +112,3 @@ func codes(a *Analysis) []string {
 	}
 	return list
 }
-
-// deciding returns the subjects that need an allow.
-func deciding(a *Analysis) (list []permissions.Subject) {
-	for _, s := range a.Subjects {
-		if !s.DeniesOnly {
-			list = append(list, s)
-		}
-	}
-	return list
-}

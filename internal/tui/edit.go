@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,28 +29,49 @@ type editedMsg struct {
 	err          error
 }
 
-// edit opens the arguments in the person's editor. The file is the person's alone and is gone afterwards.
+// edit opens the arguments in the person's editor.
 func (m *model) edit(a *approval) tea.Cmd {
+	e := &editing{text: bytes.Clone(a.Args)}
+	call, digest := a.ToolCallID, a.ArgsDigest
+	return tea.Exec(e, func(err error) tea.Msg { return editedMsg{call, digest, e.text, err} })
+}
+
+// editing is a run of the editor over text. It has the terminal to itself.
+type editing struct {
+	text           []byte // before Run the arguments, after it what the editor left
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+var _ tea.ExecCommand = (*editing)(nil)
+
+func (e *editing) SetStdin(r io.Reader)  { e.stdin = r }
+func (e *editing) SetStdout(w io.Writer) { e.stdout = w }
+func (e *editing) SetStderr(w io.Writer) { e.stderr = w }
+
+// Run puts the arguments into a file of the person alone, which is gone afterwards.
+func (e *editing) Run() (err error) {
 	dir, err := os.MkdirTemp("", "callgate-edit-")
 	if err != nil {
-		m.toast(toastBad, "The arguments cannot be edited: %v", err)
-		return nil
+		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "arguments.json")
-	original := jsontext.Value(bytes.Clone(a.Args))
-	if err := original.Indent(jsontext.WithIndent("  ")); err == nil { // what cannot be indented is edited as it is
-		original = append(original, '\n')
+	text := jsontext.Value(e.text)
+	if text.Indent(jsontext.WithIndent("  ")) == nil { // what cannot be indented is edited as it is
+		text = append(text, '\n')
 	}
-	if err := os.WriteFile(path, original, 0o600); err != nil {
-		m.toast(toastBad, "The arguments cannot be edited: %v", errors.Join(err, os.RemoveAll(dir)))
-		return nil
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return err
 	}
 	command := editor()
-	call, digest := a.ToolCallID, a.ArgsDigest
-	return tea.ExecProcess(exec.Command(command[0], append(command[1:], path)...), func(err error) tea.Msg {
-		text, readErr := os.ReadFile(path)
-		return editedMsg{call, digest, text, errors.Join(err, readErr, os.RemoveAll(dir))}
-	})
+	cmd := exec.Command(command[0], append(command[1:], path)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.stdin, e.stdout, e.stderr
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	e.text, err = os.ReadFile(path)
+	return err
 }
 
 // editor is the command that $VISUAL or $EDITOR names, which may bring options.

@@ -96,6 +96,8 @@ function Fact({ name, value }: { name: string; value: string }) {
   );
 }
 
+const endings: { [decision: string]: string } = { over: "This is over.", timeout: "This timed out." };
+
 // Notes are what must not be overlooked.
 function Notes({ of, next }: { of: Approval; next(): void }) {
   const { request, over } = of;
@@ -105,8 +107,8 @@ function Notes({ of, next }: { of: Approval; next(): void }) {
       {over && (
         <div class="note over" role="status">
           <span>
-            <strong>{over.decision === "over" ? "This is over." : `This was ${words(over.decision)}`}</strong>
-            {over.by && (
+            <strong>{endings[over.decision] ?? `This was ${words(over.decision)}`}</strong>
+            {over.by && over.by !== over.decision && (
               <>
                 {" "}
                 by <Text of={over.by} />.

@@ -1,0 +1,299 @@
+package rag
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// manyFiles writes a workspace that takes several segments.
+func manyFiles(t testing.TB, root string, n int) {
+	t.Helper()
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf("d%d/f%d.py", i%7, i)] = fmt.Sprintf("def function_%d():\n%s", i, strings.Repeat(fmt.Sprintf("    value_%d = compute(value)\n", i), 40))
+	}
+	writeFiles(t, root, files)
+}
+
+// TestDamage damages every file of an index in turn. The index must say so, must not serve it, and must be well
+// after a Sync.
+func TestDamage(t *testing.T) {
+	root := t.TempDir()
+	writeFiles(t, root, project)
+	intact := t.TempDir()
+	x, err := Open(intact, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	syncs(t, x, root)
+	if err := errors.Join(x.Add(t.Context(), Document{ID: "note", Text: "gardens"}), x.Close()); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(intact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.Name() == lockName || f.Name() == previousName {
+			continue
+		}
+		for name, damage := range map[string]func([]byte) []byte{
+			"a bit":   func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
+			"cut off": func(b []byte) []byte { return b[:len(b)/2] },
+			"empty":   func([]byte) []byte { return nil },
+			"longer":  func(b []byte) []byte { return append(b, b...) },
+			"gone":    nil,
+		} {
+			t.Run(f.Name()+" "+name, func(t *testing.T) {
+				dir := t.TempDir()
+				if err := os.CopyFS(dir, os.DirFS(intact)); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(dir, f.Name())
+				if damage == nil {
+					err = os.Remove(path)
+				} else {
+					var data []byte
+					if data, err = os.ReadFile(path); err == nil {
+						err = os.WriteFile(path, damage(data), 0o600)
+					}
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				var said bytes.Buffer
+				x := open(t, dir, Options{Logger: slog.New(slog.NewTextHandler(&said, nil))})
+				hits, err := x.Search(t.Context(), Query{Text: "refreshToken"})
+				lost := f.Name() == manifestName && name == "gone" // an index without manifest is a new one
+				if damaged := (*DamagedError)(nil); !lost && !errors.As(err, &damaged) {
+					t.Errorf("searching says %v, %v", hits, err)
+				}
+				syncs(t, x, root)
+				if !lost && !strings.Contains(said.String(), "damaged") {
+					t.Errorf("Sync says nothing: %q", said.String())
+				}
+				if got := first(t, x, "refreshToken"); got != "server/token.go" {
+					t.Errorf("after Sync it finds %q", got)
+				}
+				if s, err := x.Stats(); err != nil || s.Files != 6 {
+					t.Errorf("after Sync it has %+v, %v", s, err)
+				}
+			})
+		}
+	}
+}
+
+// TestDiskFails makes each step of writing fail, as on a full disk. What was there must stay searchable, and the
+// next try must make it good.
+func TestDiskFails(t *testing.T) {
+	root := t.TempDir()
+	writeFiles(t, root, project)
+	count := func(do func(*Index) error) (n int) { // steps that a change takes
+		x := open(t, t.TempDir(), Options{})
+		syncs(t, x, root)
+		x.disk.fail = func(string, string) error { n++; return nil }
+		if err := do(x); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	change := func(x *Index) error {
+		for i := range maxSmall { // the last one merges
+			if err := x.Add(context.Background(), Document{ID: fmt.Sprint(i), Text: "gardens and trees"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	steps := count(change)
+	full := &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	for at := range steps {
+		dir := t.TempDir()
+		x := open(t, dir, Options{})
+		syncs(t, x, root)
+		n := 0
+		x.disk.fail = func(string, string) error {
+			if n++; n > at {
+				return full
+			}
+			return nil
+		}
+		if err := change(x); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("step %d fails, and the change says %v", at, err)
+		}
+		x.disk.fail = nil
+		for _, y := range []*Index{x, open(t, dir, Options{})} {
+			if got := first(t, y, "refreshToken"); got != "server/token.go" {
+				t.Fatalf("after step %d failed, it finds %q", at, got)
+			}
+		}
+		if err := change(x); err != nil {
+			t.Fatalf("after step %d failed, trying again: %v", at, err)
+		}
+		if s, err := x.Stats(); err != nil || s.Documents != maxSmall || s.Files != 6 {
+			t.Fatalf("after step %d failed, stats %+v, %v", at, s, err)
+		}
+		left, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range left {
+			if strings.HasSuffix(f.Name(), temporary) {
+				t.Errorf("after step %d failed, %s is left", at, f.Name())
+			}
+		}
+	}
+	t.Logf("%d steps", steps)
+}
+
+// TestWaitsForWriter holds the lock as another process would.
+func TestWaitsForWriter(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	writeFiles(t, root, project)
+	x := open(t, dir, Options{})
+	syncs(t, x, root)
+	other := flock.New(filepath.Join(dir, lockName))
+	if err := other.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	if got := first(t, x, "refreshToken"); got != "server/token.go" {
+		t.Errorf("while another writes it finds %q", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := x.Sync(ctx, root, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waiting ended with %v", err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := x.Sync(t.Context(), root, nil)
+		done <- err
+	}()
+	if err := other.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	root := t.TempDir()
+	manyFiles(t, root, 300)
+	x := open(t, t.TempDir(), Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := x.Sync(ctx, root, func(e Event) {
+		if e.Indexed == 100 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("a cancelled Sync says %v", err)
+	}
+	if s := syncs(t, x, root); s.Files != 300 {
+		t.Errorf("after it, Sync says %+v", s)
+	}
+}
+
+// TestKilledWriter kills processes that index, at different moments. The index must open, serve only what is
+// true, and be whole after a Sync.
+func TestKilledWriter(t *testing.T) {
+	if dir := os.Getenv("CALLGATE_TEST_INDEX"); dir != "" {
+		x, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("ready")
+		for i := 0; ; i++ { // keep changing until killed
+			err := x.Add(t.Context(), Document{ID: fmt.Sprint("n", i%20), Text: fmt.Sprint("note ", i, strings.Repeat(" gardens", i%50))})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	root, dir := t.TempDir(), t.TempDir()
+	writeFiles(t, root, project)
+	x := open(t, dir, Options{})
+	syncs(t, x, root)
+	for i := range 8 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
+		cmd.Env = append(os.Environ(), "CALLGATE_TEST_INDEX="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+			t.Fatal(line, err)
+		}
+		for end := time.Now().Add(time.Duration(20+13*i) * time.Millisecond); time.Now().Before(end); {
+			if got := first(t, x, "refreshToken"); got != "server/token.go" {
+				t.Fatalf("while it writes, this process finds %q", got)
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait() // killed
+		y := open(t, dir, Options{})
+		for _, z := range []*Index{x, y} {
+			if got := first(t, z, "refreshToken"); got != "server/token.go" {
+				t.Fatalf("after the kill it finds %q", got)
+			}
+		}
+		if s := syncs(t, y, root); s.Files != 6 || s.Changed != 0 && i > 0 {
+			t.Errorf("after the kill Sync says %+v", s)
+		}
+	}
+	if err := x.Add(t.Context(), Document{ID: "last", Text: "last"}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) > 3+3*2*(maxSmall+3) {
+		t.Errorf("%d files are left behind", len(files))
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	dir := f.TempDir()
+	x, err := Open(dir, Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := errors.Join(x.Add(context.Background(), Document{ID: "a", Text: "b"}), x.Close()); err != nil {
+		f.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte("callgate index 00000000\n{}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parseManifest(data)
+		if err == nil && m.Format != format || err != nil && !errors.Is(err, errDamaged) {
+			t.Fatalf("%+v, %v", m, err)
+		}
+	})
+}
