@@ -41,6 +41,7 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
   await shows("dialog", "call", "session", "worker", "agent", "server", "tool", "kind", "by", "rule", "reason", "record", "digest", "error", "hash", "prev");
   await shows("dialog", "subjecttool", "value", "subjectrule");
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.keyboard.press("4");
   await page.locator(".card").waitFor();
   await shows(".card", "upstream", "why");

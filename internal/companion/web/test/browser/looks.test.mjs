@@ -56,6 +56,7 @@ for (const scheme of ["light", "dark"]) {
     await page.getByRole("dialog").waitFor();
     await accessible(page, "help");
     await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("2");
     await page.locator(".card").nth(1).waitFor();
     await accessible(page, "sessions");
@@ -66,6 +67,7 @@ for (const scheme of ["light", "dark"]) {
     await page.getByRole("dialog").waitFor();
     await accessible(page, "a record");
     await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("4");
     await page.locator(".card").nth(3).waitFor();
     await accessible(page, "upstreams");
