@@ -21,6 +21,7 @@ ANSWER ?=
 BENCHFLAGS ?=
 
 NPM := testdata/npm/node_modules/.package-lock.json
+PAGE := internal/companion/web/node_modules/.package-lock.json
 
 .PHONY: help
 help: ## list the targets
@@ -45,9 +46,27 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 		callgate run --config "$(CURDIR)/examples/demo/callgate.yaml" --data-dir "$(CURDIR)/.demo/data"
 
 .PHONY: test
-test: $(NPM) ## go vet and all tests
+test: $(NPM) $(PAGE) browser ## go vet and all tests
 	go vet $(PKG)
 	go test $(RACE) $(PKG)
+
+# The approvers' page is tested in a real browser. Who is not root installs one, or does without these tests.
+.PHONY: browser
+browser:
+	@if [ "$$(id -u)" = 0 ] && [ -z "$${CHROMIUM:-$$(command -v chromium)}" ] && command -v apt-get >/dev/null; then \
+		apt-get update -q && apt-get install -y -q --no-install-recommends chromium; fi
+
+$(PAGE): internal/companion/web/package.json internal/companion/web/package-lock.json
+	npm ci --prefix internal/companion/web --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+.PHONY: page
+page: $(PAGE) ## build the approvers' page into internal/companion/page
+	npm run build --prefix internal/companion/web
+
+.PHONY: screenshots
+screenshots: $(PAGE) browser ## take the pictures in docs/images
+	CALLGATE_SCREENSHOTS=1 go test -count=1 -run TestPageLooks ./internal/companion
 
 # The MCP servers that tests run callgate against.
 $(NPM): testdata/npm/package.json testdata/npm/package-lock.json
@@ -85,4 +104,4 @@ fuzz: ## run every fuzz target of PKG for FUZZTIME
 
 .PHONY: clean
 clean: ## remove what make made
-	rm -rf bin .demo testdata/npm/node_modules
+	rm -rf bin .demo testdata/npm/node_modules internal/companion/web/node_modules

@@ -65,18 +65,20 @@ func (g *Gate) finish(id string, answer Answer, r resolution) error {
 func (g *Gate) approveEdited(id string, answer Answer) error {
 	g.mu.Lock()
 	a, err := g.find(id, answer)
-	g.mu.Unlock()
 	if err != nil {
+		g.mu.Unlock()
 		return err
 	}
-	if a.call.Fixed {
+	call, session := a.call, a.session
+	g.mu.Unlock()
+	if call.Fixed {
 		return fmt.Errorf("%w: the arguments of this call cannot be edited", ErrAnswer)
 	}
-	edited, err := a.call.withArguments(answer.Arguments)
+	edited, err := call.withArguments(answer.Arguments)
 	if err != nil {
 		return fmt.Errorf("%w: the edited arguments: %w", ErrAnswer, err)
 	}
-	v := g.judge(a.session, edited)
+	v := g.judge(session, edited)
 	if v.Action == permissions.Deny {
 		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
 	}
@@ -85,7 +87,8 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	if a, err = g.find(id, answer); err != nil { // somebody else may have answered or edited meanwhile
 		return err
 	}
-	worse := v.Risk().Exceeds(a.verdict.Risk()) || len(v.Marks) > len(a.verdict.Marks)
+	unseen := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return !slices.Contains(a.verdict.Marks, m) })
+	worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen
 	a.verdict = v
 	if worse {
 		a.call, a.edited = edited, edited.Arguments
@@ -201,17 +204,41 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 
 // cascade judges the other pending approvals in the grant's scope again and releases those that the rules
 // and grants now allow. It never releases what is DESTRUCTIVE or marked.
+//
+// Judging looks at files, so it happens without the lock; what was judged is resolved only if it is what
+// still waits.
 func (g *Gate) cascade(granted *approval, answer Answer) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, id := range slices.Clone(g.order) {
-		a := g.pending[id]
-		if answer.Scope == "session" && a.session != granted.session {
+	for _, c := range g.waitingCalls() {
+		if answer.Scope == "session" && c.session != granted.session {
 			continue
 		}
-		v := g.judge(a.session, a.call)
-		if v.Action == permissions.Allow && v.Decision == DecidedTrusted && permissions.Destructive.Exceeds(v.Risk()) {
-			g.resolve(a, resolution{decision: "approve", by: "cascade:" + answer.By, reason: fmt.Sprintf("Covered by the always given for %s.", granted.call.ID)})
+		v := g.judge(c.session, c.call)
+		if v.Action != permissions.Allow || v.Decision != DecidedTrusted || !permissions.Destructive.Exceeds(v.Risk()) {
+			continue
 		}
+		g.mu.Lock()
+		if c.approval.call.Digest == c.call.Digest {
+			g.resolve(c.approval, resolution{decision: "approve", by: "cascade:" + answer.By, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)})
+		}
+		g.mu.Unlock()
 	}
+}
+
+// waitingCall is a pending approval as it was at one moment.
+type waitingCall struct {
+	approval *approval
+	session  *Session
+	call     Call
+}
+
+// waitingCalls lists what waits, oldest first.
+func (g *Gate) waitingCalls() []waitingCall {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	calls := make([]waitingCall, len(g.order))
+	for i, id := range g.order {
+		a := g.pending[id]
+		calls[i] = waitingCall{a, a.session, a.call}
+	}
+	return calls
 }

@@ -44,7 +44,7 @@ type resolution struct {
 // reach is a fingerprint of what a call touches and how bad that is: an approval holds for it alone.
 func reach(a *tools.Analysis) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %d", a.Risk, len(a.Marks))
+	fmt.Fprintf(h, "%s %q", a.Risk, a.Marks)
 	for i := range a.Subjects {
 		s := &a.Subjects[i]
 		fmt.Fprintf(h, "\x00%s\x00%s\x00%s\x00%q", s.Kind, s.Value, s.Effect, s.Decides)

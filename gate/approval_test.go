@@ -372,6 +372,21 @@ func TestEditedArguments(t *testing.T) {
 	}
 }
 
+func TestAnEditCannotTradeOneMarkForAnother(t *testing.T) {
+	b := newBench(t, `{"*": "ask", "shell_exec": {"*": "ask", "git push *": "confirm"}, "write_file": "allow"}`, nil)
+	end := b.decide(t.Context(), b.shell("1", "git push origin main"))
+	a := b.waiting(1)[0]
+	err := b.answer(a, "approve", func(a *Answer) { a.Arguments = []byte(`{"command":"echo x > .git/config"}`) })
+	if !errors.Is(err, ErrAnswer) {
+		t.Errorf("the edit was applied: %v", err)
+	}
+	if again := b.waiting(1)[0]; !strings.Contains(string(again.Arguments), ".git/config") {
+		t.Errorf("the question is not put again: %s", again.Arguments)
+	}
+	b.session.Close()
+	<-end
+}
+
 func TestTooManyQuestions(t *testing.T) {
 	b := newBench(t, asking, func(o *Options) { o.MaxPending = 2 })
 	ends := []<-chan decided{b.decide(t.Context(), b.shell("1", "make")), b.decide(t.Context(), b.shell("2", "make all"))}

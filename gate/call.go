@@ -10,7 +10,7 @@ import (
 // Call is one tools/call as it was received: immutable, and the exact bytes that are judged, digested,
 // shown, recorded and, if allowed, forwarded.
 type Call struct {
-	ID        string // callgate's own, unique over all processes: "call_" + 16 hex digits of time and chance
+	ID        string // callgate's own, unique over all processes: "call_", the time, chance, and a number
 	SessionID string
 	Agent     string // whom the call names as its agent: the session's, or one that can only tighten
 	Tool      *tools.Tool

@@ -26,9 +26,12 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		v, call = g.ask(ctx, s, call, v)
 	}
 	v = g.admit(s, call, v)
+	admitted := v.Action == permissions.Allow
 	v = g.recordDecision(s, call, v)
+	if admitted && v.Action != permissions.Allow {
+		s.running.Add(-1)
+	}
 	if v.Action == permissions.Allow {
-		s.running.Add(1)
 		s.manifests.note(&v)
 		if g.events.listening() {
 			g.events.publish(Started{SessionID: s.id, Agent: s.agent, ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk()})
@@ -37,12 +40,14 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	return v, call
 }
 
-// admit refuses an allowed call when too many of the session run, and says how long it may run.
+// admit gives an allowed call its place among those of the session that run, and says how long it may run.
+// When there is no place left the call is refused.
 func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
 	}
-	if n := g.o.Limits.Concurrent; n > 0 && int(s.running.Load()) >= n {
+	if n := g.o.Limits.Concurrent; int(s.running.Add(1)) > n && n > 0 {
+		s.running.Add(-1)
 		return v.deny(DecidedLimited, "limits", "concurrent", fmt.Sprintf("%d calls of this session already run, which is as many as may. Wait until one has ended.", n))
 	}
 	v.Timeout = g.o.Limits.timeout(call, v.Risk())
@@ -64,7 +69,11 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 
 // Refuse records a call that never came as far as Decide: one that is malformed, or names no tool.
 func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
-	return g.recordDecision(s, call, Verdict{}.deny(DecidedDenied, "callgate", "malformed", reason))
+	rule := "malformed"
+	if call.Digest != "" { // it could be read, but leads nowhere
+		rule = "unknown tool"
+	}
+	return g.recordDecision(s, call, Verdict{}.deny(DecidedDenied, "callgate", rule, reason))
 }
 
 // judge says what is to happen to the call now. One that names another agent than its session's has to

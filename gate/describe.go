@@ -53,11 +53,11 @@ func describeSubject(s *permissions.Subject) string {
 	if s.Value == "" {
 		return name
 	}
-	value := s.Value
-	if len(value) > 200 {
-		value = value[:200] + "…"
+	value := tools.Visible(s.Value)
+	if runes := []rune(value); len(runes) > 200 {
+		value = string(runes[:200]) + "…"
 	}
-	return fmt.Sprintf("%s %q", name, tools.Visible(value))
+	return fmt.Sprintf("%s %q", name, value)
 }
 
 // reasons tells, for every subject, what the rules say; marks come first because they outrank rules.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -146,10 +147,17 @@ func (g *Gate) sweep() {
 		return // there is no folder yet
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > g.o.ClaimWithin {
-			if err := os.Remove(filepath.Join(g.o.Dir, e.Name())); err != nil {
-				g.o.Logger.Warn("an old decision was not removed", "error", err)
-			}
+		path := filepath.Join(g.o.Dir, e.Name())
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // claimed meanwhile
+		}
+		var kept handedOver
+		if json.Unmarshal(text, &kept) == nil && time.Now().Before(kept.ClaimBy) || strings.HasSuffix(path, ".tmp") {
+			continue // another process may wait longer, or be writing
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			g.o.Logger.Warn("an old decision was not removed", "error", err)
 		}
 	}
 }

@@ -1,8 +1,11 @@
 package gate
 
 import (
+	"fmt"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +78,23 @@ func TestConcurrencyAndTimeouts(t *testing.T) {
 	b.gate.Finish(b.session, call, nil, false, "", 0)()
 	if v, _ := b.gate.Decide(t.Context(), b.session, kindCall(t, b.dir, "read_file", "path", "a")); v.Timeout != time.Second {
 		t.Errorf("by kind: %s", v.Timeout)
+	}
+}
+
+func TestConcurrencyHoldsForCallsThatComeTogether(t *testing.T) {
+	b := newBench(t, `{"*": "allow"}`, func(o *Options) { o.Limits = Limits{Concurrent: 2} })
+	var allowed atomic.Int32
+	var deciding sync.WaitGroup
+	for i := range 16 {
+		deciding.Go(func() {
+			if v, _ := b.gate.Decide(t.Context(), b.session, b.shell(fmt.Sprint(i), "ls")); v.Action == permissions.Allow {
+				allowed.Add(1)
+			}
+		})
+	}
+	deciding.Wait()
+	if n := allowed.Load(); n != 2 {
+		t.Errorf("%d calls run at once", n)
 	}
 }
 

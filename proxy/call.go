@@ -18,7 +18,7 @@ import (
 //
 // Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
-	call, to, err := h.readCall(ctx, m)
+	call, to, p, err := h.readCall(ctx, m)
 	if err != nil {
 		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
@@ -33,7 +33,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	}
 
 	began := time.Now()
-	answer, err := h.forwardCall(ctx, m, r, call, to, verdict.Timeout)
+	answer, err := h.forwardCall(ctx, m, r, p, call, to, verdict.Timeout)
 
 	result, isError, failure := outcome(answer, err)
 	r.afterwards = h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
@@ -46,44 +46,39 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.
 // What decoders could read differently is refused here. The Call is as complete as the message lets it be
 // even when it is refused, because refusals are recorded too.
-func (h *host) readCall(ctx context.Context, m rpc.Message) (gate.Call, *entry, error) {
-	call := gate.Call{ID: newCallID(), SessionID: h.session.ID(), Agent: h.session.Agent()}
-	if err := jsonx.Check(m.Raw); err != nil {
-		return call, nil, err
+func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to *entry, p callParams, err error) {
+	call = gate.Call{ID: newCallID(), SessionID: h.session.ID(), Agent: h.session.Agent()}
+	if err = jsonx.Check(m.Raw); err != nil {
+		return call, nil, p, err
 	}
-	p, err := readCallParams(m.Params)
-	if err != nil {
-		return call, nil, err
+	if p, err = readCallParams(m.Params); err != nil {
+		return call, nil, p, err
 	}
 	if call.Arguments = p.judged(); call.Arguments != nil && call.Arguments[0] != '{' {
-		return call, nil, fmt.Errorf("the arguments are not an object")
+		return call, nil, p, errors.New("the arguments are not an object")
 	}
 	if p.agent != "" {
 		call.Agent = p.agent
 	}
 	if call.Digest, err = jsonx.Digest(call.Arguments, call.Agent); err != nil {
-		return call, nil, err
+		return call, nil, p, err
 	}
-	to := h.findTool(ctx, p.name)
-	if to == nil {
-		return call, nil, fmt.Errorf("unknown tool: %s", p.name)
+	if to = h.findTool(ctx, p.name); to == nil {
+		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.downNote())
 	}
 	call.Tool, call.Place, call.Redefined = to.tool, to.server.place, h.redefined(to)
-	return call, to, nil
+	return call, to, p, nil
 }
 
 // forwardCall sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
-func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, call gate.Call, to *entry, limit time.Duration) (rpc.Message, error) {
+func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p callParams, call gate.Call, to *entry, limit time.Duration) (rpc.Message, error) {
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit))
 		defer cancel()
 	}
-	params, err := forwardParams(m.Params, to.tool.Name, call.Arguments)
-	if err != nil {
-		return rpc.Message{}, err
-	}
+	params := forwardParams(m.Params, p, to.tool.Name, call.Arguments)
 	if !h.offers(to.tool) {
 		return rpc.Message{}, errRedefined
 	}

@@ -40,9 +40,9 @@ type host struct {
 	initialized  atomic.Bool
 
 	mu      sync.Mutex
-	changed chan struct{}                 // closed and replaced when a list or a state changes
-	calls   map[string]*inflight          // the host's requests that run, by id as spelled
-	asked   map[string]context.CancelFunc // the upstreams' requests that the host has, by their id
+	changed chan struct{}             // closed and replaced when a list or a state changes
+	calls   map[string]*inflight      // the host's requests that run, by id as spelled
+	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
 }
 
 // inflight is a request of the host that has no answer yet.
@@ -267,13 +267,12 @@ func progressToken(params []byte) []byte {
 	return token[0].Value
 }
 
-var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
-
-const latestVersion = "2025-11-25"
+// latestVersion is what a host gets that asks for a version nobody knows.
+var latestVersion = upstream.Versions[len(upstream.Versions)-1]
 
 // negotiate returns the version to speak with a host that asks for one.
 func negotiate(version string) string {
-	if slices.Contains(legacyVersions, version) {
+	if slices.Contains(upstream.Versions, version) {
 		return version
 	}
 	return latestVersion
@@ -287,4 +286,4 @@ func (s *server) status() UpstreamStatus {
 }
 
 // Versions are the revisions of MCP that hosts can speak with callgate, oldest first.
-func Versions() []string { return slices.Clone(legacyVersions) }
+func Versions() []string { return slices.Clone(upstream.Versions) }

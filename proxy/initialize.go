@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 
 	"callgate/gate"
@@ -156,8 +155,7 @@ func client(raw []byte) (c gate.Client) {
 // setLevel passes the level on to every server that logs.
 func (h *host) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byte {
 	for _, s := range h.servers {
-		info, known := s.up.Info()
-		if !known || !bytes.Contains(info.Capabilities, []byte(`"logging"`)) {
+		if !s.offers("logging") {
 			continue
 		}
 		h.work.Go(func() {

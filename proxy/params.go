@@ -75,11 +75,7 @@ func agentOf(meta []byte) (string, error) {
 
 // forwardParams returns the host's params with the upstream's name for the tool and these arguments; every
 // other byte stays, but a request to run as a task, which callgate does not offer.
-func forwardParams(params []byte, name string, arguments []byte) ([]byte, error) {
-	p, err := readCallParams(params)
-	if err != nil {
-		return nil, err
-	}
+func forwardParams(params []byte, p callParams, name string, arguments []byte) []byte {
 	var edits []jsonx.Edit
 	if p.name != name {
 		edits = append(edits, jsonx.Edit{Start: p.rawName.Start, End: p.rawName.End(), With: jsonx.Quote(name)})
@@ -96,9 +92,9 @@ func forwardParams(params []byte, name string, arguments []byte) ([]byte, error)
 		edits = append(edits, jsonx.Delete(params, p.task))
 	}
 	if edits == nil {
-		return params, nil
+		return params
 	}
-	return jsonx.Splice(params, edits...), nil
+	return jsonx.Splice(params, edits...)
 }
 
 // refusal is the result of a call that may not run: an error that the model can act on.

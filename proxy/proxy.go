@@ -86,7 +86,7 @@ func (p *Proxy) Run(ctx context.Context, in io.ReadCloser, out io.Writer) error 
 }
 
 func (p *Proxy) newHost(ctx context.Context, in io.Reader, out io.Writer) (*host, error) {
-	h := &host{p: p, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]context.CancelFunc{}, workers: workers{jobs: make(chan func())}}
+	h := &host{p: p, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, workers: workers{jobs: make(chan func())}}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	h.conn, h.out = rpc.NewConn(in, out, rpc.Options{Noise: h.noise}), out
 	session, err := p.o.Gate.OpenSession(p.o.Agent, h.cancelCalls)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strconv"
 
 	"callgate/internal/jsonx"
@@ -91,7 +92,7 @@ func (s *server) asked(m rpc.Message) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	id := string(m.ID)
 	h.mu.Lock()
-	h.asked[id] = cancel
+	h.asked[id] = &serverRequest{cancel: cancel, from: s, token: progressToken(m.Params)}
 	h.mu.Unlock()
 	h.work.Go(func() {
 		defer func() {
@@ -173,17 +174,36 @@ func (h *host) withdrawn(m rpc.Message) {
 		return
 	}
 	h.mu.Lock()
-	cancel := h.asked[string(id[0].Value)]
+	q := h.asked[string(id[0].Value)]
 	h.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if q != nil {
+		q.cancel()
 	}
 }
 
-// progressForUpstream passes the host's progress on a server's request to the servers that have one open.
-// Tokens are the servers' own, so one that a server did not give means nothing to it.
+// serverRequest is a server's request that the host has not answered yet.
+type serverRequest struct {
+	cancel context.CancelFunc
+	from   *server
+	token  []byte // progress token as spelled, nil without one
+}
+
+// progressForUpstream passes the host's progress on a server's request to the servers that gave the token in
+// a request which is open: no other server hears of it.
 func (h *host) progressForUpstream(m rpc.Message) {
-	for _, s := range h.servers {
+	var token [1]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"progressToken"}, token[:]) != nil || token[0].Value == nil {
+		return
+	}
+	var to []*server
+	h.mu.Lock()
+	for _, q := range h.asked {
+		if q.token != nil && sameToken(q.token, token[0].Value) && !slices.Contains(to, q.from) {
+			to = append(to, q.from)
+		}
+	}
+	h.mu.Unlock()
+	for _, s := range to {
 		s.up.Notify(m.Method, m.Params)
 	}
 }

@@ -100,9 +100,7 @@ func (h *host) findResource(uri string) *server {
 	}
 	var only *server
 	for _, s := range h.servers {
-		info, known := s.up.Info()
-		var m [1]jsonx.Member
-		if !known || jsonx.Members(info.Capabilities, []string{"resources"}, m[:]) != nil || m[0].Value == nil {
+		if !s.offers("resources") {
 			continue
 		}
 		if only != nil {

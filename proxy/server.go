@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
 	"callgate/internal/upstream"
@@ -38,4 +39,11 @@ func (s *server) hopeless() bool {
 	}
 	_, _, failed := s.up.LastFailure()
 	return failed && state != upstream.Ready
+}
+
+// offers reports whether the server is known to have the capability.
+func (s *server) offers(capability string) bool {
+	info, known := s.up.Info()
+	var m [1]jsonx.Member
+	return known && jsonx.Members(info.Capabilities, []string{capability}, m[:]) == nil && m[0].Value != nil
 }

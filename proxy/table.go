@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"sync"
 	"time"
 
@@ -272,4 +273,14 @@ func (h *host) offers(t *tools.Tool) bool {
 	}
 	e := h.table.Load().tools[shown]
 	return e != nil && e.tool == t
+}
+
+// downNote says which servers are down, for somebody who misses a tool; "" when none is.
+func (h *host) downNote() (note string) {
+	for _, s := range h.servers {
+		if st := s.up.Status(); st.State == upstream.Down {
+			note += fmt.Sprintf("; server %q is down: %s", s.alias, st.Reason)
+		}
+	}
+	return note
 }

@@ -68,7 +68,7 @@ func TestCallOfAToolThatMayStillCome(t *testing.T) {
 		h.calls("1", "s_do", `{}`)
 		time.Sleep(upstream.DefaultStartTimeout - time.Second)
 		h.silent()
-		h.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool: s_do"}}`)
+		h.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool: s_do; server \"s\" is down: cannot start: exec: \"/no/such/program\": stat /no/such/program: no such file or directory"}}`)
 		if waited := time.Since(began); waited != upstream.DefaultStartTimeout {
 			t.Errorf("waited %s", waited)
 		}
@@ -99,7 +99,7 @@ func TestInitializeWithoutServers(t *testing.T) {
 		h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 		h.want(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`)
 		h.calls("3", "s_do", `{}`)
-		h.want(`{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown tool: s_do"}}`)
+		h.want(`{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown tool: s_do; server \"s\" is down: cannot start: exec: \"/no/such/program\": stat /no/such/program: no such file or directory"}}`)
 		if waited := time.Since(began); waited > patience {
 			t.Errorf("the host waited %s", waited)
 		}

@@ -9,8 +9,9 @@ import (
 // analyzer turns texts into terms. It remembers every token that it has seen, so that stemming and the look-up
 // in the static table are paid once. It is not safe for concurrent use: each worker has its own.
 type analyzer struct {
-	table *staticTable // nil: no vectors wanted
-	ids   map[string]int32
+	table *staticTable     // nil: no vectors wanted
+	ids   map[string]int32 // of tokens
+	stems map[string]int32
 	terms []term
 
 	// The text at hand.
@@ -22,7 +23,8 @@ type analyzer struct {
 // term is a stem and how often it is in the text at hand.
 type term struct {
 	stem  string
-	row   int32 // of the static table, -1: none
+	bytes []byte // the stem again, as bleve wants it
+	row   int32  // of the static table, -1: none
 	count int32
 	parts int32 // count without whole identifiers, which the table does not know
 }
@@ -40,7 +42,7 @@ func newAnalyzer(table *staticTable) *analyzer {
 }
 
 func (a *analyzer) forget() {
-	a.ids, a.terms = map[string]int32{}, nil
+	a.ids, a.stems, a.terms = map[string]int32{}, map[string]int32{}, nil
 }
 
 // begin starts a new text.
@@ -73,19 +75,18 @@ func (a *analyzer) count(token []byte) *term {
 	return t
 }
 
-// learn gives the token the id of its stem. A stem stands for itself too: a token that equals it and has
-// another stem is rare and does no harm.
+// learn gives the token the id of its stem.
 func (a *analyzer) learn(token string) int32 {
 	s := stem(token)
-	id, ok := a.ids["\x00"+s]
+	id, ok := a.stems[s]
 	if !ok {
 		id = int32(len(a.terms))
-		t := term{stem: s, row: -1}
+		t := term{stem: s, bytes: []byte(s), row: -1}
 		if a.table != nil {
 			t.row = a.table.row(s)
 		}
 		a.terms = append(a.terms, t)
-		a.ids["\x00"+s] = id
+		a.stems[s] = id
 	}
 	a.ids[token] = id
 	return id
@@ -97,7 +98,7 @@ func (a *analyzer) frequencies() index.TokenFrequencies {
 	freqs := make(index.TokenFrequencies, len(a.touched))
 	for i, id := range a.touched {
 		t := &a.terms[id]
-		slab[i].Term = []byte(t.stem)
+		slab[i].Term = t.bytes
 		slab[i].SetFrequency(int(t.count))
 		freqs[t.stem] = &slab[i]
 	}

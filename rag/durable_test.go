@@ -99,31 +99,32 @@ func TestDamage(t *testing.T) {
 // TestDiskFails makes each step of writing fail, as on a full disk. What was there must stay searchable, and the
 // next try must make it good.
 func TestDiskFails(t *testing.T) {
-	root := t.TempDir()
+	root, before := t.TempDir(), t.TempDir()
 	writeFiles(t, root, project)
-	count := func(do func(*Index) error) (n int) { // steps that a change takes
-		x := open(t, t.TempDir(), Options{})
-		syncs(t, x, root)
-		x.disk.fail = func(string, string) error { n++; return nil }
-		if err := do(x); err != nil {
+	x, err := Open(before, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	syncs(t, x, root)
+	for i := range maxSmall - 1 { // the next one merges
+		if err := x.Add(t.Context(), Document{ID: fmt.Sprint(i), Text: "gardens and trees"}); err != nil {
 			t.Fatal(err)
 		}
-		return n
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
 	}
 	change := func(x *Index) error {
-		for i := range maxSmall { // the last one merges
-			if err := x.Add(context.Background(), Document{ID: fmt.Sprint(i), Text: "gardens and trees"}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return x.Add(context.Background(), Document{ID: "last", Text: "gardens and trees"})
 	}
-	steps := count(change)
 	full := &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
-	for at := range steps {
+	at := 0
+	for ; ; at++ {
 		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(before)); err != nil {
+			t.Fatal(err)
+		}
 		x := open(t, dir, Options{})
-		syncs(t, x, root)
 		n := 0
 		x.disk.fail = func(string, string) error {
 			if n++; n > at {
@@ -131,7 +132,11 @@ func TestDiskFails(t *testing.T) {
 			}
 			return nil
 		}
-		if err := change(x); !errors.Is(err, syscall.ENOSPC) {
+		err := change(x)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("step %d fails, and the change says %v", at, err)
 		}
 		x.disk.fail = nil
@@ -156,7 +161,9 @@ func TestDiskFails(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d steps", steps)
+	if at < 20 {
+		t.Errorf("only %d steps: the merge was not among them", at)
+	}
 }
 
 // TestWaitsForWriter holds the lock as another process would.

@@ -33,7 +33,7 @@ type posting struct {
 func buildPostings(docs []index.TokenFrequencies, lengths []uint32) (*postings, error) {
 	documents := make([]index.Document, len(docs))
 	for i := range docs {
-		documents[i] = &document{row: uint32(i), length: int(lengths[i]), freqs: docs[i]}
+		documents[i] = newDocument(uint32(i), int(lengths[i]), docs[i])
 	}
 	segment, _, err := new(zap.ZapPlugin).New(documents)
 	if err != nil {
@@ -87,14 +87,23 @@ func (p *postings) find(term string, dead *roaring.Bitmap, dst []posting) ([]pos
 	}
 }
 
-// document is a chunk as bleve takes it: counted terms, ready made.
+// document is a chunk as bleve takes it: counted terms, ready made. bleve visits the fields several times.
 type document struct {
-	row    uint32
-	length int
-	freqs  index.TokenFrequencies
+	id     field
+	terms  field
+	number string
 }
 
-func (d *document) ID() string                                 { return string(d.id()) }
+func newDocument(row uint32, length int, freqs index.TokenFrequencies) *document {
+	id := binary.BigEndian.AppendUint32(nil, row)
+	d := &document{number: string(id)}
+	d.id = field{name: "_id", value: id, options: index.IndexField | index.StoreField, length: 1,
+		freqs: index.TokenFrequencies{d.number: &index.TokenFreq{Term: id}}}
+	d.terms = field{name: termsField, options: index.IndexField, length: length, freqs: freqs}
+	return d
+}
+
+func (d *document) ID() string                                 { return d.number }
 func (d *document) Size() int                                  { return 0 }
 func (d *document) VisitComposite(index.CompositeFieldVisitor) {}
 func (d *document) HasComposite() bool                         { return false }
@@ -102,13 +111,10 @@ func (d *document) NumPlainTextBytes() uint64                  { return 0 }
 func (d *document) AddIDField()                                {}
 func (d *document) StoredFieldsBytes() uint64                  { return 0 }
 func (d *document) Indexed() bool                              { return true }
-func (d *document) id() []byte                                 { return binary.BigEndian.AppendUint32(nil, d.row) }
 
 func (d *document) VisitFields(visit index.FieldVisitor) {
-	id := d.id()
-	visit(&field{name: "_id", value: id, options: index.IndexField | index.StoreField, length: 1,
-		freqs: index.TokenFrequencies{string(id): &index.TokenFreq{Term: id}}})
-	visit(&field{name: termsField, options: index.IndexField, length: d.length, freqs: d.freqs})
+	visit(&d.id)
+	visit(&d.terms)
 }
 
 type field struct {

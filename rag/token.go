@@ -105,8 +105,13 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// stem returns the Porter stem of a lower-case word.
+// stem returns the Porter stem of a lower-case word. What is not made of letters alone has none.
 func stem(word string) string {
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return word
+		}
+	}
 	return string(porterstemmer.StemWithoutLowerCasing([]rune(word)))
 }
 

@@ -10,7 +10,7 @@ import (
 // exact look at a hundredth of the cost.
 type vectors struct {
 	Dim      int
-	Values   []int8    // row by row
+	Values   []byte    // int8, row by row; gob is fast with bytes
 	Scales   []float32 // 0: the row has no vector
 	Sketches []uint64  // row by row, sketchWords(Dim) each
 }
@@ -31,7 +31,7 @@ func (m *vectors) append(v []float32) {
 		if peak > 0 {
 			x = x / peak * 127
 		}
-		m.Values = append(m.Values, int8(math.Round(float64(x))))
+		m.Values = append(m.Values, byte(int8(math.Round(float64(x)))))
 	}
 	m.Sketches = appendSketch(m.Sketches, v)
 }
@@ -49,14 +49,14 @@ func (m *vectors) cosine(i int, q []float32) float32 {
 	row := m.Values[i*m.Dim:][:len(q)]
 	var s0, s1, s2, s3 float32
 	for len(q) >= 4 && len(row) >= 4 {
-		s0 += q[0] * float32(row[0])
-		s1 += q[1] * float32(row[1])
-		s2 += q[2] * float32(row[2])
-		s3 += q[3] * float32(row[3])
+		s0 += q[0] * float32(int8(row[0]))
+		s1 += q[1] * float32(int8(row[1]))
+		s2 += q[2] * float32(int8(row[2]))
+		s3 += q[3] * float32(int8(row[3]))
 		q, row = q[4:], row[4:]
 	}
 	for j, x := range q {
-		s0 += x * float32(row[j])
+		s0 += x * float32(int8(row[j]))
 	}
 	return (s0 + s1 + s2 + s3) * m.Scales[i]
 }

@@ -222,7 +222,8 @@ func (w *workspace) read(f *found) (text string, s source, err error) {
 		return "", s, errSkip("changed while it was opened")
 	}
 	s = source{Path: f.name, Size: info.Size(), ModTime: info.ModTime(), Read: time.Now(), Aside: aside(f.name)}
-	data, err := io.ReadAll(io.LimitReader(file, w.maxSize+1))
+	data := make([]byte, 0, min(info.Size(), w.maxSize)+1)
+	data, err = readUpTo(file, data, w.maxSize+1)
 	if err != nil {
 		return "", s, err
 	}
@@ -232,7 +233,28 @@ func (w *workspace) read(f *found) (text string, s source, err error) {
 	s.Hash = hashOf(data)
 	l := languageOf(f.name, data)
 	s.Language, s.Kind = l.name, l.kind
-	return asText(data, l), s, notText(data, l)
+	if err := notText(data, l); err != nil {
+		return "", s, err
+	}
+	return asText(data), s, nil
+}
+
+// readUpTo reads until the end, but no more than limit bytes, into buf, which grows as needed.
+func readUpTo(r io.Reader, buf []byte, limit int64) ([]byte, error) {
+	for int64(len(buf)) < limit {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := r.Read(buf[len(buf):min(int64(cap(buf)), limit)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			return buf, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return buf, nil
 }
 
 func hashOf(data []byte) [16]byte {
@@ -241,7 +263,7 @@ func hashOf(data []byte) [16]byte {
 }
 
 // asText makes the content valid UTF-8. A few stray bytes do no harm.
-func asText(data []byte, _ language) string {
+func asText(data []byte) string {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	return strings.ToValidUTF8(string(data), "\uFFFD")
 }

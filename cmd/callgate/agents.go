@@ -62,3 +62,20 @@ func readAgents(folder string) (agents []permissions.Agent, err error) {
 	}
 	return agents, nil
 }
+
+// agentRules are the rules of the profile that is configured; none without one. A name that nobody knows is
+// an error.
+func (c *config) agentRules() ([]permissions.Rule, error) {
+	if c.Agent == "" {
+		return nil, nil
+	}
+	agents, err := c.agents()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(agents, named(c.Agent))
+	if i < 0 {
+		return nil, fmt.Errorf("unknown agent %q: use explore, general, or add %s", c.Agent, filepath.Join(c.DataDir, "agents", c.Agent+".md"))
+	}
+	return agents[i].Rules, nil
+}

@@ -145,6 +145,7 @@ type checker struct {
 	servers   []proxy.Server
 	cwd       string
 	explain   bool
+	agent     []permissions.Rule             // of the profile that calls are judged under
 	parsed    map[string]*permissions.Policy // of the permissions that lines bring along
 }
 
@@ -160,6 +161,9 @@ func newChecker(c *config) (*checker, error) {
 	ch := &checker{
 		config: c, cwd: cwd, protected: protected, parsed: map[string]*permissions.Policy{},
 		store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home}),
+	}
+	if ch.agent, err = c.agentRules(); err != nil {
+		return nil, err
 	}
 	if len(c.Servers) > 0 || len(c.MCPConfig) > 0 {
 		if ch.servers, err = c.servers(); err != nil {
@@ -301,7 +305,7 @@ func (ch *checker) judge(request checkRequest) (*gate.Judge, error) {
 		}
 	}
 	if request.Permissions == nil {
-		j.Policy, j.PolicyError = ch.store.Policy()
+		j.Policy, j.PolicyError = ch.policy()
 		return j, nil
 	}
 	if j.Policy = ch.parsed[string(request.Permissions)]; j.Policy == nil {
@@ -309,12 +313,21 @@ func (ch *checker) judge(request checkRequest) (*gate.Judge, error) {
 		if err != nil {
 			return nil, err
 		}
-		if j.Policy, err = permissions.NewPolicy(nil, file.Rules, file.Grants); err != nil {
+		if j.Policy, err = permissions.NewPolicy(ch.agent, file.Rules, file.Grants); err != nil {
 			return nil, err
 		}
 		ch.parsed[string(request.Permissions)] = j.Policy
 	}
 	return j, nil
+}
+
+// policy is the worker's, under the agent profile if one is configured.
+func (ch *checker) policy() (*permissions.Policy, error) {
+	base, err := ch.store.Policy()
+	if err != nil || len(ch.agent) == 0 {
+		return base, err
+	}
+	return base.With(ch.agent, nil)
 }
 
 // call makes the call that the request describes.

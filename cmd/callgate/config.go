@@ -16,6 +16,7 @@ import (
 
 	"github.com/adrg/xdg"
 	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
@@ -125,13 +126,18 @@ type setting struct {
 	value           any
 }
 
-// scalars are those keys, in the order of the help. The variable of dataDir is CALLGATE_DATA_DIR.
-var scalars = []setting{
-	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches", ""},
+// commonSettings are the keys that every subcommand takes, in the order of the help. The variable of dataDir is
+// CALLGATE_DATA_DIR.
+var commonSettings = []setting{
+	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches (default " + filepath.Join(xdg.DataHome, "callgate") + ")", ""},
 	{"worker", "worker", "`name` of the worker, whose rules apply", "default"},
-	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
 	{"logLevel", "log-level", "debug, info, warn or error", "info"},
 	{"logFile", "log-file", "`file` for the log, beside standard error", ""},
+}
+
+// policySettings are those of subcommands that judge calls.
+var policySettings = []setting{
+	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
 	{"listen", "listen", "`address` of the side server for approvers; port 0 picks one, off starts none", companion.DefaultAddress},
 	{"mode", "mode", "what happens to calls that would ask: ask, auto-approve, auto-deny or no-prompt", "ask"},
 	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty means that rules alone decide", ""},
@@ -149,33 +155,47 @@ var scalars = []setting{
 
 // settings reads the configuration when a subcommand needs it.
 type settings struct {
-	flags *pflag.FlagSet
-	viper *viper.Viper
+	common *pflag.FlagSet
+	policy *pflag.FlagSet // for subcommands that judge calls
+	viper  *viper.Viper
 }
 
-// newSettings declares the flags that every subcommand has.
-func newSettings(flags *pflag.FlagSet) *settings {
-	s := &settings{flags: flags, viper: viper.New()}
-	flags.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
-	for _, o := range scalars {
-		switch v := o.value.(type) {
-		case string:
-			flags.String(o.flag, v, o.help)
-		case int:
-			flags.Int(o.flag, v, o.help)
-		case time.Duration:
-			flags.Duration(o.flag, v, o.help)
-		case bool:
-			flags.Bool(o.flag, v, o.help)
-		case []string:
-			flags.StringArray(o.flag, v, o.help)
-		}
-		s.viper.SetDefault(o.key, o.value)
-		// The names are constants: neither call can fail.
-		_ = s.viper.BindPFlag(o.key, flags.Lookup(o.flag))
-		_ = s.viper.BindEnv(o.key, variable(o.flag))
+// newSettings declares the flags: those of every subcommand in common, the others in a set of their own.
+func newSettings(common *pflag.FlagSet) *settings {
+	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), viper: viper.New()}
+	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
+	for _, o := range commonSettings {
+		s.declare(common, o)
+	}
+	for _, o := range policySettings {
+		s.declare(s.policy, o)
 	}
 	return s
+}
+
+// judging gives a subcommand the flags of those that judge calls.
+func (s *settings) judging(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.policy)
+	return cmd
+}
+
+func (s *settings) declare(flags *pflag.FlagSet, o setting) {
+	switch v := o.value.(type) {
+	case string:
+		flags.String(o.flag, v, o.help)
+	case int:
+		flags.Int(o.flag, v, o.help)
+	case time.Duration:
+		flags.Duration(o.flag, v, o.help)
+	case bool:
+		flags.Bool(o.flag, v, o.help)
+	case []string:
+		flags.StringArray(o.flag, v, o.help)
+	}
+	s.viper.SetDefault(o.key, o.value)
+	// The names are constants: neither call can fail.
+	_ = s.viper.BindPFlag(o.key, flags.Lookup(o.flag))
+	_ = s.viper.BindEnv(o.key, variable(o.flag))
 }
 
 func variable(flag string) string {
@@ -189,7 +209,7 @@ func (s *settings) load() (*config, error) {
 		return nil, err
 	}
 	// A list may hold commas: a variable is one path unless it has the system's list separator.
-	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.flags.Changed("mcp-config") {
+	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.policy.Changed("mcp-config") {
 		s.viper.Set("mcpConfig", filepath.SplitList(paths))
 	}
 	hooks := viper.DecodeHook(mapstructure.StringToTimeDurationHookFunc())
@@ -202,7 +222,7 @@ func (s *settings) load() (*config, error) {
 // readFile finds the configuration file and reads it. One that was named must exist; a repository's own
 // folder is never looked into, because whoever wrote the repository would configure the gate.
 func (s *settings) readFile(c *config) error {
-	path, _ := s.flags.GetString("config")
+	path, _ := s.common.GetString("config")
 	named := path != ""
 	if !named {
 		path = os.Getenv("CALLGATE_CONFIG")
@@ -252,6 +272,11 @@ func (c *config) validate() (err error) {
 	}
 	if c.DataDir, err = filepath.Abs(expandHome(c.DataDir)); err != nil {
 		return bad("dataDir", err)
+	}
+	if c.LogFile != "" {
+		if c.LogFile, err = filepath.Abs(expandHome(c.LogFile)); err != nil {
+			return bad("logFile", err)
+		}
 	}
 	if !workerName.MatchString(c.Worker) {
 		return bad("worker", fmt.Errorf("%q is not a name: use letters, digits, dots, - and _, at most 64", c.Worker))

@@ -14,7 +14,7 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// execute runs the command line and returns the exit code: 0 done, 1 failed, 2 not understood, or what the
+// execute runs the command line and returns the exit code: 0 done, 1 failed or not understood, or what the
 // subcommand defines.
 func execute(ctx context.Context, args []string) int {
 	root := newRootCommand()
@@ -38,13 +38,14 @@ func newRootCommand() *cobra.Command {
 		Short: "Gate every MCP tool call: rules answer first, a person decides the rest",
 		Long: `callgate stands between an LLM host (Claude Code, Cursor, VS Code, any MCP client) and the MCP servers
 that it uses. Every tool call passes a gate: your rules answer first, and what they leave open you
-decide, from a terminal, by REST or from a WebSocket client. Everything is on record.
+decide, from a web page, a terminal, by REST or from a WebSocket client. Everything is on record.
 
 Point your host at "callgate run" instead of at its servers, or put "callgate wrap --" in front of one
 server's command.`,
 		Example: `  callgate run --mcp-config ~/.mcp.json          # all servers of a host, behind one gate
-  callgate wrap -- npx -y @modelcontextprotocol/server-filesystem .
-  callgate approve                                # answer what is asked
+  callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
+  callgate open                                   # answer what is asked, on a page
+  callgate approve                                # or in this terminal
   callgate check shell_exec 'git push && rm -rf build'
   callgate audit --tail 20`,
 		SilenceUsage:  true,
@@ -52,8 +53,9 @@ server's command.`,
 	}
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
-		newRunCommand(settings), newWrapCommand(settings), newApproveCommand(settings.dataDir),
-		newCheckCommand(settings), newToolsCommand(settings), newRulesCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir),
+		settings.judging(newRunCommand(settings)), settings.judging(newWrapCommand(settings)),
+		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newRulesCommand(settings)),
+		newApproveCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir),
 		newIndexCommand(settings.dataDir), newSearchCommand(settings.dataDir), newVersionCommand(),
 	)
 	return root

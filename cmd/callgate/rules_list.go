@@ -84,15 +84,11 @@ func (b *rulebook) layers() (*permissions.Policy, error) {
 	if err != nil || b.config.Agent == "" {
 		return policy, err
 	}
-	agents, err := b.config.agents()
+	agent, err := b.config.agentRules()
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(agents, named(b.config.Agent))
-	if i < 0 {
-		return nil, fmt.Errorf("unknown agent %q", b.config.Agent)
-	}
-	return policy.With(agents[i].Rules, nil)
+	return policy.With(agent, nil)
 }
 
 func grantRows(grants []permissions.Grant, now time.Time) []grantRow {

@@ -30,7 +30,8 @@ func rulesRun(t *testing.T, dir string, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	root := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(newRulesCommand(newSettings(root.PersistentFlags())))
+	s := newSettings(root.PersistentFlags())
+	root.AddCommand(s.judging(newRulesCommand(s)))
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&out)

@@ -39,12 +39,12 @@ func newWrapCommand(s *settings) *cobra.Command {
 		Long: `Wrap serves one host on standard input and output and starts COMMAND as the one server behind the gate.
 The host sees the server's own tool names; rules see {name}_{tool}. Servers in callgate.yaml are not
 started; everything else in it holds.`,
-		Example: `  callgate wrap -- npx -y @modelcontextprotocol/server-filesystem ~/src
+		Example: `  callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 ~/src
   callgate wrap --name db --env 'PGPASSWORD=${PGPASSWORD}' -- uvx mcp-server-postgres`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
-				return fmt.Errorf("wrap needs the server's command after --, as in: callgate wrap -- npx -y @modelcontextprotocol/server-filesystem")
+				return fmt.Errorf("wrap needs the server's command after --, as in: callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31")
 			}
 			c, err := s.load()
 			if err != nil {

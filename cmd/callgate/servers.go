@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,7 +42,7 @@ func readMCPConfig(path string) ([]serverConfig, error) {
 		Servers jsontext.Value `json:"mcpServers"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", placeOf(path, text, err), err)
 	}
 	if file.Servers == nil {
 		return nil, fmt.Errorf(`%s: it has no "mcpServers"`, path)
@@ -63,6 +65,16 @@ func readMCPConfig(path string) ([]serverConfig, error) {
 		})
 	}
 	return servers, nil
+}
+
+// placeOf is the path with the line and column that a syntax error is at.
+func placeOf(path string, text []byte, err error) string {
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) || syntax.ByteOffset > int64(len(text)) {
+		return path
+	}
+	before := text[:syntax.ByteOffset]
+	return fmt.Sprintf("%s:%d:%d", path, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
 // memberNames returns the names of an object's members in their order.
@@ -129,6 +141,10 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if (s.Command == "") == (s.URL == "") {
 		return none, fmt.Errorf("server %q needs either a command or a url", s.Name)
 	}
+	switch want := map[bool][]string{true: {"", "stdio"}, false: {"", "http", "sse", "streamable-http", "streamableHttp"}}[s.Command != ""]; {
+	case !slices.Contains(want, s.Type):
+		return none, fmt.Errorf("server %q: type %q does not fit: leave it out, or use %s", s.Name, s.Type, strings.Join(want[1:], ", "))
+	}
 	var expansion error
 	expand := func(text string) string {
 		out, err := expandVariables(text)
@@ -147,6 +163,12 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 			return none, fmt.Errorf("server %q: env entry %q is not NAME=value", s.Name, entry)
 		}
 		env[i] = expand(entry)
+	}
+	for _, header := range s.Headers {
+		if name, _, ok := strings.Cut(header, ":"); !ok || strings.TrimSpace(name) == "" {
+			return none, fmt.Errorf("server %q: header %q is not \"Name: value\"", s.Name, header)
+		}
+		expand(header)
 	}
 	command, url := expandHome(expand(s.Command)), expand(s.URL)
 	cwd := expandHome(expand(s.Cwd))

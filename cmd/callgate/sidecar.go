@@ -174,7 +174,7 @@ func (s *sidecar) close() {
 func (s *sidecar) openLog() error {
 	out := io.Writer(os.Stderr)
 	if s.config.LogFile != "" {
-		file, err := os.OpenFile(expandHome(s.config.LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		file, err := os.OpenFile(s.config.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return fmt.Errorf("logFile: %w", err)
 		}

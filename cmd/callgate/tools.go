@@ -61,13 +61,18 @@ in the cache, so that the next host need not wait for the servers.`,
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("it did not answer within %s (--wait)", wait))
 			defer cancel()
 			rows, failures := listTools(ctx, c, checker, servers)
 			if asJSON {
-				return json.MarshalWrite(cmd.OutOrStdout(), map[string]any{"tools": rows, "down": failures}, json.Deterministic(true), jsontext.Multiline(true))
+				err = json.MarshalWrite(cmd.OutOrStdout(), map[string]any{"tools": rows, "down": failures}, json.Deterministic(true), jsontext.Multiline(true))
+			} else {
+				err = printTools(cmd.OutOrStdout(), rows, failures)
 			}
-			return printTools(cmd.OutOrStdout(), rows, failures)
+			if err == nil && len(failures) > 0 {
+				return exitCode(1)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -160,7 +165,11 @@ func acceptTools(ctx context.Context, w io.Writer, c *config, servers []proxy.Se
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d definitions accepted\n", n)
+	word := "definitions"
+	if n == 1 {
+		word = "definition"
+	}
+	_, err := fmt.Fprintf(w, "%d %s accepted\n", n, word)
 	return err
 }
 
@@ -174,6 +183,9 @@ func listTools(ctx context.Context, c *config, checker *checker, servers []proxy
 		asking.Go(func() {
 			offered, err := proxy.Survey(ctx, s, c.cacheDir(), version)
 			if err != nil {
+				if errors.Is(err, context.DeadlineExceeded) {
+					err = context.Cause(ctx)
+				}
 				mu.Lock()
 				failures[s.Tools.Name] = err.Error()
 				mu.Unlock()
@@ -197,7 +209,7 @@ func (ch *checker) row(t *tools.Tool) toolRow {
 			row.Subjects[argument] = role.String()
 		}
 	}
-	policy, err := ch.store.Policy()
+	policy, err := ch.policy()
 	if err != nil {
 		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
 		return row

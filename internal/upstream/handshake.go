@@ -11,8 +11,8 @@ import (
 	"callgate/internal/rpc"
 )
 
-// versions are the revisions that begin with a handshake.
-var versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+// Versions are the revisions of MCP that begin with a handshake, oldest first.
+var Versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
 // Info is what a server says of itself in the handshake. The slices are parts of Raw; nobody may change them.
 type Info struct {
@@ -70,7 +70,7 @@ func (in *incarnation) greet(ctx context.Context, hello Hello) error {
 	if err != nil {
 		return fmt.Errorf("its answer to the handshake is malformed: %w", err)
 	}
-	if !slices.Contains(versions, info.ProtocolVersion) {
+	if !slices.Contains(Versions, info.ProtocolVersion) {
 		return fmt.Errorf("it speaks MCP %.20q, which callgate does not", info.ProtocolVersion)
 	}
 	if err := in.conn.Write(rpc.Request(nil, "notifications/initialized", nil)); err != nil {

@@ -74,9 +74,6 @@ func New(cfg Config, o Options) *Upstream {
 	return u
 }
 
-// Config returns what New was given.
-func (u *Upstream) Config() Config { return u.cfg }
-
 // Start fixes what the server is told of the host, reads the cache, and begins to spawn and greet the
 // server in the background. Calls after the first change nothing.
 func (u *Upstream) Start(hello Hello) {

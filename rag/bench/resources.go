@@ -77,7 +77,9 @@ func indexAndWait(dir, src string) error {
 	}
 	runtime.GC()
 	debug.FreeOSMemory()
-	fmt.Printf("%d files, %d chunks in %s\n", sum.Files, sum.Chunks, elapsed(sum.Duration))
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Printf("%d files, %d chunks in %s; Go heap at rest %.0f MB\n", sum.Files, sum.Chunks, elapsed(sum.Duration), float64(m.HeapInuse)/1e6)
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { clock } from "./countdown";
 import { Badge } from "./risk";
 import { message, type Store } from "./store";
@@ -157,7 +157,7 @@ const facts: [label: string, key: keyof Record][] = [
 
 function Details({ of, close }: { of: Record; close(): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} onClose={close} aria-labelledby="record">
       <header>

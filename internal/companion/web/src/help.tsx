@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 const keys: [keys: string, what: string][] = [
   ["j", "the next approval"],
@@ -17,7 +17,7 @@ const keys: [keys: string, what: string][] = [
 // Help lists the keys.
 export function Help({ close }: { close(): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} onClose={close} aria-labelledby="help">
       <h2 id="help">Keys</h2>
