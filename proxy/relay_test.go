@@ -74,7 +74,8 @@ func TestCallKeepsItsBytes(t *testing.T) {
 	h.calls("3.0", "s_do", `{"do":"fail"}`)
 	h.want(`{"jsonrpc":"2.0","id":3.0,"error":{"code":-32042,"message":"no","data":{"n":1.0}}}`)
 
-	decisions, outcomes := w.records(audit.Decision), w.records(audit.Outcome)
+	outcomes := w.outcomes(3)
+	decisions := w.records(audit.Decision)
 	if len(decisions) != 3 || len(outcomes) != 3 {
 		t.Fatalf("%d decisions and %d outcomes for three calls", len(decisions), len(outcomes))
 	}
@@ -143,7 +144,7 @@ func TestWhatIsRefused(t *testing.T) {
 	if text, _ := h.text("2"); !strings.Contains(text, "yes") {
 		t.Errorf("the server got %s", text)
 	}
-	if outcomes := w.records(audit.Outcome); len(outcomes) != 2 {
+	if outcomes := w.outcomes(2); len(outcomes) != 2 {
 		t.Errorf("%d outcomes: something was forwarded", len(outcomes))
 	}
 }
@@ -232,7 +233,7 @@ func TestCancelWhileTheServerWorks(t *testing.T) {
 
 	i := slices.IndexFunc(w.records(audit.Decision), func(r audit.Record) bool { return strings.Contains(string(r.Arguments), "hang") })
 	hung := w.records(audit.Decision)[i].CallID
-	if !slices.ContainsFunc(w.records(audit.Outcome), func(r audit.Record) bool {
+	if !slices.ContainsFunc(w.outcomes(2), func(r audit.Record) bool {
 		return r.CallID == hung && strings.Contains(r.Error, "context canceled")
 	}) {
 		t.Error("the end of the cancelled call is not on record")
@@ -344,6 +345,16 @@ func TestHostThatDoesNotRead(t *testing.T) {
 	}
 }
 
+// outcomes waits until n outcomes are on record: the host has its answer a moment before.
+func (w *world) outcomes(n int) []audit.Record {
+	w.t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		if got := w.records(audit.Outcome); len(got) >= n || time.Now().After(deadline) {
+			return got
+		}
+	}
+}
+
 func TestServerThatDies(t *testing.T) {
 	w, h := ready(t, allowAll, false, []string{"a", "b"}, withOneTool, withOneTool)
 	h.calls("1", "b_do", `{"text":"x"}`)
@@ -356,7 +367,7 @@ func TestServerThatDies(t *testing.T) {
 	if text, _ := h.text("3"); text != "do y" {
 		t.Errorf("the other server answers %q", text)
 	}
-	if outcomes := w.records(audit.Outcome); len(outcomes) != 3 || !strings.Contains(outcomes[1].Error, "is down") {
+	if outcomes := w.outcomes(3); len(outcomes) != 3 || !slices.ContainsFunc(outcomes, func(r audit.Record) bool { return strings.Contains(r.Error, "is down") }) {
 		t.Errorf("outcomes: %+v", outcomes)
 	}
 }

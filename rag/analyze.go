@@ -30,7 +30,7 @@ type term struct {
 }
 
 // maxTerms bounds the memory of an analyzer: beyond it, it forgets.
-const maxTerms = 1 << 17
+const maxTerms = 1 << 16
 
 func newAnalyzer(table *staticTable) *analyzer {
 	a := &analyzer{table: table}

@@ -15,8 +15,9 @@ const (
 	smallRows = 2000
 	// maxSmall is the number of small segments above which they are merged. A search pays for each segment.
 	maxSmall = 8
-	// maxSegments is the number of segments above which the smaller half is merged.
-	maxSegments = 48
+	// maxSegments is the number of segments above which the smallest are merged, mergedAtOnce at a time.
+	maxSegments  = 64
+	mergedAtOnce = 8
 )
 
 // compact merges segments when there are too many, and rewrites those that are dead by half.
@@ -34,15 +35,38 @@ func (w *writer) compact() error {
 	}
 	if len(small) > maxSmall {
 		worn = append(worn, small...)
-	} else if len(w.parts) > maxSegments {
-		bySize := make([]int, len(w.parts))
-		for i := range bySize {
-			bySize[i] = i
-		}
-		slices.SortFunc(bySize, func(a, b int) int { return w.parts[a].live() - w.parts[b].live() })
-		worn = bySize[:len(bySize)/2]
 	}
-	for _, group := range w.mergeable(worn) {
+	if err := w.mergeAll(worn); err != nil {
+		return err
+	}
+	for {
+		smallest := w.living()
+		if len(smallest) <= maxSegments {
+			return nil
+		}
+		before := len(w.parts)
+		if err := w.mergeAll(smallest[:mergedAtOnce]); err != nil {
+			return err
+		}
+		if len(w.parts) == before { // they cannot be merged
+			return nil
+		}
+	}
+}
+
+// living returns the parts that have a live row, smallest first.
+func (w *writer) living() (parts []int) {
+	for i := range w.parts {
+		if w.parts[i].live() > 0 {
+			parts = append(parts, i)
+		}
+	}
+	slices.SortFunc(parts, func(a, b int) int { return w.parts[a].live() - w.parts[b].live() })
+	return parts
+}
+
+func (w *writer) mergeAll(parts []int) error {
+	for _, group := range w.mergeable(parts) {
 		if err := w.merge(group); err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (r *rows) add(c *chunk, length int) {
 	r.Start = append(r.Start, uint32(c.start))
 	r.End = append(r.End, uint32(c.end))
 	r.Length = append(r.Length, uint32(length))
-	r.Symbol = append(r.Symbol, c.symbol)
+	r.Symbol = append(r.Symbol, strings.Clone(c.symbol)) // not to hold on to the file's text
 }
 
 // appendRow copies row i of from, of the source that was added last.
@@ -70,7 +70,11 @@ func (r *rows) appendRow(from *rows, i int) {
 type symbols map[string][]uint32
 
 func (s symbols) add(name string, row int) {
-	if at := s[name]; len(at) == 0 || at[len(at)-1] != uint32(row) {
+	at, ok := s[name]
+	if !ok {
+		name = strings.Clone(name)
+	}
+	if len(at) == 0 || at[len(at)-1] != uint32(row) {
 		s[name] = append(at, uint32(row))
 	}
 }
