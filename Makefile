@@ -78,6 +78,7 @@ check: ## gofmt, linters, and builds for Windows and macOS
 	@unformatted="$$(gofmt -l $$(go list -f '{{.Dir}}' ./...))"; \
 		if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GOLANGCI) run
+	go mod tidy -diff
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet ./...
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...

@@ -34,7 +34,7 @@ type Record struct {
 	Server    string    `json:"server,omitempty"`
 	Tool      string    `json:"tool,omitempty"` // qualified name
 	Kind      string    `json:"kind,omitempty"`
-	// Decision is auto_approved, approved, rejected, trusted, timeout, denied, cancelled or limited.
+	// Decision is auto_approved, approved, rejected, trusted, timeout, denied, cancelled, pending or limited.
 	Decision  string    `json:"decision,omitempty"`
 	Risk      string    `json:"risk,omitempty"` // class, "WRITE"
 	By        string    `json:"by,omitempty"`   // "rule", "grant", "autonomy:SUPERVISED", "web:alice", …

@@ -1,10 +1,11 @@
-// A minimal approver: node examples/approver.mjs DATA_DIR   (Node 22 or later, nothing to install)
+// A minimal approver: node examples/approver.mjs [DATA_DIR]   (Node 22 or later, nothing to install)
 // Shows each call that waits and takes y (approve) or n (reject). An empty line asks again.
 import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 
-const dataDir = process.argv[2];
+const dataDir = process.argv[2] ?? join(homedir(), ".local/share/callgate");
 const { address } = JSON.parse(readFileSync(join(dataDir, "companion.json"), "utf8"));
 const token = readFileSync(join(dataDir, "credentials", "approve"), "utf8");
 const keyboard = createInterface({ input: process.stdin, output: process.stdout });

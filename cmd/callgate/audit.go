@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"callgate/audit"
+	"callgate/gate"
 	"callgate/internal/tools"
 )
 
@@ -42,6 +43,9 @@ of rules, grants and autonomy. Secrets were taken out when the records were writ
 			dir, err := auditDir(dataDir)
 			if err != nil {
 				return err
+			}
+			if filter.Decision != "" && !slices.Contains(decisions, filter.Decision) {
+				return fmt.Errorf("--decision %q: use %s", filter.Decision, strings.Join(decisions, ", "))
 			}
 			if filter.Since, err = parseSince(since, time.Now()); err != nil {
 				return err
@@ -71,7 +75,7 @@ of rules, grants and autonomy. Secrets were taken out when the records were writ
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each record as a line of JSON")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new records as they are written")
 	cmd.Flags().StringVar(&filter.SessionID, "session", "", "only this session")
-	cmd.Flags().StringVar(&filter.Decision, "decision", "", "only this decision: auto_approved, approved, rejected, trusted, timeout, denied, cancelled or limited")
+	cmd.Flags().StringVar(&filter.Decision, "decision", "", "only this decision: "+strings.Join(decisions, ", "))
 	cmd.Flags().StringVar(&filter.Tool, "tool", "", "only this tool, or a glob over tools")
 	cmd.Flags().StringVar(&since, "since", "", "only since then: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
 	cmd.AddCommand(newAuditVerifyCommand(dataDir), newAuditShowCommand(dataDir))
@@ -84,6 +88,12 @@ func auditDir(dataDir func() (string, error)) (string, error) {
 		return "", err
 	}
 	return audit.Dir(dir), nil
+}
+
+// decisions are the words that a record may have for what was decided.
+var decisions = []string{
+	gate.DecidedAutoApproved, gate.DecidedApproved, gate.DecidedRejected, gate.DecidedTrusted, gate.DecidedTimeout,
+	gate.DecidedDenied, gate.DecidedCancelled, gate.DecidedPending, gate.DecidedLimited,
 }
 
 // parseSince reads a duration before now, a day or a moment.
@@ -304,7 +314,7 @@ func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show CALLID",
 		Short:   "Print everything on record about one call",
-		Example: `  callgate audit show call_18f3a2b4c5d6e7f8`,
+		Example: `  callgate audit show call_tosh72862382f3b7_5`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := auditDir(dataDir)

@@ -55,7 +55,7 @@ server's command.`,
 	root.AddCommand(
 		settings.judging(newRunCommand(settings)), settings.judging(newWrapCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newRulesCommand(settings)),
-		newApproveCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir),
+		newApproveCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newIndexCommand(settings.dataDir), newSearchCommand(settings.dataDir), newVersionCommand(),
 	)
 	return root

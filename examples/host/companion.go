@@ -17,6 +17,7 @@ import (
 
 // companion is callgate's side server, where approvals wait for people.
 type companion struct {
+	dataDir string
 	address string // http://host:port
 	token   string
 	http    http.Client
@@ -45,6 +46,7 @@ func findCompanion(dataDir string) (*companion, error) {
 		return nil, err
 	}
 	c := &companion{
+		dataDir: dataDir,
 		address: strings.TrimSuffix(announced.Address, "/"),
 		token:   strings.TrimSpace(string(token)),
 		http:    http.Client{Timeout: 10 * time.Second},

@@ -91,7 +91,7 @@ func (p *printer) quote(text string) {
 // question shows what waits for a person, and how to answer from elsewhere.
 func (p *printer) question(c *companion, a approval) {
 	fmt.Fprintf(p.out, "   %s %s %s\n", p.paint(yellow, "? waits for a person:"), plain(a.Summary), p.paint(dim, fmt.Sprintf("(%s, %s risk)", plain(a.Risk.Class), plain(a.Risk.Label))))
-	fmt.Fprintf(p.out, "     on the page    %s/\n     by REST        POST %s/api/approvals/%s\n", c.address, c.address, plain(a.ID))
+	fmt.Fprintf(p.out, "     on the page    callgate open --data-dir %s\n     in a terminal  callgate approve --data-dir %s\n     by REST        POST %s/api/approvals/%s\n", c.dataDir, c.dataDir, c.address, plain(a.ID))
 	for _, offer := range a.Always {
 		if offer.Default {
 			fmt.Fprintf(p.out, "     always means   %s %q\n", plain(offer.Tool), plain(offer.Pattern))
