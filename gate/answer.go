@@ -82,6 +82,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	if v.Action == permissions.Deny {
 		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
 	}
+	fingerprint := reach(v.Analysis, edited.Place.Dir)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if a, err = g.find(id, answer); err != nil { // somebody else may have answered or edited meanwhile
@@ -89,7 +90,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	}
 	unseen := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return !slices.Contains(a.verdict.Marks, m) })
 	worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen
-	a.verdict = v
+	a.verdict, a.reach = v, fingerprint
 	if worse {
 		a.call, a.edited = edited, edited.Arguments
 		a.shown = g.show(a.session, edited, v, a.shown.CreatedAt)

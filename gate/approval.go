@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,6 +20,7 @@ type approval struct {
 	verdict Verdict
 	session *Session
 	expires time.Time
+	reach   string          // fingerprint of what was shown
 	key     string          // what a repeated call finds it by: the call as it came, whatever becomes of its arguments
 	shown   *Approval       // what people see; replaced, never changed
 	done    chan resolution // has room for one; only resolve sends, once
@@ -41,22 +40,11 @@ type resolution struct {
 	reach     string          // of what was shown
 }
 
-// reach is a fingerprint of what a call touches and how bad that is: an approval holds for it alone.
-func reach(a *tools.Analysis) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %q", a.Risk, a.Marks)
-	for i := range a.Subjects {
-		s := &a.Subjects[i]
-		fmt.Fprintf(h, "\x00%s\x00%s\x00%s\x00%q", s.Kind, s.Value, s.Effect, s.Decides)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // enqueue makes the approval and shows it; refused says why it may not even wait.
 func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, refused string) {
 	now := time.Now().UTC()
 	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
-	a.shown = g.show(s, call, v, now)
+	a.shown, a.reach = g.show(s, call, v, now), reach(v.Analysis, call.Place.Dir)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if left := g.attach(a); left != nil {
@@ -136,7 +124,7 @@ func (g *Gate) resolve(a *approval, r resolution) bool {
 	}
 	delete(g.pending, a.call.ID)
 	g.order = slices.DeleteFunc(g.order, func(id string) bool { return id == a.call.ID })
-	r.reach = reach(a.verdict.Analysis)
+	r.reach = a.reach
 	if r.arguments == nil {
 		r.arguments = a.edited
 	}

@@ -317,6 +317,26 @@ func TestWhatChangedWhileItWaited(t *testing.T) {
 			t.Errorf("%s", d.verdict.Action)
 		}
 	})
+	t.Run("a script", func(t *testing.T) {
+		for _, command := range []string{"./build.sh", "bash build.sh", "timeout 5 ./build.sh fast"} {
+			b := newBench(t, asking, nil)
+			script := filepath.Join(b.dir, "build.sh")
+			if err := os.WriteFile(script, []byte("echo ok\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			end := b.decide(t.Context(), b.shell("1", command))
+			a := b.waiting(1)[0]
+			if err := os.WriteFile(script, []byte("rm -rf ~\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.answer(a, "approve", nil); err != nil {
+				t.Fatal(err)
+			}
+			if d := <-end; d.verdict.Action != permissions.Deny || d.verdict.Rule != "changed" {
+				t.Errorf("%s: %s, %s", command, d.verdict.Action, d.verdict.Rule)
+			}
+		}
+	})
 	t.Run("a link", func(t *testing.T) {
 		b := newBench(t, `{"*": "ask"}`, nil)
 		link := filepath.Join(b.dir, "link")

@@ -24,7 +24,7 @@ type builder struct {
 
 // segmentSize is the size of text in bytes for which a builder makes a segment. Memory grows with it, about
 // twelve times; the number of segments that a search looks into falls.
-const segmentSize = 3 << 20
+const segmentSize = 2 << 20
 
 func newBuilder(e Embedder) *builder {
 	b := &builder{embedder: e}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 
@@ -39,17 +40,14 @@ func (w *writer) compact() error {
 	if err := w.mergeAll(worn); err != nil {
 		return err
 	}
-	for {
+	for before := math.MaxInt; ; {
 		smallest := w.living()
-		if len(smallest) <= maxSegments {
+		if len(smallest) <= maxSegments || len(smallest) >= before { // few enough, or they cannot be merged
 			return nil
 		}
-		before := len(w.parts)
+		before = len(smallest)
 		if err := w.mergeAll(smallest[:mergedAtOnce]); err != nil {
 			return err
-		}
-		if len(w.parts) == before { // they cannot be merged
-			return nil
 		}
 	}
 }

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callgate/internal/tools"
+	"callgate/rag"
+)
+
+func newSearchCommand(dataDir func() (string, error)) *cobra.Command {
+	var (
+		query                  rag.Query
+		kind, root, judgements string
+		asJSON, noSync, scores bool
+		embedder               rag.RemoteOptions
+	)
+	cmd := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Search the workspace by words, meaning and symbols",
+		Long: `Search brings the index of the workspace up to date and prints the passages that answer the query best: a
+question, some words, or the name of a symbol.
+
+With --eval FILE it answers every query of a file instead and says how well: a line of JSON for each,
+  {"query": "...", "relevant": [{"path": "...", "start"?: 1, "end"?: 9}]}`,
+		Example: `  callgate search 'where are tokens refreshed'
+  callgate search --lang go --path 'internal/**' parseHeader
+  callgate search --json 'retry with backoff' | jq -r '.hits[].path'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if judgements != "" && len(args) > 0 {
+				return errors.New("--eval takes no query: they are in the file")
+			}
+			if judgements == "" && len(args) != 1 {
+				return errors.New("search needs one query, as in: callgate search 'where are tokens refreshed'")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			data, err := dataDir()
+			if err != nil {
+				return err
+			}
+			root, err := indexedRoot(data, root)
+			if err != nil {
+				return err
+			}
+			index, err := openIndex(cmd, dataDir, root, &embedder)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, index.Close()) }()
+			if !noSync {
+				p := newIndexProgress(io.Discard, cmd.ErrOrStderr(), false, false)
+				_, err := index.Sync(cmd.Context(), root, p.event)
+				if err = errors.Join(err, p.close()); err != nil {
+					return err
+				}
+			}
+			query.Kind = rag.Kind(kind)
+			if judgements != "" {
+				return evaluate(cmd, index, judgements, query, asJSON)
+			}
+			query.Text, query.WithText = args[0], true
+			hits, err := index.Search(cmd.Context(), query)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				return json.MarshalWrite(out, map[string]any{"root": root, "hits": hits}, json.Deterministic(true), jsontext.Multiline(true))
+			}
+			return printHits(out, query.Text, hits, scores)
+		},
+	}
+	cmd.Flags().StringVar(&root, "in", ".", "`folder` of the workspace; an index of a folder above it is used")
+	cmd.Flags().IntVarP(&query.Limit, "limit", "n", 10, "how many passages")
+	cmd.Flags().StringVar(&query.Language, "lang", "", "only this language: go, python, markdown, …")
+	cmd.Flags().StringVar(&query.Path, "path", "", "only files that this glob matches: 'internal/**', '*.md'")
+	cmd.Flags().StringVar(&kind, "kind", "", "only code, doc or config")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&scores, "scores", false, "say what each score is made of")
+	cmd.Flags().BoolVar(&noSync, "no-sync", false, "search the index as it is")
+	cmd.Flags().StringVar(&judgements, "eval", "", "answer the queries of this `file` and say how well")
+	addEmbedderFlags(cmd.Flags(), &embedder)
+	return cmd
+}
+
+// indexedRoot returns the nearest folder, dir or above, that has an index; dir if none has.
+func indexedRoot(dataDir, dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		index, err := rag.Dir(dataDir, at)
+		if err != nil {
+			return "", err
+		}
+		if _, err := os.Stat(index); err == nil {
+			return at, nil
+		}
+		if filepath.Dir(at) == at {
+			return dir, nil
+		}
+	}
+}
+
+func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query, asJSON bool) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	judged, err := rag.ReadJudged(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	s, err := index.Evaluate(cmd.Context(), judged, like)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.MarshalWrite(cmd.OutOrStdout(), s, jsontext.Multiline(true))
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d queries  nDCG@10 %.4f  MRR %.4f  Recall@5 %.4f  lines@10 %.4f\n",
+		s.Queries, s.NDCG10, s.MRR, s.Recall5, s.Lines10)
+	return err
+}
+
+func printHits(w io.Writer, query string, hits []rag.Hit, scores bool) error {
+	f, ok := w.(*os.File)
+	p := hitPrinter{colour: ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "", words: queryWords(query)}
+	var b strings.Builder
+	for i := range hits {
+		p.print(&b, &hits[i], scores)
+	}
+	if len(hits) == 0 {
+		b.WriteString("nothing found\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// hitPrinter prints passages with the query's words set off.
+type hitPrinter struct {
+	colour bool
+	words  *regexp.Regexp // nil: there are none
+}
+
+// queryWords matches the query's words as parts of others.
+func queryWords(query string) *regexp.Regexp {
+	var words []string
+	for _, w := range regexp.MustCompile(`[\pL\pN_]{3,}`).FindAllString(query, 32) {
+		words = append(words, regexp.QuoteMeta(w))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return regexp.MustCompile("(?i)" + strings.Join(words, "|"))
+}
+
+func (p *hitPrinter) paint(colour, s string) string {
+	if !p.colour || s == "" {
+		return s
+	}
+	return "\x1b[" + colour + "m" + s + "\x1b[0m"
+}
+
+func (p *hitPrinter) print(b *strings.Builder, h *rag.Hit, scores bool) {
+	const bold, green, grey, red = "1", "32", "90", "31"
+	fmt.Fprintf(b, "%s:%d-%d", p.paint(bold, tools.Visible(h.Path)), h.Start, h.End)
+	if title := cmp.Or(h.Symbol, h.Title); title != "" {
+		b.WriteString("  " + p.paint(green, tools.Visible(shorten(title, 80))))
+	}
+	fmt.Fprintf(b, "  %s\n", p.paint(grey, fmt.Sprintf("%.2f", h.Score)))
+	if scores {
+		s := &h.Parts
+		fmt.Fprintf(b, "      (fusion %.2f + match %.2f + definition %.2f + path %.2f + file %.2f) × %.2f; bm25 %.1f, coverage %.2f, cosine %.2f\n",
+			s.Fusion, s.Match, s.Definition, s.Path, s.File, s.Factor, s.BM25, s.Coverage, s.Cosine)
+	}
+	if h.Stale {
+		b.WriteString(p.paint(red, "      the file has changed since it was indexed") + "\n")
+		return
+	}
+	lines := strings.Split(h.Text, "\n")
+	from := p.densest(lines)
+	for i, line := range lines[from:min(len(lines), from+shownLines)] {
+		line = tools.Visible(shorten(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\r"), 160))
+		if p.words != nil {
+			line = p.words.ReplaceAllStringFunc(line, func(w string) string { return p.paint("1;31", w) })
+		}
+		fmt.Fprintf(b, "%s %s\n", p.paint(grey, fmt.Sprintf("%5d", h.Start+from+i)), line)
+	}
+	b.WriteByte('\n')
+}
+
+// shownLines is how many lines of a passage are printed.
+const shownLines = 6
+
+// densest returns the line from which the shown lines have most of the query's words.
+func (p *hitPrinter) densest(lines []string) int {
+	if p.words == nil {
+		return 0
+	}
+	best, most := 0, 0
+	for from := range max(1, len(lines)-shownLines+1) {
+		found := map[string]bool{}
+		for _, line := range lines[from:min(len(lines), from+shownLines)] {
+			for _, w := range p.words.FindAllString(line, -1) {
+				found[strings.ToLower(w)] = true
+			}
+		}
+		if len(found) > most {
+			best, most = from, len(found)
+		}
+	}
+	return best
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"callgate/rag"
+)
+
+// searchSetup returns a workspace, and a function that runs a command line in it.
+func searchSetup(t *testing.T) (root string, run func(args ...string) (stdout, stderr string, err error)) {
+	root = t.TempDir()
+	data := t.TempDir()
+	for name, text := range map[string]string{
+		"auth/token.go":    "package auth\n\n// refreshToken renews the access token.\nfunc refreshToken() error {\n\treturn nil // \x1b[31mred\n}\n",
+		"web/page.py":      "def render_page(title):\n    return title\n",
+		"secrets/notes.md": "# The token of the bank\n",
+		"prod.env":         "TOKEN=s3cr3t\n",
+		"paper.pdf":        "%PDF",
+	} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules := filepath.Join(data, "workers", "default", "permissions.jsonc")
+	if err := os.MkdirAll(filepath.Dir(rules), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(rules, []byte(`{"*": "ask", "read_file": {"*": "allow", "*.env": "deny", "secrets/*": "deny"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dataDir := func() (string, error) { return data, nil }
+	return root, func(args ...string) (string, string, error) {
+		var out, errOut bytes.Buffer
+		top := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
+		top.AddCommand(newIndexCommand(dataDir), newSearchCommand(dataDir))
+		top.SetArgs(args)
+		top.SetOut(&out)
+		top.SetErr(&errOut)
+		err := top.ExecuteContext(t.Context())
+		return out.String(), errOut.String(), err
+	}
+}
+
+func TestIndexAndSearch(t *testing.T) {
+	root, run := searchSetup(t)
+	out, errOut, err := run("index", root, "-v")
+	if err != nil || !strings.Contains(out, ": 2 files, 2 chunks; 2 files changed, 0 files removed in ") {
+		t.Fatalf("index says %q, %q, %v", out, errOut, err)
+	}
+	for _, want := range []string{"paper.pdf: PDF and Office files are not read", "prod.env: denied", "secrets: denied|secrets/notes.md: denied", "left out 1 file: PDF"} {
+		if !strings.Contains(errOut, strings.Split(want, "|")[0]) && !strings.Contains(errOut, strings.Split(want, "|")[len(strings.Split(want, "|"))-1]) {
+			t.Errorf("index -v says %q, want %q", errOut, want)
+		}
+	}
+	if out, _, err = run("index", root, "--json"); err != nil || !strings.Contains(out, `{"chunkCount":2,"duration":`) || !strings.Contains(out, `"totalFiles":2,"type":"index_start"`) {
+		t.Errorf("index --json says %q, %v", out, err)
+	}
+	if _, _, err = run("index", filepath.Join(root, "paper.pdf")); err == nil || !strings.Contains(err.Error(), "PDF and Office files are not read") {
+		t.Errorf("indexing a PDF says %v", err)
+	}
+
+	// From a folder inside, with the index of the one above.
+	out, errOut, err = run("search", "renew the token", "--in", filepath.Join(root, "web"), "--scores")
+	if err != nil || !strings.HasPrefix(out, "auth/token.go:1-6  refreshToken  ") || !strings.Contains(out, "    4 func refreshToken() error {") {
+		t.Errorf("search says %q, %q, %v", out, errOut, err)
+	}
+	if strings.Contains(out, "\x1b") || strings.Contains(out, "bank") || strings.Contains(out, "s3cr3t") {
+		t.Errorf("search shows what it must not: %q", out)
+	}
+	if out, _, err = run("search", "page", "--in", root, "--json", "--lang", "python"); err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Root string
+		Hits []rag.Hit
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Hits) != 1 || answer.Hits[0].Symbol != "render_page" || answer.Root != root {
+		t.Errorf("search --json says %s, %v", out, err)
+	}
+	if out, _, err = run("search", "page", "--in", root, "--path", "auth/**", "--lang", "python"); err != nil || out != "nothing found\n" {
+		t.Errorf("search for nothing says %q, %v", out, err)
+	}
+	for _, args := range [][]string{{"search"}, {"search", "a", "b"}, {"search", "--eval", "x", "y"}, {"search", "x", "--in", filepath.Join(root, "none")}, {"index", "--embedder", "none"}} {
+		if _, _, err := run(args...); err == nil {
+			t.Errorf("%q is no error", args)
+		}
+	}
+}
+
+func TestSearchEval(t *testing.T) {
+	root, run := searchSetup(t)
+	file := filepath.Join(t.TempDir(), "judged.jsonl")
+	if err := os.WriteFile(file, []byte(`{"query":"refreshToken","relevant":[{"path":"auth/token.go","start":4,"end":6}]}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := run("search", "--eval", file, "--in", root)
+	if want := "1 queries  nDCG@10 1.0000  MRR 1.0000  Recall@5 1.0000  lines@10 1.0000\n"; err != nil || out != want {
+		t.Errorf("got %q, %v, want %q", out, err, want)
+	}
+}
+
+func TestHighlight(t *testing.T) {
+	p := hitPrinter{colour: true, words: queryWords("refresh the Token, x")}
+	var b strings.Builder
+	p.print(&b, &rag.Hit{Path: "a.go", Start: 7, End: 9, Symbol: "f", Text: "one\nrefreshToken()\x1b[2J\nthree"}, false)
+	want := "\x1b[1ma.go\x1b[0m:7-9  \x1b[32mf\x1b[0m  \x1b[90m0.00\x1b[0m\n" +
+		"\x1b[90m    7\x1b[0m one\n" +
+		"\x1b[90m    8\x1b[0m \x1b[1;31mrefresh\x1b[0m\x1b[1;31mToken\x1b[0m()⟨U+001B⟩[2J\n" +
+		"\x1b[90m    9\x1b[0m three\n\n"
+	if b.String() != want {
+		t.Errorf("got  %q\nwant %q", b.String(), want)
+	}
+}
+
+func TestBar(t *testing.T) {
+	for _, c := range []struct {
+		done, total int
+		want        string
+	}{{0, 0, "[........................]"}, {1, 2, "[############............]"}, {9, 3, "[########################]"}} {
+		if got := bar(c.done, c.total); got != c.want {
+			t.Errorf("bar of %d/%d is %s", c.done, c.total, got)
+		}
+	}
+}
