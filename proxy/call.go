@@ -66,7 +66,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	if to = h.findTool(ctx, p.name); to == nil {
 		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.downNote())
 	}
-	call.Tool, call.Place, call.Redefined = to.tool, to.server.place, h.redefined(to)
+	call.Tool, call.Place, call.Redefined = to.tool, h.placeOf(to.server), h.redefined(to)
 	return call, to, p, nil
 }
 

@@ -38,6 +38,7 @@ type host struct {
 	served       [len(upstream.Kinds)]atomic.Pointer[[]byte] // what the host was given of each list last
 	capable      atomic.Pointer[hostCapabilities]            // nil before initialize
 	initialized  atomic.Bool
+	roots        atomic.Pointer[[]string] // the host's workspace folders, nil until it has named them
 
 	mu      sync.Mutex
 	changed chan struct{}             // closed and replaced when a list or a state changes
@@ -142,9 +143,11 @@ func (h *host) notified(m rpc.Message) {
 	case "notifications/initialized":
 		h.initialized.Store(true)
 		h.rebuild()
+		h.learnRoots()
 	case "notifications/cancelled":
 		h.cancelled(m)
 	case "notifications/roots/list_changed":
+		h.learnRoots()
 		for _, s := range h.servers {
 			s.up.Notify(m.Method, m.Params)
 		}

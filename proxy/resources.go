@@ -82,7 +82,7 @@ func (h *host) newCall(tool *tools.Tool, s *server, argument, value string) (gat
 		return gate.Call{}, err
 	}
 	return gate.Call{
-		ID: newCallID(), SessionID: h.session.ID(), Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: s.place, Fixed: true,
+		ID: newCallID(), SessionID: h.session.ID(), Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.placeOf(s), Fixed: true,
 	}, nil
 }
 

@@ -412,8 +412,8 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"skip 0/0 PDF and Office files are not read: convert it to text or Markdown",
-		"start 0/1 ", "progress 1/1 ", "done 1/1 ",
+		"start 0/1 ", "skip 0/1 PDF and Office files are not read: convert it to text or Markdown",
+		"progress 1/1 ", "done 1/1 ",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -30,18 +30,18 @@ type Hit struct {
 	Path     string            `json:"path"` // in the workspace, with slashes; of a document: its ID
 	Start    int               `json:"start"`
 	End      int               `json:"end"` // lines, from 1, both included
-	Symbol   string            `json:"symbol,omitempty"`
-	Language string            `json:"language,omitempty"`
+	Symbol   string            `json:"symbol,omitzero"`
+	Language string            `json:"language,omitzero"`
 	Kind     Kind              `json:"kind"`
-	Document bool              `json:"document,omitempty"`
-	Title    string            `json:"title,omitempty"`
+	Document bool              `json:"document,omitzero"`
+	Title    string            `json:"title,omitzero"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Score    float64           `json:"score"` // orders the hits of one query, and means nothing across queries
 	Parts    Parts             `json:"parts"`
 	// Text is the chunk's text, if the query asked for it. It is empty, and Stale is set, when the file is not
 	// what was indexed: the lines may be others.
-	Text  string `json:"text,omitempty"`
-	Stale bool   `json:"stale,omitempty"`
+	Text  string `json:"text,omitzero"`
+	Stale bool   `json:"stale,omitzero"`
 }
 
 // Parts are what a score is made of: (Fusion + Match + Definition + Path + File) × Factor.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Event tells how far a Sync is: one EventStart, an EventProgress for each file that is read, one EventDone when
-// all went well; from one goroutine, in order.
+// Event tells how far a Sync is: first an EventStart, an EventProgress for each file that is read, an EventDone at
+// last when all went well; from one goroutine, in order.
 type Event struct {
 	Kind    EventKind
 	Path    string // EventStart: the workspace; EventProgress, EventSkip: the file, relative to it
@@ -71,11 +71,11 @@ func (x *Index) sync(ctx context.Context, ws *workspace, progress func(Event)) (
 			return err
 		}
 		dirs = all
-		u.keep(files)
+		u.begin(len(files))
 		for _, s := range left {
 			u.skip(s)
 		}
-		u.progress(Event{Kind: EventStart, Path: ws.dir, Total: len(files)})
+		u.keep(files)
 		return errors.Join(u.run(ctx, files), u.revector(ctx))
 	})
 	return sum, dirs, err
@@ -110,6 +110,11 @@ type update struct {
 	sum      *Summary
 	done     int
 	total    int
+}
+
+func (u *update) begin(total int) {
+	u.total = total
+	u.progress(Event{Kind: EventStart, Path: u.ws.dir, Total: total})
 }
 
 func (u *update) skip(s skipped) {
@@ -147,7 +152,6 @@ type report struct {
 
 // run brings the files up to date that are not. It publishes now and then.
 func (u *update) run(ctx context.Context, files []found) error {
-	u.total = len(files)
 	var todo []found
 	old := map[string][16]byte{}
 	for i := range files {

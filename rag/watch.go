@@ -186,12 +186,12 @@ func (w *watch) sync(ctx context.Context, changed map[string]bool) error {
 		return nil // what is ignored changes all the time
 	}
 	_, err := w.x.update(ctx, w.ws, w.progress, func(u *update) error {
+		u.begin(len(files))
 		for k := range u.w.where {
 			if !k.document && isGone(k.path, gone) {
 				u.remove(k.path)
 			}
 		}
-		u.progress(Event{Kind: EventStart, Path: w.ws.dir, Total: len(files)})
 		return u.run(ctx, files)
 	})
 	return err

@@ -111,7 +111,8 @@ type serverConfig struct {
 // toolConfig maps a tool to a kind.
 type toolConfig struct {
 	Name  string
-	Kind  string
+	Kind  string // "" for a tool that is none of the kinds
+	Risk  string // class of its calls; what a call holds can only raise it
 	Roles []roleConfig
 }
 

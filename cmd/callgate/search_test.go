@@ -82,8 +82,8 @@ func TestIndexAndSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var answer struct {
-		Root string
-		Hits []rag.Hit
+		Root string    `json:"root"`
+		Hits []rag.Hit `json:"hits"`
 	}
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Hits) != 1 || answer.Hits[0].Symbol != "render_page" || answer.Root != root {
 		t.Errorf("search --json says %s, %v", out, err)

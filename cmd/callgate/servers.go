@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"callgate/internal/tools"
 	"callgate/internal/upstream"
+	"callgate/permissions"
 	"callgate/proxy"
 )
 
@@ -222,10 +224,20 @@ func roots(dir string, args []string) []string {
 func (s *serverConfig) mappings() ([]tools.Mapping, error) {
 	var mappings []tools.Mapping
 	for _, t := range s.Tools {
-		if !slices.Contains(tools.Kinds(), t.Kind) {
+		if _, err := path.Match(t.Name, ""); err != nil || t.Name == "" {
+			return nil, fmt.Errorf("server %q: tool name %q: use a name, or a glob with * ? [..]", s.Name, t.Name)
+		}
+		if t.Kind != "" && !slices.Contains(tools.Kinds(), t.Kind) {
 			return nil, fmt.Errorf("server %q: tool %q: unknown kind %q: use one of %s", s.Name, t.Name, t.Kind, strings.Join(tools.Kinds(), ", "))
 		}
 		m := tools.Mapping{Tool: t.Name, Kind: t.Kind, Roles: map[string]tools.Role{}}
+		if t.Risk != "" {
+			risk, err := permissions.ParseRisk(t.Risk)
+			if err != nil {
+				return nil, fmt.Errorf("server %q: tool %q: %w", s.Name, t.Name, err)
+			}
+			m.Risk = risk
+		}
 		for _, r := range t.Roles {
 			role, err := tools.ParseRole(r.Role)
 			if err != nil {

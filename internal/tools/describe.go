@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"callgate/permissions"
@@ -44,7 +45,7 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 // mapped fills t from the user's own mapping, and reports whether there is one.
 func mapped(t *Tool, s Server) bool {
 	for _, m := range s.Mappings {
-		if m.Tool != t.Name {
+		if ok, err := path.Match(m.Tool, t.Name); err != nil || !ok {
 			continue
 		}
 		t.Roles = m.Roles

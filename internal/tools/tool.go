@@ -22,7 +22,7 @@ type Server struct {
 
 // Mapping is one tool that the user mapped in the configuration.
 type Mapping struct {
-	Tool  string          // the upstream's own name for the tool
+	Tool  string          // the upstream's own name for the tool, or a glob over names; the first mapping that matches counts
 	Kind  string          // "" for a tool that is none of the kinds, whose arguments have roles all the same
 	Roles map[string]Role // by argument name; arguments not named are Unmapped
 	// Risk is the class of the tool's calls; Unknown leaves it to the kind. What a call holds (a command, a

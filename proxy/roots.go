@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"callgate/internal/rpc"
+	"callgate/internal/tools"
+)
+
+// rootsPatience bounds how long a host may take to name its roots. Nothing waits for it: some hosts declare
+// roots and never answer.
+const rootsPatience = 30 * time.Second
+
+// learnRoots asks the host for its workspace folders: relative paths of calls may mean them too. It is told
+// again when they change.
+func (h *host) learnRoots() {
+	if can := h.capable.Load(); can == nil || !can.roots {
+		return
+	}
+	h.work.Go(func() {
+		pending, err := h.conn.Send(func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
+		if err != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(h.ctx, rootsPatience)
+		defer cancel()
+		answer, err := pending.Wait(ctx)
+		if err != nil || answer.Result == nil {
+			h.log.Debug("the host did not name its roots", "error", err)
+			return
+		}
+		roots := parseRoots(answer.Result)
+		h.roots.Store(&roots)
+	})
+}
+
+// parseRoots returns the folders that a result of roots/list names. What is no local folder is left out.
+func parseRoots(result []byte) (roots []string) {
+	var list struct {
+		Roots []struct {
+			URI string `json:"uri"`
+		} `json:"roots"`
+	}
+	if json.Unmarshal(result, &list) != nil {
+		return nil
+	}
+	for _, r := range list.Roots {
+		u, err := url.Parse(r.URI)
+		if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
+			continue
+		}
+		path := u.Path
+		if runtime.GOOS == "windows" {
+			path = strings.TrimPrefix(path, "/")
+		}
+		if path = filepath.FromSlash(path); filepath.IsAbs(path) && !slices.Contains(roots, filepath.Clean(path)) {
+			roots = append(roots, filepath.Clean(path))
+		}
+	}
+	return roots
+}
+
+// placeOf is where calls of the server run, with the host's roots among those that relative paths may mean.
+func (h *host) placeOf(s *server) tools.Place {
+	place := s.place
+	if roots := h.roots.Load(); roots != nil {
+		for _, root := range *roots {
+			if !slices.Contains(place.Roots, root) {
+				place.Roots = append(slices.Clip(place.Roots), root)
+			}
+		}
+	}
+	return place
+}
