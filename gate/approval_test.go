@@ -523,6 +523,43 @@ func TestOffersTellWhatTheyWouldNewlyAllow(t *testing.T) {
 	<-end
 }
 
+func TestAgentsThatClientsRegister(t *testing.T) {
+	b := newBench(t, `{"*": "allow"}`, nil)
+	id, err := b.gate.AddAgent(b.session.ID(), permissions.Agent{Name: "rev", Rules: []permissions.Rule{
+		{Tool: "shell_exec", Pattern: "*", Action: permissions.Deny, Source: "agent_add:1"},
+	}}, AgentInfo{Role: "reviewer"}, "test")
+	if err != nil || !strings.HasPrefix(id, "rev-") || len(id) != len("rev-")+8 {
+		t.Fatalf("%q, %v", id, err)
+	}
+	decide := func(agent string) permissions.Action {
+		call := b.shell("1", "ls")
+		call.Agent = agent
+		v, _ := b.gate.Decide(t.Context(), b.session, call)
+		return v.Action
+	}
+	if got := decide(id); got != permissions.Deny {
+		t.Errorf("under the profile: %s", got)
+	}
+	if got := decide(""); got != permissions.Allow {
+		t.Errorf("under the session's own: %s", got)
+	}
+	if team := b.gate.Sessions()[0].Agents; len(team) != 2 || team[1].ID != id || team[1].Role != "reviewer" {
+		t.Errorf("the team is %+v", team)
+	}
+	if err := b.gate.RemoveAgent(b.session.ID(), id, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if got := decide(id); got != permissions.Deny {
+		t.Errorf("a call that names a removed agent: %s", got)
+	}
+	if err := b.gate.RemoveAgent(b.session.ID(), id, "test"); !errors.Is(err, ErrAnswer) {
+		t.Errorf("removed twice: %v", err)
+	}
+	if _, err := b.gate.AddAgent("s-none", permissions.Agent{}, AgentInfo{}, "test"); !errors.Is(err, ErrSession) {
+		t.Errorf("another session: %v", err)
+	}
+}
+
 func TestAgents(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, func(o *Options) {
 		o.Agents = append(permissions.BuiltinAgents(), permissions.Agent{Name: "careful", Rules: []permissions.Rule{

@@ -86,15 +86,16 @@ func (e SessionClosed) Session() string   { return e.Info.ID }
 
 // SessionInfo is what people see of a session.
 type SessionInfo struct {
-	ID        string    `json:"sessionId"`
-	Worker    string    `json:"workerId"`
-	Agent     string    `json:"agentId"`
-	Client    Client    `json:"client"`
-	Autonomy  string    `json:"autonomy"` // a level, a category preset, or NONE
-	Mode      string    `json:"mode"`
-	Status    string    `json:"status"` // idle, waiting or running
-	Pending   int       `json:"pending"`
-	StartedAt time.Time `json:"startedAt"`
+	ID        string      `json:"sessionId"`
+	Worker    string      `json:"workerId"`
+	Agent     string      `json:"agentId"`
+	Agents    []AgentInfo `json:"agents"` // the session's own first
+	Client    Client      `json:"client"`
+	Autonomy  string      `json:"autonomy"` // a level, a category preset, or NONE
+	Mode      string      `json:"mode"`
+	Status    string      `json:"status"` // idle, waiting or running
+	Pending   int         `json:"pending"`
+	StartedAt time.Time   `json:"startedAt"`
 }
 
 // Client is the host's own name for itself: shown, never trusted.

@@ -32,10 +32,11 @@ type Session struct {
 
 	granted grantBook // what ends with the session
 
-	// mu guards the policies that were made for the session.
+	// mu guards the policies that were made for the session, and its team.
 	mu       sync.Mutex
 	made     madeFrom
 	policies map[string]*permissions.Policy // by agent
+	team     map[string]teamMember          // profiles that clients registered, by id
 }
 
 // madeFrom is what a policy was made from: when it is another now, the policy is made anew.
@@ -142,7 +143,7 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, ok := s.gate.agents[agent]
+	profile, ok := s.profile(agent)
 	if !ok {
 		return nil, fmt.Errorf("unknown agent %q", agent)
 	}
@@ -176,7 +177,7 @@ func (s *Session) info(pending int) SessionInfo {
 		status = "running"
 	}
 	return SessionInfo{
-		ID: s.id, Worker: s.gate.o.Worker, Agent: s.agent, Client: *s.client.Load(),
+		ID: s.id, Worker: s.gate.o.Worker, Agent: s.agent, Agents: s.agents(), Client: *s.client.Load(),
 		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: s.gate.modeName(),
 		Status: status, Pending: pending, StartedAt: s.startedAt,
 	}

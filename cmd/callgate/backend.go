@@ -7,6 +7,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/upstream"
+	"callgate/permissions"
 )
 
 // backend shows the sidecar to the companion.
@@ -26,6 +27,14 @@ func (b backend) SetAutonomy(sessionID, level, by string) error {
 }
 
 func (b backend) Cancel(sessionID, by string) error { return b.s.gate.Cancel(sessionID, by) }
+
+func (b backend) AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, by string) (string, error) {
+	return b.s.gate.AddAgent(sessionID, profile, info, by)
+}
+
+func (b backend) RemoveAgent(sessionID, id, by string) error {
+	return b.s.gate.RemoveAgent(sessionID, id, by)
+}
 
 func (b backend) Sessions() []gate.SessionInfo { return b.s.gate.Sessions() }
 

@@ -12,6 +12,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/permissions"
 )
 
 // Backend is everything that the companion knows of the rest of callgate. All methods MUST be safe for
@@ -32,6 +33,10 @@ type Backend interface {
 
 	// Cancel ends the running calls and withdraws the pending approvals of one session.
 	Cancel(sessionID, by string) error
+
+	// AddAgent registers a subagent profile in one session and returns its id; RemoveAgent ends it.
+	AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, by string) (id string, err error)
+	RemoveAgent(sessionID, id, by string) error
 
 	// Sessions returns the roster, Pending the approvals that wait, oldest first.
 	Sessions() []gate.SessionInfo

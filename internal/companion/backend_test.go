@@ -10,6 +10,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/permissions"
 )
 
 // fakeBackend is a gate without rules: it keeps what tests put into it and lets the first answer win.
@@ -33,7 +34,7 @@ func newFakeBackend(sessions ...string) *fakeBackend {
 	b := &fakeBackend{queue: 256, subs: make(map[chan gate.Event]bool)}
 	for _, id := range sessions {
 		b.sessions = append(b.sessions, gate.SessionInfo{
-			ID: id, Worker: "default", Agent: "main", Client: gate.Client{Name: "host", Version: "1"},
+			ID: id, Worker: "default", Agent: "main", Agents: []gate.AgentInfo{{ID: "main", Role: "main"}}, Client: gate.Client{Name: "host", Version: "1"},
 			Autonomy: "NONE", Mode: "ask", Status: "idle",
 		})
 	}
@@ -132,6 +133,27 @@ func (b *fakeBackend) Answer(_ context.Context, id string, a gate.Answer) (bool,
 
 func (b *fakeBackend) has(session string) bool {
 	return slices.ContainsFunc(b.sessions, func(s gate.SessionInfo) bool { return s.ID == session })
+}
+
+func (b *fakeBackend) AddAgent(session string, profile permissions.Agent, info gate.AgentInfo, by string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.has(session) {
+		return "", fmt.Errorf("%w: %q", gate.ErrSession, session)
+	}
+	info.ID = fmt.Sprintf("%s-%08x", profile.Name, len(profile.Rules))
+	b.send(gate.SessionOpened{Info: gate.SessionInfo{ID: session, Agents: []gate.AgentInfo{info}}})
+	return info.ID, nil
+}
+
+func (b *fakeBackend) RemoveAgent(session, id, by string) error {
+	if id != "rev-00000001" {
+		return fmt.Errorf("%w: the session has no agent %q", gate.ErrAnswer, id)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.send(gate.SessionOpened{Info: gate.SessionInfo{ID: session}})
+	return nil
 }
 
 func (b *fakeBackend) SetAutonomy(session, level, by string) error {

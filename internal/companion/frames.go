@@ -81,13 +81,11 @@ const strategy = "single"
 func head(kind, session string) Head { return Head{V: Version, Type: kind, SessionID: session} }
 
 func teamUpdate(info gate.SessionInfo) TeamUpdate {
-	return TeamUpdate{
-		Head: head(TypeTeamUpdate, info.ID),
-		Agents: []TeamAgent{{
-			AgentID: info.Agent, Role: info.Agent, Client: info.Client, Permissions: info.Mode,
-		}},
-		Strategy: strategy,
+	f := TeamUpdate{Head: head(TypeTeamUpdate, info.ID), Agents: []TeamAgent{}, Strategy: strategy}
+	for _, a := range info.Agents {
+		f.Agents = append(f.Agents, TeamAgent{AgentID: a.ID, Role: a.Role, Goal: a.Goal, Client: info.Client, Permissions: info.Mode})
 	}
+	return f
 }
 
 func autonomyChanged(session, level, by string) AutonomyChanged {

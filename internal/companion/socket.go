@@ -12,6 +12,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/tools"
+	"callgate/permissions"
 
 	"github.com/gorilla/websocket"
 )
@@ -221,6 +222,13 @@ func (c *socket) take(data []byte) bool {
 		if refused = decode(data, &f); refused == nil {
 			refused = c.mutate(f.SessionID, func() error { return c.server.backend.SetAutonomy(f.SessionID, f.Level, c.by) })
 		}
+	case TypeAgentAdd:
+		refused = c.agentAdd(data)
+	case TypeAgentRemove:
+		var f AgentRemove
+		if refused = decode(data, &f); refused == nil {
+			refused = c.mutate(f.SessionID, func() error { return c.server.backend.RemoveAgent(f.SessionID, f.AgentID, c.by) })
+		}
 	case TypeHello:
 		refused = refuse(CodeBadMessage, "hello was already said")
 	default:
@@ -230,6 +238,34 @@ func (c *socket) take(data []byte) bool {
 		return true
 	}
 	return c.reply(refused, head.SessionID, call)
+}
+
+func (c *socket) agentAdd(data []byte) *refusal {
+	var f AgentAdd
+	if refused := decode(data, &f); refused != nil {
+		return refused
+	}
+	if f.Role == "" {
+		return refuse(CodeBadMessage, "agent_add needs a role")
+	}
+	profile := permissions.Agent{Name: f.Name, Source: "agent_add"}
+	if f.Permissions != nil {
+		file, err := permissions.ParseFile("agent_add", f.Permissions, "")
+		if err != nil {
+			return refuse(CodeBadMessage, "permissions: %v", err)
+		}
+		if len(file.Grants) > 0 {
+			return refuse(CodeBadMessage, "permissions: an agent has no grants")
+		}
+		for i := range file.Rules {
+			file.Rules[i].Layer = permissions.LayerAgent
+		}
+		profile.Rules = file.Rules
+	}
+	return c.mutate(f.SessionID, func() error {
+		_, err := c.server.backend.AddAgent(f.SessionID, profile, gate.AgentInfo{Role: f.Role, Goal: f.Goal}, c.by)
+		return err
+	})
 }
 
 func (c *socket) toolApprove(data []byte) (call string, _ *refusal) {

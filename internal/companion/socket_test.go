@@ -363,6 +363,35 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+func TestAgents(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	p := r.join(t, CredentialApprove)
+	p.want(TypeAgentState)
+	for _, tt := range []struct{ frame, code, has string }{
+		{`{"v":1,"type":"agent_add","sessionId":"s1"}`, CodeBadMessage, "role"},
+		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","permissions":{"shell_exec":"perhaps"}}`, CodeBadMessage, "perhaps"},
+		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","permissions":[]}`, CodeBadMessage, "permissions"},
+		{`{"v":1,"type":"agent_add","sessionId":"*","role":"r"}`, CodeBadMessage, "never"},
+		{`{"v":1,"type":"agent_add","sessionId":"s9","role":"r"}`, CodeSessionNotFound, "s9"},
+		{`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"nobody"}`, CodeBadMessage, "nobody"},
+	} {
+		p.send(tt.frame)
+		if got := p.wantError(tt.code); !strings.Contains(fmt.Sprint(got), tt.has) {
+			t.Errorf("%s\n%v does not say %q", tt.frame, got, tt.has)
+		}
+	}
+
+	p.send(`{"v":1,"type":"agent_add","sessionId":"s1","name":"rev","role":"reviewer","goal":"read","permissions":{"*":"deny"}}`)
+	want := "[map[agentId:rev-00000001 client:map[name: version:] goal:read permissions: role:reviewer]]"
+	if got := p.want(TypeTeamUpdate); fmt.Sprint(got["agents"]) != want {
+		t.Errorf("the team is %v, want %s", got["agents"], want)
+	}
+	p.send(`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"rev-00000001"}`)
+	if got := p.want(TypeTeamUpdate); len(got["agents"].([]any)) != 0 {
+		t.Errorf("the team is %v", got["agents"])
+	}
+}
+
 func TestWatcherCannotMutate(t *testing.T) {
 	b := newFakeBackend("s1")
 	b.ask(approval("call_1"))
@@ -372,6 +401,8 @@ func TestWatcherCannotMutate(t *testing.T) {
 		approve("call_1", "s1", "d-call_1", "approve"),
 		`{"v":1,"type":"set_autonomy","sessionId":"s1","level":"FULL_AUTO"}`,
 		`{"v":1,"type":"cancel","sessionId":"s1"}`,
+		`{"v":1,"type":"agent_add","sessionId":"s1","role":"reviewer"}`,
+		`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"rev-00000001"}`,
 	} {
 		p.send(frame)
 		p.wantError(CodeUnauthorized)

@@ -20,6 +20,8 @@ const (
 	TypeToolApprove = "tool_approve"
 	TypeCancel      = "cancel"
 	TypeSetAutonomy = "set_autonomy"
+	TypeAgentAdd    = "agent_add"
+	TypeAgentRemove = "agent_remove"
 )
 
 // Types of frames that the server sends.
@@ -93,6 +95,33 @@ type Cancel struct{ Head }
 type SetAutonomy struct {
 	Head
 	Level string `json:"level"`
+}
+
+// AgentAdd registers a subagent profile for a session. A call that names the id in its _meta "callgate/agent"
+// is judged under the profile's permissions too; its id comes back in team_update.
+type AgentAdd struct {
+	Head
+	Role        string          `json:"role"`
+	Name        string          `json:"name,omitempty"`
+	Goal        string          `json:"goal,omitempty"`
+	Domain      string          `json:"domain,omitempty"`
+	Provider    string          `json:"provider,omitempty"`
+	Model       string          `json:"model,omitempty"`
+	Roles       []AgentRole     `json:"roles,omitempty"`
+	Permissions json.RawMessage `json:"permissions,omitempty"` // rules as in permissions.jsonc; absent adds none
+}
+
+// AgentRole is one of several roles of an agent.
+type AgentRole struct {
+	Name   string `json:"name"`
+	Goal   string `json:"goal"`
+	Domain string `json:"domain"`
+}
+
+// AgentRemove ends a registered profile.
+type AgentRemove struct {
+	Head
+	AgentID string `json:"agentId"`
 }
 
 // ToolStart: a call was allowed and goes to its upstream.
@@ -211,6 +240,7 @@ type TeamUpdate struct {
 type TeamAgent struct {
 	AgentID     string      `json:"agentId"`
 	Role        string      `json:"role"`
+	Goal        string      `json:"goal,omitempty"`
 	Client      gate.Client `json:"client"`
 	Permissions string      `json:"permissions"` // the mode of the session's gate
 }
