@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"callgate/internal/rpc"
@@ -130,6 +131,8 @@ func (s *scriptedServer) call(m rpc.Message) {
 		s.hung = append(s.hung, nil)
 	case "hung": // which calls were cancelled
 		s.text(m.ID, fmt.Sprintf("%d", len(s.hung)))
+	case "write": // the text as it is, with the call's id for ID and a byte that is no UTF-8 for BYTE
+		s.write([]byte(strings.NewReplacer("ID", string(m.ID), "BYTE", "\xff").Replace(p.Arguments.Text)))
 	case "die":
 		os.Exit(3)
 	case "ask": // the method in text; the answer to it answers the call

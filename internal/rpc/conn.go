@@ -10,6 +10,9 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"unicode/utf8"
+
+	"callgate/internal/jsonx"
 )
 
 // Options of a connection. The zero value is usable.
@@ -25,6 +28,15 @@ const defaultMaxMessage = 64 << 20
 // ErrClosed says that the other side ended the connection before it answered.
 var ErrClosed = errors.New("the connection is closed")
 
+// UnreadableError says that the other side answered, with what is no message or could be read in two ways.
+type UnreadableError struct{ Err error }
+
+func (e *UnreadableError) Error() string { return "the answer cannot be read: " + e.Err.Error() }
+
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+var errNotUTF8 = errors.New("it is not valid UTF-8")
+
 // Conn is one JSON-RPC connection over a reader and a writer, a message a line. Run owns the reader;
 // every other method may be called by many goroutines at once.
 type Conn struct {
@@ -36,7 +48,7 @@ type Conn struct {
 	scratch []byte
 
 	mu      sync.Mutex
-	pending map[string]chan Message
+	pending map[string]chan answer
 	lastID  uint64
 	closed  bool
 }
@@ -46,7 +58,7 @@ func NewConn(r io.Reader, w io.Writer, o Options) *Conn {
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = defaultMaxMessage
 	}
-	return &Conn{r: r, w: w, o: o, pending: map[string]chan Message{}}
+	return &Conn{r: r, w: w, o: o, pending: map[string]chan answer{}}
 }
 
 // Run reads messages until the reader ends. Responses to requests made here go to their callers; every
@@ -88,24 +100,42 @@ func (c *Conn) readLine(r *bufio.Reader) ([]byte, error) {
 
 func (c *Conn) dispatch(line []byte, handle func(Message)) {
 	m, err := Parse(line)
-	switch {
-	case err != nil:
+	if err == nil && m.IsResponse() && !utf8.Valid(line) {
+		err = errNotUTF8
+	}
+	if err != nil {
 		if c.o.Noise != nil {
 			c.o.Noise(line, err)
 		}
-	case !m.IsResponse():
-		handle(m)
-	default:
-		c.mu.Lock()
-		waiting, ok := c.pending[string(m.ID)]
-		delete(c.pending, string(m.ID))
-		c.mu.Unlock()
-		if ok {
-			waiting <- m // has room: only this goroutine sends, once per id
-		} else {
-			handle(m)
+		if id, ok := answered(line); ok {
+			if waiting, ok := c.take(id); ok {
+				waiting <- answer{err: &UnreadableError{err}}
+			}
+		}
+		return
+	}
+	if m.IsResponse() {
+		if waiting, ok := c.take(m.ID); ok {
+			waiting <- answer{message: m} // has room: only this goroutine sends, once per id
+			return
 		}
 	}
+	handle(m)
+}
+
+// take returns who waits for the answer to the request with that id, and forgets it. An id may be spelled
+// unlike ours: a peer decodes it and encodes it anew.
+func (c *Conn) take(id []byte) (waiting chan answer, ok bool) {
+	if bytes.IndexByte(id, '\\') >= 0 {
+		if decoded, ok := jsonx.String(id); ok {
+			id = jsonx.Quote(decoded)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waiting, ok = c.pending[string(id)]
+	delete(c.pending, string(id))
+	return waiting, ok
 }
 
 // maxOwnID is the length of the longest id of ours.
@@ -115,13 +145,19 @@ const maxOwnID = len(`"cg-18446744073709551615"`)
 type Pending struct {
 	ID     []byte // as spelled on the wire
 	conn   *Conn
-	answer chan Message
+	answer chan answer
+}
+
+// answer is how a request ended: with a response, or with one that cannot be read.
+type answer struct {
+	message Message
+	err     error
 }
 
 // Send sends a request that compose makes for the id it is given, and returns what waits for its answer.
 // The caller MUST call Wait or Forget.
 func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
-	p := &Pending{conn: c, answer: make(chan Message, 1)}
+	p := &Pending{conn: c, answer: make(chan answer, 1)}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -138,14 +174,14 @@ func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
 	return p, nil
 }
 
-// Wait returns the response. When ctx ends first, the request is forgotten: its answer, if one comes, is dropped.
+// Wait returns the response; for one that cannot be read, an *UnreadableError. When ctx ends first, the request is forgotten: its answer, if one comes, is dropped.
 func (p *Pending) Wait(ctx context.Context) (Message, error) {
 	select {
-	case m, ok := <-p.answer:
+	case a, ok := <-p.answer:
 		if !ok {
 			return Message{}, ErrClosed
 		}
-		return m, nil
+		return a.message, a.err
 	case <-ctx.Done():
 		p.Forget()
 		return Message{}, ctx.Err()

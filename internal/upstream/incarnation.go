@@ -123,6 +123,9 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	if err == nil {
 		return m, nil
 	}
+	if unreadable := (*rpc.UnreadableError)(nil); errors.As(err, &unreadable) {
+		return rpc.Message{}, fmt.Errorf("server %q answered, but %w", in.u.cfg.Name, err)
+	}
 	if ctx.Err() != nil {
 		in.cancelRequest(p.ID, context.Cause(ctx))
 		return rpc.Message{}, ctx.Err()

@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"errors"
 	"log/slog"
+	"unicode/utf8"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
@@ -12,6 +14,11 @@ func (in *incarnation) handle(m rpc.Message) {
 	switch {
 	case m.IsResponse():
 		in.u.log.Debug("answer dropped: nobody waits for it", "id", string(m.ID))
+	case !utf8.Valid(m.Raw): // a host that decodes strictly would end at it
+		in.noise(m.Raw, errors.New("it is not valid UTF-8"))
+		if m.IsRequest() && utf8.Valid(m.ID) {
+			in.answer(rpc.Error(m.ID, rpc.CodeInvalidRequest, "the request is not valid UTF-8"))
+		}
 	case m.IsNotification():
 		in.notified(m)
 	case m.Method == "ping":

@@ -1,0 +1,85 @@
+package rpc
+
+import (
+	"bytes"
+	"strings"
+
+	"callgate/internal/jsonx"
+)
+
+// answered returns the id of the request that a line seems to answer although it cannot be read as a
+// message: whoever waits for that answer would wait for ever. It looks no further than the members of the
+// outermost object, and so finds the id of text that nests too deep, breaks off or says something twice.
+// ok is false for what does not look like an answer: a log line, a request, a line with two ids.
+func answered(line []byte) (id []byte, ok bool) {
+	if len(line) == 0 || line[0] != '{' {
+		return nil, false
+	}
+	claims := false
+	for depth, i := 0, 0; i < len(line); {
+		switch line[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			start, end := i, stringEnd(line, i)
+			i = end
+			if depth != 1 {
+				continue
+			}
+			if i = spaceEnd(line, end); i == len(line) || line[i] != ':' {
+				continue
+			}
+			i = spaceEnd(line, i+1)
+			name, _ := jsonx.String(line[start:end])
+			switch strings.ToLower(name) {
+			case "method":
+				return nil, false
+			case "jsonrpc", "result", "error":
+				claims = true
+			case "id":
+				value := scalar(line[i:])
+				if id != nil && !bytes.Equal(id, value) {
+					return nil, false
+				}
+				id = value
+			}
+			continue
+		}
+		i++
+	}
+	return id, claims && len(id) > 0
+}
+
+// stringEnd returns the offset after the string that begins at i.
+func stringEnd(line []byte, i int) int {
+	for i++; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(line)
+}
+
+// spaceEnd returns the first offset from i on that holds no white space.
+func spaceEnd(line []byte, i int) int {
+	for i < len(line) && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// scalar returns the string or number that text begins with.
+func scalar(text []byte) []byte {
+	if len(text) > 0 && text[0] == '"' {
+		return text[:stringEnd(text, 0)]
+	}
+	if end := bytes.IndexAny(text, ",}]{[ \t\r\""); end >= 0 {
+		return text[:end]
+	}
+	return text
+}
