@@ -1,13 +1,24 @@
 package shellparse
 
 // goBuild are the options that go's building subcommands share.
-const goBuild = "-o=w -toolexec=x -overlay=x -modfile=x -exec=x -vettool=x -pkgdir=t -C=d -gcflags= -asmflags= " +
-	"-ldflags=! -gccgoflags=! -compiler= -tags= -mod= -p= -buildmode= -installsuffix= -pgo=r -buildvcs= " +
-	"-covermode= -coverpkg= -coverprofile=w -cpuprofile=w -memprofile=w -blockprofile=w -mutexprofile=w " +
-	"-trace=w -outputdir=t -run= -bench= -benchtime= -count= -cpu= -timeout= -parallel= -list= -skip= " +
-	"-shuffle= -fuzz= -fuzztime= -fuzzminimizetime= -vet= -json= -test.coverprofile=w -test.gocoverdir=t " +
-	"-args -work -x -n -v -a -race -msan -asan -cover -trimpath -short -failfast -i -c -fullpath -changed " +
-	"-fix"
+const goBuild = "-toolexec=x -overlay=x -modfile=x -pkgdir=t -C=d -gcflags= -asmflags= -ldflags=! -gccgoflags=! " +
+	"-compiler=x -tags= -mod= -p= -buildmode= -installsuffix= -pgo=r -buildvcs? -debug-actiongraph=w -debug-trace=w " +
+	"-covermode= -coverpkg= -work -x -n -v -a -race -msan -asan -cover? -trimpath -modcacherw -linkshared -json? "
+
+// goTest are what go test, go vet and go run take besides.
+const goTest = "-o=w -exec=x -vettool=x -coverprofile=w -cpuprofile=w -memprofile=w -blockprofile=w -mutexprofile=w " +
+	"-trace=w -outputdir=t -artifacts -run= -bench= -benchmem -benchtime= -blockprofilerate= -memprofilerate= " +
+	"-mutexprofilefraction= -count= -cpu= -timeout= -parallel= -list= -skip= -shuffle= -fuzz= -fuzztime= " +
+	"-fuzzminimizetime= -vet= -test.coverprofile=w -test.cpuprofile=w -test.memprofile=w -test.trace=w " +
+	"-test.outputdir=t -test.gocoverdir=t -args -short -failfast -i -c -fullpath -fix -diff"
+
+// npmShared are the options of npm that stand anywhere, npm's own settings among them.
+const npmShared = "--prefix,-C=d --local-prefix=d --userconfig=x --globalconfig=x --script-shell=x --shell=x --node-options=x " +
+	"--git=x --editor=x --viewer=x --browser=x --init-module=x --node-gyp=x --location,-L=! -g,--global:! --registry,--reg=! " +
+	"--proxy=! --https-proxy=! --cache=t --logs-dir=t --cafile=r -w,--workspace= -ws,--workspaces " +
+	"--include-workspace-root,-iwr --foreground-scripts --if-present --ignore-scripts --silent,-s -q,--quiet -d -dd -ddd " +
+	"--verbose --loglevel= --no-audit --no-fund -y,--yes --offline --prefer-offline --prefer-online --color? --json " +
+	"--omit= --include= --otp= --tag= --depth= --dry-run --parseable,-p --long,-l -a,--all "
 
 // toolRows are build tools, package managers, test runners and clients of services. Building and testing run
 // the project's own code; what stands here lets other code in, or sends something out.
@@ -20,12 +31,27 @@ var toolRows = []Program{
 			"telemetry",
 		Style: "go",
 	},
-	{Name: "go build|go test|go vet|go install|go list|go fix|go get", Options: goBuild, Style: "go"},
-	{Name: "go run", Options: goBuild, Style: "go"},
+	{Name: "go build|go install|go get", Options: goBuild + "-o=w -u? -t -d", Style: "go"},
+	{Name: "go test|go vet|go fix|go run", Options: goBuild + goTest, Style: "go"},
+	{
+		Name:    "go list",
+		Options: goBuild + "-f= -reuse=r -export -deps -find -m -u -e -test -compiled -versions -retracted",
+		Style:   "go",
+	},
+	{Name: "go doc", Options: "-C=d -http:! -all -c -cmd -short -src -u -ex", Style: "go"},
+	{Name: "go version", Options: "-m -v -json", Style: "go", Operands: "r"},
 	{Name: "go generate", Effect: "runs the commands of go:generate lines"},
 	{Name: "go env", Options: "-w:! -u:! -json -changed", Style: "go"},
 	{Name: "go tool", Effect: "starts programs"},
-	{Name: "go mod", Options: "-modfile=x -C=d -replace=! -dropreplace= -require= -go= -o=w", Style: "long"},
+	{
+		Name: "go mod",
+		Options: "-modfile=x -overlay=x -modcacherw -C=d -replace=! -dropreplace= -require= -droprequire= -exclude= " +
+			"-dropexclude= -retract= -dropretract= -tool= -droptool= -ignore= -dropignore= -module= -godebug= " +
+			"-dropgodebug= -go= -compat= -toolchain=x -reuse=r -o=w -json? -print -fmt -x -v -m -vendor -diff -e",
+		Style: "long",
+	},
+	{Name: "go fmt", Options: "-C=d -mod= -modfile=x -n -x", Style: "go"},
+	{Name: "go work", Options: "-C=d -replace=! -use=! -go= -toolchain=x -o=w -v -json -fmt -print -r", Style: "long"},
 	{Name: "go clean", Options: "-modcache:! -cache -testcache -fuzzcache -i -n -r -x", Style: "go"},
 	{Name: "go telemetry|go bug", Effect: "network"},
 	{
@@ -70,24 +96,22 @@ var toolRows = []Program{
 	{Name: "rustup", Effect: "changes what is installed or published"},
 	// JavaScript.
 	{
-		Name: "npm",
-		Options: "--prefix,-C=d -w,--workspace= -ws,--workspaces --silent,-s -q -d -dd -ddd --loglevel= --no-audit " +
-			"--no-fund --userconfig=x --globalconfig=x --script-shell=x --registry=! --cache=t --node-options=! " +
-			"-g,--global:! --if-present -y,--yes --offline --prefer-offline --include-workspace-root -v,--version " +
-			"-h,--help --color?",
+		Name:        "npm",
+		Options:     npmShared + "-v,--version -h,--help",
 		Subcommands: "*",
 	},
 	{
-		Name: "npm run|npm run-script|npm test|npm t|npm start|npm stop|npm restart|npm rum",
-		Options: "--prefix=d -w,--workspace= --script-shell=x --node-options=x --userconfig=x --registry=! --if-present " +
-			"--ignore-scripts --silent -s",
+		Name: "npm run|npm run-script|npm test|npm t|npm tst|npm start|npm stop|npm restart|npm rum|npm urn|" +
+			"npm ls|npm list|npm ll|npm la|npm root|npm prefix|npm bin|npm help|npm why|npm explain|npm fund|" +
+			"npm query|npm view|npm info|npm show|npm v|npm search|npm outdated|npm ping|npm doctor|npm whoami|" +
+			"npm pack|npm shrinkwrap|npm unlink|npm remove|npm r|npm un",
+		Options: npmShared + "--pack-destination=t",
 	},
 	{
 		Name: "npm install|npm i|npm add|npm ci|npm update|npm up|npm uninstall|npm rm|npm link|npm rebuild|npm dedupe|" +
 			"npm prune|npm audit|npm install-test|npm it|npm cit",
-		Options: "-g,--global:! --registry=! --prefix=d --script-shell=x --userconfig=x --cache=t -D,--save-dev -S,--save " +
-			"-E,--save-exact -O -P -f,--force:! --omit= --include= -w,--workspace= --ignore-scripts --no-save " +
-			"--legacy-peer-deps --package-lock-only --location=!",
+		Options: npmShared + "-D,--save-dev -S,--save -E,--save-exact -O -P -f,--force:! --no-save --legacy-peer-deps " +
+			"--package-lock-only --audit-level= --install-links --install-strategy=",
 	},
 	{
 		Name: "npm publish|npm unpublish|npm deprecate|npm login|npm adduser|npm token|npm access|npm owner|" +
@@ -95,7 +119,7 @@ var toolRows = []Program{
 			"npm explore|npm edit|npm set|npm version|npm logout",
 		Effect: "changes what is installed or published",
 	},
-	{Name: "npm config|npm c|npm pkg", Options: "-g,--global:! -L,--location=!"},
+	{Name: "npm config|npm c|npm pkg", Options: npmShared},
 	{
 		Name: "yarn|pnpm",
 		Options: "--cwd=d -C,--dir=d --prefix=d -w,--workspace-root -r,--recursive --filter,-F= --silent,-s --offline " +
@@ -128,15 +152,28 @@ var toolRows = []Program{
 			"--log-level= --parser= -c,--check -l,--list-different --stdin-filepath= --cache-location=w",
 	},
 	{
-		Name: "jest|vitest|react-scripts",
+		Name: "jest|react-scripts",
 		Options: "-c,--config=x --globalSetup=x --globalTeardown=x --setupFiles=x --setupFilesAfterEnv=x " +
-			"--testEnvironment=x --env,--environment=! --runner=x --reporters,--reporter=f --transform=x " +
-			"--resolver=x --snapshotSerializers=x --testRunner=x --testSequencer=x --preset=x " +
-			"--rootDir,--root,--dir=! --moduleNameMapper=x --haste=x --coverageDirectory=t --outputFile=w " +
+			"--testEnvironment,--env=x --testEnvironmentOptions= --runner=x --reporters=f --transform=x --resolver=x " +
+			"--snapshotSerializers=x --testRunner=x --testSequencer=x --preset=x --projects=x --rootDir,--roots=! " +
+			"--moduleNameMapper,--modulePaths,--moduleDirectories=x --haste=x --coverageDirectory=t --outputFile=w " +
 			"--coverageProvider= --dependencyExtractor=x --prettierPath=x --watchPlugins=x --filter=x " +
-			"--testResultsProcessor=x --cacheDirectory=t --globalSetup=x --globals= -t,--testNamePattern= " +
-			"--testPathPattern= -w,--maxWorkers= --testTimeout= --watch --coverage --ci -u:m --updateSnapshot:m -i " +
-			"--runInBand --bail --api? --ui --open:x --browser? --pool= --typecheck?",
+			"--testResultsProcessor=x --cacheDirectory=t --globals= -t,--testNamePattern= " +
+			"--testPathPattern,--testPathPatterns= -w,--maxWorkers= --testTimeout= --collectCoverageFrom= " +
+			"--coverageReporters=f --selectProjects= --shard= --watch --watchAll --coverage --ci -u:m " +
+			"--updateSnapshot:m --init:! -i --runInBand --bail? --verbose --silent --passWithNoTests",
+	},
+	{
+		Name: "vitest",
+		Options: "-c,--config=x --configLoader= -r,--root,--dir=! --globalSetup=x --setupFiles=x --environment=x " +
+			"--reporter,--reporters=f --outputFile=w --pool=f --execArgv=x --runner=x --diff=x --workspace=x --project= " +
+			"--snapshotEnvironment=x --snapshotSerializers=x --browser? --coverage? " +
+			"--coverage.customProviderModule=x --coverage.provider= --coverage.reportsDirectory=t " +
+			"--coverage.reporter=f --sequence.sequencer=x --typecheck? --typecheck.checker=x --typecheck.tsconfig=x " +
+			"--poolOptions.forks.execArgv=x --poolOptions.threads.execArgv=x --poolOptions.vmForks.execArgv=x " +
+			"--poolOptions.vmThreads.execArgv=x --vmMemoryLimit= --attachmentsDir=t -t,--testNamePattern= " +
+			"--maxWorkers= --minWorkers= --testTimeout= --hookTimeout= --retry= --shard= --exclude= --bail= --mode= " +
+			"-w,--watch --run --ci -u:m --update:m --ui --open:x --api? --inspect? --inspectBrk? --globals --dom",
 	},
 	{
 		Name: "mocha|ava|tap|nyc|c8|jasmine",

@@ -35,6 +35,10 @@ import (
 //	o       its argument is a file that configures it, harmless below the start
 //	D       its argument is a property of a Java build
 //	m       the form of the command with this option writes its operands (sed -i)
+//
+// Two items are no options: "<operand>:r" says that the operands are read whatever else happens to them
+// (gzip), and "<value>:r" that a word which stands as the value of an option may be a file that is read. Readers
+// have it, so that a mistake in their list does not hide a file.
 type option struct {
 	name string // the last of its names, for messages
 	arg  argument
@@ -61,12 +65,25 @@ type optset struct {
 	longs  []string // dangerous long options, which a GNU program also takes abbreviated
 	danger bool     // an option executes, or does worse than writing
 	writes bool     // an option writes
+	values bool     // the value of an option may be a file that is read
+	reads  bool     // every operand is read
 }
+
+// guessed is the option that reads a word of which the options do not say that it is a file.
+var guessed = &option{name: "file", arg: argNeeded, does: 'r'}
 
 // compileOptions reads the language above.
 func compileOptions(list string) (*optset, error) {
 	set := &optset{byName: map[string]*option{}}
 	for _, item := range strings.Fields(list) {
+		switch item {
+		case "<operand>:r":
+			set.reads = true
+			continue
+		case "<value>:r":
+			set.values = true
+			continue
+		}
 		o := &option{}
 		names := item
 		if i := strings.IndexAny(item, "=?#"); i > 0 {
@@ -145,8 +162,19 @@ type scanned struct {
 }
 
 // scan reads words as a program with these options does. It never fails: an option that is not listed is
-// taken for one without an argument.
+// taken for one without an argument. A value that looks like an option is judged as one, too: the program may
+// take the option before it for one without an argument.
 func (set *optset) scan(words []word, st style) scanned {
+	s := set.split(words, st)
+	if set.reads {
+		for _, w := range s.operands {
+			s.hits = append(s.hits, hit{opt: guessed, name: guessed.name, value: w, has: true})
+		}
+	}
+	return s
+}
+
+func (set *optset) split(words []word, st style) scanned {
 	s := scanned{rest: len(words)}
 	stops := st == stylePOSIX || st == styleGo
 	for i := 0; i < len(words); i++ {
@@ -183,7 +211,7 @@ func (set *optset) scan(words []word, st style) scanned {
 		if v[1] == '-' || st == styleGo || st == styleLong {
 			i += set.long(&s, words, i, st)
 		} else {
-			i += set.short(&s, words, i)
+			i += set.short(&s, words, i, st)
 		}
 	}
 	return s
@@ -232,14 +260,15 @@ func (set *optset) long(s *scanned, words []word, i int, st style) int {
 	case attached:
 		h.has, h.value = true, word{text: val, known: w.known, head: val}
 	case o.arg == argNeeded && i+1 < len(words):
-		h.has, h.value, took = true, words[i+1], 1
+		h.has, h.value = true, words[i+1]
+		took = set.taken(s, o, h.value, st)
 	}
 	s.hits = append(s.hits, h)
 	return took
 }
 
 // short reads the bundled short options at words[i] and returns how many further words they took.
-func (set *optset) short(s *scanned, words []word, i int) int {
+func (set *optset) short(s *scanned, words []word, i int, st style) int {
 	w := words[i]
 	text := w.text
 	if !w.known {
@@ -287,12 +316,39 @@ func (set *optset) short(s *scanned, words []word, i int) int {
 		case o.arg == argNeeded && i+1 < len(words):
 			h.has, h.value = true, words[i+1]
 			s.hits = append(s.hits, h)
-			return 1
+			return set.taken(s, o, h.value, st)
 		}
 		s.hits = append(s.hits, h)
 		return 0
 	}
 	return 0
+}
+
+// taken returns how many words the value of an option takes, 0 when the word is to be judged as an option as
+// well. Where the first operand ends the options, that would make another word the first operand, so there the
+// word counts as an option that is not listed.
+func (set *optset) taken(s *scanned, o *option, w word, st style) int {
+	text := w.text
+	if !w.known {
+		text = w.head
+	}
+	if o.does != 'c' && len(text) > 1 && text[0] == '-' && !isNumber(text[1:]) && text[1] != ' ' {
+		if st != stylePOSIX {
+			return 0
+		}
+		if s.unknown == "" {
+			s.unknown = text
+		}
+	}
+	if set.values && o.does == 0 && w.known && mayBeFile(text) {
+		s.hits = append(s.hits, hit{opt: guessed, name: guessed.name, value: w, has: true})
+	}
+	return 1
+}
+
+// mayBeFile says that a word could name a file rather than a number, a separator or a format.
+func mayBeFile(s string) bool {
+	return len(s) > 1 && !strings.ContainsAny(s, "%{\n") && strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f || r < 0x80 && letter(byte(r)) })
 }
 
 // find returns the value of the last option with one of the names.
