@@ -1,16 +1,30 @@
 package companion
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 )
 
-// announcement is {dataDir}/companion.json: how clients of the same user find a running companion.
+// Several callgate processes may share a data directory, and each has a companion of its own. Every one
+// announces itself in {dataDir}/companions/PID-PORT.json. Beside these there is {dataDir}/companion.json,
+// for clients that want any: a copy of the newest announcement whose companion answers. Who starts, who ends
+// and, in between, everybody from time to time sees to it, so that it survives the end of the process that it
+// names, orderly or not.
+
+// announcement says how clients of the same user find one running companion.
 type announcement struct {
 	PID     int       `json:"pid"`
 	Address string    `json:"address"` // host:port
@@ -20,46 +34,191 @@ type announcement struct {
 // ErrNotRunning says that no companion is announced in the data directory.
 var ErrNotRunning = errors.New("no callgate is running")
 
-func announcePath(dataDir string) string { return filepath.Join(dataDir, "companion.json") }
+const (
+	publishEvery = 5 * time.Second // how long companion.json may name a process that crashed
+	proofTimeout = 2 * time.Second // how long one of several announced companions may take to prove itself
+)
 
-// announce writes the announcement of this process. The newest process wins the file.
+func announcePath(dataDir string) string  { return filepath.Join(dataDir, "companion.json") }
+func companionsDir(dataDir string) string { return filepath.Join(dataDir, "companions") }
+
+// ownPath is where a companion of this process at address announces itself.
+func ownPath(dataDir, address string) (string, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(companionsDir(dataDir), fmt.Sprintf("%d-%s.json", os.Getpid(), port)), nil
+}
+
+// announce writes the announcement of a companion of this process and removes those of processes that are gone.
 func announce(dataDir, address string) error {
-	data, err := json.Marshal(announcement{PID: os.Getpid(), Address: address, Started: time.Now().UTC().Truncate(time.Second)})
+	path, err := ownPath(dataDir, address)
 	if err != nil {
 		return err
 	}
-	if err := writePrivate(announcePath(dataDir), append(data, '\n')); err != nil {
+	if err := os.MkdirAll(companionsDir(dataDir), 0o700); err != nil {
+		return fmt.Errorf("announce companion: %w", err)
+	}
+	data, err := json.Marshal(announcement{PID: os.Getpid(), Address: address, Started: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	if err := writePrivate(path, append(data, '\n')); err != nil {
+		return fmt.Errorf("announce companion: %w", err)
+	}
+	sweep(dataDir)
+	return publish(dataDir, address)
+}
+
+// withdraw removes the announcement of a companion of this process, and leaves companion.json to another.
+func withdraw(dataDir, address string) error {
+	path, err := ownPath(dataDir, address)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return publish(dataDir, "")
+}
+
+// publish has companion.json name the newest companion that answers, or takes it away when none does. The one
+// at own is known to answer.
+func publish(dataDir, own string) error {
+	path := announcePath(dataDir)
+	found, err := companions(dataDir)
+	if err != nil && !errors.Is(err, ErrNotRunning) {
+		return err
+	}
+	at := slices.IndexFunc(found, func(a announcement) bool { return a.Address == own || answers(dataDir, a.Address) })
+	if at < 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	data, err := json.Marshal(found[at])
+	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	if old, err := readPrivate(path); err == nil && bytes.Equal(old, data) {
+		return nil
+	}
+	if err := writePrivate(path, data); err != nil {
 		return fmt.Errorf("announce companion: %w", err)
 	}
 	return nil
 }
 
-// withdraw removes the announcement if it is still the one with address: another process may have put
-// its own there since.
-func withdraw(dataDir, address string) error {
-	switch found, err := findCompanion(dataDir); {
-	case errors.Is(err, ErrNotRunning):
-		return nil
-	case err != nil:
-		return err
-	case found.PID != os.Getpid() || found.Address != address:
-		return nil
+// keepPublished publishes from time to time until ctx ends.
+func (s *Server) keepPublished(ctx context.Context) {
+	ticker := time.NewTicker(publishEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := publish(s.dataDir, s.address); err != nil {
+				s.log.Warn("companion: not announced", slog.Any("error", err))
+			}
+		case <-ctx.Done():
+			return
+		}
 	}
-	return os.Remove(announcePath(dataDir))
 }
 
-// findCompanion reads the announcement. It says nothing of whether that process still lives.
-func findCompanion(dataDir string) (announcement, error) {
-	data, err := readPrivate(announcePath(dataDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return announcement{}, fmt.Errorf("%w: %s does not exist", ErrNotRunning, announcePath(dataDir))
+// companions reads every announcement, the newest first. Some may be of processes that are gone; what
+// cannot be read is left out unless it is all there is. The error is ErrNotRunning when there is none.
+func companions(dataDir string) (found []announcement, err error) {
+	files, err := os.ReadDir(companionsDir(dataDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
+	var unreadable error
+	for _, file := range files {
+		if _, ok := announcedPort(file.Name()); !ok {
+			continue
+		}
+		path := filepath.Join(companionsDir(dataDir), file.Name())
+		data, err := readPrivate(path)
+		if errors.Is(err, fs.ErrNotExist) { // withdrawn meanwhile
+			continue
+		}
+		var a announcement
+		if err == nil {
+			err = json.Unmarshal(data, &a)
+		}
+		if err != nil {
+			unreadable = errors.Join(unreadable, fmt.Errorf("%s: %w", path, err))
+			continue
+		}
+		found = append(found, a)
+	}
+	if len(found) == 0 && unreadable == nil {
+		return nil, fmt.Errorf("%w: %s has no announcement", ErrNotRunning, companionsDir(dataDir))
+	}
+	if len(found) == 0 {
+		return nil, unreadable
+	}
+	slices.SortStableFunc(found, func(a, b announcement) int { return b.Started.Compare(a.Started) })
+	return found, nil
+}
+
+// Ports lists the TCP ports of all companions that are announced in the data directory. It reads names alone,
+// which is cheap enough for every call.
+func Ports(dataDir string) (ports []string) {
+	dir, err := os.Open(companionsDir(dataDir))
 	if err != nil {
-		return announcement{}, err
+		return nil
 	}
-	var a announcement
-	if err := json.Unmarshal(data, &a); err != nil {
-		return announcement{}, fmt.Errorf("%s: %w", announcePath(dataDir), err)
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		if port, ok := announcedPort(name); ok {
+			ports = append(ports, port)
+		}
 	}
-	return a, nil
+	return ports
+}
+
+// announcedPort reads the port from the name PID-PORT.json.
+func announcedPort(name string) (port string, ok bool) {
+	name, ok = strings.CutSuffix(name, ".json")
+	if !ok {
+		return "", false
+	}
+	_, port, ok = strings.Cut(name, "-")
+	return port, ok
+}
+
+// answers reports whether this user's callgate listens at address.
+func answers(dataDir, address string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), proofTimeout)
+	defer cancel()
+	_, _, err := Target{DataDir: dataDir, Address: address}.prove(ctx, CredentialView)
+	return err == nil
+}
+
+// sweep removes announcements of processes that are gone and at whose address no callgate answers. A process
+// that cannot be seen from here may still answer: it may live in another container.
+func sweep(dataDir string) {
+	found, _ := companions(dataDir)
+	for _, a := range found {
+		_, port, err := net.SplitHostPort(a.Address)
+		if err != nil || exists(a.PID) || answers(dataDir, a.Address) {
+			continue
+		}
+		os.Remove(filepath.Join(companionsDir(dataDir), fmt.Sprintf("%d-%s.json", a.PID, port)))
+	}
+}
+
+// exists reports whether a process with that id is there.
+func exists(pid int) bool {
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer process.Release()
+	return runtime.GOOS == "windows" || !errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }

@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -38,8 +39,8 @@ const (
 
 // Target says where a client connects and as whom.
 type Target struct {
-	DataDir    string     // has companion.json and the credentials
-	Address    string     // host:port; "" means the one in companion.json
+	DataDir    string     // has the announcements and the credentials
+	Address    string     // host:port; "" means the newest that is announced and answers
 	Credential Credential // "" means approve
 	Client     ClientInfo
 	Sessions   []string // to watch; nil means all
@@ -271,24 +272,46 @@ var direct = http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// prove finds the companion, reads the credential and has the other side prove that it holds it too.
+// prove finds a companion, reads the credential and has the other side prove that it holds it too. Of several
+// that are announced it takes the newest that can.
 func (t Target) prove(ctx context.Context, name Credential) (address, token string, err error) {
-	address = t.Address
-	if address == "" {
-		found, err := findCompanion(t.DataDir)
+	addresses := []string{t.Address}
+	if t.Address == "" {
+		found, err := companions(t.DataDir)
 		if err != nil {
 			return "", "", err
 		}
-		address = found.Address
-	}
-	if address, err = loopback(address); err != nil {
-		return "", "", err
+		addresses = addresses[:0]
+		for _, a := range found {
+			addresses = append(addresses, a.Address)
+		}
 	}
 	token, err = (&Credentials{dir: credentialsDir(t.DataDir)}).Token(name)
 	if err != nil {
 		return "", "", fmt.Errorf("read the %s credential: %w", name, err)
 	}
-	return address, token, challenge(ctx, address, name, token)
+	var first error
+	for _, address := range addresses {
+		address, err := t.proveAt(ctx, address, name, token)
+		if err == nil {
+			return address, token, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return "", "", first
+}
+
+func (t Target) proveAt(ctx context.Context, address string, name Credential, token string) (string, error) {
+	if t.Address == "" { // one of several must not use up the others' time
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, proofTimeout)
+		defer cancel()
+	}
+	address, err := loopback(address)
+	if err != nil {
+		return "", err
+	}
+	return address, challenge(ctx, address, name, token)
 }
 
 // challenge asks whoever listens at address to prove that it holds token, without showing it.

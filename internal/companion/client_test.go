@@ -229,17 +229,21 @@ func TestImpostorNeverSeesTheCredential(t *testing.T) {
 		writeJSON(w, response.StatusCode, proof)
 	}))
 	defer impostor.Close()
-	if err := announce(r.dir, strings.TrimPrefix(impostor.URL, "http://")); err != nil {
+	address := strings.TrimPrefix(impostor.URL, "http://")
+	if err := announce(r.dir, address); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Dial(t.Context(), r.target()); !errors.Is(err, ErrImpostor) {
-		t.Error(err)
+	// The client that is told no address passes over it.
+	if c := dial(t, r.target()); await[Connected](t, c, nil).Address != r.Address() {
+		t.Error("connected to the impostor")
 	}
 	if asked.Load() != 1 {
 		t.Errorf("the impostor was asked %d times", asked.Load())
 	}
-	if err := announce(r.dir, r.Address()); err != nil { // for Close to remove
-		t.Fatal(err)
+	target := r.target()
+	target.Address = address
+	if _, err := Dial(t.Context(), target); !errors.Is(err, ErrImpostor) {
+		t.Error(err)
 	}
 }
 

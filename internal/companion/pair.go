@@ -22,8 +22,9 @@ import (
 //   - Only the approve credential mints. A code opens at most what it was minted for.
 //   - A code is 32 random bytes, works once and for codeLife, and is compared in constant time. Its hash is
 //     kept, in memory: it ends with the process.
-//   - Wrong codes are counted over all clients; after maxWrongCodes within wrongWhile no code is taken until
-//     the time is over. Guessing has no chance without this; the log line is what it is for.
+//   - Wrong codes are counted over all clients; after maxWrongCodes within wrongWhile the next ones are told so
+//     until the time is over. Guessing has no chance without this; the log line is what it is for. The right code
+//     is always taken, because anybody on the machine can send wrong ones.
 //   - A browser is started with the address among its arguments, which other users of the machine may see. So
 //     where the system tells whose process is at the other end of a connection, it must not be another user's.
 
@@ -65,22 +66,22 @@ func (p *pairings) mint(credential Credential, name string) string {
 	return code
 }
 
-// redeem uses a code up. limited says that no code is taken now, right or wrong.
+// redeem uses a code up. limited says that it is wrong, like too many before it.
 func (p *pairings) redeem(code string) (found pairing, ok, limited bool) {
 	hash := sha256.Sum256([]byte(code))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expire()
-	if p.wrong >= maxWrongCodes {
-		return pairing{}, false, true
-	}
 	at := -1
 	for i := range p.open { // all of them, however early one fits
 		if subtle.ConstantTimeCompare(hash[:], p.open[i].hash[:]) == 1 {
 			at = i
 		}
 	}
-	if at < 0 {
+	switch {
+	case at < 0 && p.wrong >= maxWrongCodes:
+		return pairing{}, false, true
+	case at < 0:
 		if p.wrong == 0 {
 			p.since = time.Now()
 		}

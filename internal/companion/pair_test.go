@@ -154,13 +154,18 @@ func TestPairingIsLimited(t *testing.T) {
 			}
 		}
 		code := p.mint(CredentialApprove, "")
+		if _, ok, limited := p.redeem("guess"); ok || !limited {
+			t.Error("a guess is not limited")
+		}
+		if _, ok, limited := p.redeem(code); !ok || limited {
+			t.Error("wrong codes of others lock out the right one")
+		}
 		if _, ok, limited := p.redeem(code); ok || !limited {
-			t.Error("a code was taken while guesses are refused")
+			t.Error("a used code is taken again")
 		}
 		time.Sleep(wrongWhile)
-		code = p.mint(CredentialApprove, "")
-		if _, ok, _ := p.redeem(code); !ok {
-			t.Error("no code is taken after the pause")
+		if _, ok, limited := p.redeem("guess"); ok || limited {
+			t.Error("guesses are limited after the pause")
 		}
 	})
 }

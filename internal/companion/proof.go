@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// A client that finds an address in companion.json cannot know who listens there: callgate may have
+// A client that finds an announced address cannot know who listens there: callgate may have
 // crashed, and another user's process may have taken the port. So before the Go client shows its
 // credential it asks for a proof that the other side holds the same one. The proof covers the address, so
 // that nobody can get it by passing the question on to the true companion at another port.

@@ -18,7 +18,7 @@ const DefaultAddress = "127.0.0.1:7777"
 
 // Options configures a Server. Backend, Credentials and Logger are required.
 type Options struct {
-	DataDir     string       // companion.json is written here
+	DataDir     string       // the companion is announced here
 	Address     string       // "" means DefaultAddress; ":0" any free port; loopback only
 	Version     string       // of callgate, for people
 	Protocols   []string     // MCP revisions that callgate speaks, for people
@@ -94,6 +94,7 @@ func listen(o Options, t timing) (*Server, error) {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 	}
+	s.serving.Go(func() { s.keepPublished(s.ctx) })
 	s.serving.Go(func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("companion: stopped", slog.Any("error", err))
