@@ -57,6 +57,9 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	if call.Arguments = p.judged(); call.Arguments != nil && call.Arguments[0] != '{' {
 		return call, nil, p, errors.New("the arguments are not an object")
 	}
+	if p.beside != nil {
+		call.Arguments, call.Fixed = p.judgedWithBeside(), true
+	}
 	if p.agent != "" {
 		call.Agent = p.agent
 	}
@@ -78,7 +81,11 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit))
 		defer cancel()
 	}
-	params := forwardParams(m.Params, p, to.tool.Name, call.Arguments)
+	arguments := call.Arguments
+	if call.Fixed { // the host's own go out, with what is beside them
+		arguments = p.judged()
+	}
+	params := forwardParams(m.Params, p, to.tool.Name, arguments)
 	if !h.offers(to.tool) {
 		return rpc.Message{}, errRedefined
 	}

@@ -13,6 +13,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
@@ -24,6 +26,7 @@ type callParams struct {
 	rawName   jsonx.Member
 	arguments jsonx.Member
 	task      jsonx.Member
+	beside    []byte // object of the members that callgate knows no meaning of, nil when there is none
 	agent     string // _meta["callgate/agent"], "" when there is none
 }
 
@@ -33,6 +36,21 @@ func (p *callParams) judged() []byte {
 		return nil
 	}
 	return p.arguments.Value
+}
+
+// besideName is the argument that stands for the members beside the arguments where a call is judged.
+const besideName = "callgate/beside"
+
+// judgedWithBeside returns the arguments with what is beside them, as one more that nobody mapped: servers may
+// read it, so it is judged, shown, digested and recorded like them.
+func (p *callParams) judgedWithBeside() []byte {
+	judged := append(append(append([]byte{'{'}, jsonx.Quote(besideName)...), ':'), p.beside...)
+	if arguments := bytes.TrimSpace(p.judged()); len(arguments) > 2 {
+		if inner := bytes.TrimSpace(arguments[1:]); inner[0] != '}' {
+			return append(append(judged, ','), inner...)
+		}
+	}
+	return append(judged, '}')
 }
 
 // callMembers are all members of tools/call params in any revision of MCP: a case variant of one of them is
@@ -53,8 +71,65 @@ func readCallParams(params []byte) (p callParams, err error) {
 		return p, errors.New(`tools/call needs a "name"`)
 	}
 	p.name = name
+	if saysMore(params, m[:4]) {
+		if p.beside, err = others(params, callMembers[:4]); err != nil {
+			return p, err
+		}
+	}
 	p.agent, err = agentOf(m[3].Value)
 	return p, err
+}
+
+// saysMore reports whether an object has members besides the known ones, which jsonx.Members found in it.
+func saysMore(object []byte, known []jsonx.Member) bool {
+	var order [8]jsonx.Member
+	found := order[:0]
+	for _, m := range known {
+		if m.Value != nil {
+			found = append(found, m)
+		}
+	}
+	slices.SortFunc(found, func(a, b jsonx.Member) int { return a.Start - b.Start })
+	at := 0
+	for _, m := range found {
+		if hasMember(object[at:max(at, jsonx.Delete(object, m).Start)]) {
+			return true
+		}
+		at = m.End()
+	}
+	return hasMember(object[at:])
+}
+
+// hasMember reports whether what is between two members holds another one.
+func hasMember(gap []byte) bool { return bytes.IndexByte(gap, '"') >= 0 }
+
+// others returns an object with the members of object that are not known, each as it is. What jsonx.Check
+// accepts has no name twice.
+func others(object []byte, known []string) ([]byte, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	rest := []byte{'{'}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		text := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(known, text) {
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(append(rest, jsonx.Quote(text)...), ':'), value...)
+	}
+	return append(rest, '}'), nil
 }
 
 // agentOf reads the agent that a call says it is made by. The name can only tighten what is decided.

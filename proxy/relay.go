@@ -109,14 +109,17 @@ func (s *server) asked(m rpc.Message) {
 func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
 	h := s.host
 	message := m
-	var err error
+	err := jsonx.Check(m.Raw)
+	if err != nil { // the host could read it unlike whoever is asked about it
+		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
+	}
 	if why := h.p.o.Gate.Imitates(m.Params); why != "" {
 		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 	}
 	switch m.Method {
 	case "sampling/createMessage":
-		if refused := s.samplingRefused(ctx); refused != "" {
+		if refused := s.samplingRefused(ctx, m.Params); refused != "" {
 			return rpc.Error(m.ID, -1, refused)
 		}
 	case "elicitation/create":
@@ -136,11 +139,11 @@ func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
 	return answer.WithID(m.ID)
 }
 
-// samplingRefused lets a request to the host's model pass the gate as the kind sampling, and says why it
-// may not.
-func (s *server) samplingRefused(ctx context.Context) string {
+// samplingRefused lets a request to the host's model pass the gate as the kind sampling, with what it says,
+// and says why it may not.
+func (s *server) samplingRefused(ctx context.Context, params []byte) string {
 	h := s.host
-	call, err := h.newCall(kindTool(tools.KindSampling, s), s, "server", s.alias)
+	call, err := h.newCall(kindTool(tools.KindSampling, s), s, "server", s.alias, params)
 	if err != nil {
 		return err.Error()
 	}

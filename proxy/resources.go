@@ -25,7 +25,7 @@ func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []b
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
-	return h.gated(ctx, m, r, s, kindTool(tools.KindResource, s), "uri", uri, func(id []byte) []byte { return m.WithID(id) })
+	return h.gated(ctx, m, r, s, kindTool(tools.KindResource, s), "uri", uri, m.Params, func(id []byte) []byte { return m.WithID(id) })
 }
 
 // getPrompt is the life of a prompts/get: it passes the gate as the kind prompt_get.
@@ -43,16 +43,26 @@ func (h *host) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	return h.gated(ctx, m, r, e.server, e.tool, "name", e.name, func(id []byte) []byte { return m.WithParams(id, params) })
+	return h.gated(ctx, m, r, e.server, e.tool, "name", e.name, params, func(id []byte) []byte { return m.WithParams(id, params) })
 }
 
 // codeNoResource is what MCP gives for a resource that nobody has.
 const codeNoResource = -32002
 
-// gated lets a request of another method than tools/call through the gate, as a call of a kind with one
-// argument, and forwards it. A refusal is an error: these methods have no place for one in a result.
-func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, argument, value string, compose func(id []byte) []byte) []byte {
-	call, err := h.newCall(tool, s, argument, value)
+// gated lets a request of another method than tools/call through the gate, as a call of a kind whose rules see
+// one argument, and forwards it. params is what the server gets. A refusal is an error: these methods have no place for one in a result.
+func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, argument, value string, params []byte, compose func(id []byte) []byte) []byte {
+	var more []byte
+	var known [2]jsonx.Member
+	names := []string{argument, "_meta"}
+	err := jsonx.Members(params, names, known[:])
+	if err == nil && saysMore(params, known[:]) {
+		more, err = others(params, names)
+	}
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	call, err := h.newCall(tool, s, argument, value, more)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
@@ -73,9 +83,13 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	return answer.WithID(m.ID)
 }
 
-// newCall makes the Call of a kind with one argument. An approver cannot change it: it is not what is sent.
-func (h *host) newCall(tool *tools.Tool, s *server, argument, value string) (gate.Call, error) {
+// newCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,
+// is shown, digested and recorded with it. An approver cannot change it: it is not what is sent.
+func (h *host) newCall(tool *tools.Tool, s *server, argument, value string, more []byte) (gate.Call, error) {
 	arguments := append(append(append([]byte{'{'}, jsonx.Quote(argument)...), ':'), jsonx.Quote(value)...)
+	if more != nil {
+		arguments = append(append(arguments, `,"params":`...), more...)
+	}
 	arguments = append(arguments, '}')
 	digest, err := jsonx.Digest(arguments, h.session.Agent())
 	if err != nil {

@@ -88,9 +88,10 @@ var kinds = map[string]kind{
 		{"name", Name}, {"skill", Name}, {"arguments", Plain}, {"args", Plain}}},
 	KindProcessInput: {permissions.Unknown, CategoryTerminalWrite, []argumentRole{
 		{"input", Input}, {"text", Input}, {"pid", Plain}, {"session", Plain}, {"timeout_ms", Plain}}},
-	KindResource: {permissions.ReadOnly, CategoryRead, []argumentRole{{"uri", URI}}},
-	KindPrompt:   {permissions.ReadOnly, CategoryRead, []argumentRole{{"name", Name}}},
-	KindSampling: {permissions.Network, CategoryNetwork, []argumentRole{{"server", Name}}},
+	// What else such a request says is "params": for people, rules do not see it.
+	KindResource: {permissions.ReadOnly, CategoryRead, []argumentRole{{"uri", URI}, {"params", Plain}}},
+	KindPrompt:   {permissions.ReadOnly, CategoryRead, []argumentRole{{"name", Name}, {"params", Plain}}},
+	KindSampling: {permissions.Network, CategoryNetwork, []argumentRole{{"server", Name}, {"params", Plain}}},
 }
 
 // Kinds returns the names of all kinds, sorted.
