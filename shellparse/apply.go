@@ -105,10 +105,7 @@ func (a *analysis) chdir(w word, c *call) {
 		c.effect("directory " + w.text)
 		return
 	}
-	c.sc.dirs = joinDirs(c.sc.dirs, w.text)
-	if path.IsAbs(w.text) {
-		c.sc.lost = false
-	}
+	c.sc.enter(w.text)
 }
 
 func joinDirs(dirs []string, p string) []string {

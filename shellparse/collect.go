@@ -65,9 +65,13 @@ func (c *collector) node(n syntax.Node) {
 			c.builtin(n.Args)
 		}
 	case *syntax.DeclClause:
+		uses := 1
+		if !keepsValues(n) {
+			uses = 2
+		}
 		for _, as := range n.Args {
 			if as.Name != nil {
-				c.assign(as, 2)
+				c.assign(as, uses)
 			} else if as.Value == nil || !strings.HasPrefix(as.Value.Lit(), "-") {
 				c.set(anything, 1, false)
 			}
@@ -103,6 +107,47 @@ func (c *collector) node(n syntax.Node) {
 			c.a.bodies[n.Name.Value] = struct{}{}
 		}
 	}
+}
+
+// keepsValues says that a declaration gives each of its names the value that stands there: no option changes it,
+// no name stands alone, no shell splits it, and none depends on another, which some shells expand before any is
+// assigned.
+func keepsValues(n *syntax.DeclClause) bool {
+	for _, as := range n.Args {
+		switch {
+		case as.Name == nil:
+			if as.Value == nil || !strings.HasPrefix(as.Value.Lit(), "-") || strings.Trim(as.Value.Lit(), "-xrg") != "" {
+				return false
+			}
+		case as.Naked || as.Append || as.Index != nil || as.Array != nil || !plainValue(as.Value):
+			return false
+		}
+	}
+	return true
+}
+
+func plainValue(w *syntax.Word) bool {
+	if w == nil {
+		return true
+	}
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if !plain(p.Value) {
+				return false
+			}
+		case *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				if !isLit(q) {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func (c *collector) assign(as *syntax.Assign, uses int) {

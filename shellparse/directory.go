@@ -1,6 +1,10 @@
 package shellparse
 
-import "strings"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // runCd follows a change of directory. One that stays below the start needs no rule.
 func runCd(a *analysis, c *call) bool {
@@ -28,19 +32,47 @@ func runCd(a *analysis, c *call) bool {
 			outer.dirs = []string{words[0].text}
 		}
 	default:
-		if strings.HasPrefix(words[0].text, "/") {
-			outer.lost = false
-		}
-		outer.dirs = joinDirs(outer.dirs, words[0].text)
+		outer.enter(words[0].text)
 		if !outer.lost && a.assigned["CDPATH"] {
 			outer.lost = true
 		}
 	}
-	outer.failed = union(outer.failed, before)
+	outer.failed = outer.union(outer.failed, before)
 	if len(c.writes)+len(c.reads)+len(c.effects)+len(c.sc.effects)+len(c.sc.via) == 0 && !outer.lost && !a.outside(outer.dirs) {
 		c.sc.denyOnly = true
 	}
 	return false
+}
+
+// enter moves the scope to a directory.
+func (sc *scope) enter(p string) {
+	dirs := joinDirs(sc.dirs, p)
+	for _, d := range dirs {
+		if len(d) > maxDirPath {
+			sc.lost = true
+			return
+		}
+	}
+	sc.dirs = dirs
+	if path.IsAbs(p) {
+		sc.lost = false
+	}
+}
+
+// union adds the directories of y to x. Each cd that may have failed doubles them, so that over a cap the
+// directory counts as not known.
+func (sc *scope) union(x, y []string) []string {
+	for _, d := range y {
+		if slices.Contains(x, d) {
+			continue
+		}
+		if len(x) >= maxDirs {
+			sc.lost = true
+			break
+		}
+		x = append(slices.Clip(x), d)
+	}
+	return x
 }
 
 // outside says that one of the directories is certainly or possibly not below the start.

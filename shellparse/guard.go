@@ -13,6 +13,10 @@ const (
 	maxOpeners = 4096     // brackets in all
 	maxDepth   = 48       // syntax, wrappers and re-parsed strings within each other
 	maxReparse = 128 << 10
+	maxValues  = 1 << 20 // bytes that variables, patterns and paths expand to in all
+	fileCost   = 32      // what one path costs besides its text
+	maxDirs    = 16      // directories that a command may run in, by which cd failed
+	maxDirPath = 4096    // bytes of the path of one
 )
 
 // guard looks for what must not reach the parser: text over a cap, and bytes that shells and parsers read

@@ -12,7 +12,7 @@ import (
 // Parse says what text would run, touch and hide. It never fails: what it cannot know is in Problems.
 // It is safe for concurrent use, and the result shares no memory with later calls.
 func Parse(text string, o Options) *Script {
-	a := &analysis{opts: o, script: &Script{Text: text}, budget: maxReparse}
+	a := &analysis{opts: o, script: &Script{Text: text}, budget: maxReparse, values: maxValues}
 	if a.tables = o.Tables; a.tables == nil {
 		a.tables = builtinTables()
 	}
@@ -39,6 +39,7 @@ type analysis struct {
 	tables *Tables
 	script *Script
 	budget int // bytes of literal strings that may still be parsed
+	values int // bytes of values that the text may still make of itself
 
 	vars     map[string]word     // variables whose value is certain at this point of the text
 	assigned map[string]bool     // variables that the text assigns anywhere
@@ -263,6 +264,18 @@ func quotedDelimiter(w *syntax.Word) bool {
 		}
 	}
 	return false
+}
+
+// spend takes from what the text may make of itself: a few doublings of a variable would fill the memory. It
+// returns false after reporting a problem when nothing is left.
+func (a *analysis) spend(n int) bool {
+	if a.values < n {
+		a.values = 0
+		a.problem("too-long", "The text expands to more than can be judged.")
+		return false
+	}
+	a.values -= n
+	return true
 }
 
 // settle notes a variable's value when nothing else in the text can change it.

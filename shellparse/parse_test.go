@@ -92,10 +92,10 @@ func TestContext(t *testing.T) {
 	if want := []Word{{"-C", true}, {"tools", true}}; !slices.Equal(c.Globals, want) {
 		t.Errorf("globals %v, want %v", c.Globals, want)
 	}
-	if want := []File{{Word{"/w/log", true}, "redirect"}}; !slices.Equal(c.Writes, want) {
+	if want := []File{{Path: Word{"/w/log", true}, By: "redirect"}}; !slices.Equal(c.Writes, want) {
 		t.Errorf("writes %v, want %v", c.Writes, want)
 	}
-	if want := []File{{Word{"/w/in", true}, "redirect"}}; !slices.Equal(c.Reads, want) {
+	if want := []File{{Path: Word{"/w/in", true}, By: "redirect"}}; !slices.Equal(c.Reads, want) {
 		t.Errorf("reads %v, want %v", c.Reads, want)
 	}
 	if !c.Escalates || c.DenyOnly || c.Dir != "/w/tools" {
@@ -351,7 +351,7 @@ func TestTables(t *testing.T) {
 	}
 	c := s.Commands[0]
 	if c.Text() != "frob --ru=./y -oz a" || !slices.Equal(c.Effects, []string{"option --run"}) ||
-		!slices.Equal(c.Writes, []File{{Word{"/w/z", true}, "frob"}}) || !slices.Equal(c.Reads, []File{{Word{"/w/a", true}, "frob"}}) {
+		!slices.Equal(c.Writes, []File{{Path: Word{"/w/z", true}, By: "frob"}}) || !slices.Equal(c.Reads, []File{{Path: Word{"/w/a", true}, By: "frob"}}) {
 		t.Errorf("got %+v", c)
 	}
 	if s := Parse("FROB_HOOK=1 ls", o); !slices.Equal(s.Commands[0].Effects, []string{"env FROB_HOOK"}) {
@@ -376,6 +376,12 @@ func FuzzParse(f *testing.F) {
 		for _, c := range readCorpus(f, "testdata/"+name+".jsonl") {
 			f.Add(c.Cmd, c.Shell == "zsh")
 		}
+	}
+	for _, text := range growing() {
+		f.Add(text, false)
+	}
+	for _, c := range patternTexts {
+		f.Add(c.text, false)
 	}
 	f.Fuzz(func(t *testing.T, text string, zsh bool) {
 		o := Options{Dir: "/w", Home: "/home/u"}

@@ -70,7 +70,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 		case syntax.WordHdoc:
 			r.input = input{kind: inputText, text: a.value(rd.Word, sc)}
 		case syntax.DplIn, syntax.DplOut:
-			w := a.value(rd.Word, sc)
+			w := a.target(rd.Word, sc)
 			if w.known && (isNumber(strings.TrimSuffix(w.text, "-")) || w.text == "-") {
 				if rd.Op == syntax.DplIn && w.text != "-" {
 					r.input = input{kind: inputFile}
@@ -83,7 +83,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 				a.problem("dynamic", "A redirection has a target that is not known: "+quote(sc.text(rd))+".")
 			}
 		case syntax.RdrIn:
-			w := a.value(rd.Word, sc)
+			w := a.target(rd.Word, sc)
 			r.input = input{kind: inputFile}
 			if !processSubst(rd.Word) {
 				r.reads = a.file(r.reads, w, "redirect", sc)
@@ -97,7 +97,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			if processSubst(rd.Word) {
 				continue
 			}
-			w := a.value(rd.Word, sc)
+			w := a.target(rd.Word, sc)
 			if rd.Op == syntax.RdrInOut {
 				r.input = input{kind: inputFile}
 				r.reads = a.file(r.reads, w, "redirect", sc)
@@ -146,7 +146,7 @@ func (a *analysis) heredoc(rd *syntax.Redirect, sc *scope) word {
 // file appends the files that a word can name, one for each directory the command may run in.
 func (a *analysis) file(list []File, w word, by string, sc *scope) []File {
 	if !w.known {
-		return append(list, File{Word{w.text, false}, by})
+		return a.files(list, w, by, sc)
 	}
 	if w.text == "" || w.text == "-" && by != "redirect" {
 		return list
@@ -156,21 +156,26 @@ func (a *analysis) file(list []File, w word, by string, sc *scope) []File {
 		if harmlessDevice(p) || by != "redirect" && strings.HasPrefix(p, "/dev/fd/") {
 			return list
 		}
-		return append(list, File{Word{p, true}, by})
+		return a.note(list, File{Path: Word{p, true}, By: by})
 	}
 	if sc.lost {
-		list = append(list, File{Word{w.text, false}, by})
+		list = a.note(list, File{Path: Word{w.text, false}, By: by})
 	}
 	for _, d := range sc.dirs {
-		f := File{Word{path.Join(d, w.text), true}, by}
-		if harmlessDevice(f.Path.Value) {
-			continue
-		}
-		if !slices.Contains(list, f) {
-			list = append(list, f)
+		p := path.Join(d, w.text)
+		if !harmlessDevice(p) {
+			list = a.note(list, File{Path: Word{p, true}, By: by})
 		}
 	}
 	return list
+}
+
+// note appends a file that is not in the list.
+func (a *analysis) note(list []File, f File) []File {
+	if slices.Contains(list, f) || !a.spend(fileCost+len(f.Path.Value)+len(f.Pattern)) {
+		return list
+	}
+	return append(list, f)
 }
 
 func harmlessDevice(p string) bool {

@@ -31,7 +31,7 @@ func (a *analysis) branch(list []*syntax.Stmt, sc *scope) {
 	sc.sure = false
 	a.stmts(list, sc)
 	sc.sure = sure
-	sc.failed = union(sc.failed, before)
+	sc.failed = sc.union(sc.failed, before)
 	sc.settleDirs()
 }
 
@@ -63,18 +63,9 @@ func changesDir(list []*syntax.Stmt) bool {
 // settleDirs ends the part of a list in which the last cd is known to have succeeded.
 func (sc *scope) settleDirs() {
 	if len(sc.failed) > 0 {
-		sc.dirs = union(sc.dirs, sc.failed)
+		sc.dirs = sc.union(sc.dirs, sc.failed)
 		sc.failed = nil
 	}
-}
-
-func union(x, y []string) []string {
-	for _, s := range y {
-		if !slices.Contains(x, s) {
-			x = append(slices.Clip(x), s)
-		}
-	}
-	return x
 }
 
 // stmt walks one statement.
@@ -191,7 +182,7 @@ func (a *analysis) binary(cmd *syntax.BinaryCmd, sc *scope) {
 		sc.sure = false
 		a.stmt(cmd.Y, sc)
 		sc.sure = sure
-		sc.failed = union(sc.failed, before)
+		sc.failed = sc.union(sc.failed, before)
 	}
 }
 
@@ -269,16 +260,34 @@ func (a *analysis) loopVar(name string, items []word, choice bool) {
 	if choice || a.once[name] != 1 || a.once["*"] != 0 {
 		return
 	}
+	value := word{files: true}
 	for i := range items {
-		if w := &items[i]; !w.files && !w.safe() {
+		w := &items[i]
+		if !w.files && !w.safe() {
 			return
 		}
+		value.split = value.split || w.split
 	}
 	if len(items) == 1 && items[0].known {
 		a.vars[name] = items[0]
 		return
 	}
-	a.vars[name] = word{files: true}
+	for i := range items {
+		switch w := &items[i]; {
+		case w.known:
+			value.globs = append(value.globs, literal(w.text))
+		case len(w.globs) == 0:
+			value.globs = nil
+			a.vars[name] = value
+			return
+		default:
+			value.globs = append(value.globs, w.globs...)
+		}
+	}
+	if len(value.globs) > maxGlobs {
+		value.globs = nil
+	}
+	a.vars[name] = value
 }
 
 // function walks a body where it is defined. Where and how often it runs is not known.

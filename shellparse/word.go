@@ -20,6 +20,11 @@ type word struct {
 	files bool
 	// many says that an unknown word can become several words, or none.
 	many bool
+	// globs are patterns of path.Match, one of which matches the value of an unknown word; none when it can be
+	// anything.
+	globs []string
+	split bool // the shell splits and globs what the patterns match
+	pipe  bool // the word is a process substitution
 }
 
 // safe says that the word cannot begin with a dash, so that no program takes it for an option.
@@ -76,12 +81,25 @@ func plain(s string) bool {
 
 // split appends the fields of a word without braces: one, unless a known variable is split.
 func (a *analysis) split(argv []word, w *syntax.Word, src string, sc *scope) []word {
-	d := decoder{a: a, sc: sc, splitting: true}
+	d := decoder{a: a, sc: sc, splitting: true, globbing: true}
 	d.parts(w.Parts, false)
 	return d.fields(argv, src)
 }
 
-// value decodes a word where the shell does not split: assignments, redirect targets, case words.
+// target decodes the target of a redirection, which a shell globs and expands but does not split.
+func (a *analysis) target(w *syntax.Word, sc *scope) word {
+	if w == nil {
+		return lit("")
+	}
+	if a.opts.Dialect != POSIX && strayBrace(w) {
+		return word{text: sc.text(w)}
+	}
+	d := decoder{a: a, sc: sc, globbing: true}
+	d.parts(w.Parts, false)
+	return d.one(sc.text(w))
+}
+
+// value decodes a word where the shell does not split: assignments, case words.
 func (a *analysis) value(w *syntax.Word, sc *scope) word {
 	if w == nil {
 		return lit("")
@@ -95,7 +113,8 @@ func (a *analysis) value(w *syntax.Word, sc *scope) word {
 type decoder struct {
 	a         *analysis
 	sc        *scope
-	splitting bool // unquoted expansions are split and globbed
+	splitting bool // unquoted expansions are split
+	globbing  bool // unquoted text is globbed
 
 	buf     []byte
 	done    []word // fields that are complete
@@ -104,16 +123,20 @@ type decoder struct {
 	head    string
 	files   bool
 	many    bool
+	resplit bool // the current field has a value that the shell splits
+	pipe    bool
+	globs   [][]byte // what an unknown field matches, none when it can be anything
 }
 
 func (d *decoder) lit(s string) {
 	d.some = true
-	d.buf = append(d.buf, s...)
+	d.add(s)
 }
 
-// vague adds a part whose value is not known. class tells what it can be.
+// vague adds a part whose value can be anything. class tells what it can be.
 func (d *decoder) vague(class partClass) {
 	d.some = true
+	d.globs = nil
 	if !d.unknown {
 		d.unknown = true
 		if len(d.buf) > 0 {
@@ -146,7 +169,15 @@ func (d *decoder) one(src string) word {
 	if !d.unknown && utf8.Valid(d.buf) {
 		return lit(string(d.buf))
 	}
-	return word{text: src, head: d.head, files: d.files, many: d.many}
+	w := word{text: src, head: d.head, files: d.files, many: d.many, split: d.resplit, pipe: d.pipe}
+	for _, g := range d.globs {
+		if !utf8.Valid(g) {
+			w.globs = nil
+			break
+		}
+		w.globs = append(w.globs, string(g))
+	}
+	return w
 }
 
 func (d *decoder) fields(argv []word, src string) []word {
@@ -168,7 +199,7 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 			if quoted {
 				d.quotedLit(p.Value)
 			} else {
-				d.bareLit(p.Value, i == 0)
+				d.bareLit(p.Value, i == 0, parts[i+1:])
 			}
 		case *syntax.SglQuoted:
 			if !p.Dollar {
@@ -190,7 +221,7 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 		case *syntax.ParamExp:
 			d.param(p, quoted)
 		case *syntax.ArithmExp:
-			d.vague(partNumber)
+			d.glob(partNumber, "*")
 		case *syntax.CmdSubst:
 			switch {
 			case d.a.namesOnly(p):
@@ -201,10 +232,11 @@ func (d *decoder) parts(parts []syntax.WordPart, quoted bool) {
 				d.vague(partMany)
 			}
 		case *syntax.ProcSubst:
+			d.pipe = len(parts) == 1
 			d.lit("/dev/fd/")
 			d.vague(partNumber)
 		case *syntax.ExtGlob:
-			d.vague(partGlob)
+			d.extGlob(p)
 		default:
 			d.vague(partMany)
 		}
@@ -218,12 +250,13 @@ func (d *decoder) quotedLit(s string) {
 		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\", s[i+1]) >= 0 {
 			i++
 		}
-		d.buf = append(d.buf, s[i])
+		d.add(s[i : i+1])
 	}
 }
 
-// bareLit decodes unquoted literal text: backslashes, globs, and a tilde at the beginning of the word.
-func (d *decoder) bareLit(s string, first bool) {
+// bareLit decodes unquoted literal text: backslashes, globs, and a tilde at the beginning of the word. rest is
+// what follows it in the word.
+func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
 	if s == "" {
 		return // what is left of {,a}: no field
 	}
@@ -233,27 +266,29 @@ func (d *decoder) bareLit(s string, first bool) {
 		name, _, ok := strings.Cut(s, "=")
 		if !d.splitting || ok && syntax.ValidName(strings.TrimSuffix(name, "+")) {
 			i := strings.IndexByte(s, '~')
-			d.buf = append(d.buf, s[:i]...)
+			d.add(s[:i])
 			d.vague(partValue)
 			s, first = s[i:], false
 		}
 	}
 	if first && strings.HasPrefix(s, "~") {
-		user, rest, slash := strings.Cut(s[1:], "/")
+		user, below, slash := strings.Cut(s[1:], "/")
 		switch {
 		case user == "" && d.a.opts.Home != "" && !d.a.assigned["HOME"]:
 			d.lit(d.a.opts.Home)
+		case user == "+" && d.a.opts.Dialect != POSIX && d.workingDir() != "":
+			d.lit(d.workingDir())
 		case strings.IndexByte(user, '\\') >= 0:
 			d.lit("~" + user)
 		default:
-			d.buf = append(d.buf, '~')
+			d.add("~")
 			d.vague(partValue)
 			d.lit(user)
 		}
 		if slash {
 			d.lit("/")
 		}
-		s = rest
+		s = below
 	}
 	if d.a.opts.Dialect == Zsh && first && strings.HasPrefix(s, "=") {
 		d.vague(partGlob) // =program is the program's path
@@ -264,28 +299,51 @@ func (d *decoder) bareLit(s string, first bool) {
 			if i+1 < len(s) {
 				i++
 				if s[i] != '\n' {
-					d.buf = append(d.buf, s[i])
+					d.add(s[i : i+1])
 				}
 				continue
 			}
 		case '*', '?':
-			if d.splitting {
-				d.vague(partGlob)
+			if d.globbing {
+				d.glob(partGlob, s[i:i+1])
+				continue
 			}
 		case '(', '^', '#':
 			if d.a.opts.Dialect == Zsh {
 				d.vague(partGlob)
 			}
 		case '[':
-			if end := strings.IndexByte(s[i:], ']'); d.splitting && end >= 0 {
-				if class := s[i+1 : i+end]; class != "" && !d.unknown && len(d.buf) == 0 && !strings.ContainsAny(class, "-!^[\\") {
-					d.head = class[:1]
-				}
-				d.vague(partGlob)
+			if !d.globbing {
+				break
 			}
+			n, pattern := bracket(s[i:])
+			if n == 0 {
+				if closes(rest) || strings.IndexByte(s[i:], ']') >= 0 {
+					d.vague(partGlob)
+				}
+				break
+			}
+			if set := s[i+1 : i+n-1]; !d.unknown && len(d.buf) == 0 && !strings.ContainsAny(set, "-!^[]\\") {
+				d.head = set[:1]
+			}
+			if strings.IndexByte(s[i:i+n], '/') >= 0 {
+				d.vague(partGlob)
+				break
+			}
+			d.glob(partGlob, pattern)
+			i += n - 1
+			continue
 		}
-		d.buf = append(d.buf, s[i])
+		d.add(s[i : i+1])
 	}
+}
+
+// workingDir is the value of PWD, "" when it is not certain.
+func (d *decoder) workingDir() string {
+	if dir := d.sc.dir(); len(d.sc.failed) == 0 && strings.HasPrefix(dir, "/") && !d.a.assigned["PWD"] && d.a.once[anything] == 0 {
+		return dir
+	}
+	return ""
 }
 
 // param decodes a parameter expansion: the value where the script itself fixed it.
@@ -296,19 +354,30 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 	}
 	name := p.Param.Value
 	if p.Length || name == "?" || name == "#" || name == "$" || name == "!" && !p.Excl {
-		d.vague(partNumber)
+		if name == "!" || name == "$" && p.Excl {
+			d.vague(partNumber) // empty before the first job
+		} else {
+			d.glob(partNumber, "*")
+		}
 		return
 	}
 	simple := !p.Excl && !p.Width && !p.IsSet && p.Flags == nil && p.NestedParam == nil && p.Index == nil &&
 		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
 	if v, ok := d.a.vars[name]; ok && simple {
 		switch {
-		case !v.known:
-			d.vague(partGlob)
-		case quoted || !d.splitting:
-			d.lit(v.text)
-		case d.a.opts.Dialect == Zsh || !plain(v.text) || d.a.assigned["IFS"]:
+		case !d.a.spend(len(v.text)):
 			d.vague(partMany)
+		case !v.known:
+			d.glob(partGlob, v.globs...)
+			d.resplit = d.resplit || v.split || !quoted && d.globbing
+		case quoted || !d.globbing:
+			d.lit(v.text)
+		case d.a.opts.Dialect == Zsh || d.a.assigned["IFS"] || !plain(v.text) && strings.ContainsAny(v.text, " \t\n\\{~"):
+			d.vague(partMany)
+		case !plain(v.text):
+			d.globValue(v.text)
+		case !d.splitting:
+			d.lit(v.text)
 		default:
 			d.splitValue(v.text)
 		}
@@ -316,13 +385,13 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 	}
 	if simple && !d.a.assigned[name] && d.a.once[anything] == 0 {
 		v := ""
-		switch {
-		case name == "HOME":
+		switch name {
+		case "HOME":
 			v = d.a.opts.Home
-		case name == "PWD" && len(d.sc.failed) == 0 && strings.HasPrefix(d.sc.dir(), "/"):
-			v = d.sc.dir()
+		case "PWD":
+			v = d.workingDir()
 		}
-		if v != "" && (quoted || plain(v) && !strings.ContainsAny(v, " \t\n")) {
+		if v != "" && (quoted || plain(v) && !strings.ContainsAny(v, " \t\n")) && d.a.spend(len(v)) {
 			d.lit(v)
 			return
 		}

@@ -1,0 +1,111 @@
+package shellparse
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// patternTexts are texts with the patterns of what they read, "?" for what can be anything.
+var patternTexts = []struct{ text, want string }{
+	{`cat .e*`, `/w/.e*`},
+	{`cat ".e"*`, `/w/.e*`},
+	{`cat .e""*`, `/w/.e*`},
+	{`cat .\e*`, `/w/.e*`},
+	{`cat {.,x}e*`, `/w/.e* /w/xe*`},
+	{`cat .[!a]nv`, `/w/.[^a]nv`},
+	{`cat .[^a]nv`, `/w/.[^a]nv`},
+	{`cat .[e]nv`, `/w/.[e]nv`},
+	{`cat .[a-z]nv`, `/w/.?nv`},
+	{`cat .[[:alpha:]]nv`, `/w/.?nv`},
+	{`cat .[]e]nv`, `/w/.?nv`},
+	{`cat .[\e]nv`, `/w/.?nv`},
+	{`cat .["e"]nv`, `?`},
+	{`cat .[$x]nv`, `?`},
+	{`cat .en[v`, `/w/.en[v`},
+	{`cat 'a*'b*`, `/w/a\*b*`},
+	{`cat a\*b?`, `/w/a\*b?`},
+	{`cd sub; cat ../.e*`, `/w/.e* /.e*`},
+	{`cd sub && cat ../.e*`, `/w/.e*`},
+	{`env -C sub cat ../.e*`, `/w/.e*`},
+	{`"cat" "$PWD"/.e*`, `/w/.e*`},
+	{`cat ~/../ws/.e*`, `/home/ws/.e*`},
+	{`cat "$HOME"/*/x`, `/home/u/*/x`},
+	{`cat ~+/.env`, `/w/.env`},
+	{`cat ~-/.env`, `?`},
+	{`cat ~root/.env`, `?`},
+	{`cat < .e*`, `/w/.e*`},
+	{`cat < .e"n"*`, `/w/.en*`},
+	{`cat < "$(echo .env)"`, `?`},
+	{`cat < .en{v,}`, `?`},
+	{`cat < $x`, `?`},
+	{`x='.e*'; cat $x`, `/w/.e*`},
+	{`x='.e*'; cat "$x"`, `/w/.e*`},
+	{`x='.e[n]v'; cat < $x`, `/w/.e[n]v`},
+	{`cat $(printf .env)`, `?`},
+	{`cat "$(printf ~/.local/share/call)gate/x"`, `?`},
+	{`cat ~/.local/share/*/*/approve`, `/home/u/.local/share/*/*/approve`},
+	{`cat /abs/callg""*/cred*`, `/abs/callg*/cred*`},
+	{`for f in .*; do cat "$f"; done`, `/w/.*`},
+	{`for f in .*; do cat $f; done`, `/w/.* split`},
+	{`for f in a .env; do cat "$f"; done`, `/w/a /w/.env`},
+	{`for f in a .env; do cat "d/$f"; done`, `/w/d/a /w/d/.env`},
+	{`for f in $(x); do cat "$f"; done`, `?`},
+	{`set -- .env; cat "$@"`, `?`},
+	{`set -- .env; cat $1`, `?`},
+	{`declare f=.env; cat $f`, `/w/.env`},
+	{`declare -x f=.env; cat $f`, `/w/.env`},
+	{`declare -u f=.env; cat $f`, `?`},
+	{`export f=.env; cat "$f"`, `/w/.env`},
+	{`cat ${x:-.env}`, `?`},
+	{`cat ${x-.env}`, `?`},
+	{`x=a.env; cat ${x#a}`, `?`},
+	{`a=(.env); cat "${a[0]}"`, `?`},
+	{`cat log$$`, `/w/log*`},
+	{`cat .env$!`, `?`},
+	{`cat a*/../.env`, `?`},
+	{`cat @(.env|x)`, `?`},
+	{`cat @(a|b)c`, `/w/*c`},
+	{`cat **/x`, `/w/**/x`},
+	{`cd $d; cat *.x`, `?`},
+	{`cat <(x)`, ``},
+	{`diff <(x) <(y)`, ``},
+	{`cat *`, `/w/*`},
+	{`cat -- *.go`, `/w/*.go`},
+}
+
+// TestReadPatterns holds what a read that is no plain name can be.
+func TestReadPatterns(t *testing.T) {
+	for _, c := range patternTexts {
+		s := Parse(c.text, Options{Dir: "/w", Home: "/home/u"})
+		var got []string
+		for _, cmd := range s.Commands {
+			for _, f := range cmd.Reads {
+				switch {
+				case f.Path.Known:
+					got = append(got, f.Path.Value)
+				case f.Pattern == "":
+					got = append(got, "?")
+				default:
+					got = append(got, f.Pattern)
+				}
+				if f.Split {
+					got = append(got, "split")
+				}
+			}
+		}
+		if got = slices.Compact(got); strings.Join(got, " ") != c.want {
+			t.Errorf("%s: reads %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+// TestWrittenPatterns holds that a redirection to a pattern is not called a plain name.
+func TestWrittenPatterns(t *testing.T) {
+	for _, text := range []string{`echo a > .bash*`, `echo a >> .bash*`, `echo a &> .bash*`, `echo a >& .bash*`, `echo a >| ".bash"*`} {
+		s := Parse(text, Options{Dir: "/w"})
+		if w := s.Commands[0].Writes; len(w) != 1 || w[0].Path.Known || w[0].Pattern != "/w/.bash*" {
+			t.Errorf("%s: writes %+v", text, w)
+		}
+	}
+}
