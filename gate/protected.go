@@ -3,7 +3,6 @@ package gate
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"callgate/internal/jsonx"
@@ -11,12 +10,12 @@ import (
 )
 
 // Protected is what no tool call may touch, whatever the rules say: callgate's own files and the addresses
-// that approvals are given at. It is immutable.
+// that approvals are given at. It is immutable but for the ports of others.
 type Protected struct {
-	paths     []string // absolute, in every spelling that a path may be compared in
-	needles   []string // lower-case texts that name one of the paths, for arguments that are not known to be paths
-	addresses *regexp.Regexp
-	ports     []string
+	paths   []string        // absolute, in every spelling that a path may be compared in
+	needles []string        // lower-case texts that name one of the paths, for arguments that are not known to be paths
+	ports   []string        // of companions on this machine
+	others  func() []string // further ones, which come and go; may be nil
 }
 
 // NewProtected protects the files and folders at paths with everything beneath them, and the TCP ports on
@@ -33,14 +32,22 @@ func NewProtected(paths []string, home string, ports []string) (*Protected, erro
 			p.add(real, home)
 		}
 	}
-	if len(ports) > 0 {
-		quoted := make([]string, len(ports))
-		for i, port := range ports {
-			quoted[i] = regexp.QuoteMeta(port)
-		}
-		p.addresses = regexp.MustCompile(`(?i)(?:localhost\.?|127[.\d]*|0x7f[0-9a-f.x]*|0177[0-7.]*|0\.0\.0\.0|2130706433|\[[0-9a-f:.]*\]|\bip6-\w+|\b0)[:/ ]\s*(?:` + strings.Join(quoted, "|") + `)\b`)
-	}
 	return p, nil
+}
+
+// WithPorts is p with further ports, which are asked for at every call: companions come and go.
+func (p *Protected) WithPorts(others func() []string) *Protected {
+	q := *p
+	q.others = others
+	return &q
+}
+
+// allPorts are the ports that are protected now.
+func (p *Protected) allPorts() []string {
+	if p.others == nil {
+		return p.ports
+	}
+	return append(p.others(), p.ports...)
 }
 
 func (p *Protected) add(abs, home string) {
@@ -88,10 +95,16 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 			}
 		}
 	}
-	return p.named(call.Arguments)
+	if why := p.named(call.Arguments); why != "" {
+		return why
+	}
+	if reaches(call, a, p.allPorts()) {
+		return "An argument names the address that approvals are given at: no tool may talk to it."
+	}
+	return ""
 }
 
-// named looks for protected paths and addresses in the strings of the arguments, names included.
+// named looks for protected paths in the strings of the arguments, names included.
 func (p *Protected) named(arguments []byte) (why string) {
 	jsonx.Strings(arguments, func(text string) bool {
 		lower := strings.ToLower(text)
@@ -101,22 +114,9 @@ func (p *Protected) named(arguments []byte) (why string) {
 				return false
 			}
 		}
-		if p.namesAddress(text) {
-			why = "An argument names the address that approvals are given at: no tool may talk to it."
-			return false
-		}
 		return true
 	})
 	return why
-}
-
-func (p *Protected) namesAddress(text string) bool {
-	for _, port := range p.ports {
-		if strings.Contains(text, port) {
-			return p.addresses.MatchString(text)
-		}
-	}
-	return false
 }
 
 // isCallgate reports whether a command's first word is this program, by whatever path or case.
@@ -132,6 +132,9 @@ func (g *Gate) Imitates(params []byte) (why string) {
 	if p := g.protected.Load(); p != nil {
 		if why := p.named(params); why != "" {
 			return why
+		}
+		if reaches(Call{Arguments: params}, &tools.Analysis{}, p.allPorts()) {
+			return "It names the address that approvals are given at."
 		}
 	}
 	pending := g.Pending()

@@ -106,7 +106,7 @@ func (s *sidecar) openCompanion() error {
 	if err != nil {
 		return err
 	}
-	s.gate.Protect(protected)
+	s.gate.Protect(protected.WithPorts(s.config.companionPorts))
 	return nil
 }
 
@@ -138,6 +138,9 @@ func (c *config) history() (commands []string) {
 
 // pinsFile is where tool definitions are remembered as people have accepted them.
 func (c *config) pinsFile() string { return filepath.Join(c.DataDir, "pins.json") }
+
+// companionPorts are those of every callgate that shares the data directory, and with it the credentials.
+func (c *config) companionPorts() []string { return companion.Ports(c.DataDir) }
 
 // ownFiles are the files that no tool may touch.
 func (c *config) ownFiles() []string {

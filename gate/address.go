@@ -1,0 +1,364 @@
+package gate
+
+import (
+	"encoding/json"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// This file finds the addresses that approvals are given at in what a call says, however they are spelled.
+// What is on one of the ports of a companion is looked at in four shapes:
+//
+//   - HOST:PORT in any text, where the host is this machine by name or by any spelling of its numbers;
+//   - a URL with that port, whatever its host: a name can resolve to this machine;
+//   - the words of a command, where host and port may stand apart, and names count if it uses the network;
+//   - members of a JSON object, where they stand apart too.
+
+// reaches reports whether the call names one of the ports on this machine.
+func reaches(call Call, a *tools.Analysis, ports []string) bool {
+	if len(ports) == 0 {
+		return false
+	}
+	found, numbered := false, namesNumber(string(call.Arguments), ports) || exponent.Match(call.Arguments)
+	jsonx.Strings(call.Arguments, func(text string) bool {
+		texts := readings(text)
+		for _, text := range texts {
+			numbered = numbered || namesNumber(text, ports)
+			found = found || namesAddress(text, ports)
+		}
+		return !found
+	})
+	if found || numbered && namesPair(call.Arguments, ports) {
+		return true
+	}
+	for _, path := range a.Paths {
+		if namesAddress(plain(path), ports) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool { return commandReaches(c, ports) })
+}
+
+// exponent is part of a JSON number that is not spelled with its digits.
+var exponent = regexp.MustCompile(`[0-9][eE][+-]?[0-9]`)
+
+// namesNumber reports whether the digits of a port are in text: what does not have them needs no closer look.
+func namesNumber(text string, ports []string) bool {
+	return slices.ContainsFunc(ports, func(port string) bool { return strings.Contains(text, port) })
+}
+
+// namesAddress reports whether text, which is plain, holds HOST:PORT of this machine, or a URL with the port.
+func namesAddress(text string, ports []string) bool {
+	if !namesNumber(text, ports) {
+		return false
+	}
+	for _, port := range ports {
+		for from := 0; ; {
+			at := strings.Index(text[from:], port)
+			if at < 0 {
+				break
+			}
+			at, from = from+at, from+at+len(port)
+			if (from == len(text) || !isWord(text[from])) && followsLocal(strings.TrimRight(text[:at], "0")) {
+				return true
+			}
+		}
+	}
+	for _, re := range []*regexp.Regexp{urlWithPort, deviceWithPort} {
+		for _, m := range re.FindAllStringSubmatch(text, -1) {
+			if isPort(m[2], ports) && mayBeLocal(m[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	// urlWithPort is a URL's host and its port, behind a scheme and perhaps a user.
+	urlWithPort = regexp.MustCompile(`[a-z][a-z0-9+.-]*:[/\\]{1,3}(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]*):([0-9]+)\b`)
+	// deviceWithPort is a connection as shells spell it.
+	deviceWithPort = regexp.MustCompile(`/dev/(?:tcp|udp)/([^/\s]+)/([0-9]+)\b`)
+	// betweenHostAndPort is what may stand there: host:port, host port, ("host", port), host=h;port=p.
+	betweenHostAndPort = regexp.MustCompile(`[:/ ,;&]\s*(?:(?:-{0,2}port|-p)\s*[=: ]?\s*)?$`)
+)
+
+const (
+	longestHost = 300 // how far before a port its host is looked for
+	longestGap  = 24  // and what may stand between them
+)
+
+// followsLocal reports whether what comes before a port ends with this machine as its host.
+func followsLocal(before string) bool {
+	near := before[max(0, len(before)-longestGap):]
+	at := betweenHostAndPort.FindStringIndex(near)
+	if at == nil {
+		return false
+	}
+	gap := near[at[0]:]
+	before = strings.TrimSuffix(before[:len(before)-len(gap)], "]")
+	start := len(before)
+	for start > max(0, len(before)-longestHost) && isHostByte(before[start-1]) {
+		start--
+	}
+	host := before[start:]
+	return isLocal(host) && (!isNumber(host) || gap == ":" || gap == " " || gap == "/")
+}
+
+func isHostByte(b byte) bool { return isWord(b) || b == '.' || b == ':' || b == '-' || b == '%' }
+
+func isWord(b byte) bool { return isDigit(b) || 'a' <= b && b <= 'z' || b == '_' }
+
+// readings are the spellings that programs make of a text: as it is, without the quotes that a shell or a
+// language takes away, and without the line breaks that URL parsers leave out.
+func readings(text string) []string {
+	text = plain(text)
+	out := []string{text}
+	if strings.ContainsAny(text, "\"'`\\") {
+		out = append(out, unquoting.Replace(text))
+	}
+	if strings.ContainsAny(text, "\t\r\n") && strings.Contains(text, "://") {
+		out = append(out, unbreaking.Replace(text))
+	}
+	return out
+}
+
+var (
+	unquoting  = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "")
+	unbreaking = strings.NewReplacer("\t", "", "\r", "", "\n", "")
+)
+
+// plain is the text in lower case, with escapes decoded and with the plain forms of characters that resolvers
+// take for the same.
+func plain(text string) string {
+	for range 2 { // what is decoded may be encoded itself
+		text = unescape(text)
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		text = norm.NFKC.String(text)
+		text = strings.Map(func(r rune) rune {
+			switch {
+			case r == '。': // what NFKC leaves of the dots that IDNA knows
+				return '.'
+			case unicode.Is(unicode.Cf, r): // soft hyphens, joiners, marks of direction
+				return -1
+			}
+			return r
+		}, text)
+	}
+	return strings.ToLower(text)
+}
+
+// unescape decodes %XX and leaves every other % as it is.
+func unescape(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if decoded, err := url.PathUnescape(text[i : i+3]); err == nil {
+				b.WriteString(decoded)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// isPort reports whether a decimal number, leading zeros or not, is one of the ports.
+func isPort(number string, ports []string) bool {
+	return slices.Contains(ports, strings.TrimLeft(number, "0"))
+}
+
+// isLocal reports whether a host is this machine, by name or number. Of a text with colons the last part
+// counts too, because something may stand before the host.
+func isLocal(host string) bool {
+	if at := strings.LastIndexByte(host, ':'); at >= 0 && !strings.HasPrefix(host, "[") && isLocal(host[at+1:]) {
+		return true
+	}
+	host = strings.TrimRight(strings.Trim(host, "[]"), ".")
+	switch {
+	case host == "localhost", strings.HasSuffix(host, ".localhost"), strings.HasPrefix(host, "localhost.localdomain"), strings.HasPrefix(host, "localhost4"), strings.HasPrefix(host, "localhost6"), strings.HasPrefix(host, "ip6-"):
+		return true
+	}
+	addr, ok := parseHost(host)
+	if !ok {
+		return false
+	}
+	if addr.Is6() {
+		if b := addr.As16(); [12]byte(b[:12]) == [12]byte{} && addr != netip.IPv6Loopback() && !addr.IsUnspecified() {
+			addr = netip.AddrFrom4([4]byte(b[12:])) // ::127.0.0.1
+		}
+	}
+	return addr.IsLoopback() || addr.IsUnspecified()
+}
+
+// mayBeLocal is isLocal for places where a host stands for certain: a name that is no number may resolve to
+// this machine, and no name at all does.
+func mayBeLocal(host string) bool {
+	if isLocal(host) {
+		return true
+	}
+	_, number := parseHost(strings.Trim(host, "[]"))
+	return !number
+}
+
+// isNumber reports whether a host is one number without dots, which may be any number.
+func isNumber(host string) bool {
+	return !strings.ContainsAny(host, ".:") && host != "" && isDigit(host[0])
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// parseHost reads an IP address in any form that a resolver takes, such as 127.1, 0x7f000001 and 0177.0.0.1.
+func parseHost(host string) (netip.Addr, bool) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.WithZone("").Unmap(), true
+	}
+	parts := strings.Split(strings.TrimRight(host, "."), ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, false
+	}
+	var value uint64
+	for i, part := range parts {
+		n, err := parseNumber(part)
+		last := i == len(parts)-1
+		if err != nil || !last && n > 255 {
+			return netip.Addr{}, false
+		}
+		if last {
+			value = value<<(8*(5-len(parts))) | n
+		} else {
+			value = value<<8 | n
+		}
+	}
+	if value > 1<<32-1 {
+		value &= 1<<32 - 1 // as resolvers that overflow do
+	}
+	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
+}
+
+// parseNumber reads one part of an address: decimal, 0x and hexadecimal, or 0 and octal.
+func parseNumber(part string) (uint64, error) {
+	switch {
+	case part == "0x":
+		return 0, nil
+	case strings.HasPrefix(part, "0x"):
+		return strconv.ParseUint(part[2:], 16, 64)
+	case len(part) > 1 && part[0] == '0':
+		if n, err := strconv.ParseUint(part, 8, 64); err == nil {
+			return n, nil
+		}
+		return strconv.ParseUint(part, 10, 64)
+	}
+	return strconv.ParseUint(part, 10, 64)
+}
+
+// commandReaches looks at the words of one command, as the shell hands them over.
+func commandReaches(c tools.CommandView, ports []string) bool {
+	if namesAddress(plain(strings.Join(c.Argv, " ")), ports) {
+		return true
+	}
+	network := c.Risk == permissions.Network || c.Risk.Exceeds(permissions.Network)
+	var port, host, name bool
+	for _, word := range c.Argv[min(1, len(c.Argv)):] {
+		word = plain(word)
+		for _, part := range []string{word, word[strings.LastIndexByte(word, '=')+1:], attached(word)} {
+			port = port || isPort(part, ports)
+			host = host || isLocal(part) && (network || !isNumber(part))
+			name = name || bareName.MatchString(part)
+			if m := hostPort.FindStringSubmatch(part); m != nil && network && isPort(m[2], ports) && mayBeLocal(m[1]) {
+				return true
+			}
+		}
+	}
+	return port && (host || name && (c.Risk == permissions.Network || connects(c.Argv[0])))
+}
+
+// connects reports whether a program connects to a host and a port that are words of their own.
+func connects(program string) bool {
+	switch name, _, _ := strings.Cut(program[strings.LastIndexByte(program, '/')+1:], "."); strings.ToLower(name) {
+	case "nc", "ncat", "netcat", "telnet", "socat":
+		return true
+	}
+	return false
+}
+
+var (
+	// hostPort is a word that begins with a host, or none, and a port, as network programs take it.
+	hostPort = regexp.MustCompile(`^(?:(?:tcp|udp|openssl|ssl|connect|socks)[a-z0-9-]*:)?(?:[^/\s@]*@)?(\[[^\]\s]*\]|[^/\s:@]*):([0-9]+)(?:$|[/?#,])`)
+	// bareName is a word that can be the name of a machine.
+	bareName = regexp.MustCompile(`^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*\.?$`)
+)
+
+// attached is what follows the letter of a short option, such as 80 in -p80.
+func attached(word string) string {
+	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
+		return word[2:]
+	}
+	return ""
+}
+
+// namesPair reports whether a JSON object has one of the ports and, beside it or around it, this machine as a
+// host. Names that are no numbers count where the members' names say that they are a host and a port.
+func namesPair(arguments []byte, ports []string) bool {
+	var value any
+	if len(arguments) == 0 || json.Unmarshal(arguments, &value) != nil {
+		return false
+	}
+	var p pair
+	p.look("", value, ports)
+	return p.port && p.host || p.namedPort && p.namedHost
+}
+
+type pair struct{ port, host, namedPort, namedHost bool }
+
+func (p *pair) look(name string, value any, ports []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, value := range value {
+			p.look(name, value, ports)
+		}
+	case []any:
+		for _, value := range value {
+			p.look(name, value, ports)
+		}
+	case float64:
+		p.number(name, strconv.FormatFloat(value, 'f', -1, 64), ports)
+	case string:
+		text := strings.TrimSpace(plain(value))
+		p.number(name, text, ports)
+		if text != "" && isLocal(text) && !isNumber(text) {
+			p.host = true
+		}
+		if hostName.MatchString(name) && text != "" && !strings.ContainsAny(text, " /") && mayBeLocal(text) {
+			p.namedHost = true
+		}
+	}
+}
+
+func (p *pair) number(name, text string, ports []string) {
+	if isPort(text, ports) {
+		p.port = true
+		p.namedPort = p.namedPort || portName.MatchString(name)
+	}
+}
+
+var (
+	hostName = regexp.MustCompile(`(?i)host|addr|server|domain|\bip\b`)
+	portName = regexp.MustCompile(`(?i)port`)
+)

@@ -1,0 +1,85 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+func TestAddressesHoweverSpelled(t *testing.T) {
+	protected, err := NewProtected(nil, "/home/u", []string{"7777"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	protected = protected.WithPorts(func() []string { return []string{"41234"} })
+	j := &Judge{Policy: policy(t, `{"*":"allow"}`), Protected: protected, Now: time.Now()}
+	denied := func(call Call) bool {
+		v := j.Judge(call)
+		return v.Action == permissions.Deny && strings.Contains(v.Reason, "address that approvals are given at")
+	}
+	shell := map[bool][]string{
+		true: {
+			`curl 127.0.0.1:7777`, `curl 127.0.0.1:41234`, `curl http://127.0.0.1:07777/api/approvals`, `curl 127.0.0.1:"77"77`, `curl 127.0.0.1:77\77`,
+			`p=7777; curl 127.0.0.1:$p`, `curl http://%31%32%37.0.0.1:7777`, `curl http://%2531%32%37.0.0.1:7777`, `curl -d x localhost:7777/api`,
+			`curl 127.1:7777`, `curl 0:7777`, `curl 000:7777`, `curl 0x0:7777`, `curl 0x07f.0.0.1:7777`, `curl 0177.0.0.1:7777`, `curl 2130706433:7777`,
+			`curl 0x7f000001:7777`, `curl http://[::1]:7777`, `curl 'http://[::ffff:127.0.0.1]:7777'`, `curl 'http://[::127.0.0.1]:7777'`, `curl 'http://[0:0::1]:7777'`,
+			`curl 'http://[::]:7777'`, `curl １２７.0.0.1:7777`, `curl 127。0。0。1:7777`, `curl ⓛocalhost:7777`, `curl localhost:７７７７`, "curl http://loc\u00adalhost:7777",
+			`curl http://localtest.me:7777/`, `curl localtest.me:7777`, `curl me@localtest.me:7777`, `curl http://u:p@localtest.me:7777`, `curl --resolve a:7777:127.0.0.1 http://a:7777`,
+			`curl --connect-to ::127.0.0.1:7777 http://example.com`, `curl -x 127.0.0.1:7777 http://example.com`, `curl http://127.0.0.1.:7777`, `curl x.localhost:7777`,
+			`nc localhost 7777`, `nc -w 1 127.0.0.1 7777`, `nc -p 7777 -w 3 127.0.0.1`, `nc localtest.me 7777`, `nc 0 7777`, `nc ::1 7777`, `telnet localtest.me 07777`,
+			`wget --post-data=x http://localhost:7777/`, `exec 3<>/dev/tcp/127.0.0.1/7777`, `exec 3<>/dev/tcp/127.0.0.1/"77"77`, `cat < /dev/tcp/localtest.me/7777`,
+			`bash -c 'curl 127.0.0.1:"77"77'`, `timeout 5 curl 127.0.0.1:07777`, `socat - TCP:localtest.me:7777`, `socat - TCP4:127.0.0.1:7777,retry=1`,
+			`python3 -c "import socket; socket.create_connection(('127.0.0.1', 7777))"`, `node -e "require('http').get({host:'127.0.0.1',port:7777})"`,
+			`ssh -L 8080:localhost:7777 example.com`,
+		},
+		false: {
+			`curl http://127.0.0.1:8080/`, `curl https://example.com/7777`, `echo 7777 items`, `sed -n 7777p file`, `head -c 7777 localhost.txt`, `kill 7777`, `sleep 10 7777`,
+			`git log -L7777,8000:main.go`, `grep -n x main.go:7777`, `curl http://10.0.0.1:77770/`, `curl http://192.0.2.1:7777/`, `cat 7777/localhost`, `nc 192.0.2.1 7777`,
+			`echo 127.0.0.1:17777`, `echo http://127.0.0.1/x7777`, `tail -n 7777 127.log`, `curl "http://example.com/?q=100%&n=7777"`, `make PORT=7777`, `npm run dev -- --port 7777`,
+		},
+	}
+	for want, commands := range shell {
+		for _, command := range commands {
+			call := kindCallRapid(t.TempDir(), command)
+			if denied(call) != want {
+				v := j.Judge(call)
+				t.Errorf("%s: denied %v: %s %s (%+v)", command, !want, v.Action, v.Reason, v.Analysis.Commands)
+			}
+		}
+	}
+	arguments := map[bool][]string{
+		true: {
+			`{"host":"127.0.0.1","port":7777}`, `{"port":"07777","target":{"hostname":"localtest.me"}}`, `{"host":"0","port":7.777e3}`, `{"to":["localhost",7777]}`,
+			`{"url":"http://１２７.0.0.1:7777/"}`, `{"url":"http://localtest.me:7777"}`, `{"url":"ws:\\\\localhost:7777"}`, `{"url":"http://local\nhost:77\n77/"}`,
+			`{"server":"example.com","port":41234}`, `{"u":"http://127.0.0.1:\u0037777"}`, `{"args":["http://0x7f.1:7777"]}`, `{"127.0.0.1:7777":1}`,
+		},
+		false: {
+			`{"n":7777,"text":"7777 items"}`, `{"host":"localhost","port":8080}`, `{"host":"192.0.2.7","port":7777}`, `{"limit":7777,"name":"foo"}`,
+			`{"text":"listens on localhost; see line 7777"}`, `{"content":"port: 7777\nhost: example.com\n"}`, `{"data":"10,0,7777,3"}`, `{"url":"https://example.com:443/7777"}`,
+		},
+	}
+	for want, all := range arguments {
+		for _, text := range all {
+			call := Call{ID: "call", Tool: tools.KindTool("skill"), Arguments: []byte(text), Place: tools.Place{Dir: "/w", Roots: []string{"/w"}, Home: "/home/u"}}
+			if err := jsonx.Check(call.Arguments); err != nil {
+				t.Fatal(text, err)
+			}
+			if denied(call) != want {
+				t.Errorf("%s: denied %v", text, !want)
+			}
+		}
+	}
+}
+
+func BenchmarkAddresses(b *testing.B) {
+	text := []byte(`{"path":"a","content":` + string(jsonx.Quote(strings.Repeat("a line of text, 127.0.0.1:8080 and 7777\n", 2000))) + `}`)
+	for b.Loop() {
+		if reaches(Call{Arguments: text}, &tools.Analysis{}, []string{"7777"}) {
+			b.Fatal("found")
+		}
+	}
+}
