@@ -125,30 +125,36 @@ func (b *builder) argument(a argument, role Role) {
 		return // surroundings and statements have read them
 	}
 	for _, s := range b.strings(a) {
-		switch role {
-		case ReadPath, WritePath, DeletePath:
-			b.file(role, s)
-		case ReadFolder, ListFolder:
-			b.folder(role, s)
-		case PatternPath:
-			b.pattern(s)
-		case Command:
-			b.shell(s)
-		case Input:
-			b.input(s)
-		case Code:
-			b.code(s)
-		case URL:
-			b.note(URL, s)
-			b.url(s)
-		case URI:
-			b.resource(s)
-		case Name:
-			b.note(Name, s)
-			b.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.floor}, source{})
-		case Revision:
-			b.revision(s)
-		}
+		b.value(role, s)
+		b.packed(a, role, s)
+	}
+}
+
+// value makes the subjects of one text of an argument that has a role.
+func (b *builder) value(role Role, s string) {
+	switch role {
+	case ReadPath, WritePath, DeletePath:
+		b.file(role, s)
+	case ReadFolder, ListFolder:
+		b.folder(role, s)
+	case PatternPath:
+		b.pattern(s)
+	case Command:
+		b.shell(s)
+	case Input:
+		b.input(s)
+	case Code:
+		b.code(s)
+	case URL:
+		b.note(URL, s)
+		b.url(s)
+	case URI:
+		b.resource(s)
+	case Name:
+		b.note(Name, s)
+		b.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.floor}, source{})
+	case Revision:
+		b.revision(s)
 	}
 }
 

@@ -61,7 +61,8 @@ func (b *builder) walk(list []argument, depth int) {
 
 // walkText looks at one text at some depth.
 func (b *builder) walkText(a argument, role Role, depth int) {
-	packed := len(a.value) > 1 && (a.value[1] == '{' || a.value[1] == '[')
+	// It may hold others; behind space and escapes that is not seen yet.
+	packed := len(a.value) > 1 && strings.IndexByte("{[ \\", a.value[1]) >= 0
 	if !b.count() || role == Unmapped && !packed && len(a.value) > maxGuessedText { // no path or address is that long
 		return
 	}
@@ -73,10 +74,24 @@ func (b *builder) walkText(a argument, role Role, depth int) {
 	if depth == 0 && slices.Contains(b.tool.enums[a.name], s) {
 		return // one of a few words that the schema names, so no text of the caller's
 	}
-	if inner, ok := members([]byte(s)); packed && ok { // arguments for another tool
-		b.walk(named(inner, a.name), depth+1)
+	if looksPacked(s) { // arguments for another tool, or a list as text
+		b.walkPacked(a.name, s, depth)
 	}
 	b.guessedValue(a.name, role, s)
+}
+
+// walkPacked looks at what a text holds as JSON.
+func (b *builder) walkPacked(name, s string, depth int) {
+	s = strings.TrimSpace(s)
+	if s[0] == '"' {
+		if _, ok := text([]byte(s)); ok { // shorter each time
+			b.walkText(argument{name, []byte(s)}, guessRole(name), depth+1)
+		}
+		return
+	}
+	if inner, ok := members([]byte(s)); ok {
+		b.walk(named(inner, name), depth+1)
+	}
 }
 
 // named gives the elements of an array the array's own name.
