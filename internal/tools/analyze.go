@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -63,6 +64,7 @@ type builder struct {
 	floor      permissions.Risk // at least this for subjects of the tool's own kind
 	decided    bool             // a subject that can be allowed is there
 	hasPattern bool             // the call holds a glob that selects files
+	globs      globber
 }
 
 // note is one value for the summary.
@@ -294,5 +296,6 @@ func (b *builder) finish() {
 	if b.out.Category == "" {
 		b.out.Category = CategoryNetwork
 	}
+	b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.globs.listed))...)
 	b.out.Summary = b.summary()
 }

@@ -159,6 +159,12 @@ func (b *builder) locate(given string) []location {
 		b.mark("control", "A path holds control characters.")
 	}
 	for i := range list {
+		for _, path := range list[i].paths {
+			if part := processPart(path); part != "" {
+				b.mark("process-file", "The path "+quote(given)+" leads into a process: its "+part+" can hold secrets, or be any file.")
+				break
+			}
+		}
 		if list[i].err != nil {
 			b.mark("unresolved-path", "It cannot be told where the path "+quote(given)+" leads: "+Visible(list[i].err.Error())+".")
 		}

@@ -220,6 +220,9 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 		b.mark("host-access", "A container gets the whole file system of this machine.")
 	}
 	risk, category := classify(c)
+	if showsVariables(c) {
+		effect = joinEffects(effect, "shows the variables of processes")
+	}
 	if effect != "" {
 		risk = risk.Worse(permissions.Unknown)
 	}
@@ -238,17 +241,25 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	}
 
 	for _, f := range c.Writes {
-		if f.Path.Known && b.count() {
+		switch {
+		case !b.count():
+		case f.Path.Known:
 			b.shellWrite(f)
+		case f.Pattern != "":
+			b.shellWriteAny(f)
 		}
 	}
-	for _, f := range c.Reads {
-		if b.count() {
-			b.shellRead(f)
+	if len(c.Reads) > 0 {
+		recursive := len(c.Argv) > 0 && readsRecursively(c)
+		for _, f := range c.Reads {
+			if b.count() {
+				b.shellRead(f, whole, recursive)
+			}
 		}
 	}
 	b.mentioned(c)
 	b.recursive(c)
+	b.tracked(c)
 }
 
 // mountsHost reports whether a container is given the root of the file system: nothing that happens in it
@@ -281,28 +292,95 @@ func (b *builder) shellWrite(f shellparse.File) {
 	}
 }
 
-// maxGlob bounds how many files a glob operand is expanded to.
-const maxGlob = 200
-
-// shellRead makes the subjects of a file that a command reads, for denies.
-func (b *builder) shellRead(f shellparse.File) {
-	paths := []string{f.Path.Value}
-	if !f.Path.Known {
-		if b.tool.remote || strings.ContainsAny(f.Path.Value, "$`") || !strings.ContainsAny(f.Path.Value, "*?[") {
-			return // what it is depends on the run
+// shellWriteAny makes the subjects, for denies, of the files that a command may write: that it cannot be told
+// which one is said elsewhere.
+func (b *builder) shellWriteAny(f shellparse.File) {
+	if b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > maxPath {
+		return
+	}
+	found, err := b.globs.expand(f.Pattern, true)
+	if err != nil || len(found.files) > maxGlob {
+		return
+	}
+	for _, path := range found.files {
+		for _, l := range b.locate(path) {
+			b.deny(KindWriteFile, &l)
+			b.markPlaces(&l)
 		}
-		matches, err := filepath.Glob(b.place.absolute(f.Path.Value))
-		if err != nil || len(matches) > maxGlob {
-			b.readsBeneath(filepath.Dir(b.place.absolute(f.Path.Value)))
+	}
+}
+
+// shellRead makes the subjects of a file that a command reads, for denies. What nobody can tell the name of
+// may be any file, also one that is denied: only a person can release the call.
+func (b *builder) shellRead(f shellparse.File, whole string, recursive bool) {
+	if f.Path.Known {
+		b.reads(f.Path.Value)
+		return
+	}
+	unknown := func(why string) {
+		b.mark("unknown-read", "Which files "+quote(f.Path.Value)+" names cannot be told"+why+".")
+	}
+	if f.Pattern == "" || b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > maxPath {
+		unknown("")
+		return
+	}
+	// The source of an extended glob may spell the leading dot that the pattern leaves open.
+	loose := strings.Contains(f.Path.Value, "(") || widensGlobs(whole)
+	found, err := b.globs.expand(f.Pattern, loose)
+	if err != nil {
+		unknown(": " + Visible(err.Error()))
+		return
+	}
+	for _, folder := range found.folders {
+		b.readsWhole(folder)
+	}
+	if len(found.files) > maxGlob {
+		b.readsWhole(fixedPart(f.Pattern))
+		return
+	}
+	for _, path := range found.files {
+		if f.Split && strings.ContainsAny(path, " \t\n*?[") {
+			unknown("")
 			return
 		}
-		paths = matches
-	}
-	for _, path := range paths {
-		for _, l := range b.locate(path) {
-			b.deny(KindReadFile, &l)
+		b.reads(path)
+		if recursive && isFolder(path) {
+			b.readsWhole(path)
 		}
 	}
+}
+
+// reads makes the subjects of reading the file at path, for denies.
+func (b *builder) reads(path string) {
+	for _, l := range b.locate(path) {
+		b.deny(KindReadFile, &l)
+	}
+}
+
+// readsWhole notes a path whose files are all read when it is a folder.
+func (b *builder) readsWhole(path string) {
+	b.reads(path)
+	if isFolder(path) {
+		if real, _, err := realPath(clean(path)); err == nil {
+			path = real
+		}
+		b.readsBeneath(clean(path))
+	}
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// widensGlobs reports whether a shell text may make its globs match more than they do by default.
+func widensGlobs(text string) bool {
+	for _, word := range []string{"shopt", "setopt", "GLOBIGNORE", "BASHOPTS", "dotglob", "nocaseglob", "globdots", "dot_glob"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // mentioned notes the paths that the words of a command name, whatever the command does with them.
@@ -326,44 +404,6 @@ func (b *builder) mentioned(c *shellparse.Command) {
 		}
 		l := b.place.at(c.Dir).reading(b.place.expand(value))
 		b.touch(&l)
-	}
-}
-
-// recursive notes the folders that a command reads whole.
-func (b *builder) recursive(c *shellparse.Command) {
-	if b.tool.remote || len(c.Argv) == 0 || b.place.Dir == "" {
-		return
-	}
-	words := c.Argv[1:]
-	if !readsRecursively(c) {
-		if len(c.Via) == 0 || !strings.HasPrefix(c.Via[len(c.Via)-1], "find ") {
-			return
-		}
-		words = nil // find hands over what lies below its own operands
-		for w := range strings.FieldsSeq(strings.TrimPrefix(c.Via[len(c.Via)-1], "find ")) {
-			words = append(words, shellparse.Word{Value: w, Known: true})
-		}
-	}
-	if len(words) > maxArguments {
-		b.readsBeneath(b.place.at(c.Dir).Dir)
-		return
-	}
-	found := false
-	for _, w := range words {
-		if !w.Known || strings.HasPrefix(w.Value, "-") {
-			continue
-		}
-		path := b.place.at(c.Dir).absolute(b.place.expand(w.Value))
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			if real, _, err := realPath(path); err == nil {
-				path = real
-			}
-			b.readsBeneath(path)
-			found = true
-		}
-	}
-	if !found && searches(c.Argv[0].Value) {
-		b.readsBeneath(b.place.at(c.Dir).Dir)
 	}
 }
 

@@ -20,10 +20,14 @@ var ErrBound = errors.New("the folder holds more files than can be looked at")
 // DeniedBeneath looks for a file below folder that denied reports, following symbolic links. found is true
 // whenever the caller must assume that there is one: also when the folder is too large to look at
 // (ErrBound), or when a part of it cannot be read (then path names it and err says why). A folder that does
-// not exist holds nothing.
+// not exist holds nothing. A folder may be the index of a git repository: it holds the files that it lists.
 func DeniedBeneath(folder string, denied func(path string) bool) (path string, found bool, err error) {
 	w := walker{denied: denied, deadline: time.Now().Add(maxWalkTime), seen: map[string]bool{}}
-	err = w.walk(folder)
+	if filepath.Base(folder) == trackedFiles && !isFolder(folder) {
+		err = w.trackedBeneath(folder)
+	} else {
+		err = w.walk(folder)
+	}
 	switch {
 	case errors.Is(err, errFound):
 		return w.found, true, nil
@@ -43,6 +47,8 @@ type walker struct {
 	found    string
 }
 
+func (w *walker) late() bool { return time.Now().After(w.deadline) }
+
 func (w *walker) walk(folder string) error {
 	if w.seen[folder] {
 		return nil
@@ -56,7 +62,7 @@ func (w *walker) walk(folder string) error {
 			w.found = path
 			return err
 		}
-		if w.entries++; w.entries > maxEntries || w.entries%256 == 0 && time.Now().After(w.deadline) {
+		if w.entries++; w.entries > maxEntries || w.entries%256 == 0 && w.late() {
 			w.found = ""
 			return ErrBound
 		}

@@ -322,31 +322,3 @@ func shellCategory(program string, r permissions.Risk) string {
 	}
 	return CategoryTerminalWrite
 }
-
-// readsRecursively reports whether a command reads folders whole.
-func readsRecursively(c *shellparse.Command) bool {
-	options, ok := recursiveReaders[c.Argv[0].Value]
-	if c.Argv[0].Value == "git" {
-		return len(c.Argv) > 1 && c.Argv[1].Value == "grep"
-	}
-	if !ok || options == nil {
-		return ok
-	}
-	for _, w := range c.Argv[1:] {
-		for option := range options {
-			if matchesWord(option, w.Value) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// searches reports whether a program searches where it runs when it is given no folder.
-func searches(program string) bool {
-	switch program {
-	case "rg", "ag", "ack", "grep", "egrep", "fgrep", "git":
-		return true
-	}
-	return false
-}

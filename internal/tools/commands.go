@@ -364,10 +364,3 @@ var targetRunners = wordSet("make just task mvn gradle rake")
 
 // sqlClients are programs that take statements as arguments.
 var sqlClients = wordSet("psql mysql sqlite3 duckdb clickhouse-client sqlcmd")
-
-// recursiveReaders are programs that read folders whole; with options, only with one of these.
-var recursiveReaders = map[string]map[string]bool{
-	"rg": nil, "ag": nil, "ack": nil, "tar": nil, "rsync": nil, "mv": nil, "grep": wordSet("-r -R --recursive --dereference-recursive"),
-	"egrep": wordSet("-r -R --recursive"), "fgrep": wordSet("-r -R --recursive"), "zip": wordSet("-r --recurse-paths"),
-	"cp": wordSet("-r -R -a --recursive --archive"), "scp": wordSet("-r"), "diff": wordSet("-r --recursive"),
-}

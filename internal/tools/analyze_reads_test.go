@@ -1,0 +1,216 @@
+package tools
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/permissions"
+)
+
+// readsVerdict is verdict with the folders that the call reads whole.
+func readsVerdict(pol *permissions.Policy, a *Analysis, p Place) permissions.Action {
+	action := verdict(pol, a)
+	for _, folder := range a.Folders {
+		if _, found, _ := DeniedBeneath(folder, func(path string) bool {
+			s := ReadSubject(path, p)
+			return permissions.Evaluate(pol, permissions.Context{}, &s).Action == permissions.Deny
+		}); found {
+			action = action.Stricter(permissions.Ask)
+		}
+	}
+	return action
+}
+
+// readsPolicy allows every command, and denies files whose names end in .env.
+const readsPolicy = `{ "*": "allow", "read_file": { "*": "allow", "*.env": "deny" } }`
+
+// A denied file is not read under whatever spelling, and what cannot be told is not allowed.
+func TestReadsThatAreNotNamed(t *testing.T) {
+	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "b c.go": "x", "docs/x.md": "x", "sub/y.go": "x", "deep/.config/z.env": "x", "more/v.env": "x"})
+	pol := policy(t, readsPolicy)
+	for command, want := range map[string]permissions.Action{
+		`cat ".e"*`:                      permissions.Deny,
+		`cat .e""*`:                      permissions.Deny,
+		`cat {.,x}e*`:                    permissions.Deny,
+		`cat .[!a]nv`:                    permissions.Deny,
+		`cat .*`:                         permissions.Deny,
+		`cd sub; cat ../.e*`:             permissions.Deny,
+		`env -C sub cat ../.e*`:          permissions.Deny,
+		`cat "$PWD"/.e*`:                 permissions.Deny,
+		`cat ~/../ws/.e*`:                permissions.Deny,
+		`cat ~+/.env`:                    permissions.Deny,
+		`cat < .e*`:                      permissions.Deny,
+		`shopt -s dotglob; cat *`:        permissions.Deny,
+		`for f in .*; do cat "$f"; done`: permissions.Deny,
+		`for f in .*; do cat $f; done`:   permissions.Deny,
+		`cat */*.env`:                    permissions.Deny,
+		`cat m*/v.env`:                   permissions.Deny,
+		`cat sub/../.e*`:                 permissions.Deny,
+
+		`cat $(printf .env)`:                     permissions.Ask,
+		`cat "$(printf .)env"`:                   permissions.Ask,
+		`find . -type f | xargs cat`:             permissions.Ask,
+		`set -- .env; cat "$@"`:                  permissions.Ask,
+		`declare f=.env; cat $f`:                 permissions.Deny,
+		`cat < "$(echo .env)"`:                   permissions.Ask,
+		`while read f; do cat "$f"; done < list`: permissions.Ask,
+		`cd "$(pwd)"; cat a*`:                    permissions.Ask,
+		`find .env -exec cat {} +`:               permissions.Ask,
+		`fd . --exec cat`:                        permissions.Ask,
+		`grep -d recurse '' .`:                   permissions.Ask,
+		`zgrep -r x .`:                           permissions.Ask,
+		`diff -N . sub`:                          permissions.Ask,
+		`colordiff -r . sub`:                     permissions.Ask,
+		`grep -r x *`:                            permissions.Ask,
+		`for f in *.go; do cat $f; done`:         permissions.Ask, // "b c.go" is split into c.go and b
+		`cat /proc/self/env*`:                    permissions.Ask,
+		`cat /proc/1/environ`:                    permissions.Ask,
+
+		`cat *`:                            permissions.Allow,
+		`cat *.go`:                         permissions.Allow,
+		`cat nothing*`:                     permissions.Allow,
+		`head -5 sub/*.go docs/*`:          permissions.Allow,
+		`for f in *.go; do cat "$f"; done`: permissions.Allow,
+		`grep -r x sub`:                    permissions.Allow,
+		`grep -rn x sub/*`:                 permissions.Allow,
+		`diff docs sub`:                    permissions.Allow,
+		`diff <(git show HEAD:a) a.go`:     permissions.Allow,
+		`cat /proc/cpuinfo`:                permissions.Allow,
+	} {
+		a := analyze(t, KindShell, p, "command", command)
+		if got := readsVerdict(pol, a, p); got != want {
+			t.Errorf("%s: %v, want %v; marks %v, folders %q", command, got, want, a.Marks, a.Folders)
+		}
+	}
+}
+
+// A glob is looked up within a budget, and one that is over it asks.
+func TestGlobsAreBounded(t *testing.T) {
+	p := workspace(t, map[string]string{"a": "x"})
+	start := time.Now()
+	a := analyze(t, KindShell, p, "command", "cat /*/*/*/*/*/*/nope /*/*/*/*/*/nope /*/*/*/*/*/*/nil; cat /*/*/*/*/*/*/*/nope")
+	if !slices.Contains(codes(a), "unknown-read") {
+		t.Errorf("marks %v", a.Marks)
+	}
+	if took := time.Since(start); took > 10*maxWalkTime {
+		t.Errorf("took %v", took)
+	}
+}
+
+// The folders that a glob is looked up in count as touched, whether they hold a match or not.
+func TestGlobsTouchFolders(t *testing.T) {
+	p := workspace(t, map[string]string{"own/key": "x", "other/": "", "link": "-> own"})
+	for _, command := range []string{"cat */nope", "cat */n*", "cat o*n/nope", "cat **/nope", "cat l*/nope", "echo x > */nope"} {
+		if a := analyze(t, KindShell, p, "command", command); !slices.Contains(a.Paths, filepath.Join(p.Dir, "own")) {
+			t.Errorf("%s: paths %q", command, a.Paths)
+		}
+	}
+}
+
+func TestGlobExpansion(t *testing.T) {
+	p := workspace(t, map[string]string{"a.go": "x", "b.GO": "x", ".hidden.go": "x", "sub/c.go": "x", "sub/deep/d.go": "x", "[x]": "x", `q\*`: "x"})
+	for _, c := range []struct {
+		pattern string
+		loose   bool
+		want    string
+	}{
+		{"*.go", false, "a.go"},
+		{"*.go", true, ".hidden.go a.go b.GO"},
+		{".h*", false, ".hidden.go"},
+		{"*/*.go", false, "sub/c.go"},
+		{"**/*.go", false, ".hidden.go a.go b.GO sub/c.go sub/deep/d.go"},
+		{`\[x\]`, false, "[x]"},
+		{"missing", false, "missing"},
+		{"s*/missing", false, ""},
+		{"s*/c.go", false, "sub/c.go"},
+		{"a.go/*", false, ""},
+	} {
+		found, err := new(globber).expand(filepath.Join(p.Dir, "")+"/"+c.pattern, c.loose)
+		if err != nil {
+			t.Errorf("%s: %v", c.pattern, err)
+		}
+		var names []string
+		for _, f := range found.files {
+			names = append(names, strings.TrimPrefix(f, p.Dir+string(filepath.Separator)))
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.pattern, got, c.want)
+		}
+	}
+	if _, err := new(globber).expand(p.Dir+"/[", false); err == nil {
+		t.Error("an open class is no error")
+	}
+}
+
+// Commands that show what git keeps read the files that it tracks, and no others.
+func TestGitShowsTrackedFiles(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git")
+	}
+	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "sub/b.go": "x", "sub/prod.env": "x"})
+	pol := policy(t, readsPolicy)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = p.Dir
+		cmd.Env = append(os.Environ(), "HOME="+p.Home, "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q")
+	git("add", "a.go", "sub/b.go")
+	shows := []string{"git log -p", "git show", "git show HEAD", "git diff", "git diff --cached", "git log --patch -3", "git stash show -p",
+		"git cat-file --batch", "git cat-file -p HEAD", "git archive HEAD", "git diff --stat -p", "cd sub && git diff", "git -C sub diff", "git log -u"}
+	quiet := []string{"git log --oneline", "git diff --stat", "git show --name-only", "git status", "git show HEAD:a.go", "git log -5", "git cat-file -t HEAD"}
+	check := func(commands []string, want permissions.Action) {
+		t.Helper()
+		for _, command := range commands {
+			a := analyze(t, KindShell, p, "command", command)
+			if got := readsVerdict(pol, a, p); got != want {
+				t.Errorf("%s: %v, want %v; folders %q, marks %v", command, got, want, a.Folders, a.Marks)
+			}
+		}
+	}
+	check(append(slices.Clone(shows), quiet...), permissions.Allow)
+	for _, version := range []string{"2", "4"} {
+		git("add", "-f", "sub/prod.env")
+		git("update-index", "--index-version", version)
+		check(shows, permissions.Ask)
+		check(quiet, permissions.Allow)
+	}
+	if err := os.WriteFile(filepath.Join(p.Dir, ".git", "index"), []byte("DIRC, but no index"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check([]string{"git diff"}, permissions.Ask)
+}
+
+// What a process holds is for a person, whichever tool reads it.
+func TestProcessFiles(t *testing.T) {
+	p := workspace(t, nil)
+	for path, want := range map[string]bool{
+		"/proc/1/environ": true, "/proc/self/mem": true, "/proc/7/fd/3": true, "/proc/self/root/etc/hosts": true, "/proc/self/cwd/x": true,
+		"/proc/1/task/1/environ": true, "/proc/kcore": true, "/proc/cpuinfo": false, "/proc/1/status": false, "/proc/self/fd": true,
+		"/home/proc/1/environ": false,
+	} {
+		a := analyze(t, KindReadFile, p, "path", path)
+		if got := slices.Contains(codes(a), "process-file"); got != want {
+			t.Errorf("%s: marks %v", path, a.Marks)
+		}
+	}
+	for command, want := range map[string]permissions.Risk{
+		"ps": permissions.ReadOnly, "ps aux": permissions.ReadOnly, "ps -ef": permissions.ReadOnly, "ps axo pid,etime": permissions.ReadOnly,
+		"ps -eo pid,etime": permissions.ReadOnly, "ps -o etime -p 3": permissions.ReadOnly, "ps -u else": permissions.ReadOnly, "ps --sort -etime": permissions.ReadOnly,
+		"ps axe": permissions.Unknown, "ps eww": permissions.Unknown, "ps -E": permissions.Unknown, "ps -ef e": permissions.Unknown, `ps "$x"`: permissions.Unknown,
+	} {
+		if a := analyze(t, KindShell, p, "command", command); a.Risk != want {
+			t.Errorf("%s: %v, want %v", command, a.Risk, want)
+		}
+	}
+}

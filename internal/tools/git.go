@@ -1,0 +1,233 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/shellparse"
+)
+
+// tracked notes the files whose content a git command shows without naming them: those that the repository
+// tracks, which its index lists.
+func (b *builder) tracked(c *shellparse.Command) {
+	if b.tool.remote || b.place.Dir == "" || !showsContent(c) {
+		return
+	}
+	dir := b.place.at(c.Dir).Dir
+	if index, ok := gitIndex(dir); ok {
+		b.readsBeneath(index)
+	}
+}
+
+// showsContent reports whether a git command prints what tracked files hold or held.
+func showsContent(c *shellparse.Command) bool {
+	if len(c.Argv) < 2 || c.Argv[0].Value != "git" {
+		return false
+	}
+	byDefault := false
+	args := c.Argv[2:]
+	switch c.Argv[1].Value {
+	case "show":
+		byDefault = !slices.ContainsFunc(args, func(w shellparse.Word) bool { return strings.Contains(w.Value, ":") }) ||
+			slices.ContainsFunc(args, func(w shellparse.Word) bool {
+				_, path, ok := strings.Cut(w.Value, ":") // the file at a revision, which is judged by its name
+				return !w.Known || !isOption(w.Value) && (!ok || path == "" || path[0] == '/')
+			})
+	case "diff", "whatchanged", "format-patch", "range-diff":
+		byDefault = true
+	case "cat-file", "archive", "fast-export", "bundle", "checkout-index", "unpack-file", "show-index":
+		return !slices.ContainsFunc(args, func(w shellparse.Word) bool {
+			return w.Value == "-t" || w.Value == "-s" || w.Value == "-e" || w.Value == "--list"
+		})
+	case "stash":
+		if len(args) == 0 || args[0].Value != "show" {
+			return false
+		}
+	case "log", "reflog", "diff-tree", "diff-index", "diff-files", "rev-list", "status", "commit", "am", "rebase":
+	default:
+		return false
+	}
+	for _, w := range args {
+		if w.Value == "--" {
+			break
+		}
+		if !w.Known && mayBeAnything(w) {
+			continue
+		}
+		name, _, _ := strings.Cut(w.Value, "=")
+		switch {
+		case name == "--stat", name == "--shortstat", name == "--numstat", name == "--dirstat", name == "--summary", name == "--name-only",
+			name == "--name-status", name == "--no-patch", name == "--quiet", name == "--raw", name == "--check", w.Value == "-s":
+			byDefault = false
+		case name == "--cc", name == "-c", name == "--word-diff", name == "--word-diff-regex", name == "--color-words", name == "--binary",
+			name == "--unified", name == "--text", name == "--verbose", len(name) > 4 && strings.HasPrefix("--patch-with-stat", name),
+			strings.HasPrefix(name, "--show-current-patch"), name == "--remerge-diff", name == "--dd", name == "--function-context":
+			return true
+		case strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "--") && strings.ContainsAny(name, "puULWv"):
+			return true
+		}
+	}
+	return byDefault
+}
+
+// gitIndex returns the index of the repository that dir lies in.
+func gitIndex(dir string) (index string, ok bool) {
+	for {
+		folder := filepath.Join(dir, ".git")
+		if info, err := os.Stat(folder); err == nil {
+			if !info.IsDir() {
+				text, err := os.ReadFile(folder)
+				link, isLink := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+				if err != nil || !isLink {
+					return "", false
+				}
+				if folder = link; !filepath.IsAbs(folder) {
+					folder = filepath.Join(dir, folder)
+				}
+			}
+			return filepath.Join(folder, trackedFiles), true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", false
+		}
+		dir = parent
+	}
+}
+
+// trackedFiles is the name of a git index. As a folder that is read whole it stands for the files that it
+// lists.
+const trackedFiles = "index"
+
+// maxIndex bounds how large an index may be that is looked at, in bytes.
+const maxIndex = 32 << 20
+
+var errIndex = errors.New("the index of the repository cannot be read")
+
+// workTree returns the folder that the names in an index are relative to.
+func workTree(index string) string {
+	folder := filepath.Dir(index)
+	if text, err := os.ReadFile(filepath.Join(folder, "gitdir")); err == nil { // of a linked work tree
+		return filepath.Dir(strings.TrimSpace(string(text)))
+	}
+	return filepath.Dir(folder)
+}
+
+// trackedBeneath is DeniedBeneath for the files that a git index lists.
+func (w *walker) trackedBeneath(index string) error {
+	f, err := os.Open(index)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+	if err != nil {
+		return err
+	}
+	if len(raw) > maxIndex {
+		return ErrBound
+	}
+	names, ok := indexNames(raw, 20)
+	if !ok {
+		if names, ok = indexNames(raw, 32); !ok {
+			return fmt.Errorf("%w: %s", errIndex, index)
+		}
+	}
+	top := workTree(index)
+	for _, name := range names {
+		path := filepath.Join(top, filepath.FromSlash(name))
+		if w.denied(path) {
+			w.found = path
+			return errFound
+		}
+		if w.entries++; w.entries%256 == 0 && w.late() {
+			return ErrBound
+		}
+	}
+	return nil
+}
+
+// indexNames returns the names in a git index of version 2 to 4 whose object names have hash bytes. It is
+// not ok when the index is of another make, or lists only a part of the files.
+func indexNames(raw []byte, hash int) (names []string, ok bool) {
+	if len(raw) < 12+hash || string(raw[:4]) != "DIRC" {
+		return nil, false
+	}
+	version, count := binary.BigEndian.Uint32(raw[4:]), int(binary.BigEndian.Uint32(raw[8:]))
+	if version < 2 || version > 4 || count > len(raw)/(42+hash) {
+		return nil, false
+	}
+	rest := raw[12 : len(raw)-hash]
+	names = make([]string, 0, count)
+	previous := ""
+	for range count {
+		fixed := 40 + hash + 2
+		if len(rest) < fixed {
+			return nil, false
+		}
+		if rest[fixed-2]&0x40 != 0 {
+			fixed += 2
+		}
+		if len(rest) < fixed {
+			return nil, false
+		}
+		name := rest[fixed:]
+		used := fixed
+		prefix := ""
+		if version == 4 {
+			strip, n := indexNumber(name)
+			if n == 0 || strip > len(previous) {
+				return nil, false
+			}
+			prefix, name, used = previous[:len(previous)-strip], name[n:], used+n
+		}
+		end := bytes.IndexByte(name, 0)
+		if end < 0 {
+			return nil, false
+		}
+		previous = prefix + string(name[:end])
+		if used += end + 1; version != 4 {
+			used = (used + 7) &^ 7
+		}
+		mode := binary.BigEndian.Uint32(rest[24:])
+		if previous == "" || mode>>12 == 4 || used > len(rest) { // a folder of a sparse index
+			return nil, false
+		}
+		names, rest = append(names, previous), rest[used:]
+	}
+	for len(rest) >= 8 {
+		size := int(binary.BigEndian.Uint32(rest[4:]))
+		if string(rest[:4]) == "link" || size > len(rest)-8 { // a split index
+			return nil, false
+		}
+		rest = rest[8+size:]
+	}
+	return names, len(rest) == 0
+}
+
+// indexNumber reads a number as version 4 of the index writes it; n is its length, 0 when there is none.
+func indexNumber(raw []byte) (value, n int) {
+	for i, c := range raw {
+		if i == 4 {
+			break
+		}
+		if i > 0 {
+			value++
+		}
+		value = value<<7 | int(c&0x7f)
+		if c&0x80 == 0 {
+			return value, i + 1
+		}
+	}
+	return 0, 0
+}

@@ -1,0 +1,87 @@
+package tools
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"callgate/shellparse"
+)
+
+// recursiveReaders are programs that read folders whole; with options, only with one of these.
+var recursiveReaders = func() map[string]map[string]bool {
+	greps := wordSet("-r -R -d --recursive --dereference-recursive --directories")
+	table := map[string]map[string]bool{
+		"zip": wordSet("-r --recurse-paths"), "cp": wordSet("-r -R -a --recursive --archive"), "scp": wordSet("-r"),
+	}
+	for name := range strings.FieldsSeq("grep egrep fgrep zgrep zegrep zfgrep bzgrep xzgrep lzgrep zstdgrep pcregrep pcre2grep ggrep") {
+		table[name] = greps
+	}
+	for name := range strings.FieldsSeq("rg rga ag ack ugrep ug pt sift tar gtar bsdtar rsync mv diff gdiff colordiff difft") {
+		table[name] = nil
+	}
+	return table
+}()
+
+// searchesWhereItRuns are programs that search their working directory when they are given no folder.
+var searchesWhereItRuns = wordSet("rg rga ag ack ugrep ug pt sift git grep egrep fgrep zgrep zegrep zfgrep bzgrep xzgrep lzgrep zstdgrep pcregrep pcre2grep ggrep")
+
+// readsRecursively reports whether a command reads folders whole.
+func readsRecursively(c *shellparse.Command) bool {
+	options, ok := recursiveReaders[c.Argv[0].Value]
+	if c.Argv[0].Value == "git" {
+		return len(c.Argv) > 1 && c.Argv[1].Value == "grep"
+	}
+	if !ok || options == nil {
+		return ok
+	}
+	for _, w := range c.Argv[1:] {
+		for option := range options {
+			if matchesWord(option, w.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// recursive notes the folders that a command reads whole.
+func (b *builder) recursive(c *shellparse.Command) {
+	if b.tool.remote || len(c.Argv) == 0 || b.place.Dir == "" {
+		return
+	}
+	words := c.Argv[1:]
+	if !readsRecursively(c) {
+		if len(c.Via) == 0 || !strings.HasPrefix(c.Via[len(c.Via)-1], "find ") {
+			return
+		}
+		if slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" }) {
+			return // the files that find hands over are judged
+		}
+		words = nil // find hands over what lies below its own operands
+		for w := range strings.FieldsSeq(strings.TrimPrefix(c.Via[len(c.Via)-1], "find ")) {
+			words = append(words, shellparse.Word{Value: w, Known: true})
+		}
+	}
+	if len(words) > maxArguments {
+		b.readsBeneath(b.place.at(c.Dir).Dir)
+		return
+	}
+	found := slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" })
+	for _, w := range words {
+		if !w.Known || strings.HasPrefix(w.Value, "-") {
+			continue
+		}
+		path := b.place.at(c.Dir).absolute(b.place.expand(w.Value))
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			if real, _, err := realPath(path); err == nil {
+				path = real
+			}
+			b.readsBeneath(path)
+			found = true
+		}
+	}
+	if !found && searchesWhereItRuns[c.Argv[0].Value] {
+		b.readsBeneath(b.place.at(c.Dir).Dir)
+	}
+}
