@@ -1,60 +1,11 @@
 package shellparse
 
+import "slices"
+
 // programRows are programs that read, write or execute by option or operand. Sources: the programs' manuals,
 // GTFOBins, and the bypasses that were published against earlier gates.
-var programRows = []Program{
+var programRows = slices.Concat(readers(), []Program{
 	// Files.
-	{
-		Name: "cat|tac|nl|rev|md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|md5|sum|zless|zcat|" +
-			"bzcat|xzcat|zstdcat|hexyl|tsort|ptx|look|ldd|nm|size|glow|mdcat",
-		Options:  "-v -b -n -s -E -T -A -c,--check",
-		Operands: "r",
-	},
-	{
-		Name: "shasum|head|tail|wc|od|hexdump|strings|fold|fmt|expand|unexpand|pr|paste|join|comm|cmp|diff3|column|" +
-			"stat|readelf|objdump|plutil|zgrep|bzgrep|xzgrep",
-		Options: "-n,--lines= -c= --bytes= --files0-from=r -w= -a= -A= -N= -j= -t= -d,--delimiters= -s= -o= -e=c -f= " +
-			"--format,--printf= --pid= --max-unchanged-stats= -1= -2=",
-		Operands: "r",
-	},
-	{
-		Name: "file",
-		Options: "-m,--magic-file=x -C,--compile:! -F,--separator= -f,--files-from=r -P,--parameter= -e,--exclude= -b -i " +
-			"-L -k -z -Z",
-		Operands: "r",
-	},
-	{
-		Name: "bat|batcat",
-		Options: "--pager=x -H= -r,--line-range= -l,--language= --theme= --style= --file-name= --paging= --map-syntax= " +
-			"-m= -d -p -n -A",
-		Operands: "r",
-	},
-	{
-		Name: "xmllint",
-		Options: "--schema=r --relaxng=r --output,-o=w --shell:x --xpath= --dtdvalid=r --path=! --load-trace --noout " +
-			"--format --html",
-		Operands: "r",
-	},
-	{
-		Name:     "ag|ack",
-		Options:  "-A= -B= -C= -m= -G= -p=r --ignore= --ignore-dir= --pager=x --ackrc=x",
-		Operands: "1r",
-	},
-	{
-		Name: "grep|egrep|fgrep|ggrep|rgrep",
-		Options: "-e,--regexp=c -f,--file=r -A,--after-context= -B,--before-context= -C,--context= -m,--max-count= " +
-			"-d,--directories= -D,--devices= --include= --exclude= --exclude-dir= --exclude-from=r --color? --label= " +
-			"--binary-files=",
-		Operands: "1r",
-	},
-	{
-		Name: "rg",
-		Options: "-e,--regexp=c -f,--file=r -g,--glob= --iglob= -t,--type= -T,--type-not= --type-add= -A= -B= -C= " +
-			"-m,--max-count= -M= -j,--threads= -d,--max-depth= -r,--replace= -E,--encoding= --sort= --sortr= " +
-			"--color= --colors= --engine= --pre=x --pre-glob= --hostname-bin=x --hyperlink-format= --ignore-file=r " +
-			"--max-filesize= -z,--search-zip:x",
-		Operands: "1r",
-	},
 	{Name: "tee", Options: "-a,--append -i -p --output-error?", Operands: "w"},
 	{
 		Name: "cp|gcp",
@@ -97,27 +48,6 @@ var programRows = []Program{
 	{Name: "chattr|setfattr|setfacl", Options: "-n= -v= -x= -m= -R -b -k", Operands: "w"},
 	{Name: "chmod|chown|chgrp|chcon", Options: "--reference=r -R,--recursive", Operands: "1w"},
 	{
-		Name: "sort|gsort",
-		Options: "-o,--output=w --compress-program=x -T,--temporary-directory=t --files0-from=r -k,--key= " +
-			"-t,--field-separator= -S,--buffer-size= --parallel= --batch-size= --random-source=r --sort= -c? -m",
-		Operands: "r",
-	},
-	{
-		Name:     "uniq",
-		Options:  "-f,--skip-fields= -s,--skip-chars= -w,--check-chars= --group? --all-repeated?",
-		Operands: "2w",
-	},
-	{
-		Name:     "cut",
-		Options:  "-d,--delimiter= -f,--fields= -b,--bytes= -c,--characters= --output-delimiter=",
-		Operands: "r",
-	},
-	{
-		Name:     "shuf",
-		Options:  "-o,--output=w -n,--head-count= -i,--input-range= --random-source=r -e,--echo",
-		Operands: "r",
-	},
-	{
 		Name: "split|csplit|gsplit",
 		Options: "--filter=x -a,--suffix-length= -b,--bytes= -C= -l,--lines= -n,--number= -t,--separator= " +
 			"--additional-suffix= -d --numeric-suffixes? -f,--prefix=w",
@@ -125,23 +55,11 @@ var programRows = []Program{
 		Effect:   "writes parts",
 	},
 	{
-		Name: "diff|colordiff|sdiff|gdiff",
-		Options: "-o,--output=w --diff-program=x -x,--exclude= -X,--exclude-from=r -I,--ignore-matching-lines= -U= -C= " +
-			"-W= -F= --label= -L= --from-file=r --to-file=r -S= --color? --palette= -l,--paginate:x",
-		Operands: "r",
-	},
-	{
 		Name:     "patch",
 		Options:  "-i,--input=r -o,--output=w -r,--reject-file=w -d,--directory=d -p,--strip= -B= -D= -F= -V= -Y= -z= -b",
 		Operands: "w",
 		Effect:   "patches files",
 	},
-	{
-		Name:     "base64|base32|basenc|gbase64",
-		Options:  "-o,--output=w -i,--input=r -w,--wrap= -b= -D -d,--decode",
-		Operands: "r",
-	},
-	{Name: "xxd", Options: "-c= -g= -l= -o= -s= -n= -R= -r -p", Operands: "2w"},
 	{
 		Name: "tree",
 		Options: "-o=w -L= -P= -I= --filelimit= --timefmt= --sort= --charset= --fromfile:! --gitfile=r --infofile=r -H= " +
@@ -174,8 +92,29 @@ var programRows = []Program{
 	},
 	{Name: "unzip", Options: "-d=t -x= -P=", Operands: "r"},
 	{
-		Name:     "gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|lz4|brotli|compress|uncompress|pigz|lzma",
-		Options:  "-c,--stdout -k,--keep -d,--decompress -t,--test -l,--list -o,--output=w -D=r -S,--suffix= -T= --rm:!",
+		Name:     "gzip|gunzip|pigz|unpigz",
+		Options:  "<operand>:r -c,--stdout,--to-stdout:p -k,--keep -d,--decompress -t,--test:p -l,--list:p -S,--suffix= -p,--processes= -b,--blocksize=",
+		Operands: "w",
+	},
+	{Name: "bzip2|bunzip2", Options: "<operand>:r -c,--stdout:p -k,--keep -d,--decompress -t,--test:p", Operands: "w"},
+	{
+		Name: "xz|unxz|lzma|unlzma",
+		Options: "<operand>:r -c,--stdout,--to-stdout:p -k,--keep -d,--decompress -t,--test:p -l,--list:p -S,--suffix= -T,--threads= -F,--format= " +
+			"-C,--check= -M,--memlimit= --files?r --files0?r",
+		Operands: "w",
+	},
+	{
+		Name: "zstd|unzstd|zstdmt",
+		Options: "<operand>:r -c,--stdout:p -k,--keep -d,--decompress -t,--test:p -l,--list:p -o=w -D=r --patch-from=r --filelist=r " +
+			"--output-dir-flat=t --output-dir-mirror=t --trace=w --rm:!",
+		Operands: "w",
+	},
+	{Name: "lz4|unlz4", Options: "<operand>:r -c,--stdout:p -d,--decompress -t,--test:p -D=r -m,--multiple --rm:!", Operands: "w"},
+	{Name: "brotli", Options: "<operand>:r -c,--stdout:p -d,--decompress -t,--test:p -o,--output=w -D,--dictionary=r -S,--suffix= -q,--quality= -w,--lgwin= -j,--rm:!", Operands: "w"},
+	{Name: "compress|uncompress", Options: "<operand>:r -c:p -d -b=", Operands: "w"},
+	{
+		Name:     "dos2unix|unix2dos|mac2unix|unix2mac",
+		Options:  "<operand>:r -n,--newfile -o,--oldfile -c,--convmode= -D,--display-enc= -i?",
 		Operands: "w",
 	},
 	{
@@ -221,18 +160,6 @@ var programRows = []Program{
 		Options: "-i,--inplace:m --in-place:m -f,--front-matter= --from-file=x -p,--input-format= -o,--output-format= " +
 			"-I,--indent= -P -e -r -j -y -s,--split-exp=! --split-exp-file=x -n -N -M -C",
 		Operands: "1r",
-	},
-	{
-		Name: "less|more|most|zmore|lv",
-		Options: "-k,--lesskey-file=x --lesskey-src=x --lesskey-content=x -o,--log-file=w -O,--LOG-FILE=w -t=r " +
-			"-T,--tag-file=r -p,--pattern= -P= -j= -x= -y= -z= -b= -h= -D=",
-		Operands: "r",
-	},
-	{
-		Name: "man|apropos|whatis|info",
-		Options: "-P,--pager=x -H,--html?x -C,--config-file=x -B,--browser=x -p,--preprocessor=x -M,--manpath=x " +
-			"-m,--systems= -s,-S,--sections= -L,--locale= -r,--prompt= -R,--recode= -E,--encoding= -l,--local-file:x " +
-			"-T,--troff-device?x --output,-o=w --dribble=w --restore=x",
 	},
 	{
 		Name: "vi|vim|nvim|view|vimdiff|ex|rvim|rview|gvim|nano|pico|emacs|emacsclient|ed|red|joe|mcedit|micro|helix|" +
@@ -297,13 +224,6 @@ var programRows = []Program{
 		Effect: "network",
 	},
 	{
-		Name: "openssl",
-		Options: "-out=w -writerand=w -engine=x -provider=x -provider-path=x -config=x -in=r -inkey=r -key=r -passin= " +
-			"-passout= -text -noout -days= -subj= -connect=! -servername= -CAfile= -CApath= -keyout=w -starttls= " +
-			"-proxy=! -accept=! -WWW:! -HTTP:! -www:!",
-		Style: "long",
-	},
-	{
 		Name: "gpg|gpg2",
 		Options: "-o,--output=w --homedir=x --options=x --agent-program=x --dirmngr-program=x --gpgconf-program? " +
 			"--photo-viewer=x --exec-path=x --load-extension=x -r,--recipient= -u,--local-user= --keyserver=! " +
@@ -357,7 +277,7 @@ var programRows = []Program{
 		Name:    "pg_dump|mysqldump|pg_dumpall|mongodump",
 		Options: "-f,--file=w -r,--result-file=w -T,--tab=t -o,--out=t -h= -p? -U= -d= -n= -t= --defaults-file=x",
 	},
-}
+})
 
 // knownTools are development tools that package runners start from the project, so that nothing new is loaded.
 var knownTools = set("tsc eslint prettier jest vitest mocha ava tap nyc c8 playwright cypress webpack vite rollup esbuild " +

@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +36,7 @@ import (
 //	o       its argument is a file that configures it, harmless below the start
 //	D       its argument is a property of a Java build
 //	m       the form of the command with this option writes its operands (sed -i)
+//	p       the form of the command with this option prints, and writes none of its operands (gzip -c)
 //
 // Two items are no options: "<operand>:r" says that the operands are read whatever else happens to them
 // (gzip), and "<value>:r" that a word which stands as the value of an option may be a file that is read. Readers
@@ -105,7 +107,7 @@ func compileOptions(list string) (*optset, error) {
 			}
 			names, o.does = item[:i], item[i+1]
 		}
-		if o.does != 0 && strings.IndexByte("xwrtdc!mukgsfPXFvMLoD", o.does) < 0 {
+		if o.does != 0 && strings.IndexByte("xwrtdc!mpukgsfPXFvMLoD", o.does) < 0 {
 			return nil, fmt.Errorf("option %q: unknown letter %q", item, string(o.does))
 		}
 		for _, n := range strings.Split(names, ",") {
@@ -170,6 +172,11 @@ func (set *optset) scan(words []word, st style) scanned {
 		for _, w := range s.operands {
 			s.hits = append(s.hits, hit{opt: guessed, name: guessed.name, value: w, has: true})
 		}
+	}
+	all := len(s.hits)
+	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool { return h.opt.does == 'p' })
+	if len(s.hits) < all {
+		s.operands = nil
 	}
 	return s
 }
