@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -213,11 +214,22 @@ func (s *settings) load() (*config, error) {
 	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.policy.Changed("mcp-config") {
 		s.viper.Set("mcpConfig", filepath.SplitList(paths))
 	}
-	hooks := viper.DecodeHook(mapstructure.StringToTimeDurationHookFunc())
+	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
+		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.file)
+	}
+	hooks := viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), unitless))
 	if err := s.viper.UnmarshalExact(c, hooks); err != nil {
 		return nil, explainUnmarshal(c.file, err)
 	}
 	return c, c.validate()
+}
+
+// unitless refuses a duration that is a bare number: it would be one of nanoseconds.
+func unitless(_, to reflect.Type, value any) (any, error) {
+	if n, ok := value.(int); ok && n != 0 && to == reflect.TypeFor[time.Duration]() {
+		return nil, errors.New("time: missing unit")
+	}
+	return value, nil
 }
 
 // readFile finds the configuration file and reads it. One that was named must exist; a repository's own
@@ -244,23 +256,6 @@ func (s *settings) readFile(c *config) error {
 	}
 	c.file = path
 	return nil
-}
-
-var invalidKeys = regexp.MustCompile(`'([^']*)' has invalid keys: ([^\n]*)`)
-
-// explainUnmarshal says which key of which file is wrong, and what to do about it.
-func explainUnmarshal(file string, err error) error {
-	if file == "" {
-		file = "flags and variables"
-	}
-	if m := invalidKeys.FindStringSubmatch(err.Error()); m != nil {
-		where := "in " + m[1]
-		if m[1] == "" || m[1] == fmt.Sprintf("%T", config{}) { // how the decoder calls the top level
-			where = "at the top level"
-		}
-		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it (examples/callgate.yaml shows every key)", file, m[2], where)
-	}
-	return fmt.Errorf("configuration %s: %w", file, err)
 }
 
 var workerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

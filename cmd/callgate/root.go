@@ -51,6 +51,7 @@ server's command.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(explainFlag)
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
 		settings.judging(newRunCommand(settings)), settings.judging(newWrapCommand(settings)),

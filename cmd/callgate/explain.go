@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var (
+	invalidKeys  = regexp.MustCompile(`'([^']*)' has invalid keys: ([^\n]*)`)
+	invalidValue = regexp.MustCompile(`(?m)^'([^']+)' (.*)$`)
+	exportedName = regexp.MustCompile(`(?:^|\.)[A-Z]+`)
+)
+
+// explainUnmarshal says which key of which file or variable is wrong, and what to do about it.
+func explainUnmarshal(file string, err error) error {
+	if file == "" {
+		file = "flags and variables"
+	}
+	text := err.Error()
+	if m := invalidKeys.FindStringSubmatch(text); m != nil {
+		where := "in " + keyOf(m[1])
+		if m[1] == "" || m[1] == fmt.Sprintf("%T", config{}) { // how the decoder calls the top level
+			where = "at the top level"
+		}
+		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it (examples/callgate.yaml shows every key)", file, m[2], where)
+	}
+	if m := invalidValue.FindStringSubmatch(text); m != nil {
+		key := keyOf(m[1])
+		if name := variableOf(key); name != "" {
+			return fmt.Errorf("variable %s %q: %s", name, os.Getenv(name), cure(key, m[2]))
+		}
+		return fmt.Errorf("configuration %s: %s: %s", file, key, cure(key, m[2]))
+	}
+	return fmt.Errorf("configuration %s: %w", file, err)
+}
+
+// keyOf is a field of config as a file spells it: Servers[0].Env is servers[0].env.
+func keyOf(field string) string { return exportedName.ReplaceAllStringFunc(field, strings.ToLower) }
+
+// variableOf names the variable that sets a key, "" when none does.
+func variableOf(key string) string {
+	for _, settings := range [][]setting{commonSettings, policySettings} {
+		for _, s := range settings {
+			if name := variable(s.flag); s.key == key && os.Getenv(name) != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// cure says what a key takes whose value the decoder refused with a complaint.
+func cure(key, complaint string) string {
+	last := key[strings.LastIndexByte(key, '.')+1:]
+	switch {
+	case strings.HasPrefix(last, "env["):
+		return `write a list of "NAME=value" lines`
+	case strings.HasPrefix(last, "headers["):
+		return `write a list of "Name: value" lines`
+	case strings.Contains(complaint, "time: "):
+		return cures["duration"]
+	case strings.Contains(complaint, "as 'int'"):
+		return cures["int"]
+	case strings.Contains(complaint, "as 'bool'"):
+		return cures["bool"]
+	case strings.Contains(complaint, "expected type 'string'"):
+		return "write plain text here"
+	}
+	return complaint
+}
+
+// cures say what a value of a type looks like, by the names that flags have for types.
+var cures = map[string]string{
+	"duration": "use a duration with a unit, such as 120s or 15m",
+	"int":      "use a whole number",
+	"bool":     "use true or false",
+}
+
+// explainFlag says what a flag takes whose value cannot be read.
+func explainFlag(_ *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if cure := cures[invalid.GetFlag().Value.Type()]; cure != "" {
+			return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cure)
+		}
+	}
+	return err
+}
