@@ -9,7 +9,7 @@ import (
 
 // pin compares the server's definitions with those that people know it by, and returns what is to be said of
 // each that differs, by name. A definition that is seen for the first time is pinned, unless it hides
-// something.
+// something. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
 func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
 	pins := h.p.o.Pins
 	if pins == nil {
@@ -17,7 +17,10 @@ func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
 	}
 	unlike := map[string]*gate.Redefinition{}
 	fresh := map[string][]byte{}
-	for _, item := range items {
+	room, bytes := pins.Room(s.about.Identity)
+	left := 0
+	for i := range items {
+		item := &items[i]
 		if item.server != s {
 			continue
 		}
@@ -30,10 +33,18 @@ func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
 		case !known:
 			if hidden := tools.Hidden(item.raw); hidden != "" {
 				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: "The tool's definition holds characters that people cannot see (" + hidden + ")."}
-			} else {
-				fresh[item.name] = item.raw
+				continue
 			}
+			if room, bytes = room-1, bytes-len(item.raw); room < 0 || bytes < 0 {
+				item.hidden = true
+				left++
+				continue
+			}
+			fresh[item.name] = item.raw
 		}
+	}
+	if left > 0 {
+		h.log.Warn("tools of the server are hidden: with those that it had before, they are more than callgate remembers of one server", "server", s.alias, "hidden", left)
 	}
 	if len(fresh) > 0 {
 		h.work.Go(func() { // the disk is not waited for: at worst the tool is seen for the first time again

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"sync"
 	"time"
 
 	"callgate/gate"
@@ -37,10 +36,11 @@ type template struct {
 	server *server
 }
 
-// descriptions keeps what is known of a tool as long as its definition stays the same, over all tables.
+// descriptions keeps what is known of a tool as long as its definition stays the same, from one table to the
+// next. It is used while a table is made.
 type descriptions struct {
-	mu sync.Mutex
-	of map[descriptionKey]*tools.Tool
+	of   map[descriptionKey]*tools.Tool // of the table before
+	next map[descriptionKey]*tools.Tool
 }
 
 type descriptionKey struct {
@@ -51,16 +51,11 @@ type descriptionKey struct {
 
 func (d *descriptions) describe(s *server, name, qualified string, definition []byte) *tools.Tool {
 	key := descriptionKey{s, qualified, sha256.Sum256(definition)}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t, ok := d.of[key]; ok {
-		return t
+	t, ok := d.of[key]
+	if !ok {
+		t = tools.Describe(s.about, name, qualified, definition)
 	}
-	if d.of == nil {
-		d.of = map[descriptionKey]*tools.Tool{}
-	}
-	t := tools.Describe(s.about, name, qualified, definition)
-	d.of[key] = t
+	d.next[key] = t
 	return t
 }
 
@@ -75,12 +70,17 @@ func (h *host) rebuild() {
 	for _, s := range h.servers {
 		unlike[s] = h.pin(s, names)
 	}
+	h.descriptions.next = make(map[descriptionKey]*tools.Tool, len(names))
 	for _, n := range names {
+		if n.hidden {
+			continue
+		}
 		t.tools[n.shown] = &entry{
 			server: n.server, name: n.name, redefined: unlike[n.server][n.name],
 			tool: h.descriptions.describe(n.server, n.name, n.qualified, n.raw),
 		}
 	}
+	h.descriptions.of, h.descriptions.next = h.descriptions.next, nil
 	t.results[upstream.Tools] = h.merge(upstream.Tools, names, lists)
 
 	names, lists = h.named(upstream.Prompts)

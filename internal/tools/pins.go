@@ -23,6 +23,7 @@ type Pins struct {
 
 	mu    sync.Mutex
 	known map[string]map[string]pin // by server identity, then by tool
+	bytes map[string]int            // of all definitions of a server
 	last  fs.FileInfo               // of the file that known was read from, nil when there was none
 }
 
@@ -32,6 +33,13 @@ type pin struct {
 	Definition string    `json:"definition"`
 	At         time.Time `json:"at"`
 }
+
+// Bounds of what is remembered of one server. Pins are never dropped to make room: a server could have its own
+// forgotten by that, and change what was accepted.
+const (
+	maxPins     = 2000
+	maxPinBytes = 8 << 20
+)
 
 // OpenPins reads the pins in the file at path, which need not exist yet. A file that cannot be read is an
 // error: without it every tool would look new.
@@ -61,8 +69,16 @@ func (p *Pins) Check(server, tool, hash string) (known, changed bool, old []byte
 	return true, true, []byte(was.Definition), nil
 }
 
+// Room returns how many further tools of the server may be pinned, and how many bytes their definitions may have.
+func (p *Pins) Room(server string) (tools, bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(maxPins-len(p.known[server]), 0), max(maxPinBytes-p.bytes[server], 0)
+}
+
 // Accept pins the definitions of a server's tools, by tool name, in place of what was pinned before: the
-// first time that they are seen, or because a person said so. It returns when they are on the disk.
+// first time that they are seen, or because a person said so. It returns when they are on the disk. What would
+// make a server's pins more than may be is an error, and none of it is pinned.
 func (p *Pins) Accept(server string, definitions map[string][]byte) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pinsWait)
 	defer cancel()
@@ -87,6 +103,9 @@ func (p *Pins) Accept(server string, definitions map[string][]byte) (err error) 
 	}
 	for tool, definition := range definitions {
 		next[server][tool] = pin{HashOf(definition), string(definition), time.Now().UTC().Truncate(time.Second)}
+	}
+	if size := sizeOf(next[server]); len(next[server]) > maxPins || size > maxPinBytes {
+		return fmt.Errorf("the server has more tools than may be remembered: %d of at most %d, with %d bytes of at most %d", len(next[server]), maxPins, size, maxPinBytes)
 	}
 	data, err := json.Marshal(next, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
@@ -127,8 +146,19 @@ func (p *Pins) reload() error {
 			}
 		}
 	}
-	p.known, p.last = known, info
+	p.known, p.last, p.bytes = known, info, make(map[string]int, len(known))
+	for server, pins := range known {
+		p.bytes[server] = sizeOf(pins)
+	}
 	return nil
+}
+
+// sizeOf returns how many bytes the definitions have.
+func sizeOf(pins map[string]pin) (n int) {
+	for _, pin := range pins {
+		n += len(pin.Definition)
+	}
+	return n
 }
 
 // replacePins gives the file new contents in one step: after a crash it is the old one or the new one. The

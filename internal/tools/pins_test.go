@@ -141,3 +141,32 @@ func TestPinsConcurrently(t *testing.T) {
 		t.Errorf("%d of 20 pins are kept", n)
 	}
 }
+
+func TestPinsAreBounded(t *testing.T) {
+	p, err := OpenPins(filepath.Join(t.TempDir(), "pins.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := map[string][]byte{}
+	for i := range maxPins {
+		many[fmt.Sprint(i)] = []byte("{}")
+	}
+	if err := p.Accept("s", many); err != nil {
+		t.Fatal(err)
+	}
+	if tools, bytes := p.Room("s"); tools != 0 || bytes != maxPinBytes-2*maxPins {
+		t.Errorf("there is room for %d tools and %d bytes", tools, bytes)
+	}
+	if err := p.Accept("s", map[string][]byte{"one more": []byte("{}")}); err == nil {
+		t.Error("there is no bound on tools")
+	}
+	if err := p.Accept("s", map[string][]byte{"0": []byte(`{"new":1}`)}); err != nil {
+		t.Errorf("a change of one that is pinned: %v", err)
+	}
+	if err := p.Accept("other", map[string][]byte{"x": make([]byte, maxPinBytes+1)}); err == nil {
+		t.Error("there is no bound on bytes")
+	}
+	if tools, _ := p.Room("other"); tools != maxPins {
+		t.Errorf("another server has room for %d tools", tools)
+	}
+}

@@ -1,0 +1,46 @@
+package proxy
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+)
+
+// A server cannot make callgate remember tools without end: those beyond the bound are not there.
+func TestToolsBeyondWhatIsRememberedAreHidden(t *testing.T) {
+	const most, listed = 2000, 2100
+	var list strings.Builder
+	for i := range listed {
+		fmt.Fprintf(&list, `,{"name":"t%d"}`, i)
+	}
+	w := newWorld(t, allowAll, false, []string{"s"}, script{Lists: map[string]string{"tools/list": `{"tools":[` + list.String()[1:] + `]}`}})
+	pins, err := tools.OpenPins(filepath.Join(t.TempDir(), "pins.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.proxy.o.Pins = pins
+	h := w.connect().collect()
+	h.greet(helloParams)
+	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	var m [1]jsonx.Member
+	if err := jsonx.Members(h.next().Result, []string{"tools"}, m[:]); err != nil {
+		t.Fatal(err)
+	}
+	if n := jsonx.Length(m[0].Value); n != most {
+		t.Errorf("%d tools are listed, want %d", n, most)
+	}
+	h.calls("2", fmt.Sprintf("s_t%d", most-1), `{"text":"x"}`)
+	h.text("2")
+	h.calls("3", fmt.Sprintf("s_t%d", most), `{"text":"x"}`)
+	if m := h.next(); !strings.Contains(string(m.Error), "unknown tool") {
+		t.Errorf("a hidden tool answers %s", m.Raw)
+	}
+	h.close()
+	if n, _ := pins.Room(""); n != 0 {
+		t.Errorf("there is room for %d more", n)
+	}
+}
