@@ -259,7 +259,7 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	}
 	b.mentioned(c)
 	b.recursive(c)
-	b.tracked(c)
+	b.gitReads(c)
 }
 
 // mountsHost reports whether a container is given the root of the file system: nothing that happens in it

@@ -14,23 +14,54 @@ import (
 	"callgate/shellparse"
 )
 
-// tracked notes the files whose content a git command shows without naming them: those that the repository
-// tracks, which its index lists.
-func (b *builder) tracked(c *shellparse.Command) {
-	if b.tool.remote || b.place.Dir == "" || !showsContent(c) {
+// gitReads notes the files whose content a git command shows: those that its words name, and those that it
+// shows without naming them, which are what the repository tracks, as its index lists.
+func (b *builder) gitReads(c *shellparse.Command) {
+	if len(c.Argv) < 2 || c.Argv[0].Value != "git" {
 		return
 	}
-	dir := b.place.at(c.Dir).Dir
-	if index, ok := gitIndex(dir); ok {
-		b.readsBeneath(index)
+	whole := showsContent(c)
+	switch c.Argv[1].Value {
+	case "blame", "annotate", "grep":
+	default:
+		if !whole {
+			return
+		}
+	}
+	at := b.place.at(c.Dir)
+	for _, w := range c.Argv[2:] {
+		switch {
+		case !w.Known && !printsRevision(w.Value):
+			b.mark("unknown-read", "What "+quote(w.Value)+" names, which git shows, cannot be told.")
+		case w.Known && !isOption(w.Value) && !b.tool.remote && b.place.Dir != "" && len(w.Value) <= maxPath:
+			path := at.absolute(b.place.expand(w.Value))
+			if _, err := os.Lstat(path); err == nil {
+				b.reads(path)
+			}
+		}
+	}
+	if whole && !b.tool.remote && b.place.Dir != "" {
+		if index, ok := gitIndex(at.Dir); ok {
+			b.readsBeneath(index)
+		}
 	}
 }
 
-// showsContent reports whether a git command prints what tracked files hold or held.
-func showsContent(c *shellparse.Command) bool {
-	if len(c.Argv) < 2 || c.Argv[0].Value != "git" {
-		return false
+// printsRevision reports whether a word is the output of a git command that prints the names of commits or
+// branches and nothing else, perhaps as part of a range.
+func printsRevision(source string) bool {
+	source = strings.Trim(source, `"`)
+	for _, command := range []string{"$(git merge-base ", "$(git describe", "$(git branch --show-current"} {
+		if inner, ok := strings.CutPrefix(source, command); ok {
+			_, suffix, closed := strings.Cut(inner, ")")
+			return closed && !strings.ContainsAny(inner[:len(inner)-len(suffix)-1], "$`;|&<>\"'\\\n") && !strings.ContainsAny(suffix, "$`*?[/\"'")
+		}
 	}
+	return false
+}
+
+// showsContent reports whether a git command, by its words, prints what tracked files hold or held.
+func showsContent(c *shellparse.Command) bool {
 	byDefault := false
 	args := c.Argv[2:]
 	switch c.Argv[1].Value {
