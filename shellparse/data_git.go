@@ -1,5 +1,13 @@
 package shellparse
 
+// gitDiff are the options of the subcommands that show commits and differences.
+const gitDiff = "--output=w --ext-diff:x --textconv:x -O=r -S= -G= -n,--max-count= -L= -U,--unified? -l= --format? --pretty? " +
+	"--since,--after= --until,--before= --author= --committer= --grep= --skip= --date= --stdin --src-prefix= --dst-prefix= " +
+	"--line-prefix= --inter-hunk-context= --diff-filter= --word-diff? --word-diff-regex= --color? --color-words? --stat? " +
+	"--dirstat? --submodule? -I,--ignore-matching-lines= --ws-error-highlight= --anchored= --diff-algorithm= --skip-to= " +
+	"--rotate-to= --find-object= -M? -C? -B? -X? --exclude= --glob= --branches? --tags? --remotes? --decorate-refs= " +
+	"--decorate-refs-exclude= --encoding= --min-parents= --max-parents= --abbrev? --group= "
+
 // gitRows are git's own options and those of its subcommands. Options that git itself documents as running a
 // program or writing a file are listed, and those that make a harmless subcommand lose work.
 var gitRows = []Program{
@@ -27,12 +35,30 @@ var gitRows = []Program{
 	},
 	{
 		Name: "git log|git show|git diff|git whatchanged|git diff-tree|git diff-index|git diff-files|git reflog|" +
-			"git range-diff|git rev-list|git format-patch|git shortlog",
-		Options: "--output=w --output-directory,-o=t --ext-diff:x --textconv:x -O?r -S= -G= -n= -L= -U= -l= --format= " +
-			"--pretty? --since= --until= --after= --before= --author= --committer= --grep= --max-count= --skip= " +
-			"--date= --signature-file=r --stdin:r --to= --cc= --from? --in-reply-to= --subject-prefix= --no-index:u",
+			"git range-diff|git rev-list|git shortlog|git stash show|git stash list|git cherry|git reflog show",
+		Options: gitDiff + "--cc -c -m --from? --notes? --no-index:u",
 	},
-	{Name: "git stash", Options: "-m,--message= -u -a -k -p -q --pathspec-from-file=r"},
+	{
+		Name: "git format-patch",
+		Options: gitDiff + "-o,--output-directory=t --to= --cc= --from? --in-reply-to= --subject-prefix= --signature= " +
+			"--signature-file=r --description-file=r -v,--reroll-count= --start-number= --suffix= --base= --attach? " +
+			"--inline? --thread? --interdiff= --range-diff= --creation-factor= --rfc? --cover-letter -k -s -N --stdout",
+	},
+	{Name: "git stash", Options: "-m,--message= -u -a -k -p,--patch -q --pathspec-from-file=r"},
+	{
+		Name:    "git ls-files|git ls-tree|git status",
+		Options: "-X,--exclude-from=r -x,--exclude= --exclude-per-directory= --with-tree= --format= --abbrev? --untracked-files? --ignored? --column? --porcelain? --pathspec-from-file=r",
+	},
+	{Name: "git fsck", Options: "--lost-found:! --full --strict --unreachable --no-reflogs --cache --root --tags"},
+	{
+		Name: "git for-each-ref|git show-ref|git show-branch|git describe|git name-rev|git merge-base|git rev-parse|" +
+			"git count-objects|git var|git version|git check-ref-format|git verify-commit|git verify-tag|" +
+			"git get-tar-commit-id|git patch-id",
+		Options: "--count= --sort= --format= --points-at= --exclude= --refs= --match= --candidates= --dirty? --abbrev? --stdin",
+	},
+	{Name: "git submodule status|git submodule summary", Options: "-n,--summary-limit= --recursive --cached --files -q"},
+	{Name: "git remote show|git remote get-url", Options: "-n -v --push --all"},
+	{Name: "git worktree list", Options: "--expire= -v --porcelain -z"},
 	{
 		Name:     "git grep",
 		Options:  "-O,--open-files-in-pager?x -f=r -e=c -A= -B= -C= -m= --threads= --max-depth= --ext-grep:x --textconv:x",

@@ -244,6 +244,47 @@ var programRows = slices.Concat(readers(), []Program{
 			"--no-pager -r -q",
 	},
 	{Name: "fuser", Options: "-k,--kill:! -i -m= -n= -s -u -v -a"},
+	{
+		Name:    "systemctl",
+		Options: "-H,--host=! -M,--machine=! --root=! --image=! --edit:x -p,--property= -P= -t,--type= -n,--lines= -o,--output= -s,--signal=",
+	},
+	{
+		Name: "ip",
+		Options: "-b,-ba,-bat,-batc,-batch=x -n,-ne,-net,-netn,-netns=! -force:! -f,-family= -l,-loops= -rc,-rcvbuf= -br,-brief -c,-color? " +
+			"-4 -6 -0 -B -M -d -s -h -o -r -t -ts -a -j -p -N -V",
+		Style: "long",
+	},
+	{Name: "ss", Options: "-D,--diag=w -F,--filter=r -K,--kill:! -N,--net=! -f,--family= -A,--query,--socket="},
+	{Name: "lsof", Options: "-D=! +m? -m? -p= -u= -i? -c= -g? -d= -k= -r? -T?"},
+	{Name: "pgrep|pstree|lsusb", Options: "-F,--pidfile=r -D=r -u= -U= -g= -P= -s= -t= -d= -H= -v -t"},
+	{
+		Name: "rpm|rpmquery",
+		Options: "-E,--eval=x -D,--define=x --undefine=! --predefine=x --pipe=x --rcfile=x --macros=x --load=x --root,-r=! " +
+			"--dbpath=! --specfile:x --import:! -e,--erase:! -i --install:! -U,--upgrade:! -F,--freshen:! --reinstall:! " +
+			"--initdb:! --rebuilddb:! --restore:! --setperms:! --setugids:! --queryformat,--qf=",
+	},
+	{Name: "apt|apt-get|apt-cache|aptitude", Options: "-o,--option=x -c,--config-file=x -t,--target-release= -a,--host-architecture="},
+	{
+		Name: "dpkg|dpkg-query",
+		Options: "--admindir,--instdir,--root=! --pre-invoke=x --post-invoke=x --status-logger=x --log=w -f,--showformat= " +
+			"-i,--install:! -r,--remove:! -P,--purge:! --unpack:! --configure:! --force-all:!",
+	},
+	// Programs that run what they are given, or write beside what they show.
+	{
+		Name: "cloc",
+		Options: "--extract-with=x --vcs=x --config=x --report-file,--out=w --sql=w --ignored=w --counted=w --found=w " +
+			"--categorized=w --write-lang-def=w --diff-alignment=w --strip-comments:! --strip-code:! --list-file=r " +
+			"--exclude-list-file=r --read-lang-def,--force-lang-def=r",
+		Operands: "r",
+	},
+	{Name: "delta", Options: "--pager=x --config=x --diff-args=! --generate-completion= -n -s", Operands: "r"},
+	{
+		Name: "fzf|sk",
+		Options: "--preview=x --bind=x --with-shell=x --become=x --listen?! --listen-unsafe?! --tmux? --history=w -f,--filter= " +
+			"-q,--query= -d,--delimiter= -n,--nth= -m -e",
+	},
+	{Name: "mlr|fx", Effect: "runs code", Operands: "r"},
+	{Name: "xq|tomlq", Options: "-i,--in-place:m -f,--from-file=x -L=x --arg= --argjson= -r -c -s -n -e -j -y -t -x", Operands: "1r"},
 	// Debuggers and tracers.
 	{
 		Name: "gdb|lldb|pdb|ipdb|delve|dlv|cgdb|rr|bpftrace|perf|dtrace|sysdig|frida|radare2|r2|tcpdump|tshark|" +

@@ -74,6 +74,7 @@ var toolRows = []Program{
 	},
 	{
 		Name: "cargo build|cargo test|cargo check|cargo clippy|cargo bench|cargo run|cargo doc|cargo rustc|cargo fix|" +
+			"cargo version|cargo help|cargo locate-project|cargo pkgid|cargo read-manifest|cargo verify-project|" +
 			"cargo b|cargo t|cargo c|cargo r|cargo nextest|cargo fmt|cargo tree|cargo metadata|cargo clean|" +
 			"cargo update",
 		Options: "--config=x -Z=! --manifest-path=! --target-dir=t -p,--package= --exclude= -F,--features= --bin= " +
@@ -128,10 +129,24 @@ var toolRows = []Program{
 		Subcommands: "*",
 	},
 	{
+		Name: "yarn test|yarn run|yarn list|yarn why|yarn info|yarn licenses|yarn versions|yarn install|pnpm test|pnpm t|pnpm run|" +
+			"pnpm list|pnpm ls|pnpm ll|pnpm la|pnpm why|pnpm root|pnpm outdated|pnpm install|pnpm i|pnpm fetch",
+		Options: "--cwd=d -C,--dir=d --prefix=d --modules-folder=t --cache-folder=t --store-dir=t --lockfile-dir=t --registry=! " +
+			"--use-yarnrc=x --userconfig=x --globalconfig=x --script-shell=x --shell=x --node-options=x --pnpmfile=x " +
+			"--global-pnpmfile=x --config.script-shell=x --config.node-options=x --config.userconfig=x --proxy=! " +
+			"--https-proxy=! -F,--filter= --depth= --pattern= -r,--recursive -w,--workspace-root -s,--silent --json --long",
+	},
+	{
 		Name: "bun",
 		Options: "--cwd=d --silent -b,--bun --config,-c=x --preload,-r=x --inspect? -e,--eval=x -p,--print=x --watch " +
 			"--hot -v,--version -h,--help --filter= --env-file=r",
 		Subcommands: "*",
+	},
+	{
+		Name: "bun test|bun pm",
+		Options: "--cwd=d -c,--config?x -r,--preload=x --import,--require=x --env-file=r --define=x --conditions= --timeout= " +
+			"--rerun-each= -t,--test-name-pattern= --coverage --coverage-reporter= --coverage-dir=t --reporter= " +
+			"--reporter-outfile=w -u,--update-snapshots:m --bail? --todo --only --watch --hot -g,--global:!",
 	},
 	{
 		Name: "yarn publish|pnpm publish|yarn npm|pnpm login|yarn login|yarn config|pnpm config|yarn plugin|" +
@@ -232,6 +247,24 @@ var toolRows = []Program{
 			"--trusted-host=! --proxy=! -y -q --no-build-isolation:! --use-pep517 --no-cache-dir " +
 			"--break-system-packages:!",
 	},
+	{
+		Name: "pip list|pip show|pip freeze|pip check|pip help|pip index|pip3 list|pip3 show|pip3 freeze|pip3 check|pip3 help|pip3 index",
+		Options: "-i,--index-url=! --extra-index-url=! -f,--find-links=! -r,--requirement=r --path=! --trusted-host=! --proxy=! " +
+			"--python=x --log=w --cache-dir=t --cert=r --client-cert=r --exclude= --format= -o,--outdated -u,--uptodate -l " +
+			"-e --user --pre --not-required -v -q --files",
+	},
+	{
+		Name: "uv pip list|uv pip show|uv pip freeze|uv pip check|uv pip tree",
+		Options: "-p,--python=x --config-file=x --directory=d --project=d --cache-dir=t --target=! --prefix=! --index=! " +
+			"--index-url,-i=! --extra-index-url=! --default-index=! -f,--find-links=! --exclude= --format= --package= --depth=",
+	},
+	{
+		Name:    "poetry check|poetry show|poetry version|poetry about|poetry env list|poetry env info",
+		Options: "-C,--directory=d -P,--project=d --with= --without= --only= -f,--format= -t,--tree -l,--latest -o,--outdated",
+	},
+	{Name: "poetry env use|poetry env remove|conda env create|conda env update|conda env remove", Effect: "changes the environment"},
+	{Name: "conda list|conda info|conda search", Options: "-p,--prefix= -n,--name= -c,--channel=! --subdir= --export -e -f"},
+	{Name: "conda env list|conda env export", Options: "-p,--prefix= -n,--name= -f,--file=w -c,--channel=!"},
 	{Name: "pip config|pip3 config|pip debug", Effect: "changes what is installed or published"},
 	{
 		Name: "mypy|dmypy",
@@ -388,6 +421,14 @@ var toolRows = []Program{
 			"podman save|podman load|podman login",
 		Options: "-o,--output=w -i,--input=r -f,--force:! -v,--volumes:! --password= -p= -u=",
 	},
+	{
+		Name: "docker compose ps|docker compose ls|docker compose logs|docker compose config|docker compose images|" +
+			"docker compose top|docker compose version|docker compose port|docker-compose ps|docker-compose ls|" +
+			"docker-compose logs|docker-compose config|docker-compose images|docker-compose top|" +
+			"docker-compose version|docker-compose port",
+		Options: "-o,--output=w --filter= --format= -n,--tail= --since= --until= --hash= --index= --protocol= --status= " +
+			"--services --images --profiles --variables --volumes --environment:! --lock-image-digests -a -q -f -t",
+	},
 	{Name: "docker compose down|docker-compose down", Options: "-v,--volumes:! --rmi=! --remove-orphans -t="},
 	{
 		Name: "docker compose up|docker compose create|docker-compose up|docker compose watch|docker compose cp|" +
@@ -455,10 +496,10 @@ var toolRows = []Program{
 	},
 	{
 		Name: "terraform init|terraform plan|terraform validate|terraform show|terraform output|terraform fmt|" +
-			"terraform providers|tofu init|tofu plan|tofu validate|tofu show|tofu output|tofu fmt",
+			"terraform providers|terraform version|terraform graph|terraform get|tofu version|tofu graph|tofu providers|tofu init|tofu plan|tofu validate|tofu show|tofu output|tofu fmt",
 		Options: "-plugin-dir=x -from-module=x -backend-config=! -out=w -generate-config-out=w -state=r -state-out=w " +
 			"-backup=w -var= -var-file=r -target= -destroy:! -reconfigure -migrate-state:! -upgrade -lock= -no-color " +
-			"-input= -detailed-exitcode -json -check -recursive -diff -write=",
+			"-input= -detailed-exitcode -json -check -recursive -diff -write= -plan=r -type= -module-depth=",
 		Style: "long",
 	},
 	{

@@ -155,6 +155,10 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 		case sub == "bundle" && f == "create" && len(ops) > 1:
 			c.writes = a.file(c.writes, ops[1], "git", c.sc)
 		}
+	case "symbolic-ref":
+		if len(ops) > 1 {
+			c.effect("sets " + ops[0].text)
+		}
 	case "config":
 		a.gitConfig(c, args)
 	case "rm", "mv":
