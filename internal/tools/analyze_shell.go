@@ -220,9 +220,6 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 		b.mark("host-access", "A container gets the whole file system of this machine.")
 	}
 	risk, category := classify(c)
-	if showsVariables(c) {
-		effect = joinEffects(effect, "shows the variables of processes")
-	}
 	if effect != "" {
 		risk = risk.Worse(permissions.Unknown)
 	}
