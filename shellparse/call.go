@@ -180,6 +180,16 @@ func (a *analysis) run(c *call) {
 		}
 		return
 	}
+	switch name := launcher(c.name); name {
+	case "":
+	case "ld.so":
+		c.name = name
+		c.argv = append([]word{lit(name)}, c.argv[1:]...)
+	default:
+		if a.runLauncher(c) {
+			return
+		}
+	}
 	if h := handlers[c.name]; h != nil && h(a, c) {
 		return
 	}

@@ -106,14 +106,27 @@ var wrapperRows = []Wrapper{
 
 	// Other wrappers, which a rule has to name beside the inner command.
 	{
-		Name: "fakeroot|fakechroot|proot|torsocks|torify|tsocks|proxychains|proxychains4|rlwrap|ts|tsp|pueue add|dtach|" +
-			"abduco|daemonize|runcon|aa-exec|cgexec|cpulimit|eatmydata|faketime|prime-run|optirun|primusrun|mangohud|" +
-			"gamemoderun|trickle|ccache|sccache|distcc|intercept-build|bear|scan-build|lockrun|setlock|softlimit|" +
-			"chpst|envuidgid|setuidgid|s6-setuidgid|catatonit|tini|dumb-init|heaptrack|kcov|uftrace|gdbserver",
+		Name: "fakeroot|fakechroot|torsocks|torify|tsocks|proxychains|proxychains4|rlwrap|ts|tsp|pueue add|" +
+			"daemonize|aa-exec|cgexec|cpulimit|eatmydata|prime-run|optirun|primusrun|mangohud|" +
+			"gamemoderun|trickle|ccache|sccache|distcc|intercept-build|bear|scan-build|lockrun|softlimit|" +
+			"chpst|catatonit|tini|dumb-init|heaptrack|systemd-inhibit|systemd-cat|ifne|zrun",
 		Options: "-- -q -f -n -v -A -a -i -g= -l= -p= -u= -c= -o= -e= -s= -t= -r= -z=",
 		Role:    "also",
 	},
-	{Name: "gdb|lldb|cgdb", Options: "--args -q -batch -n -nx", Role: "also", Effect: "runs code"},
+	{Name: "faketime", Options: "-m -f -p= --exclude-monotonic --help --version", Skip: 1, Role: "also"},
+	{Name: "envuidgid|setuidgid|s6-setuidgid", Skip: 1, Role: "also"},
+	{
+		Name:    "ssh-agent",
+		Options: "-a= -c -D -d -E= -k -O= -P=x -s -t= -T -u -U -v",
+		Role:    "also",
+	},
+	{
+		Name: "ld.so",
+		Options: "--list --verify --inhibit-cache --library-path=x --glibc-hwcaps-prepend= --glibc-hwcaps-mask= " +
+			"--inhibit-rpath= --audit=x --preload=x --argv0= --list-tunables --list-diagnostics --help --version",
+		Role: "also",
+	},
+	{Name: "gdb|lldb|cgdb", Options: "--args -q -batch -n -nx", Role: "instead", Effect: "runs code"},
 
 	// Another root, namespace, unit.
 	{

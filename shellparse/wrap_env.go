@@ -22,6 +22,10 @@ func runEnv(a *analysis, c *call) bool {
 			return true
 		}
 		t := w.text
+		if w.known && t == "-" { // the same as -i
+			at++
+			continue
+		}
 		if !w.known || len(t) < 2 || t[0] != '-' {
 			break
 		}

@@ -155,7 +155,7 @@ func (a *analysis) uncertain(c *call, n int) {
 		c.sc.escalates = true
 	}
 	a.script.Commands = append(a.script.Commands, c.command(""))
-	for i := n; i < len(c.argv) && i < n+16; i++ {
+	for i := n; i < len(c.argv) && i < n+maxCandidates; i++ {
 		if w := c.argv[i]; w.known && !strings.HasPrefix(w.text, "-") && w.text != "" {
 			in := c.inner(c.argv[i:], texts(c.argv[:i]))
 			in.argv = slices.Clone(in.argv)

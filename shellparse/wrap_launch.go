@@ -1,0 +1,47 @@
+package shellparse
+
+import (
+	"path"
+	"strings"
+)
+
+// launchers run a program that their words name somewhere: behind options that differ between versions, behind a
+// file or an address, as a text for a shell. Nothing of that is certain.
+var launchers = set("bwrap firejail nsjail minijail0 proot systemd-nspawn schroot flatpak-spawn host-spawn distrobox-enter " +
+	"sandbox-exec openvt xterm uxterm lxterm koi8rxterm rxvt urxvt urxvtc aterm eterm st alacritty kitty foot footclient " +
+	"konsole yakuake gnome-terminal kgx ptyxis mate-terminal xfce4-terminal lxterminal qterminal terminator tilix " +
+	"terminology guake wezterm ghostty cool-retro-term x-terminal-emulator xinit startx cage gamescope sshpass logsave " +
+	"setlock lckdo runcon kcov uftrace gdbserver dtach abduco zellij mispipe pee arch box64 box86 dtruss truss ktrace " +
+	"pidproxy foreman honcho summon envconsul nq sem rush")
+
+// launcher is the name by which a program that runs another is known, "" for other programs.
+func launcher(program string) string {
+	base := path.Base(program)
+	switch {
+	case base == "ld.so", strings.HasPrefix(base, "ld-") && strings.Contains(base, ".so"), strings.HasPrefix(base, "ld64.so"):
+		return "ld.so"
+	case launchers[base], strings.HasPrefix(base, "qemu-") && !strings.HasPrefix(base, "qemu-img") && !strings.HasPrefix(base, "qemu-system"):
+		return base
+	}
+	return ""
+}
+
+// runLauncher records a launcher with each word that may be the program, and each that may be a text.
+func (a *analysis) runLauncher(c *call) bool {
+	if len(c.argv) < 2 || onlyAsks(c.argv[1:]) {
+		return false
+	}
+	a.uncertain(c, 1)
+	for _, w := range c.argv[1:] {
+		text := w.text
+		if _, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(text, "-") {
+			text = value
+		}
+		if w.known && strings.ContainsAny(text, " \t\n;|&") {
+			in := c.inner(c.argv, c.name)
+			in.reads, in.writes, in.outer = nil, nil, nil
+			a.fresh(func() { a.script1(in, text) })
+		}
+	}
+	return true
+}
