@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -78,8 +79,7 @@ func Patterns(c *Command) []Pattern {
 	for _, w := range c.Argv[:n] {
 		named = named && w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n")
 	}
-	only := exactOnly[c.Argv[0].Value] || len(c.Argv) > 1 && exactTwo[c.Argv[0].Value+" "+c.Argv[1].Value] ||
-		len(c.Argv) > 2 && exactTwo[c.Argv[0].Value+" "+c.Argv[1].Value+" "+c.Argv[2].Value]
+	only := onlyExact(c.Argv, n)
 	short := n < min(want, 3)
 	if only || !named || short || len(c.Argv[0].Value) > 0 && strings.HasPrefix(c.Argv[0].Value, "/") {
 		if !fixed {
@@ -101,6 +101,43 @@ func Patterns(c *Command) []Pattern {
 	return append(list, Pattern{prefix + " *", len(c.Argv) > n})
 }
 
+// tableName is the name by which the tables know a program: bin/rails is rails, ./gradlew has a row of its own.
+func tableName(program string) string {
+	if _, own := arities[program]; own {
+		return program
+	}
+	return program[strings.LastIndexByte(program, '/')+1:]
+}
+
+// onlyExact says that only the very same text is offered for a command, which its first n words name.
+func onlyExact(argv []Word, n int) bool {
+	name := tableName(argv[0].Value)
+	if exactOnly[name] || shells[name] {
+		return true
+	}
+	if (languages[name] != nil || strings.HasPrefix(name, "jupyter-")) && n < 2 {
+		return true // what runs is not named
+	}
+	key := name
+	for _, w := range argv[1:min(len(argv), 3)] {
+		key += " " + w.Value
+		if exactTwo[key] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(argv[1:n], func(w Word) bool { return destroys(w.Value) })
+}
+
+// destroys says that the name of a subcommand or a task says that it deletes or sends out.
+func destroys(task string) bool {
+	for part := range strings.FieldsFuncSeq(strings.ToLower(task), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if destructive[part] {
+			return true
+		}
+	}
+	return false
+}
+
 // wanted is the arity that the tables ask for, whatever words there are. A user's row wins over a built-in one.
 func wanted(argv []Word, own map[string]int) int {
 	want, key := 1, ""
@@ -108,7 +145,13 @@ func wanted(argv []Word, own map[string]int) int {
 		if i > 0 {
 			key += " "
 		}
-		key += argv[i].Value
+		if i == 0 {
+			if key = argv[0].Value; own[key] == 0 {
+				key = tableName(key)
+			}
+		} else {
+			key += argv[i].Value
+		}
 		if n, ok := own[key]; ok {
 			want = n
 		} else {

@@ -48,6 +48,9 @@ func TestPatterns(t *testing.T) {
 		{"git push --force", nil},
 		{"docker run alpine", nil},
 		{"eval", nil},
+		{"bin/rails db:migrate x", []Pattern{{"bin/rails db:migrate x", false}, {"bin/rails db:migrate *", true}}},
+		{"make test V=1", []Pattern{{"make test V=1", false}, {"make test *", true}}},
+		{"./x a", []Pattern{{"./x a", false}, {"./x *", true}}},
 	} {
 		s := Parse(c.text, Options{Dir: "/w"})
 		if len(s.Commands) != 1 {
@@ -55,6 +58,37 @@ func TestPatterns(t *testing.T) {
 		}
 		if got := Patterns(&s.Commands[0]); !slices.Equal(got, c.want) {
 			t.Errorf("%q offers %v, want %v", c.text, got, c.want)
+		}
+	}
+}
+
+// TestExactOnly holds the commands for which only their very text is offered: what another word could name runs
+// code, installs, destroys, or prints a secret.
+func TestExactOnly(t *testing.T) {
+	for _, text := range []string{
+		"bash evil.sh", "bash x.sh a b", "timeout 9 bash x.sh", "nohup bash x.sh", "sh ./a.sh b", "zsh a.zsh", "dash a", "fish a.fish",
+		"java A", "java -jar a.jar b", "tclsh a.tcl b", "expect a.exp", "scala A.scala", "kotlin A.kts", "crystal a.cr", "nim r a.nim",
+		"zig run a.zig", "ipython a.py", "jupyter nbconvert a.ipynb", "jupyter-notebook a", "pass show a", "op item get a", "vault read a/b",
+		"cpan A::B", "luarocks install a", "pyenv install 3.12", "./manage.py migrate", "manage.py shell", "rake db:drop", "rake db:drop x",
+		"npm run deploy", "make publish", "just db-reset now", "bin/rails db:drop", "bin/rails runner a.rb", "pipx install a", "brew install a",
+		"gcloud secrets versions access 1", "R a.R", "elixir -S mix a", "ghci a.hs", "docker volume rm a",
+	} {
+		s := Parse(text, Options{Dir: "/w"})
+		for i := range s.Commands {
+			c := &s.Commands[i]
+			for _, p := range Patterns(c) {
+				if p.Text != c.Text() {
+					t.Errorf("%q offers %q", text, p.Text)
+				}
+			}
+		}
+	}
+	for _, text := range []string{"gdb x", "gdb --args ./x a", "lldb ./x"} {
+		s := Parse(text, Options{Dir: "/w"})
+		for i := range s.Commands {
+			if got := Patterns(&s.Commands[i]); len(got) > 0 {
+				t.Errorf("%q offers %v", text, got)
+			}
 		}
 	}
 }

@@ -29,21 +29,29 @@ var arities = arityTable(
 		"top|kubectl exec|oc rollout|helm repo|helm dependency|helm get|helm show|terraform state|terraform "+
 		"workspace|terraform providers|gh pr|gh issue|gh run|gh repo|gh release|gh workflow|gh api|gh auth|brew "+
 		"services|rustup toolchain|rustup component|rustup target|dotnet tool|dotnet nuget|dotnet ef|deno run|"+
-		"deno task|php artisan|rails db|systemctl --user|conda run|conda env|nix flake|nix profile|composer run|"+
+		"deno task|python manage.py|python3 manage.py|php artisan|rails db|systemctl --user|conda run|conda env|nix flake|nix profile|composer run|"+
 		"composer run-script|yarn workspaces",
 	3, "aws gh az doctl linode-cli hcloud",
 	4, "gcloud|docker compose exec|docker compose run|aws s3api|npm run --workspace",
 )
 
 // exactOnly are commands of which only the very same text is offered: what else their words could say destroys,
-// sends out, or runs something.
+// sends out, runs or installs something, or prints a secret. Shells, and languages whose program no word names,
+// belong to them too.
 var exactOnly = set("rm rmdir unlink shred wipe mv chmod chown chgrp chattr setfacl dd mkfs fdisk parted truncate fallocate " +
 	"ln kill killall pkill install rsync scp sftp ssh wget mount umount systemctl service launchctl shutdown " +
 	"reboot crontab useradd userdel usermod passwd iptables ufw sysctl modprobe tar unzip zip gzip gunzip " +
 	"gpg openssl mysql psql mariadb sqlite3 redis-cli mongo mongosh duckdb patch trash srm at batch cd pushd " +
 	"popd source . export unset set shopt ulimit umask alias history read exec trap wait docker-compose tee " +
 	"truncate apt apt-get dnf yum apk pacman snap flatpak brew gem helm vercel netlify heroku fly flyctl " +
-	"firebase wrangler printenv dropdb createdb pg_restore psql ssh-keygen ssh-add security defaults adb")
+	"firebase wrangler printenv dropdb createdb pg_restore psql ssh-keygen ssh-add security defaults adb " +
+	"java javaw jrunscript jbang scala-cli kotlinc-jvm dotnet-script csi fsi ipython ipython3 bpython ptpython xonsh " +
+	"jupyter marimo streamlit m4 dc ed ex expect runhaskell runghc stack-runghc ghci irb pry sqlplus mysqlsh cqlsh " +
+	"clickhouse-client influx pwsh powershell cmd wine manage.py run-parts ld.so ssh-agent " +
+	"cpan cpanm cpanp luarocks nvm sdk easy_install pecl pear port nix-env guix zypper emerge pamac yay paru choco " +
+	"scoop winget opkg pkg pkgin vcpkg conan spack pearl tlmgr raco opam mamba micromamba krew " +
+	"pass gopass op vault bao bw rbw lpass keepassxc-cli secret-tool keyring kwallet-query pinentry age sops " +
+	"credstash berglas chamber doppler infisical envchain aws-vault passage ykman step wg tailscale")
 
 // exactTwo are the same with their subcommand.
 var exactTwo = split2("npm install|npm i|npm add|npm ci|npm update|npm uninstall|npm link|npm rebuild|npm exec|npm config|npm " +
@@ -59,4 +67,23 @@ var exactTwo = split2("npm install|npm i|npm add|npm ci|npm update|npm uninstall
 	"compose cp|kubectl exec|kubectl cp|git clean|git reset|git restore|git rm|git mv|git config|git remote|" +
 	"git submodule|git worktree|git filter-branch|git update-ref|git gc|git prune|git clone|git branch|git " +
 	"tag|git stash|git checkout|git rebase|gh api|gh repo|gh release|gh auth|gh secret|terraform init|" +
-	"terraform state|rustup toolchain|cargo fix|mise exec|aws s3api|swift package|nix run|deno run")
+	"terraform state|rustup toolchain|cargo fix|mise exec|aws s3api|swift package|nix run|deno run|zig run|" +
+	"crystal run|crystal eval|nim r|nim c|nim e|v run|dart run|swift run|dotnet fsi|dotnet exec|dotnet script|mix run|mix eval|" +
+	"mix archive.install|mix escript.install|mix local.hex|elixir -e|rails runner|rails r|rails console|rails c|" +
+	"rails dbconsole|rails destroy|php artisan tinker|flask shell|django-admin shell|django-admin dbshell|" +
+	"python manage.py shell|python3 manage.py shell|python manage.py dbshell|python3 manage.py dbshell|" +
+	"python manage.py flush|python3 manage.py flush|python manage.py runscript|python3 manage.py runscript|" +
+	"pyenv install|pyenv global|rbenv install|nodenv install|asdf install|asdf plugin|mise install|mise use|rtx " +
+	"install|volta install|fvm install|pipx install|pipx inject|pipx upgrade|pipx runpip|rye add|rye install|rye " +
+	"sync|pdm update|pdm remove|poetry update|poetry self|poetry source|pip3 download|pip config|pip3 config|pip " +
+	"cache|hatch env|conda create|conda update|conda remove|conda env|conda config|yarn dlx|yarn set|yarn config|yarn plugin|npm " +
+	"set|npm token|npm login|npm init|npm create|pnpm config|pnpm store|bun upgrade|bun update|bun create|deno " +
+	"install|deno upgrade|cabal install|stack install|rustup component|rustup target|rustup default|" +
+	"cargo binstall|cargo login|cargo publish|dart pub|flutter pub|flutter upgrade|gh extension|gh alias|gh config|kubectl krew|kubectl " +
+	"config|oc login|kubectl proxy|kubectl port-forward|docker secret|docker swarm|gcloud auth|gcloud secrets|gcloud config|aws configure|aws " +
+	"secretsmanager|aws ssm|aws kms|aws iam|az account|az keyvault|az login|git credential|git bisect|git " +
+	"replace|consul kv|nomad var|tmux send-keys|pre-commit install|pre-commit autoupdate")
+
+// destructive are parts of the names of tasks that a rule for any words should not cover.
+var destructive = set("rm remove drop destroy purge delete wipe nuke reset prune truncate rollback uninstall deploy publish release " +
+	"erase clobber teardown shell console eval exec tinker seed restore dump secrets secret credentials token")
