@@ -17,14 +17,15 @@ func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
 	}
 	unlike := map[string]*gate.Redefinition{}
 	fresh := map[string][]byte{}
-	room, bytes := pins.Room(s.about.Identity)
+	pinned, err := pins.Of(s.about.Identity)
+	room, bytes := pinned.Room()
 	left := 0
 	for i := range items {
 		item := &items[i]
 		if item.server != s {
 			continue
 		}
-		known, changed, old, err := pins.Check(s.about.Identity, item.name, tools.HashOf(item.raw))
+		known, changed, old := pinned.Check(item.name, tools.HashOf(item.raw))
 		switch {
 		case err != nil:
 			unlike[item.name] = &gate.Redefinition{New: item.raw, Why: fmt.Sprintf("The definitions that were accepted cannot be read: %v.", err)}

@@ -40,7 +40,11 @@ func TestToolsBeyondWhatIsRememberedAreHidden(t *testing.T) {
 		t.Errorf("a hidden tool answers %s", m.Raw)
 	}
 	h.close()
-	if n, _ := pins.Room(""); n != 0 {
+	pinned, err := pins.Of("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := pinned.Room(); n != 0 {
 		t.Errorf("there is room for %d more", n)
 	}
 }

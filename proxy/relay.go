@@ -20,7 +20,9 @@ func (s *server) notified(m rpc.Message) {
 	case "notifications/progress":
 		h.progressForHost(s, m)
 	case "notifications/message", "notifications/resources/updated", "notifications/elicitation/complete":
-		if h.initialized.Load() {
+		if why := s.pretends(m); why != "" {
+			h.log.Warn("a server's notification does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
+		} else if h.initialized.Load() {
 			h.send(m.Raw)
 		}
 	case "notifications/cancelled":
@@ -28,6 +30,26 @@ func (s *server) notified(m rpc.Message) {
 	default:
 		h.log.Debug("notification of the server dropped", "server", s.alias, "method", m.Method)
 	}
+}
+
+// pretends says why a notification of the server could pass for callgate's own; "" when it cannot.
+func (s *server) pretends(m rpc.Message) (why string) {
+	switch m.Method {
+	case "notifications/message":
+		var logger [1]jsonx.Member
+		if m.Params == nil {
+			return ""
+		}
+		if err := jsonx.Members(m.Params, []string{"logger"}, logger[:]); err != nil {
+			return err.Error()
+		}
+		if name, _ := jsonx.String(logger[0].Value); namesCallgate(name) && !namesCallgate(s.alias) {
+			return "Its logger is named like callgate."
+		}
+	case "notifications/elicitation/complete":
+		return s.host.p.o.Gate.Imitates(m.Params)
+	}
+	return ""
 }
 
 // progressForHost passes progress on if it belongs to a running request that this server works on, and to
@@ -123,6 +145,10 @@ func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
 			return rpc.Error(m.ID, -1, refused)
 		}
 	case "elicitation/create":
+		if why := imitates(m.Params); why != "" {
+			h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
+			return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
+		}
 		if message, err = s.signed(m); err != nil {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
@@ -163,11 +189,16 @@ func (s *server) signed(m rpc.Message) (rpc.Message, error) {
 		return m, err
 	}
 	text, _ := jsonx.String(message[0].Value)
+	signature := jsonx.Quote("[" + s.alias + "] " + text)
+	edit := jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: signature}
 	if message[0].Value == nil {
-		return m, nil
+		at := bytes.IndexByte(m.Params, '{') + 1
+		edit = jsonx.Edit{Start: at, End: at, With: append([]byte(`"message":`), signature...)}
+		if rest := bytes.TrimSpace(m.Params[at:]); rest[0] != '}' {
+			edit.With = append(edit.With, ',')
+		}
 	}
-	params := jsonx.Splice(m.Params, jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: jsonx.Quote("[" + s.alias + "] " + text)})
-	return rpc.Parse(m.WithParams(m.ID, params))
+	return rpc.Parse(m.WithParams(m.ID, jsonx.Splice(m.Params, edit)))
 }
 
 // withdrawn takes a server's cancellation of its own request.

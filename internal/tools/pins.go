@@ -57,23 +57,43 @@ func OpenPins(path string) (*Pins, error) {
 // known says that there is a pin, changed that the definition is another one, and old is the pinned
 // definition then. On an error the caller MUST treat the tool as changed.
 func (p *Pins) Check(server, tool, hash string) (known, changed bool, old []byte, err error) {
+	pinned, err := p.Of(server)
+	if err != nil {
+		return false, false, nil, err
+	}
+	known, changed, old = pinned.Check(tool, hash)
+	return known, changed, old, nil
+}
+
+// Of returns the pins of a server as they are at one moment. On an error the caller MUST treat every tool of it as
+// changed.
+func (p *Pins) Of(server string) (Pinned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.reload(); err != nil {
-		return false, false, nil, err
+		return Pinned{}, err
 	}
-	was, known := p.known[server][tool]
-	if !known || was.Hash == hash {
-		return known, false, nil, nil
-	}
-	return true, true, []byte(was.Definition), nil
+	return Pinned{p.known[server], p.bytes[server]}, nil
 }
 
-// Room returns how many further tools of the server may be pinned, and how many bytes their definitions may have.
-func (p *Pins) Room(server string) (tools, bytes int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return max(maxPins-len(p.known[server]), 0), max(maxPinBytes-p.bytes[server], 0)
+// Pinned are the pins of one server at one moment.
+type Pinned struct {
+	known map[string]pin
+	bytes int
+}
+
+// Check is Pins.Check.
+func (p Pinned) Check(tool, hash string) (known, changed bool, old []byte) {
+	was, known := p.known[tool]
+	if !known || was.Hash == hash {
+		return known, false, nil
+	}
+	return true, true, []byte(was.Definition)
+}
+
+// Room returns how many further tools may be pinned, and how many bytes their definitions may have.
+func (p Pinned) Room() (tools, bytes int) {
+	return max(maxPins-len(p.known), 0), max(maxPinBytes-p.bytes, 0)
 }
 
 // Accept pins the definitions of a server's tools, by tool name, in place of what was pinned before: the

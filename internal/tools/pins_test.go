@@ -154,7 +154,15 @@ func TestPinsAreBounded(t *testing.T) {
 	if err := p.Accept("s", many); err != nil {
 		t.Fatal(err)
 	}
-	if tools, bytes := p.Room("s"); tools != 0 || bytes != maxPinBytes-2*maxPins {
+	room := func(server string) (tools, bytes int) {
+		t.Helper()
+		pinned, err := p.Of(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pinned.Room()
+	}
+	if tools, bytes := room("s"); tools != 0 || bytes != maxPinBytes-2*maxPins {
 		t.Errorf("there is room for %d tools and %d bytes", tools, bytes)
 	}
 	if err := p.Accept("s", map[string][]byte{"one more": []byte("{}")}); err == nil {
@@ -166,7 +174,7 @@ func TestPinsAreBounded(t *testing.T) {
 	if err := p.Accept("other", map[string][]byte{"x": make([]byte, maxPinBytes+1)}); err == nil {
 		t.Error("there is no bound on bytes")
 	}
-	if tools, _ := p.Room("other"); tools != maxPins {
+	if tools, _ := room("other"); tools != maxPins {
 		t.Errorf("another server has room for %d tools", tools)
 	}
 }

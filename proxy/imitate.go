@@ -1,0 +1,50 @@
+package proxy
+
+import (
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"callgate/internal/jsonx"
+)
+
+// lookAlikes are letters of other scripts that cannot be told from those of callgate's name.
+var lookAlikes = strings.NewReplacer(
+	"с", "c", "ϲ", "c", "ᴄ", "c", "а", "a", "α", "a", "ɑ", "a", "ӏ", "l", "ı", "l", "1", "l", "|", "l", "ɩ", "l", "і", "l", "i", "l",
+	"ɡ", "g", "ց", "g", "т", "t", "τ", "t", "е", "e", "ҽ", "e", "3", "e", "4", "a", "7", "t", "9", "g",
+)
+
+// namesCallgate reports whether a person may read callgate's name in a text: in other letters, split up or
+// with characters in it that nobody sees.
+func namesCallgate(text string) bool {
+	text = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, lookAlikes.Replace(strings.ToLower(norm.NFKD.String(text))))
+	return strings.Contains(text, "callgate")
+}
+
+// imitates says why an elicitation of a server could pass for callgate's own; "" when it cannot. Its message is
+// signed with the server's name, and may speak of callgate in that line. What a form says elsewhere is not signed.
+func imitates(params []byte) (why string) {
+	var message [1]jsonx.Member
+	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {
+		return "It cannot be read: " + err.Error() + "."
+	}
+	unsigned := params
+	if message[0].Value != nil {
+		unsigned = jsonx.Splice(params, jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: []byte("null")})
+		if text, _ := jsonx.String(message[0].Value); strings.ContainsAny(text, "\n\r\v\f\u0085\u2028\u2029") && namesCallgate(text) {
+			return "Its message names callgate in a line that is not signed."
+		}
+	}
+	jsonx.Strings(unsigned, func(text string) bool {
+		if namesCallgate(text) {
+			why = "It names callgate outside of the message that is signed."
+		}
+		return why == ""
+	})
+	return why
+}
