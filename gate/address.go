@@ -362,3 +362,45 @@ var (
 	hostName = regexp.MustCompile(`(?i)host|addr|server|domain|\bip\b`)
 	portName = regexp.MustCompile(`(?i)port`)
 )
+
+// unknownAddress returns the word of a network command that says where it connects and cannot be told, "" when
+// there is none.
+func unknownAddress(c tools.CommandView) string {
+	if len(c.Argv) == 0 {
+		return ""
+	}
+	before := ""
+	for _, word := range c.Argv[1:] {
+		word = unquoting.Replace(word) // what cannot be told comes as it was written
+		value := word
+		if name, rest, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
+			before, value = name, rest
+		}
+		switch {
+		case payloadOption.MatchString(before):
+		case connects(c.Argv[0]) && unknownWord.MatchString(value),
+			fetches(c.Argv[0]) && unknownWord.MatchString(authority.FindString(value)):
+			return word
+		}
+		before = word
+	}
+	return ""
+}
+
+var (
+	// authority is the part of an address that says where it leads: all before the path.
+	authority = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s]*`)
+	// unknownWord is what stands for text that only running tells, and what curl expands by itself.
+	unknownWord = regexp.MustCompile("[$`{]|\\[[^\\]:]*\\]")
+	// payloadOption takes a value that is no address.
+	payloadOption = regexp.MustCompile(`^(?:-[a-zA-Z]*[dHouAebcTFXmw]|--(?:data|header|form|json|output|user|cookie|upload|request|max-time|write-out|referer|post|body|output-document|directory|limit|retry)[a-z-]*)$`)
+)
+
+// fetches reports whether a program connects to the addresses among its words.
+func fetches(program string) bool {
+	switch strings.ToLower(program[strings.LastIndexByte(program, '/')+1:]) {
+	case "curl", "wget", "wget2", "http", "https", "xh", "xhs", "aria2c", "websocat", "wscat":
+		return true
+	}
+	return false
+}

@@ -75,6 +75,32 @@ func TestAddressesHoweverSpelled(t *testing.T) {
 	}
 }
 
+func TestAddressesThatCannotBeTold(t *testing.T) {
+	protected, err := NewProtected(nil, "/home/u", []string{"7777"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &Judge{Policy: policy(t, `{"*":"allow"}`), Protected: protected, Autonomy: FullAuto, Now: time.Now()}
+	for command, want := range map[string]bool{
+		`curl $X`: true, `curl -s "$X"`: true, `curl http://$H:80/`: true, `curl https://api.example.com$P`: true, `curl localhost:$p`: true,
+		`curl --url="$X"`: true, `curl -x "$X" https://example.com`: true, `nc $h 80`: true, `nc localhost $p`: true, `curl "http://$(hostname)/"`: true,
+		`curl 'http://127.0.0.1:[7776-7779]/'`: true, `curl 'http://127.0.0.1:{7,8}777/'`: true, `xargs curl < list`: true, `wget -q $(cat list)`: true,
+		`curl 'http://[2001:db8::1]:80/'`: false, `curl "https://api.example.com/$X"`: false, `curl "https://api.example.com/?q=$X"`: false,
+		`curl -H "Authorization: Bearer $TOKEN" https://api.example.com/v1`: false, `curl -d "$BODY" https://api.example.com`: false, `curl --data="$BODY" https://api.example.com`: false,
+		`curl -o "$OUT" https://example.com/a`: false, `curl -sSfo "$OUT" https://example.com/a`: false, `echo "$X"`: false, `nc example.com 80`: false,
+		`curl -s https://example.com -w '%{http_code}'`: false,
+	} {
+		v := j.Judge(kindCallRapid(t.TempDir(), command))
+		marked := false
+		for _, m := range v.Marks {
+			marked = marked || m.Code == "unknown-address"
+		}
+		if marked != want {
+			t.Errorf("%s: marked %v, %s %+v", command, marked, v.Action, v.Analysis.Commands)
+		}
+	}
+}
+
 func BenchmarkAddresses(b *testing.B) {
 	text := []byte(`{"path":"a","content":` + string(jsonx.Quote(strings.Repeat("a line of text, 127.0.0.1:8080 and 7777\n", 2000))) + `}`)
 	for b.Loop() {

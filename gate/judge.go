@@ -116,6 +116,9 @@ func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
 	if m, ok := j.manifestMark(v.Analysis); ok {
 		marks = append(slices.Clip(marks), m)
 	}
+	if m, ok := j.addressMark(v.Analysis); ok {
+		marks = append(slices.Clip(marks), m)
+	}
 	for _, folder := range v.Analysis.Folders {
 		path, found, err := tools.DeniedBeneath(folder, func(path string) bool { return j.deniesReading(path, call) })
 		switch {
@@ -126,6 +129,19 @@ func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
 		}
 	}
 	return marks
+}
+
+// addressMark marks a command that may connect to the address that approvals are given at.
+func (j *Judge) addressMark(a *tools.Analysis) (tools.Mark, bool) {
+	if j.Protected == nil || len(j.Protected.allPorts()) == 0 {
+		return tools.Mark{}, false
+	}
+	for _, c := range a.Commands {
+		if word := unknownAddress(c); word != "" {
+			return tools.Mark{Code: "unknown-address", Text: fmt.Sprintf("Where %q connects to through %s cannot be told.", tools.Visible(c.Argv[0]), tools.Visible(word))}, true
+		}
+	}
+	return tools.Mark{}, false
 }
 
 // deniesReading reports whether the rules deny reading the file at that absolute path.
