@@ -57,6 +57,8 @@ var gitRows = []Program{
 		Options: "--count= --sort= --format= --points-at= --exclude= --refs= --match= --candidates= --dirty? --abbrev? --stdin",
 	},
 	{Name: "git submodule status|git submodule summary", Options: "-n,--summary-limit= --recursive --cached --files -q"},
+	{Name: "git remote", Options: "-t= -m= -f -v,--verbose -p,--prune --tags --no-tags --mirror?"},
+	{Name: "git config", Options: "-f,--file=r --blob= --type= --default= --comment= --value= --url="},
 	{Name: "git remote show|git remote get-url", Options: "-n -v --push --all"},
 	{Name: "git worktree list", Options: "--expire= -v --porcelain -z"},
 	{

@@ -20,6 +20,11 @@ const npmShared = "--prefix,-C=d --local-prefix=d --userconfig=x --globalconfig=
 	"--verbose --loglevel= --no-audit --no-fund -y,--yes --offline --prefer-offline --prefer-online --color? --json " +
 	"--omit= --include= --otp= --tag= --depth= --dry-run --parseable,-p --long,-l -a,--all "
 
+// bunShared are the options of bun's subcommands.
+const bunShared = "--cwd=d -c,--config?x -r,--preload=x --import,--require=x --env-file=r --define=x --conditions= --timeout= " +
+	"--rerun-each= -t,--test-name-pattern= --coverage --coverage-reporter= --coverage-dir=t --reporter= " +
+	"--reporter-outfile=w -u,--update-snapshots:m --shell=x --filter= --bail? --todo --only --watch --hot -g,--global:! -b,--bun"
+
 // toolRows are build tools, package managers, test runners and clients of services. Building and testing run
 // the project's own code; what stands here lets other code in, or sends something out.
 var toolRows = []Program{
@@ -143,11 +148,10 @@ var toolRows = []Program{
 		Subcommands: "*",
 	},
 	{
-		Name: "bun test|bun pm",
-		Options: "--cwd=d -c,--config?x -r,--preload=x --import,--require=x --env-file=r --define=x --conditions= --timeout= " +
-			"--rerun-each= -t,--test-name-pattern= --coverage --coverage-reporter= --coverage-dir=t --reporter= " +
-			"--reporter-outfile=w -u,--update-snapshots:m --bail? --todo --only --watch --hot -g,--global:!",
+		Name:    "bun test|bun pm",
+		Options: bunShared,
 	},
+	{Name: "bun run", Options: bunShared, Style: "posix"},
 	{
 		Name: "yarn publish|pnpm publish|yarn npm|pnpm login|yarn login|yarn config|pnpm config|yarn plugin|" +
 			"yarn create|pnpm create|yarn global|pnpm env|pnpm setup|pnpm store|bun create|bun publish|bun upgrade|" +

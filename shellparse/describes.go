@@ -1,0 +1,10 @@
+package shellparse
+
+// Describes reports whether the built-in tables say what the options of a command do. The words are a program,
+// or one with its subcommand: "git log".
+func Describes(words string) bool {
+	if row := builtinTables().programs[words]; row != nil {
+		return row.Subcommands == ""
+	}
+	return handlers[words] != nil || inspectors[words] != nil
+}
