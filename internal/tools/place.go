@@ -18,12 +18,16 @@ type protected struct {
 
 // protectedPlaces is the one table of such files. In paths, a word that ends in "/" is a folder and
 // everything below it, another word a file; "/x" and "~/x" begin at the root or the home directory, the
-// others anywhere. Case does not matter.
+// others anywhere. "+" is a space. Case does not matter.
 var protectedPlaces = []protected{
 	{"host-config", "a configuration of an agent host, which says what it may run", `
 		.mcp.json mcp.json .cursor/ .vscode/ .claude/ .claude.json claude_desktop_config.json .codex/ .gemini/ .qwen/
 		.continue/ .cline/ .clinerules/ .roo/ .windsurf/ .codeium/ .kiro/ .copilot/ .opencode/ opencode.json opencode.jsonc
 		.config/opencode/ .aider.conf.yml .zed/ .config/zed/ .idea/ .devcontainer/ .devcontainer.json .amazonq/ .factory/
+		.config/code/user/ .config/code+-+insiders/user/ .config/vscodium/user/ .config/cursor/user/ .config/windsurf/user/
+		roaming/code/user/ roaming/code+-+insiders/user/ roaming/vscodium/user/ roaming/cursor/user/ roaming/windsurf/user/
+		application+support/code/user/ application+support/code+-+insiders/user/ application+support/vscodium/user/
+		application+support/cursor/user/ application+support/windsurf/user/ roaming/claude/ application+support/claude/
 		.crush.json crush.json .goose/ .config/goose/ callgate.yaml callgate.yml callgate.json .callgate/`},
 	{"agent-file", "instructions that agents follow", `
 		claude.md claude.local.md agents.md agent.md gemini.md qwen.md .cursorrules .windsurfrules .clinerules .roorules
@@ -35,6 +39,13 @@ var protectedPlaces = []protected{
 		.config/fish/ config.fish .config/nushell/ profile.ps1 microsoft.powershell_profile.ps1
 		.vimrc .gvimrc .exrc .vim/ .config/nvim/ .emacs .emacs.d/ .gdbinit .lldbinit .pythonrc .irbrc .rprofile
 		.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pdbrc sitecustomize.py usercustomize.py
+		site-packages/ dist-packages/ .ipython/ .jupyter/ .pryrc .ghci .iex.exs .psqlrc .sqliterc .my.cnf .octaverc .julia/config/
+		.cargo/config .cargo/config.toml .gradle/init.gradle .gradle/init.gradle.kts .gradle/init.d/ ~/.gradle/gradle.properties
+		.m2/settings.xml .m2/settings-security.xml bunfig.toml .bunfig.toml .condarc pip.conf pip.ini .config/pip/ .curlrc .wgetrc
+		mise.toml .mise.toml mise.local.toml .mise.local.toml .mise/ .config/mise/ .lessfilter
+		.tmux.conf .config/tmux/ .screenrc .config/kitty/ .config/alacritty/ .config/wezterm/ .wezterm.lua .config/ghostty/
+		.config/sway/ .config/i3/ .i3/ .config/hypr/ .config/niri/ .config/river/ .config/awesome/ .config/bspwm/ .config/sxhkd/
+		.config/openbox/ .xbindkeysrc .hammerspoon/
 		/etc/profile /etc/profile.d/ /etc/bash.bashrc /etc/bashrc /etc/zsh/ /etc/zshrc /etc/zshenv /etc/zprofile
 		/etc/environment /etc/ld.so.preload /etc/ld.so.conf.d/ /etc/sudoers /etc/sudoers.d/ /etc/pam.d/ /etc/passwd
 		/etc/shadow /etc/group /etc/hosts`},
@@ -42,13 +53,17 @@ var protectedPlaces = []protected{
 		.git/ git~1/ .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
 	{"ssh-folder", "part of the SSH configuration, which says who may log in and what runs then", `
 		.ssh/ /etc/ssh/ .gnupg/ authorized_keys`},
+	{"credential-file", "a file that says as whom, or by which helper programs, other machines are reached", `
+		.netrc _netrc .git-credentials .aws/credentials .aws/config .kube/ .docker/config.json .config/containers/ .azure/
+		.config/gcloud/ .config/gh/ .pypirc .gem/credentials .cargo/credentials .cargo/credentials.toml .terraformrc .terraform.d/`},
 	{"autostart", "a place from which programs are started by themselves", `
 		.config/autostart/ .config/systemd/ .config/environment.d/ .local/share/systemd/ .local/share/dbus-1/ .local/share/applications/
 		library/launchagents/ library/launchdaemons/ /etc/xdg/autostart/ /etc/systemd/ /usr/lib/systemd/ /lib/systemd/ /etc/init.d/
 		/etc/rc.local /etc/crontab /etc/cron.d/ /etc/cron.daily/ /etc/cron.hourly/ /etc/cron.weekly/ /etc/cron.monthly/
 		/var/spool/cron/ /var/spool/at/ /etc/udev/ /etc/apt/ /etc/modprobe.d/ programs/startup/`},
 	{"program-folder", "a place where commands are looked up", `
-		~/bin/ .local/bin/ .cargo/bin/ ~/go/bin/ .bun/bin/ .deno/bin/ .pyenv/shims/ /bin/ /sbin/ /usr/bin/ /usr/sbin/
+		~/bin/ .local/bin/ .cargo/bin/ ~/go/bin/ .bun/bin/ .deno/bin/ .pyenv/ .rbenv/ .nvm/ .volta/ .asdf/ .sdkman/
+		.local/share/mise/ .local/share/fnm/ node_modules/.bin/ /bin/ /sbin/ /usr/bin/ /usr/sbin/
 		/usr/local/bin/ /usr/local/sbin/ /opt/homebrew/bin/`},
 }
 
@@ -67,7 +82,7 @@ var placesByFirst = func() map[string][]placePattern {
 	for i := range protectedPlaces {
 		for word := range strings.FieldsSeq(protectedPlaces[i].paths) {
 			p := placePattern{category: &protectedPlaces[i]}
-			word, p.folder = strings.CutSuffix(word, "/")
+			word, p.folder = strings.CutSuffix(strings.ReplaceAll(word, "+", " "), "/")
 			word, p.root = strings.CutPrefix(word, "/")
 			word, p.home = strings.CutPrefix(word, "~/")
 			p.parts = strings.Split(word, "/")
