@@ -101,6 +101,25 @@ func TestAddressesThatCannotBeTold(t *testing.T) {
 	}
 }
 
+func FuzzAddresses(f *testing.F) {
+	for _, seed := range []string{"127.0.0.1:7777", "http://a@[::1%25lo]:07777/x", "nc -p7777 0x7f.1", "%31%zz１。:7777", "host=localhost; port: 7777", ":7777", "[:7777", "7777"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ports := []string{"7777"}
+		call := Call{Arguments: []byte(`{"host":` + string(jsonx.Quote(text)) + `}`)}
+		argv := strings.Fields(text)
+		commands := []tools.CommandView{{Argv: argv}}
+		unknownAddress(commands[0])
+		reaches(call, &tools.Analysis{Paths: []string{text}, Commands: commands}, ports)
+		// Whatever stands around it, in words of its own the plain address is found.
+		call.Arguments = []byte(`{"text":` + string(jsonx.Quote(text+" http://localhost:7777/ "+text)) + `}`)
+		if !reaches(call, &tools.Analysis{}, ports) {
+			t.Errorf("%q hides the address", text)
+		}
+	})
+}
+
 func BenchmarkAddresses(b *testing.B) {
 	text := []byte(`{"path":"a","content":` + string(jsonx.Quote(strings.Repeat("a line of text, 127.0.0.1:8080 and 7777\n", 2000))) + `}`)
 	for b.Loop() {

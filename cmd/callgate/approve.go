@@ -83,7 +83,7 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each call that comes to wait")
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show the session with this `id` alone; can be repeated")
-	flags.StringVar(&o.address, "address", "", "`host:port` of the companion (default: the one that was started last)")
+	flags.StringVar(&o.address, "address", "", "`host:port` of the companion (default: the newest that answers)")
 	cmd.MarkFlagsMutuallyExclusive("plain", "json")
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
 	cmd.MarkFlagsMutuallyExclusive("json", "notify")

@@ -56,7 +56,7 @@ code works.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&show, "print", false, "print the address instead of starting a browser")
 	flags.BoolVar(&view, "view", false, "pair a page that may watch and not answer")
-	flags.StringVar(&address, "address", "", "`host:port` of the companion (default: the one that was started last)")
+	flags.StringVar(&address, "address", "", "`host:port` of the companion (default: the newest that answers)")
 	return cmd
 }
 
