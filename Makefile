@@ -89,6 +89,14 @@ bench: build ## compare callgate with no proxy and with the cheapest one
 	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo ./internal/bench/floor
 	bin/bench -bin bin $(BENCHFLAGS)
 
+# {REPOS}/{name}: checkouts for the development benchmark; empty: that part is skipped.
+REPOS ?=
+
+.PHONY: bench-rag
+bench-rag: ## measure search: how well it finds, how fast, with how much memory
+	CGO_ENABLED=0 go build -o bin/bench-rag ./rag/bench
+	bin/bench-rag -repos '$(REPOS)'
+
 .PHONY: microbench
 microbench: ## run the Go benchmarks of PKG
 	go test -run '^$$' -bench . -benchmem $(PKG)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"strings"
+	"sync"
 
 	index "github.com/blevesearch/bleve_index_api"
 )
@@ -25,6 +26,9 @@ type builder struct {
 // segmentSize is the size of text in bytes for which a builder makes a segment. Memory grows with it, about
 // twelve times; the number of segments that a search looks into falls.
 const segmentSize = 2 << 20
+
+// building is held while bleve builds a segment, which takes as much memory again as its texts' terms.
+var building sync.Mutex
 
 func newBuilder(e Embedder) *builder {
 	b := &builder{embedder: e}
@@ -112,11 +116,14 @@ func (b *builder) build(ctx context.Context) (s *segment, embedding error, err e
 		}
 	}
 	b.table.writeTo(&b.rows)
+	building.Lock()
 	p, err := buildPostings(b.docs, b.rows.Length)
+	building.Unlock()
 	if err != nil {
 		return nil, embedding, err
 	}
 	r, v := b.rows, b.vectors
+	v.fit()
 	s = &segment{postings: p, rows: &r, vectors: &v}
 	if embedding == nil {
 		s.embedder = b.embedder.ID()

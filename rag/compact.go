@@ -13,11 +13,11 @@ import (
 
 const (
 	// smallRows is the number of live rows up to which a segment is small.
-	smallRows = 2000
+	smallRows = 256
 	// maxSmall is the number of small segments above which they are merged. A search pays for each segment.
 	maxSmall = 8
 	// maxSegments is the number of segments above which the smallest are merged, mergedAtOnce at a time.
-	maxSegments  = 64
+	maxSegments  = 96
 	mergedAtOnce = 8
 )
 

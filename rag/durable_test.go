@@ -282,6 +282,31 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
+// TestHostileWorkspace indexes files that are made to be trouble, and a crowd of tiny ones.
+func TestHostileWorkspace(t *testing.T) {
+	root := t.TempDir()
+	files := map[string]string{"found.go": "package found\n\nfunc NeedleInHaystack() {}\n", "line.txt": strings.Repeat("word ", 2<<20)}
+	for name, text := range hostile() {
+		for _, ext := range []string{".go", ".md", ".py"} {
+			files["hostile "+name+ext] = text
+		}
+	}
+	for i := range 2000 {
+		files[fmt.Sprintf("tiny/%d/%d.txt", i%50, i)] = fmt.Sprint("tiny ", i)
+	}
+	writeFiles(t, root, files)
+	x := open(t, t.TempDir(), Options{})
+	s := syncs(t, x, root)
+	if s.Files < 2001 || s.Files+s.Skipped != len(files) {
+		t.Errorf("%+v of %d files", s, len(files))
+	}
+	for q, want := range map[string]string{"NeedleInHaystack": "found.go", "tiny 1234": "tiny/34/1234.txt"} {
+		if got := first(t, x, q); got != want {
+			t.Errorf("%q finds %q, want %q", q, got, want)
+		}
+	}
+}
+
 func FuzzManifest(f *testing.F) {
 	dir := f.TempDir()
 	x, err := Open(dir, Options{})

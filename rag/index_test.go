@@ -425,3 +425,16 @@ func TestEvents(t *testing.T) {
 		t.Errorf("indexing nothing says %v", err)
 	}
 }
+
+func BenchmarkSearch(b *testing.B) {
+	root := b.TempDir()
+	manyFiles(b, root, 3000)
+	x := open(b, b.TempDir(), Options{})
+	syncs(b, x, root)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := x.Search(b.Context(), Query{Text: "compute the value of function 77"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	defer searches.Put(s)
 	s.index, s.snapshot = x, snap
 	hits, err := s.run(ctx, &q)
-	s.index, s.snapshot = nil, nil
+	s.index, s.snapshot, s.filter.snapshot, s.filter.query = nil, nil, nil, nil // the pool must not hold on to them
 	return hits, errors.Join(err, snap.release())
 }
 

@@ -175,5 +175,6 @@ func mergeRows(parts []part) (*rows, *vectors) {
 		}
 	}
 	table.writeTo(r)
+	m.fit()
 	return r, m
 }

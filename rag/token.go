@@ -129,3 +129,10 @@ func wordSet(words string) map[string]bool {
 	}
 	return set
 }
+
+// Subwords returns the stemmed words that the built-in table knows a text by, in order. Training it needs them.
+func Subwords(text string) []string {
+	var words []string
+	tokenize(text, func(token []byte) { words = append(words, stem(string(token))) }, func([]byte) {})
+	return words
+}

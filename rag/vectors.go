@@ -36,6 +36,13 @@ func (m *vectors) append(v []float32) {
 	m.Sketches = appendSketch(m.Sketches, v)
 }
 
+// fit gives up the room that appending left: vectors are most of an index's memory.
+func (m *vectors) fit() {
+	m.Values = append(make([]byte, 0, len(m.Values)), m.Values...)
+	m.Scales = append(make([]float32, 0, len(m.Scales)), m.Scales...)
+	m.Sketches = append(make([]uint64, 0, len(m.Sketches)), m.Sketches...)
+}
+
 // appendRow copies row i of from.
 func (m *vectors) appendRow(from *vectors, i int) {
 	words := sketchWords(m.Dim)

@@ -247,7 +247,7 @@ func readUpTo(r io.Reader, buf []byte, limit int64) ([]byte, error) {
 		}
 		n, err := r.Read(buf[len(buf):min(int64(cap(buf)), limit)])
 		buf = buf[:len(buf)+n]
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return buf, nil
 		}
 		if err != nil {

@@ -216,11 +216,15 @@ func (x *Index) holds(gone []string) bool {
 	if err != nil {
 		return true
 	}
-	defer snap.release()
-	for i := range snap.parts {
-		p := &snap.parts[i]
+	held := snap.holds(gone)
+	return snap.release() != nil || held
+}
+
+func (s *snapshot) holds(gone []string) bool {
+	for i := range s.parts {
+		p := &s.parts[i]
 		for j := range p.rows.Sources {
-			if s := &p.rows.Sources[j]; !s.Document && p.liveSource(s) && isGone(s.Path, gone) {
+			if of := &p.rows.Sources[j]; !of.Document && p.liveSource(of) && isGone(of.Path, gone) {
 				return true
 			}
 		}

@@ -105,7 +105,7 @@ func blank(b []byte) {
 
 // question makes a query of a function's comment, "" if it says too little or too much.
 func question(fn *ast.FuncDecl) string {
-	s := doc.Synopsis(fn.Doc.Text())
+	s := new(doc.Package).Synopsis(fn.Doc.Text())
 	s = regexp.MustCompile(`\b`+regexp.QuoteMeta(fn.Name.Name)+`\b`).ReplaceAllString(s, "")
 	words := strings.Fields(s)
 	s = strings.Join(words, " ")

@@ -8,8 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"callgate/rag"
@@ -33,7 +35,11 @@ func main() {
 }
 
 func run(ctx context.Context, repos, bench string) error {
-	src := filepath.Join(runtime.GOROOT(), "src")
+	goroot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOROOT: %w", err)
+	}
+	src := filepath.Join(strings.TrimSpace(string(goroot)), "src")
 	fmt.Printf("%s %s/%s, %d CPUs\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	if err := resources(ctx, src); err != nil {
 		return err
