@@ -35,6 +35,7 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 	}{own: *sc}
 	c, child := &both.call, &both.own
 	c.sc, c.outer = child, sc
+	child.env, child.effects = slices.Clip(sc.env), slices.Clip(sc.effects) // assignments are appended
 	reads := len(ce.Args) > 0 && ce.Args[0].Lit() == "read"
 	for _, as := range ce.Assigns {
 		if reads && as.Name != nil && as.Name.Value == "IFS" {
@@ -115,9 +116,9 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 	}
 	effect := a.tables.envEffect(name, v)
 	if prefix {
-		c.sc.env = append(slices.Clip(c.sc.env), Assignment{name, Word{v.text, v.known}})
+		c.sc.env = append(c.sc.env, Assignment{name, Word{v.text, v.known}})
 		if effect != "" {
-			c.sc.effects = append(slices.Clip(c.sc.effects), effect)
+			c.sc.effects = append(c.sc.effects, effect)
 		}
 		return
 	}

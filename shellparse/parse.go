@@ -78,6 +78,7 @@ type scope struct {
 type input struct {
 	kind inputKind
 	text word // the text, for inputText
+	list word // the files whose names it lists, one or several a line
 }
 
 type inputKind uint8

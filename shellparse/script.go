@@ -85,8 +85,9 @@ type File struct {
 	By   string // "redirect", or the program whose operand it is: "tee", "cp"
 	// Pattern says what a Path that is not known can be: the value is one of the files that it matches. "" means
 	// anything. It is a pattern of path.Match with two additions: a segment ** is the directory and all that is
-	// below it, and a segment that does not begin with a dot matches no name that does. It is absolute where
-	// the directory is known. Several possible patterns make several files.
+	// below it, and a segment that does not begin with a dot matches no name that does, unless it follows such
+	// a segment or options of the shell say otherwise; after ** names match in any case. It is absolute where the
+	// directory is known. Several possible patterns make several files.
 	Pattern string
 	// Split says that the shell splits what the pattern matches at blanks, and globs it again.
 	Split bool

@@ -167,7 +167,7 @@ func (a *analysis) binary(cmd *syntax.BinaryCmd, sc *scope) {
 		a.stmt(cmd.X, &left)
 		right := *sc
 		right.sure = false
-		right.input = input{kind: inputPipe, text: a.printed(cmd.X, sc)}
+		right.input = input{kind: inputPipe, text: a.printed(cmd.X, sc), list: a.listed(cmd.X, sc)}
 		a.stmt(cmd.Y, &right)
 	case syntax.AndStmt:
 		a.stmt(cmd.X, sc)

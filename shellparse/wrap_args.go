@@ -24,9 +24,12 @@ func runXargs(a *analysis, c *call) bool {
 	if at >= len(c.argv) {
 		return false // echo
 	}
+	item := c.sc.input.list
 	token, replaces := "", false
 	for _, h := range s.hits {
 		switch h.opt.name {
+		case "--arg-file":
+			item = word{}
 		case "-I", "-J":
 			token, replaces = h.value.text, true
 		case "-i", "--replace":
@@ -37,10 +40,11 @@ func runXargs(a *analysis, c *call) bool {
 		}
 	}
 	argv := slices.Clone(c.argv[at:])
+	item.text, item.files, item.many = "{}", true, true
 	if replaces && token != "" {
-		replaceToken(argv, token)
+		replaceToken(argv, token, item)
 	} else {
-		argv = append(argv, word{text: "{}", files: true, many: true})
+		argv = append(argv, item)
 	}
 	inner := c.inner(argv, texts(c.argv[:at]))
 	inner.outer = nil
@@ -49,11 +53,20 @@ func runXargs(a *analysis, c *call) bool {
 	return true
 }
 
-// replaceToken marks the words in which a program puts values that are not known.
-func replaceToken(argv []word, token string) {
+// replaceToken marks the words in which a program puts the value of item.
+func replaceToken(argv []word, token string, item word) {
 	for i := range argv {
-		if w := &argv[i]; w.known && strings.Contains(w.text, token) {
-			*w = word{text: w.text, head: w.text[:strings.Index(w.text, token)], files: true}
+		w := &argv[i]
+		if !w.known || !strings.Contains(w.text, token) {
+			continue
+		}
+		before, after, _ := strings.Cut(w.text, token)
+		*w = word{text: w.text, head: before, files: true, split: item.split}
+		if strings.Contains(after, token) {
+			continue
+		}
+		for _, g := range item.globs {
+			w.globs = append(w.globs, literal(before)+g+literal(after))
 		}
 	}
 }
@@ -119,6 +132,7 @@ func runFind(a *analysis, c *call) bool {
 	argv := c.argv
 	starts := "."
 	var inner []*call
+	var tests []word // what stands before the action, without other actions
 	for i := 1; i < len(argv); i++ {
 		w := argv[i]
 		if !w.known && !w.safe() && !w.files {
@@ -128,9 +142,12 @@ func runFind(a *analysis, c *call) bool {
 			starts = w.text
 		}
 		if !w.known {
+			tests = append(tests, w)
 			continue
 		}
 		switch findActions[w.text] {
+		case 0:
+			tests = append(tests, w)
 		case '!':
 			c.effect("option " + w.text)
 			c.writes = a.file(c.writes, word{text: starts, known: !isGlob(starts)}, "find", c.sc)
@@ -149,9 +166,14 @@ func runFind(a *analysis, c *call) bool {
 				end++
 			}
 			words := slices.Clone(argv[min(i+1, len(argv)):end])
+			item := word{}
+			if !strings.HasSuffix(w.text, "dir") {
+				item.globs = found(tests, false)
+			}
+			replaceToken(words, "{}", item)
 			for k := range words {
-				if w := &words[k]; w.known && strings.Contains(w.text, "{}") {
-					*w = word{text: w.text, head: w.text[:strings.Index(w.text, "{}")] + "./", files: true}
+				if !words[k].known && strings.Contains(words[k].text, "{}") {
+					words[k].head += "./"
 				}
 			}
 			if len(words) > 0 {
@@ -210,7 +232,7 @@ func runFd(a *analysis, c *call) bool {
 		}
 		n := len(words)
 		for _, mark := range []string{"{}", "{.}", "{/}", "{//}", "{/.}"} {
-			replaceToken(words, mark)
+			replaceToken(words, mark, word{})
 		}
 		if allKnown(words) {
 			words = append(words, word{text: "{}", head: "./", files: true})
