@@ -36,6 +36,7 @@ func (b *builder) walk(list []argument, depth int) {
 		b.mark("too-deep", "The arguments are nested deeper than can be looked at.")
 		return
 	}
+	b.joined(list)
 	for _, a := range list {
 		role := guessRole(a.name)
 		switch kindOf(a.value) {
@@ -120,6 +121,9 @@ func allText(list []argument) bool {
 func (b *builder) guessedValue(name string, role Role, s string) {
 	if encodedName(name) && len(s) > 0 {
 		b.mark("encoded", "The argument "+quote(name)+" is encoded: nobody can see what it says.")
+	}
+	if runNames[strings.Map(dropSeparators, strings.ToLower(name))] {
+		b.mayRun(s)
 	}
 	switch {
 	case role == Shell && b.tool.Kind == KindShell:
