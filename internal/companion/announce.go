@@ -219,6 +219,6 @@ func exists(pid int) bool {
 	if err != nil {
 		return false
 	}
-	defer process.Release()
-	return runtime.GOOS == "windows" || !errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	gone := runtime.GOOS != "windows" && errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	return process.Release() == nil && !gone
 }
