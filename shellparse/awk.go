@@ -18,7 +18,9 @@ func inspectAwk(_ *analysis, c *call, s *scanned) {
 	for _, w := range programs {
 		text := w.text
 		if !w.known || strings.Contains(text, "system") || strings.Contains(text, "getline") || strings.Contains(text, "ENVIRON") ||
-			strings.Contains(text, "/inet") || strings.Contains(text, "SYMTAB") || strings.Contains(text, "PROCINFO") || awkStripped(text) {
+			strings.Contains(text, "/inet") || strings.Contains(text, "SYMTAB") || strings.Contains(text, "PROCINFO") ||
+			strings.Contains(text, "ARGV") || // assigned, it names further files
+			awkStripped(text) {
 			c.effect("code " + text)
 		}
 	}

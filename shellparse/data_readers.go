@@ -6,7 +6,11 @@ import "cmp"
 // option that takes a value in one of them would hide a file from the look at another. Where manuals differ, an
 // option is listed as one without a value, so that its value counts as a file. Operands is "r" where it says nothing.
 var readerRows = []Program{
-	{Name: "cat|tac|rev|zcat|bzcat|xzcat|zstdcat|sum|tsort|mdcat"},
+	{
+		Name: "cat|rev|zcat|bzcat|xzcat|lzcat|zstdcat|lz4cat|gzcat|bzless|bzmore|xzless|xzmore|lzless|zstdless|zdiff|zcmp|bzdiff|" +
+			"xzdiff|sum|tsort|mdcat|ul|col|colrm|uuencode|uudecode|groff|nroff|troff|pdftotext|dasel|pandoc",
+	},
+	{Name: "tac", Options: "-s,--separator="},
 	{Name: "nl", Options: "-b,--body-numbering= -d,--section-delimiter= -f,--footer-numbering= -h,--header-numbering= -i= -l= -n,--number-format= -s,--number-separator= -v= -w="},
 	{Name: "md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum", Options: "-c,--check"},
 	{Name: "b2sum", Options: "-l,--length= -c,--check"},

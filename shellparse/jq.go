@@ -13,7 +13,7 @@ var jqReaches = set("env $ENV input_filename import include $__prog_args get_sea
 
 // inspectJq looks at the program and the files of jq.
 func inspectJq(a *analysis, c *call, _ *scanned) {
-	program := false
+	program, texts := false, false // texts: further operands are no files
 	for i := 1; i < len(c.argv); i++ {
 		w := c.argv[i]
 		name, _, _ := strings.Cut(w.text, "=")
@@ -29,7 +29,7 @@ func inspectJq(a *analysis, c *call, _ *scanned) {
 			}
 			i += 2
 		case name == "--args" || name == "--jsonargs":
-			return
+			texts = true // options are still options after it
 		case name == "--indent":
 			i++
 		case strings.HasPrefix(name, "--from") || strings.HasPrefix(name, "--lib"), len(name) > 1 && name[0] == '-' && name[1] != '-' && strings.ContainsAny(name, "fL"):
@@ -42,7 +42,7 @@ func inspectJq(a *analysis, c *call, _ *scanned) {
 			if !w.known || jqReachesOut(w.text) {
 				c.effect("code " + w.text)
 			}
-		default:
+		case !texts:
 			c.reads = a.file(c.reads, w, c.name, c.sc)
 		}
 	}

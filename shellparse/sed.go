@@ -41,12 +41,11 @@ func (a *analysis) sedScript(s string, c *call) {
 	}
 	// delimited passes a part that ends with d and returns false when it does not end.
 	delimited := func(d byte) bool {
-		class := false
 		for ; i < len(s); i++ {
 			switch {
 			case s[i] == '\\':
 				i++
-			case s[i] == '\n' && !class:
+			case s[i] == '\n':
 				return false
 			case s[i] == d:
 				i++
@@ -54,6 +53,14 @@ func (a *analysis) sedScript(s string, c *call) {
 			}
 		}
 		return false
+	}
+	// pattern is delimited for a regular expression. Whether it ends at a d in brackets depends on the sed.
+	pattern := func(d byte) bool {
+		start := i
+		if d == '[' || d == ']' || !delimited(d) {
+			return false
+		}
+		return closedBrackets(s[start : i-1])
 	}
 	file := func(write bool) {
 		end := strings.IndexByte(s[i:], '\n')
@@ -95,7 +102,7 @@ func (a *analysis) sedScript(s string, c *call) {
 					d = s[i]
 				}
 				i++
-				if !delimited(d) {
+				if !pattern(d) {
 					c.effect("code " + s)
 					return
 				}
@@ -144,8 +151,11 @@ func (a *analysis) sedScript(s string, c *call) {
 			}
 			d := s[i]
 			i++
-			pattern := delimited(d)
-			if replacement := pattern && delimited(d); !replacement {
+			first := delimited
+			if cmd == 's' {
+				first = pattern
+			}
+			if both := first(d) && delimited(d); !both {
 				c.effect("code " + s)
 				return
 			}
@@ -183,4 +193,35 @@ func (a *analysis) sedScript(s string, c *call) {
 			return
 		}
 	}
+}
+
+// closedBrackets says that every bracket expression of a regular expression certainly ends in it.
+func closedBrackets(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '[':
+			i++
+			if i < len(s) && s[i] == '^' {
+				i++
+			}
+			for first := i; ; i++ {
+				if i >= len(s) || s[i] == '\\' && i+1 < len(s) && s[i+1] == ']' {
+					return false
+				}
+				if s[i] == ']' && i > first {
+					break
+				}
+				if s[i] == '[' && i+1 < len(s) && strings.IndexByte(":.=", s[i+1]) >= 0 {
+					end := strings.Index(s[i+2:], s[i+1:i+2]+"]")
+					if end < 0 {
+						return false
+					}
+					i += end + 3
+				}
+			}
+		}
+	}
+	return true
 }
