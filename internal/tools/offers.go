@@ -10,8 +10,9 @@ import (
 )
 
 // Offers returns the patterns that an approver may grant with "always", for each subject from narrow to
-// broad. There are none for a call that only a person can release each time. a MUST be what Analyze
-// returned for c.
+// broad. There are none for a call that only a person can release each time, because of a mark or of what one of
+// its subjects does beyond its text: what is offered for the others would not release it. a MUST be what
+// Analyze returned for c.
 func Offers(c Call, a *Analysis) []Offer {
 	if len(a.Marks) > 0 || a.Refuse != "" || a.Risk == permissions.Escalation {
 		return nil
@@ -31,14 +32,18 @@ func Offers(c Call, a *Analysis) []Offer {
 			// Where a command runs may be its only effect. A pattern for its words is worth having even so: it
 			// holds where the command runs in the workspace, at the risk of the words.
 			if from.command == nil || s.Effect != joinEffects(from.command.Effects...) {
-				continue
+				return nil
 			}
 			o.Risk, _ = classify(from.command)
 		}
 		if s.Kind != "" && s.KindBound {
 			o.Tool = s.Kind
 		}
-		for _, p := range patterns(c, a, s, from) {
+		ladder := patterns(c, a, s, from)
+		if s.Effect != "" && len(ladder) == 0 {
+			return nil
+		}
+		for _, p := range ladder {
 			o.Pattern, o.Default = p.Text, p.Default
 			if !slices.Contains(list, o) {
 				list = append(list, o)
