@@ -31,7 +31,7 @@ const readsPolicy = `{ "*": "allow", "read_file": { "*": "allow", "*.env": "deny
 
 // A denied file is not read under whatever spelling, and what cannot be told is not allowed.
 func TestReadsThatAreNotNamed(t *testing.T) {
-	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "b c.go": "x", "docs/x.md": "x", "sub/y.go": "x", "deep/.config/z.env": "x", "more/v.env": "x"})
+	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "b c.go": "x", "docs/x.md": "x", "sub/y.go": "x", "blank/d e": "x", "deep/.config/z.env": "x", "more/v.env": "x"})
 	pol := policy(t, readsPolicy)
 	for command, want := range map[string]permissions.Action{
 		`cat ".e"*`:                      permissions.Deny,
@@ -60,7 +60,7 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 		`cat < "$(echo .env)"`:                   permissions.Ask,
 		`while read f; do cat "$f"; done < list`: permissions.Ask,
 		`cd "$(pwd)"; cat a*`:                    permissions.Ask,
-		`find .env -exec cat {} +`:               permissions.Ask,
+		`find .env -exec cat {} +`:               permissions.Deny,
 		`fd . --exec cat`:                        permissions.Ask,
 		`grep -d recurse '' .`:                   permissions.Ask,
 		`zgrep -r x .`:                           permissions.Ask,
@@ -71,16 +71,34 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 		`cat /proc/self/env*`:                    permissions.Ask,
 		`cat /proc/1/environ`:                    permissions.Ask,
 
-		`cat *`:                            permissions.Allow,
-		`cat *.go`:                         permissions.Allow,
-		`cat nothing*`:                     permissions.Allow,
-		`head -5 sub/*.go docs/*`:          permissions.Allow,
-		`for f in *.go; do cat "$f"; done`: permissions.Allow,
-		`grep -r x sub`:                    permissions.Allow,
-		`grep -rn x sub/*`:                 permissions.Allow,
-		`diff docs sub`:                    permissions.Allow,
-		`diff <(git show HEAD:a) a.go`:     permissions.Allow,
-		`cat /proc/cpuinfo`:                permissions.Allow,
+		`cat *`:                                           permissions.Allow,
+		`cat *.go`:                                        permissions.Allow,
+		`cat nothing*`:                                    permissions.Allow,
+		`head -5 sub/*.go docs/*`:                         permissions.Allow,
+		`for f in *.go; do cat "$f"; done`:                permissions.Allow,
+		`grep -r x sub`:                                   permissions.Allow,
+		`grep -rn x sub/*`:                                permissions.Allow,
+		`diff docs sub`:                                   permissions.Allow,
+		`diff <(git show HEAD:a) a.go`:                    permissions.Allow,
+		`find docs -type f -exec cat {} +`:                permissions.Allow,
+		`find . -name '*.go' -exec wc -l {} +`:            permissions.Allow,
+		`find . -name '*.go' -type f -exec cat {} \;`:     permissions.Allow,
+		`find . -type f -exec cat {} +`:                   permissions.Ask,
+		`find . -name '*.go' -o -name '*' -exec cat {} +`: permissions.Deny,
+		`find . ! -name '*.go' -exec cat {} +`:            permissions.Ask,
+		`find . -printf ' -name *.go ' -exec cat {} +`:    permissions.Ask,
+		`find "$x" -name '*.go' -exec cat {} +`:           permissions.Ask,
+		`find . -name "$x" -exec cat {} +`:                permissions.Ask,
+		`find . -name '.e*' -exec cat {} +`:               permissions.Deny,
+		`find docs -type f | xargs cat`:                   permissions.Allow,
+		`find . -name '*.md' | xargs cat`:                 permissions.Allow,
+		`find . -name '*.go' | xargs cat`:                 permissions.Ask, // "b c.go"
+		`find . -name '*.go' -print0 | xargs -0 cat`:      permissions.Allow,
+		`find blank -type f | xargs cat`:                  permissions.Ask,
+		`find .. -name '*' -print | xargs cat`:            permissions.Deny,
+		`find .env -name '.e*' -exec cat {} +`:            permissions.Deny,
+		`find . -name 'more' -exec grep -r x {} +`:        permissions.Ask,
+		`cat /proc/cpuinfo`:                               permissions.Allow,
 	} {
 		a := analyze(t, KindShell, p, "command", command)
 		if got := readsVerdict(pol, a, p); got != want {

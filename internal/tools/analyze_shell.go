@@ -329,6 +329,12 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool) {
 		return
 	}
 	for _, folder := range found.folders {
+		if f.Split {
+			if split, err := b.globs.splits(folder); split || err != nil {
+				unknown(", since names that are split at blanks are among them")
+				return
+			}
+		}
 		b.readsWhole(folder)
 	}
 	if len(found.files) > maxGlob {
@@ -336,8 +342,8 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool) {
 		return
 	}
 	for _, path := range found.files {
-		if f.Split && strings.ContainsAny(path, " \t\n*?[") {
-			unknown("")
+		if f.Split && splits(path) {
+			unknown(", since names that are split at blanks are among them")
 			return
 		}
 		b.reads(path)

@@ -201,6 +201,32 @@ func (g *globber) below(folder string) ([]string, error) {
 	return all, nil
 }
 
+// splits reports whether the name of folder, or of anything below it, is one that a shell or xargs takes
+// for something else than one name.
+func (g *globber) splits(folder string) (bool, error) {
+	if splits(folder) {
+		return true, nil
+	}
+	folders, err := g.below(folder)
+	if err != nil {
+		return false, err
+	}
+	for _, f := range folders {
+		entries, err := g.read(f)
+		if err != nil {
+			return false, err
+		}
+		for _, e := range entries {
+			if splits(e.Name()) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func splits(name string) bool { return strings.ContainsAny(name, " \t\n*?['\"\\") }
+
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
