@@ -256,11 +256,14 @@ func TestDocumentedFiles(t *testing.T) {
 		}
 		policies = append(policies, p)
 	}
-	if len(policies) != 7 {
-		t.Fatalf("%d files are shown, want 7", len(policies))
+	if len(policies) != 8 {
+		t.Fatalf("%d files are shown, want 8", len(policies))
 	}
 	edit := func(path string) Subject {
 		return Subject{Tool: "fs_edit", Kind: "edit_file", KindBound: true, Decides: Form{path}}
+	}
+	start := func(command string) Subject {
+		return Subject{Tool: "commander_start_process", Kind: "shell_exec", Value: command, Decides: Form{command}}
 	}
 	for _, c := range []struct {
 		file    int
@@ -271,19 +274,21 @@ func TestDocumentedFiles(t *testing.T) {
 		{0, read("/w/.env", Form{"/w/.env.example"}), Deny},
 		{0, run("git status"), Allow},
 		{0, run("git push -f"), Confirm},
-		{1, read("/w/.envrc", Form{".envrc"}), Deny},
-		{2, call(`{"owner": "acme"}`), Allow},
-		{2, call(`{"owner": "acme", "labels": ["ui", "security-high"]}`), Deny},
-		{4, read("/home/u/.ssh/id_rsa"), Deny},
-		{4, edit("/home/u/src/app/main.go"), Allow},
-		{4, edit("/home/u/src/app/.git/config"), Deny},
-		{4, edit("/etc/passwd"), Deny},
-		{5, run("git log"), Allow},
-		{5, run("npm run test:unit"), Ask},
-		{5, run("npm run test --watch"), Allow},
-		{5, run("rm -rf build"), Deny},
-		{6, run("anything"), Allow},
-		{6, run("shutdown"), Deny},
+		{1, start("ls"), Allow},
+		{1, start("rm -rf x"), Deny},
+		{2, read("/w/.envrc", Form{".envrc"}), Deny},
+		{3, call(`{"owner": "acme"}`), Allow},
+		{3, call(`{"owner": "acme", "labels": ["ui", "security-high"]}`), Deny},
+		{5, read("/home/u/.ssh/id_rsa"), Deny},
+		{5, edit("/home/u/src/app/main.go"), Allow},
+		{5, edit("/home/u/src/app/.git/config"), Deny},
+		{5, edit("/etc/passwd"), Deny},
+		{6, run("git log"), Allow},
+		{6, run("npm run test:unit"), Ask},
+		{6, run("npm run test --watch"), Allow},
+		{6, run("rm -rf build"), Deny},
+		{7, run("anything"), Allow},
+		{7, run("shutdown"), Deny},
 	} {
 		if f := Evaluate(policies[c.file], Context{}, &c.subject); f.Action != c.want {
 			t.Errorf("file %d: %s = %v by %v, want %v", c.file, c.subject.Value, f.Action, f.Rule, c.want)

@@ -70,7 +70,7 @@ func (c *Conn) Run(handle func(Message)) error {
 	for {
 		line, err := c.readLine(r)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			c.dispatch(line, handle)
+			c.dispatch(line, err == nil, handle)
 			if r.Buffered() == 0 {
 				runtime.Gosched() // who got the message goes first; to ask for the next one is a system call
 			}
@@ -98,7 +98,9 @@ func (c *Conn) readLine(r *bufio.Reader) ([]byte, error) {
 	return line, err
 }
 
-func (c *Conn) dispatch(line []byte, handle func(Message)) {
+// dispatch hands on what a line says. One that the end of the stream cut off answers nothing: whoever waits hears
+// of that end.
+func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) {
 	m, err := Parse(line)
 	if err == nil && m.IsResponse() && !utf8.Valid(line) {
 		err = errNotUTF8
@@ -107,7 +109,7 @@ func (c *Conn) dispatch(line []byte, handle func(Message)) {
 		if c.o.Noise != nil {
 			c.o.Noise(line, err)
 		}
-		if id, ok := answered(line); ok {
+		if id, ok := answered(line); ok && whole {
 			if waiting, ok := c.take(id); ok {
 				waiting <- answer{err: &UnreadableError{err}}
 			}

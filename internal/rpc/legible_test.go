@@ -82,3 +82,18 @@ func TestUnreadableAnswerEndsItsRequest(t *testing.T) {
 		w.Close()
 	}
 }
+
+// What the end of the stream cut off is no answer.
+func TestAnswerThatTheEndCutsOff(t *testing.T) {
+	c := NewConn(strings.NewReader(`{"jsonrpc":"2.0","id":"cg-1","result":{"a":`), io.Discard, Options{})
+	p, err := c.Send(func(id []byte) []byte { return Request(id, "m", nil) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(func(Message) {}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("error = %v, want ErrClosed", err)
+	}
+}
