@@ -107,6 +107,29 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 	}
 }
 
+// What goes up from behind a link is what the kernel finds there.
+func TestReadsThatGoUpFromLinks(t *testing.T) {
+	p := workspace(t, map[string]string{"other/key": "x", "other/deep/": "", "jump": "-> other/deep", "sub/a": "x", "b": "x"})
+	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "*/other/key": "deny" } }`)
+	for command, want := range map[string]permissions.Action{
+		"cat jump/../key":         permissions.Deny,
+		"cat jump/../k*":          permissions.Deny,
+		"cat < jump/../key":       permissions.Deny,
+		"cd jump && cat ../key":   permissions.Deny,
+		"cd jump && cat ../k*":    permissions.Deny,
+		"env -C jump cat ../key":  permissions.Deny,
+		"cat \"jump/../key\"":     permissions.Deny,
+		"cd sub && cat ../b":      permissions.Allow,
+		"cat sub/../b ../ws/b":    permissions.Allow,
+		"cd jump && cat ../deep/": permissions.Allow,
+	} {
+		a := analyze(t, KindShell, p, "command", command)
+		if got := readsVerdict(pol, a, p); got != want {
+			t.Errorf("%s: %v, want %v; marks %v", command, got, want, a.Marks)
+		}
+	}
+}
+
 // A glob is looked up within a budget, and one that is over it asks.
 func TestGlobsAreBounded(t *testing.T) {
 	p := workspace(t, map[string]string{"a": "x"})

@@ -254,6 +254,7 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 			}
 		}
 	}
+	b.upward(c)
 	b.mentioned(c)
 	b.recursive(c)
 	b.gitReads(c)
