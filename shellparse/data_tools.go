@@ -37,7 +37,8 @@ var toolRows = []Program{
 		Style: "go",
 	},
 	{Name: "go build|go install|go get", Options: goBuild + "-o=w -u? -t -d", Style: "go"},
-	{Name: "go test|go vet|go fix|go run", Options: goBuild + goTest, Style: "go"},
+	{Name: "go test", Options: goBuild + goTest, Style: "long"}, // its options may follow the packages
+	{Name: "go vet|go fix|go run", Options: goBuild + goTest, Style: "go"},
 	{
 		Name:    "go list",
 		Options: goBuild + "-f= -reuse=r -export -deps -find -m -u -e -test -compiled -versions -retracted",
@@ -65,10 +66,21 @@ var toolRows = []Program{
 			"--output.json.path=w",
 	},
 	{
-		Name: "staticcheck|govulncheck|gotestsum|ginkgo|gosec|errcheck|revive",
-		Options: "--raw-command:x --post-run-command=x --watch --junitfile=w --jsonfile=w -o=w -out=w " +
-			"--rerun-fails-report=w -config=x -checks= -f= -tags=",
-		Style: "go",
+		Name:    "staticcheck|gosec|errcheck|revive",
+		Options: "-out=w -o=w -config=x -conf=x -checks= -f= -fmt= -tags= -exclude= -ignore= -formatter= -debug.cpuprofile=w -debug.memprofile=w -debug.trace=w",
+		Style:   "long",
+	},
+	{Name: "govulncheck", Options: "-C=d -db=! -mode= -scan= -show= -format= -tags= -json -test", Style: "long"},
+	{
+		Name: "gotestsum",
+		Options: "--raw-command:x --post-run-command=x --junitfile=w --jsonfile=w --jsonfile-timing-events=w --rerun-fails-report=w " +
+			"--rerun-fails? --format,-f= --packages= --max-fails= --watch --watch-chdir --debug",
+	},
+	{
+		Name: "ginkgo",
+		Options: goBuild + goTest + " -junit-report=w -json-report=w -teamcity-report=w -output-dir=t -output-interceptor-mode= " +
+			"-focus= -focus-file= -label-filter= -procs= -compilers= -after-run-hook=x -r -p -keep-going",
+		Style: "long",
 	},
 	// Rust.
 	{

@@ -25,7 +25,21 @@ func init() {
 	for _, n := range strings.Fields("python python2 python3 pypy pypy3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14") {
 		handlers[n] = runModule
 	}
+	handlers["gotestsum"] = runGotestsum
 	inspectors["ps"] = inspectPs
+}
+
+// runGotestsum runs go test with the words after --.
+func runGotestsum(a *analysis, c *call) bool {
+	i := slices.IndexFunc(c.argv, func(w word) bool { return w.known && w.text == "--" })
+	if i < 0 {
+		return false
+	}
+	a.emit(c)
+	in := c.inner(append([]word{lit("go"), lit("test")}, c.argv[i+1:]...), texts(c.argv[:i]))
+	in.reads, in.writes, in.outer = nil, nil, nil
+	a.run(in)
+	return true
 }
 
 // jsonTool are the options of json.tool before its operands.

@@ -10,6 +10,11 @@ import (
 func TestExecutingOptions(t *testing.T) {
 	for _, text := range []string{
 		"go test -json -toolexec=./evil .",
+		"go test . -toolexec=./evil",
+		"go test ./... -run X -exec ./evil",
+		"gotestsum --format short -- -toolexec=./evil ./...",
+		"gotestsum -- ./... -exec=./evil",
+		"ginkgo -r --toolexec ./evil",
 		"go test -json -toolexec ./evil .",
 		"go test -run -exec=./evil .",
 		"go test -json -run X -toolexec=./evil .",
@@ -80,6 +85,8 @@ func TestExecutingOptions(t *testing.T) {
 func TestHarmlessOptions(t *testing.T) {
 	for _, text := range []string{
 		"go test -json -run TestX -count=1 ./...",
+		"go test ./... -run TestX -count=1 -v",
+		"gotestsum -- -race ./...",
 		"go test -race -timeout 30s -coverprofile=c.out ./...",
 		"go list -json -m all",
 		"go list -f '{{.Dir}}' ./...",

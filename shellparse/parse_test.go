@@ -181,6 +181,8 @@ func TestFiles(t *testing.T) {
 		{"python3 -m tokenize .env", "/w/.env", ""},
 		{"docker compose config -o x", "", "/w/x"},
 		{"ss -D x", "", "/w/x"},
+		{"truncate -s 0 -o x", "", "/w/x"},
+		{"wipe -s x", "", "/w/x"},
 		{"jq -n --args . --rawfile x .env", "/w/.env", ""},
 		{"jq --args . a", "", ""},
 		{"jq . .env --args a", "/w/.env", ""},
