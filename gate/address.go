@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -48,6 +49,12 @@ func reaches(call Call, a *tools.Analysis, ports []string) bool {
 		}
 	}
 	return slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool { return commandReaches(c, ports) })
+}
+
+// mayHoldNumber reports whether text can spell a number at all, in digits of any script. Most calls cannot, and
+// nobody needs to know the ports for those.
+func mayHoldNumber(text []byte) bool {
+	return slices.ContainsFunc(text, func(b byte) bool { return isDigit(b) || b >= utf8.RuneSelf })
 }
 
 // exponent is part of a JSON number that is not spelled with its digits.

@@ -296,6 +296,8 @@ func (b *builder) finish() {
 	if b.out.Category == "" {
 		b.out.Category = CategoryNetwork
 	}
-	b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.globs.listed))...)
+	if len(b.globs.listed) > 0 {
+		b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.globs.listed))...)
+	}
 	b.out.Summary = b.summary()
 }
