@@ -49,6 +49,9 @@ func growing() []string {
 		moves("{ cd d%d; } >o;", 40),
 		"cd /" + strings.Repeat("y/", 1500) + "; cat" + strings.Repeat(" x y", 3000),
 		moves("cd d%d;", 10) + strings.Repeat(" a b c d e f", 2000),
+		moves("LD_%d=1;", 1500) + strings.Repeat(";a", 7000),
+		moves("alias a%d=b;", 1000) + strings.Repeat(";a", 7000),
+		"find . " + strings.Repeat("-exec a {} \\; ", 2000),
 		"A=1 " + strings.Repeat("B=1 ", 7000) + "x",
 	}
 }

@@ -17,6 +17,7 @@ const (
 	fileCost      = 32      // what one path costs besides its text
 	maxDirs       = 16      // directories that a command may run in, by which cd failed
 	maxDirPath    = 4096    // bytes of the path of one
+	maxPoisons    = 64      // effects of a text on all of its commands
 	maxCandidates = 32      // words that may be the program of a wrapper which is not certain
 )
 

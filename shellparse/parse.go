@@ -295,6 +295,10 @@ var special = map[string]bool{"RANDOM": true, "SECONDS": true, "LINENO": true, "
 // poison adds what the text assigns for all of its commands: which of them come after is not certain in
 // loops and functions, so that all of them carry it.
 func (a *analysis) poison() {
+	if len(a.poisons) > maxPoisons {
+		a.problem("too-long", "The text changes what its commands do in too many ways.")
+		a.poisons = a.poisons[:maxPoisons]
+	}
 	for _, e := range a.poisons {
 		for i := range a.script.Commands {
 			addEffect(&a.script.Commands[i].Effects, e)

@@ -177,7 +177,11 @@ func runFind(a *analysis, c *call) bool {
 				}
 			}
 			if len(words) > 0 {
-				in := c.inner(words, texts(argv[:i+1]))
+				via := texts(argv[:i+1])
+				if !a.spend(len(via)) {
+					return false
+				}
+				in := c.inner(words, via)
 				in.reads, in.writes, in.outer = nil, nil, nil
 				in.sc.effects = c.sc.effects
 				in.sc.lost = in.sc.lost || strings.HasSuffix(w.text, "dir")
