@@ -17,6 +17,7 @@ func runCd(a *analysis, c *call) bool {
 		outer = &scope{}
 	}
 	before := outer.dirs
+	outer.astray = outer.astray || outer.lost
 	switch {
 	case c.name == "popd" || len(words) > 1:
 		outer.lost = true
@@ -42,6 +43,11 @@ func runCd(a *analysis, c *call) bool {
 		c.sc.denyOnly = true
 	}
 	return false
+}
+
+// follow takes over the directory of a scope that ran in the same shell.
+func (sc *scope) follow(inner *scope) {
+	sc.dirs, sc.failed, sc.lost, sc.astray = inner.dirs, inner.failed, inner.lost, inner.astray
 }
 
 // enter moves the scope to a directory.

@@ -68,6 +68,9 @@ var patternTexts = []struct{ text, want string }{
 	{`cat @(a|b)c`, `/w/*c`},
 	{`cat **/x`, `/w/**/x`},
 	{`cd $d; cat *.x`, `?`},
+	{`cd $d; cd /t; cat x`, `x /t/x /w/x`},
+	{`cd $d; cd /t && cat x`, `/t/x`},
+	{`cd $d; y && cd /t; cat x`, `x /t/x /w/x`},
 	{`cat <(x)`, ``},
 	{`diff <(x) <(y)`, ``},
 	{`cat *`, `/w/*`},
@@ -107,6 +110,8 @@ func TestReadPatterns(t *testing.T) {
 				switch {
 				case f.Path.Known:
 					got = append(got, f.Path.Value)
+				case f.Pattern == "" && f.Path.Value == "x":
+					got = append(got, "x")
 				case f.Pattern == "":
 					got = append(got, "?")
 				default:

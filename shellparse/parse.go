@@ -66,6 +66,7 @@ type scope struct {
 	dirs   []string // where it may run; nil when unknown
 	failed []string // where it runs if the cd before it failed
 	lost   bool     // the directory is not known
+	astray bool     // nor is it if the cd before it failed
 
 	testing bool // inside of [[ ]]
 

@@ -62,6 +62,7 @@ func changesDir(list []*syntax.Stmt) bool {
 
 // settleDirs ends the part of a list in which the last cd is known to have succeeded.
 func (sc *scope) settleDirs() {
+	sc.lost, sc.astray = sc.lost || sc.astray, false
 	if len(sc.failed) > 0 {
 		sc.dirs = sc.union(sc.dirs, sc.failed)
 		sc.failed = nil
@@ -95,7 +96,7 @@ func (a *analysis) stmt(st *syntax.Stmt, sc *scope) {
 		a.compound(st, sc)
 		return
 	}
-	sc.dirs, sc.failed, sc.lost = inner.dirs, inner.failed, inner.lost
+	sc.follow(&inner)
 }
 
 // compound walks a statement that is no simple command.
@@ -146,7 +147,7 @@ func (a *analysis) compound(st *syntax.Stmt, sc *scope) {
 			child := *sc
 			child.via = append(slices.Clip(sc.via), "time")
 			a.stmt(cmd.Stmt, &child)
-			sc.dirs, sc.failed, sc.lost = child.dirs, child.failed, child.lost
+			sc.follow(&child)
 		}
 	case *syntax.CoprocClause:
 		child := *sc
