@@ -54,13 +54,19 @@ func (a *analysis) sedScript(s string, c *call) {
 		}
 		return false
 	}
-	// pattern is delimited for a regular expression. Whether it ends at a d in brackets depends on the sed.
+	// pattern is delimited for a regular expression. Some seds end it at a d in brackets, too: where that differs,
+	// what follows must not hold a command that touches files or executes.
 	pattern := func(d byte) bool {
 		start := i
-		if d == '[' || d == ']' || !delimited(d) {
+		end, ok := expressionEnd(s, start, d)
+		if d == '\\' {
 			return false
 		}
-		return closedBrackets(s[start : i-1])
+		if plain := delimited(d) && i-1 == end; !plain && ok && strings.ContainsAny(s[start:], "wWrRe") {
+			return false
+		}
+		i = end + 1
+		return ok
 	}
 	file := func(write bool) {
 		end := strings.IndexByte(s[i:], '\n')
@@ -195,33 +201,44 @@ func (a *analysis) sedScript(s string, c *call) {
 	}
 }
 
-// closedBrackets says that every bracket expression of a regular expression certainly ends in it.
-func closedBrackets(s string) bool {
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
+// expressionEnd returns where the regular expression that begins at i ends with d, when its bracket expressions
+// certainly end before it.
+func expressionEnd(s string, i int, d byte) (int, bool) {
+	for ; i < len(s); i++ {
+		switch {
+		case s[i] == '\n' || s[i] == d && (d == '[' || d == ']'):
+			return i, false
+		case s[i] == d:
+			return i, true
+		case s[i] == '\\':
 			i++
-		case '[':
-			i++
-			if i < len(s) && s[i] == '^' {
-				i++
-			}
-			for first := i; ; i++ {
-				if i >= len(s) || s[i] == '\\' && i+1 < len(s) && s[i+1] == ']' {
-					return false
-				}
-				if s[i] == ']' && i > first {
-					break
-				}
-				if s[i] == '[' && i+1 < len(s) && strings.IndexByte(":.=", s[i+1]) >= 0 {
-					end := strings.Index(s[i+2:], s[i+1:i+2]+"]")
-					if end < 0 {
-						return false
-					}
-					i += end + 3
-				}
+		case s[i] == '[':
+			if i = bracketEnd(s, i+1); i < 0 {
+				return len(s), false
 			}
 		}
 	}
-	return true
+	return len(s), false
+}
+
+// bracketEnd returns where a bracket expression ends whose content begins at i, -1 when that is not certain.
+func bracketEnd(s string, i int) int {
+	if i < len(s) && s[i] == '^' {
+		i++
+	}
+	for first := i; i < len(s); i++ {
+		switch {
+		case s[i] == '\n', s[i] == '\\' && i+1 < len(s) && s[i+1] == ']':
+			return -1
+		case s[i] == ']' && i > first:
+			return i
+		case s[i] == '[' && i+1 < len(s) && strings.IndexByte(":.=", s[i+1]) >= 0:
+			end := strings.Index(s[i+2:], s[i+1:i+2]+"]")
+			if end < 0 {
+				return -1
+			}
+			i += end + 3
+		}
+	}
+	return -1
 }
