@@ -356,6 +356,20 @@ var toolRows = []Program{
 		Style:    "long",
 		Operands: "r",
 	},
+	// Documentation and checkers.
+	{Name: "hugo", Options: "-d,--destination=t -s,--source=d --config,--configDir,--themesDir=x --cacheDir=t -b,--baseURL= -t,--theme= -e,--environment="},
+	{Name: "sphinx-build", Options: "-c=x -d,--doctree-dir=t -w,--warning-file=w -D=! -b,--builder= -t,--tag= -j,--jobs= -A="},
+	{Name: "mkdocs", Options: "-f,--config-file=x -d,--site-dir=t -t,--theme= -a,--dev-addr="},
+	{Name: "jekyll", Options: "-d,--destination=t -s,--source=d -p,--plugins=x -c,--config=x --layouts=x"},
+	{Name: "mdbook", Options: "-d,--dest-dir=t --open:x"},
+	{Name: "typedoc", Options: "--plugin,--options,--tsconfig,--theme=x --out,--json,--html=t", Style: "long"},
+	{Name: "jsdoc", Options: "-c,--configure=x -t,--template=x -d,--destination=t -u,--tutorials=r"},
+	{Name: "protoc", Options: "--plugin=x -o,--descriptor_set_out=w --dependency_out=w -I,--proto_path="},
+	{Name: "cppcheck", Options: "--addon=x --addon-python=x --clang?x --output-file=w --plist-output=t --cppcheck-build-dir=t --checkers-report=w --project=!"},
+	{Name: "clang-tidy", Options: "-load,--load=x --export-fixes=w -fix:m -fix-errors:m --config-file=r -checks= -p=!", Style: "long"},
+	{Name: "checkov", Options: "--external-checks-dir=x --external-checks-git=x --config-file=x --output-file-path=t -d,--directory= -f,--file="},
+	{Name: "semgrep", Options: "-c,-f,--config=f -o,--output=w --json-output,--sarif-output,--text-output=w -a,--autofix:m -e,--pattern= -l,--lang="},
+	{Name: "bats", Options: "-F,--formatter=f --report-formatter=f -o,--output=t --gather-test-outputs-in=t --setup-suite-file=x -f,--filter= -j,--jobs="},
 	// JVM, .NET, others.
 	{
 		Name: "mvn|./mvnw|mvnw|gradle|./gradlew|gradlew|ant|sbt|lein|clj|clojure",
