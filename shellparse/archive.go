@@ -74,14 +74,6 @@ func inspectUnzip(a *analysis, c *call, s *scanned) {
 	}
 }
 
-// inspectPack drops the writes of compressors that only print.
-func inspectPack(_ *analysis, c *call, s *scanned) {
-	if _, ok := s.find("-c", "--stdout", "-t", "--test", "-l", "--list"); ok {
-		c.reads = append(c.reads, c.writes...)
-		c.writes = nil
-	}
-}
-
 // inspectDd reads the name=value operands of dd.
 func inspectDd(a *analysis, c *call, _ *scanned) {
 	for _, w := range c.argv[1:] {
