@@ -40,7 +40,7 @@ func (a *analysis) null(st syntax.Node, sc *scope, r redirs) {
 		raw = sc.text(st)
 	}
 	a.script.Commands = append(a.script.Commands, Command{Argv: []Word{{":", true}}, Raw: raw, Via: sc.via, Env: sc.env,
-		Reads: r.reads, Writes: r.writes, Effects: append(slices.Clip(sc.effects), r.effects...), Escalates: sc.escalates, Dir: sc.dir()})
+		Reads: r.reads, Writes: r.writes, Effects: append(slices.Clip(sc.effects), r.effects...), Escalates: sc.escalates, Dir: sc.dir(), Dirs: sc.dirs})
 }
 
 // redirs are the files and the input that redirections give to a command.

@@ -62,6 +62,8 @@ type Command struct {
 	// Dir is where the command runs when that is certain: absolute where Options.Dir is known, else relative
 	// to the start; "" when it is not certain.
 	Dir string
+	// Dirs are the places that it may run in, as far as they are known: two where a cd may have failed.
+	Dirs []string
 	// Escalates says that a wrapper gains privileges (sudo, doas, su, pkexec), or that the command is one.
 	Escalates bool
 }

@@ -52,6 +52,15 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 		`cat m*/v.env`:                   permissions.Deny,
 		`cat sub/../.e*`:                 permissions.Deny,
 
+		`frob .env`:               permissions.Deny,
+		`frob --from=.env`:        permissions.Deny,
+		`frob @.env`:              permissions.Deny,
+		`cd sub; frob ../.env`:    permissions.Deny,
+		`timeout 5 frob x .env`:   permissions.Deny,
+		`python3 a.py more/v.env`: permissions.Deny,
+		`frob a.go docs`:          permissions.Allow,
+		`frob none.env`:           permissions.Allow,
+
 		`cat $(printf .env)`:                     permissions.Ask,
 		`cat "$(printf .)env"`:                   permissions.Ask,
 		`find . -type f | xargs cat`:             permissions.Ask,

@@ -255,7 +255,7 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 		}
 	}
 	b.upward(c)
-	b.mentioned(c)
+	b.mentioned(c, view.Risk)
 	b.recursive(c)
 	b.gitReads(c)
 }
@@ -372,6 +372,11 @@ func (b *builder) readsWhole(path string) {
 	}
 }
 
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -387,12 +392,18 @@ func widensGlobs(text string) bool {
 	return false
 }
 
-// mentioned notes the paths that the words of a command name, whatever the command does with them.
-func (b *builder) mentioned(c *shellparse.Command) {
+// mentioned notes the paths that the words of a command name, whatever the command does with them. One of
+// which nobody knows what it does may read each file among them.
+func (b *builder) mentioned(c *shellparse.Command, risk permissions.Risk) {
 	if b.tool.remote || b.place.Dir == "" {
 		return
 	}
-	for _, w := range c.Argv {
+	mayRead := risk == permissions.Unknown || risk == permissions.Escalation
+	dirs := c.Dirs
+	if len(dirs) == 0 {
+		dirs = []string{""}
+	}
+	for i, w := range c.Argv {
 		if !w.Known || len(w.Value) > maxPath {
 			continue
 		}
@@ -400,14 +411,25 @@ func (b *builder) mentioned(c *shellparse.Command) {
 		if i := strings.IndexByte(value, '='); i >= 0 {
 			value = value[i+1:]
 		}
-		if !strings.ContainsRune(value, '/') && !strings.HasPrefix(value, "~") {
+		value = strings.TrimPrefix(value, "@") // curl and many others: the file of that name
+		isPath := strings.ContainsRune(value, '/') || strings.HasPrefix(value, "~")
+		if value == "" || !isPath && (!mayRead || i == 0) {
 			continue
 		}
-		if !b.count() {
-			return
+		for _, dir := range dirs {
+			l := b.place.at(dir).reading(b.place.expand(value))
+			isFile := mayRead && i > 0 && isRegular(l.real())
+			if !isPath && !isFile {
+				continue
+			}
+			if !b.count() {
+				return
+			}
+			b.touch(&l)
+			if isFile {
+				b.deny(KindReadFile, &l)
+			}
 		}
-		l := b.place.at(c.Dir).reading(b.place.expand(value))
-		b.touch(&l)
 	}
 }
 
