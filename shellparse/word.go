@@ -271,19 +271,17 @@ func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
 			s, first = s[i:], false
 		}
 	}
-	if first && strings.HasPrefix(s, "~") {
-		user, below, slash := strings.Cut(s[1:], "/")
+	user, below, slash := strings.Cut(strings.TrimPrefix(s, "~"), "/")
+	if quoted := strings.Contains(strings.ReplaceAll(user, "\\\n", ""), `\`); first && strings.HasPrefix(s, "~") && !quoted {
 		switch {
 		case user == "" && d.a.opts.Home != "" && !d.a.assigned["HOME"]:
 			d.lit(d.a.opts.Home)
 		case user == "+" && d.a.opts.Dialect != POSIX && d.workingDir() != "":
 			d.lit(d.workingDir())
-		case strings.IndexByte(user, '\\') >= 0:
-			d.lit("~" + user)
 		default:
 			d.add("~")
 			d.vague(partValue)
-			d.lit(user)
+			d.lit(strings.ReplaceAll(user, "\\\n", ""))
 		}
 		if slash {
 			d.lit("/")
