@@ -20,7 +20,7 @@ type Call struct {
 	Redefined *Redefinition                 // nil when the tool's definition is as people know it
 	HandOver  time.Duration                 // how long the host waits for a person before it gets an answer; 0 is as long as it takes
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
-	Fixed     bool                          // an approver cannot change the arguments: they describe a request of another method
+	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
 }
 
 // Redefinition says that a tool's definition is not the one that was accepted: the call is in quarantine

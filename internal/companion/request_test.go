@@ -142,7 +142,7 @@ func TestQuote(t *testing.T) {
 		"a\nb":       `"a⟨U+000A⟩b"`,
 		"src/**/*.x": "src/**/*.x",
 	} {
-		if got := quote(in); got != want {
+		if got := Quoted(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
 	}

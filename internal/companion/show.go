@@ -27,7 +27,7 @@ func show(f *ToolApproveRequest, now time.Time, whole bool) (text string, comple
 	fmt.Fprintf(&b, "\n── %s ──\n", tools.Visible(f.Tool))
 	fmt.Fprintf(&b, "Server %s, session %s, agent %s, worker %s, %s left\n",
 		tools.Visible(f.Server), tools.Visible(f.SessionID), tools.Visible(f.AgentID), tools.Visible(f.WorkerID), left(f, now))
-	fmt.Fprintf(&b, "Risk   %s: %s", strings.ToUpper(tools.Visible(f.Risk.Label)), riskWords(f.Risk.Class))
+	fmt.Fprintf(&b, "Risk   %s: %s", strings.ToUpper(tools.Visible(f.Risk.Label)), RiskWords(f.Risk.Class))
 	if f.Risk.Category != "" {
 		fmt.Fprintf(&b, " (%s)", tools.Visible(f.Risk.Category))
 	}
@@ -58,7 +58,7 @@ func show(f *ToolApproveRequest, now time.Time, whole bool) (text string, comple
 		if i == 0 {
 			b.WriteString("Always could allow\n")
 		}
-		fmt.Fprintf(&b, "  %d. %s %s, at worst: %s", i+1, tools.Visible(o.Tool), quote(o.Pattern), riskWords(o.Risk))
+		fmt.Fprintf(&b, "  %d. %s %s, at worst: %s", i+1, tools.Visible(o.Tool), Quoted(o.Pattern), RiskWords(o.Risk))
 		if o.Default {
 			b.WriteString(" (chosen when you name none)")
 		}
@@ -171,9 +171,9 @@ func fold(text string) []string {
 func command(c Command) string {
 	words := make([]string, len(c.Argv))
 	for i, w := range c.Argv {
-		words[i] = quote(w)
+		words[i] = Quoted(w)
 	}
-	text := strings.Join(words, " ") + "  [" + riskWords(c.Risk)
+	text := strings.Join(words, " ") + "  [" + RiskWords(c.Risk)
 	for _, part := range []struct {
 		name  string
 		items []string
@@ -183,15 +183,15 @@ func command(c Command) string {
 		}
 		quoted := make([]string, len(part.items))
 		for i, item := range part.items {
-			quoted[i] = quote(item)
+			quoted[i] = Quoted(item)
 		}
 		text += ", " + part.name + " " + strings.Join(quoted, ", ")
 	}
 	return text + "]"
 }
 
-// quote returns a word as it is when nothing in it could be misread, else in quotes with escapes.
-func quote(word string) string {
+// Quoted returns a word as it is when nothing in it could be misread, else in quotes with escapes.
+func Quoted(word string) string {
 	for _, r := range word {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,~*", r) {
 			return `"` + tools.Visible(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word)) + `"`
@@ -203,8 +203,8 @@ func quote(word string) string {
 	return word
 }
 
-// riskWords says what a class of risk means.
-func riskWords(class string) string {
+// RiskWords says, for people, what a class of risk means.
+func RiskWords(class string) string {
 	switch class {
 	case "READ_ONLY":
 		return "only reads"

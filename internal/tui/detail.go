@@ -32,7 +32,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		place = append(place, "agent "+shown(a.AgentID))
 	}
 	field("Where", strings.Join(append(place, "worker "+shown(a.WorkerID)), ", "))
-	risk := s.risk(a.Risk.Label) + " " + riskWords(a.Risk.Class)
+	risk := s.risk(a.Risk.Label) + " " + companion.RiskWords(a.Risk.Class)
 	if a.Risk.Category != "" {
 		risk += " (" + shown(a.Risk.Class) + ", " + shown(a.Risk.Category) + ")"
 	}
@@ -75,7 +75,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		heading("Always could allow")
 	}
 	for _, o := range a.Always {
-		text := "• " + shown(o.Tool) + " " + word(o.Pattern) + ", at worst: " + riskWords(o.Risk)
+		text := "• " + shown(o.Tool) + " " + companion.Quoted(o.Pattern) + ", at worst: " + companion.RiskWords(o.Risk)
 		add(wrap(text, width, "  ")...)
 	}
 	heading("Record")
@@ -94,7 +94,7 @@ func (s *styles) command(c companion.Command, width int) (lines []string) {
 		}
 		lines = append(lines, "  "+mark+line)
 	}
-	text := s.risk(riskLabel(c.Risk)) + " " + riskWords(c.Risk)
+	text := s.risk(riskLabel(c.Risk)) + " " + companion.RiskWords(c.Risk)
 	for _, part := range []struct {
 		name  string
 		items []string

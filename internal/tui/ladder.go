@@ -146,7 +146,7 @@ func (d *ladder) content(m *model, width, _ int) boxed {
 		if d.picked[i] {
 			radio = "(•) "
 		}
-		add(i, radio+shown(o.Tool)+" "+word(o.Pattern)+" · at worst "+riskWords(o.Risk))
+		add(i, radio+shown(o.Tool)+" "+companion.Quoted(o.Pattern)+" · at worst "+companion.RiskWords(o.Risk))
 	}
 	add(d.scopeRow(), fmt.Sprintf("For      ‹ %s ›  %s", scopes[d.scope].name, scopes[d.scope].words))
 	add(d.expiryRow(), fmt.Sprintf("Expires  ‹ %s ›", expiries[d.expiry].name))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"callgate/internal/companion"
 	"callgate/internal/tools"
 )
 
@@ -14,23 +15,10 @@ import (
 // rest is seen, becomes visible.
 func shown(s string) string { return tools.Visible(s) }
 
-// word returns a word of a command or a pattern as it is when nothing in it could be misread, else in quotes.
-func word(s string) string {
-	for _, r := range s {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,~*", r) {
-			return `"` + shown(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)) + `"`
-		}
-	}
-	if s == "" {
-		return `""`
-	}
-	return s
-}
-
 func words(list []string) string {
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = word(s)
+		out[i] = companion.Quoted(s)
 	}
 	return strings.Join(out, " ")
 }
@@ -77,27 +65,6 @@ func countdown(left time.Duration) string {
 		return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
 	}
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
-}
-
-// riskWords says what a class of risk means.
-func riskWords(class string) string {
-	switch class {
-	case "READ_ONLY":
-		return "only reads"
-	case "BUILD_TEST":
-		return "runs the project's build or tests"
-	case "WRITE":
-		return "changes files or state"
-	case "NETWORK":
-		return "talks to other machines"
-	case "DESTRUCTIVE":
-		return "may lose data or history"
-	case "ESCALATION":
-		return "gains privileges"
-	case "UNKNOWN":
-		return "effect unknown"
-	}
-	return shown(class)
 }
 
 // riskLabel is how people read a class. A class that this version does not know is high.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/companion"
+
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 )
@@ -104,7 +106,7 @@ func TestWord(t *testing.T) {
 	for s, want := range map[string]string{
 		"": `""`, "git": "git", "a b": `"a b"`, `a"b\`: `"a\"b\\"`, "$(x)": `"$(x)"`, "\x1b": `"⟨U+001B⟩"`, "--x=y": "--x=y", "*": "*",
 	} {
-		if got := word(s); got != want {
+		if got := companion.Quoted(s); got != want {
 			t.Errorf("%q is shown as %s, want %s", s, got, want)
 		}
 	}
@@ -129,7 +131,7 @@ func TestRisks(t *testing.T) {
 		if got := riskLabel(class); got != want {
 			t.Errorf("%q is %s, want %s", class, got, want)
 		}
-		if riskWords(class) == "" && class != "" {
+		if companion.RiskWords(class) == "" && class != "" {
 			t.Errorf("%q has no words", class)
 		}
 	}
