@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"callgate/internal/spawn"
 )
 
 // drain is how long the output of a process that ended is still read: what it wrote last is in the pipe,
@@ -17,7 +19,7 @@ const drain = 250 * time.Millisecond
 // process is the process of a server and everything that it starts.
 type process struct {
 	cmd    *exec.Cmd
-	tree   *tree
+	tree   *spawn.Tree
 	stdin  *stdin
 	stdout *output
 	stderr *stderr
@@ -74,11 +76,11 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 	if p.stdin, err = newStdin(inW); err != nil {
 		return nil, err
 	}
-	if p.tree, err = plantTree(log); err != nil {
+	if p.tree, err = spawn.Plant(log); err != nil {
 		return nil, err
 	}
-	if err = p.tree.start(p.cmd); err != nil {
-		p.tree.release()
+	if err = p.tree.Start(p.cmd); err != nil {
+		p.tree.Release()
 		return nil, err
 	}
 	closeAll([]*os.File{inR, outW, errW})
@@ -123,10 +125,10 @@ func (p *process) stop(grace time.Duration) (err error) {
 		close(p.stopping)
 		p.stdin.Close() // an error means that it is closed already
 		if !p.gone(grace) {
-			p.tree.terminate()
+			p.tree.Terminate()
 			p.gone(grace)
 		}
-		p.tree.kill()
+		p.tree.Kill()
 		select {
 		case <-p.exited:
 		case <-time.After(max(grace, time.Second)):
@@ -134,7 +136,7 @@ func (p *process) stop(grace time.Duration) (err error) {
 		}
 		p.stdout.Close()
 		p.stderrFile.Close()
-		p.tree.release()
+		p.tree.Release()
 		p.wg.Wait()
 	})
 	return err

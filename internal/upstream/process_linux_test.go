@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
@@ -89,7 +88,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 			u := open(t, configOf(t, b), Options{})
 			grandchild := childOf(t, u)
 			pid := u.Status().PID
-			group := u.current.Load().proc.tree.group
+			group := groupNumber(t, pid)
 			if members := groupOf(t, group); len(members) != 3 {
 				t.Errorf("the group of guard, server and grandchild is %v", members)
 			}
@@ -154,24 +153,6 @@ func TestNothingIsLeftWhenTheParentIsKilled(t *testing.T) {
 			vanish(t, server, grandchild, group)
 		})
 	}
-}
-
-func TestSystemWithoutAShell(t *testing.T) {
-	tr := &tree{log: slog.New(slog.DiscardHandler)}
-	cfg := configOf(t, behaviour{Start: "deaf", Stubborn: true})
-	cmd := exec.Command(cfg.Command)
-	cmd.Env = cfg.Env
-	if err := tr.start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	pid := cmd.Process.Pid
-	if got := groupNumber(t, pid); got != pid || tr.group != pid {
-		t.Errorf("process %d is in group %d, the tree has %d", pid, got, tr.group)
-	}
-	tr.kill()
-	cmd.Wait() // it was killed
-	tr.release()
-	vanish(t, pid)
 }
 
 // The kernel's signal at the death of the parent is tied to the thread that forked: threads that come and

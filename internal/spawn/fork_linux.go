@@ -1,4 +1,4 @@
-package upstream
+package spawn
 
 import (
 	"os/exec"
@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// spawn starts cmd so that it is killed when callgate dies. The kernel's signal is tied to the thread that
+// fork starts cmd so that it is killed when callgate dies. The kernel's signal is tied to the thread that
 // forks, not to the process: so one goroutine, locked to a thread and never ending, does all the forking.
-func spawn(cmd *exec.Cmd) error {
+func fork(cmd *exec.Cmd) error {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	done := make(chan error, 1)
-	spawner() <- func() { done <- cmd.Start() }
+	forker() <- func() { done <- cmd.Start() }
 	return <-done
 }
 
-var spawner = sync.OnceValue(func() chan<- func() {
+var forker = sync.OnceValue(func() chan<- func() {
 	jobs := make(chan func())
 	go func() {
 		runtime.LockOSThread()

@@ -1,4 +1,4 @@
-package upstream
+package spawn
 
 import (
 	"fmt"
@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tree is the job object of a server: the server and everything it starts. The system kills all of it when
+// Tree is the job object of a process: the process and everything it starts. The system kills all of it when
 // the last handle of the job is closed, so also when callgate dies.
-type tree struct {
+type Tree struct {
 	log *slog.Logger
 	job windows.Handle
-	pid int // of the server, which leads a console process group
+	pid int // of the process, which leads a console process group
 }
 
-// plantTree makes the job.
-func plantTree(log *slog.Logger) (*tree, error) {
+// Plant makes the job.
+func Plant(log *slog.Logger) (*Tree, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a job object: %w", err)
@@ -33,12 +33,12 @@ func plantTree(log *slog.Logger) (*tree, error) {
 		windows.CloseHandle(job)
 		return nil, fmt.Errorf("cannot set up a job object: %w", err)
 	}
-	return &tree{log: log, job: job}, nil
+	return &Tree{log: log, job: job}, nil
 }
 
-// start starts cmd and puts it into the job before anything is said to it. A server that cannot be put
+// Start starts cmd and puts it into the job before anything is said to it. A process that cannot be put
 // there is not left running.
-func (t *tree) start(cmd *exec.Cmd) error {
+func (t *Tree) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -47,12 +47,12 @@ func (t *tree) start(cmd *exec.Cmd) error {
 	if err := t.adopt(); err != nil {
 		cmd.Process.Kill() // fails only when it ended already
 		cmd.Wait()
-		return fmt.Errorf("cannot put the server into a job object: %w", err)
+		return fmt.Errorf("cannot put the process into a job object: %w", err)
 	}
 	return nil
 }
 
-func (t *tree) adopt() error {
+func (t *Tree) adopt() error {
 	h, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.pid))
 	if err != nil {
 		return err
@@ -61,22 +61,22 @@ func (t *tree) adopt() error {
 	return windows.AssignProcessToJobObject(t.job, h)
 }
 
-// terminate asks the server's console group to end. A process without a console cannot be asked.
-func (t *tree) terminate() {
+// Terminate asks the process's console group to end. A process without a console cannot be asked.
+func (t *Tree) Terminate() {
 	if err := windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(t.pid)); err != nil {
-		t.log.Debug("cannot ask the server to end", "error", err)
+		t.log.Debug("cannot ask the process to end", "error", err)
 	}
 }
 
-// kill ends all processes of the job.
-func (t *tree) kill() {
+// Kill ends all processes of the job.
+func (t *Tree) Kill() {
 	if err := windows.TerminateJobObject(t.job, 1); err != nil {
-		t.log.Error("cannot end the server's job object", "error", err)
+		t.log.Error("cannot end the job object", "error", err)
 	}
 }
 
-// release closes the job.
-func (t *tree) release() {
+// Release closes the job.
+func (t *Tree) Release() {
 	if err := windows.CloseHandle(t.job); err != nil {
 		t.log.Error("cannot close the server's job object", "error", err)
 	}

@@ -1,0 +1,101 @@
+// Package spawn runs programs so that nothing of them is left behind: not when they are ended, not when
+// callgate dies.
+package spawn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"time"
+)
+
+// Command is a program that runs to its end without anybody who talks to it.
+type Command struct {
+	Path   string   // of the program; absolute
+	Args   []string // without the program itself
+	Env    []string // all of it
+	Dir    string   // "" is callgate's own
+	Stdin  []byte
+	Output int // bytes that are kept of each stream, the first ones; 0 keeps none
+	Logger *slog.Logger
+}
+
+// Result is what became of a command.
+type Result struct {
+	Stdout, Stderr []byte
+	Cut            bool // there was more output than is kept
+	Code           int  // exit code, -1 after a signal
+	Took           time.Duration
+}
+
+// flood is how much a program may write in all before it is ended: what is dropped costs time too.
+const flood = 64 << 20
+
+var errFlood = fmt.Errorf("it wrote more than %d MiB", flood>>20)
+
+// lingering is how long output is read that children of an ended program hold open.
+const lingering = 250 * time.Millisecond
+
+// Run starts the command and waits for its end. When ctx ends, or the command floods its output, its whole
+// process group is killed and the error says why. An exit code is no error. What the command has started and
+// left behind in its group is killed too.
+func Run(ctx context.Context, c Command) (Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	tree, err := Plant(c.Logger)
+	if err != nil {
+		return Result{}, err
+	}
+	defer tree.Release()
+	stdout := &head{keep: c.Output, overflow: func() { cancel(errFlood) }}
+	stderr := &head{keep: c.Output, overflow: stdout.overflow}
+	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, c.Dir, bytes.NewReader(c.Stdin), stdout, stderr
+	cmd.Cancel = func() error { tree.Kill(); return nil }
+	cmd.WaitDelay = lingering
+	began := time.Now()
+	if err := tree.Start(cmd); err != nil {
+		return Result{}, err
+	}
+	err = cmd.Wait()
+	r := Result{Stdout: stdout.kept.Bytes(), Stderr: stderr.kept.Bytes(), Cut: stdout.more || stderr.more, Code: -1, Took: time.Since(began)}
+	if cmd.ProcessState != nil {
+		r.Code = cmd.ProcessState.ExitCode()
+	}
+	var code *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return r, context.Cause(ctx)
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+		return r, nil
+	case errors.As(err, &code):
+		if r.Code < 0 {
+			return r, fmt.Errorf("it ended with %s", cmd.ProcessState)
+		}
+		return r, nil
+	default:
+		return r, err
+	}
+}
+
+// head keeps the beginning of a stream and reads the rest for nothing.
+type head struct {
+	kept     bytes.Buffer
+	keep     int
+	total    int
+	more     bool
+	overflow func()
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	room := max(0, h.keep-h.kept.Len())
+	h.kept.Write(b[:min(room, len(b))])
+	h.more = h.more || len(b) > room
+	if h.total += len(b); h.total > flood {
+		h.overflow()
+	}
+	return len(b), nil
+}
