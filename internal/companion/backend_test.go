@@ -142,7 +142,7 @@ func (b *fakeBackend) AddAgent(session string, profile permissions.Agent, info g
 		return "", fmt.Errorf("%w: %q", gate.ErrSession, session)
 	}
 	info.ID = fmt.Sprintf("%s-%08x", profile.Name, len(profile.Rules))
-	b.send(gate.SessionOpened{Info: gate.SessionInfo{ID: session, Agents: []gate.AgentInfo{info}}})
+	b.send(gate.SessionOpened{Info: gate.SessionInfo{ID: session, Status: "idle", Autonomy: "NONE", Agents: []gate.AgentInfo{info}}})
 	return info.ID, nil
 }
 
@@ -152,7 +152,7 @@ func (b *fakeBackend) RemoveAgent(session, id, by string) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.send(gate.SessionOpened{Info: gate.SessionInfo{ID: session}})
+	b.send(gate.SessionOpened{Info: gate.SessionInfo{ID: session, Status: "idle", Autonomy: "NONE"}})
 	return nil
 }
 

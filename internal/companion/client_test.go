@@ -94,15 +94,15 @@ func TestClientAnswers(t *testing.T) {
 
 func TestClientDecodesEveryFrame(t *testing.T) {
 	for _, frame := range []any{
-		ToolStart{Head: head(TypeToolStart, "s1"), Args: []byte(`{}`)},
+		ToolStart{Head: head(TypeToolStart, "s1"), ToolCallID: "call_1", Args: []byte(`{}`), Risk: "WRITE"},
 		approveRequest(approval("call_1")),
-		ToolApproveResolved{Head: head(TypeToolApproveResolved, "s1")},
-		ToolResult{Head: head(TypeToolResult, "s1")},
-		AgentState{Head: head(TypeAgentState, "s1")},
+		ToolApproveResolved{Head: head(TypeToolApproveResolved, "s1"), ToolCallID: "call_1", Decision: "withdrawn"},
+		ToolResult{Head: head(TypeToolResult, "s1"), ToolCallID: "call_1"},
+		AgentState{Head: head(TypeAgentState, "s1"), Status: "idle"},
 		teamUpdate(gate.SessionInfo{ID: "s1"}),
 		autonomyChanged("s1", "NONE", ""),
-		AuditEntry{Head: head(TypeAuditEntry, "s1")},
-		Error{Head: head(TypeError, "s1")},
+		AuditEntry{Head: head(TypeAuditEntry, "s1"), Decision: "denied"},
+		Error{Head: head(TypeError, "s1"), Message: "no", Code: CodeInternal},
 	} {
 		data, err := encode(frame)
 		if err != nil {

@@ -187,5 +187,11 @@ func encode(v any) ([]byte, error) {
 	if !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
+	if encoded != nil {
+		encoded(data)
+	}
 	return data, nil
 }
+
+// encoded sees every text that encode makes. Tests hold each frame against the schema with it; else it is nil.
+var encoded func(text []byte)

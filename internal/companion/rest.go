@@ -27,13 +27,14 @@ const restClient = "rest"
 // methods maps the methods of one path to what serves them.
 type methods map[string]http.HandlerFunc
 
-// routes says who may reach what: probes, proof, page and its pairing without a credential, reading with
+// routes says who may reach what: probes, proof, schema, page and its pairing without a credential, reading with
 // either one, everything that changes something with approve alone.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	path := func(pattern string, m methods) { mux.Handle(pattern, m) }
 	path("/{$}", methods{"GET": s.handlePage})
 	path("/page/{file}", methods{"GET": s.handlePage})
+	path("/protocol.schema.json", methods{"GET": handleSchema})
 	path("/health", methods{"GET": s.handleHealth})
 	path("/health/live", methods{"GET": s.handleLive})
 	path("/health/ready", methods{"GET": s.handleReady})

@@ -100,6 +100,7 @@ func (r *rig) do(t *testing.T, name Credential, method, path, body string, heade
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkREST(method, path, body, response, string(data))
 	return response, string(data)
 }
 

@@ -420,6 +420,10 @@ func approverName(c ClientInfo) string {
 	return fmt.Sprintf("%s:%s", c.Kind, string(name))
 }
 
+// errorFrame names the session that the refused frame named, if it could be one.
 func errorFrame(r *refusal, session, call string) Error {
+	if session == AllSessions {
+		session = ""
+	}
 	return Error{Head: head(TypeError, session), Message: r.message, Code: r.code, ToolCallID: call}
 }

@@ -362,7 +362,7 @@ func TestRelay(t *testing.T) {
 		`nonsense`:                           CodeBadMessage,
 		`{"v":2,"type":"chat"}`:              CodeProtocolMismatch,
 		`{"type":"cancel","sessionId":"s9"}`: CodeSessionNotFound,
-		`{"type":"set_autonomy","sessionId":"s1","level":"GOD"}`: CodeBadMessage,
+		`{"type":"set_autonomy","sessionId":"s9","level":"MANUAL"}`: CodeSessionNotFound,
 	} {
 		write(line)
 		want(TypeError, code)

@@ -1,0 +1,227 @@
+package companion
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"callgate/docs"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Every frame that the server or the Go client makes in this package's tests, and every REST body that they
+// exchange, is held against docs/protocol.schema.json. The tests are stricter than the schema: a member that
+// it does not name is a violation too, so that nothing is sent that is not documented.
+
+// violations collects what does not fit, with an example of each.
+var violations struct {
+	sync.Mutex
+	found map[string]string
+}
+
+func violated(what string, text []byte) {
+	violations.Lock()
+	defer violations.Unlock()
+	if violations.found == nil {
+		violations.found = map[string]string{}
+	}
+	violations.found[what] = string(text)
+}
+
+func TestMain(m *testing.M) {
+	encoded = checkFrame
+	code := m.Run()
+	for what, text := range violations.found {
+		fmt.Fprintf(os.Stderr, "not as docs/protocol.schema.json says: %s\nin %.2000s\n", what, text)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// protocol is the schema with every object closed.
+var protocol = sync.OnceValue(func() *jsonschema.Compiler {
+	var schema any
+	if err := json.Unmarshal(docs.ProtocolSchema, &schema); err != nil {
+		panic(err)
+	}
+	tighten(schema)
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("urn:callgate:protocol:1", schema); err != nil {
+		panic(err)
+	}
+	return c
+})
+
+// tighten closes every object, but those that stand for a part of others.
+func tighten(node any) {
+	parts := []string{"frame", "answer"}
+	switch n := node.(type) {
+	case map[string]any:
+		for key, child := range n {
+			object, ok := child.(map[string]any)
+			if _, hasProperties := object["properties"]; ok && hasProperties && !slices.Contains(parts, key) {
+				object["unevaluatedProperties"] = false
+			}
+			tighten(child)
+		}
+		if items, ok := n["items"].(map[string]any); ok && items["properties"] != nil {
+			items["unevaluatedProperties"] = false
+		}
+	case []any:
+		for _, child := range n {
+			tighten(child)
+		}
+	}
+}
+
+var compiled sync.Map // definition → *jsonschema.Schema
+
+// check validates text against a definition of the schema.
+func check(definition string, text []byte) error {
+	schema, ok := compiled.Load(definition)
+	if !ok {
+		made, err := protocol().Compile("urn:callgate:protocol:1#/$defs/" + definition)
+		if err != nil {
+			return err
+		}
+		schema, _ = compiled.LoadOrStore(definition, made)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return schema.(*jsonschema.Schema).Validate(value)
+}
+
+// checkFrame validates what is a frame, and lets everything else pass: REST is checked where it is read.
+func checkFrame(text []byte) {
+	var head struct {
+		V    *int
+		Type *string
+	}
+	if err := json.Unmarshal(text, &head); err != nil || head.V == nil || head.Type == nil {
+		return
+	}
+	if err := check(*head.Type, text); err != nil {
+		violated(fmt.Sprintf("frame %s: %v", *head.Type, err), text)
+	}
+}
+
+// endpoint is one entry of the schema's list of REST endpoints.
+type endpoint struct {
+	Method, Path, Credential string
+	Request, Response        *struct {
+		Ref string `json:"$ref"`
+	}
+}
+
+var endpoints = sync.OnceValue(func() (list []endpoint) {
+	var schema struct{ Rest []endpoint }
+	if err := json.Unmarshal(docs.ProtocolSchema, &schema); err != nil {
+		panic(err)
+	}
+	return schema.Rest
+})
+
+var parameter = regexp.MustCompile(`\{[a-z]+\}`)
+
+func (e endpoint) is(method, path string) bool {
+	pattern := "^" + parameter.ReplaceAllString(e.Path, `[^/]+`) + "$"
+	return e.Method == method && regexp.MustCompile(pattern).MatchString(path)
+}
+
+// checkREST validates the bodies of one exchange.
+func checkREST(method, path, request string, response *http.Response, body string) {
+	path, _, _ = strings.Cut(path, "?")
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") || method == http.MethodHead {
+		return
+	}
+	at := slices.IndexFunc(endpoints(), func(e endpoint) bool { return e.is(method, path) })
+	verify := func(definition, text string) {
+		definition = strings.TrimPrefix(definition, "#/$defs/")
+		if err := check(definition, []byte(text)); err != nil {
+			violated(fmt.Sprintf("%s %s: %s: %v", method, path, definition, err), []byte(text))
+		}
+	}
+	switch {
+	case response.StatusCode >= 300 && (!strings.HasPrefix(path, "/health") || strings.Contains(body, `"error"`)):
+		verify("restError", body)
+	case at < 0:
+		violated(fmt.Sprintf("%s %s is not in the list of endpoints", method, path), nil)
+	default:
+		if endpoints()[at].Request != nil {
+			verify(endpoints()[at].Request.Ref, request)
+		}
+		verify(endpoints()[at].Response.Ref, body)
+	}
+}
+
+// The schema has every frame type that the protocol's constants name, and says which side sends it.
+func TestSchemaHasEveryFrame(t *testing.T) {
+	source, err := os.ReadFile("wire.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]json.RawMessage `json:"$defs"`
+	}
+	if err := json.Unmarshal(docs.ProtocolSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, side := range []string{"client", "server"} {
+		for _, ref := range regexp.MustCompile(`#/\$defs/([a-z_]+)`).FindAllStringSubmatch(string(schema.Defs[side]), -1) {
+			listed[ref[1]] = true
+		}
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\tType\w+\s+= "([a-z_]+)"`).FindAllStringSubmatch(string(source), -1) {
+		named[m[1]] = true
+	}
+	if len(named) < 15 || !maps.Equal(listed, named) {
+		t.Errorf("the schema lists the frames %v, wire.go has %v", slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(named)))
+	}
+}
+
+// The schema refuses what the server refuses, and takes what it takes.
+func TestSchemaOfClientFrames(t *testing.T) {
+	for _, tt := range []struct {
+		frame string
+		fits  bool
+	}{
+		{helloFrame, true},
+		{approve("call_1", "s1", "d", "approve"), true},
+		{approve("call_1", "s1", "d", "perhaps"), false},
+		{approve("call_1", "*", "d", "approve"), false},
+		{approve("call_1", "s1", "", "approve"), false},
+		{`{"v":1,"type":"set_autonomy","sessionId":"s1","level":"ask-on-write"}`, true},
+		{`{"v":1,"type":"set_autonomy","sessionId":"s1","level":"YOLO"}`, false},
+		{`{"v":2,"type":"cancel","sessionId":"s1"}`, false},
+		{`{"v":1,"type":"cancel"}`, false},
+		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"reviewer","permissions":{"shell_exec":"deny"}}`, true},
+		{`{"v":1,"type":"agent_add","sessionId":"s1"}`, false},
+		{`{"v":1,"type":"launch","sessionId":"s1"}`, false},
+	} {
+		if err := check("client", []byte(tt.frame)); (err == nil) != tt.fits {
+			t.Errorf("%s: %v", tt.frame, err)
+		}
+	}
+}
+
+func TestSchemaIsServed(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	response, body := r.do(t, "", "GET", "/protocol.schema.json", "")
+	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/schema+json" || body != string(docs.ProtocolSchema) {
+		t.Errorf("%d %s: %.80s", response.StatusCode, response.Header.Get("Content-Type"), body)
+	}
+}
