@@ -24,7 +24,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
 	}
 
-	call.HandOver, call.Asked = h.handOver(r), h.elicit
+	call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
 	waiting := h.heartbeat(r)
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
 	waiting()
@@ -89,9 +89,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	if !h.offers(to.tool) {
 		return rpc.Message{}, errRedefined
 	}
-	r.mu.Lock()
-	r.from = to.server
-	r.mu.Unlock()
+	r.from.Store(to.server)
 	answer, err := to.server.up.Forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = context.Cause(ctx)

@@ -18,7 +18,7 @@ import (
 // The authority is the gate's own record. An answer from the host counts only where the configuration makes
 // the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
 // page, if the host can show an address.
-func (h *host) elicit(a *gate.Approval) (done func()) {
+func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 	can := h.capable.Load()
 	params := []byte(nil)
 	switch page := h.p.page(); {
@@ -33,13 +33,13 @@ func (h *host) elicit(a *gate.Approval) (done func()) {
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
 	h.work.Go(func() {
-		pending, err := h.conn.Send(func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
+		pending, err := h.ask(r, func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
 		if err != nil {
 			return
 		}
 		answer, err := pending.Wait(ctx)
 		if err != nil {
-			h.send(rpc.Request(nil, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"decided elsewhere"}`, pending.ID)))
+			h.notify(r, rpc.Request(nil, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"decided elsewhere"}`, pending.ID)))
 			return
 		}
 		if h.p.o.HostApproves {
@@ -49,7 +49,7 @@ func (h *host) elicit(a *gate.Approval) (done func()) {
 	return func() {
 		cancel()
 		if !h.p.o.HostApproves {
-			h.send(rpc.Request(nil, "notifications/elicitation/complete", fmt.Appendf(nil, `{"elicitationId":%s}`, jsonx.Quote(a.ID))))
+			h.notify(r, rpc.Request(nil, "notifications/elicitation/complete", fmt.Appendf(nil, `{"elicitationId":%s}`, jsonx.Quote(a.ID))))
 		}
 	}
 }

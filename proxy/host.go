@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
@@ -22,10 +19,10 @@ import (
 type host struct {
 	p       *Proxy
 	log     *slog.Logger
-	conn    *rpc.Conn
-	out     io.Writer // what conn writes to
+	line    Line
+	view    View
 	session *gate.Session
-	servers []*server
+	servers []*server // those of the view, in the order of the configuration
 
 	ctx     context.Context // ends with the connection
 	cancel  context.CancelFunc
@@ -43,25 +40,29 @@ type host struct {
 	mu      sync.Mutex
 	changed chan struct{}             // closed and replaced when a list or a state changes
 	calls   map[string]*inflight      // the host's requests that run, by id as spelled
+	begun   uint64                    // requests so far
 	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
 }
 
 // inflight is a request of the host that has no answer yet.
 type inflight struct {
+	id         []byte                 // as spelled
+	number     uint64                 // in the order of arrival
+	token      []byte                 // progress token as spelled, nil without one
+	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
 	cancel     context.CancelCauseFunc
 	afterwards func() // what is left to do once the host has its answer; nil for nothing
 
 	// mu makes "notifications before the response, none after it" true: it is held while a notification
 	// of the call is written, and while the call ends.
 	mu      sync.Mutex
-	token   []byte  // progress token as spelled, nil without one
-	from    *server // where progress for the token may come from; nil until the call is forwarded
 	ended   bool
 	decided bool // the gate has answered: nothing waits for a person any more
 }
 
-// handle takes every message of the host but the answers to our requests, on the reading goroutine.
-func (h *host) handle(m rpc.Message) {
+// Handle takes every message of the host but the answers to our requests, in their order. It does not wait
+// for any of them.
+func (h *host) Handle(m rpc.Message) {
 	switch {
 	case m.IsRequest():
 		h.begin(m)
@@ -101,11 +102,13 @@ func (h *host) begin(m rpc.Message) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{cancel: cancel, token: progressToken(m.Params)}
+	r := &inflight{id: m.ID, cancel: cancel, token: progressToken(m.Params)}
 	id := string(m.ID)
 	h.mu.Lock()
 	_, twice := h.calls[id]
 	if !twice {
+		h.begun++
+		r.number = h.begun
 		h.calls[id] = r
 	}
 	h.mu.Unlock()
@@ -117,9 +120,10 @@ func (h *host) begin(m rpc.Message) {
 	h.workers.run(h.ctx, func() {
 		response := handler(h, ctx, m, r)
 		h.end(id, r)
-		if !errors.Is(context.Cause(ctx), errTakenBack) {
-			h.send(response)
+		if errors.Is(context.Cause(ctx), errTakenBack) {
+			response = nil
 		}
+		h.respond(m.ID, response)
 		if r.afterwards != nil {
 			r.afterwards()
 		}
@@ -184,16 +188,52 @@ func (h *host) cancelCalls() {
 	}
 }
 
-// send writes one message to the host. A host that is gone ends the connection elsewhere.
-func (h *host) send(message []byte) {
-	if err := h.conn.Write(message); err != nil && h.ctx.Err() == nil {
+// respond writes the response to the request with that id, or, when it is nil, lets the line know that there
+// will be none. A host that is gone ends the connection elsewhere.
+func (h *host) respond(id, response []byte) { h.sent(h.line.Respond(id, response)) }
+
+// notify writes a notification that belongs to the request r, or to none when r is nil.
+func (h *host) notify(r *inflight, message []byte) { h.sent(h.line.Notify(r.about(), message)) }
+
+// ask sends a request that belongs to the request r, or to none when r is nil. The caller MUST Wait or Forget.
+func (h *host) ask(r *inflight, compose func(id []byte) []byte) (*rpc.Pending, error) {
+	return h.line.Ask(r.about(), compose)
+}
+
+func (h *host) sent(err error) {
+	if err != nil && h.ctx.Err() == nil {
 		h.log.Debug("message to the host not sent", "error", err)
 	}
 }
 
+// about is the id of the request; nil for none.
+func (r *inflight) about() []byte {
+	if r == nil {
+		return nil
+	}
+	return r.id
+}
+
+// worksOn returns the newest request of the host that the server works on, nil when there is none. Alone says
+// that it is the only one.
+func (h *host) worksOn(s *server) (newest *inflight, alone bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, r := range h.calls {
+		if r.from.Load() != s {
+			continue
+		}
+		if n++; newest == nil || r.number > newest.number {
+			newest = r
+		}
+	}
+	return newest, n == 1
+}
+
 // noise records and answers what is not a message, or more than one: it may be a call that is meant to be
 // read in two ways, and the host has to know that it was not understood.
-func (h *host) noise(_ []byte, err error) {
+func (h *host) noise(err error) {
 	h.log.Warn("the host sent what is not a message", "error", err)
 	h.refuse(err)
 	h.turnAway(nil, rpc.CodeInvalidRequest, err.Error())
@@ -203,7 +243,7 @@ func (h *host) noise(_ []byte, err error) {
 // would keep it from seeing that the host has ended.
 func (h *host) turnAway(id []byte, code int, message string) {
 	response := rpc.Error(id, code, message)
-	h.workers.run(h.ctx, func() { h.send(response) })
+	h.workers.run(h.ctx, func() { h.respond(id, response) })
 }
 
 // refuse records what never came as far as a decision, because it was malformed.
@@ -223,11 +263,11 @@ func (h *host) touch() {
 	h.changed = make(chan struct{})
 }
 
-// close ends everything of the connection, in the order in which each needs the other.
-func (h *host) close() {
+// Close ends everything of the connection, in the order in which each needs the other, and waits for it.
+func (h *host) Close() {
 	h.cancel()
 	h.session.Close()
-	h.hurry()
+	h.line.Hurry()
 	h.workers.wg.Wait()
 	var closing sync.WaitGroup
 	for _, s := range h.servers {
@@ -238,21 +278,6 @@ func (h *host) close() {
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()
-}
-
-// lastWords is how long a host that has ended may take to read what is written to it.
-const lastWords = time.Second
-
-// hurry bounds the writes that are left: a host that closed its side and reads nothing would hold them,
-// and with them everything that close ends, for ever.
-func (h *host) hurry() {
-	out, ok := h.out.(interface{ SetWriteDeadline(time.Time) error })
-	if !ok {
-		return
-	}
-	if err := out.SetWriteDeadline(time.Now().Add(lastWords)); err != nil && !errors.Is(err, os.ErrNoDeadline) { // files never block
-		h.log.Debug("writes to the host are not bounded", "error", err)
-	}
 }
 
 // progressToken returns the token of a request as spelled, nil without one.

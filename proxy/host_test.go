@@ -28,6 +28,7 @@ type world struct {
 	gate  *gate.Gate
 	audit string
 	proxy *Proxy
+	view  View
 }
 
 // newWorld assembles a proxy. Servers are in the order of aliases; rules is the permissions file.
@@ -80,7 +81,10 @@ func newWorld(t testing.TB, rules string, untouched bool, aliases []string, scri
 			Place:    tools.Place{Dir: dir, Roots: []string{dir}, Home: "/home/u"},
 		})
 	}
-	w.proxy, err = New(Options{Gate: w.gate, Servers: servers, Untouched: untouched, Version: "test"})
+	if untouched {
+		w.view.Server = aliases[0]
+	}
+	w.proxy, err = New(Options{Gate: w.gate, Servers: servers, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +116,7 @@ func (w *world) connect() *testHost {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.end = cancel
 	go func() {
-		err := w.proxy.Run(ctx, fromHost, toHost)
+		err := w.proxy.Run(ctx, w.view, fromHost, toHost)
 		h.done <- err
 		fromHost.Close()
 		toHost.Close()

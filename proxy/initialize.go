@@ -69,7 +69,7 @@ func (h *host) welcome(version string) []byte {
 			if err := jsonx.Members(info.Capabilities, names, declared); err != nil {
 				continue // the handshake has checked it
 			}
-			instructions = appendInstructions(instructions, s.alias, info.Instructions, h.p.o.Untouched)
+			instructions = appendInstructions(instructions, s.alias, info.Instructions, h.view.untouched())
 		}
 		for i := range offered {
 			has[i] = has[i] || !known || declared[i].Value != nil
@@ -96,7 +96,7 @@ func (h *host) welcome(version string) []byte {
 		b = append(b, '}')
 	}
 	b = append(b, `},"serverInfo":`...)
-	if h.p.o.Untouched && only != nil && only.ServerInfo != nil {
+	if h.view.untouched() && only != nil && only.ServerInfo != nil {
 		b = append(b, only.ServerInfo...)
 	} else {
 		b = append(append(append(b, `{"name":"callgate","version":`...), jsonx.Quote(h.p.o.Version)...), '}')

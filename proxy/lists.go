@@ -47,10 +47,10 @@ func (h *host) listChanged(k upstream.Kind) {
 	}
 	switch k {
 	case upstream.Tools:
-		h.send(rpc.Request(nil, "notifications/tools/list_changed", nil))
+		h.notify(nil, rpc.Request(nil, "notifications/tools/list_changed", nil))
 	case upstream.Prompts:
-		h.send(rpc.Request(nil, "notifications/prompts/list_changed", nil))
+		h.notify(nil, rpc.Request(nil, "notifications/prompts/list_changed", nil))
 	case upstream.Resources, upstream.Templates:
-		h.send(rpc.Request(nil, "notifications/resources/list_changed", nil))
+		h.notify(nil, rpc.Request(nil, "notifications/resources/list_changed", nil))
 	}
 }

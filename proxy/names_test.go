@@ -46,9 +46,6 @@ func TestCheckAliases(t *testing.T) {
 }
 
 func TestNewRefusesOptions(t *testing.T) {
-	if _, err := New(Options{Untouched: true}); err == nil {
-		t.Error("untouched names of no server")
-	}
 	two := make([]Server, 2)
 	two[0].Tools.Name, two[1].Tools.Name = "a", "a_b"
 	if _, err := New(Options{Servers: two}); err == nil {

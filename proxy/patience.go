@@ -87,7 +87,7 @@ func (h *host) heartbeat(r *inflight) (stop func()) {
 		}
 		n++
 		waited += beat
-		h.send(rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":0.%04d,"message":%s}`,
+		h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":0.%04d,"message":%s}`,
 			r.token, n, jsonx.Quote(fmt.Sprintf("waiting for a person's approval, %s so far", waited)))))
 		timer.Reset(beat)
 	})

@@ -3,16 +3,13 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
 
 	"callgate/gate"
-	"callgate/internal/rpc"
 	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
@@ -26,12 +23,11 @@ type Server struct {
 
 // Options assemble a proxy. Gate is required.
 type Options struct {
-	Gate      *gate.Gate
-	Servers   []Server
-	Untouched bool        // the one server's names are shown as they are; rules see qualified names all the same
-	Pins      *tools.Pins // definitions as people know them; nil compares none
-	Agent     string      // profile that every session runs under; "" is none
-	Version   string
+	Gate    *gate.Gate
+	Servers []Server
+	Pins    *tools.Pins // definitions as people know them; nil compares none
+	Agent   string      // profile that sessions run under whose view names none; "" is none
+	Version string
 	// HandOver is how long a call waits for a person before the host gets an answer; 0 goes by the host's own
 	// limit, a negative one lets calls wait as long as approvals do.
 	HandOver time.Duration
@@ -52,9 +48,6 @@ type Proxy struct {
 
 // New checks the options and returns a proxy.
 func New(o Options) (*Proxy, error) {
-	if o.Untouched && len(o.Servers) != 1 {
-		return nil, errors.New("names can only be left untouched with exactly one server")
-	}
 	aliases := make([]string, len(o.Servers))
 	for i, s := range o.Servers {
 		aliases[i] = s.Tools.Name
@@ -68,34 +61,20 @@ func New(o Options) (*Proxy, error) {
 	return &Proxy{o: o, hosts: map[*host]struct{}{}}, nil
 }
 
-// Run serves one host until in ends or ctx does. It returns when nothing of the connection runs any more.
-func (p *Proxy) Run(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	h, err := p.newHost(ctx, in, out)
-	if err != nil {
-		return err
-	}
-	defer h.close()
-	stop := context.AfterFunc(ctx, func() { in.Close() })
-	defer stop()
-	if err := h.conn.Run(h.handle); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("read from the host: %w", err)
-	}
-	return nil
-}
-
-func (p *Proxy) newHost(ctx context.Context, in io.Reader, out io.Writer) (*host, error) {
-	h := &host{p: p, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, workers: workers{jobs: make(chan func())}}
+// connect begins a session with a host that speaks over the line. The caller MUST Close it.
+func (p *Proxy) connect(ctx context.Context, v View, line Line) (*host, error) {
+	h := &host{p: p, view: v, line: line, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, workers: workers{jobs: make(chan func())}}
 	h.ctx, h.cancel = context.WithCancel(ctx)
-	h.conn, h.out = rpc.NewConn(in, out, rpc.Options{Noise: h.noise}), out
-	session, err := p.o.Gate.OpenSession(p.o.Agent, h.cancelCalls)
+	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)
 	if err != nil {
+		h.cancel()
 		return nil, err
 	}
 	h.session = session
 	for _, s := range p.o.Servers {
-		h.servers = append(h.servers, h.newServer(s))
+		if v.shows(s.Tools.Name) {
+			h.servers = append(h.servers, h.newServer(s))
+		}
 	}
 	h.table.Store(&table{})
 	p.mu.Lock()
@@ -120,7 +99,9 @@ func (p *Proxy) Upstreams() []UpstreamStatus {
 	for i, s := range p.o.Servers {
 		states[i] = UpstreamStatus{Name: s.Tools.Name, State: upstream.Idle}
 		for h := range p.hosts {
-			states[i] = states[i].better(h.servers[i].status())
+			if here := h.server(s.Tools.Name); here != nil {
+				states[i] = states[i].better(here.status())
+			}
 		}
 	}
 	return states

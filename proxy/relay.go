@@ -23,7 +23,7 @@ func (s *server) notified(m rpc.Message) {
 		if why := s.pretends(m); why != "" {
 			h.log.Warn("a server's notification does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		} else if h.initialized.Load() {
-			h.send(m.Raw)
+			h.relay(s, m)
 		}
 	case "notifications/cancelled":
 		h.withdrawn(m)
@@ -73,9 +73,23 @@ func (h *host) progressForHost(s *server, m rpc.Message) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended && r.from == s {
-		h.send(m.Raw)
+	if !r.ended && r.from.Load() == s {
+		h.notify(r, m.Raw)
 	}
+}
+
+// relay passes on a notification of the server that names no request. While the server works on one request
+// alone it belongs to that one, and comes before its response; otherwise nobody can tell.
+func (h *host) relay(s *server, m rpc.Message) {
+	if r, alone := h.worksOn(s); alone {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !r.ended {
+			h.notify(r, m.Raw)
+			return
+		}
+	}
+	h.notify(nil, m.Raw)
 }
 
 // sameToken reports whether two progress tokens are one, as spelled by the host and by the server: a server
@@ -153,13 +167,14 @@ func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	}
-	pending, err := h.conn.Send(message.WithID)
+	r, _ := h.worksOn(s)
+	pending, err := h.ask(r, message.WithID)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")
 	}
 	answer, err := pending.Wait(ctx)
 	if err != nil {
-		h.send(rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
+		h.notify(r, rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
 		return rpc.Error(m.ID, rpc.CodeInternal, "the request was cancelled")
 	}
 	return answer.WithID(m.ID)

@@ -71,9 +71,7 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, fmt.Sprintf("callgate denied %s. %s", m.Method, verdict.Reason))
 	}
 	began := time.Now()
-	r.mu.Lock()
-	r.from = s
-	r.mu.Unlock()
+	r.from.Store(s)
 	answer, err := s.up.Forward(ctx, compose)
 	result, isError, failure := outcome(answer, err)
 	r.afterwards = h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))

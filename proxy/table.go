@@ -143,7 +143,7 @@ func (h *host) named(k upstream.Kind) ([]listing, []upstream.List) {
 	}
 	for i, name := range qualify(origins) {
 		items[i].qualified = name
-		if !h.p.o.Untouched {
+		if !h.view.untouched() {
 			items[i].shown = name
 		}
 	}
@@ -268,7 +268,7 @@ func (h *host) findTool(ctx context.Context, name string) *entry {
 // offers reports whether the table still has exactly this definition of a tool.
 func (h *host) offers(t *tools.Tool) bool {
 	shown := t.Qualified
-	if h.p.o.Untouched {
+	if h.view.untouched() {
 		shown = t.Name
 	}
 	e := h.table.Load().tools[shown]

@@ -29,7 +29,7 @@ func inBubble(t *testing.T, rules string, story func(w *world, h *testHost)) {
 		out, toHost := io.Pipe()
 		h := &testHost{t: t, in: in, out: bufio.NewReader(out), got: make(chan rpc.Message, 1000), done: make(chan error, 1)}
 		go func() {
-			h.done <- w.proxy.Run(context.Background(), fromHost, toHost)
+			h.done <- w.proxy.Run(context.Background(), w.view, fromHost, toHost)
 			toHost.Close()
 		}()
 		h.collect()

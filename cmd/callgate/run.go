@@ -26,7 +26,7 @@ func newRunCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runSidecar(cmd, c, servers, false)
+			return runSidecar(cmd, c, servers, proxy.View{})
 		},
 	}
 }
@@ -58,7 +58,7 @@ started; everything else in it holds.`,
 			if err != nil {
 				return err
 			}
-			return runSidecar(cmd, c, []proxy.Server{server}, true)
+			return runSidecar(cmd, c, []proxy.Server{server}, proxy.View{Server: server.Tools.Name})
 		},
 	}
 	flags := cmd.Flags()
@@ -70,11 +70,11 @@ started; everything else in it holds.`,
 	return cmd
 }
 
-func runSidecar(cmd *cobra.Command, c *config, servers []proxy.Server, untouched bool) error {
-	sidecar, err := start(c, servers, untouched)
+func runSidecar(cmd *cobra.Command, c *config, servers []proxy.Server, v proxy.View) error {
+	sidecar, err := start(c, servers)
 	defer sidecar.close()
 	if err != nil {
 		return err
 	}
-	return sidecar.serve(cmd.Context())
+	return sidecar.relay(cmd.Context(), v)
 }

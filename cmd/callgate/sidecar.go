@@ -32,7 +32,7 @@ type sidecar struct {
 }
 
 // start opens everything. The caller MUST close the sidecar, also after an error.
-func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) {
+func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	s := &sidecar{config: c}
 	if err := s.openLog(); err != nil {
 		return s, err
@@ -70,7 +70,7 @@ func start(c *config, servers []proxy.Server, untouched bool) (*sidecar, error) 
 		}
 	}
 	s.proxy, err = proxy.New(proxy.Options{
-		Gate: s.gate, Servers: servers, Untouched: untouched, Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
+		Gate: s.gate, Servers: servers, Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
 		CacheDir: c.cacheDir(), Logger: s.log,
 	})
 	if err != nil {
@@ -157,11 +157,11 @@ func (c *config) ownFiles() []string {
 	return files
 }
 
-// serve relays the host on standard input and output until it ends.
-func (s *sidecar) serve(ctx context.Context) error {
+// relay serves the host on standard input and output until it ends.
+func (s *sidecar) relay(ctx context.Context, v proxy.View) error {
 	tuneForStdio()
 	in, out := rpc.Stdio()
-	return s.proxy.Run(ctx, in, out)
+	return s.proxy.Run(ctx, v, in, out)
 }
 
 // close ends everything in the reverse order of opening and logs what fails.

@@ -8,11 +8,8 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"sync"
 	"unicode/utf8"
-
-	"callgate/internal/jsonx"
 )
 
 // Options of a connection. The zero value is usable.
@@ -47,10 +44,7 @@ type Conn struct {
 	w       io.Writer
 	scratch []byte
 
-	mu      sync.Mutex
-	pending map[string]chan answer
-	lastID  uint64
-	closed  bool
+	asked Requests
 }
 
 // NewConn returns a connection that nobody reads until Run is called.
@@ -58,14 +52,14 @@ func NewConn(r io.Reader, w io.Writer, o Options) *Conn {
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = defaultMaxMessage
 	}
-	return &Conn{r: r, w: w, o: o, pending: map[string]chan answer{}}
+	return &Conn{r: r, w: w, o: o}
 }
 
 // Run reads messages until the reader ends. Responses to requests made here go to their callers; every
 // other message goes to handle, in the order of arrival, on this goroutine: handle MUST NOT wait for
 // another message of this connection. Run returns nil at a clean end of the stream.
 func (c *Conn) Run(handle func(Message)) error {
-	defer c.abandon()
+	defer c.asked.Abandon()
 	r := bufio.NewReaderSize(c.r, 64<<10)
 	for {
 		line, err := c.readLine(r)
@@ -110,91 +104,20 @@ func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) {
 			c.o.Noise(line, err)
 		}
 		if id, ok := answered(line); ok && whole {
-			if waiting, ok := c.take(id); ok {
-				waiting <- answer{err: &UnreadableError{err}}
-			}
+			c.asked.end(id, answer{err: &UnreadableError{err}})
 		}
 		return
 	}
-	if m.IsResponse() {
-		if waiting, ok := c.take(m.ID); ok {
-			waiting <- answer{message: m} // has room: only this goroutine sends, once per id
-			return
-		}
+	if m.IsResponse() && c.asked.Answer(m) {
+		return
 	}
 	handle(m)
-}
-
-// take returns who waits for the answer to the request with that id, and forgets it. An id may be spelled
-// unlike ours: a peer decodes it and encodes it anew.
-func (c *Conn) take(id []byte) (waiting chan answer, ok bool) {
-	if bytes.IndexByte(id, '\\') >= 0 {
-		if decoded, ok := jsonx.String(id); ok {
-			id = jsonx.Quote(decoded)
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	waiting, ok = c.pending[string(id)]
-	delete(c.pending, string(id))
-	return waiting, ok
-}
-
-// maxOwnID is the length of the longest id of ours.
-const maxOwnID = len(`"cg-18446744073709551615"`)
-
-// Pending is a request that was sent and not answered yet.
-type Pending struct {
-	ID     []byte // as spelled on the wire
-	conn   *Conn
-	answer chan answer
-}
-
-// answer is how a request ended: with a response, or with one that cannot be read.
-type answer struct {
-	message Message
-	err     error
 }
 
 // Send sends a request that compose makes for the id it is given, and returns what waits for its answer.
 // The caller MUST call Wait or Forget.
 func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
-	p := &Pending{conn: c, answer: make(chan answer, 1)}
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return nil, ErrClosed
-	}
-	c.lastID++
-	p.ID = append(strconv.AppendUint(append(make([]byte, 0, maxOwnID), `"cg-`...), c.lastID, 10), '"')
-	c.pending[string(p.ID)] = p.answer
-	c.mu.Unlock()
-	if err := c.Write(compose(p.ID)); err != nil {
-		p.Forget()
-		return nil, err
-	}
-	return p, nil
-}
-
-// Wait returns the response; for one that cannot be read, an *UnreadableError. When ctx ends first, the request is forgotten: its answer, if one comes, is dropped.
-func (p *Pending) Wait(ctx context.Context) (Message, error) {
-	select {
-	case a, ok := <-p.answer:
-		if !ok {
-			return Message{}, ErrClosed
-		}
-		return a.message, a.err
-	case <-ctx.Done():
-		p.Forget()
-		return Message{}, ctx.Err()
-	}
-}
-
-// Forget stops waiting for the answer.
-func (p *Pending) Forget() {
-	p.conn.mu.Lock()
-	delete(p.conn.pending, string(p.ID))
-	p.conn.mu.Unlock()
+	return c.asked.Send(func(id []byte) error { return c.Write(compose(id)) })
 }
 
 // Request sends a request and waits for the response, an error response included. It sends nothing when
@@ -217,15 +140,4 @@ func (c *Conn) Write(message []byte) error {
 		c.scratch = nil
 	}
 	return err
-}
-
-// abandon tells everybody who waits that no answer will come.
-func (c *Conn) abandon() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	for id, waiting := range c.pending {
-		delete(c.pending, id)
-		close(waiting)
-	}
 }

@@ -1,0 +1,110 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"sync"
+
+	"callgate/internal/jsonx"
+)
+
+// Requests are those that one side of a connection sent and the other has not answered yet. The zero value
+// is ready; it may be used by many goroutines at once.
+type Requests struct {
+	mu      sync.Mutex
+	pending map[string]chan answer
+	lastID  uint64
+	closed  bool
+}
+
+// answer is how a request ended: with a response, or with one that cannot be read.
+type answer struct {
+	message Message
+	err     error
+}
+
+// maxOwnID is the length of the longest id of ours.
+const maxOwnID = len(`"cg-18446744073709551615"`)
+
+// Pending is a request that was sent and not answered yet.
+type Pending struct {
+	ID     []byte // as spelled on the wire
+	of     *Requests
+	answer chan answer
+}
+
+// Send gives a request an id of ours, lets write send it, and returns what waits for its answer. The caller
+// MUST call Wait or Forget.
+func (r *Requests) Send(write func(id []byte) error) (*Pending, error) {
+	p := &Pending{of: r, answer: make(chan answer, 1)}
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if r.pending == nil {
+		r.pending = map[string]chan answer{}
+	}
+	r.lastID++
+	p.ID = append(strconv.AppendUint(append(make([]byte, 0, maxOwnID), `"cg-`...), r.lastID, 10), '"')
+	r.pending[string(p.ID)] = p.answer
+	r.mu.Unlock()
+	if err := write(p.ID); err != nil {
+		p.Forget()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Answer hands a response to whoever waits for it; it is false when nobody does. An id may be spelled unlike
+// ours: a peer decodes it and encodes it anew.
+func (r *Requests) Answer(m Message) bool { return r.end(m.ID, answer{message: m}) }
+
+func (r *Requests) end(id []byte, a answer) bool {
+	if bytes.IndexByte(id, '\\') >= 0 {
+		if decoded, ok := jsonx.String(id); ok {
+			id = jsonx.Quote(decoded)
+		}
+	}
+	r.mu.Lock()
+	waiting, ok := r.pending[string(id)]
+	delete(r.pending, string(id))
+	r.mu.Unlock()
+	if ok {
+		waiting <- a // has room: an id is taken once
+	}
+	return ok
+}
+
+// Abandon tells everybody who waits, and who will, that no answer comes any more.
+func (r *Requests) Abandon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for id, waiting := range r.pending {
+		delete(r.pending, id)
+		close(waiting)
+	}
+}
+
+// Wait returns the response; for one that cannot be read, an *UnreadableError. When ctx ends first, the request is forgotten: its answer, if one comes, is dropped.
+func (p *Pending) Wait(ctx context.Context) (Message, error) {
+	select {
+	case a, ok := <-p.answer:
+		if !ok {
+			return Message{}, ErrClosed
+		}
+		return a.message, a.err
+	case <-ctx.Done():
+		p.Forget()
+		return Message{}, ctx.Err()
+	}
+}
+
+// Forget stops waiting for the answer.
+func (p *Pending) Forget() {
+	p.of.mu.Lock()
+	delete(p.of.pending, string(p.ID))
+	p.of.mu.Unlock()
+}

@@ -1,0 +1,45 @@
+package proxy
+
+import "callgate/internal/rpc"
+
+// Line carries messages to one host. Each transport has its own. All methods may be called by many goroutines
+// at once; they may wait for a host that reads slowly, and MUST NOT wait for one that is gone.
+//
+// What belongs to a request of the host goes the way of that request: about is its id, as spelled, and nil for
+// what belongs to none. Notify and Ask about a request come before its Respond, and none after it.
+type Line interface {
+	// Respond sends the response to the request with that id; an id of nil stands for what could not be read.
+	// A nil response says that there will be none, because the host took the request back.
+	Respond(id, response []byte) error
+
+	// Notify sends a notification.
+	Notify(about, message []byte) error
+
+	// Ask sends a request that compose makes for the id it is given. Who calls it MUST Wait or Forget.
+	Ask(about []byte, compose func(id []byte) []byte) (*rpc.Pending, error)
+
+	// Hurry is called when the session ends: what is written from now on may take a moment and no longer.
+	Hurry()
+}
+
+// View is what of callgate a host is shown. The zero value is everything.
+type View struct {
+	Server string // the alias of the one server that is shown, with its own names; "" shows all, with qualified ones
+	Agent  string // profile that the session runs under; "" is the configured one
+}
+
+// shows reports whether the view has the server.
+func (v View) shows(alias string) bool { return v.Server == "" || v.Server == alias }
+
+// untouched reports whether names are shown as the server has them. Rules see qualified names all the same.
+func (v View) untouched() bool { return v.Server != "" }
+
+// server returns the host's server with that alias, nil when its view has none.
+func (h *host) server(alias string) *server {
+	for _, s := range h.servers {
+		if s.alias == alias {
+			return s
+		}
+	}
+	return nil
+}
