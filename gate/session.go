@@ -104,6 +104,9 @@ func (g *Gate) modeName() string {
 // ID is the session's name, unique over all processes.
 func (s *Session) ID() string { return s.id }
 
+// StartedAt is when the session began.
+func (s *Session) StartedAt() time.Time { return s.startedAt }
+
 // Agent is the resolved agent profile of the session.
 func (s *Session) Agent() string { return s.agent }
 

@@ -26,6 +26,7 @@ type sidecar struct {
 	config    *config
 	log       *slog.Logger
 	gate      *gate.Gate
+	rules     *permissions.Store
 	proxy     *proxy.Proxy
 	companion *companion.Server
 	closers   []func() error // in the order of opening
@@ -53,10 +54,10 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 		return s, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
 	}
 	s.closers = append(s.closers, log.Close)
+	s.rules = permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log})
 	s.gate = gate.New(gate.Options{
-		Worker: c.Worker, Audit: log, Logger: s.log,
-		Store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log}),
-		Mode:  c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
+		Worker: c.Worker, Audit: log, Logger: s.log, Store: s.rules,
+		Mode: c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: c.history, ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
 		Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Off: c.gateOff,
 	})
@@ -89,7 +90,7 @@ func (s *sidecar) openCompanion() error {
 		}
 		s.companion, err = companion.Listen(companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Version: version, Protocols: proxy.Versions(),
-			Backend: backend{s}, Credentials: credentials, Logger: s.log,
+			Backend: backend{s}, Rules: backend{s}, Tools: backend{s}, Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
 			return err

@@ -61,6 +61,7 @@ func (c cleaning) Run() int {
 //	pending N                                   wait until N approvals wait; $APPROVAL, $DIGEST, $SESSION are the first's
 //	answer DECISION [JSON-MEMBERS]              answer $APPROVAL by REST, with further members
 //	rest [-view] METHOD PATH [BODY]             any REST call; its body is printed
+//	keep NAME REGEXP                            $NAME is what the first group of the regexp matches in the last output
 //	address                                     $ADDRESS and $PORT are the companion's
 //	gone FILE                                   wait until the process is gone whose id is in FILE
 //	holds FILE REGEXP                           wait until the file matches
@@ -92,7 +93,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"host": cmdHost, "pending": cmdPending, "answer": cmdAnswer, "rest": cmdREST,
-			"address": cmdAddress, "gone": cmdGone, "holds": cmdHolds,
+			"keep": cmdKeep, "address": cmdAddress, "gone": cmdGone, "holds": cmdHolds,
 		},
 	})
 }
@@ -313,6 +314,18 @@ func cmdREST(ts *testscript.TestScript, neg bool, args []string) {
 	if (status < 300) == neg {
 		ts.Fatalf("%s %s: %d %s", args[0], args[1], status, answer)
 	}
+}
+
+func cmdKeep(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: keep NAME REGEXP")
+	}
+	output := ts.ReadFile("stdout")
+	found := regexp.MustCompile(args[1]).FindStringSubmatch(output)
+	if len(found) < 2 {
+		ts.Fatalf("nothing matches %s in %s", args[1], output)
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 func cmdPending(ts *testscript.TestScript, _ bool, args []string) {

@@ -16,7 +16,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"callgate/gate"
 	"callgate/internal/tools"
 	"callgate/permissions"
 	"callgate/proxy"
@@ -203,42 +202,15 @@ func listTools(ctx context.Context, c *config, checker *checker, servers []proxy
 
 // row says what the rules make of a tool that is called with values that no pattern is about.
 func (ch *checker) row(t *tools.Tool) toolRow {
-	row := toolRow{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: map[string]string{}}
-	for argument, role := range t.Roles {
-		if role != tools.Plain {
-			row.Subjects[argument] = role.String()
-		}
-	}
+	row := toolRow{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: judged(t)}
 	policy, err := ch.policy()
 	if err != nil {
 		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
 		return row
 	}
-	finding := permissions.Evaluate(policy, permissions.Context{Server: t.Server, Now: time.Now()}, &permissions.Subject{
-		Tool: t.Qualified, Kind: t.Kind, KindBound: t.Bound, Risk: permissions.ReadOnly,
-	})
-	row.Verdict, row.Rule = finding.Action.String(), "no rule matches"
-	if finding.Rule != nil {
-		row.Rule = finding.Rule.String()
-	}
-	switch {
-	case ch.config.mode == gate.ModeAutoDeny:
-		row.Verdict, row.Rule = permissions.Deny.String(), "mode auto-deny"
-	case ch.config.autonomy != gate.AutonomyNone && finding.Action != permissions.Deny:
-		row.Verdict, row.Rule = "by risk", "autonomy "+ch.config.autonomy.String()
-	}
-	for i := range policy.File {
-		if r := &policy.File[i]; r.Pattern != "*" && concerns(r, t) {
-			row.Patterns++
-		}
-	}
+	o := outlookOf(policy, t, ch.config.mode, ch.config.autonomy.String())
+	row.Verdict, row.Rule, row.Patterns = o.Verdict, o.Rule, o.Patterns
 	return row
-}
-
-// concerns reports whether the rule names the tool or its kind.
-func concerns(r *permissions.Rule, t *tools.Tool) bool {
-	glob, err := permissions.CompileGlob(r.Tool)
-	return err == nil && (glob.Match(t.Qualified) || t.Kind != "" && glob.Match(t.Kind))
 }
 
 func printTools(w io.Writer, rows []toolRow, failures map[string]string) error {

@@ -21,9 +21,6 @@ const (
 	auditMost    = 1000
 )
 
-// restClient is how the audit trail names an approver that came by REST.
-const restClient = "rest"
-
 // methods maps the methods of one path to what serves them.
 type methods map[string]http.HandlerFunc
 
@@ -48,6 +45,8 @@ func (s *Server) routes() http.Handler {
 	path("/api/sessions", methods{"GET": s.viewer(s.handleSessions)})
 	path("/api/sessions/{id}/autonomy", methods{"PUT": s.approver(s.handleAutonomy)})
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
+	s.ruleRoutes(path)
+	s.toolRoutes(path)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusNotFound, CodeBadMessage, "there is nothing at this path")
 	})
@@ -84,7 +83,7 @@ func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// approver lets only the approve credential pass, and only JSON.
+// approver lets only the approve credential pass, and with a body only JSON.
 func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch s.identify(bearer(r, nil)) {
@@ -96,9 +95,15 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 			unauthorized(w)
 			return
 		}
-		if !jsonBody(r) {
+		if r.Method != http.MethodDelete && !jsonBody(r) {
 			writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
 			return
+		}
+		if client, named := clientOf(r); named {
+			if refused := checkClient(client); refused != nil {
+				writeError(w, http.StatusBadRequest, refused.code, clientHeader+" must be kind:name, as in web:alice: "+refused.message)
+				return
+			}
 		}
 		next(w, r)
 	}
@@ -142,7 +147,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.ToolCallID = id
-	answer, refused := f.answer(restClient)
+	answer, refused := f.answer(approverOf(r))
 	if refused != nil {
 		writeError(w, http.StatusBadRequest, refused.code, refused.message)
 		return
@@ -180,7 +185,7 @@ func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, CodeBadMessage, "sessionId is not the session in the path")
 		return
 	}
-	if err := s.backend.SetAutonomy(id, f.Level, restClient); err != nil {
+	if err := s.backend.SetAutonomy(id, f.Level, approverOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}

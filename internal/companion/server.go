@@ -23,6 +23,8 @@ type Options struct {
 	Version     string       // of callgate, for people
 	Protocols   []string     // MCP revisions that callgate speaks, for people
 	Backend     Backend      // what waits, and who takes the answers
+	Rules       Rules        // nil shows none
+	Tools       Tools        // nil shows none
 	Credentials *Credentials // who may watch and answer
 	Logger      *slog.Logger
 }
@@ -40,6 +42,8 @@ var defaultTiming = timing{hello: 10 * time.Second, write: 10 * time.Second, pin
 // Server is a running companion. Close it.
 type Server struct {
 	backend     Backend
+	rules       Rules // nil when there are none to be seen
+	tools       Tools // likewise
 	credentials *Credentials
 	log         *slog.Logger
 	version     string
@@ -70,7 +74,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		backend: o.Backend, credentials: o.Credentials, log: o.Logger, version: o.Version, protocols: o.Protocols,
+		backend: o.Backend, rules: o.Rules, tools: o.Tools, credentials: o.Credentials, log: o.Logger, version: o.Version, protocols: o.Protocols,
 		dataDir: o.DataDir, address: listener.Addr().String(), hosts: make(map[string]bool), timing: t,
 		sockets: make(chan struct{}, maxSockets),
 	}

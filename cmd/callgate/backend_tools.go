@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"callgate/gate"
+	"callgate/internal/companion"
+	"callgate/internal/tools"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+var _ companion.Tools = backend{}
+
+func (b backend) Tools(sessionID string) (companion.ToolsView, error) {
+	session, standings, err := b.s.proxy.Standings(sessionID)
+	if err != nil {
+		return companion.ToolsView{}, err
+	}
+	view := companion.ToolsView{SessionID: session}
+	for _, u := range b.Upstreams() {
+		view.Servers = append(view.Servers, companion.ServerView{UpstreamState: u})
+	}
+	if session == "" {
+		return view, nil
+	}
+	see, err := b.sight(session)
+	if err != nil {
+		return companion.ToolsView{}, err
+	}
+	for _, standing := range standings {
+		for i := range view.Servers {
+			if view.Servers[i].Name == standing.Tool.Server {
+				view.Servers[i].Offered = append(view.Servers[i].Offered, see(standing))
+			}
+		}
+	}
+	return view, nil
+}
+
+// sight returns what shows a tool to people as the session's rules see it. Rules that cannot be read deny.
+func (b backend) sight(session string) (func(proxy.Standing) companion.ToolView, error) {
+	policy, fault := b.s.gate.Policy(session)
+	if errors.Is(fault, gate.ErrSession) {
+		return nil, fault
+	}
+	level := gate.AutonomyNone.String()
+	for _, s := range b.s.gate.Sessions() {
+		if s.ID == session {
+			level = s.Autonomy
+		}
+	}
+	return func(standing proxy.Standing) companion.ToolView {
+		t := standing.Tool
+		view := companion.ToolView{
+			Tool: t.Qualified, Name: t.Name, Description: described(t.Definition), Kind: t.Kind, Bound: t.Bound, Why: t.Why,
+			Subjects: judged(t), Hash: t.Hash, DefinitionChanged: standing.Redefined,
+			Verdict: permissions.Deny.String(),
+		}
+		if fault != nil {
+			view.Rule = fault.Error()
+			return view
+		}
+		o := outlookOf(policy, t, b.s.config.mode, level)
+		view.Verdict, view.Rule, view.Patterns = o.Verdict, o.Rule, o.Patterns
+		return view
+	}, nil
+}
+
+// described is what a definition says of its tool, "" when it says nothing that can be read.
+func described(definition []byte) string {
+	var d struct {
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(definition, &d) != nil {
+		return ""
+	}
+	return d.Description
+}
+
+func (b backend) AcceptTool(sessionID, tool, hash, by string) error {
+	if _, standings, err := b.s.proxy.Standings(sessionID); err != nil {
+		return err
+	} else if err := acceptable(standings, tool, hash); err != nil {
+		return err
+	}
+	return b.change(sessionID, by, fmt.Sprintf("Accepted the definition of %s with hash %s.", tools.Visible(tool), hash), func() error {
+		return b.s.proxy.Accept(sessionID, tool, hash)
+	})
+}
+
+// acceptable says why a definition cannot be accepted, so that nothing is on record that cannot be done.
+func acceptable(standings []proxy.Standing, tool, hash string) error {
+	for _, s := range standings {
+		switch {
+		case s.Tool.Qualified != tool:
+		case s.Tool.Hash != hash:
+			return companion.ErrDefinition
+		default:
+			return nil
+		}
+	}
+	return companion.ErrNoTool
+}
+
+// change puts on record what a person changes, then changes it. Where nothing can be recorded, nothing changes.
+func (b backend) change(sessionID, by, summary string, apply func() error) error {
+	if err := b.s.gate.Note(sessionID, by, summary); err != nil {
+		return fmt.Errorf("the change could not be recorded, so nothing was changed: %w", err)
+	}
+	err := apply()
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, b.s.gate.Note(sessionID, by, "Not done: "+summary))
+}

@@ -1,0 +1,87 @@
+package gate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"callgate/audit"
+	"callgate/permissions"
+)
+
+// Note puts on record what a person changed beside answering approvals: rules, grants, definitions. The caller
+// MUST NOT change anything when it fails. sessionID is "" for what concerns no session.
+func (g *Gate) Note(sessionID, by, summary string) error {
+	return g.record(audit.Record{Event: audit.Control, SessionID: sessionID, By: by, Summary: summary})
+}
+
+// Policy returns what the rules say now for calls of the session's own agent, grants in memory included.
+func (g *Gate) Policy(sessionID string) (*permissions.Policy, error) {
+	s, err := g.session(sessionID)
+	if err != nil {
+		return nil, err
+	}
+	return s.policy(s.agent)
+}
+
+// Agents returns the profiles that sessions and calls may run under, by name.
+func (g *Gate) Agents() []permissions.Agent {
+	return slices.SortedFunc(maps.Values(g.agents), func(a, b permissions.Agent) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// HeldGrant is a grant that lives in memory: for one session, or for the worker when SessionID is "".
+type HeldGrant struct {
+	permissions.Grant
+	SessionID string
+}
+
+// HeldGrants returns the grants that are not in the worker's file.
+func (g *Gate) HeldGrants() []HeldGrant {
+	held := hold(nil, "", &g.granted)
+	for _, s := range g.openSessions() {
+		held = hold(held, s.id, &s.granted)
+	}
+	return held
+}
+
+func hold(held []HeldGrant, sessionID string, book *grantBook) []HeldGrant {
+	grants, _ := book.read()
+	for _, grant := range grants {
+		held = append(held, HeldGrant{grant, sessionID})
+	}
+	return held
+}
+
+// RevokeHeld takes back the grants in memory that drop says true for, and returns how many there were. What they
+// let run asks again from the next call on.
+func (g *Gate) RevokeHeld(drop func(HeldGrant) bool) int {
+	n := g.granted.remove(func(grant permissions.Grant) bool { return drop(HeldGrant{grant, ""}) })
+	for _, s := range g.openSessions() {
+		n += s.granted.remove(func(grant permissions.Grant) bool { return drop(HeldGrant{grant, s.id}) })
+	}
+	return n
+}
+
+// remove leaves the slice that read has handed out as it is.
+func (b *grantBook) remove(drop func(permissions.Grant) bool) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(b.grants), drop)
+	n := len(b.grants) - len(left)
+	if n > 0 {
+		b.grants = left
+		b.version++
+	}
+	return n
+}
+
+func (g *Gate) openSessions() []*Session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	sessions := make([]*Session, 0, len(g.sessions))
+	for _, s := range g.sessions {
+		sessions = append(sessions, s)
+	}
+	slices.SortFunc(sessions, func(a, b *Session) int { return a.startedAt.Compare(b.startedAt) })
+	return sessions
+}

@@ -1,0 +1,167 @@
+package companion
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"callgate/permissions"
+)
+
+// Rules is the worker's rules as people see and change them. Nil in Options means that there is nothing to see.
+// All methods MUST be safe for concurrent use, and put every change on record under the name that by is.
+type Rules interface {
+	Rules() (RulesView, error)
+
+	// CheckRules says what a text would mean. It changes nothing.
+	CheckRules(text string) RulesCheck
+
+	// ReplaceRules gives the file a new text that was made from the text base. It returns a
+	// *permissions.FileError for a text that is not valid, and permissions.ErrRulesChanged when somebody else
+	// changed the rules since base; the file is as before then. Grants that came or went since base are kept.
+	ReplaceRules(base, text, by string) error
+
+	// RevokeGrant takes back the grant with that id, wherever it is kept. It returns ErrNoGrant when there is none.
+	RevokeGrant(id, by string) error
+}
+
+// ErrNoGrant: the grant was revoked, ended with its session, or never was.
+var ErrNoGrant = errors.New("there is no such grant any more")
+
+// RulesView is the rules of one worker at one moment.
+type RulesView struct {
+	Worker string      `json:"worker"`
+	File   string      `json:"file"`
+	Text   string      `json:"text"` // of the file, byte for byte; what ReplaceRules takes as base
+	Layers []RuleLayer `json:"layers"`
+	Grants []GrantView `json:"grants"`
+	RulesCheck
+}
+
+// RulesCheck is what a text of a rules file is worth.
+type RulesCheck struct {
+	Rules    int                   `json:"rules"`              // how many it has
+	Fault    *RulesFault           `json:"fault,omitempty"`    // why it is not valid: as long as the file is, everything is denied
+	Problems []permissions.Problem `json:"problems,omitempty"` // rules that do not do what they seem to
+}
+
+// RulesFault says where a text stops being valid. Line and Column count from 1, Column in bytes.
+type RulesFault struct {
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+}
+
+// RuleLayer is rules that are judged together, in the order that counts: the last one that matches wins.
+type RuleLayer struct {
+	Layer permissions.Layer `json:"layer"` // agent or file
+	Name  string            `json:"name"`  // of the agent profile, or of the file
+	Rules []RuleView        `json:"rules"`
+}
+
+// RuleView is one rule.
+type RuleView struct {
+	Place   string `json:"place"` // "permissions.jsonc:9"
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
+	Action  string `json:"action"`
+}
+
+// GrantView is one grant. ID names it as long as it says the same.
+type GrantView struct {
+	ID        string            `json:"id"`
+	Layer     permissions.Layer `json:"layer"`               // always for the file, session for one in memory
+	SessionID string            `json:"sessionId,omitempty"` // the session that it ends with
+	Expired   bool              `json:"expired,omitempty"`
+	Tool      string            `json:"tool"`
+	Pattern   string            `json:"pattern"`
+	Risk      string            `json:"risk"` // class that it never goes above
+	Server    string            `json:"server,omitempty"`
+	Workspace string            `json:"workspace,omitempty"`
+	By        string            `json:"by,omitempty"`
+	At        time.Time         `json:"at,omitzero"`
+	Expires   time.Time         `json:"expires,omitzero"`
+}
+
+// ruleRoutes are answered by the process that runs the worker: `?worker=`, and the grants of a session by the one
+// that serves it: `?sessionId=`.
+func (s *Server) ruleRoutes(path func(string, methods)) {
+	path("/api/rules", methods{"GET": s.viewer(s.handleRules), "PUT": s.approver(s.handleReplaceRules)})
+	path("/api/rules/check", methods{"POST": s.approver(s.handleCheckRules)})
+	path("/api/grants/{id}", methods{"DELETE": s.approver(s.handleRevokeGrant)})
+}
+
+// ruled answers the request when there are no rules to be seen.
+func (s *Server) ruled(w http.ResponseWriter) bool {
+	if s.rules == nil {
+		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate does not show its rules")
+	}
+	return s.rules != nil
+}
+
+func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
+	if !s.ruled(w) {
+		return
+	}
+	view, err := s.rules.Rules()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, view)
+}
+
+func (s *Server) handleCheckRules(w http.ResponseWriter, r *http.Request) {
+	var f struct {
+		Text string `json:"text"`
+	}
+	if !s.ruled(w) || !s.body(w, r, &f) {
+		return
+	}
+	writeJSON(w, http.StatusOK, s.rules.CheckRules(f.Text))
+}
+
+// handleReplaceRules takes the text that the editor began with beside the new one, so that of two people who
+// edit at once the second learns of the first.
+func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
+	var f struct {
+		Base *string `json:"base"`
+		Text *string `json:"text"`
+	}
+	if !s.ruled(w) || !s.body(w, r, &f) {
+		return
+	}
+	if f.Base == nil || f.Text == nil {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
+		return
+	}
+	err := s.rules.ReplaceRules(*f.Base, *f.Text, approverOf(r))
+	var fault *permissions.FileError
+	switch {
+	case err == nil:
+		s.handleRules(w, r)
+	case errors.As(err, &fault):
+		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{
+			"error": restError{CodeBadMessage, fault.Error()}, "fault": RulesFault{fault.Line, fault.Column, fault.Message},
+		})
+	case errors.Is(err, permissions.ErrRulesChanged):
+		writeError(w, http.StatusConflict, CodeBadMessage, "the rules were changed by somebody else since you began to edit; load them again, nothing was saved")
+	default:
+		s.fail(w, r, err)
+	}
+}
+
+func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
+	if !s.ruled(w) {
+		return
+	}
+	id := r.PathValue("id")
+	switch err := s.rules.RevokeGrant(id, approverOf(r)); {
+	case err == nil:
+		writeJSON(w, http.StatusOK, map[string]string{"revoked": id})
+	case errors.Is(err, ErrNoGrant):
+		writeError(w, http.StatusNotFound, CodeBadMessage, err.Error())
+	default:
+		s.fail(w, r, err)
+	}
+}

@@ -1,0 +1,101 @@
+package companion
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"callgate/permissions"
+)
+
+// fakeRules is a rules file without a gate.
+type fakeRules struct {
+	text    string
+	changes []string // by whom
+	fail    error
+}
+
+func (f *fakeRules) Rules() (RulesView, error) {
+	return RulesView{Worker: "default", File: "/data/permissions.jsonc", Text: f.text, Grants: []GrantView{}}, f.fail
+}
+
+func (f *fakeRules) CheckRules(text string) RulesCheck {
+	return RulesCheck{Rules: strings.Count(text, ":")}
+}
+
+func (f *fakeRules) ReplaceRules(base, text, by string) error {
+	switch {
+	case f.fail != nil:
+		return f.fail
+	case base != f.text:
+		return permissions.ErrRulesChanged
+	case text == "{":
+		return &permissions.FileError{Path: "permissions.jsonc", Line: 1, Column: 2, Message: "it ends too soon"}
+	}
+	f.text, f.changes = text, append(f.changes, by)
+	return nil
+}
+
+func (f *fakeRules) RevokeGrant(id, by string) error {
+	if id != "g1" {
+		return ErrNoGrant
+	}
+	f.changes = append(f.changes, by)
+	return f.fail
+}
+
+// Where there is nothing to be seen, the paths say so.
+func TestPowersThatAreAbsent(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	for _, request := range [][3]string{
+		{"GET", "/api/rules", ""}, {"PUT", "/api/rules", `{"base":"","text":""}`}, {"POST", "/api/rules/check", `{"text":""}`},
+		{"DELETE", "/api/grants/g1", ""}, {"GET", "/api/tools", ""}, {"POST", "/api/tools/accept?sessionId=s1", `{"tool":"t","hash":"h"}`},
+	} {
+		if response, body := r.do(t, CredentialApprove, request[0], request[1], request[2]); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "this callgate does not show") {
+			t.Errorf("%s %s: %d %s", request[0], request[1], response.StatusCode, body)
+		}
+	}
+}
+
+func TestRulesByREST(t *testing.T) {
+	rules := &fakeRules{text: "{}"}
+	r := start(t, newFakeBackend("s1"))
+	r.rules = rules
+	for _, tt := range []struct {
+		name       string
+		credential Credential
+		method     string
+		path, body string
+		headers    []string
+		want       int
+		says       string
+	}{
+		{"seen", CredentialView, "GET", "/api/rules", "", nil, 200, `"text":"{}"`},
+		{"not without a credential", "", "GET", "/api/rules", "", nil, 401, ""},
+		{"not changed by who watches", CredentialView, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, nil, 403, ""},
+		{"not with the credential of hosts", CredentialMCP, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, nil, 401, ""},
+		{"not by a form", CredentialApprove, "PUT", "/api/rules", `base=x`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, ""},
+		{"not from another page", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{"Origin", "http://evil.example"}, 403, ""},
+		{"not without what was edited", CredentialApprove, "PUT", "/api/rules", `{"text":"{ }"}`, nil, 400, "base and text"},
+		{"not over what is newer", CredentialApprove, "PUT", "/api/rules", `{"base":"","text":"{ }"}`, nil, 409, "somebody else"},
+		{"not what is no file", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{"}`, nil, 422, `"fault":{"line":1,"column":2,"message":"it ends too soon"}`},
+		{"not by a name that could pass for a rule", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "rule:alice"}, 400, "kind must be"},
+		{"changed", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "web:alice"}, 200, `"text":"{ }"`},
+		{"checked", CredentialApprove, "POST", "/api/rules/check", `{"text":"a: b"}`, nil, 200, `"rules":1`},
+		{"a grant that is not there", CredentialApprove, "DELETE", "/api/grants/g2", "", nil, 404, "no such grant"},
+		{"a grant", CredentialApprove, "DELETE", "/api/grants/g1", "", nil, 200, `"revoked":"g1"`},
+		{"no other method", CredentialApprove, "DELETE", "/api/rules", "", nil, 405, "GET or PUT"},
+	} {
+		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body, tt.headers...)
+		if response.StatusCode != tt.want || !strings.Contains(body, tt.says) {
+			t.Errorf("%s: %d %s", tt.name, response.StatusCode, body)
+		}
+	}
+	if got := strings.Join(rules.changes, " "); got != "web:alice rest" {
+		t.Errorf("changed by %s", got)
+	}
+	rules.fail = errDisk
+	if response, body := r.do(t, CredentialApprove, "PUT", "/api/rules", `{"base":"{ }","text":"{}"}`); response.StatusCode != 500 || strings.Contains(body, "secret") {
+		t.Errorf("a failure: %d %s", response.StatusCode, body)
+	}
+}

@@ -1,0 +1,80 @@
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"callgate/gate"
+	"callgate/internal/tools"
+)
+
+// Standing is one tool that a host is offered, and how its definition stands.
+type Standing struct {
+	Tool      *tools.Tool
+	Redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
+}
+
+// Errors of Accept.
+var (
+	ErrNoTool     = errors.New("no server of the session offers a tool of this name")
+	ErrDefinition = errors.New("the tool's definition is another one by now")
+)
+
+// Standings returns the tools that a session is offered, by name; "" is the session that was opened first. It
+// returns that session's id, "" when no host is connected.
+func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
+	h, err := p.hostOf(sessionID)
+	if h == nil || err != nil {
+		return "", nil, err
+	}
+	var standings []Standing
+	for _, e := range h.table.Load().tools {
+		standings = append(standings, Standing{e.tool, h.redefined(e)})
+	}
+	slices.SortFunc(standings, func(a, b Standing) int { return cmp.Compare(a.Tool.Qualified, b.Tool.Qualified) })
+	return h.session.ID(), standings, nil
+}
+
+// Accept pins the definition that a tool has now, which ends its quarantine, if hash is that of it. Every host
+// takes it over with its next call.
+func (p *Proxy) Accept(sessionID, qualified, hash string) error {
+	h, err := p.hostOf(sessionID)
+	switch {
+	case err != nil:
+		return err
+	case h == nil:
+		return ErrNoTool
+	case p.o.Pins == nil:
+		return errors.New("definitions are not remembered here")
+	}
+	for _, e := range h.table.Load().tools {
+		if e.tool.Qualified != qualified {
+			continue
+		}
+		if e.tool.Hash != hash {
+			return ErrDefinition
+		}
+		return p.o.Pins.Accept(e.server.about.Identity, map[string][]byte{e.name: e.tool.Definition})
+	}
+	return ErrNoTool
+}
+
+// hostOf returns the host of a session; of "" the one that came first, or nil when there is none.
+func (p *Proxy) hostOf(sessionID string) (first *host, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for h := range p.hosts {
+		if h.session.ID() == sessionID {
+			return h, nil
+		}
+		if first == nil || h.session.StartedAt().Before(first.session.StartedAt()) {
+			first = h
+		}
+	}
+	if sessionID != "" {
+		return nil, fmt.Errorf("%w: %q", gate.ErrSession, sessionID)
+	}
+	return first, nil
+}
