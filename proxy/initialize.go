@@ -65,11 +65,13 @@ func (h *host) welcome(version string) []byte {
 		info, known := s.up.Info()
 		declared := make([]jsonx.Member, len(offered))
 		if known {
-			only = info
+			if !s.own {
+				only = info
+			}
 			if err := jsonx.Members(info.Capabilities, names, declared); err != nil {
 				continue // the handshake has checked it
 			}
-			instructions = appendInstructions(instructions, s.alias, info.Instructions, h.view.untouched())
+			instructions = appendInstructions(instructions, s.alias, info.Instructions, s.untouched())
 		}
 		for i := range offered {
 			has[i] = has[i] || !known || declared[i].Value != nil

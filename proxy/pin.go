@@ -12,7 +12,7 @@ import (
 // something. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
 func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
 	pins := h.p.o.Pins
-	if pins == nil {
+	if pins == nil || s.own {
 		return nil
 	}
 	unlike := map[string]*gate.Redefinition{}

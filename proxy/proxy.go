@@ -5,6 +5,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,6 +20,11 @@ type Server struct {
 	Upstream upstream.Config
 	Tools    tools.Server // Name is the alias; it MUST pass CheckAliases
 	Place    tools.Place  // where its calls run
+
+	// Own makes this callgate's own server, for one session: the function is what Upstream.Serve is. Its names
+	// are qualified also where the others are untouched, its definitions are not pinned, because they come with
+	// the program, and it does not count as a configured server. Nil for every other.
+	Own func(*gate.Session) func(ctx context.Context, in io.Reader, out io.Writer) error
 }
 
 // Options assemble a proxy. Gate is required.
@@ -72,7 +78,7 @@ func (p *Proxy) connect(ctx context.Context, v View, line Line) (*host, error) {
 	}
 	h.session = session
 	for _, s := range p.o.Servers {
-		if v.shows(s.Tools.Name) {
+		if s.Own != nil || v.shows(s.Tools.Name) {
 			h.servers = append(h.servers, h.newServer(s))
 		}
 	}
@@ -95,14 +101,18 @@ func (p *Proxy) page() string {
 func (p *Proxy) Upstreams() []UpstreamStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	states := make([]UpstreamStatus, len(p.o.Servers))
-	for i, s := range p.o.Servers {
-		states[i] = UpstreamStatus{Name: s.Tools.Name, State: upstream.Idle}
+	states := make([]UpstreamStatus, 0, len(p.o.Servers))
+	for _, s := range p.o.Servers {
+		if s.Own != nil {
+			continue
+		}
+		state := UpstreamStatus{Name: s.Tools.Name, State: upstream.Idle}
 		for h := range p.hosts {
 			if here := h.server(s.Tools.Name); here != nil {
-				states[i] = states[i].better(here.status())
+				state = state.better(here.status())
 			}
 		}
+		states = append(states, state)
 	}
 	return states
 }

@@ -13,11 +13,15 @@ type server struct {
 	alias string
 	about tools.Server
 	place tools.Place
+	own   bool // callgate's own, see Server.Own
 	up    *upstream.Upstream
 }
 
 func (h *host) newServer(o Server) *server {
-	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place}
+	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil}
+	if s.own {
+		o.Upstream.Serve = o.Own(h.session)
+	}
 	s.up = upstream.New(o.Upstream, upstream.Options{
 		CacheDir: h.p.o.CacheDir,
 		Logger:   h.log,
@@ -30,6 +34,9 @@ func (h *host) newServer(o Server) *server {
 	})
 	return s
 }
+
+// untouched reports whether the host sees the server's own names.
+func (s *server) untouched() bool { return s.host.view.untouched() && !s.own }
 
 // hopeless reports that nothing is to be expected from the server soon.
 func (s *server) hopeless() bool {

@@ -70,6 +70,7 @@ func (h *host) rebuild() {
 	for _, s := range h.servers {
 		unlike[s] = h.pin(s, names)
 	}
+	h.shadow(names)
 	h.descriptions.next = make(map[descriptionKey]*tools.Tool, len(names))
 	for _, n := range names {
 		if n.hidden {
@@ -126,7 +127,9 @@ func (h *host) listed(k upstream.Kind) (items []listing, lists []upstream.List) 
 		if !known || list.Envelope == nil {
 			continue
 		}
-		lists = append(lists, list)
+		if !s.own {
+			lists = append(lists, list)
+		}
 		for _, item := range list.Items {
 			items = append(items, listing{server: s, name: item.Key, shown: item.Key, raw: item.Raw})
 		}
@@ -143,7 +146,7 @@ func (h *host) named(k upstream.Kind) ([]listing, []upstream.List) {
 	}
 	for i, name := range qualify(origins) {
 		items[i].qualified = name
-		if !h.view.untouched() {
+		if !items[i].server.untouched() {
 			items[i].shown = name
 		}
 	}
@@ -151,7 +154,8 @@ func (h *host) named(k upstream.Kind) ([]listing, []upstream.List) {
 }
 
 // merge makes the result of a list method. One server's list keeps its own envelope, and is passed on byte
-// for byte when there is nothing to change; members beside the items cannot be merged from several.
+// for byte when there is nothing to change; members beside the items cannot be merged from several. lists are
+// those of the configured servers: callgate's own has an envelope that says nothing.
 func (h *host) merge(k upstream.Kind, items []listing, lists []upstream.List) []byte {
 	array := []byte{'['}
 	changed := false
@@ -267,12 +271,13 @@ func (h *host) findTool(ctx context.Context, name string) *entry {
 
 // offers reports whether the table still has exactly this definition of a tool.
 func (h *host) offers(t *tools.Tool) bool {
-	shown := t.Qualified
-	if h.view.untouched() {
-		shown = t.Name
+	table := h.table.Load()
+	for _, shown := range []string{t.Qualified, t.Name} { // the second where names are untouched
+		if e := table.tools[shown]; e != nil && e.tool == t {
+			return true
+		}
 	}
-	e := h.table.Load().tools[shown]
-	return e != nil && e.tool == t
+	return false
 }
 
 // downNote says which servers are down, for somebody who misses a tool; "" when none is.

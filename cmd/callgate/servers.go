@@ -140,6 +140,9 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if s.Name == "" {
 		return none, fmt.Errorf("a server needs a name")
 	}
+	if s.Name == ownName || strings.HasPrefix(s.Name, ownName+"_") || s.Package == ownName {
+		return none, fmt.Errorf("server %q: %q is the name of callgate's own tools; choose another", s.Name, ownName)
+	}
 	if (s.Command == "") == (s.URL == "") {
 		return none, fmt.Errorf("server %q needs either a command or a url", s.Name)
 	}
@@ -188,7 +191,7 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if err != nil {
 		return none, err
 	}
-	packages := upstream.Packages(command, args, url)
+	packages := slices.DeleteFunc(upstream.Packages(command, args, url), func(name string) bool { return name == ownName })
 	if s.Package != "" {
 		packages = append(packages, s.Package)
 	}
@@ -305,7 +308,7 @@ func aliasOf(command string, args []string) string {
 	for _, affix := range []string{"-mcp-server", "-server", "-mcp", ".exe"} {
 		name = strings.TrimSuffix(name, affix)
 	}
-	if name = proxy.Sanitize(name); name == "" || proxy.CheckAliases([]string{name}) != nil {
+	if name = proxy.Sanitize(name); name == "" || name == ownName || strings.HasPrefix(name, ownName+"_") || proxy.CheckAliases([]string{name}) != nil {
 		return "wrapped"
 	}
 	return name

@@ -29,6 +29,7 @@ type sidecar struct {
 	rules     *permissions.Store
 	proxy     *proxy.Proxy
 	companion *companion.Server
+	own       []ownTool      // what callgate itself offers to models; complete before the proxy is made
 	closers   []func() error // in the order of opening
 }
 
@@ -71,7 +72,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 		}
 	}
 	s.proxy, err = proxy.New(proxy.Options{
-		Gate: s.gate, Servers: servers, Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
+		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
 		CacheDir: c.cacheDir(), Logger: s.log,
 	})
 	if err != nil {

@@ -86,7 +86,7 @@ func cacheKey(cfg Config, hello Hello) (string, error) {
 func (c *cache) load(cfg Config, hello Hello, log *slog.Logger) record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dir == "" {
+	if c.dir == "" || cfg.Serve != nil {
 		return record{}
 	}
 	c.log = log

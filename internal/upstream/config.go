@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 )
@@ -18,6 +20,11 @@ type Config struct {
 	Dir        string // working directory; "" means callgate's own
 
 	URL string // of a remote server, instead of Command
+
+	// Serve is a server inside this program, instead of Command: it reads a message a line from in and
+	// writes such to out until in ends or ctx does. It is called again when it has ended. Nothing that it
+	// says is cached.
+	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
 
 	Trusted  bool     // carried for the caller, see Upstream.Config
 	Packages []string // likewise; the function Packages finds them

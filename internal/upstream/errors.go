@@ -27,14 +27,14 @@ func (e *DownError) Error() string {
 
 func (e *DownError) Unwrap() error { return e.Err }
 
-// downError words err, with which an attempt ended. in is nil when there was no process.
+// downError words err, with which an attempt ended. in is nil when nothing was started.
 func (u *Upstream) downError(err error, in *incarnation) *DownError {
 	if u.ctx.Err() != nil {
 		return u.closedError()
 	}
 	down := &DownError{Server: u.cfg.Name, Reason: err.Error(), Err: err}
 	if in != nil {
-		down.Stderr = in.proc.stderr.last()
+		down.Stderr = in.link.lastWords()
 	}
 	return down
 }

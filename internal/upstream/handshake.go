@@ -74,7 +74,7 @@ func (in *incarnation) greet(ctx context.Context, hello Hello) error {
 		return fmt.Errorf("it speaks MCP %.20q, which callgate does not", info.ProtocolVersion)
 	}
 	if err := in.conn.Write(rpc.Request(nil, "notifications/initialized", nil)); err != nil {
-		return in.postMortem(err)
+		return in.link.epitaph(err)
 	}
 	in.info = info
 	in.greeted.Store(true)
@@ -92,7 +92,7 @@ func (in *incarnation) converse(ctx context.Context, method string, params []byt
 	case errors.Is(err, rpc.ErrClosed):
 		err = nil
 	}
-	return rpc.Message{}, in.postMortem(err)
+	return rpc.Message{}, in.link.epitaph(err)
 }
 
 func initializeParams(hello Hello) []byte {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -13,10 +12,10 @@ import (
 	"callgate/internal/rpc"
 )
 
-// incarnation is one process of an upstream, from the spawn to its end.
+// incarnation is one run of a server, from its start to its end.
 type incarnation struct {
 	u    *Upstream
-	proc *process
+	link link
 	conn *rpc.Conn
 	log  *throttle // of the reading goroutine
 
@@ -26,7 +25,7 @@ type incarnation struct {
 	read    chan struct{} // closed when nothing more will be read
 	readErr error         // why, set before
 
-	broken    chan struct{} // closed when the process is of no use any more though it runs
+	broken    chan struct{} // closed when the server is of no use any more though it runs
 	brokenErr error         // why, set before
 	breaking  sync.Once
 
@@ -37,59 +36,43 @@ type incarnation struct {
 	workers sync.WaitGroup // fetches
 }
 
-// spawn starts the process and reads from it.
+// spawn starts the server and reads from it.
 func (u *Upstream) spawn() (*incarnation, error) {
-	proc, err := startProcess(u.cfg, os.Environ(), u.log)
+	l, err := u.open()
 	if err != nil {
-		return nil, fmt.Errorf("cannot start: %w", err)
+		return nil, err
 	}
 	in := &incarnation{
 		u:      u,
-		proc:   proc,
+		link:   l,
 		log:    newThrottle(u.log),
 		read:   make(chan struct{}),
 		broken: make(chan struct{}),
 		over:   make(chan struct{}),
 	}
 	in.ctx, in.cancel = context.WithCancel(u.ctx)
-	in.conn = rpc.NewConn(proc.stdout, proc.stdin, rpc.Options{MaxMessage: u.cfg.MaxMessage, Noise: in.noise})
+	in.conn = l.connect(rpc.Options{MaxMessage: u.cfg.MaxMessage, Noise: in.noise})
 	go func() {
 		defer close(in.read)
-		in.readErr = in.conn.Run(in.handle)
+		in.readErr = l.run(in.handle)
 		in.log.report()
-		proc.stdout.finish()
 	}()
 	return in, nil
 }
 
-// wait returns why the incarnation is over: ctx ended, or its process or connection did.
+// wait returns why the incarnation is over: ctx ended, or its link did.
 func (in *incarnation) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-in.broken:
-		return in.postMortem(in.brokenErr)
+		return in.link.epitaph(in.brokenErr)
 	case <-in.read:
-		return in.postMortem(in.readErr)
+		return in.link.epitaph(in.readErr)
 	}
 }
 
-// postMortem words why the connection ended, which itself says cause. Mostly the process ends at the same
-// moment: how it did, and what it said last, explains more.
-func (in *incarnation) postMortem(cause error) error {
-	in.proc.gone(drain)
-	select {
-	case <-in.proc.exited:
-		return errors.New(in.proc.status())
-	default:
-	}
-	if cause == nil {
-		cause = errors.New("it closed its standard output")
-	}
-	return cause
-}
-
-// fail ends an incarnation whose process may still run.
+// fail ends an incarnation whose server may still run.
 func (in *incarnation) fail(err error) {
 	in.breaking.Do(func() {
 		in.brokenErr = err
@@ -97,12 +80,12 @@ func (in *incarnation) fail(err error) {
 	})
 }
 
-// end stops the process and waits until no goroutine of the incarnation is left.
+// end stops the server and waits until no goroutine of the incarnation is left.
 func (in *incarnation) end(down *DownError) {
 	in.down = down
 	close(in.over)
 	in.u.shelves.leave(in)
-	if err := in.proc.stop(in.u.grace); err != nil {
+	if err := in.link.stop(in.u.grace); err != nil {
 		in.u.log.Error("cannot stop the server", "error", err)
 	}
 	<-in.read

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/rpc"
 	"callgate/internal/spawn"
 )
 
@@ -20,6 +22,7 @@ const drain = 250 * time.Millisecond
 type process struct {
 	cmd    *exec.Cmd
 	tree   *spawn.Tree
+	conn   *rpc.Conn
 	stdin  *stdin
 	stdout *output
 	stderr *stderr
@@ -95,7 +98,35 @@ func closeAll(files []*os.File) {
 	}
 }
 
+var _ link = (*process)(nil)
+
 func (p *process) pid() int { return p.cmd.Process.Pid }
+
+func (p *process) lastWords() []string { return p.stderr.last() }
+
+func (p *process) connect(o rpc.Options) *rpc.Conn {
+	p.conn = rpc.NewConn(p.stdout, p.stdin, o)
+	return p.conn
+}
+
+func (p *process) run(handle func(rpc.Message)) error {
+	defer p.stdout.finish()
+	return p.conn.Run(handle)
+}
+
+// epitaph: mostly the process ends at the same moment as its output, and how it did explains more.
+func (p *process) epitaph(cause error) error {
+	p.gone(drain)
+	select {
+	case <-p.exited:
+		return errors.New(p.status())
+	default:
+	}
+	if cause == nil {
+		cause = errors.New("it closed its standard output")
+	}
+	return cause
+}
 
 // reap waits for the end of the process, and ends the reading of its output when it ended by itself.
 func (p *process) reap() {

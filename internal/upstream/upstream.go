@@ -46,12 +46,12 @@ type Upstream struct {
 	asks    asks
 }
 
-// attempt is one try to run the server, from the spawn to the end of the process.
+// attempt is one try to run the server, from the start of the server to its end.
 type attempt struct {
 	settled chan struct{} // closed when in or err is set
 	in      *incarnation
 	err     error
-	ended   chan struct{} // closed when the process and all its goroutines are gone
+	ended   chan struct{} // closed when the server and all its goroutines are gone
 }
 
 // New returns an upstream that does nothing until Start is called.
@@ -201,7 +201,7 @@ func (u *Upstream) run(a *attempt) {
 		began := time.Now()
 		u.change(func() {
 			if u.status.State != Closed {
-				u.status = Status{State: Ready, Since: began, PID: in.proc.pid()}
+				u.status = Status{State: Ready, Since: began, PID: in.link.pid()}
 				u.known = in.info
 				u.current.Store(in)
 			}
@@ -225,7 +225,7 @@ func (u *Upstream) run(a *attempt) {
 	}
 }
 
-// launch spawns the process and greets it. An incarnation that is returned with an error has to be ended.
+// launch starts the server and greets it. An incarnation that is returned with an error has to be ended.
 func (u *Upstream) launch() (*incarnation, error) {
 	ctx, cancel := context.WithTimeoutCause(u.ctx, u.cfg.StartTimeout,
 		fmt.Errorf("the handshake was not finished within %v", u.cfg.StartTimeout))

@@ -1,0 +1,145 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"callgate/internal/rpc"
+)
+
+// inside is a server inside this program: a function that reads and writes what a process would.
+type inside struct {
+	cancel context.CancelFunc
+	in     *backlog
+	out    *io.PipeReader
+	conn   *rpc.Conn
+	ended  chan struct{} // closed when serve has returned
+	err    error         // what it returned, set before
+}
+
+var _ link = (*inside)(nil)
+
+// startInside runs serve until ctx ends, the link is stopped, or serve returns.
+func startInside(ctx context.Context, serve func(ctx context.Context, in io.Reader, out io.Writer) error) *inside {
+	ctx, cancel := context.WithCancel(ctx)
+	out, toUs := io.Pipe()
+	s := &inside{cancel: cancel, in: newBacklog(), out: out, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		s.err = guarded(ctx, serve, s.in, toUs)
+		s.in.Close()
+		toUs.Close() // never fails
+	}()
+	return s
+}
+
+// guarded runs serve; a panic of it is its error. What else runs in this program must not end with it.
+func guarded(ctx context.Context, serve func(context.Context, io.Reader, io.Writer) error, in io.Reader, out io.Writer) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return serve(ctx, in, out)
+}
+
+func (s *inside) connect(o rpc.Options) *rpc.Conn {
+	s.conn = rpc.NewConn(s.out, s.in, o)
+	return s.conn
+}
+
+func (s *inside) run(handle func(rpc.Message)) error {
+	defer s.out.Close() // who writes after the end of reading must not wait for a reader
+	return s.conn.Run(handle)
+}
+
+func (s *inside) epitaph(cause error) error {
+	select {
+	case <-s.ended:
+		if s.err != nil {
+			return s.err
+		}
+	case <-time.After(drain):
+	}
+	if cause == nil {
+		cause = errors.New("it ended")
+	}
+	return cause
+}
+
+// stop ends the input, and then the context.
+func (s *inside) stop(grace time.Duration) error {
+	defer s.cancel()
+	s.in.Close()
+	for _, step := range []func(){func() {}, func() { s.cancel(); s.out.Close() }} {
+		step()
+		select {
+		case <-s.ended:
+			return nil
+		case <-time.After(grace):
+		}
+	}
+	return errors.New("the server inside this program does not end")
+}
+
+func (s *inside) pid() int { return 0 }
+
+func (s *inside) lastWords() []string { return nil }
+
+// backlog is a pipe whose writer never waits: what nobody has read yet stays in memory, up to maxBacklog.
+type backlog struct {
+	mu      sync.Mutex
+	more    sync.Cond
+	waiting []byte
+	closed  bool
+}
+
+func newBacklog() *backlog {
+	b := &backlog{}
+	b.more.L = &b.mu
+	return b
+}
+
+// Write queues all of p or nothing.
+func (b *backlog) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return 0, io.ErrClosedPipe
+	case len(b.waiting)+len(p) > maxBacklog:
+		return 0, errBacklog
+	}
+	b.waiting = append(b.waiting, p...)
+	b.more.Signal()
+	return len(p), nil
+}
+
+func (b *backlog) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.waiting) == 0 {
+		if b.closed {
+			return 0, io.EOF
+		}
+		b.more.Wait()
+	}
+	n := copy(p, b.waiting)
+	if b.waiting = b.waiting[n:]; len(b.waiting) == 0 {
+		b.waiting = nil
+	}
+	return n, nil
+}
+
+// Close ends the pipe for both sides, once what waits has been read.
+func (b *backlog) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.more.Broadcast()
+}

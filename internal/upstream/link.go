@@ -1,0 +1,43 @@
+package upstream
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"callgate/internal/rpc"
+)
+
+// link is what an incarnation talks through: a process, a server inside this program, or an address.
+type link interface {
+	// connect returns the connection over the link. It is called once, before run.
+	connect(rpc.Options) *rpc.Conn
+
+	// run gives handle every message of the server but the answers to our requests, one at a time, until
+	// nothing more will come. It returns why, nil for a clean end, and MUST return after stop.
+	run(handle func(rpc.Message)) error
+
+	// epitaph words why the link ended, which itself says cause. It may wait a moment for an explanation.
+	epitaph(cause error) error
+
+	// stop ends the server, within a few times grace, and everything the link has begun.
+	stop(grace time.Duration) error
+
+	// pid is the id of the server's process, 0 when it has none here.
+	pid() int
+
+	// lastWords are the last lines of what the server wrote beside its messages.
+	lastWords() []string
+}
+
+// open begins to talk to the server, in the way that its configuration names.
+func (u *Upstream) open() (link, error) {
+	if u.cfg.Serve != nil {
+		return startInside(u.ctx, u.cfg.Serve), nil
+	}
+	proc, err := startProcess(u.cfg, os.Environ(), u.log)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start: %w", err)
+	}
+	return proc, nil
+}
