@@ -146,7 +146,7 @@ func (j *Judge) addressMark(a *tools.Analysis) (tools.Mark, bool) {
 
 // deniesReading reports whether the rules deny reading the file at that absolute path.
 func (j *Judge) deniesReading(path string, call Call) bool {
-	if j.Protected.holds(path) {
+	if j.Protected.Holds(path) {
 		return true
 	}
 	s := tools.ReadSubject(path, call.Place)

@@ -72,14 +72,14 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 		}
 		for _, form := range append(s.Also[:len(s.Also):len(s.Also)], s.Decides) {
 			for _, spelling := range form {
-				if p.holds(spelling) {
+				if p.Holds(spelling) {
 					return fmt.Sprintf("%q belongs to callgate itself: no tool may read or change it.", tools.Visible(s.Value))
 				}
 			}
 		}
 	}
 	for _, path := range a.Paths {
-		if p.holds(path) {
+		if p.Holds(path) {
 			return fmt.Sprintf("%q belongs to callgate itself: no tool may read or change it.", tools.Visible(path))
 		}
 	}
@@ -150,8 +150,8 @@ func (g *Gate) Imitates(params []byte) (why string) {
 	return why
 }
 
-// holds reports whether path is one of the protected files or beneath a protected folder.
-func (p *Protected) holds(path string) bool {
+// Holds reports whether path is one of the protected files or beneath a protected folder.
+func (p *Protected) Holds(path string) bool {
 	if p == nil {
 		return false
 	}

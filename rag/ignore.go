@@ -182,6 +182,12 @@ func (g *ignores) ignored(name string, dir bool) bool {
 	return ignored
 }
 
+// secret reports whether the name says that the file holds secrets.
+func (g *ignores) secret(name string) bool {
+	ignored, said := g.secrets.decide(name, false)
+	return said && ignored
+}
+
 // decide asks the innermost file first.
 func decide(files []rules, name string, dir bool) (ignored, said bool) {
 	for i := len(files) - 1; i >= 0; i-- {

@@ -170,7 +170,7 @@ func TestMaxFiles(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a": "", "b": "", "c": ""})
 	names, left := walked(t, memory(t, Options{MaxFiles: 2}), dir)
-	if len(names) != 2 || len(left) != 1 || left[0].reason != "more than 2 files" {
+	if len(names) != 2 || len(left) != 1 || left[0].reason != "1 files are left out: more than 2" {
 		t.Errorf("got %q, left %q", names, left)
 	}
 }

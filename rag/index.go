@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -25,10 +26,19 @@ type Options struct {
 	// Denied reports whether a file must not be read, by its absolute path. What it denies is not indexed, leaves
 	// the index on the next Sync, and is left out of results at once. It may be called from several goroutines.
 	Denied func(path string) bool
+	// Rules names the state of what Denied goes by: another name means that it may answer otherwise. The first
+	// search after a change takes what is denied now out of the index. Nil: Denied never changes its mind.
+	Rules func() string
 	// MaxFileSize is the size in bytes above which a file is left out. Default: 2 MiB.
 	MaxFileSize int64
 	// MaxFiles is the number of files after which the rest is left out. Default: 200,000.
 	MaxFiles int
+	// MaxMemory is about how many bytes the index may take, half of them while it is written. Workers and the
+	// number of chunks are chosen by it; files that no longer fit are left out. Default: 1 GiB.
+	MaxMemory int64
+	// MaxTime bounds one Sync. What was done until then stays, and the next one goes on from there. Default: no
+	// bound.
+	MaxTime time.Duration
 	// Logger hears of damage that was repaired and of embedders that fail. Default: slog.Default().
 	Logger *slog.Logger
 }
@@ -77,6 +87,9 @@ func Open(dir string, o Options) (*Index, error) {
 	}
 	if o.MaxFiles <= 0 {
 		o.MaxFiles = 200_000
+	}
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = 1 << 30
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -15,8 +15,9 @@ import (
 // files that it does not name are nobody's.
 type manifest struct {
 	Format   int     `json:"format"`
-	Root     string  `json:"root,omitempty"` // of the workspace that was indexed last
-	Next     uint64  `json:"next"`           // number of the next segment
+	Root     string  `json:"root,omitempty"`  // of the workspace that was indexed last
+	Rules    string  `json:"rules,omitempty"` // Options.Rules when every file was last held against Denied
+	Next     uint64  `json:"next"`            // number of the next segment
 	Segments []entry `json:"segments"`
 }
 

@@ -19,6 +19,8 @@ type Query struct {
 	Path     string
 	Language string
 	Kind     Kind
+	// Denied leaves out files like Options.Denied, for this query alone; nil denies none.
+	Denied func(path string) bool
 	// Threshold leaves out hits with a lower Similarity.
 	Threshold float64
 	// WithText sets the Text of hits.
@@ -78,6 +80,7 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 		q.Text = strings.ToValidUTF8(q.Text[:maxQuery], "")
 	}
 	q.Limit = min(cmp.Or(max(0, q.Limit), 10), maxHits)
+	x.obey(ctx)
 	snap, err := x.acquire()
 	if err != nil {
 		return nil, err
@@ -165,7 +168,7 @@ func (s *search) hits(q *Query, ranked []candidate) []Hit {
 		c := &ranked[i]
 		p, row := s.snapshot.at(c.row)
 		from := &p.rows.Sources[p.rows.Source[row]]
-		if !from.Document && s.denied(from.Path) {
+		if !from.Document && s.denied(q, from.Path) {
 			continue
 		}
 		if c.parts.Similarity() < q.Threshold {
@@ -203,9 +206,10 @@ func (s *search) measure(c *candidate) {
 }
 
 // denied asks again: rules may be stricter than when the file was indexed.
-func (s *search) denied(path string) bool {
+func (s *search) denied(q *Query, path string) bool {
+	path = filepath.Join(s.snapshot.manifest.Root, filepath.FromSlash(path))
 	denied := s.index.options.Denied
-	return denied != nil && denied(filepath.Join(s.snapshot.manifest.Root, filepath.FromSlash(path)))
+	return denied != nil && denied(path) || q.Denied != nil && q.Denied(path)
 }
 
 // fileReader reads the files that hits are of, each once.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -64,6 +65,12 @@ func (x *Index) Sync(ctx context.Context, root string, progress func(Event)) (Su
 
 // sync brings the whole workspace up to date and returns its directories.
 func (x *Index) sync(ctx context.Context, ws *workspace, progress func(Event)) (sum Summary, dirs []string, err error) {
+	if limit := x.options.MaxTime; limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, fmt.Errorf("indexing took longer than the %s it may; what was done stays, and the next run goes on from there", limit))
+		defer stop()
+	}
+	rules := x.rules()
 	sum, err = x.update(ctx, ws, progress, func(u *update) error {
 		ws.readIgnores()
 		files, all, left, err := ws.walk(ctx)
@@ -76,8 +83,14 @@ func (x *Index) sync(ctx context.Context, ws *workspace, progress func(Event)) (
 			u.skip(s)
 		}
 		u.keep(files)
+		if u.w.manifest.Rules != rules {
+			u.w.manifest.Rules, u.w.dirty = rules, true
+		}
 		return errors.Join(u.run(ctx, files), u.revector(ctx))
 	})
+	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, context.DeadlineExceeded) {
+		err = cause
+	}
 	return sum, dirs, err
 }
 
@@ -110,6 +123,7 @@ type update struct {
 	sum      *Summary
 	done     int
 	total    int
+	rows     atomic.Int64 // of the index and of what is on its way into it
 }
 
 func (u *update) begin(total int) {
@@ -174,7 +188,10 @@ func (u *update) run(ctx context.Context, files []found) error {
 	jobs := make(chan *found)
 	reports := make(chan report, 64)
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), maxWorkers, len(todo)) {
+	for i := range u.w.parts {
+		u.rows.Add(int64(u.w.parts[i].live()))
+	}
+	for range min(runtime.GOMAXPROCS(0), u.w.x.options.workers(), len(todo)) {
 		workers.Go(func() { u.work(ctx, jobs, old, reports) })
 	}
 	go func() {
@@ -195,9 +212,6 @@ func (u *update) run(ctx context.Context, files []found) error {
 	}
 	return err
 }
-
-// maxWorkers bounds memory: each has a segment's worth of text in hand.
-const maxWorkers = 4
 
 // collect takes the workers' reports until the last is done.
 func (u *update) collect(reports <-chan report, stop func()) error {
@@ -238,6 +252,7 @@ func (u *update) collect(reports <-chan report, stop func()) error {
 // work reads files and makes segments of them.
 func (u *update) work(ctx context.Context, jobs <-chan *found, old map[string][16]byte, reports chan<- report) {
 	b := newBuilder(u.w.x.options.Embedder)
+	maxRows := u.w.x.options.rows()
 	flush := func() bool {
 		if len(b.docs) == 0 {
 			return true
@@ -263,6 +278,11 @@ func (u *update) work(ctx context.Context, jobs <-chan *found, old map[string][1
 			chunks := chunkFile(language{s.Language, s.Kind}, text)
 			if len(chunks) == 0 {
 				reports <- report{file: f.name, why: errSkip("empty")}
+				continue
+			}
+			if n := int64(len(chunks)); u.rows.Add(n) > maxRows {
+				u.rows.Add(-n)
+				reports <- report{file: f.name, why: errSkip(fmt.Sprintf("no room: the index may take %d MiB of memory", u.w.x.options.MaxMemory>>20))}
 				continue
 			}
 			b.add(s, chunks)

@@ -57,7 +57,11 @@ func (x *Index) openWorkspace(dir string) (*workspace, error) {
 
 // readIgnores reads the ignore files of the top directory and of the repository around it.
 func (w *workspace) readIgnores() {
-	w.ignores = (&ignores{secrets: secretFiles, git: append([]rules{builtin}, rulesAbove(w.dir)...)}).with(w.root.FS(), ".")
+	git := []rules{builtin}
+	if user, ok := userRules(); ok {
+		git = append(git, user)
+	}
+	w.ignores = (&ignores{secrets: secretFiles, git: append(git, rulesAbove(w.dir)...)}).with(w.root.FS(), ".")
 }
 
 func (w *workspace) close() error { return w.root.Close() }
@@ -98,6 +102,7 @@ type found struct {
 	name    string
 	size    int64
 	modTime time.Time
+	info    fs.FileInfo
 }
 
 // skipped is a file that is left out for a reason that its owner may want to know.
@@ -107,6 +112,9 @@ type skipped struct{ name, reason string }
 // the workspace's. What cannot be read is skipped.
 func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, left []skipped, err error) {
 	fsys := w.root.FS()
+	beyond := 0
+	var secret []fs.FileInfo // denied files that have other names
+	var linked []int         // places in files that have other names
 	inside := map[string]*ignores{".": w.ignores}
 	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -131,6 +139,9 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 			if d.IsDir() {
 				return fs.SkipDir
 			}
+			if rules.secret(name) {
+				secret = appendLinked(secret, d)
+			}
 			return nil
 		}
 		if w.isDenied(name) {
@@ -138,6 +149,7 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 			if d.IsDir() {
 				return fs.SkipDir
 			}
+			secret = appendLinked(secret, d)
 			return nil
 		}
 		if d.IsDir() {
@@ -151,12 +163,19 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 			left = append(left, skipped{name, reason})
 		case f == nil:
 		case len(files) >= w.max:
-			left = append(left, skipped{name, fmt.Sprintf("more than %d files", w.max)})
+			beyond++ // counted, not listed: there may be millions
 		default:
+			if hasOtherNames(f.info) {
+				linked = append(linked, len(files))
+			}
 			files = append(files, *f)
 		}
 		return nil
 	})
+	files, left = withoutLinks(files, linked, secret, left)
+	if beyond > 0 {
+		left = append(left, skipped{".", fmt.Sprintf("%d files are left out: more than %d", beyond, w.max)})
+	}
 	return files, dirs, left, err
 }
 
@@ -175,7 +194,7 @@ func (w *workspace) candidate(name string, d fs.DirEntry) (*found, string) {
 	if info.Size() > w.maxSize {
 		return nil, fmt.Sprintf("%d bytes, more than %d", info.Size(), w.maxSize)
 	}
-	return &found{name, info.Size(), info.ModTime()}, ""
+	return &found{name, info.Size(), info.ModTime(), info}, ""
 }
 
 // one looks at a single path, as walk would come across it. It returns nothing for what walk would not list.

@@ -18,6 +18,8 @@ const (
 	patience = 500 * time.Millisecond
 	// poll is how often a workspace is looked through that cannot be watched.
 	poll = 10 * time.Second
+	// recheck is how often it looks whether the rules are others.
+	recheck = 5 * time.Second
 	// rescan is how often one is looked through that is watched, should the system have lost an event.
 	rescan = 10 * time.Minute
 )
@@ -101,6 +103,8 @@ func (w *watch) run(ctx context.Context) error {
 	changed := map[string]bool{} // paths in the workspace; "." is everything
 	var first time.Time          // when the first of them changed
 	timer := time.NewTimer(w.interval())
+	rules := time.NewTicker(recheck)
+	defer rules.Stop()
 	for {
 		var events chan fsnotify.Event
 		var failures chan error
@@ -125,6 +129,11 @@ func (w *watch) run(ctx context.Context) error {
 			w.x.options.Logger.Info("looking through the whole workspace", "error", err)
 			changed["."] = true
 			timer.Reset(quiet)
+		case <-rules.C:
+			if !w.x.obeys() {
+				changed["."] = true
+				timer.Reset(quiet)
+			}
 		case <-timer.C:
 			if len(changed) == 0 {
 				changed["."] = true
@@ -174,6 +183,7 @@ func (w *watch) sync(ctx context.Context, changed map[string]bool) error {
 		default:
 			if f := w.ws.one(name); f != nil {
 				files = append(files, *f)
+				everything = everything || hasOtherNames(f.info) // one of them may be denied
 			} else {
 				gone = append(gone, name)
 			}

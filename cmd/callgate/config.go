@@ -53,6 +53,8 @@ type config struct {
 	Approvers          struct {
 		Host bool // what the host's own person answers counts
 	}
+	Tools   toolsConfig
+	RAG     ragConfig
 	Servers []serverConfig
 
 	file       string // the configuration file, "" when there is none
@@ -151,6 +153,7 @@ var policySettings = []setting{
 	{"remember", "remember", "where an \"always\" for the worker is kept: storage, or memory until callgate ends", "storage"},
 	{"terminal", "terminal", "open, or allowlist: shells run one plain command of a short list, and reading needs no question", "open"},
 	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: build tools and interpreters are asked about instead of denied", false},
+	{"tools.expose", "expose-tools", "what the host sees: all tools, or search: those that are pinned, and tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
 }
@@ -159,12 +162,13 @@ var policySettings = []setting{
 type settings struct {
 	common *pflag.FlagSet
 	policy *pflag.FlagSet // for subcommands that judge calls
+	search *pflag.FlagSet // for subcommands that index and search
 	viper  *viper.Viper
 }
 
 // newSettings declares the flags: those of every subcommand in common, the others in a set of their own.
 func newSettings(common *pflag.FlagSet) *settings {
-	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), viper: viper.New()}
+	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), viper: viper.New()}
 	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
 	for _, o := range commonSettings {
 		s.declare(common, o)
@@ -172,12 +176,21 @@ func newSettings(common *pflag.FlagSet) *settings {
 	for _, o := range policySettings {
 		s.declare(s.policy, o)
 	}
+	for _, o := range searchSettings {
+		s.declare(s.search, o)
+	}
 	return s
 }
 
 // judging gives a subcommand the flags of those that judge calls.
 func (s *settings) judging(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.policy)
+	return cmd
+}
+
+// searching gives a subcommand the flags of those that index and search.
+func (s *settings) searching(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.search)
 	return cmd
 }
 
@@ -213,6 +226,9 @@ func (s *settings) load() (*config, error) {
 	// A list may hold commas: a variable is one path unless it has the system's list separator.
 	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.policy.Changed("mcp-config") {
 		s.viper.Set("mcpConfig", filepath.SplitList(paths))
+	}
+	if paths := os.Getenv(variable("root")); paths != "" && !s.search.Changed("root") {
+		s.viper.Set("rag.roots", filepath.SplitList(paths))
 	}
 	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
 		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.file)
@@ -328,6 +344,12 @@ func (c *config) validate() (err error) {
 	}
 	if c.MaxPending <= 0 {
 		return bad("maxPending", fmt.Errorf("%d: use a positive number", c.MaxPending))
+	}
+	if err := c.RAG.check(); err != nil {
+		return bad("rag", err)
+	}
+	if err := c.Tools.check(); err != nil {
+		return bad("tools", err)
 	}
 	for i := range c.Servers {
 		c.Servers[i].source = fmt.Sprintf("%s: servers[%d]", c.file, i)

@@ -7,27 +7,20 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
 
-	"github.com/adrg/xdg"
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"callgate/internal/tools"
-	"callgate/permissions"
 	"callgate/rag"
 )
 
-func newIndexCommand(dataDir func() (string, error)) *cobra.Command {
-	var (
-		watch, asJSON, verbose bool
-		embedder               rag.RemoteOptions
-	)
+func newIndexCommand(s *settings) *cobra.Command {
+	var watch, asJSON, verbose bool
 	cmd := &cobra.Command{
 		Use:   "index [PATH]",
 		Short: "Index a workspace for search, or bring its index up to date",
@@ -35,8 +28,8 @@ func newIndexCommand(dataDir func() (string, error)) *cobra.Command {
 meaning and symbols. Only what changed since the last time is read. .gitignore and .callgateignore are honoured,
 and a file that the rules keep from read_file is never read.
 
-The index lies in the data directory and serves all processes on the machine. Nothing leaves the machine, unless
---embedder names a server that makes the vectors.`,
+The index lies in the data directory and serves all processes of the worker. Nothing leaves the machine, unless
+the configuration's rag.embedder, or --embedder, names a server that makes the vectors.`,
 		Example: `  callgate index
   callgate index ~/src/app --watch`,
 		Args: cobra.MaximumNArgs(1),
@@ -46,7 +39,11 @@ The index lies in the data directory and serves all processes on the machine. No
 			if len(args) == 1 {
 				root = args[0]
 			}
-			index, err := openIndex(cmd, dataDir, root, &embedder)
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			index, err := openIndex(cmd, c, root)
 			if err != nil {
 				return err
 			}
@@ -62,96 +59,31 @@ The index lies in the data directory and serves all processes on the machine. No
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay and follow changes until interrupted")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as lines of JSON")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "name every file that is left out, and why")
-	addEmbedderFlags(cmd.Flags(), &embedder)
 	return cmd
 }
 
 // indexGCPercent trades a little time for a third of the memory: indexing allocates far more than it keeps.
 const indexGCPercent = 50
 
-// addEmbedderFlags adds the flags that choose who makes the vectors.
-func addEmbedderFlags(flags *pflag.FlagSet, o *rag.RemoteOptions) {
-	flags.StringVar(&o.API, "embedder", "", "server that makes the vectors: openai (or compatible) or ollama; default: none, a table in callgate")
-	flags.StringVar(&o.URL, "embedder-url", "", "its base `URL`")
-	flags.StringVar(&o.Model, "embedder-model", "", "its model")
-	flags.IntVar(&o.Dim, "embedder-dim", 0, "numbers in a vector of the model")
-	flags.StringVar(&o.KeyEnv, "embedder-key-env", "", "environment `variable` that holds its key")
-	flags.StringVar(&o.DocumentPrefix, "embedder-document-prefix", "", "`text` before every passage")
-	flags.StringVar(&o.QueryPrefix, "embedder-query-prefix", "", "`text` before every query")
-}
-
 // openIndex opens the index of the workspace root under the worker's rules.
-func openIndex(cmd *cobra.Command, dataDir func() (string, error), root string, embedder *rag.RemoteOptions) (*rag.Index, error) {
-	data, err := dataDir()
-	if err != nil {
-		return nil, err
-	}
+func openIndex(cmd *cobra.Command, c *config, root string) (*rag.Index, error) {
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
 		return rag.Open("", rag.Options{}) // Sync says what is wrong with a file
 	}
-	dir, err := rag.Dir(data, root)
+	dir, err := rag.Dir(c.indexDir(), root)
 	if err != nil {
 		return nil, err
 	}
-	worker := "default"
-	if f := cmd.Flag("worker"); f != nil {
-		worker = cmp.Or(f.Value.String(), worker)
-	}
-	denied, err := deniedFiles(data, worker, root)
+	o, err := c.RAG.options(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 	if err != nil {
 		return nil, err
 	}
-	o := rag.Options{Denied: denied, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
-	if embedder.API != "" {
-		if o.Embedder, err = rag.NewRemote(*embedder); err != nil {
-			return nil, err
-		}
+	reading := c.reading()
+	if o.Denied, err = reading.denied(root); err != nil {
+		return nil, err
 	}
+	o.Rules = reading.rules
 	return rag.Open(dir, o)
-}
-
-// deniedFiles returns what the rules say of reading files: whatever a rule would deny read_file, by its absolute
-// path or by its path in the workspace, and callgate's own files. Rules that cannot be read are an error.
-func deniedFiles(dataDir, worker, root string) (func(path string) bool, error) {
-	store := permissions.OpenStore(filepath.Join(dataDir, "workers", worker, "permissions.jsonc"), permissions.StoreOptions{Home: xdg.Home})
-	if _, err := store.Policy(); err != nil {
-		return nil, err
-	}
-	own, err := realPath(dataDir)
-	if err != nil {
-		return nil, err
-	}
-	if root, err = realPath(root); err != nil {
-		return nil, err
-	}
-	return func(path string) bool {
-		if path == own || strings.HasPrefix(path, own+string(filepath.Separator)) {
-			return true
-		}
-		policy, err := store.Policy()
-		if err != nil {
-			return true
-		}
-		subject := permissions.Subject{Tool: "read_file", Kind: "read_file", KindBound: true, Value: path, DeniesOnly: true}
-		slashed := filepath.ToSlash(path)
-		subject.Decides = permissions.Form{slashed}
-		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
-			subject.Also = []permissions.Form{{filepath.ToSlash(rel)}}
-		}
-		return permissions.Evaluate(policy, permissions.Context{Now: time.Now()}, &subject).Action == permissions.Deny
-	}, nil
-}
-
-// realPath returns the absolute path without links, of what exists of it.
-func realPath(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real, nil
-	}
-	return path, nil
 }
 
 // indexProgress shows how far an index is: a bar on a terminal, and what came of it.

@@ -19,12 +19,11 @@ import (
 	"callgate/rag"
 )
 
-func newSearchCommand(dataDir func() (string, error)) *cobra.Command {
+func newSearchCommand(s *settings) *cobra.Command {
 	var (
 		query                  rag.Query
 		kind, root, judgements string
 		asJSON, noSync, scores bool
-		embedder               rag.RemoteOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
@@ -47,15 +46,15 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			data, err := dataDir()
+			c, err := s.load()
 			if err != nil {
 				return err
 			}
-			root, err := indexedRoot(data, root)
+			root, err := indexedRoot(c.indexDir(), root)
 			if err != nil {
 				return err
 			}
-			index, err := openIndex(cmd, dataDir, root, &embedder)
+			index, err := openIndex(cmd, c, root)
 			if err != nil {
 				return err
 			}
@@ -92,18 +91,17 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 	cmd.Flags().BoolVar(&scores, "scores", false, "say what each score is made of")
 	cmd.Flags().BoolVar(&noSync, "no-sync", false, "search the index as it is")
 	cmd.Flags().StringVar(&judgements, "eval", "", "answer the queries of this `file` and say how well")
-	addEmbedderFlags(cmd.Flags(), &embedder)
 	return cmd
 }
 
 // indexedRoot returns the nearest folder, dir or above, that has an index; dir if none has.
-func indexedRoot(dataDir, dir string) (string, error) {
+func indexedRoot(indexes, dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		index, err := rag.Dir(dataDir, at)
+		index, err := rag.Dir(indexes, at)
 		if err != nil {
 			return "", err
 		}

@@ -39,12 +39,12 @@ func searchSetup(t *testing.T) (root string, run func(args ...string) (stdout, s
 	if err := os.WriteFile(rules, []byte(`{"*": "ask", "read_file": {"*": "allow", "*.env": "deny", "secrets/*": "deny"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dataDir := func() (string, error) { return data, nil }
 	return root, func(args ...string) (string, string, error) {
 		var out, errOut bytes.Buffer
 		top := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
-		top.AddCommand(newIndexCommand(dataDir), newSearchCommand(dataDir))
-		top.SetArgs(args)
+		s := newSettings(top.PersistentFlags())
+		top.AddCommand(s.searching(newIndexCommand(s)), s.searching(newSearchCommand(s)))
+		top.SetArgs(append(args, "--data-dir", data))
 		top.SetOut(&out)
 		top.SetErr(&errOut)
 		err := top.ExecuteContext(t.Context())

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"callgate/permissions"
+	"callgate/rag"
+)
+
+// ragConfig says what is searched, and how.
+type ragConfig struct {
+	Enabled     bool     // the host is offered search and a knowledge base
+	Watch       bool     // changes are followed while a host is connected
+	Roots       []string // folders to search; none means the host's roots, or the current directory
+	KB          string   // worker or session
+	MaxFileSize int      // MiB
+	MaxFiles    int
+	MaxMemory   int // MiB
+	MaxTime     time.Duration
+	Embedder    embedderConfig
+}
+
+// embedderConfig says who makes the vectors.
+type embedderConfig struct {
+	Kind           string // static, openai or ollama
+	URL            string
+	Model          string
+	Dimension      int
+	SendDimension  bool
+	KeyEnv         string
+	Batch          int
+	Timeout        time.Duration
+	Retries        int
+	DocumentPrefix string
+	QueryPrefix    string
+}
+
+// Values of rag.kb.
+const (
+	kbOfWorker  = "worker"
+	kbOfSession = "session"
+)
+
+// embedderStatic is the table in the program.
+const embedderStatic = "static"
+
+// searchSettings are those of subcommands that index and search.
+var searchSettings = []setting{
+	{"rag.enabled", "rag", "offer the host tools that search its workspace and keep a knowledge base", false},
+	{"rag.watch", "rag-watch", "follow changes of the workspace while a host is connected", true},
+	{"rag.roots", "root", "`folder` that is searched; repeatable (default: the host's roots, or the current directory)", []string{}},
+	{"rag.kb", "rag-kb", "where knowledge bases are: worker, on disk for all its sessions, or session, in memory until it ends", kbOfWorker},
+	{"rag.maxFileSize", "index-max-file-size", "`MiB` above which a file is left out of the index", 2},
+	{"rag.maxFiles", "index-max-files", "`files` after which the rest is left out of the index", 200_000},
+	{"rag.maxMemory", "index-max-memory", "`MiB` that an index may take, about half of it while it is written", 1024},
+	{"rag.maxTime", "index-max-time", "how long indexing may take before it stops and goes on the next time; 0s: as long as it takes", time.Duration(0)},
+	{"rag.embedder.kind", "embedder", "who makes the vectors: static, a table in callgate; openai (or compatible) or ollama, a server that is sent the texts", embedderStatic},
+	{"rag.embedder.url", "embedder-url", "base `URL` of that server (default: OpenAI's, or Ollama on this machine)", ""},
+	{"rag.embedder.model", "embedder-model", "its `model`", ""},
+	{"rag.embedder.dimension", "embedder-dim", "`numbers` in a vector of the model", 0},
+	{"rag.embedder.sendDimension", "embedder-send-dim", "ask the server for vectors of that many numbers: some models can shorten theirs", false},
+	{"rag.embedder.keyEnv", "embedder-key-env", "environment `variable` that holds its key", ""},
+	{"rag.embedder.batch", "embedder-batch", "`texts` in a request", 64},
+	{"rag.embedder.timeout", "embedder-timeout", "how long a request may take", 30 * time.Second},
+	{"rag.embedder.retries", "embedder-retries", "how often a request that failed for the moment is tried again", 3},
+	{"rag.embedder.documentPrefix", "embedder-document-prefix", "`text` before every passage", ""},
+	{"rag.embedder.queryPrefix", "embedder-query-prefix", "`text` before every query", ""},
+}
+
+// check checks what can be checked without opening anything.
+func (r *ragConfig) check() error {
+	if r.KB != kbOfWorker && r.KB != kbOfSession {
+		return fmt.Errorf("kb %q: use worker or session", r.KB)
+	}
+	for name, n := range map[string]int{"maxFileSize": r.MaxFileSize, "maxFiles": r.MaxFiles, "maxMemory": r.MaxMemory, "embedder.batch": r.Embedder.Batch} {
+		if n < 1 {
+			return fmt.Errorf("%s: %d: use a positive number", name, n)
+		}
+	}
+	if r.MaxTime < 0 || r.Embedder.Retries < 0 {
+		return errors.New("maxTime and embedder.retries cannot be negative")
+	}
+	if r.Embedder.Timeout <= 0 {
+		return fmt.Errorf("embedder.timeout: %s: use a positive duration such as 30s", r.Embedder.Timeout)
+	}
+	for i, root := range r.Roots {
+		path, err := filepath.Abs(expandHome(root))
+		if err != nil {
+			return fmt.Errorf("roots[%d]: %w", i, err)
+		}
+		r.Roots[i] = path
+	}
+	_, err := r.Embedder.open(false)
+	return err
+}
+
+// open returns the embedder. Its key is looked up only if it is wanted: subcommands that embed nothing do without.
+func (e *embedderConfig) open(withKey bool) (rag.Embedder, error) {
+	if e.Kind == embedderStatic || e.Kind == "" {
+		return rag.Static()
+	}
+	if e.Kind != "openai" && e.Kind != "ollama" {
+		return nil, fmt.Errorf("embedder.kind %q: use static, openai or ollama", e.Kind)
+	}
+	o := rag.RemoteOptions{
+		API: e.Kind, URL: e.URL, Model: e.Model, Dim: e.Dimension, SendDim: e.SendDimension, KeyEnv: e.KeyEnv, Batch: e.Batch, Timeout: e.Timeout,
+		Retries: cmp.Or(e.Retries, -1), DocumentPrefix: e.DocumentPrefix, QueryPrefix: e.QueryPrefix,
+	}
+	if !withKey {
+		o.KeyEnv = ""
+	}
+	return rag.NewRemote(o)
+}
+
+// options are those of an index that nobody is denied anything of.
+func (r *ragConfig) options(log *slog.Logger) (rag.Options, error) {
+	embedder, err := r.Embedder.open(true)
+	if err != nil {
+		return rag.Options{}, fmt.Errorf("configuration: rag: %w", err)
+	}
+	return rag.Options{
+		Embedder: embedder, MaxFileSize: int64(r.MaxFileSize) << 20, MaxFiles: r.MaxFiles, MaxMemory: int64(r.MaxMemory) << 20,
+		MaxTime: r.MaxTime, Logger: log,
+	}, nil
+}
+
+// indexDir is where the worker's indexes are: one for each workspace. Workers have rules of their own about what
+// may be read, so they share none.
+func (c *config) indexDir() string { return filepath.Join(c.DataDir, "workers", c.Worker, "index") }
+
+// toolsConfig says which tools the host sees.
+type toolsConfig struct {
+	Expose string   // all or search
+	Pinned []string // globs over qualified names: seen under search too
+
+	pinned []*permissions.Glob
+}
+
+// Values of tools.expose.
+const (
+	exposeAll    = "all"
+	exposeSearch = "search"
+)
+
+func (t *toolsConfig) check() error {
+	if t.Expose != exposeAll && t.Expose != exposeSearch {
+		return fmt.Errorf("expose %q: use all or search", t.Expose)
+	}
+	for i, pattern := range t.Pinned {
+		glob, err := permissions.CompileGlob(pattern)
+		if err != nil {
+			return fmt.Errorf("pinned[%d]: %w", i, err)
+		}
+		t.pinned = append(t.pinned, glob)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package rag
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+)
+
+// rules names the state of what Denied goes by.
+func (x *Index) rules() string {
+	if x.options.Rules == nil {
+		return ""
+	}
+	return x.options.Rules()
+}
+
+// patienceOfSearch is how long a search waits for a writer before it goes on without having purged.
+const patienceOfSearch = 50 * time.Millisecond
+
+// obeys reports whether the rules are those that the index's files were held against.
+func (x *Index) obeys() bool {
+	if x.options.Rules == nil {
+		return true
+	}
+	snap, err := x.acquire()
+	if err != nil {
+		return true // who asks for something hears of it
+	}
+	held := snap.manifest.Rules
+	return snap.release() == nil && held == x.rules()
+}
+
+// obey purges the index when the rules are others than those that its files were held against. While somebody
+// writes it is left to them, or to the next search: what is denied is left out of answers all the same.
+func (x *Index) obey(ctx context.Context) {
+	if x.obeys() {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, patienceOfSearch)
+	defer stop()
+	if _, err := x.Purge(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		x.options.Logger.Warn("what the rules deny now could not be taken out of the index; it is left out of answers", "error", err)
+	}
+}
+
+// Purge removes the files that Denied denies now and returns how many there were. ctx bounds how long it waits
+// for another writer.
+func (x *Index) Purge(ctx context.Context) (int, error) {
+	n := 0
+	err := x.change(ctx, func(w *writer) error {
+		rules := x.rules()
+		for k := range w.where {
+			if k.document || x.options.Denied == nil || !x.options.Denied(filepath.Join(w.manifest.Root, filepath.FromSlash(k.path))) {
+				continue
+			}
+			if w.remove(k) {
+				n++
+			}
+		}
+		if w.manifest.Rules != rules {
+			w.manifest.Rules, w.dirty = rules, true
+		}
+		return nil
+	})
+	return n, err
+}
