@@ -53,7 +53,6 @@ type config struct {
 	Approvers          struct {
 		Host bool // what the host's own person answers counts
 	}
-	Tools   toolsConfig
 	RAG     ragConfig
 	Servers []serverConfig
 
@@ -153,7 +152,6 @@ var policySettings = []setting{
 	{"remember", "remember", "where an \"always\" for the worker is kept: storage, or memory until callgate ends", "storage"},
 	{"terminal", "terminal", "open, or allowlist: shells run one plain command of a short list, and reading needs no question", "open"},
 	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: build tools and interpreters are asked about instead of denied", false},
-	{"tools.expose", "expose-tools", "what the host sees: all tools, or search: those that are pinned, and tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
 }
@@ -226,9 +224,6 @@ func (s *settings) load() (*config, error) {
 	// A list may hold commas: a variable is one path unless it has the system's list separator.
 	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.policy.Changed("mcp-config") {
 		s.viper.Set("mcpConfig", filepath.SplitList(paths))
-	}
-	if paths := os.Getenv(variable("root")); paths != "" && !s.search.Changed("root") {
-		s.viper.Set("rag.roots", filepath.SplitList(paths))
 	}
 	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
 		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.file)
@@ -347,9 +342,6 @@ func (c *config) validate() (err error) {
 	}
 	if err := c.RAG.check(); err != nil {
 		return bad("rag", err)
-	}
-	if err := c.Tools.check(); err != nil {
-		return bad("tools", err)
 	}
 	for i := range c.Servers {
 		c.Servers[i].source = fmt.Sprintf("%s: servers[%d]", c.file, i)

@@ -54,7 +54,7 @@ server's command.`,
 	root.SetFlagErrorFunc(explainFlag)
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
-		settings.judging(settings.searching(newRunCommand(settings))), settings.judging(settings.searching(newWrapCommand(settings))),
+		settings.judging(newRunCommand(settings)), settings.judging(newWrapCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newApproveCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newVersionCommand(),
