@@ -22,12 +22,12 @@ const (
 
 // approving is what the flags of approve say.
 type approving struct {
-	once, plain, asJSON, notify, noColor bool
-	address                              string
-	sessions                             []string
+	once, plain, asJSON, notify, noColor, telegram bool
+	address                                        string
+	sessions                                       []string
 }
 
-func newApproveCommand(dataDir func() (string, error)) *cobra.Command {
+func newApproveCommand(s *settings) *cobra.Command {
 	var o approving
 	cmd := &cobra.Command{
 		Use:   "approve",
@@ -54,17 +54,25 @@ With --plain it asks line by line, for terminals that cannot do more: y, n [text
 With --json every frame of protocol version 1 is printed as one line of JSON, and each line of standard
 input is a tool_approve, set_autonomy or cancel frame.
 
+With --telegram it asks in a chat: each call is a message with the buttons Approve, Always and Deny, and a reply
+denies with a word to the model. Only the chats of --telegram-chats are heard. The token of your bot is read from
+{dataDir}/credentials/telegram or CALLGATE_TELEGRAM_TOKEN, never from the command line.
+
 Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected and 4 timed out or withdrawn.`,
 		Example: `  callgate approve
   callgate approve --once --notify
-  callgate approve --json | jq 'select(.type == "tool_approve_request")'`,
+  callgate approve --json | jq 'select(.type == "tool_approve_request")'
+  callgate approve --telegram --telegram-chats 123456789`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDir()
+			c, err := s.load()
 			if err != nil {
 				return err
 			}
-			outcome, err := approve(cmd.Context(), dir, o)
+			if o.telegram {
+				return explain(approveTelegram(cmd.Context(), c, o))
+			}
+			outcome, err := approve(cmd.Context(), c.DataDir, o)
 			switch {
 			case err != nil:
 				return explain(err)
@@ -81,10 +89,13 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.plain, "plain", false, "ask line by line instead of filling the screen")
 	flags.BoolVar(&o.asJSON, "json", false, "print frames and read answers as JSON lines")
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each call that comes to wait")
+	flags.BoolVar(&o.telegram, "telegram", false, "ask in the chats of --telegram-chats instead of this terminal")
+	flags.AddFlagSet(s.chat)
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show the session with this `id` alone; can be repeated")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion (default: the newest that answers)")
-	cmd.MarkFlagsMutuallyExclusive("plain", "json")
+	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram")
+	cmd.MarkFlagsMutuallyExclusive("once", "telegram")
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
 	cmd.MarkFlagsMutuallyExclusive("json", "notify")
 	return cmd

@@ -53,8 +53,9 @@ type config struct {
 	Approvers          struct {
 		Host bool // what the host's own person answers counts
 	}
-	RAG     ragConfig
-	Servers []serverConfig
+	RAG      ragConfig
+	Telegram telegramConfig
+	Servers  []serverConfig
 
 	file       string // the configuration file, "" when there is none
 	logLevel   slog.Level
@@ -161,12 +162,13 @@ type settings struct {
 	common *pflag.FlagSet
 	policy *pflag.FlagSet // for subcommands that judge calls
 	search *pflag.FlagSet // for subcommands that index and search
+	chat   *pflag.FlagSet // for those that answer from a chat
 	viper  *viper.Viper
 }
 
 // newSettings declares the flags: those of every subcommand in common, the others in a set of their own.
 func newSettings(common *pflag.FlagSet) *settings {
-	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), viper: viper.New()}
+	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), viper: viper.New()}
 	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
 	for _, o := range commonSettings {
 		s.declare(common, o)
@@ -176,6 +178,9 @@ func newSettings(common *pflag.FlagSet) *settings {
 	}
 	for _, o := range searchSettings {
 		s.declare(s.search, o)
+	}
+	for _, o := range telegramSettings {
+		s.declare(s.chat, o)
 	}
 	return s
 }
@@ -333,6 +338,9 @@ func (c *config) validate() (err error) {
 	}
 	if c.Timeout <= 0 {
 		return bad("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
+	}
+	if err := c.Telegram.validate(); err != nil {
+		return bad("telegram", err)
 	}
 	if c.ClaimWithin <= 0 {
 		return bad("claimWithin", fmt.Errorf("%s: use a positive duration such as 15m", c.ClaimWithin))

@@ -56,7 +56,7 @@ server's command.`,
 	root.AddCommand(
 		settings.judging(newRunCommand(settings)), settings.judging(newWrapCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newRulesCommand(settings)),
-		newApproveCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
+		newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newVersionCommand(),
 	)
 	return root

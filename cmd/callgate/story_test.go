@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"callgate/internal/testserver/botapi"
 )
 
 // TestMain makes this program's own commands available to the stories: callgate is the real main, in a
@@ -63,6 +65,9 @@ func (c cleaning) Run() int {
 //	rest [-view] METHOD PATH [BODY]             any REST call; its body is printed
 //	keep NAME REGEXP                            $NAME is what the first group of the regexp matches in the last output
 //	address                                     $ADDRESS and $PORT are the companion's
+//	telegram start                              run a Bot API of this machine: $BOT_API, and the token in its variable
+//	telegram shows REGEXP                       wait until a message of the bot matches, with its buttons; it is the current one
+//	telegram press BUTTON | say TEXT            press a button of the current message, or reply to it
 //	gone FILE                                   wait until the process is gone whose id is in FILE
 //	holds FILE REGEXP                           wait until the file matches
 func TestStories(t *testing.T) {
@@ -93,7 +98,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"host": cmdHost, "pending": cmdPending, "answer": cmdAnswer, "rest": cmdREST,
-			"keep": cmdKeep, "address": cmdAddress, "gone": cmdGone, "holds": cmdHolds,
+			"telegram": cmdTelegram, "keep": cmdKeep, "address": cmdAddress, "gone": cmdGone, "holds": cmdHolds,
 		},
 	})
 }
@@ -101,10 +106,15 @@ func TestStories(t *testing.T) {
 type storyKey struct{}
 
 type story struct {
-	hosts map[string]*client
+	hosts   map[string]*client
+	botAPI  *botapi.API
+	message botapi.Message // the current one
 }
 
 func (s *story) end() {
+	if s.botAPI != nil {
+		s.botAPI.Close()
+	}
 	for _, h := range s.hosts {
 		h.kill()
 	}
@@ -263,7 +273,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 func storyEnv(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"PATH", "HOME", "CALLGATE_DATA_DIR", "CALLGATE_LISTEN", "CALLGATE_CONFIG", "CALLGATE_MODE",
+		"PATH", "HOME", "CALLGATE_DATA_DIR", "CALLGATE_LISTEN", "CALLGATE_CONFIG", "CALLGATE_MODE", "CALLGATE_TELEGRAM_TOKEN",
 		"XDG_CONFIG_HOME", "STORY_SECRET", "STORY_VALUE", "TESTSCRIPT_COVERAGE_DIR",
 	} {
 		if v := ts.Getenv(name); v != "" {
@@ -370,6 +380,31 @@ func cmdAnswer(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d %s\n", status, answer)
 	if (status == 200) == neg {
 		ts.Fatalf("answer %s: %d %s", args[0], status, answer)
+	}
+}
+
+func cmdTelegram(ts *testscript.TestScript, _ bool, args []string) {
+	st := ts.Value(storyKey{}).(*story)
+	switch verb := args[0]; verb {
+	case "start":
+		st.botAPI = botapi.Start()
+		ts.Setenv("BOT_API", st.botAPI.URL)
+		ts.Setenv("CALLGATE_TELEGRAM_TOKEN", botapi.Token)
+	case "shows":
+		pattern := regexp.MustCompile("(?s)" + args[1])
+		m, err := st.botAPI.Wait(func(m botapi.Message) bool { return pattern.MatchString(fmt.Sprint(m.Text, m.Buttons)) })
+		ts.Check(err)
+		ts.Logf("message: %s %v", m.Text, m.Buttons)
+		st.message = m
+	case "press":
+		ts.Check(st.botAPI.Press(st.message, args[1]))
+	case "say":
+		st.botAPI.Say(st.message.Chat, st.message.ID, args[1])
+	default:
+		ts.Fatalf("telegram %s: use start, shows, press or say", verb)
+	}
+	for _, complaint := range st.botAPI.Complaints() {
+		ts.Fatalf("the bot: %s", complaint)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gofrs/flock"
 )
@@ -76,6 +77,14 @@ func (c *Credentials) Token(name Credential) (string, error) {
 		return "", fmt.Errorf("credential %q in %s is damaged: rotate it", name, c.dir)
 	}
 	return token, nil
+}
+
+// Foreign returns the secret of another service that the user put beside callgate's own, where no tool may
+// look: {dataDir}/credentials/{name}. It has to be as private as they are. The error wraps fs.ErrNotExist
+// when there is none.
+func Foreign(dataDir, name string) (string, error) {
+	data, err := readPrivate(filepath.Join(credentialsDir(dataDir), name))
+	return strings.TrimSpace(string(data)), err
 }
 
 // Rotate replaces the secret called name. Clients that hold the old one are turned away from now on.

@@ -93,7 +93,7 @@ func (f *ToolApprove) answer(by string) (gate.Answer, *refusal) {
 		Scope:     scope,
 		ExpiresIn: time.Duration(f.ExpiresIn) * time.Second,
 		Arguments: json.RawMessage(f.Arguments),
-		By:        by,
+		By:        personName(by, f.Person),
 	}, nil
 }
 

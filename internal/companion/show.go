@@ -42,7 +42,7 @@ func show(f *ToolApproveRequest, now time.Time, whole bool) (text string, comple
 		if i == 0 {
 			b.WriteString("Runs\n")
 		}
-		fmt.Fprintf(&b, "  %s\n", command(c))
+		fmt.Fprintf(&b, "  %s\n", CommandText(c))
 	}
 	for i, r := range f.Reasons {
 		if i == 0 {
@@ -73,32 +73,37 @@ func section(b *strings.Builder, title, text string) {
 	}
 }
 
-// showArguments writes arguments indented, one member a line. Text of several lines goes on behind a bar.
+// showArguments writes arguments as Readable does, indented.
 func showArguments(b *strings.Builder, args json.RawMessage, whole bool) (complete bool) {
-	var indented bytes.Buffer
-	lines := []string{string(args)}
-	if err := json.Indent(&indented, args, "  ", "  "); err == nil {
-		lines = strings.Split(indented.String(), "\n")
-	}
 	b.WriteString("Arguments\n")
-	shown, size := 0, 0
-	for i, text := range lines {
-		if i == 0 {
-			text = "  " + text // Indent puts nothing before the first line
+	size := 0
+	for shown, line := range Readable(args) {
+		if size += len(line) + 2; !whole && (shown >= shownLines || size > shownBytes) {
+			fmt.Fprintf(b, "  … and more, %d bytes in all. Type v to see everything, then answer.\n", len(args))
+			return false
 		}
-		for j, part := range fold(unescape(text)) {
-			if part = tools.Visible(part); j > 0 {
-				part = "  │ " + part
-			}
-			if size += len(part); !whole && (shown >= shownLines || size > shownBytes) {
-				fmt.Fprintf(b, "  … and more, %d bytes in all. Type v to see everything, then answer.\n", len(args))
-				return false
-			}
-			b.WriteString(part + "\n")
-			shown++
-		}
+		b.WriteString("  " + line + "\n")
 	}
 	return true
+}
+
+// Readable returns arguments as people read them, line by line: one member a line, text of several lines
+// going on behind a bar, escapes that hide something taken out, and what cannot be seen made visible.
+func Readable(args json.RawMessage) (text []string) {
+	var indented bytes.Buffer
+	lines := []string{string(args)}
+	if err := json.Indent(&indented, args, "", "  "); err == nil {
+		lines = strings.Split(indented.String(), "\n")
+	}
+	for _, line := range lines {
+		for i, part := range fold(unescape(line)) {
+			if part = tools.Visible(part); i > 0 {
+				part = "│ " + part
+			}
+			text = append(text, part)
+		}
+	}
+	return text
 }
 
 // unescape replaces the escapes of JSON text that hide what could be read: r\u006d is shown as rm. Escapes
@@ -167,8 +172,8 @@ func fold(text string) []string {
 	return append(parts, text[start:])
 }
 
-// command shows one effective command: words as a shell would need them quoted, and what it touches.
-func command(c Command) string {
+// CommandText shows one effective command: words as a shell would need them quoted, and what it touches.
+func CommandText(c Command) string {
 	words := make([]string, len(c.Argv))
 	for i, w := range c.Argv {
 		words[i] = Quoted(w)

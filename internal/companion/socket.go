@@ -412,12 +412,19 @@ func checkClient(c ClientInfo) *refusal {
 
 // approverName is how the audit trail names a client. The kind in front keeps a client from passing for
 // a rule or a grant.
-func approverName(c ClientInfo) string {
-	name := []rune(tools.Visible(c.Name))
-	if len(name) > maxName {
-		name = name[:maxName]
+func approverName(c ClientInfo) string { return c.Kind + ":" + shortName(c.Name) }
+
+// personName is how the audit trail names one of those for whom a client speaks.
+func personName(client, person string) string {
+	if person == "" {
+		return client
 	}
-	return fmt.Sprintf("%s:%s", c.Kind, string(name))
+	return client + "/" + shortName(person)
+}
+
+func shortName(name string) string {
+	short := []rune(tools.Visible(name))
+	return string(short[:min(len(short), maxName)])
 }
 
 // errorFrame names the session that the refused frame named, if it could be one.

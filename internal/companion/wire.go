@@ -86,6 +86,7 @@ type ToolApprove struct {
 	ExpiresIn  int64              `json:"expiresIn,omitempty"` // always: seconds; 0 means never
 	Feedback   string             `json:"feedback,omitempty"`  // reject: what the model is told
 	Arguments  json.RawMessage    `json:"arguments,omitempty"` // approve: replaces the arguments
+	Person     string             `json:"person,omitempty"`    // who answered, where a client speaks for several; the audit trail adds it to the client's name
 }
 
 // Cancel ends running calls and pending approvals of a session.

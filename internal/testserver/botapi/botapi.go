@@ -1,0 +1,301 @@
+// Package botapi is Telegram's Bot API on this machine, as far as approvers use it: tests read what a bot wrote, and
+// press and write as people do.
+package botapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-telegram/bot/models"
+)
+
+// Token is the token of the one bot that there is.
+const Token = "123:secret-of-the-bot"
+
+const patience = 20 * time.Second
+
+// API is a running Bot API. Close it.
+type API struct {
+	*httptest.Server
+
+	// Fail answers instead of the API unless it returns status 0. Nil fails nothing; set it before the bot starts.
+	Fail func(method string) (status int, body string)
+
+	mu         sync.Mutex
+	messages   map[int]*Message // by id
+	toasts     []string         // what pressed buttons said
+	updates    []models.Update
+	next       int
+	complaints []string      // about what the bot did and must not
+	changed    chan struct{} // closed and replaced when anything happens
+}
+
+// Message is a message of the bot as it is at a moment.
+type Message struct {
+	ID      int
+	Chat    int64
+	Text    string
+	ReplyTo int               // message that it replies to, 0 for none
+	Buttons map[string]string // text → data
+	Edits   int
+}
+
+// Start starts a Bot API on a free port of this machine.
+func Start() *API {
+	a := &API{messages: map[int]*Message{}, changed: make(chan struct{})}
+	a.Server = httptest.NewServer(http.HandlerFunc(a.serve))
+	return a
+}
+
+func (a *API) serve(w http.ResponseWriter, r *http.Request) {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/bot"+Token+"/")
+	if !ok {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"ok":false,"error_code":401,"description":"Unauthorized"}`)
+		return
+	}
+	if rest != "getMe" && r.ParseMultipartForm(1<<20) != nil {
+		return // the bot has left in the middle of it
+	}
+	if a.Fail != nil {
+		if status, body := a.Fail(rest); status != 0 {
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+			return
+		}
+	}
+	switch rest {
+	case "getMe":
+		reply(w, map[string]any{"id": 123, "is_bot": true, "first_name": "gate"})
+	case "getUpdates":
+		a.poll(w, r)
+	case "sendMessage", "editMessageText":
+		a.write(w, r, rest)
+	case "answerCallbackQuery":
+		a.mu.Lock()
+		a.toasts = append(a.toasts, r.FormValue("text"))
+		a.touch()
+		a.mu.Unlock()
+		reply(w, true)
+	default:
+		a.complain("the bot calls %s", rest)
+	}
+}
+
+func reply(w http.ResponseWriter, result any) {
+	text, err := json.Marshal(map[string]any{"ok": true, "result": result})
+	if err != nil {
+		panic(err)
+	}
+	w.Write(text)
+}
+
+// poll answers when there is an update, or after a moment.
+func (a *API) poll(w http.ResponseWriter, r *http.Request) {
+	var offset int64
+	fmt.Sscan(r.FormValue("offset"), &offset)
+	timeout := time.After(time.Second)
+	for {
+		a.mu.Lock()
+		var due []models.Update
+		for _, u := range a.updates {
+			if u.ID >= offset {
+				due = append(due, u)
+			}
+		}
+		changed := a.changed
+		a.mu.Unlock()
+		if len(due) > 0 {
+			reply(w, due)
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			reply(w, []models.Update{})
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (a *API) write(w http.ResponseWriter, r *http.Request, method string) {
+	var chat int64
+	fmt.Sscan(r.FormValue("chat_id"), &chat)
+	if n := len([]rune(r.FormValue("text"))); n > 6000 || n == 0 {
+		a.complain("a message of %d characters", n)
+	}
+	if r.FormValue("parse_mode") == "HTML" && !strings.Contains(r.FormValue("link_preview_options"), `"is_disabled":true`) {
+		a.complain("a message may open addresses")
+	}
+	var keyboard struct {
+		Rows [][]struct {
+			Text string `json:"text"`
+			Data string `json:"callback_data"`
+		} `json:"inline_keyboard"`
+	}
+	if text := r.FormValue("reply_markup"); text != "" {
+		if err := json.Unmarshal([]byte(text), &keyboard); err != nil {
+			a.complain("reply_markup %s: %v", text, err)
+		}
+	}
+	buttons := map[string]string{}
+	for _, row := range keyboard.Rows {
+		for _, b := range row {
+			if len(b.Data) > 64 {
+				a.complain("button data of %d bytes", len(b.Data))
+			}
+			buttons[b.Text] = b.Data
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var m *Message
+	if method == "editMessageText" {
+		var id int
+		fmt.Sscan(r.FormValue("message_id"), &id)
+		m = a.messages[id]
+		if m == nil || m.Chat != chat {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"ok":false,"error_code":400,"description":"Bad Request: message to edit not found"}`)
+			return
+		}
+		m.Edits++
+	} else {
+		a.next++
+		m = &Message{ID: a.next, Chat: chat}
+		a.messages[m.ID] = m
+		var to struct {
+			ID int `json:"message_id"`
+		}
+		if text := r.FormValue("reply_parameters"); text != "" {
+			if err := json.Unmarshal([]byte(text), &to); err != nil {
+				a.complaints = append(a.complaints, "reply_parameters: "+err.Error())
+			}
+		}
+		m.ReplyTo = to.ID
+	}
+	m.Text, m.Buttons = r.FormValue("text"), buttons
+	a.touch()
+	reply(w, map[string]any{"message_id": m.ID, "date": 1, "chat": map[string]any{"id": chat, "type": "private"}})
+}
+
+// touch tells those who wait; the caller holds mu.
+func (a *API) touch() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// complain notes what the bot must not do.
+func (a *API) complain(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.complaints = append(a.complaints, fmt.Sprintf(format, args...))
+}
+
+// Complaints are what the bot did and must not.
+func (a *API) Complaints() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.complaints)
+}
+
+// Happen gives the bot an update.
+func (a *API) Happen(u models.Update) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u.ID = int64(len(a.updates) + 1)
+	a.updates = append(a.updates, u)
+	a.touch()
+}
+
+// Press presses the button of a message, as alice, in its chat.
+func (a *API) Press(m Message, button string) error {
+	data, ok := m.Buttons[button]
+	if !ok {
+		return fmt.Errorf("message %q has no button %q, only %v", m.Text, button, m.Buttons)
+	}
+	a.PressData(m.Chat, m.ID, data)
+	return nil
+}
+
+// PressData presses a button with that data, whether or not there is one.
+func (a *API) PressData(chat int64, message int, data string) {
+	a.Happen(models.Update{CallbackQuery: &models.CallbackQuery{
+		ID: "q", From: models.User{ID: 7, Username: "alice"}, Data: data,
+		Message: models.MaybeInaccessibleMessage{Type: models.MaybeInaccessibleMessageTypeMessage, Message: &models.Message{ID: message, Date: 1, Chat: models.Chat{ID: chat}}},
+	}})
+}
+
+// Said is the id of what Say writes.
+const Said = 9000
+
+// Say writes a message in a chat, as a reply to another one unless that is 0.
+func (a *API) Say(chat int64, to int, text string) {
+	m := &models.Message{ID: Said, Date: 1, Chat: models.Chat{ID: chat}, From: &models.User{ID: 7, FirstName: "Alice"}, Text: text}
+	if to != 0 {
+		m.ReplyToMessage = &models.Message{ID: to, Date: 1, Chat: models.Chat{ID: chat}, From: &models.User{ID: 123, IsBot: true}}
+	}
+	a.Happen(models.Update{Message: m})
+}
+
+// Wait returns the first message that fits, as it is then.
+func (a *API) Wait(fits func(Message) bool) (found Message, err error) {
+	err = a.until(func() bool {
+		for _, id := range slices.Sorted(maps.Keys(a.messages)) {
+			if fits(*a.messages[id]) {
+				found = *a.messages[id]
+				return true
+			}
+		}
+		return false
+	})
+	return found, err
+}
+
+// Toast waits until a pressed button said so.
+func (a *API) Toast(text string) error {
+	return a.until(func() bool {
+		return slices.ContainsFunc(a.toasts, func(said string) bool { return strings.Contains(said, text) })
+	})
+}
+
+// until waits until there says so; it is called under the lock.
+func (a *API) until(there func() bool) error {
+	timeout := time.After(patience)
+	for {
+		a.mu.Lock()
+		ok, changed := there(), a.changed
+		all := fmt.Sprintf("buttons said %q; %d messages", a.toasts, len(a.messages))
+		for _, m := range a.messages {
+			all += fmt.Sprintf("\n%d: %s %v", m.ID, m.Text, m.Buttons)
+		}
+		a.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			return fmt.Errorf("that did not come; %s", all)
+		}
+	}
+}
+
+// Clear forgets all messages and returns how many there were.
+func (a *API) Clear() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := len(a.messages)
+	clear(a.messages)
+	return n
+}
