@@ -223,6 +223,9 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 					i++
 					v = c.argv[i]
 				}
+				if w.text[k] == 'a' || w.text[k] == 'p' {
+					a.forget(v)
+				}
 				switch {
 				case w.text[k] == 'C':
 					a.callback(c, v)
@@ -243,12 +246,28 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 		if c.name == "unset" {
 			delete(a.funcs, w.text)
 		}
+		a.forget(w)
 		if evaluated(w) {
 			a.evaluates(c, w)
 		} else if e := a.tables.envEffect(w.text, word{}); e != "" {
 			addEffect(&a.poisons, e)
 		}
 	}
+}
+
+// forget notes that a builtin assigns to the variable of this name, however the text wrote the builtin. What a
+// loop or a function has run before it may run again with the new value.
+func (a *analysis) forget(name word) {
+	if a.repeats && (!name.known && len(a.vars) > 0 || a.once[name.text] == 1) {
+		a.problem("dynamic", "A variable changes where the text may run again: "+quote(name.text)+".")
+	}
+	if name.known {
+		a.once[name.text] = 2
+		delete(a.vars, name.text)
+		return
+	}
+	a.once[anything]++
+	clear(a.vars)
 }
 
 // callback runs the text that a builtin calls later.
@@ -281,6 +300,7 @@ func inspectPrintf(a *analysis, c *call, _ *scanned) {
 	if v.text == "" && len(c.argv) > 2 {
 		v = c.argv[2]
 	}
+	a.forget(v)
 	if evaluated(v) {
 		a.evaluates(c, v)
 	} else if e := a.tables.envEffect(v.text, word{}); e != "" {

@@ -222,6 +222,9 @@ func (a *analysis) programName(s string) string {
 // emit records a command as it stands, after looking at what its words do.
 func (a *analysis) emit(c *call) {
 	if c.argv[0].known {
+		if p := foreignProgram(c.argv[0].text); p != "" {
+			a.problem("foreign", p)
+		}
 		a.inspect(c)
 	}
 	if a.script.Commands == nil {

@@ -26,7 +26,7 @@ func (a *analysis) collect(f *syntax.File, text string) {
 		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") {
 		return
 	}
-	c := collector{a, map[string]bool{}}
+	c := collector{a: a, notNumbers: map[string]bool{}}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		c.node(n)
 		return true
@@ -76,7 +76,10 @@ func (c *collector) node(n syntax.Node) {
 				c.set(anything, 1, false)
 			}
 		}
+	case *syntax.WhileClause, *syntax.CStyleLoop:
+		c.a.repeats = true
 	case *syntax.WordIter:
+		c.a.repeats = true
 		number := len(n.Items) > 0
 		for _, w := range n.Items {
 			number = number && c.number(w)
@@ -103,6 +106,7 @@ func (c *collector) node(n syntax.Node) {
 			c.set(strings.Trim(n.N.Value, "{}"), 2, true)
 		}
 	case *syntax.FuncDecl:
+		c.a.repeats = true
 		if n.Name != nil {
 			c.a.bodies[n.Name.Value] = struct{}{}
 		}
@@ -158,45 +162,92 @@ func (c *collector) assign(as *syntax.Assign, uses int) {
 
 // builtin notes what builtins assign to the variables that their words name.
 func (c *collector) builtin(args []*syntax.Word) {
-	names := args[1:]
-	switch name := args[0].Lit(); name {
+	name, known := unquoted(args[0])
+	if !known {
+		return // forget takes care of it, once it is known
+	}
+	operands := args[1:]
+	first := ""
+	if len(operands) > 0 {
+		first, known = unquoted(operands[0])
+	}
+	switch name {
 	case "eval", "source", ".":
 		c.set(anything, 1, false)
-		return
 	case "command", "builtin":
-		if len(names) > 0 && names[0].Lit() != "-v" && names[0].Lit() != "-V" {
+		if len(operands) > 0 && first != "-v" && first != "-V" {
 			c.set(anything, 1, false)
 		}
-		return
 	case "printf", "wait":
-		if len(names) == 0 || names[0].Lit() != "" && !strings.HasPrefix(names[0].Lit(), "-") {
-			return
+		if strings.HasPrefix(first, "-") || !known && !startsOtherwise(operands[0]) {
+			c.set(anything, 1, false)
 		}
-		switch p := names[0].Parts[0].(type) {
-		case *syntax.SglQuoted:
-			if !strings.HasPrefix(p.Value, "-") {
-				return
-			}
-		case *syntax.DblQuoted:
-			if len(p.Parts) > 0 {
-				if l, ok := p.Parts[0].(*syntax.Lit); ok && !strings.HasPrefix(l.Value, "-") {
-					return
-				}
-			}
-		}
-		c.set(anything, 1, false)
-		return
 	case "read", "mapfile", "readarray", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly":
-		for _, w := range names {
-			l := w.Lit()
-			if l == "" && name != "getopts" {
+		for _, w := range operands {
+			operand, known := unquoted(w)
+			if !known || name != "getopts" && w.Lit() == "" {
 				c.set(anything, 1, false)
 				continue
 			}
-			l, _, _ = strings.Cut(l, "=")
-			c.set(l, 2, false)
+			operand, _, _ = strings.Cut(operand, "=")
+			c.set(operand, 2, false)
 		}
 	}
+}
+
+// unquoted returns the value of a word that is made of letters and quotes alone.
+func unquoted(w *syntax.Word) (value string, known bool) {
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if strings.IndexByte(p.Value, '\\') < 0 {
+				value += p.Value
+				continue
+			}
+			for i := 0; i < len(p.Value); i++ {
+				if p.Value[i] == '\\' {
+					if i++; i == len(p.Value) || p.Value[i] == '\n' {
+						continue
+					}
+				}
+				value += p.Value[i : i+1]
+			}
+		case *syntax.SglQuoted:
+			if p.Dollar && strings.IndexByte(p.Value, '\\') >= 0 {
+				return "", false
+			}
+			value += p.Value
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				l, ok := q.(*syntax.Lit)
+				if !ok || strings.IndexByte(l.Value, '\\') >= 0 {
+					return "", false
+				}
+				value += l.Value
+			}
+		default:
+			return "", false
+		}
+	}
+	return value, true
+}
+
+// startsOtherwise says that a word whose value is not known is certainly no option.
+func startsOtherwise(w *syntax.Word) bool {
+	start := ""
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		start = p.Value
+	case *syntax.SglQuoted:
+		start = p.Value
+	case *syntax.DblQuoted:
+		if len(p.Parts) > 0 {
+			if l, ok := p.Parts[0].(*syntax.Lit); ok {
+				start = l.Value
+			}
+		}
+	}
+	return start != "" && start[0] != '-' && (start[0] != '\\' || len(start) > 1 && start[1] != '-' && start[1] != 'x' && (start[1] < '0' || start[1] > '9') && start[1] != 'u' && start[1] != 'U')
 }
 
 // number says that a word's value is certainly a number.

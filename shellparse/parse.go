@@ -49,6 +49,7 @@ type analysis struct {
 	keyed    map[string]bool     // arrays whose subscripts are text, which is not evaluated
 	poisons  []string            // effects of assignments on every command that follows them, or runs beside them
 	bodies   map[string]struct{} // functions the text defines anywhere
+	repeats  bool                // something of the text can run more than once
 }
 
 // scope is where a piece of text runs.
@@ -152,12 +153,11 @@ func (a *analysis) parseString(text string, sc *scope) {
 	a.parse(text, sc)
 }
 
-// syntax parses text and checks that the parser read what a shell would read. It returns nil after
-// reporting a problem.
+// syntax parses text. What it returns may be read otherwise by a shell, which is a problem then: it is good for
+// denials only. It returns nil, after reporting a problem, for what does not parse.
 func (a *analysis) syntax(text string) *syntax.File {
 	if p := foreign(text); p != "" {
 		a.problem("foreign", p)
-		return nil
 	}
 	ps := parserPool.Get().(*parsers)
 	defer parserPool.Put(ps)
@@ -170,37 +170,41 @@ func (a *analysis) syntax(text string) *syntax.File {
 		a.problem("unparsable", "The text does not parse: "+err.Error()+".")
 		return nil
 	}
+	if p := ps.disagreement(parser, f, text); p != nil {
+		a.problem(p.Code, p.Text)
+	}
+	return f
+}
+
+// disagreement says why a shell could read the text otherwise than the parser did; nil when there is no reason.
+func (ps *parsers) disagreement(parser *syntax.Parser, f *syntax.File, text string) *Problem {
 	if strings.Contains(text, "\\\n") {
 		var comments []int
 		spans := literals(f, &comments)
 		if p := continuations(text, spans); p != nil {
-			a.problem(p.Code, p.Text)
-			return nil
+			return p
 		}
 		// A comment ends with its line. The parser goes on with the next when a backslash stands there.
 		for _, i := range comments {
 			if line, _, _ := strings.Cut(text[i:], "\n"); strings.HasSuffix(line, "\\") {
-				a.problem("disagreement", "A comment ends in a backslash: "+quote(line)+".")
-				return nil
+				return &Problem{"disagreement", "A comment ends in a backslash: " + quote(line) + "."}
 			}
 		}
 	}
 	if !needsSecondLook(text) {
-		return f
+		return nil
 	}
 	// The printed form, parsed again, must print the same: else the parser did not mean what it read.
 	ps.one.Reset()
 	ps.two.Reset()
 	if ps.printer.Print(&ps.one, f) != nil {
-		a.problem("disagreement", "The text cannot be printed back.")
-		return nil
+		return &Problem{"disagreement", "The text cannot be printed back."}
 	}
 	again, err := parser.Parse(bytes.NewReader(ps.one.Bytes()), "")
 	if err != nil || ps.printer.Print(&ps.two, again) != nil || !bytes.Equal(ps.one.Bytes(), ps.two.Bytes()) && !ps.settles(parser) {
-		a.problem("disagreement", "The text reads differently after it is printed back.")
-		return nil
+		return &Problem{"disagreement", "The text reads differently after it is printed back."}
 	}
-	return f
+	return nil
 }
 
 // settles says that printing reaches a fixed point in one more step, which layout alone can need.
