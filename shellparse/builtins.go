@@ -106,14 +106,15 @@ func (a *analysis) printsNumber(p *syntax.CmdSubst) bool {
 		st = b.Y
 	}
 	call := st.Cmd.(*syntax.CallExpr)
-	counts := call.Args[0].Lit() != "git"
+	name, _ := unquoted(call.Args[0])
+	counts := name != "git"
 	for _, w := range call.Args[1:] {
-		l := w.Lit()
+		l, _ := unquoted(w)
 		counts = counts || l == "--count"
-		if call.Args[0].Lit() == "wc" && !strings.HasPrefix(l, "-") {
+		if name == "wc" && !strings.HasPrefix(l, "-") {
 			return false // it prints the file's name too
 		}
-		if call.Args[0].Lit() == "seq" && strings.HasPrefix(l, "-") && !isNumber(l[1:]) {
+		if name == "seq" && strings.HasPrefix(l, "-") && !isNumber(l[1:]) {
 			return false // -f and -s print what they are given
 		}
 	}
@@ -133,19 +134,23 @@ func (a *analysis) prints(p *syntax.CmdSubst, list map[string]bool) bool {
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 {
 		return false
 	}
-	name := call.Args[0].Lit()
+	name, _ := unquoted(call.Args[0])
 	if _, defined := a.bodies[name]; defined {
 		return false
 	}
 	rest := call.Args[1:]
-	if len(rest) > 0 && list[name+" "+rest[0].Lit()] {
+	sub := ""
+	if len(rest) > 0 {
+		sub, _ = unquoted(rest[0])
+	}
+	if sub != "" && list[name+" "+sub] {
 		rest = rest[1:]
 	} else if !list[name] {
 		return false
 	}
 	for _, w := range rest {
 		// What formats or echoes its words could print anything.
-		l := w.Lit()
+		l, _ := unquoted(w)
 		if takesFormats[name] && l == "" && !quotedPlain(w) {
 			return false
 		}
@@ -258,6 +263,9 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 // forget notes that a builtin assigns to the variable of this name, however the text wrote the builtin. What a
 // loop or a function has run before it may run again with the new value.
 func (a *analysis) forget(name word) {
+	if a.once == nil {
+		return // a shell that has run no text knows nothing
+	}
 	if a.repeats && (!name.known && len(a.vars) > 0 || a.once[name.text] == 1) {
 		a.problem("dynamic", "A variable changes where the text may run again: "+quote(name.text)+".")
 	}

@@ -132,7 +132,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 		addEffect(&a.poisons, effect)
 	}
 	if v.known {
-		a.settle(name, v, sc)
+		a.settle(name, v)
 	}
 }
 

@@ -1,6 +1,7 @@
 package shellparse
 
 import (
+	"maps"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -26,6 +27,7 @@ func (a *analysis) collect(f *syntax.File, text string) {
 		!strings.ContainsAny(text, "({") && !strings.Contains(text, "read") {
 		return
 	}
+	before := maps.Clone(a.once)
 	c := collector{a: a, notNumbers: map[string]bool{}}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		c.node(n)
@@ -33,6 +35,9 @@ func (a *analysis) collect(f *syntax.File, text string) {
 	})
 	for name := range a.assigned {
 		a.numbers[name] = !c.notNumbers[name] && a.once[anything] == 0
+		if a.repeats && before[name] == 1 && a.once[name] > 1 {
+			a.problem("dynamic", "A variable changes where the text may run again: "+quote(name)+".")
+		}
 	}
 }
 
@@ -213,10 +218,13 @@ func unquoted(w *syntax.Word) (value string, known bool) {
 				value += p.Value[i : i+1]
 			}
 		case *syntax.SglQuoted:
-			if p.Dollar && strings.IndexByte(p.Value, '\\') >= 0 {
-				return "", false
+			text := p.Value
+			if p.Dollar {
+				if text, known = ansiC(text); !known {
+					return "", false
+				}
 			}
-			value += p.Value
+			value += text
 		case *syntax.DblQuoted:
 			for _, q := range p.Parts {
 				l, ok := q.(*syntax.Lit)

@@ -187,7 +187,8 @@ func (a *analysis) plainCall(st *syntax.Stmt, sc *scope) []word {
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 || st.Negated || st.Background {
 		return nil
 	}
-	if _, defined := a.bodies[call.Args[0].Lit()]; defined || call.Args[0].Lit() == "" {
+	name, known := unquoted(call.Args[0])
+	if _, defined := a.bodies[name]; defined || !known {
 		return nil
 	}
 	var argv []word

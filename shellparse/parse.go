@@ -41,13 +41,19 @@ type analysis struct {
 	budget int // bytes of literal strings that may still be parsed
 	values int // bytes of values that the text may still make of itself
 
+	poisons []string // effects of assignments on every command that follows them, or runs beside them
+	shell
+}
+
+// shell is what is known of the shell that runs a text.
+type shell struct {
 	vars     map[string]word     // variables whose value is certain at this point of the text
+	settled  []string            // the names in vars, in the order in which they came to be known
 	assigned map[string]bool     // variables that the text assigns anywhere
 	once     map[string]int      // how often the text assigns each
 	funcs    map[string]bool     // functions that are certainly defined at this point
 	numbers  map[string]bool     // variables that only ever hold numbers
 	keyed    map[string]bool     // arrays whose subscripts are text, which is not evaluated
-	poisons  []string            // effects of assignments on every command that follows them, or runs beside them
 	bodies   map[string]struct{} // functions the text defines anywhere
 	repeats  bool                // something of the text can run more than once
 }
@@ -150,7 +156,7 @@ func (a *analysis) parseString(text string, sc *scope) {
 		return
 	}
 	sc.start, sc.sure, sc.input = false, false, input{}
-	a.parse(text, sc)
+	a.within(func() { a.parse(text, sc) })
 }
 
 // syntax parses text. What it returns may be read otherwise by a shell, which is a problem then: it is good for
@@ -285,10 +291,22 @@ func (a *analysis) spend(n int) bool {
 }
 
 // settle notes a variable's value when nothing else in the text can change it.
-func (a *analysis) settle(name string, v word, sc *scope) {
-	if sc.sure && sc.start && a.once[name] == 1 && a.once["*"] == 0 && !special[name] {
+func (a *analysis) settle(name string, v word) {
+	if a.once[name] == 1 && a.once[anything] == 0 && !special[name] {
 		a.vars[name] = v
+		a.settled = append(a.settled, name)
 	}
+}
+
+// within runs f for a part of the text that runs perhaps, or in a shell of its own: what it assigns is certain as
+// far as the part goes, and not behind it.
+func (a *analysis) within(f func()) {
+	before := len(a.settled)
+	f()
+	for _, name := range a.settled[before:] {
+		delete(a.vars, name)
+	}
+	a.settled = a.settled[:before]
 }
 
 // special variables change by themselves, or mean something to the shell.

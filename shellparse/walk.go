@@ -19,7 +19,7 @@ func (a *analysis) stmts(list []*syntax.Stmt, sc *scope) {
 func (a *analysis) sub(list []*syntax.Stmt, sc *scope) {
 	child := *sc
 	child.sure = false
-	a.stmts(list, &child)
+	a.within(func() { a.stmts(list, &child) })
 }
 
 // branch walks a list that runs perhaps, or several times.
@@ -29,7 +29,7 @@ func (a *analysis) branch(list []*syntax.Stmt, sc *scope) {
 	}
 	before, sure := sc.dirs, sc.sure
 	sc.sure = false
-	a.stmts(list, sc)
+	a.within(func() { a.stmts(list, sc) })
 	sc.sure = sure
 	sc.failed = sc.union(sc.failed, before)
 	sc.settleDirs()
@@ -49,10 +49,12 @@ func changesDir(list []*syntax.Stmt) bool {
 	for _, st := range list {
 		syntax.Walk(st, func(n syntax.Node) bool {
 			if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
-				switch c.Args[0].Lit() {
+				name, known := unquoted(c.Args[0])
+				switch name {
 				case "cd", "pushd", "popd", "eval", "command", "builtin":
 					found = true
 				}
+				found = found || !known
 			}
 			return !found
 		})
@@ -78,9 +80,10 @@ func (a *analysis) stmt(st *syntax.Stmt, sc *scope) {
 	}
 	defer func() { sc.depth-- }()
 	if st.Background || st.Coprocess || st.Disown {
-		child := *sc
-		child.sure = false
-		sc = &child
+		child := *st
+		child.Background, child.Coprocess, child.Disown = false, false, false
+		a.sub([]*syntax.Stmt{&child}, sc)
+		return
 	}
 	if call, ok := st.Cmd.(*syntax.CallExpr); ok {
 		a.simple(call, st.Redirs, st, sc)
@@ -153,7 +156,7 @@ func (a *analysis) compound(st *syntax.Stmt, sc *scope) {
 		child := *sc
 		child.sure = false
 		child.via = append(slices.Clip(sc.via), "coproc")
-		a.stmt(cmd.Stmt, &child)
+		a.within(func() { a.stmt(cmd.Stmt, &child) })
 	default:
 		a.problem("unparsable", "The text has a construct that is not known: "+quote(sc.text(st))+".")
 	}
@@ -165,23 +168,23 @@ func (a *analysis) binary(cmd *syntax.BinaryCmd, sc *scope) {
 	case syntax.Pipe, syntax.PipeAll:
 		left := *sc
 		left.sure = false
-		a.stmt(cmd.X, &left)
+		a.within(func() { a.stmt(cmd.X, &left) })
 		right := *sc
 		right.sure = false
 		right.input = input{kind: inputPipe, text: a.printed(cmd.X, sc), list: a.listed(cmd.X, sc)}
-		a.stmt(cmd.Y, &right)
+		a.within(func() { a.stmt(cmd.Y, &right) })
 	case syntax.AndStmt:
 		a.stmt(cmd.X, sc)
 		sure := sc.sure
 		sc.sure = false
-		a.stmt(cmd.Y, sc)
+		a.within(func() { a.stmt(cmd.Y, sc) })
 		sc.sure = sure
 	default:
 		a.stmt(cmd.X, sc)
 		sc.settleDirs()
 		before, sure := sc.dirs, sc.sure
 		sc.sure = false
-		a.stmt(cmd.Y, sc)
+		a.within(func() { a.stmt(cmd.Y, sc) })
 		sc.sure = sure
 		sc.failed = sc.union(sc.failed, before)
 	}
@@ -193,7 +196,7 @@ func (a *analysis) printed(st *syntax.Stmt, sc *scope) word {
 	if !ok || len(call.Args) < 2 || len(st.Redirs) > 0 || len(call.Assigns) > 0 {
 		return word{}
 	}
-	name := call.Args[0].Lit()
+	name, _ := unquoted(call.Args[0])
 	if _, shadowed := a.bodies[name]; shadowed || name != "echo" && name != "printf" {
 		return word{}
 	}
@@ -303,7 +306,7 @@ func (a *analysis) function(cmd *syntax.FuncDecl, sc *scope) {
 	if len(sc.dirs) != 1 || changesDir([]*syntax.Stmt{cmd.Body}) || strings.Contains(sc.src, "cd ") {
 		child.lost = true
 	}
-	a.stmt(cmd.Body, &child)
+	a.within(func() { a.stmt(cmd.Body, &child) })
 	if sc.sure && sc.start {
 		a.funcs[cmd.Name.Value] = true
 	}

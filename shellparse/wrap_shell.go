@@ -131,10 +131,10 @@ var harmlessSet = set("errexit nounset pipefail noclobber noglob noexec posix er
 
 // fresh runs f for a new shell, which shares no variables or functions that are not exported.
 func (a *analysis) fresh(f func()) {
-	vars, assigned, once, funcs, bodies, numbers, keyed := a.vars, a.assigned, a.once, a.funcs, a.bodies, a.numbers, a.keyed
-	a.vars, a.assigned, a.once, a.funcs, a.bodies, a.numbers, a.keyed = nil, nil, nil, nil, nil, nil, nil
+	outer := a.shell
+	a.shell = shell{}
 	f()
-	a.vars, a.assigned, a.once, a.funcs, a.bodies, a.numbers, a.keyed = vars, assigned, once, funcs, bodies, numbers, keyed
+	a.shell = outer
 }
 
 var suOptions = mustOptions("-c,--command=c --session-command=c -f,--fast -g,--group= -G,--supp-group= -l,--login - " +

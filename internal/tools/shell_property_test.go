@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
@@ -113,7 +114,7 @@ func quoteWords(t *rapid.T, text string) string {
 	return editCommands(t, text, func(call *syntax.CallExpr) (edits []textEdit) {
 		for _, w := range call.Args {
 			word := w.Lit()
-			if word == "" || strings.ContainsAny(word, "\\*?[]{}~!$'\"`\n=^+@%") || reserved[word] || !rapid.Bool().Draw(t, "spell "+word) {
+			if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) || strings.ContainsAny(word, "\\*?[]{}~!$'\"`\n=^+@%") || reserved[word] || !rapid.Bool().Draw(t, "spell "+word) {
 				continue
 			}
 			i := rapid.IntRange(0, len(word)-1).Draw(t, "at")
