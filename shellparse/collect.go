@@ -35,7 +35,7 @@ func (a *analysis) collect(f *syntax.File, text string) {
 	})
 	for name := range a.assigned {
 		a.numbers[name] = !c.notNumbers[name] && a.once[anything] == 0
-		if a.repeats && before[name] == 1 && a.once[name] > 1 {
+		if a.repeats && before[name] == 1 && (a.once[name] > 1 || a.once[anything] > before[anything]) {
 			a.problem("dynamic", "A variable changes where the text may run again: "+quote(name)+".")
 		}
 	}
@@ -95,7 +95,7 @@ func (c *collector) node(n syntax.Node) {
 			c.set(n.Param.Value, 2, c.number(n.Exp.Word))
 		}
 	case *syntax.BinaryArithm:
-		if w, ok := n.X.(*syntax.Word); ok && n.Op >= syntax.Assgn && n.Op <= syntax.ShrAssgn {
+		if w, ok := n.X.(*syntax.Word); ok && (assigns(n.Op) || n.Op >= syntax.AddAssgn && n.Op <= syntax.ShrAssgn) {
 			c.set(w.Lit(), 2, true)
 		}
 	case *syntax.UnaryArithm:
@@ -169,7 +169,7 @@ func (c *collector) assign(as *syntax.Assign, uses int) {
 func (c *collector) builtin(args []*syntax.Word) {
 	name, known := unquoted(args[0])
 	if !known {
-		return // forget takes care of it, once it is known
+		return // forget takes care of it, once it is known, as collect does of what eval runs
 	}
 	operands := args[1:]
 	first := ""
@@ -177,11 +177,21 @@ func (c *collector) builtin(args []*syntax.Word) {
 		first, known = unquoted(operands[0])
 	}
 	switch name {
-	case "eval", "source", ".":
+	case "source", ".":
 		c.set(anything, 1, false)
 	case "command", "builtin":
-		if len(operands) > 0 && first != "-v" && first != "-V" {
+		for first == "-p" || first == "--" {
+			if operands = operands[1:]; len(operands) == 0 {
+				return
+			}
+			first, known = unquoted(operands[0])
+		}
+		switch {
+		case len(operands) == 0 || first == "-v" || first == "-V":
+		case strings.HasPrefix(first, "-"):
 			c.set(anything, 1, false)
+		default:
+			c.builtin(operands)
 		}
 	case "printf", "wait":
 		if strings.HasPrefix(first, "-") || !known && !startsOtherwise(operands[0]) {
@@ -189,13 +199,10 @@ func (c *collector) builtin(args []*syntax.Word) {
 		}
 	case "read", "mapfile", "readarray", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly":
 		for _, w := range operands {
-			operand, known := unquoted(w)
-			if !known || name != "getopts" && w.Lit() == "" {
-				c.set(anything, 1, false)
-				continue
+			if operand, known := unquoted(w); known {
+				operand, _, _ = strings.Cut(operand, "=")
+				c.set(operand, 2, false)
 			}
-			operand, _, _ = strings.Cut(operand, "=")
-			c.set(operand, 2, false)
 		}
 	}
 }

@@ -24,6 +24,7 @@ func Parse(text string, o Options) *Script {
 	}
 	if p := guard(text); p != nil {
 		a.script.Problems = append(a.script.Problems, *p)
+		a.guess(text, sc)
 		return a.script
 	}
 	a.parse(text, sc)
@@ -134,6 +135,7 @@ var parserPool = sync.Pool{New: func() any {
 func (a *analysis) parse(text string, sc *scope) {
 	f := a.syntax(text)
 	if f == nil {
+		a.guess(text, sc)
 		return
 	}
 	sc.src = text
@@ -153,6 +155,7 @@ func (a *analysis) parseString(text string, sc *scope) {
 	}
 	if p := guard(text); p != nil {
 		a.problem(p.Code, p.Text)
+		a.guess(text, sc)
 		return
 	}
 	sc.start, sc.sure, sc.input = false, false, input{}

@@ -155,9 +155,13 @@ func inspectDeclare(a *analysis, c *call, _ *scanned) {
 			}
 		}
 		if strings.HasPrefix(text, "-") {
+			if c.name != "export" && c.name != "readonly" && strings.ContainsAny(text, "ni") {
+				a.problem("dynamic", "What "+c.name+" "+text+" declares can run code.")
+			}
 			continue
 		}
 		name, val, ok := strings.Cut(text, "=")
+		a.forget(lit(name))
 		if strings.ContainsAny(name, "[$`") {
 			a.evaluates(c, w)
 		}

@@ -196,23 +196,26 @@ func (a *analysis) printed(st *syntax.Stmt, sc *scope) word {
 	if !ok || len(call.Args) < 2 || len(st.Redirs) > 0 || len(call.Assigns) > 0 {
 		return word{}
 	}
-	name, _ := unquoted(call.Args[0])
-	if _, shadowed := a.bodies[name]; shadowed || name != "echo" && name != "printf" {
-		return word{}
-	}
 	var argv []word
-	for _, w := range call.Args[1:] {
+	for _, w := range call.Args {
 		for _, p := range w.Parts {
 			switch p.(type) {
-			case *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted:
+			case *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.ParamExp:
 			default:
 				return word{}
 			}
 		}
 		argv = a.fields(argv, w, sc)
 	}
+	if len(argv) == 0 || !argv[0].known {
+		return word{}
+	}
+	name := argv[0].text
+	if _, shadowed := a.bodies[name]; shadowed || name != "echo" && name != "printf" {
+		return word{}
+	}
 	var b strings.Builder
-	for i, w := range argv {
+	for i, w := range argv[1:] {
 		if !w.known || strings.ContainsAny(w.text, `\%`) || i == 0 && strings.HasPrefix(w.text, "-") {
 			return word{}
 		}

@@ -287,7 +287,7 @@ func TestShellSubjects(t *testing.T) {
 		{"sudo ls", []string{`shell_exec "ls" ESCALATION`}, nil},
 		{"LD_PRELOAD=x.so ls", []string{`shell_exec "ls" UNKNOWN effect`}, nil},
 		{"$x", []string{`shell_exec "$x" UNKNOWN`, `shell_exec "$x" UNKNOWN`}, []string{"dynamic"}},
-		{"echo 'unclosed", []string{`shell_exec "echo 'unclosed" UNKNOWN`}, []string{"unparsable"}},
+		{"echo 'unclosed", []string{`shell_exec "echo 'unclosed" UNKNOWN`, `shell_exec "echo unclosed" READ_ONLY`}, []string{"unparsable"}},
 		{"x=1", []string{`shell_exec "x=1" READ_ONLY`}, nil},
 		{"   ", []string{`shell_exec "" UNKNOWN`}, []string{"no-subject"}},
 	} {

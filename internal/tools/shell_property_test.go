@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
@@ -107,14 +107,58 @@ var shellRewrites = []struct {
 	{"before", func(_ *rapid.T, s string) string { return ":\n" + s }},
 	{"after", func(_ *rapid.T, s string) string { return s + "\n:" }},
 	{"wrap", wrapCommands},
+	{"hide", hideWord},
+	{"function", func(_ *rapid.T, s string) string { return "fn() { " + s + "\n}; fn" }},
+	{"background", func(_ *rapid.T, s string) string { return "{ " + s + "\n} & wait" }},
+	{"negate", func(_ *rapid.T, s string) string { return "! { " + s + "\n}" }},
+	{"time", func(_ *rapid.T, s string) string { return "time {\n" + s + "\n}" }},
+	{"pipe", func(_ *rapid.T, s string) string { return "{ " + s + "\n} | cat" }},
+	{"substitute", func(_ *rapid.T, s string) string { return "echo \"$(\n" + s + "\n)\"" }},
+	{"process", func(_ *rapid.T, s string) string { return "cat <(\n" + s + "\n)" }},
+	{"eval", func(_ *rapid.T, s string) string { return "eval " + singleQuoted(s) }},
+	{"shell", func(_ *rapid.T, s string) string { return "bash -c " + singleQuoted(s) }},
+	{"shell behind wrappers", func(_ *rapid.T, s string) string { return "timeout 60 env -i sh -c " + singleQuoted(s) }},
+	{"here-document", hereDocument},
+	{"trap", func(_ *rapid.T, s string) string { return "trap " + singleQuoted(s) + " EXIT" }},
 }
+
+func singleQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func hereDocument(_ *rapid.T, text string) string {
+	if strings.Contains(text, "THE_END") {
+		return text
+	}
+	return "bash <<'THE_END'\n" + text + "\nTHE_END\n"
+}
+
+// hideWord puts one plain word into a variable.
+func hideWord(t *rapid.T, text string) string {
+	var name string
+	hidden := editCommands(t, text, func(call *syntax.CallExpr) []textEdit {
+		for _, w := range call.Args {
+			word := w.Lit()
+			if name != "" || word == "" || reserved[word] || !plainWord.MatchString(word) || !rapid.Bool().Draw(t, "hide "+word) {
+				continue
+			}
+			name = word
+			return []textEdit{{int(w.Pos().Offset()), int(w.End().Offset()), rapid.SampledFrom([]string{"$hidden_1", "${hidden_1}"}).Draw(t, "form")}}
+		}
+		return nil
+	})
+	if name == "" || strings.Contains(text, "hidden_1") {
+		return text
+	}
+	return "hidden_1=" + name + "\n" + hidden
+}
+
+var plainWord = regexp.MustCompile(`^[a-z][a-z0-9_.-]*$`)
 
 // quoteWords spells some of the words that are plain letters in another way.
 func quoteWords(t *rapid.T, text string) string {
 	return editCommands(t, text, func(call *syntax.CallExpr) (edits []textEdit) {
 		for _, w := range call.Args {
 			word := w.Lit()
-			if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) || strings.ContainsAny(word, "\\*?[]{}~!$'\"`\n=^+@%") || reserved[word] || !rapid.Bool().Draw(t, "spell "+word) {
+			if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r < 0x20 || r >= 0x7f }) || strings.ContainsAny(word, "\\*?[]{}~!$'\"`\n=^+@%") || reserved[word] || !rapid.Bool().Draw(t, "spell "+word) {
 				continue
 			}
 			i := rapid.IntRange(0, len(word)-1).Draw(t, "at")
