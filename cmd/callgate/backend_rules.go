@@ -19,6 +19,8 @@ import (
 
 var _ companion.Rules = backend{}
 
+func (b backend) Worker() string { return b.s.config.Worker }
+
 func (b backend) Rules() (companion.RulesView, error) {
 	text, err := b.s.rules.Text()
 	if err != nil {

@@ -57,8 +57,10 @@ func (b backend) sight(session string) (func(proxy.Standing) companion.ToolView,
 		t := standing.Tool
 		view := companion.ToolView{
 			Tool: t.Qualified, Name: t.Name, Description: described(t.Definition), Kind: t.Kind, Bound: t.Bound, Why: t.Why,
-			Subjects: judged(t), Hash: t.Hash, DefinitionChanged: standing.Redefined,
-			Verdict: permissions.Deny.String(),
+			Subjects: judged(t), Hash: t.Hash, Verdict: permissions.Deny.String(),
+		}
+		if r := standing.Redefined; r != nil {
+			view.DefinitionChanged = &companion.Redefinition{Old: string(r.Old), New: string(r.New), Why: r.Why}
 		}
 		if fault != nil {
 			view.Rule = fault.Error()

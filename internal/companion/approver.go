@@ -2,10 +2,12 @@ package companion
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 )
 
-// clientHeader says in a REST request who sends it, "kind:name", as hello does for a WebSocket: "web:alice".
+// clientHeader says in a REST request who sends it, as hello does for a WebSocket: "kind:name", the name
+// percent-encoded, as in "web:alice".
 const clientHeader = "Callgate-Client"
 
 // restClient is how the audit trail names an approver that came by REST and did not say who it is.
@@ -22,6 +24,9 @@ func approverOf(r *http.Request) string {
 
 func clientOf(r *http.Request) (client ClientInfo, named bool) {
 	header := r.Header.Get(clientHeader)
-	client.Kind, client.Name, _ = strings.Cut(header, ":")
-	return client, header != ""
+	kind, name, _ := strings.Cut(header, ":")
+	if decoded, err := url.PathUnescape(name); err == nil {
+		name = decoded
+	}
+	return ClientInfo{Kind: kind, Name: name}, header != ""
 }

@@ -11,6 +11,9 @@ import (
 // Rules is the worker's rules as people see and change them. Nil in Options means that there is nothing to see.
 // All methods MUST be safe for concurrent use, and put every change on record under the name that by is.
 type Rules interface {
+	// Worker is whose rules these are.
+	Worker() string
+
 	Rules() (RulesView, error)
 
 	// CheckRules says what a text would mean. It changes nothing.
@@ -91,16 +94,22 @@ func (s *Server) ruleRoutes(path func(string, methods)) {
 	path("/api/grants/{id}", methods{"DELETE": s.approver(s.handleRevokeGrant)})
 }
 
-// ruled answers the request when there are no rules to be seen.
-func (s *Server) ruled(w http.ResponseWriter) bool {
-	if s.rules == nil {
+// ruled answers the request when there are no rules to be seen, or when it is about those of another worker.
+func (s *Server) ruled(w http.ResponseWriter, r *http.Request) bool {
+	worker := r.URL.Query().Get("worker")
+	switch {
+	case s.rules == nil:
 		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate does not show its rules")
+	case worker != "" && worker != s.rules.Worker():
+		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate runs another worker")
+	default:
+		return true
 	}
-	return s.rules != nil
+	return false
 }
 
 func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
-	if !s.ruled(w) {
+	if !s.ruled(w, r) {
 		return
 	}
 	view, err := s.rules.Rules()
@@ -108,6 +117,7 @@ func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	view.Layers, view.Grants = list(view.Layers), list(view.Grants)
 	writeJSON(w, http.StatusOK, view)
 }
 
@@ -115,7 +125,7 @@ func (s *Server) handleCheckRules(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Text string `json:"text"`
 	}
-	if !s.ruled(w) || !s.body(w, r, &f) {
+	if !s.ruled(w, r) || !s.body(w, r, &f) {
 		return
 	}
 	writeJSON(w, http.StatusOK, s.rules.CheckRules(f.Text))
@@ -128,7 +138,7 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		Base *string `json:"base"`
 		Text *string `json:"text"`
 	}
-	if !s.ruled(w) || !s.body(w, r, &f) {
+	if !s.ruled(w, r) || !s.body(w, r, &f) {
 		return
 	}
 	if f.Base == nil || f.Text == nil {
@@ -152,7 +162,7 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
-	if !s.ruled(w) {
+	if !s.ruled(w, r) {
 		return
 	}
 	id := r.PathValue("id")

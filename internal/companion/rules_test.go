@@ -15,6 +15,8 @@ type fakeRules struct {
 	fail    error
 }
 
+func (f *fakeRules) Worker() string { return "default" }
+
 func (f *fakeRules) Rules() (RulesView, error) {
 	return RulesView{Worker: "default", File: "/data/permissions.jsonc", Text: f.text, Grants: []GrantView{}}, f.fail
 }
@@ -71,6 +73,8 @@ func TestRulesByREST(t *testing.T) {
 		says       string
 	}{
 		{"seen", CredentialView, "GET", "/api/rules", "", nil, 200, `"text":"{}"`},
+		{"of this worker", CredentialView, "GET", "/api/rules?worker=default", "", nil, 200, `"worker":"default"`},
+		{"not of another worker", CredentialApprove, "PUT", "/api/rules?worker=other", `{"base":"{}","text":"{ }"}`, nil, 404, "another worker"},
 		{"not without a credential", "", "GET", "/api/rules", "", nil, 401, ""},
 		{"not changed by who watches", CredentialView, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, nil, 403, ""},
 		{"not with the credential of hosts", CredentialMCP, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, nil, 401, ""},
@@ -80,7 +84,7 @@ func TestRulesByREST(t *testing.T) {
 		{"not over what is newer", CredentialApprove, "PUT", "/api/rules", `{"base":"","text":"{ }"}`, nil, 409, "somebody else"},
 		{"not what is no file", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{"}`, nil, 422, `"fault":{"line":1,"column":2,"message":"it ends too soon"}`},
 		{"not by a name that could pass for a rule", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "rule:alice"}, 400, "kind must be"},
-		{"changed", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "web:alice"}, 200, `"text":"{ }"`},
+		{"changed", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "web:al%C3%ADce"}, 200, `"text":"{ }"`},
 		{"checked", CredentialApprove, "POST", "/api/rules/check", `{"text":"a: b"}`, nil, 200, `"rules":1`},
 		{"a grant that is not there", CredentialApprove, "DELETE", "/api/grants/g2", "", nil, 404, "no such grant"},
 		{"a grant", CredentialApprove, "DELETE", "/api/grants/g1", "", nil, 200, `"revoked":"g1"`},
@@ -91,7 +95,7 @@ func TestRulesByREST(t *testing.T) {
 			t.Errorf("%s: %d %s", tt.name, response.StatusCode, body)
 		}
 	}
-	if got := strings.Join(rules.changes, " "); got != "web:alice rest" {
+	if got := strings.Join(rules.changes, " "); got != "web:alíce rest" {
 		t.Errorf("changed by %s", got)
 	}
 	rules.fail = errDisk

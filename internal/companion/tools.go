@@ -3,8 +3,6 @@ package companion
 import (
 	"errors"
 	"net/http"
-
-	"callgate/gate"
 )
 
 // Tools is what the servers offer, as people see it. Nil in Options means that there is nothing to see. All
@@ -52,7 +50,14 @@ type ToolView struct {
 	Patterns    int               `json:"patterns"`           // rules for this tool that look at values
 	Hash        string            `json:"hash"`               // of the definition
 	// DefinitionChanged holds the definition as it was accepted and as it is; nil when they are the same.
-	DefinitionChanged *gate.Redefinition `json:"definitionChanged,omitempty"`
+	DefinitionChanged *Redefinition `json:"definitionChanged,omitempty"`
+}
+
+// Redefinition is two definitions as JSON text: a client that decodes it itself loses nothing.
+type Redefinition struct {
+	Old string `json:"old,omitempty"` // "" for a tool that was never accepted
+	New string `json:"new"`
+	Why string `json:"why"`
 }
 
 // toolRoutes are answered by the process that serves the session: `?sessionId=`, or the member of the body.
