@@ -54,6 +54,9 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	if p, err = readCallParams(m.Params); err != nil {
 		return call, nil, p, err
 	}
+	if p, err = h.p.o.Expose.inner(m.Params, p); err != nil {
+		return call, nil, p, err
+	}
 	if call.Arguments = p.judged(); call.Arguments != nil && call.Arguments[0] != '{' {
 		return call, nil, p, errors.New("the arguments are not an object")
 	}
@@ -85,7 +88,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	if call.Fixed { // the host's own go out, with what is beside them
 		arguments = p.judged()
 	}
-	params := forwardParams(m.Params, p, to.tool.Name, arguments)
+	params := forwardParams(p, to.tool.Name, arguments)
 	if !h.offers(to.tool) {
 		return rpc.Message{}, errRedefined
 	}

@@ -31,6 +31,7 @@ type host struct {
 
 	building     sync.Mutex // held while the table is made
 	descriptions descriptions
+	finder       finder
 	table        atomic.Pointer[table]
 	served       [len(upstream.Kinds)]atomic.Pointer[[]byte] // what the host was given of each list last
 	capable      atomic.Pointer[hostCapabilities]            // nil before initialize
@@ -274,6 +275,9 @@ func (h *host) Close() {
 		closing.Go(s.up.Close)
 	}
 	closing.Wait()
+	if err := h.finder.close(); err != nil {
+		h.log.Debug("index of tools not closed", "error", err)
+	}
 	h.work.Wait() // last: requests and servers begin more of it as long as they run
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)

@@ -22,6 +22,7 @@ import (
 
 // callParams are the members of a tools/call that mean something to a server.
 type callParams struct {
+	of        []byte // the params as they were read; the members' places are in it
 	name      string
 	rawName   jsonx.Member
 	arguments jsonx.Member
@@ -65,7 +66,7 @@ func readCallParams(params []byte) (p callParams, err error) {
 	if err := jsonx.Members(params, callMembers, m[:]); err != nil {
 		return p, err
 	}
-	p.rawName, p.arguments, p.task = m[0], m[1], m[2]
+	p.of, p.rawName, p.arguments, p.task = params, m[0], m[1], m[2]
 	name, ok := jsonx.String(p.rawName.Value)
 	if !ok || name == "" {
 		return p, errors.New(`tools/call needs a "name"`)
@@ -148,9 +149,10 @@ func agentOf(meta []byte) (string, error) {
 	return name, nil
 }
 
-// forwardParams returns the host's params with the upstream's name for the tool and these arguments; every
+// forwardParams returns the call's params with the upstream's name for the tool and these arguments; every
 // other byte stays, but a request to run as a task, which callgate does not offer.
-func forwardParams(params []byte, p callParams, name string, arguments []byte) []byte {
+func forwardParams(p callParams, name string, arguments []byte) []byte {
+	params := p.of
 	var edits []jsonx.Edit
 	if p.name != name {
 		edits = append(edits, jsonx.Edit{Start: p.rawName.Start, End: p.rawName.End(), With: jsonx.Quote(name)})

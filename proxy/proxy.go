@@ -34,6 +34,7 @@ type Options struct {
 	Pins    *tools.Pins // definitions as people know them; nil compares none
 	Agent   string      // profile that sessions run under whose view names none; "" is none
 	Version string
+	Expose  *Expose // nil shows hosts every tool
 	// HandOver is how long a call waits for a person before the host gets an answer; 0 goes by the host's own
 	// limit, a negative one lets calls wait as long as approvals do.
 	HandOver time.Duration

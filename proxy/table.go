@@ -28,6 +28,9 @@ type entry struct {
 	tool   *tools.Tool // of a prompt: the prompt_get kind
 	name   string      // the upstream's own
 
+	shown      string // of a tool: the name that the host sees
+	definition []byte // of a tool: the upstream's own
+
 	redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
 }
 
@@ -71,6 +74,9 @@ func (h *host) rebuild() {
 		unlike[s] = h.pin(s, names)
 	}
 	h.shadow(names)
+	for i := range names {
+		names[i].unlisted = !h.p.o.Expose.shows(names[i].qualified, names[i].server.own)
+	}
 	h.descriptions.next = make(map[descriptionKey]*tools.Tool, len(names))
 	for _, n := range names {
 		if n.hidden {
@@ -78,7 +84,8 @@ func (h *host) rebuild() {
 		}
 		t.tools[n.shown] = &entry{
 			server: n.server, name: n.name, redefined: unlike[n.server][n.name],
-			tool: h.descriptions.describe(n.server, n.name, n.qualified, n.raw),
+			tool:  h.descriptions.describe(n.server, n.name, n.qualified, n.raw),
+			shown: n.shown, definition: n.raw,
 		}
 	}
 	h.descriptions.of, h.descriptions.next = h.descriptions.next, nil
@@ -117,7 +124,8 @@ type listing struct {
 	qualified string // what rules see
 	shown     string // what the host sees
 	raw       []byte
-	hidden    bool
+	hidden    bool // it does not exist for the host
+	unlisted  bool // it is found and called, and not listed
 }
 
 // listed collects the items of a kind from all servers, in the order of the configuration.
@@ -160,7 +168,7 @@ func (h *host) merge(k upstream.Kind, items []listing, lists []upstream.List) []
 	array := []byte{'['}
 	changed := false
 	for _, item := range items {
-		if item.hidden {
+		if item.hidden || item.unlisted {
 			changed = true
 			continue
 		}

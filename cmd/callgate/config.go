@@ -53,6 +53,7 @@ type config struct {
 	Approvers          struct {
 		Host bool // what the host's own person answers counts
 	}
+	Tools    toolsConfig
 	RAG      ragConfig
 	Telegram telegramConfig
 	Servers  []serverConfig
@@ -153,6 +154,7 @@ var policySettings = []setting{
 	{"remember", "remember", "where an \"always\" for the worker is kept: storage, or memory until callgate ends", "storage"},
 	{"terminal", "terminal", "open, or allowlist: shells run one plain command of a short list, and reading needs no question", "open"},
 	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: build tools and interpreters are asked about instead of denied", false},
+	{"tools.expose", "expose-tools", "what hosts see: all tools, or search: pinned ones, and tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
 }
@@ -350,6 +352,9 @@ func (c *config) validate() (err error) {
 	}
 	if err := c.RAG.check(); err != nil {
 		return bad("rag", err)
+	}
+	if err := c.Tools.check(); err != nil {
+		return bad("tools", err)
 	}
 	for i := range c.Servers {
 		c.Servers[i].source = fmt.Sprintf("%s: servers[%d]", c.file, i)

@@ -71,8 +71,10 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
 		}
 	}
+	s.own = append(s.own, s.exposeTools()...)
 	s.proxy, err = proxy.New(proxy.Options{
-		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
+		Expose: c.exposed(),
+		Gate:   s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
 		CacheDir: c.cacheDir(), Logger: s.log,
 	})
 	if err != nil {

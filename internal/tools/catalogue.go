@@ -18,6 +18,11 @@ type roles map[string]Role
 // MUST list every argument of the tool: one that is missing makes the call ask. A tool that is missing is
 // judged as if nobody knew it.
 var catalogue = map[string]map[string]entry{
+	// callgate's own tools. No configured server can name this package.
+	"callgate": {
+		"find_tools": {risk: permissions.ReadOnly, category: CategoryRead, roles: roles{"query": Plain, "limit": Plain}},
+	},
+
 	"callgate-demo": {
 		"read_file":  {kind: KindReadFile, roles: roles{"path": ReadPath}},
 		"write_file": {kind: KindWriteFile, roles: roles{"path": WritePath, "content": Plain}},
