@@ -117,12 +117,11 @@ func runSource(a *analysis, c *call) bool {
 		c.outer.lost = true
 	}
 	if strings.HasSuffix(w.text, "/bin/activate") && !a.outside(joinDirs(c.sc.dirs, w.text)) {
-		clear(a.vars)
-		a.once[anything]++
+		a.forget(word{})
 		return false // a virtual environment of the project
 	}
 	// What the file assigns and defines is not known.
-	a.once["*"]++
+	a.forget(word{})
 	addEffect(&a.poisons, "source "+w.text)
 	return false
 }
