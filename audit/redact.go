@@ -18,6 +18,16 @@ const maxDigest = 160
 // is still known by its shape.
 const lookAhead = 4 << 10
 
+// RedactText returns s without the secrets that the log's rules know, in valid UTF-8, cut to about limit bytes.
+func RedactText(s string, limit int) string { return redactText(s, limit) }
+
+// RedactJSON returns raw JSON without the secrets that the log's rules know: the values of members whose names
+// look secret, and secrets in every other string, each of which is cut to about limit bytes. What stays over
+// sizeLimit bytes is replaced by its size and digest.
+func RedactJSON(raw []byte, limit, sizeLimit int) []byte {
+	return redactArguments(raw, limit, sizeLimit)
+}
+
 // maxStub is more than any token needs to be known by its shape.
 const maxStub = 128
 

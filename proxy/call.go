@@ -21,22 +21,31 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	call, to, p, err := h.readCall(ctx, m)
 	if err != nil {
 		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
+		h.tellRefused(call, verdict)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
 	}
 
+	h.tellRequested(call)
 	call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
 	waiting := h.heartbeat(r)
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
 	waiting()
 	if verdict.Action != permissions.Allow {
+		h.tellRefused(call, verdict)
 		return rpc.Result(m.ID, refusal(call, verdict))
 	}
 
+	h.tellExecute(call, verdict)
 	began := time.Now()
 	answer, err := h.forwardCall(ctx, m, r, p, call, to, verdict.Timeout)
 
 	result, isError, failure := outcome(answer, err)
-	r.afterwards = h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
+	took := time.Since(began)
+	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
+	r.afterwards = func() {
+		record()
+		h.tellEnded(call, verdict, result, isError, failure, took)
+	}
 	if err != nil {
 		return rpc.Result(m.ID, errorResult(failure))
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/hooks"
 	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
@@ -41,6 +42,7 @@ type Options struct {
 	// HostApproves makes the host an approver: what its person answers in a form counts.
 	HostApproves bool
 	Page         func() string // address of the page for approvers, "" when there is none; may be nil
+	Hooks        *hooks.Runner // nil has none
 	CacheDir     string        // of what upstreams said of themselves; "" means none
 	Logger       *slog.Logger
 }

@@ -188,8 +188,10 @@ func (s *server) samplingRefused(ctx context.Context, params []byte) string {
 	if err != nil {
 		return err.Error()
 	}
+	h.tellRequested(call)
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
 	if verdict.Action != permissions.Allow {
+		h.tellRefused(call, verdict)
 		return "callgate denied sampling. " + verdict.Reason
 	}
 	h.p.o.Gate.Finish(h.session, call, nil, false, "", 0)()

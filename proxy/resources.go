@@ -66,15 +66,22 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
+	h.tellRequested(call)
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
 	if verdict.Action != permissions.Allow {
+		h.tellRefused(call, verdict)
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, fmt.Sprintf("callgate denied %s. %s", m.Method, verdict.Reason))
 	}
 	began := time.Now()
 	r.from.Store(s)
 	answer, err := s.up.Forward(ctx, compose)
 	result, isError, failure := outcome(answer, err)
-	r.afterwards = h.p.o.Gate.Finish(h.session, call, result, isError, failure, time.Since(began))
+	took := time.Since(began)
+	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
+	r.afterwards = func() {
+		record()
+		h.tellEnded(call, verdict, result, isError, failure, took)
+	}
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, failure)
 	}

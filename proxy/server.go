@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"sync/atomic"
+
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
@@ -15,6 +17,7 @@ type server struct {
 	place tools.Place
 	own   bool // callgate's own, see Server.Own
 	up    *upstream.Upstream
+	told  atomic.Pointer[string] // the last that hooks heard of its state, as an event
 }
 
 func (h *host) newServer(o Server) *server {
@@ -28,8 +31,11 @@ func (h *host) newServer(o Server) *server {
 		Events: upstream.Events{
 			Notification: func(_ *upstream.Upstream, m rpc.Message) { s.notified(m) },
 			Request:      func(_ *upstream.Upstream, m rpc.Message) { s.asked(m) },
-			StateChanged: func(*upstream.Upstream, upstream.State) { h.touch() },
-			ListChanged:  func(_ *upstream.Upstream, k upstream.Kind) { h.listChanged(k) },
+			StateChanged: func(u *upstream.Upstream, state upstream.State) {
+				h.touch()
+				s.tellState(u, state)
+			},
+			ListChanged: func(_ *upstream.Upstream, k upstream.Kind) { h.listChanged(k) },
 		},
 	})
 	return s

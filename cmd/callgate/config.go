@@ -23,6 +23,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/hooks"
 	"callgate/internal/tools"
 	"callgate/permissions"
 	"callgate/shellparse"
@@ -57,6 +58,7 @@ type config struct {
 	RAG      ragConfig
 	Telegram telegramConfig
 	Servers  []serverConfig
+	Hooks    []hooks.Config
 
 	file       string // the configuration file, "" when there is none
 	logLevel   slog.Level
@@ -68,6 +70,7 @@ type config struct {
 	terminal   *gate.Terminal
 	limits     gate.Limits
 	shell      *tools.ShellSetup
+	hooks      *hooks.Runner // not started
 }
 
 // shellConfig says how shell text is read, and what is known of programs beside the built-in tables.
@@ -235,8 +238,8 @@ func (s *settings) load() (*config, error) {
 	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
 		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.file)
 	}
-	hooks := viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), unitless))
-	if err := s.viper.UnmarshalExact(c, hooks); err != nil {
+	decode := viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), unitless))
+	if err := s.viper.UnmarshalExact(c, decode); err != nil {
 		return nil, explainUnmarshal(c.file, err)
 	}
 	return c, c.validate()
@@ -355,6 +358,11 @@ func (c *config) validate() (err error) {
 	}
 	if err := c.Tools.check(); err != nil {
 		return bad("tools", err)
+	}
+	if c.hooks, err = hooks.New(hooks.Options{
+		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.file), StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"),
+	}); err != nil {
+		return fmt.Errorf("configuration %s: %w", c.file, err)
 	}
 	for i := range c.Servers {
 		c.Servers[i].source = fmt.Sprintf("%s: servers[%d]", c.file, i)

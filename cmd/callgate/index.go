@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/internal/hooks"
 	"callgate/internal/tools"
 	"callgate/rag"
 )
@@ -47,11 +48,17 @@ the configuration's rag.embedder, or --embedder, names a server that makes the v
 			if err != nil {
 				return err
 			}
+			c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel})))
+			defer c.hooks.Close()
 			p := newIndexProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON, verbose)
+			follow := func(e rag.Event) {
+				p.event(e)
+				tellIndexed(c.hooks, e)
+			}
 			if watch {
-				err = index.Watch(cmd.Context(), root, p.event)
+				err = index.Watch(cmd.Context(), root, follow)
 			} else {
-				_, err = index.Sync(cmd.Context(), root, p.event)
+				_, err = index.Sync(cmd.Context(), root, follow)
 			}
 			return errors.Join(err, p.close(), index.Close())
 		},
@@ -60,6 +67,16 @@ the configuration's rag.embedder, or --embedder, names a server that makes the v
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as lines of JSON")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "name every file that is left out, and why")
 	return cmd
+}
+
+// tellIndexed tells hooks that an index is through, unless a hook itself indexes: it would be told without end.
+func tellIndexed(h *hooks.Runner, e rag.Event) {
+	if e.Kind == rag.EventDone && os.Getenv(hooks.InHook) == "" {
+		h.Fire(hooks.Event{
+			Name: hooks.IndexDone, Duration: e.Summary.Duration,
+			Detail: fmt.Sprintf("%s: %s, %s changed, %s removed", e.Path, count(e.Summary.Files, "file"), count(e.Summary.Changed, "file"), count(e.Summary.Removed, "file")),
+		})
+	}
 }
 
 // indexGCPercent trades a little time for a third of the memory: indexing allocates far more than it keeps.

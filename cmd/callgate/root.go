@@ -52,11 +52,13 @@ server's command.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(explainFlag)
+	root.PersistentPreRunE = refuseHooks
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
 		settings.judging(newRunCommand(settings)), settings.judging(newWrapCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
+		newHooksCommand(settings),
 		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newVersionCommand(),
 	)
 	return root

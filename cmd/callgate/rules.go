@@ -57,10 +57,15 @@ func openRulebook(s *settings, out io.Writer) (*rulebook, error) {
 // change runs a change of the file and puts it on record. Where nothing can be recorded, nothing changes. The
 // summary that apply returns says what changed; "" is no change.
 func (b *rulebook) change(apply func() (summary string, err error)) (err error) {
-	if err := os.MkdirAll(b.config.DataDir, 0o700); err != nil {
+	return b.config.change(apply)
+}
+
+// change is what a person changes from a command line: on record, or not done.
+func (c *config) change(apply func() (summary string, err error)) (err error) {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("dataDir: %w", err)
 	}
-	log, err := audit.Open(audit.Dir(b.config.DataDir), audit.Options{})
+	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
 	if err != nil {
 		return fmt.Errorf("the change could not be recorded, so nothing was changed: %w", err)
 	}
@@ -69,7 +74,7 @@ func (b *rulebook) change(apply func() (summary string, err error)) (err error) 
 	if summary == "" {
 		return err
 	}
-	_, recordErr := log.Append(audit.Record{Event: audit.Control, Worker: b.config.Worker, By: "cli:" + userName(), Summary: summary})
+	_, recordErr := log.Append(audit.Record{Event: audit.Control, Worker: c.Worker, By: "cli:" + userName(), Summary: summary})
 	if recordErr != nil {
 		recordErr = fmt.Errorf("the change was made, but could not be recorded: %w", recordErr)
 	}

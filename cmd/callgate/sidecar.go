@@ -42,6 +42,8 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return s, fmt.Errorf("dataDir: %w", err)
 	}
+	c.hooks.Start(s.log)
+	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before
 	agents, err := c.agents()
 	if err != nil {
 		return s, err
@@ -65,6 +67,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if c.gateOff {
 		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
 	}
+	c.hooks.Watch(s.gate)
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
 	for _, server := range servers {
 		if unpinned(server.Upstream) {
@@ -75,7 +78,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	s.proxy, err = proxy.New(proxy.Options{
 		Expose: c.exposed(),
 		Gate:   s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
-		CacheDir: c.cacheDir(), Logger: s.log,
+		CacheDir: c.cacheDir(), Hooks: c.hooks, Logger: s.log,
 	})
 	if err != nil {
 		return s, err
@@ -93,7 +96,7 @@ func (s *sidecar) openCompanion() error {
 		}
 		s.companion, err = companion.Listen(companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Version: version, Protocols: proxy.Versions(),
-			Backend: backend{s}, Rules: backend{s}, Tools: backend{s}, Credentials: credentials, Logger: s.log,
+			Backend: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
 			return err
@@ -148,7 +151,7 @@ func (c *config) companionPorts() []string { return companion.Ports(c.DataDir) }
 
 // ownFiles are the files that no tool may touch.
 func (c *config) ownFiles() []string {
-	files := []string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate")}
+	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate")}, c.hooks.Files()...)
 	if c.file != "" {
 		files = append(files, c.file)
 	}

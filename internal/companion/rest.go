@@ -47,6 +47,7 @@ func (s *Server) routes() http.Handler {
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
 	s.ruleRoutes(path)
 	s.toolRoutes(path)
+	s.hookRoutes(path)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusNotFound, CodeBadMessage, "there is nothing at this path")
 	})

@@ -25,6 +25,7 @@ type Options struct {
 	Backend     Backend      // what waits, and who takes the answers
 	Rules       Rules        // nil shows none
 	Tools       Tools        // nil shows none
+	Hooks       Hooks        // nil shows none
 	Credentials *Credentials // who may watch and answer
 	Logger      *slog.Logger
 }
@@ -44,6 +45,7 @@ type Server struct {
 	backend     Backend
 	rules       Rules // nil when there are none to be seen
 	tools       Tools // likewise
+	hooks       Hooks // likewise
 	credentials *Credentials
 	log         *slog.Logger
 	version     string
@@ -74,7 +76,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		backend: o.Backend, rules: o.Rules, tools: o.Tools, credentials: o.Credentials, log: o.Logger, version: o.Version, protocols: o.Protocols,
+		backend: o.Backend, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, credentials: o.Credentials, log: o.Logger, version: o.Version, protocols: o.Protocols,
 		dataDir: o.DataDir, address: listener.Addr().String(), hosts: make(map[string]bool), timing: t,
 		sockets: make(chan struct{}, maxSockets),
 	}

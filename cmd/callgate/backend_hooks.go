@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+
+	"callgate/internal/companion"
+	"callgate/internal/hooks"
+)
+
+var _ companion.Hooks = backend{}
+
+func (b backend) Hooks() []hooks.Status { return b.s.config.hooks.List() }
+
+func (b backend) SetHook(name string, enabled bool, by string) error {
+	if !b.s.config.hooks.Has(name) {
+		return fmt.Errorf("%w: %q", hooks.ErrUnknown, name)
+	}
+	return b.change("", by, switched(name, enabled), func() error { return b.s.config.hooks.SetEnabled(name, enabled) })
+}
+
+// switched is what the audit trail says of a hook that somebody switched.
+func switched(name string, enabled bool) string {
+	if enabled {
+		return fmt.Sprintf("Switched the hook %s on.", name)
+	}
+	return fmt.Sprintf("Switched the hook %s off.", name)
+}

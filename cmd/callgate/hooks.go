@@ -1,0 +1,160 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/hooks"
+	"callgate/internal/tools"
+)
+
+// harmlessInHooks are the subcommands that a hook may start.
+var harmlessInHooks = []string{"audit", "check", "completion", "help", "index", "search", "version"}
+
+// refuseHooks refuses subcommands under a hook that could serve a host, answer for a person or change what
+// decides: a hook that starts callgate would be asked about its own calls, without end.
+func refuseHooks(cmd *cobra.Command, _ []string) error {
+	hook := os.Getenv(hooks.InHook)
+	if hook == "" {
+		return nil
+	}
+	top := cmd
+	for top.HasParent() && top.Parent().HasParent() {
+		top = top.Parent()
+	}
+	if slices.Contains(harmlessInHooks, top.Name()) {
+		return nil
+	}
+	return fmt.Errorf("the hook %q started callgate %s: a hook may only use %s", hook, top.Name(), strings.Join(harmlessInHooks, ", "))
+}
+
+func newHooksCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hooks",
+		Short: "Show, switch and test the hooks of the configuration",
+		Long: `Hooks run programs, write log lines or call webhooks when something happens around a call. They stand in
+callgate.yaml under "hooks"; docs/hooks.md tells what they can do. What is switched here holds for every callgate
+of the worker, at once and after restarts.`,
+	}
+	var asJSON bool
+	list := &cobra.Command{
+		Use: "list", Short: "List the hooks and whether they are on", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.hooks.List()))
+			}
+			return printHooks(cmd.OutOrStdout(), c.hooks.List())
+		},
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON, as GET /api/hooks does")
+	cmd.AddCommand(list, newSwitchCommand(s, "enable", true), newSwitchCommand(s, "disable", false), newTestHookCommand(s))
+	return cmd
+}
+
+func printHooks(w io.Writer, list []hooks.Status) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, `No hooks are configured: write them under "hooks" in callgate.yaml.`)
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tWHEN\tACTION\tMATCHER\tEVENTS")
+	for _, h := range list {
+		state := "on"
+		if !h.Enabled {
+			state = "off"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", h.Name, state, h.When, h.Action, tools.Visible(h.Matcher), strings.Join(h.Event, " "))
+	}
+	return table.Flush()
+}
+
+func newSwitchCommand(s *settings, verb string, on bool) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " NAME", Short: strings.ToUpper(verb[:1]) + verb[1:] + " a hook", Args: cobra.ExactArgs(1),
+		Example: "  callgate hooks " + verb + " notify",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			err = c.change(func() (string, error) {
+				if err := c.hooks.SetEnabled(args[0], on); err != nil {
+					return "", err
+				}
+				return switched(args[0], on), nil
+			})
+			if err != nil {
+				return explainHook(c, err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %sd\n", args[0], verb)
+			return err
+		},
+	}
+}
+
+func newTestHookCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "test NAME",
+		Short: "Run a hook now with a made-up event and show what it says",
+		Long: `Test runs the hook at once with the event tool.test, also when it is off, and prints what it wrote. It fails
+when the hook does.`,
+		Example: "  callgate hooks test notify",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel})))
+			defer c.hooks.Close()
+			began := time.Now()
+			output, err := c.hooks.Test(cmd.Context(), args[0], testEvent())
+			for line := range strings.Lines(output) {
+				fmt.Fprintln(cmd.OutOrStdout(), tools.Visible(strings.TrimRight(line, "\r\n")))
+			}
+			if err != nil {
+				return explainHook(c, fmt.Errorf("%s: %w", args[0], err))
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: done in %s\n", args[0], time.Since(began).Round(time.Millisecond))
+			return err
+		},
+	}
+}
+
+// testEvent is a call that nobody made.
+func testEvent() hooks.Event {
+	return hooks.Event{
+		Name: hooks.ToolTest, SessionID: "s-test", Agent: "default", Host: "callgate hooks test", CallID: "call_test",
+		Server: "filesystem", Tool: "filesystem_write_file", ToolName: "write_file", Kind: "write_file",
+		Arguments: []byte(`{"path":"src/auth.ts","content":"example"}`), Risk: "WRITE", Decision: "approved", By: "cli:" + userName(),
+		Ended: true, Result: []byte(`{"content":[{"type":"text","text":"File written successfully"}]}`), Duration: 12 * time.Millisecond,
+	}
+}
+
+// explainHook names the hooks that there are to somebody who named another.
+func explainHook(c *config, err error) error {
+	if !errors.Is(err, hooks.ErrUnknown) {
+		return err
+	}
+	var names []string
+	for _, h := range c.hooks.List() {
+		names = append(names, h.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w; the configuration has no hooks", err)
+	}
+	return fmt.Errorf("%w; there are %s", err, strings.Join(names, ", "))
+}

@@ -1,0 +1,272 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"callgate/internal/spawn"
+	"callgate/internal/tools"
+	"callgate/shellparse"
+)
+
+// command is a program that is started for an event. No shell takes part in starting it.
+type command struct {
+	path string // of the program
+	args []template
+	env  []envEntry
+	dir  string
+}
+
+type envEntry struct {
+	name  string
+	value template
+}
+
+// InHook is the variable that says to a program which hook started it. callgate does not serve a host or an
+// approver under it: a hook that reached callgate again would be asked about its own calls.
+const InHook = "CALLGATE_IN_HOOK"
+
+// ownVariables begin the names of callgate's own variables, which may hold credentials.
+const ownVariables = "CALLGATE_"
+
+// kept is how much of a hook's output is kept of each stream.
+const kept = 64 << 10
+
+func newCommand(a Action, o Options) (*command, error) {
+	words, err := a.words()
+	if err != nil {
+		return nil, err
+	}
+	c := &command{dir: a.Cwd}
+	if c.dir != "" && !filepath.IsAbs(c.dir) {
+		c.dir = filepath.Join(o.Dir, c.dir)
+	}
+	if strings.Contains(words[0], "{{") {
+		return nil, errors.New("the program cannot depend on the event: write its name, and placeholders behind it")
+	}
+	if c.path, err = findProgram(words[0], o.Dir); err != nil {
+		return nil, err
+	}
+	dynamic := false
+	for _, w := range words[1:] {
+		t, err := parseTemplate(w)
+		if err != nil {
+			return nil, err
+		}
+		c.args, dynamic = append(c.args, t), dynamic || t.dynamic()
+	}
+	for _, entry := range a.Env {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || name == "" || strings.ContainsAny(name, "{} ") {
+			return nil, fmt.Errorf("env %q: use NAME=value", entry)
+		}
+		if strings.HasPrefix(strings.ToUpper(name), ownVariables) {
+			return nil, fmt.Errorf("env %s: variables that begin with %s are callgate's own", name, ownVariables)
+		}
+		t, err := parseTemplate(value)
+		if err != nil {
+			return nil, err
+		}
+		c.env, dynamic = append(c.env, envEntry{name, t}), dynamic || t.dynamic()
+	}
+	if !dynamic {
+		return c, nil
+	}
+	if ext := strings.ToLower(filepath.Ext(c.path)); runtime.GOOS == "windows" && (ext == ".bat" || ext == ".cmd") {
+		return nil, fmt.Errorf("%s is read by cmd.exe, which takes values for commands: read them from standard input", c.path)
+	}
+	return c, checkCode(words, c.env)
+}
+
+// words are the words of the command. A single text is divided at blanks, and must hold nothing that a shell
+// would read: it is never given to one.
+func (a Action) words() ([]string, error) {
+	var words []string
+	switch c := a.Command.(type) {
+	case string:
+		if i := strings.IndexAny(placeholder.ReplaceAllString(c, ""), "|&;<>()$`\\\"'*?[]{}~#!\n\r"); i >= 0 {
+			return nil, fmt.Errorf(`the command %q looks like text for a shell, and no shell reads it: write a list of words, such as ["notify", "--title", "two words", "{{toolName}}"], or start a script`, c)
+		}
+		words = strings.Fields(placeholder.ReplaceAllStringFunc(c, func(p string) string { return strings.Join(strings.Fields(p), "") }))
+	case []any:
+		for _, w := range c {
+			text, ok := w.(string)
+			if !ok {
+				return nil, fmt.Errorf("the command holds %v, which is no text: put it in quotes", w)
+			}
+			words = append(words, text)
+		}
+	case nil:
+	default:
+		return nil, errors.New("the command has to be a list of words")
+	}
+	if len(words) == 0 || words[0] == "" {
+		return nil, errors.New(`command is missing: write a list of words, such as ["notify", "{{toolName}}"]`)
+	}
+	for _, w := range words {
+		if strings.ContainsRune(w, 0) {
+			return nil, errors.New("a word of the command holds a zero byte")
+		}
+	}
+	return words, nil
+}
+
+// findProgram returns the absolute path of the program: in PATH by its name, else from dir.
+func findProgram(name, dir string) (string, error) {
+	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("the program cannot be started: %w", err)
+		}
+		return filepath.Abs(path)
+	}
+	path, err := exec.LookPath(name) // refuses what it finds in the current folder
+	if err != nil {
+		return "", fmt.Errorf("the program cannot be started: %w", err)
+	}
+	return filepath.Abs(path)
+}
+
+// checkCode refuses placeholders where a shell or an interpreter reads code. The same tables that judge the
+// model's commands judge this one, with every placeholder as a word that nobody knows.
+func checkCode(words []string, env []envEntry) error {
+	var line strings.Builder
+	for _, e := range env {
+		if e.value.dynamic() {
+			line.WriteString(e.name + `="$event" `)
+		}
+	}
+	for _, w := range words {
+		line.WriteString(quoteWord(w) + " ")
+	}
+	script := shellparse.Parse(line.String(), shellparse.Options{})
+	for _, p := range script.Problems {
+		return fmt.Errorf("a placeholder stands where a shell or another program reads code, where it could become a command. %s Hand it over as a word behind the code (sh -c 'notify \"$1\"' sh {{toolName}}), in env, or read standard input", p.Text)
+	}
+	for i := range script.Commands {
+		for _, effect := range script.Commands[i].Effects {
+			kind, _, _ := strings.Cut(effect, " ")
+			switch kind {
+			case "code", "starts", "terminal":
+				return fmt.Errorf("a placeholder stands among the words of a program that takes words for code (%s): read standard input there instead", effect)
+			case "env":
+				return fmt.Errorf("a placeholder stands in a variable that makes programs run something (%s): use another name", effect)
+			}
+		}
+	}
+	return nil
+}
+
+// quoteWord spells a word of the command for the analysis: every placeholder is an unknown text.
+func quoteWord(w string) string {
+	var b strings.Builder
+	from := 0
+	literal := func(s string) {
+		if s != "" {
+			b.WriteString("'" + strings.ReplaceAll(s, "'", `'\''`) + "'")
+		}
+	}
+	for _, at := range placeholder.FindAllStringIndex(w, -1) {
+		literal(w[from:at[0]])
+		b.WriteString(`"$event"`)
+		from = at[1]
+	}
+	literal(w[from:])
+	if b.Len() == 0 {
+		return "''"
+	}
+	return b.String()
+}
+
+func (c *command) kind() string { return "command" }
+
+// run starts the program and waits for its end. Another exit code than 0 is a failure.
+func (c *command) run(ctx context.Context, r *Runner, h *hook, e *Event) (string, error) {
+	result, err := c.start(ctx, r, h, e)
+	if err == nil && result.Code != 0 {
+		err = fmt.Errorf("exit code %d: %s", result.Code, firstLine(result.Stderr))
+	}
+	return string(result.Stdout), err
+}
+
+// start runs the program with the event on standard input.
+func (c *command) start(ctx context.Context, r *Runner, h *hook, e *Event) (spawn.Result, error) {
+	stdin, err := e.message(h)
+	if err != nil {
+		return spawn.Result{}, err
+	}
+	args := make([]string, len(c.args))
+	for i, a := range c.args {
+		args[i] = a.render(h, e)
+	}
+	return spawn.Run(ctx, spawn.Command{Path: c.path, Args: args, Env: c.environ(h, e), Dir: c.dir, Stdin: append(stdin, '\n'), Output: kept, Logger: r.log})
+}
+
+// environ is callgate's environment without what is callgate's own.
+func (c *command) environ(h *hook, e *Event) []string {
+	var env []string
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(strings.ToUpper(entry), ownVariables) {
+			env = append(env, entry)
+		}
+	}
+	for _, entry := range c.env {
+		env = append(env, entry.name+"="+entry.value.render(h, e))
+	}
+	return append(env, InHook+"="+h.name)
+}
+
+// firstLine is what an error message shows of a program's standard error.
+func firstLine(stderr []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "\uFFFD")), "\n")
+	if line == "" {
+		return "it says nothing on standard error"
+	}
+	return tools.Visible(line[:min(len(line), 300)])
+}
+
+// files are those that decide what the hook does, as far as they are the user's own: the program and the files
+// named behind it, unless they lie where programs are installed.
+func (c *command) files() (files []string) {
+	installed := map[string]bool{}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		installed[filepath.Clean(dir)] = true
+	}
+	add := func(path string) {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !installed[filepath.Dir(path)] {
+			files = append(files, path)
+		}
+	}
+	add(c.path)
+	for _, a := range c.args {
+		if text := a.parts[0].literal; !a.dynamic() && text != "" {
+			if !filepath.IsAbs(text) {
+				text = filepath.Join(c.dir, text)
+			}
+			if abs, err := filepath.Abs(text); err == nil {
+				add(abs)
+			}
+		}
+	}
+	return files
+}
+
+// logLine writes a line to callgate's log.
+type logLine struct{ message template }
+
+func (l logLine) kind() string { return "log" }
+
+func (l logLine) run(_ context.Context, r *Runner, h *hook, e *Event) (string, error) {
+	text := tools.Visible(l.message.render(h, e))
+	r.log.Info(text, "hook", h.name, "event", e.Name)
+	return text, nil
+}

@@ -1,0 +1,323 @@
+// Package hooks runs what the configuration wants to happen around calls: programs, log lines and webhooks
+// that follow events, and programs that look at a call before the gate does.
+//
+// What follows an event never holds up or fails a call: it runs later, in a bounded number, and its failure is
+// logged and counted. What looks at a call first can only tighten what the gate decides. Text that comes from
+// the model or from a server reaches a program as an argument, as a variable or on standard input, and never
+// as text that a shell or an interpreter reads.
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// Config is one hook as it is written in the configuration.
+type Config struct {
+	Name      string
+	Event     []string      // one or several of Events
+	Matcher   string        // glob over the qualified tool, its kind, the agent or the server; "" is everything
+	When      string        // "", or before: the hook decides, see Decide
+	OnFailure string        // of a hook that decides: ask, the default, or deny
+	Action    Action        //
+	Enabled   *bool         // nil is true; what people switched at run time counts before it
+	Timeout   time.Duration // 0 is 30 s
+	Secrets   bool          // the event is handed over as it is, with what looks like a secret
+}
+
+// Action is what a hook does.
+type Action struct {
+	Type    string   // command or log; told from the other members when it is missing
+	Command any      // a list of words; or one text whose words blanks divide, for a program without quoting
+	Env     []string // NAME=value, added to the program's environment
+	Cwd     string   // "" is callgate's own
+	Message string   // of a log line
+}
+
+// Options assemble a Runner.
+type Options struct {
+	Hooks     []Config
+	Worker    string
+	StateFile string // where what people switch is kept, for all processes of the worker
+	Dir       string // that the paths of programs start from, the configuration's own
+}
+
+// hook is one configured hook, checked.
+type hook struct {
+	name      string
+	events    []string
+	matcher   *permissions.Glob // nil matches everything
+	pattern   string
+	before    bool
+	onFailure string
+	action    action
+	enabled   bool // by the configuration
+	timeout   time.Duration
+	secrets   bool
+	stats     stats
+}
+
+// An action does what a hook is for. ctx ends at the hook's deadline.
+type action interface {
+	kind() string
+	run(ctx context.Context, r *Runner, h *hook, e *Event) (output string, err error)
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	maxTimeout     = 10 * time.Minute
+
+	workers   = 4   // hooks that run at once
+	maxQueued = 256 // runs that wait; more are dropped, and counted as failures
+
+	// drain is how long hooks may still run when callgate ends.
+	drain = 3 * time.Second
+)
+
+// Runner runs hooks. A nil Runner has none. All methods may be called by many goroutines at once.
+type Runner struct {
+	hooks  []*hook
+	worker string
+	state  *state
+	log    *slog.Logger
+
+	ctx      context.Context // ends what runs
+	stop     context.CancelFunc
+	mu       sync.RWMutex // orders Fire with Close
+	closed   bool
+	jobs     chan job
+	running  sync.WaitGroup
+	watching sync.WaitGroup
+	unwatch  chan struct{} // closed when Close begins
+	closing  sync.Once
+}
+
+type job struct {
+	hook  *hook
+	event Event
+}
+
+var hookName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// New checks the hooks and returns what runs them once it is started, nil when there are none.
+func New(o Options) (*Runner, error) {
+	if len(o.Hooks) == 0 {
+		return nil, nil
+	}
+	r := &Runner{worker: o.Worker, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), jobs: make(chan job, maxQueued), unwatch: make(chan struct{})}
+	for i, c := range o.Hooks {
+		h, err := c.check(o)
+		if err != nil {
+			return nil, fmt.Errorf("hooks[%d] %q: %w", i, c.Name, err)
+		}
+		if other := r.find(h.name); other != nil {
+			return nil, fmt.Errorf("hooks[%d]: two hooks are called %q: give each a name of its own", i, other.name)
+		}
+		r.hooks = append(r.hooks, h)
+	}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Start lets hooks run from now on. It MUST be called once, before the Runner is shared, and Close after it.
+func (r *Runner) Start(log *slog.Logger) {
+	if r == nil {
+		return
+	}
+	r.log = log
+	for range workers {
+		r.running.Go(r.work)
+	}
+}
+
+// check turns the configuration of a hook into one that can run.
+func (c Config) check(o Options) (*hook, error) {
+	if !hookName.MatchString(c.Name) {
+		return nil, errors.New("a hook needs a name of letters, digits, dots, - and _, at most 64")
+	}
+	h := &hook{
+		name: c.Name, events: c.Event, pattern: cmp.Or(c.Matcher, "*"), before: c.When == "before",
+		onFailure: cmp.Or(c.OnFailure, "ask"), enabled: c.Enabled == nil || *c.Enabled, secrets: c.Secrets,
+	}
+	if len(c.Event) == 0 {
+		return nil, fmt.Errorf("event is missing: use %s", strings.Join(Events, ", "))
+	}
+	for _, event := range c.Event {
+		if !slices.Contains(Events, event) {
+			return nil, fmt.Errorf("event %q: use %s", event, strings.Join(Events, ", "))
+		}
+	}
+	var err error
+	if h.pattern != "*" {
+		if h.matcher, err = permissions.CompileGlob(h.pattern); err != nil {
+			return nil, fmt.Errorf("matcher: %w", err)
+		}
+	}
+	if c.When != "" {
+		return nil, fmt.Errorf("when %q: leave it out", c.When)
+	}
+	if c.Timeout < 0 || c.Timeout > maxTimeout {
+		return nil, fmt.Errorf("timeout %s: use a positive duration up to %s", c.Timeout, maxTimeout)
+	}
+	if h.action, h.timeout, err = c.Action.check(c, o); err != nil {
+		return nil, fmt.Errorf("action: %w", err)
+	}
+	return h, nil
+}
+
+// check makes the action and says how long it may take.
+func (a Action) check(c Config, o Options) (action, time.Duration, error) {
+	kind := a.Type
+	if kind == "" && a.Command != nil {
+		kind = "command"
+	}
+	if kind == "" && a.Message != "" {
+		kind = "log"
+	}
+	timeout := cmp.Or(c.Timeout, defaultTimeout)
+	switch kind {
+	case "command":
+		command, err := newCommand(a, o)
+		return command, timeout, err
+	case "log":
+		message, err := parseTemplate(a.Message)
+		return logLine{message}, timeout, err
+	default:
+		return nil, 0, fmt.Errorf("type %q: use command or log", a.Type)
+	}
+}
+
+func (r *Runner) find(name string) *hook {
+	for _, h := range r.hooks {
+		if strings.EqualFold(h.name, name) {
+			return h
+		}
+	}
+	return nil
+}
+
+// wants reports whether the hook is for the event and what it is about.
+func (h *hook) wants(e *Event) bool {
+	if !slices.Contains(h.events, e.Name) {
+		return false
+	}
+	if h.matcher == nil {
+		return true
+	}
+	for _, name := range []string{e.Tool, e.Kind, e.Agent, e.Server} {
+		if name != "" && h.matcher.Match(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Wants reports whether any hook may follow an event of that name, so that nobody composes one for nothing.
+func (r *Runner) Wants(event string) bool {
+	if r == nil {
+		return false
+	}
+	for _, h := range r.hooks {
+		if !h.before && slices.Contains(h.events, event) {
+			return true
+		}
+	}
+	return false
+}
+
+// Fire lets every hook that is for the event follow it. It never waits.
+func (r *Runner) Fire(e Event) {
+	if r == nil {
+		return
+	}
+	r.complete(&e)
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, h := range r.hooks {
+		if r.closed || h.before || !h.wants(&e) || !r.enabled(h) {
+			continue
+		}
+		select {
+		case r.jobs <- job{h, e}:
+		default:
+			r.failed(h, &e, fmt.Errorf("%d hooks wait already: this run is dropped", maxQueued))
+		}
+	}
+}
+
+// complete fills in what every event has.
+func (r *Runner) complete(e *Event) {
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	e.Worker = r.worker
+}
+
+func (r *Runner) work() {
+	for j := range r.jobs {
+		if r.ctx.Err() != nil {
+			r.failed(j.hook, &j.event, errors.New("callgate ended before the hook could run"))
+			continue
+		}
+		if _, err := r.perform(r.ctx, j.hook, &j.event); err != nil {
+			r.failed(j.hook, &j.event, err)
+		}
+	}
+}
+
+// perform runs the hook for the event and counts it.
+func (r *Runner) perform(ctx context.Context, h *hook, e *Event) (output string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, h.timeout, fmt.Errorf("it ran longer than the %s it may, and was ended", h.timeout))
+	defer cancel()
+	h.stats.ran()
+	return h.action.run(ctx, r, h, e)
+}
+
+// failed logs and counts what went wrong with a hook.
+func (r *Runner) failed(h *hook, e *Event, err error) {
+	h.stats.failed(e, err)
+	r.log.Warn("a hook failed", "hook", h.name, "event", e.Name, "error", tools.Visible(err.Error()))
+}
+
+// Close tells hooks what has happened so far, waits a little for what runs, and ends the rest.
+func (r *Runner) Close() {
+	if r == nil {
+		return
+	}
+	r.closing.Do(func() {
+		close(r.unwatch)
+		r.watching.Wait()
+		r.mu.Lock()
+		r.closed = true
+		r.mu.Unlock()
+		close(r.jobs)
+		enough := time.AfterFunc(drain, r.stop)
+		defer enough.Stop()
+		r.running.Wait()
+		r.stop()
+	})
+}
+
+// Files are the user's own files that decide what hooks do: no call may touch them.
+func (r *Runner) Files() (files []string) {
+	if r == nil {
+		return nil
+	}
+	for _, h := range r.hooks {
+		if c, ok := h.action.(*command); ok {
+			files = append(files, c.files()...)
+		}
+	}
+	return files
+}

@@ -1,0 +1,117 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"callgate/internal/tools"
+)
+
+// Status is what people see of a hook.
+type Status struct {
+	Name        string   `json:"name"`
+	Event       []string `json:"event"`
+	Matcher     string   `json:"matcher"`
+	Action      string   `json:"action"` // command, log or webhook
+	When        string   `json:"when"`   // before or after
+	Enabled     bool     `json:"enabled"`
+	Runs        int      `json:"runs"`     // since this process started
+	Failures    int      `json:"failures"` // likewise
+	LastFailure *Failure `json:"lastFailure,omitempty"`
+}
+
+// Failure is how a hook last failed.
+type Failure struct {
+	At    time.Time `json:"at"`
+	Event string    `json:"event"`
+	Error string    `json:"error"`
+}
+
+// stats counts what a hook did.
+type stats struct {
+	mu       sync.Mutex
+	runs     int
+	failures int
+	last     *Failure
+}
+
+func (s *stats) ran() {
+	s.mu.Lock()
+	s.runs++
+	s.mu.Unlock()
+}
+
+func (s *stats) failed(e *Event, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures++
+	s.last = &Failure{At: time.Now().UTC(), Event: e.Name, Error: tools.Visible(err.Error())}
+}
+
+// List tells the state of every hook, in the order of the configuration.
+func (r *Runner) List() []Status {
+	if r == nil {
+		return nil
+	}
+	list := make([]Status, len(r.hooks))
+	for i, h := range r.hooks {
+		list[i] = Status{Name: h.name, Event: h.events, Matcher: h.pattern, Action: h.action.kind(), When: "after", Enabled: r.enabled(h)}
+		if h.before {
+			list[i].When = "before"
+		}
+		h.stats.mu.Lock()
+		list[i].Runs, list[i].Failures, list[i].LastFailure = h.stats.runs, h.stats.failures, h.stats.last
+		h.stats.mu.Unlock()
+	}
+	return list
+}
+
+// ErrUnknown is why a hook cannot be switched or tested that is not configured.
+var ErrUnknown = errors.New("no hook has this name")
+
+// SetEnabled switches a hook for every process of the worker, now and after restarts.
+func (r *Runner) SetEnabled(name string, on bool) error {
+	h, err := r.named(name)
+	if err != nil {
+		return err
+	}
+	return r.state.set(h.name, on)
+}
+
+// Has reports whether a hook of that name is configured.
+func (r *Runner) Has(name string) bool { return r != nil && r.find(name) != nil }
+
+func (r *Runner) named(name string) (*hook, error) {
+	if r != nil {
+		if h := r.find(name); h != nil {
+			return h, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", ErrUnknown, name)
+}
+
+// enabled reports whether the hook is on. What people switched counts before the configuration; when it cannot
+// be read, the configuration counts.
+func (r *Runner) enabled(h *hook) bool {
+	switched, err := r.state.get()
+	if err != nil {
+		r.log.Error("which hooks are switched on cannot be read, so the configuration counts", "error", err)
+	}
+	if on, ok := switched[h.name]; ok {
+		return on
+	}
+	return h.enabled
+}
+
+// Test runs one hook now, whether it is enabled or not, and returns what it said.
+func (r *Runner) Test(ctx context.Context, name string, e Event) (output string, err error) {
+	h, err := r.named(name)
+	if err != nil {
+		return "", err
+	}
+	r.complete(&e)
+	return r.perform(ctx, h, &e)
+}

@@ -1,0 +1,92 @@
+package hooks
+
+import (
+	"time"
+
+	"callgate/gate"
+)
+
+// watched are the events that come from the gate itself.
+var watched = []string{SessionStart, SessionEnd, ApprovalAsked, ApprovalResolved}
+
+// Watch fires what happens at the gate to sessions and approvals, until the gate closes. It is free when no
+// hook is for that.
+func (r *Runner) Watch(g *gate.Gate) {
+	wanted := false
+	for _, event := range watched {
+		wanted = wanted || r.Wants(event)
+	}
+	if !wanted {
+		return
+	}
+	w := watcher{runner: r, sessions: map[string]gate.SessionInfo{}, asked: map[string]*gate.Approval{}}
+	subscription := g.Subscribe()
+	r.watching.Go(func() {
+		for {
+			ended := make(chan struct{})
+			go func() {
+				select {
+				case <-r.unwatch:
+					subscription.Close()
+				case <-ended:
+				}
+			}()
+			for e := range subscription.Events { // what is in it when it is closed comes too
+				w.follow(e)
+			}
+			close(ended)
+			select {
+			case <-r.unwatch:
+				return
+			case <-time.After(time.Second): // too slow: the replay says what there is now
+				subscription = g.Subscribe()
+			}
+		}
+	})
+}
+
+// watcher knows what it has told already.
+type watcher struct {
+	runner   *Runner
+	sessions map[string]gate.SessionInfo
+	asked    map[string]*gate.Approval
+}
+
+func (w *watcher) follow(e gate.Event) {
+	switch e := e.(type) {
+	case gate.SessionOpened: // comes again when the host has named itself
+		_, known := w.sessions[e.Info.ID]
+		if w.sessions[e.Info.ID] = e.Info; !known {
+			w.runner.Fire(w.about(SessionStart, e.Info.ID))
+		}
+	case gate.SessionClosed:
+		event := w.about(SessionEnd, e.Info.ID)
+		delete(w.sessions, e.Info.ID)
+		w.runner.Fire(event)
+	case gate.Asked: // comes again when an approver changed the arguments
+		_, known := w.asked[e.Approval.ID]
+		if w.asked[e.Approval.ID] = e.Approval; !known {
+			w.runner.Fire(w.approval(ApprovalAsked, e.Approval))
+		}
+	case gate.Resolved:
+		if a := w.asked[e.ID]; a != nil {
+			delete(w.asked, e.ID)
+			event := w.approval(ApprovalResolved, a)
+			event.Decision, event.By, event.Error = e.Decision, e.By, ""
+			w.runner.Fire(event)
+		}
+	}
+}
+
+// about begins an event of a session.
+func (w *watcher) about(name, sessionID string) Event {
+	info := w.sessions[sessionID]
+	return Event{Name: name, SessionID: sessionID, Agent: info.Agent, Host: info.Client.Name}
+}
+
+func (w *watcher) approval(name string, a *gate.Approval) Event {
+	e := w.about(name, a.SessionID)
+	e.CallID, e.Server, e.Tool, e.ToolName, e.Kind, e.Agent = a.ID, a.Server, a.Tool, a.Tool, a.Kind, a.Agent
+	e.Arguments, e.Risk, e.Detail = a.Arguments, a.Analysis.Risk.String(), a.Reason
+	return e
+}

@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"cmp"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/hooks"
+	"callgate/internal/upstream"
+)
+
+// about begins an event about a call.
+func (h *host) about(name string, call gate.Call) hooks.Event {
+	e := hooks.Event{
+		Name: name, SessionID: h.session.ID(), Agent: cmp.Or(call.Agent, h.session.Agent()), Host: h.session.Client().Name,
+		CallID: call.ID, Arguments: call.Arguments,
+	}
+	e.About(call.Tool)
+	return e
+}
+
+// tellRequested tells hooks that the call came.
+func (h *host) tellRequested(call gate.Call) {
+	if h.p.o.Hooks.Wants(hooks.ToolRequested) {
+		h.p.o.Hooks.Fire(h.about(hooks.ToolRequested, call))
+	}
+}
+
+// tellRefused tells hooks that the call does not run.
+func (h *host) tellRefused(call gate.Call, v gate.Verdict) {
+	if h.p.o.Hooks.Wants(hooks.AgentError) {
+		e := h.about(hooks.AgentError, call)
+		e.Risk, e.Decision, e.By, e.Error = v.Risk().String(), v.Decision, v.By, v.Reason
+		h.p.o.Hooks.Fire(e)
+	}
+}
+
+// tellExecute tells hooks that the call is about to be forwarded.
+func (h *host) tellExecute(call gate.Call, v gate.Verdict) {
+	for _, name := range []string{hooks.ToolExecute, hooks.ToolStarted} {
+		if h.p.o.Hooks.Wants(name) {
+			e := h.about(name, call)
+			e.Risk, e.Decision, e.By = v.Risk().String(), v.Decision, v.By
+			h.p.o.Hooks.Fire(e)
+		}
+	}
+}
+
+// tellEnded tells hooks how a forwarded call ended.
+func (h *host) tellEnded(call gate.Call, v gate.Verdict, result []byte, isError bool, failure string, took time.Duration) {
+	name := hooks.ToolCompleted
+	if isError || failure != "" {
+		name = hooks.ToolFailed
+	}
+	if h.p.o.Hooks.Wants(name) {
+		e := h.about(name, call)
+		e.Risk, e.Decision, e.By, e.Duration = v.Risk().String(), v.Decision, v.By, took
+		e.Ended, e.Result, e.Error = true, result, hooks.FailureOf(result, isError, failure)
+		h.p.o.Hooks.Fire(e)
+	}
+}
+
+// tellState tells hooks that a server came up or went down, once for each change between the two.
+func (s *server) tellState(up *upstream.Upstream, state upstream.State) {
+	name := hooks.UpstreamUp
+	switch state {
+	case upstream.Ready:
+	case upstream.Down:
+		name = hooks.UpstreamDown
+	default:
+		return
+	}
+	if told := s.told.Swap(&name); told != nil && *told == name || !s.host.p.o.Hooks.Wants(name) {
+		return
+	}
+	e := hooks.Event{Name: name, SessionID: s.host.session.ID(), Agent: s.host.session.Agent(), Server: s.alias}
+	if name == hooks.UpstreamDown {
+		e.Error = up.Status().Reason
+	}
+	s.host.p.o.Hooks.Fire(e)
+}
