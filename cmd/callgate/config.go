@@ -107,6 +107,7 @@ type serverConfig struct {
 	Cwd        string
 	URL        string
 	Headers    []string // Name: value
+	Era        string   // auto, legacy or modern
 	Trusted    bool
 	Enabled    *bool
 	Package    string // what the command runs, when the command does not name it

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"callgate/internal/remote"
 	"callgate/internal/tools"
 	"callgate/internal/upstream"
 	"callgate/permissions"
@@ -169,11 +171,9 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 		}
 		env[i] = expand(entry)
 	}
-	for _, header := range s.Headers {
-		if name, _, ok := strings.Cut(header, ":"); !ok || strings.TrimSpace(name) == "" {
-			return none, fmt.Errorf("server %q: header %q is not \"Name: value\"", s.Name, header)
-		}
-		expand(header)
+	header, err := s.header(expand)
+	if err != nil {
+		return none, err
 	}
 	command, url := expandHome(expand(s.Command)), expand(s.URL)
 	cwd := expandHome(expand(s.Cwd))
@@ -187,6 +187,15 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return none, fmt.Errorf("server %q: cwd %s is not a directory", s.Name, dir)
 	}
+	if url != "" {
+		if err := (&remote.Config{URL: url}).Check(); err != nil {
+			return none, fmt.Errorf("server %q: url: %w", s.Name, err)
+		}
+	}
+	era, err := upstream.ParseEra(s.Era)
+	if err != nil {
+		return none, fmt.Errorf("server %q: %w", s.Name, err)
+	}
 	mappings, err := s.mappings()
 	if err != nil {
 		return none, err
@@ -197,12 +206,45 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	}
 	return proxy.Server{
 		Upstream: upstream.Config{
-			Name: s.Name, Command: command, Args: args, Env: env, InheritEnv: s.InheritEnv, Dir: dir, URL: url,
+			Name: s.Name, Command: command, Args: args, Env: env, InheritEnv: s.InheritEnv, Dir: dir,
+			URL: url, Transport: s.transport(), Header: header, Era: era,
 			Trusted: s.Trusted, Packages: packages,
 		},
 		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(command, args, url, packages), Trusted: s.Trusted, Mappings: mappings},
 		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home, Shell: shell},
 	}, nil
+}
+
+// transport is what the type says of a server behind a URL.
+func (s *serverConfig) transport() remote.Transport {
+	switch s.Type {
+	case "":
+		return remote.Detect
+	case "sse":
+		return remote.SSE
+	}
+	return remote.Streamable
+}
+
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// header reads the entries of headers.
+func (s *serverConfig) header(expand func(string) string) (http.Header, error) {
+	if len(s.Headers) > 0 && s.URL == "" {
+		return nil, fmt.Errorf("server %q: headers are for servers with a url", s.Name)
+	}
+	header := http.Header{}
+	for _, entry := range s.Headers {
+		name, value, ok := strings.Cut(entry, ":")
+		if name = strings.TrimSpace(name); !ok || !headerName.MatchString(name) {
+			return nil, fmt.Errorf("server %q: header %q is not \"Name: value\"", s.Name, entry)
+		}
+		if value = strings.TrimSpace(expand(value)); strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			return nil, fmt.Errorf("server %q: the value of header %q holds characters that no header has", s.Name, name)
+		}
+		header.Add(name, value)
+	}
+	return header, nil
 }
 
 // roots are the folders that relative paths of a server may mean: where it runs, and the folders that its

@@ -77,6 +77,13 @@ func (r *Requests) end(id []byte, a answer) bool {
 	return ok
 }
 
+// waiting reports whether somebody waits for the answer to the request that has our id.
+func (r *Requests) waiting(id []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pending[string(id)] != nil
+}
+
 // Abandon tells everybody who waits, and who will, that no answer comes any more.
 func (r *Requests) Abandon() {
 	r.mu.Lock()

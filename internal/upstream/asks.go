@@ -22,8 +22,9 @@ type asks struct {
 }
 
 type ask struct {
-	in *incarnation
-	id []byte // the server's, as spelled
+	in     *incarnation
+	id     []byte           // the server's, as spelled; nil for a question that is no message of the server
+	answer chan rpc.Message // of such a question; has room
 }
 
 type askKey struct {
@@ -48,6 +49,22 @@ func (a *asks) add(in *incarnation, id []byte) (own []byte, ok bool) {
 	a.ours[string(own)] = ask{in: in, id: bytes.Clone(id)}
 	a.theirs[key] = string(own)
 	return own, true
+}
+
+// put notes a question that a server asks in a result, and returns its id and what its answer comes on.
+func (a *asks) put(in *incarnation) (own []byte, answer <-chan rpc.Message, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.ours) >= maxAsks {
+		return nil, nil, false
+	}
+	if a.ours == nil {
+		a.ours, a.theirs = map[string]ask{}, map[askKey]string{}
+	}
+	own = append(strconv.AppendUint([]byte(`"cg-ask-`), lastAsk.Add(1), 10), '"')
+	q := ask{in: in, answer: make(chan rpc.Message, 1)}
+	a.ours[string(own)] = q
+	return own, q.answer, true
 }
 
 // take returns the request that has our id, and forgets it.
@@ -93,6 +110,10 @@ func (u *Upstream) Reply(response []byte) {
 	q, ok := u.asks.take(m.ID)
 	if !ok {
 		u.log.Debug("reply dropped: nobody waits for it", "id", string(m.ID))
+		return
+	}
+	if q.answer != nil {
+		q.answer <- m // has room: an ask is taken once
 		return
 	}
 	if err := q.in.conn.Write(m.WithID(q.id)); err != nil {

@@ -35,6 +35,8 @@ type record struct {
 	Initialize []byte              `json:"initialize,omitempty"`
 	Lists      map[string][][]byte `json:"lists,omitempty"` // pages by Kind
 	Failure    *failure            `json:"failure,omitempty"`
+	Era        Era                 `json:"era,omitzero"` // that the server was found to speak
+	EraAt      time.Time           `json:"eraAt,omitzero"`
 }
 
 // failure is why the last start failed.
@@ -70,7 +72,7 @@ func cacheKey(cfg Config, hello Hello) (string, error) {
 		bn, _, _ := strings.Cut(b, "=")
 		return strings.Compare(an, bn)
 	})
-	server, err := json.Marshal([]any{cfg.Command, cfg.Args, cfg.Dir, env, cfg.InheritEnv})
+	server, err := json.Marshal([]any{cfg.Command, cfg.Args, cfg.Dir, env, cfg.InheritEnv, cfg.URL, cfg.Header}, json.Deterministic(true))
 	if err != nil {
 		return "", err
 	}
@@ -228,9 +230,14 @@ func (c *cache) write() (err error) {
 
 // saveInfo remembers that the server started, and what it said.
 func (u *Upstream) saveInfo(info *Info) {
+	era := u.era
 	u.cache.update(func(r *record) bool {
-		if r.Failure == nil && bytes.Equal(r.Initialize, info.Raw) {
+		kept := time.Since(r.EraAt) < eraKept && r.Era == era
+		if r.Failure == nil && kept && bytes.Equal(r.Initialize, info.Raw) {
 			return false
+		}
+		if !kept {
+			r.Era, r.EraAt = era, time.Now()
 		}
 		r.Failure, r.Initialize = nil, info.Raw
 		return true

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"time"
+
+	"callgate/internal/remote"
 )
 
 // Config says which server, and how it is run.
@@ -19,7 +22,15 @@ type Config struct {
 	InheritEnv bool
 	Dir        string // working directory; "" means callgate's own
 
-	URL string // of a remote server, instead of Command
+	URL       string           // of a remote server, instead of Command
+	Transport remote.Transport // of a server behind a URL
+	Header    http.Header      // sent to it with every request
+
+	// Authorize returns the Authorization header for a request to the URL; nil for none. Its error is why the
+	// server is down.
+	Authorize func(ctx context.Context) (string, error)
+
+	Era Era // AnyEra asks the server
 
 	// Serve is a server inside this program, instead of Command: it reads a message a line from in and
 	// writes such to out until in ends or ctx does. It is called again when it has ended. Nothing that it

@@ -197,7 +197,7 @@ func (in *incarnation) pages(k Kind) (List, error) {
 	defer r.log.report()
 	var params []byte
 	for {
-		m, err := in.send(ctx, func(id []byte) []byte { return rpc.Request(id, k.Method(), params) })
+		m, err := in.ask(ctx, func(id []byte) []byte { return rpc.Request(id, k.Method(), params) })
 		switch {
 		case err != nil:
 			return List{}, err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 )
@@ -14,13 +16,13 @@ import (
 // Versions are the revisions of MCP that begin with a handshake, oldest first.
 var Versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
-// Info is what a server says of itself in the handshake. The slices are parts of Raw; nobody may change them.
+// Info is what a server says of itself when it is greeted. The slices are parts of Raw; nobody may change them.
 type Info struct {
 	ProtocolVersion string
 	Capabilities    []byte // an object
 	ServerInfo      []byte // nil when absent, as Instructions
 	Instructions    []byte // a JSON string
-	Raw             []byte // the whole result
+	Raw             []byte // the whole result of initialize or server/discover
 
 	declares [len(Kinds)]bool
 }
@@ -28,17 +30,25 @@ type Info struct {
 // Declares reports whether the server has lists of the kind.
 func (i *Info) Declares(k Kind) bool { return i.declares[k] }
 
-// parseInfo reads the result of initialize.
+// parseInfo reads the result of initialize or of server/discover.
 func parseInfo(result []byte) (*Info, error) {
-	var m [4]jsonx.Member
-	if err := jsonx.Members(result, []string{"protocolVersion", "capabilities", "serverInfo", "instructions"}, m[:]); err != nil {
+	var m [6]jsonx.Member
+	if err := jsonx.Members(result, []string{"protocolVersion", "capabilities", "serverInfo", "instructions", "supportedVersions", "_meta"}, m[:]); err != nil {
 		return nil, err
 	}
 	version, ok := jsonx.String(m[0].Value)
 	if !ok {
-		return nil, errors.New("it names no protocol version")
+		if version, ok = speaks(m[4].Value); !ok {
+			return nil, errors.New("it names no protocol version")
+		}
 	}
 	info := &Info{ProtocolVersion: version, Capabilities: m[1].Value, ServerInfo: m[2].Value, Raw: result}
+	if info.ServerInfo == nil && m[5].Value != nil {
+		var server [1]jsonx.Member
+		if jsonx.Members(m[5].Value, []string{"io.modelcontextprotocol/serverInfo"}, server[:]) == nil {
+			info.ServerInfo = server[0].Value
+		}
+	}
 	if _, ok := jsonx.String(m[3].Value); ok {
 		info.Instructions = m[3].Value
 	}
@@ -57,13 +67,36 @@ func parseInfo(result []byte) (*Info, error) {
 	return info, nil
 }
 
-// greet makes the handshake.
-func (in *incarnation) greet(ctx context.Context, hello Hello) error {
+// speaks returns the revision in a list of such that callgate speaks without a handshake, or else the first.
+func speaks(versions []byte) (version string, ok bool) {
+	var all []string
+	if json.Unmarshal(versions, &all) != nil || len(all) == 0 {
+		return "", false
+	}
+	if slices.Contains(all, modernVersion) {
+		return modernVersion, true
+	}
+	return all[0], true
+}
+
+// initialize makes the handshake.
+func (in *incarnation) initialize(ctx context.Context, hello Hello) error {
+	in.link.speak("")
 	m, err := in.converse(ctx, "initialize", initializeParams(hello))
 	if err != nil {
 		return err
 	}
-	if m.Error != nil {
+	return in.accept(m, nil)
+}
+
+// accept takes the answer to initialize and ends the handshake.
+func (in *incarnation) accept(m rpc.Message, err error) error {
+	switch {
+	case err != nil:
+		return in.link.epitaph(err)
+	case m.Error != nil && refusesLegacy(m.Error):
+		return fmt.Errorf("it refuses the handshake: %s (%w)", excerpt(m.Error), errOtherEra)
+	case m.Error != nil:
 		return fmt.Errorf("it refuses the handshake: %s", excerpt(m.Error))
 	}
 	info, err := parseInfo(m.Result)
@@ -73,11 +106,11 @@ func (in *incarnation) greet(ctx context.Context, hello Hello) error {
 	if !slices.Contains(Versions, info.ProtocolVersion) {
 		return fmt.Errorf("it speaks MCP %.20q, which callgate does not", info.ProtocolVersion)
 	}
+	in.link.speak(info.ProtocolVersion)
 	if err := in.conn.Write(rpc.Request(nil, "notifications/initialized", nil)); err != nil {
 		return in.link.epitaph(err)
 	}
 	in.info = info
-	in.greeted.Store(true)
 	return nil
 }
 

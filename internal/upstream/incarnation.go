@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/remote"
 	"callgate/internal/rpc"
 )
 
@@ -20,6 +21,7 @@ type incarnation struct {
 	log  *throttle // of the reading goroutine
 
 	info    *Info       // set by greet
+	modern  *modern     // likewise; nil for a legacy server
 	greeted atomic.Bool // set after info, for the reading goroutine; everybody else comes later
 
 	read    chan struct{} // closed when nothing more will be read
@@ -106,15 +108,23 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	if err == nil {
 		return m, nil
 	}
-	if unreadable := (*rpc.UnreadableError)(nil); errors.As(err, &unreadable) {
+	switch {
+	case isUnreadable(err):
 		return rpc.Message{}, fmt.Errorf("server %q answered, but %w", in.u.cfg.Name, err)
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		in.cancelRequest(p.ID, context.Cause(ctx))
 		return rpc.Message{}, ctx.Err()
+	case errors.Is(err, rpc.ErrClosed):
+		return rpc.Message{}, in.verdict(ctx)
+	case err == remote.ErrSessionLost:
+		return rpc.Message{}, errNotRun
 	}
-	return rpc.Message{}, in.verdict(ctx)
+	return rpc.Message{}, fmt.Errorf("server %q: %w", in.u.cfg.Name, err)
 }
+
+// errNotRun says that the server refused a request because it does not know the session: it may be sent again
+// to the next incarnation.
+var errNotRun = errors.New("the server has ended the session, and its next one too")
 
 // verdict waits until it is known why the incarnation is over.
 func (in *incarnation) verdict(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"unicode/utf8"
@@ -30,7 +31,7 @@ func (in *incarnation) handle(m rpc.Message) {
 
 func (in *incarnation) asked(m rpc.Message) {
 	u := in.u
-	if u.events.Request == nil {
+	if u.events.Request == nil || in.greeted.Load() && in.modern != nil {
 		in.answer(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found"))
 		return
 	}
@@ -69,6 +70,8 @@ func (in *incarnation) notified(m rpc.Message) {
 		u.announced(in, Resources)
 		u.announced(in, Templates)
 		return
+	case "notifications/subscriptions/acknowledged":
+		return
 	case "notifications/cancelled":
 		var ok bool
 		if m, ok = in.renameCancel(m); !ok {
@@ -76,8 +79,26 @@ func (in *incarnation) notified(m rpc.Message) {
 		}
 	}
 	if u.events.Notification != nil {
-		u.events.Notification(u, m)
+		u.events.Notification(u, in.untagged(m))
 	}
+}
+
+// untagged returns a notification without the name of the stream that it came on, which is ours.
+func (in *incarnation) untagged(m rpc.Message) rpc.Message {
+	const tag = "io.modelcontextprotocol/subscriptionId"
+	var meta, id [1]jsonx.Member
+	if !in.greeted.Load() || in.modern == nil || m.Params == nil || !bytes.Contains(m.Params, []byte(tag)) ||
+		jsonx.Members(m.Params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||
+		jsonx.Members(meta[0].Value, []string{tag}, id[:]) != nil || id[0].Value == nil {
+		return m
+	}
+	edit := jsonx.Delete(meta[0].Value, id[0])
+	edit.Start, edit.End = edit.Start+meta[0].Start, edit.End+meta[0].Start
+	untagged, err := rpc.Parse(rpc.Request(nil, m.Method, jsonx.Splice(m.Params, edit)))
+	if err != nil {
+		return m
+	}
+	return untagged
 }
 
 // renameCancel puts our id into the server's withdrawal of its request. ok is false when there is no such

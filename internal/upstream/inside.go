@@ -53,6 +53,8 @@ func (s *inside) connect(o rpc.Options) *rpc.Conn {
 	return s.conn
 }
 
+func (s *inside) speak(string) {}
+
 func (s *inside) run(handle func(rpc.Message)) error {
 	defer s.out.Close() // who writes after the end of reading must not wait for a reader
 	return s.conn.Run(handle)
@@ -67,7 +69,7 @@ func (s *inside) epitaph(cause error) error {
 	case <-time.After(drain):
 	}
 	if cause == nil {
-		cause = errors.New("it ended")
+		cause = errEnded
 	}
 	return cause
 }

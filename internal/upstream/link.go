@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -12,6 +13,9 @@ import (
 type link interface {
 	// connect returns the connection over the link. It is called once, before run.
 	connect(rpc.Options) *rpc.Conn
+
+	// speak fixes the revision of MCP that is spoken from now on, "" before that is known.
+	speak(version string)
 
 	// run gives handle every message of the server but the answers to our requests, one at a time, until
 	// nothing more will come. It returns why, nil for a clean end, and MUST return after stop.
@@ -35,9 +39,15 @@ func (u *Upstream) open() (link, error) {
 	if u.cfg.Serve != nil {
 		return startInside(u.ctx, u.cfg.Serve), nil
 	}
+	if u.cfg.URL != "" {
+		return u.dial()
+	}
 	proc, err := startProcess(u.cfg, os.Environ(), u.log)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start: %w", err)
 	}
 	return proc, nil
 }
+
+// errEnded is for the end of a link that nobody has a better word for.
+var errEnded = errors.New("it ended")

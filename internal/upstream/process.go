@@ -109,6 +109,8 @@ func (p *process) connect(o rpc.Options) *rpc.Conn {
 	return p.conn
 }
 
+func (p *process) speak(string) {}
+
 func (p *process) run(handle func(rpc.Message)) error {
 	defer p.stdout.finish()
 	return p.conn.Run(handle)

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"callgate/internal/rpc"
 )
@@ -19,11 +20,21 @@ func (u *Upstream) Request(ctx context.Context, method string, params []byte) (r
 // Forward is Request for a message that compose makes, given the id that it MUST have: a host's message with
 // its unknown members, say.
 func (u *Upstream) Forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
-	in, err := u.acquire(ctx)
-	if err != nil {
-		return rpc.Message{}, err
+	for again := false; ; again = true {
+		in, err := u.acquire(ctx)
+		if err != nil {
+			return rpc.Message{}, err
+		}
+		answer, err := in.ask(ctx, compose)
+		if again || !errors.Is(err, errNotRun) {
+			return answer, err
+		}
+		select {
+		case <-in.over:
+		case <-ctx.Done():
+			return rpc.Message{}, ctx.Err()
+		}
 	}
-	return in.send(ctx, compose)
 }
 
 // Notify sends a notification and never blocks. A server that is not ready gets none: what it has to know
@@ -32,6 +43,10 @@ func (u *Upstream) Notify(method string, params []byte) {
 	in := u.current.Load()
 	if in == nil {
 		u.log.Debug("notification dropped: the server is not ready", "method", method)
+		return
+	}
+	if in.modern != nil {
+		u.log.Debug("notification dropped: the server's era of MCP has none from hosts", "method", method)
 		return
 	}
 	if err := in.conn.Write(rpc.Request(nil, method, oneLine(params))); err != nil {

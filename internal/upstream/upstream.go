@@ -41,6 +41,7 @@ type Upstream struct {
 	last    *attempt   // the newest: the next waits for its end
 	backoff backoff
 	known   *Info // of the running or the last run
+	era     Era   // that is expected of the server; after Start, attempts alone use it
 
 	shelves shelves
 	asks    asks
@@ -83,17 +84,15 @@ func (u *Upstream) Start(hello Hello) {
 		return
 	}
 	u.hello = &hello
-	if u.cfg.URL != "" {
-		u.down = &DownError{Server: u.cfg.Name, Reason: "servers behind a URL are not supported by this version, only commands"}
-		u.status = Status{State: Down, Since: time.Now(), Reason: u.down.Reason}
-		return
-	}
 	u.remember(u.cache.load(u.cfg, hello, u.log))
 	u.begin()
 }
 
 // remember takes over what the cache knows. The caller holds mu.
 func (u *Upstream) remember(r record) {
+	if u.era = u.cfg.Era; u.era == AnyEra && time.Since(r.EraAt) < eraKept {
+		u.era = r.Era
+	}
 	if info, err := parseInfo(r.Initialize); err == nil {
 		u.known = info
 	}
@@ -210,6 +209,9 @@ func (u *Upstream) run(a *attempt) {
 		close(a.settled)
 		u.saveInfo(in.info)
 		u.fetchAll(in)
+		if in.modern != nil {
+			in.workers.Go(in.listen)
+		}
 		err = in.wait(u.ctx)
 		up = time.Since(began)
 	}
@@ -230,11 +232,29 @@ func (u *Upstream) launch() (*incarnation, error) {
 	ctx, cancel := context.WithTimeoutCause(u.ctx, u.cfg.StartTimeout,
 		fmt.Errorf("the handshake was not finished within %v", u.cfg.StartTimeout))
 	defer cancel()
+	in, err := u.meet(ctx, u.era)
+	if in != nil && errors.Is(err, errDiedOfProbe) {
+		in.end(u.downError(err, in))
+		u.log.Info("the server ended when it was asked for its era of MCP: started again, with the handshake of the legacy era")
+		u.era = Legacy
+		in, err = u.meet(ctx, Legacy)
+	}
+	if err == nil {
+		u.era = Legacy
+		if in.modern != nil {
+			u.era = Modern
+		}
+	}
+	return in, err
+}
+
+// meet is one try of launch, with a server of that era.
+func (u *Upstream) meet(ctx context.Context, era Era) (*incarnation, error) {
 	in, err := u.spawn()
 	if err != nil {
 		return nil, err
 	}
-	return in, in.greet(ctx, *u.hello)
+	return in, in.greet(ctx, *u.hello, era)
 }
 
 // fall makes the upstream Down, unless it is Closed, after an attempt that was ready for the time up and

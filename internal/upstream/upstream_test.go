@@ -95,13 +95,17 @@ func (h *host) all() []string {
 func open(t testing.TB, cfg Config, o Options) *Upstream {
 	t.Helper()
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.Logger = logger(t)
 	}
 	u := New(cfg, o)
 	u.grace = 300 * time.Millisecond
 	t.Cleanup(u.Close)
 	u.Start(hello)
 	return u
+}
+
+func logger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 func short(t testing.TB) context.Context {
@@ -223,15 +227,6 @@ func TestStartThatFails(t *testing.T) {
 				t.Errorf("status = %+v", s)
 			}
 		})
-	}
-}
-
-func TestAddressIsDownWithASentence(t *testing.T) {
-	u := open(t, Config{Name: "remote", URL: "https://example.com/mcp"}, Options{})
-	_, err := u.Ready(short(t))
-	var down *DownError
-	if !errors.As(err, &down) || !strings.Contains(down.Reason, "URL") || !down.RetryAt.IsZero() {
-		t.Errorf("error = %v", err)
 	}
 }
 

@@ -1,0 +1,336 @@
+// Package remote talks to one MCP server behind a URL, over Streamable HTTP or the older HTTP+SSE. It carries
+// messages as they are: what the server's text holds reaches the connection byte for byte but for line ends
+// between its tokens. Everything that the server sends is hostile input, and harms its own endpoint alone.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// Transport is how a server behind a URL is spoken to.
+type Transport uint8
+
+const (
+	Detect     Transport = iota // Streamable HTTP, or HTTP+SSE where the server refuses that
+	Streamable                  // one address for everything
+	SSE                         // an event stream that names the address for messages
+)
+
+// Config says which server. Config MUST have passed Check.
+type Config struct {
+	URL       string
+	Transport Transport
+	Header    http.Header // sent with every request, to no other origin than the URL's
+
+	// Authorize returns the value of the Authorization header for one request; nil for servers that want none,
+	// or whose header is in Header.
+	Authorize func(ctx context.Context) (string, error)
+
+	// Mirror returns the headers that repeat arguments of a tools/call in the modern era; nil for none.
+	Mirror func(call rpc.Message) map[string]string
+
+	MaxMessage int // bytes of one message; 0 means 64 MiB
+	Logger     *slog.Logger
+}
+
+const defaultMaxMessage = 64 << 20
+
+// Check reports what is wrong with the address.
+func (c *Config) Check() error {
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil:
+		return errors.Unwrap(err) // the address may hold a secret
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("it is no address that begins with http:// or https://")
+	case u.User != nil:
+		return errors.New("it holds a password: use a header, as in \"Authorization: Basic ${…}\"")
+	}
+	return nil
+}
+
+// Endpoint is one conversation with the server, from its handshake to its end. It is an io.Writer for an rpc.Conn
+// without a reader.
+type Endpoint struct {
+	cfg    Config
+	url    *url.URL
+	log    *slog.Logger
+	client *http.Client
+
+	ctx     context.Context // of everything that is sent and read
+	cancel  context.CancelFunc
+	stop    chan struct{} // closed by Close
+	stopped sync.Once
+	ended   chan struct{} // closed when Run has returned
+
+	started    chan struct{} // closed when conn and handle are set
+	conn       *rpc.Conn
+	handle     func(rpc.Message)
+	delivering sync.Mutex // the connection takes one message at a time
+
+	mu      sync.Mutex
+	over    bool // nothing new begins
+	work    sync.WaitGroup
+	version string
+	session string
+	running map[string]context.CancelFunc // requests by id
+	notes   int                           // notifications and answers that are on their way
+
+	broken chan struct{} // closed when err is set
+	err    error
+
+	events *events // of HTTP+SSE, nil for Streamable HTTP
+}
+
+// New returns an endpoint that has sent nothing yet.
+func New(cfg Config) (*Endpoint, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.MaxMessage <= 0 {
+		cfg.MaxMessage = defaultMaxMessage
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Endpoint{
+		cfg: cfg, url: u, log: cfg.Logger, client: newClient(),
+		stop: make(chan struct{}), ended: make(chan struct{}), started: make(chan struct{}), broken: make(chan struct{}),
+		running: map[string]context.CancelFunc{},
+	}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// Run delivers what the server sends to conn, and to handle what conn does not take, until the conversation is
+// over; nil when Close ended it. It returns when nothing of the endpoint runs any more.
+func (e *Endpoint) Run(conn *rpc.Conn, handle func(rpc.Message)) error {
+	defer close(e.ended)
+	e.conn, e.handle = conn, handle
+	if e.cfg.Transport == SSE {
+		e.openEvents()
+	}
+	close(e.started)
+	select {
+	case <-e.stop:
+		e.leave()
+	case <-e.broken:
+	}
+	e.mu.Lock()
+	e.over = true
+	e.mu.Unlock()
+	e.cancel()
+	e.work.Wait()
+	conn.Abandon()
+	e.client.CloseIdleConnections()
+	if e.isBroken() {
+		return e.err
+	}
+	return nil
+}
+
+// Close ends the conversation, and the session at the server if it takes no longer than the grace of leave.
+func (e *Endpoint) Close() {
+	e.stopped.Do(func() { close(e.stop) })
+	<-e.ended
+}
+
+// Speak fixes the revision of MCP for what is sent from now on; "" before the handshake.
+func (e *Endpoint) Speak(version string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.version = version
+}
+
+// fail ends the conversation: err is why.
+func (e *Endpoint) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-e.broken:
+	default:
+		e.err = err
+		close(e.broken)
+	}
+}
+
+func (e *Endpoint) isBroken() bool {
+	select {
+	case <-e.broken:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin runs f on a goroutine of its own, unless the conversation is over.
+func (e *Endpoint) begin(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return false
+	}
+	e.work.Go(f)
+	return true
+}
+
+// deliver hands on one message of the server.
+func (e *Endpoint) deliver(message []byte) {
+	select {
+	case <-e.started:
+	case <-e.ctx.Done():
+		return
+	}
+	e.delivering.Lock()
+	defer e.delivering.Unlock()
+	e.conn.Deliver(oneLine(message), e.handle)
+}
+
+// oneLine replaces line ends, which JSON has between tokens alone. It changes the text in place.
+func oneLine(text []byte) []byte {
+	text = bytes.TrimSpace(text)
+	for i, b := range text {
+		if b == '\n' || b == '\r' {
+			text[i] = ' '
+		}
+	}
+	return text
+}
+
+// Bounds of what is sent beside requests.
+const (
+	maxNotes  = 64               // on their way at once
+	noteLimit = 30 * time.Second // for each
+
+	probeLimit = time.Minute // for the question which era the server speaks
+)
+
+// Write sends the message of one line. It does not wait for the server but for notifications/initialized, which
+// the server must have before anything else comes.
+func (e *Endpoint) Write(line []byte) (int, error) {
+	m, err := rpc.Parse(bytes.Clone(bytes.TrimSpace(line)))
+	if err != nil {
+		return 0, fmt.Errorf("not sent: %w", err)
+	}
+	switch {
+	case m.IsRequest():
+		err = e.request(m)
+	case m.Method == "notifications/initialized":
+		if err = e.note(m); err == nil && e.streamable() {
+			e.begin(e.listen)
+		}
+	case m.Method == "notifications/cancelled":
+		e.cancelled(m)
+	default:
+		e.send(m)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// request begins a request. Its answer, or why there is none, is delivered.
+func (e *Endpoint) request(m rpc.Message) error {
+	ctx, cancel := context.WithCancel(e.ctx)
+	if m.Method == "server/discover" { // nobody may wait for it any more
+		ctx, cancel = context.WithTimeout(e.ctx, probeLimit)
+	}
+	id := string(m.ID)
+	e.mu.Lock()
+	e.running[id] = cancel
+	e.mu.Unlock()
+	begun := e.begin(func() {
+		defer func() {
+			cancel()
+			e.mu.Lock()
+			delete(e.running, id)
+			e.mu.Unlock()
+		}()
+		if err := e.exchange(ctx, m); err == ErrSessionLost || err != nil && ctx.Err() == nil && !e.isBroken() {
+			e.conn.Fail(m.ID, err) // who waits for another hears why the conversation is over
+		}
+	})
+	if !begun {
+		cancel()
+		return rpc.ErrClosed
+	}
+	return nil
+}
+
+// send sends a notification or an answer in the background.
+func (e *Endpoint) send(m rpc.Message) {
+	e.mu.Lock()
+	full := e.notes >= maxNotes
+	if !full {
+		e.notes++
+	}
+	e.mu.Unlock()
+	if full {
+		e.log.Warn("message for the server dropped: too many are on their way", "method", m.Method)
+		return
+	}
+	done := func() {
+		e.mu.Lock()
+		e.notes--
+		e.mu.Unlock()
+	}
+	begun := e.begin(func() {
+		defer done()
+		if err := e.note(m); err != nil && e.ctx.Err() == nil {
+			e.log.Warn("message for the server not taken", "method", m.Method, "error", err)
+		}
+	})
+	if !begun {
+		done()
+	}
+}
+
+// cancelled tells the server that nobody waits for a request any more, and stops waiting. In the modern era the
+// end of the stream is what tells it.
+func (e *Endpoint) cancelled(m rpc.Message) {
+	var id [1]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, id[:]) != nil {
+		return
+	}
+	e.mu.Lock()
+	cancel, modern := e.running[string(id[0].Value)], e.modern()
+	e.mu.Unlock()
+	switch {
+	case modern && cancel != nil:
+		cancel()
+	case !modern:
+		e.begin(func() {
+			if cancel != nil {
+				defer cancel()
+			}
+			if err := e.note(m); err != nil && e.ctx.Err() == nil {
+				e.log.Debug("the cancellation was not taken", "error", err)
+			}
+		})
+	}
+}
+
+// modern reports whether the conversation has no session. The caller holds mu.
+func (e *Endpoint) modern() bool { return mcp.IsModernProtocol(e.version) }
+
+// streamable reports whether the server speaks Streamable HTTP with sessions.
+func (e *Endpoint) streamable() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.events == nil && !e.modern()
+}

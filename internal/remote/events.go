@@ -1,0 +1,100 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// event is one event of a stream.
+type event struct {
+	name string // "" and "message" are the same
+	data []byte // its own memory
+}
+
+// position is where a stream can be taken up again.
+type position struct {
+	last  string        // id of the last event; "" when the server gave none
+	retry time.Duration // how long the server wants to be left alone first; 0 when it does not say
+}
+
+// maxEventID bounds what is kept to be sent back.
+const maxEventID = 4 << 10
+
+// maxRetry bounds how long a server can make itself be waited for.
+const maxRetry = time.Minute
+
+// readEvents calls yield for each event until it returns false, or the stream ends, which is nil too. An event
+// is bounded by limit bytes, whatever it is made of.
+func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 4<<10), limit+16) // with the name of the field
+	lines.Split(splitLine)
+	var ev event
+	size := 0
+	for lines.Scan() {
+		line := lines.Bytes()
+		if len(line) == 0 {
+			if ev.data != nil && !yield(ev) {
+				return nil
+			}
+			ev, size = event{}, 0
+			continue
+		}
+		if size += len(line); size > limit {
+			return tooLong(limit)
+		}
+		field, value, _ := bytes.Cut(line, []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(field) {
+		case "":
+			size = 0 // a comment, which keeps the connection alive
+		case "event":
+			ev.name = string(value)
+		case "data":
+			if ev.data != nil {
+				ev.data = append(ev.data, '\n')
+			}
+			ev.data = append(ev.data, value...)
+			if ev.data == nil {
+				ev.data = []byte{}
+			}
+		case "id":
+			if len(value) <= maxEventID && bytes.IndexByte(value, 0) < 0 {
+				p.last = string(value)
+			}
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				p.retry = min(time.Duration(ms)*time.Millisecond, maxRetry)
+			}
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return tooLong(limit)
+	}
+	return lines.Err()
+}
+
+var errTooLong = errors.New("a message is too long")
+
+func tooLong(limit int) error { return fmt.Errorf("%w: more than %d bytes", errTooLong, limit) }
+
+// splitLine ends lines at \n, \r\n and \r, as event streams do.
+func splitLine(data []byte, atEnd bool) (advance int, token []byte, err error) {
+	i := bytes.IndexAny(data, "\r\n")
+	switch {
+	case i < 0:
+		return 0, nil, nil // what the end cuts off is no line
+	case data[i] == '\n':
+		return i + 1, data[:i], nil
+	case i+1 < len(data) && data[i+1] == '\n':
+		return i + 2, data[:i], nil
+	case i+1 < len(data) || atEnd:
+		return i + 1, data[:i], nil
+	}
+	return 0, nil, nil
+}

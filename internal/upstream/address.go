@@ -1,0 +1,67 @@
+package upstream
+
+import (
+	"fmt"
+	"time"
+
+	"callgate/internal/remote"
+	"callgate/internal/rpc"
+)
+
+// address is a server behind a URL.
+type address struct {
+	endpoint *remote.Endpoint
+	conn     *rpc.Conn
+	ended    chan struct{} // closed when nothing of the endpoint runs any more
+	err      error         // why, set before
+}
+
+var _ link = (*address)(nil)
+
+func (u *Upstream) dial() (*address, error) {
+	endpoint, err := remote.New(remote.Config{
+		URL: u.cfg.URL, Transport: u.cfg.Transport, Header: u.cfg.Header, Authorize: u.cfg.Authorize, Mirror: u.mirror,
+		MaxMessage: u.cfg.MaxMessage, Logger: u.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect: %w", err)
+	}
+	return &address{endpoint: endpoint, ended: make(chan struct{})}, nil
+}
+
+func (a *address) connect(o rpc.Options) *rpc.Conn {
+	a.conn = rpc.NewConn(nil, a.endpoint, o)
+	return a.conn
+}
+
+func (a *address) run(handle func(rpc.Message)) error {
+	defer close(a.ended)
+	a.err = a.endpoint.Run(a.conn, handle)
+	return a.err
+}
+
+func (a *address) epitaph(cause error) error {
+	select {
+	case <-a.ended:
+		if a.err != nil {
+			return a.err
+		}
+	case <-time.After(drain):
+	}
+	if cause == nil {
+		return errEnded
+	}
+	return cause
+}
+
+// stop does not need grace: the endpoint knows how long a server may take to end a session.
+func (a *address) stop(time.Duration) error {
+	a.endpoint.Close()
+	return nil
+}
+
+func (a *address) pid() int { return 0 }
+
+func (a *address) lastWords() []string { return nil }
+
+func (a *address) speak(version string) { a.endpoint.Speak(version) }

@@ -1,0 +1,36 @@
+package upstream
+
+import (
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// mirror returns the headers in which a call repeats those of its arguments that the tool's schema names: in the
+// modern era over HTTP the server insists on them.
+func (u *Upstream) mirror(call rpc.Message) map[string]string {
+	var name [1]jsonx.Member
+	if jsonx.Members(call.Params, []string{"name"}, name[:]) != nil {
+		return nil
+	}
+	wanted, _ := jsonx.String(name[0].Value)
+	list, _ := u.List(Tools)
+	for _, item := range list.Items {
+		if item.Key == wanted {
+			if tool := headerTool(item.Raw); tool != nil {
+				return mcp.GenerateParamHeaders(tool, call.Params)
+			}
+		}
+	}
+	return nil
+}
+
+// headerTool returns a definition as far as its headers need it; nil when its schema names none.
+func headerTool(definition []byte) *mcp.Tool {
+	var schema [1]jsonx.Member
+	if jsonx.Members(definition, []string{"inputSchema"}, schema[:]) != nil || schema[0].Value == nil {
+		return nil
+	}
+	return &mcp.Tool{RawInputSchema: schema[0].Value}
+}

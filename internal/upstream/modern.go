@@ -1,0 +1,299 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// protocolMeta are the members of _meta that say in which era a message is. They are a matter between two
+// neighbours: what a host says there is none of the server's business.
+var protocolMeta = []string{
+	"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo",
+	"io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/logLevel",
+}
+
+// modern is what a conversation in the modern era knows: there is no session at the server that would.
+type modern struct {
+	client []byte // members of _meta: version, host and its capabilities
+
+	mu         sync.Mutex
+	level      []byte   // the log level that the host wants, a raw string; nil for none
+	watched    []string // URIs of resources whose changes the host wants to hear of
+	listening  context.CancelFunc
+	relistened chan struct{} // closed when the listening that runs is to be replaced
+}
+
+func newModern(hello Hello) *modern {
+	capabilities, client := oneLine(hello.Capabilities), oneLine(hello.ClientInfo)
+	if capabilities == nil {
+		capabilities = []byte("{}")
+	}
+	if client == nil {
+		client = []byte(`{"name":"callgate","version":"0"}`)
+	}
+	return &modern{relistened: make(chan struct{}), client: fmt.Appendf(nil, `%s:%s,%s:%s,%s:%s`,
+		jsonx.Quote(protocolMeta[0]), jsonx.Quote(modernVersion), jsonx.Quote(protocolMeta[1]), client, jsonx.Quote(protocolMeta[2]), capabilities)}
+}
+
+// describe returns params with what every modern request says of its sender.
+func (c *modern) describe(params []byte) []byte {
+	own := slices.Clone(c.client)
+	c.mu.Lock()
+	if c.level != nil {
+		own = fmt.Appendf(own, `,%s:%s`, jsonx.Quote(protocolMeta[3]), c.level)
+	}
+	c.mu.Unlock()
+	if params == nil {
+		return fmt.Appendf(nil, `{"_meta":{%s}}`, own)
+	}
+	params = withoutProtocol(params)
+	var meta [1]jsonx.Member
+	if jsonx.Members(params, []string{"_meta"}, meta[:]) == nil && meta[0].Value != nil && meta[0].Value[0] == '{' {
+		return insertFirst(params, meta[0].Start, own)
+	}
+	return insertFirst(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, own))
+}
+
+// insertFirst puts members at the beginning of the object that begins at or after start in text.
+func insertFirst(text []byte, start int, members []byte) []byte {
+	open := bytes.IndexByte(text[start:], '{')
+	if open < 0 {
+		return text
+	}
+	at := start + open + 1
+	if rest := bytes.TrimLeft(text[at:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+		members = append(members, ',')
+	}
+	return jsonx.Splice(text, jsonx.Edit{Start: at, End: at, With: members})
+}
+
+// withoutProtocol returns params without protocolMeta. Text that has none of it is returned as it is.
+func withoutProtocol(params []byte) []byte {
+	if !bytes.Contains(params, []byte("modelcontextprotocol")) && bytes.IndexByte(params, '\\') < 0 {
+		return params
+	}
+	for _, name := range protocolMeta {
+		var meta, member [1]jsonx.Member
+		if jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||
+			jsonx.Members(meta[0].Value, []string{name}, member[:]) != nil || member[0].Value == nil {
+			continue
+		}
+		edit := jsonx.Delete(meta[0].Value, member[0])
+		edit.Start, edit.End = edit.Start+meta[0].Start, edit.End+meta[0].Start
+		params = jsonx.Splice(params, edit)
+	}
+	return params
+}
+
+// ask sends a request in the era of the server and waits for its answer.
+func (in *incarnation) ask(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	if in.modern != nil {
+		return in.askModern(ctx, compose)
+	}
+	return in.send(ctx, func(id []byte) []byte {
+		message := compose(id)
+		m, err := rpc.Parse(message)
+		if err != nil || m.Params == nil {
+			return message
+		}
+		if params := withoutProtocol(m.Params); len(params) != len(m.Params) {
+			return m.WithParams(id, params)
+		}
+		return message
+	})
+}
+
+// askModern also answers the methods that the modern era does not have, and the questions that stand between a
+// request and its result.
+func (in *incarnation) askModern(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	request, err := rpc.Parse(oneLine(compose([]byte(`"cg"`))))
+	if err != nil {
+		return rpc.Message{}, err
+	}
+	switch request.Method {
+	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		return in.stand(request)
+	}
+	params := request.Params
+	for leg := 1; ; leg++ {
+		described := in.modern.describe(params)
+		m, err := in.send(ctx, func(id []byte) []byte {
+			if request.Params == nil {
+				return rpc.Request(id, request.Method, described)
+			}
+			return request.WithParams(id, described)
+		})
+		if err != nil || m.Error != nil {
+			return m, err
+		}
+		switch kind := resultType(m.Result); kind {
+		case "", "complete":
+			return m, nil
+		case "input_required":
+		default:
+			return rpc.Message{}, fmt.Errorf("server %q answered with a result of the type %.40q, which nobody asked for", in.u.cfg.Name, kind)
+		}
+		if leg == maxLegs {
+			return rpc.Message{}, fmt.Errorf("server %q asks for more input again and again: callgate gave up after %d times", in.u.cfg.Name, maxLegs)
+		}
+		var fault []byte
+		if params, fault, err = in.furnish(ctx, request.Params, m.Result, leg); err != nil {
+			return rpc.Message{}, err
+		} else if fault != nil {
+			return rpc.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"cg","error":%s}`, fault))
+		}
+	}
+}
+
+// resultType returns what the server says that its result is; "" when it does not say.
+func resultType(result []byte) string {
+	var m [1]jsonx.Member
+	if jsonx.Members(result, []string{"resultType"}, m[:]) != nil {
+		return ""
+	}
+	kind, _ := jsonx.String(m[0].Value)
+	return kind
+}
+
+// stand answers for the server what the modern era has no request for.
+func (in *incarnation) stand(request rpc.Message) (rpc.Message, error) {
+	c := in.modern
+	var m [2]jsonx.Member
+	if request.Params != nil {
+		if err := jsonx.Members(request.Params, []string{"level", "uri"}, m[:]); err != nil {
+			return rpc.Parse(rpc.Error(request.ID, rpc.CodeInvalidParams, err.Error()))
+		}
+	}
+	uri, isURI := jsonx.String(m[1].Value)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch request.Method {
+	case "logging/setLevel":
+		if _, ok := jsonx.String(m[0].Value); !ok {
+			return rpc.Parse(rpc.Error(request.ID, rpc.CodeInvalidParams, "logging/setLevel needs a level"))
+		}
+		c.level = bytes.Clone(m[0].Value)
+	case "resources/subscribe", "resources/unsubscribe":
+		if !isURI {
+			return rpc.Parse(rpc.Error(request.ID, rpc.CodeInvalidParams, request.Method+" needs a uri"))
+		}
+		before := len(c.watched)
+		c.watched = slices.DeleteFunc(c.watched, func(have string) bool { return have == uri })
+		if request.Method == "resources/subscribe" {
+			if len(c.watched) >= maxWatched {
+				return rpc.Parse(rpc.Error(request.ID, rpc.CodeInvalidRequest, fmt.Sprintf("more than %d resources are subscribed", maxWatched)))
+			}
+			c.watched = append(c.watched, uri)
+		}
+		if len(c.watched) != before {
+			c.relisten()
+		}
+	}
+	return rpc.Parse(rpc.Result(request.ID, []byte("{}")))
+}
+
+// Bounds of what a modern conversation keeps and does.
+const (
+	maxWatched = 1000
+	maxLegs    = 10
+	minRelist  = time.Second // between two listenings
+)
+
+// relisten replaces the listening that runs. The caller holds mu.
+func (c *modern) relisten() {
+	if c.listening != nil {
+		c.listening()
+	}
+	close(c.relistened)
+	c.relistened = make(chan struct{})
+}
+
+// listen keeps a subscriptions/listen open for what the server can announce and the host wants to hear of,
+// until the incarnation is over.
+func (in *incarnation) listen() {
+	c := in.modern
+	for failures := 0; in.ctx.Err() == nil; {
+		ctx, cancel := context.WithCancel(in.ctx)
+		c.mu.Lock()
+		filter, changed := in.filter(), c.relistened
+		c.listening = cancel
+		c.mu.Unlock()
+		if filter == nil { // nothing to listen for yet
+			select {
+			case <-changed:
+			case <-in.ctx.Done():
+			}
+			cancel()
+			continue
+		}
+		began := time.Now()
+		params := c.describe(fmt.Appendf(nil, `{"notifications":%s}`, filter))
+		m, err := in.send(ctx, func(id []byte) []byte { return rpc.Request(id, "subscriptions/listen", params) })
+		replaced := ctx.Err() != nil
+		cancel()
+		switch {
+		case replaced:
+			failures = 0
+			continue
+		case err == nil && m.Error != nil && methodNotFound(m.Error):
+			in.u.log.Info("the server announces nothing: it does not know subscriptions/listen")
+			return
+		case err == nil && m.Error != nil:
+			err = errors.New(excerpt(m.Error))
+		}
+		if err != nil {
+			in.u.log.Debug("the server's announcements ended", "error", err)
+		}
+		if time.Since(began) > maxBackoff {
+			failures = 0
+		}
+		failures++
+		in.u.fetchAll(in) // something may have changed that nobody announced
+		pause(in.ctx, min(minRelist<<min(failures-1, 10), maxBackoff))
+	}
+}
+
+// filter is what to listen for, nil for nothing. The caller holds modern.mu.
+func (in *incarnation) filter() []byte {
+	b := []byte{'{'}
+	member := func(name string, value []byte) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, jsonx.Quote(name)...), ':'), value...)
+	}
+	for _, k := range []Kind{Tools, Prompts, Resources} {
+		if in.info.can(k.capability(), "listChanged") {
+			member(k.String()+"ListChanged", []byte("true"))
+		}
+	}
+	if len(in.modern.watched) > 0 {
+		uris := []byte{'['}
+		for i, uri := range in.modern.watched {
+			if i > 0 {
+				uris = append(uris, ',')
+			}
+			uris = append(uris, jsonx.Quote(uri)...)
+		}
+		member("resourceSubscriptions", append(uris, ']'))
+	}
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
+}
+
+// can reports whether the server declares a capability with a member that is true.
+func (i *Info) can(capability, member string) bool {
+	var c, m [1]jsonx.Member
+	return jsonx.Members(i.Capabilities, []string{capability}, c[:]) == nil && c[0].Value != nil &&
+		jsonx.Members(c[0].Value, []string{member}, m[:]) == nil && string(m[0].Value) == "true"
+}
