@@ -56,9 +56,14 @@ func (b backend) Upstreams() []companion.UpstreamState {
 }
 
 func (b backend) Audit(q companion.AuditQuery) ([]audit.Record, error) {
+	return auditRecords(b.s.config.DataDir, q)
+}
+
+// auditRecords reads the trail that all processes of a data directory write.
+func auditRecords(dataDir string, q companion.AuditQuery) ([]audit.Record, error) {
 	var records []audit.Record
 	filter := audit.Filter{SessionID: q.SessionID, Decision: q.Decision, Tool: q.Tool, Since: q.Since, Limit: q.Limit}
-	for r, err := range audit.Read(audit.Dir(b.s.config.DataDir), filter) {
+	for r, err := range audit.Read(audit.Dir(dataDir), filter) {
 		if err != nil {
 			return records, err
 		}

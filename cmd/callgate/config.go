@@ -191,6 +191,12 @@ func newSettings(common *pflag.FlagSet) *settings {
 	return s
 }
 
+// listening gives a subcommand the flag of those that listen and judge nothing.
+func (s *settings) listening(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().AddFlag(s.policy.Lookup("listen"))
+	return cmd
+}
+
 // judging gives a subcommand the flags of those that judge calls.
 func (s *settings) judging(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.policy)

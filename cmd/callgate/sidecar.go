@@ -95,7 +95,7 @@ func (s *sidecar) openCompanion() error {
 			return err
 		}
 		s.companion, err = companion.Listen(companion.Options{
-			DataDir: s.config.DataDir, Address: s.config.Listen, Version: version, Protocols: proxy.Versions(),
+			DataDir: s.config.DataDir, Address: s.config.Listen, Version: version, Worker: s.config.Worker, Protocols: proxy.Versions(),
 			Backend: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {

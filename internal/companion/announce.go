@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// Several callgate processes may share a data directory, and each has a companion of its own. Every one
-// announces itself in {dataDir}/companions/PID-PORT.json. Beside these there is {dataDir}/companion.json,
-// for clients that want any: a copy of the newest announcement whose companion answers. Who starts, who ends
-// and, in between, everybody from time to time sees to it, so that it survives the end of the process that it
-// names, orderly or not.
+// Who has a door announces it in {dataDir}/companions/PID-PORT.json: the hub, and processes that cannot join it.
+// Beside these there is {dataDir}/companion.json, for clients that want one: a copy of the hub's announcement, or
+// of the newest whose companion answers when no hub does. Who starts, who ends and, in between, everybody from time
+// to time sees to it, so that it survives the end of the process that it names, orderly or not.
 
 // announcement says how clients of the same user find one running companion.
 type announcement struct {
 	PID     int       `json:"pid"`
 	Address string    `json:"address"` // host:port
+	Hub     bool      `json:"hub"`     // all processes of the data directory that could join are reached there
 	Started time.Time `json:"started"`
 }
 
@@ -52,7 +52,7 @@ func ownPath(dataDir, address string) (string, error) {
 }
 
 // announce writes the announcement of a companion of this process and removes those of processes that are gone.
-func announce(dataDir, address string) error {
+func announce(dataDir, address string, isHub bool) error {
 	path, err := ownPath(dataDir, address)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func announce(dataDir, address string) error {
 	if err := os.MkdirAll(companionsDir(dataDir), 0o700); err != nil {
 		return fmt.Errorf("announce companion: %w", err)
 	}
-	data, err := json.Marshal(announcement{PID: os.Getpid(), Address: address, Started: time.Now().UTC()})
+	data, err := json.Marshal(announcement{PID: os.Getpid(), Address: address, Hub: isHub, Started: time.Now().UTC()})
 	if err != nil {
 		return err
 	}
@@ -112,23 +112,14 @@ func publish(dataDir, own string) error {
 	return nil
 }
 
-// keepPublished publishes from time to time until ctx ends.
-func (s *Server) keepPublished(ctx context.Context) {
-	ticker := time.NewTicker(publishEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			if err := publish(s.dataDir, s.address); err != nil {
-				s.log.Warn("companion: not announced", slog.Any("error", err))
-			}
-		case <-ctx.Done():
-			return
-		}
+// publish is publish for a door of this process, whose failure is told in the log.
+func (s *Server) publish(own string) {
+	if err := publish(s.dataDir, own); err != nil {
+		s.log.Warn("companion: not announced", slog.Any("error", err))
 	}
 }
 
-// companions reads every announcement, the newest first. Some may be of processes that are gone; what
+// companions reads every announcement, the hub's first, then the newest. Some may be of processes that are gone; what
 // cannot be read is left out unless it is all there is. The error is ErrNotRunning when there is none.
 func companions(dataDir string) (found []announcement, err error) {
 	files, err := os.ReadDir(companionsDir(dataDir))
@@ -161,7 +152,15 @@ func companions(dataDir string) (found []announcement, err error) {
 	if len(found) == 0 {
 		return nil, unreadable
 	}
-	slices.SortStableFunc(found, func(a, b announcement) int { return b.Started.Compare(a.Started) })
+	slices.SortStableFunc(found, func(a, b announcement) int {
+		if a.Hub != b.Hub {
+			if a.Hub {
+				return -1
+			}
+			return 1
+		}
+		return b.Started.Compare(a.Started)
+	})
 	return found, nil
 }
 

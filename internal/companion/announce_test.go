@@ -47,8 +47,16 @@ func port(t *testing.T, address string) string {
 	return port
 }
 
-func TestTheNewestCompanionThatAnswersIsNamed(t *testing.T) {
-	r := start(t, newFakeBackend())
+// noHub keeps processes from meeting: the folder of the hub is open to others.
+func noHub(t *testing.T, dataDir string) {
+	t.Helper()
+	if err := os.Mkdir(hubDir(dataDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOfSeveralThatAreAloneTheNewestThatAnswersIsNamed(t *testing.T) {
+	r := startIn(t, newFakeBackend(), defaultTiming, func(dir string) { noHub(t, dir) })
 	second, third := r.another(t), r.another(t)
 	ports := Ports(r.dir)
 	for _, s := range []*Server{r.Server, second, third} {
@@ -112,7 +120,7 @@ func crashed(t *testing.T, dataDir string) (path, address string) {
 }
 
 func TestACrashedCompanionIsPassedOver(t *testing.T) {
-	r := start(t, newFakeBackend())
+	r := startIn(t, newFakeBackend(), defaultTiming, func(dir string) { noHub(t, dir) })
 	path, address := crashed(t, r.dir)
 	if c := dial(t, r.target()); await[Connected](t, c, nil).Address != r.Address() {
 		t.Error("the client did not find the one that lives")

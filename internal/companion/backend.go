@@ -62,6 +62,8 @@ type UpstreamState struct {
 	State string `json:"state"` // starting, up or down
 	Tools int    `json:"tools"`
 	Error string `json:"error,omitempty"` // why it is down
+
+	Process int `json:"process"` // id of the callgate that it is behind; the server fills it in
 }
 
 // AuditQuery selects audit records. Empty fields do not restrict.

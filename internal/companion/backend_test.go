@@ -115,12 +115,12 @@ func (b *fakeBackend) Answer(_ context.Context, id string, a gate.Answer) (bool,
 	if b.broken != nil {
 		return false, b.broken
 	}
-	if !b.has(a.SessionID) {
-		return false, gate.ErrSession
-	}
 	for _, p := range b.pending {
 		if p.ID != id {
 			continue
+		}
+		if p.SessionID != a.SessionID {
+			return false, gate.ErrSession
 		}
 		if p.Digest != a.Digest {
 			return false, gate.ErrDigest

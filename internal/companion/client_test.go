@@ -230,7 +230,7 @@ func TestImpostorNeverSeesTheCredential(t *testing.T) {
 	}))
 	defer impostor.Close()
 	address := strings.TrimPrefix(impostor.URL, "http://")
-	if err := announce(r.dir, address); err != nil {
+	if err := announce(r.dir, address, true); err != nil {
 		t.Fatal(err)
 	}
 	// The client that is told no address passes over it.

@@ -21,6 +21,7 @@ const (
 	CredentialApprove Credential = "approve" // may watch and answer
 	CredentialView    Credential = "view"    // may watch
 	CredentialMCP     Credential = "mcp"     // lets a host speak MCP over HTTP; opens nothing here
+	CredentialWorker  Credential = "worker"  // lets a process join the hub and show its own approvals there
 )
 
 const (
@@ -54,7 +55,7 @@ func OpenCredentials(dataDir string) (*Credentials, error) {
 		return nil, err
 	}
 	defer unlock()
-	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP} {
+	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker} {
 		_, err := c.Token(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = c.replace(name)

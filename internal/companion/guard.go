@@ -13,11 +13,11 @@ const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 
 // guard refuses what a browser may have been talked into sending. It stands before everything else, the
 // health probes included.
 //
-//   - Host must be this server's own address, exactly: a name that a foreign DNS points here is not.
+//   - Host must be the door's own address, exactly: a name that a foreign DNS points here is not.
 //   - Origin must be that same host, or absent as it is for programs.
 //   - Sec-Fetch-Site, which only browsers send and no page can forge, must say same-origin or none.
 //   - A credential in the address ends up in histories and logs: refused whether or not it is right.
-func (s *Server) guard(next http.Handler) http.Handler {
+func (s *Server) guard(d *door, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
 			writeError(w, http.StatusServiceUnavailable, CodeInternal, "callgate ends")
@@ -31,7 +31,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if why := s.foreign(r); why != "" {
+		if why := d.foreign(r); why != "" {
 			s.log.Warn("companion: request refused", "why", why, "host", r.Host, "path", r.URL.Path)
 			writeError(w, http.StatusForbidden, CodeUnauthorized, why)
 			return
@@ -48,8 +48,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 }
 
 // foreign says why a request comes from somewhere it must not, or "".
-func (s *Server) foreign(r *http.Request) string {
-	if !s.hosts[r.Host] {
+func (d *door) foreign(r *http.Request) string {
+	if !d.hosts[r.Host] {
 		return "this is not the host that was asked for"
 	}
 	if origins, sent := r.Header["Origin"]; sent && (len(origins) != 1 || origins[0] != "http://"+r.Host) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -140,7 +141,7 @@ func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
 		return
 	}
-	if err := s.checkPeer(r); err != nil {
+	if err := checkPeer(r); err != nil {
 		s.log.Warn("companion: pairing refused", slog.Any("error", err))
 		writeError(w, http.StatusForbidden, CodeUnauthorized, "a browser of the user who runs callgate pairs, and no other")
 		return
@@ -173,12 +174,16 @@ func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
 }
 
 // checkPeer refuses a request whose other end is known to be another user's process.
-func (s *Server) checkPeer(r *http.Request) error {
+func checkPeer(r *http.Request) error {
+	door := doorOf(r)
+	if door == nil {
+		return errors.New("it came from the hub, and pairing is between the hub and a browser")
+	}
 	client, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return err
 	}
-	server, err := netip.ParseAddrPort(s.address)
+	server, err := netip.ParseAddrPort(door.address)
 	if err != nil {
 		return err
 	}

@@ -34,10 +34,15 @@ func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, CodeBadMessage, "nonce must be 64 hex digits")
 		return
 	}
+	door := doorOf(r)
+	if door == nil {
+		writeError(w, http.StatusNotFound, CodeBadMessage, "the hub has had its proof")
+		return
+	}
 	token, err := s.credentials.Token(name)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"proof": prove(token, nonce, s.address)})
+	writeJSON(w, http.StatusOK, map[string]string{"proof": prove(token, nonce, door.address)})
 }

@@ -76,7 +76,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // viewer lets both credentials pass.
 func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if s.identify(bearer(r, nil)) == "" {
+		if s.caller(r, nil) == "" {
 			unauthorized(w)
 			return
 		}
@@ -87,7 +87,7 @@ func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
 // approver lets only the approve credential pass, and with a body only JSON.
 func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		switch s.identify(bearer(r, nil)) {
+		switch s.caller(r, nil) {
 		case CredentialApprove:
 		case CredentialView:
 			writeError(w, http.StatusForbidden, CodeUnauthorized, "the view credential may watch, not answer")
@@ -114,16 +114,6 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 func jsonBody(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"
-}
-
-func (s *Server) handleInfo(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{
-		"name":      "callgate",
-		"version":   s.version,
-		"protocols": map[string]any{"companion": []int{Version}, "mcp": list(s.protocols)},
-		"sessions":  len(s.backend.Sessions()),
-		"upstreams": list(s.backend.Upstreams()),
-	})
 }
 
 func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
@@ -153,7 +143,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.code, refused.message)
 		return
 	}
-	applied, err := s.backend.Answer(s.ctx, id, answer)
+	applied, err := s.backend.Answer(r.Context(), id, answer)
 	switch {
 	case err == nil && applied:
 		writeJSON(w, http.StatusOK, map[string]bool{"applied": true})

@@ -2,14 +2,9 @@ package companion
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/netip"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,9 +13,10 @@ const DefaultAddress = "127.0.0.1:7777"
 
 // Options configures a Server. Backend, Credentials and Logger are required.
 type Options struct {
-	DataDir     string       // the companion is announced here
-	Address     string       // "" means DefaultAddress; ":0" any free port; loopback only
+	DataDir     string       // the processes that share it have one hub
+	Address     string       // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
 	Version     string       // of callgate, for people
+	Worker      string       // whose rules this process goes by; "" when it judges nothing
 	Protocols   []string     // MCP revisions that callgate speaks, for people
 	Backend     Backend      // what waits, and who takes the answers
 	Rules       Rules        // nil shows none
@@ -30,17 +26,25 @@ type Options struct {
 	Logger      *slog.Logger
 }
 
-// timing holds the limits of one WebSocket connection. Tests shorten them.
+// timing holds the limits of connections. Tests shorten them.
 type timing struct {
 	hello time.Duration // how long a client may take to say hello
 	write time.Duration // how long one frame may take to leave
 	ping  time.Duration // how often the server asks whether the client lives
 	dead  time.Duration // how long a client may stay silent; more than ping
+
+	alone   time.Duration // how long a process looks for a hub before it opens a door of its own
+	goodbye time.Duration // how long a process that ends may take between its clients' connections and the hub's
+	frames  int           // that a process may send to one client of the hub in each rateWhile
 }
 
-var defaultTiming = timing{hello: 10 * time.Second, write: 10 * time.Second, ping: 30 * time.Second, dead: 75 * time.Second}
+var defaultTiming = timing{
+	hello: 10 * time.Second, write: 10 * time.Second, ping: 30 * time.Second, dead: 75 * time.Second,
+	alone: 3 * time.Second, goodbye: 500 * time.Millisecond, frames: 10000,
+}
 
-// Server is a running companion. Close it.
+// Server is the companion of one process. Of the processes that share a data directory one is the hub: people's
+// clients reach all of them through it. Close it.
 type Server struct {
 	backend     Backend
 	rules       Rules // nil when there are none to be seen
@@ -49,79 +53,73 @@ type Server struct {
 	credentials *Credentials
 	log         *slog.Logger
 	version     string
+	worker      string
 	protocols   []string
 	dataDir     string
-	address     string          // host:port it listens on
-	hosts       map[string]bool // values of the Host header that mean this server
+	wanted      string // the address that the configuration asks for
 	timing      timing
 	sockets     chan struct{} // one token for each open WebSocket
 	pairings    pairings
+	fleet       fleet       // the processes that joined; empty unless this one is the hub
+	leads       atomic.Bool // this one is the hub
 
-	http    *http.Server
 	ctx     context.Context // ends when Close begins
 	stop    context.CancelFunc
-	mu      sync.Mutex     // orders enter with Close
-	serving sync.WaitGroup // the listener's loop and every request, WebSockets included
+	mu      sync.Mutex     // guards address, and orders enter with Close
+	address string         // host:port that people reach this process at
+	serving sync.WaitGroup // the place that is held and every request, WebSockets included
 	closed  func() error
 }
 
-// Listen starts a companion and announces it in the data directory. If the port is taken it uses a free
-// one and logs it. An address that other machines can reach is an error: it would need TLS, which is not
-// offered yet.
+// Listen makes the process the hub of its data directory, or has it join the one that there is. It returns
+// when people can reach the process. From then on, until Close, it takes the hub's place when the hub ends. If
+// the hub's address is taken it uses a free port and logs it. An address that other machines can reach is an
+// error: it would need TLS, which is not offered yet.
 func Listen(o Options) (*Server, error) { return listen(o, defaultTiming) }
 
 func listen(o Options, t timing) (*Server, error) {
-	listener, err := bind(o.Address, o.Logger)
+	wanted, err := loopback(o.Address)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		backend: o.Backend, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, credentials: o.Credentials, log: o.Logger, version: o.Version, protocols: o.Protocols,
-		dataDir: o.DataDir, address: listener.Addr().String(), hosts: make(map[string]bool), timing: t,
-		sockets: make(chan struct{}, maxSockets),
-	}
-	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
-		s.hosts[net.JoinHostPort(host, port)] = true
-	}
-	s.hosts[s.address] = true
-	if err := announce(o.DataDir, s.address); err != nil {
-		listener.Close()
-		return nil, err
+		backend: o.Backend, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		dataDir: o.DataDir, wanted: wanted, timing: t, sockets: make(chan struct{}, maxSockets),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)
-	s.http = &http.Server{
-		Handler:           s.guard(s.routes()),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
+	first, err := s.takePlace(wanted)
+	if err != nil {
+		s.stop()
+		return nil, err
 	}
-	s.serving.Go(func() { s.keepPublished(s.ctx) })
-	s.serving.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("companion: stopped", slog.Any("error", err))
-		}
-	})
+	s.serving.Go(func() { s.keepPlace(first) })
 	return s, nil
 }
 
-// Address returns host and port that the server listens on.
-func (s *Server) Address() string { return s.address }
+// Address returns host and port that people reach this process at, its own or the hub's. It changes when
+// another process becomes the hub.
+func (s *Server) Address() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.address
+}
 
-// Close ends every connection, removes the announcement and waits until nothing runs any more.
+func (s *Server) setAddress(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.address = address
+}
+
+// Close ends every connection, gives up the place among the others and waits until nothing runs any more.
 func (s *Server) Close() error { return s.closed() }
 
 func (s *Server) close() error {
 	s.mu.Lock()
 	s.stop()
 	s.mu.Unlock()
-	err := s.http.Close()
 	s.serving.Wait()
-	return errors.Join(err, withdraw(s.dataDir, s.address))
+	return nil
 }
 
 // enter counts a request in, so that Close waits for it. It is false when the server is closing. The
@@ -136,39 +134,14 @@ func (s *Server) enter() bool {
 	return true
 }
 
-// bind opens the listener of a loopback address.
-func bind(address string, log *slog.Logger) (net.Listener, error) {
-	if address == "" {
-		address = DefaultAddress
+// pause waits, and is false when the server is closing.
+func (s *Server) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.ctx.Done():
+		return false
 	}
-	address, err := loopback(address)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := net.Listen("tcp", address)
-	if err == nil {
-		return listener, nil
-	}
-	host, _, _ := net.SplitHostPort(address) // loopback wrote it
-	listener, freeErr := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if freeErr != nil {
-		return nil, fmt.Errorf("companion: %w", err)
-	}
-	log.Warn("companion: the address is not free, another port is used", "wanted", address, "address", listener.Addr().String(), slog.Any("error", err))
-	return listener, nil
-}
-
-// loopback checks that an address is one that only this machine reaches, and spells it with an IP.
-func loopback(address string) (string, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("companion address: %w", err)
-	}
-	if host == "" || host == "localhost" {
-		host = "127.0.0.1"
-	}
-	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return "", fmt.Errorf("companion address %s is not on loopback: other machines could reach it, which requires TLS, and TLS is not offered yet; use 127.0.0.1", address)
-	}
-	return net.JoinHostPort(host, port), nil
 }

@@ -29,7 +29,16 @@ func start(t *testing.T, b *fakeBackend) *rig { return startTimed(t, b, defaultT
 
 func startTimed(t *testing.T, b *fakeBackend, timing timing) *rig {
 	t.Helper()
+	return startIn(t, b, timing, nil)
+}
+
+// startIn starts a server in a data directory that prepare may have put something into.
+func startIn(t *testing.T, b *fakeBackend, timing timing, prepare func(dataDir string)) *rig {
+	t.Helper()
 	dir := privateDir(t)
+	if prepare != nil {
+		prepare(dir)
+	}
 	creds, err := OpenCredentials(dir)
 	if err != nil {
 		t.Fatal(err)

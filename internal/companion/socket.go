@@ -2,6 +2,7 @@ package companion
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,9 +42,10 @@ var upgrader = websocket.Upgrader{
 type socket struct {
 	server  *Server
 	conn    *websocket.Conn
-	token   string
-	by      string // "kind:name", for the record
+	may     func() Credential // what the client may do now: a credential that was rotated opens nothing any more
+	by      string            // "kind:name", for the record
 	replies chan reply
+	relay   *relay    // to the processes that joined; nil when the client is the hub
 	window  time.Time // when the current rate window began
 	count   int       // frames in it
 }
@@ -55,8 +57,8 @@ type reply struct {
 }
 
 func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
-	token := bearer(r, websocket.Subprotocols(r))
-	if s.identify(token) == "" {
+	may := func() Credential { return s.caller(r, websocket.Subprotocols(r)) }
+	if may() == "" {
 		unauthorized(w)
 		return
 	}
@@ -72,18 +74,19 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		s.log.Debug("companion: upgrade failed", slog.Any("error", err))
 		return
 	}
-	c := &socket{server: s, conn: conn, token: token, replies: make(chan reply, maxReplies)}
-	c.serve()
+	c := &socket{server: s, conn: conn, may: may, replies: make(chan reply, maxReplies)}
+	c.serve(r.Context(), doorOf(r) != nil)
 }
 
-// serve runs the connection from hello to its end.
-func (c *socket) serve() {
+// serve runs the connection from hello to its end, which the end of ctx brings about. With all, the client follows
+// the processes that joined too.
+func (c *socket) serve(ctx context.Context, all bool) {
 	defer c.conn.Close()
 	closing := make(chan struct{})
 	defer close(closing)
 	c.server.serving.Go(func() {
 		select {
-		case <-c.server.ctx.Done():
+		case <-ctx.Done():
 			c.bye(websocket.CloseGoingAway, "callgate ends")
 		case <-closing:
 		}
@@ -99,6 +102,15 @@ func (c *socket) serve() {
 	c.server.log.Info("companion: client connected", "client", c.by)
 	defer c.server.log.Info("companion: client gone", "client", c.by)
 
+	if all {
+		raw, err := encode(hello)
+		if err != nil {
+			c.server.log.Error("companion: client refused", slog.Any("error", err))
+			return
+		}
+		c.relay = c.server.newRelay(raw, c.may)
+		defer c.relay.close()
+	}
 	subscription := c.server.backend.Subscribe()
 	defer subscription.Close()
 	done := make(chan struct{})
@@ -205,11 +217,16 @@ func (c *socket) next() ([]byte, error) {
 	return data, nil
 }
 
-// take does what one frame asks for. It is false when the connection has to end.
+// take does what one frame asks for, or passes it on to the process that owns the session. It is false when the
+// connection has to end.
 func (c *socket) take(data []byte) bool {
 	head, refused := readHead(data)
 	if refused != nil {
 		return c.reply(refused, head.SessionID, "")
+	}
+	if l := c.linkOf(head.SessionID); l != nil {
+		refused = l.send(data)
+		return refused == nil || c.reply(refused, head.SessionID, "")
 	}
 	var call string
 	switch head.Type {
@@ -289,7 +306,7 @@ func (c *socket) toolApprove(data []byte) (call string, _ *refusal) {
 // mutate runs change if the client may change the session. The credential is looked up again: one that
 // was rotated while the connection was open no longer answers.
 func (c *socket) mutate(session string, change func() error) *refusal {
-	if c.server.identify(c.token) != CredentialApprove {
+	if c.may() != CredentialApprove {
 		return refuse(CodeUnauthorized, "this credential may watch, not answer")
 	}
 	if refused := oneSession(session); refused != nil {
@@ -323,6 +340,11 @@ func (c *socket) reply(r *refusal, session, call string) bool {
 func (c *socket) write(events <-chan gate.Event, stream *stream) {
 	ping := time.NewTicker(c.server.timing.ping)
 	defer ping.Stop()
+	var relayed chan []byte
+	var behind chan struct{}
+	if c.relay != nil {
+		relayed, behind = c.relay.frames, c.relay.failed
+	}
 	for {
 		var err error
 		select {
@@ -331,7 +353,15 @@ func (c *socket) write(events <-chan gate.Event, stream *stream) {
 				c.bye(websocket.CloseTryAgainLater, "too slow, or callgate ends: connect again")
 				return
 			}
+			if c.relay != nil {
+				c.relay.own(event)
+			}
 			err = c.send(stream.frames(event)...)
+		case data := <-relayed:
+			err = c.sendText(data)
+		case <-behind:
+			c.bye(websocket.CloseTryAgainLater, "something was lost on the way: connect again")
+			return
 		case r, ok := <-c.replies:
 			if !ok {
 				return
@@ -342,7 +372,7 @@ func (c *socket) write(events <-chan gate.Event, stream *stream) {
 				return
 			}
 		case <-ping.C:
-			if c.server.identify(c.token) == "" {
+			if c.may() == "" {
 				c.bye(websocket.ClosePolicyViolation, "the credential was rotated")
 				return
 			}
@@ -364,14 +394,26 @@ func (c *socket) send(frames ...any) error {
 			c.server.log.Error("companion: frame left out", slog.Any("error", err))
 			continue
 		}
-		if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.timing.write)); err != nil {
-			return err
-		}
-		if err := c.conn.WriteMessage(websocket.TextMessage, data); err != nil {
+		if err := c.sendText(data); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *socket) sendText(data []byte) error {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.timing.write)); err != nil {
+		return err
+	}
+	return c.conn.WriteMessage(websocket.TextMessage, data)
+}
+
+// linkOf returns the link to the process that owns the session; nil when it is this one, or unknown.
+func (c *socket) linkOf(session string) *link {
+	if c.relay == nil || session == "" {
+		return nil
+	}
+	return c.relay.linkOf(session)
 }
 
 // bye says why and closes. Any goroutine may call it.

@@ -1,0 +1,602 @@
+package companion
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/gate"
+
+	"github.com/hashicorp/yamux"
+)
+
+// joined starts another server on the rig's data directory, which joins the rig's.
+func (r *rig) joined(t *testing.T, b *fakeBackend) *rig {
+	t.Helper()
+	return r.joinedTimed(t, b, defaultTiming)
+}
+
+func (r *rig) joinedTimed(t *testing.T, b *fakeBackend, timing timing) *rig {
+	t.Helper()
+	log := new(lockedBuffer)
+	s, err := listen(Options{
+		DataDir: r.dir, Address: ":0", Version: "1.2.3", Worker: "second", Backend: b, Credentials: r.credentials,
+		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}, timing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return &rig{Server: s, backend: b, dir: r.dir, log: log}
+}
+
+// approvalOf is a pending call of another session than s1.
+func approvalOf(session, id string) *gate.Approval {
+	a := approval(id)
+	a.SessionID = session
+	return a
+}
+
+func TestOneAddressForAllProcesses(t *testing.T) {
+	hub := start(t, newFakeBackend("s1"))
+	b := newFakeBackend("s2")
+	b.ask(approvalOf("s2", "call_2"))
+	other := hub.joined(t, b)
+	if other.Address() != hub.Address() {
+		t.Fatalf("the second is reached at %s, the hub at %s", other.Address(), hub.Address())
+	}
+	if n := len(Ports(hub.dir)); n != 1 {
+		t.Errorf("%d ports are announced", n)
+	}
+	c := dial(t, hub.target())
+	f := await[*ToolApproveRequest](t, c, nil)
+	if f.ToolCallID != "call_2" || f.SessionID != "s2" {
+		t.Fatalf("%+v", f)
+	}
+	// What comes later, on both sides.
+	hub.backend.ask(approval("call_1"))
+	await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
+	for _, a := range []ToolApprove{
+		{Head: Head{SessionID: "s2"}, ToolCallID: "call_2", ArgsDigest: "d-call_2", Decision: "approve"},
+		{Head: Head{SessionID: "s1"}, ToolCallID: "call_1", ArgsDigest: "d-call_1", Decision: "reject"},
+	} {
+		if err := c.Answer(a); err != nil {
+			t.Fatal(err)
+		}
+		await(t, c, func(f *ToolApproveResolved) bool {
+			return f.ToolCallID == a.ToolCallID && f.Decision == a.Decision && f.By == "tui:alice"
+		})
+	}
+	if got := b.applied(); len(got) != 1 || got[0].By != "tui:alice" {
+		t.Errorf("the second process took %+v", got)
+	}
+	if got := hub.backend.applied(); len(got) != 1 || got[0].Decision != "reject" {
+		t.Errorf("the hub took %+v", got)
+	}
+	if err := c.SetAutonomy("s2", "MANUAL"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, func(f *AutonomyChanged) bool {
+		return f.SessionID == "s2" && f.Level == "MANUAL" && f.By == "tui:alice"
+	})
+	// Errors come back from where the session lives.
+	if err := c.SetAutonomy("s2", "always-ask"); err != nil {
+		t.Fatal(err)
+	}
+	if f := await[*Error](t, c, nil); f.SessionID != "s2" || f.Code != CodeBadMessage {
+		t.Errorf("%+v", f)
+	}
+	// A third process is shown to those who are connected already, and taken back when it ends.
+	b3 := newFakeBackend("s3")
+	b3.ask(approvalOf("s3", "call_3"))
+	third := hub.joined(t, b3)
+	await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_3" })
+	if err := third.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, func(f *ToolApproveResolved) bool { return f.ToolCallID == "call_3" && f.Decision == "withdrawn" })
+	await(t, c, func(f *TeamUpdate) bool { return f.SessionID == "s3" && len(f.Agents) == 0 })
+}
+
+func TestRESTReachesEveryProcess(t *testing.T) {
+	hub := start(t, newFakeBackend("s1"))
+	hub.backend.ask(approval("call_1"))
+	b := newFakeBackend("s2")
+	early := approvalOf("s2", "call_2")
+	early.CreatedAt = early.CreatedAt.Add(-time.Minute)
+	b.ask(early)
+	b.upstreams = []UpstreamState{{Name: "files", State: UpstreamDown}}
+	other := hub.joined(t, b)
+	meet(t, hub, 1)
+
+	var approvals struct{ Approvals []ToolApproveRequest }
+	hub.get(t, "/api/approvals", &approvals)
+	if len(approvals.Approvals) != 2 || approvals.Approvals[0].ToolCallID != "call_2" || string(approvals.Approvals[0].Args) != `{"command":"git push","n":1.0e2}` {
+		t.Errorf("approvals, oldest first: %+v", approvals)
+	}
+	var sessions struct{ Sessions []gate.SessionInfo }
+	hub.get(t, "/api/sessions", &sessions)
+	if len(sessions.Sessions) != 2 {
+		t.Errorf("sessions: %+v", sessions)
+	}
+	var all info
+	hub.get(t, "/api/info", &all)
+	if len(all.Processes) != 2 || !all.Processes[0].Hub || all.Processes[1].Worker != "second" || all.Sessions != 2 || len(all.Upstreams) != 1 {
+		t.Errorf("info: %+v", all)
+	}
+	if response, body := hub.do(t, "", "GET", "/health", ""); response.StatusCode != 503 || !strings.Contains(body, `"down":1`) {
+		t.Errorf("health: %d %s", response.StatusCode, body)
+	}
+	for _, tt := range []struct {
+		name         string
+		as           Credential
+		method, path string
+		body         string
+		status       int
+		says         string
+	}{
+		{"autonomy of the other's session", CredentialApprove, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 200, "MANUAL"},
+		{"a viewer changes nothing there", CredentialView, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 403, CodeUnauthorized},
+		{"nor somebody without credential", "", "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 401, CodeUnauthorized},
+		{"other arguments", CredentialApprove, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"x","decision":"approve"}`, 409, CodeBadMessage},
+		{"an answer to the other", CredentialApprove, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"d-call_2","decision":"approve"}`, 200, `"applied":true`},
+		{"a second answer", CredentialApprove, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"d-call_2","decision":"reject"}`, 404, `"applied":false`},
+		{"an answer to the hub", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`, 200, `"applied":true`},
+		{"a session of nobody", CredentialApprove, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404, CodeSessionNotFound},
+		{"no such path", CredentialApprove, "GET", "/api/nothing", "", 404, CodeBadMessage},
+		{"no such path of the other", CredentialApprove, "GET", "/api/nothing?sessionId=s2", "", 404, CodeBadMessage},
+	} {
+		response, body := hub.do(t, tt.as, tt.method, tt.path, tt.body)
+		if response.StatusCode != tt.status || !strings.Contains(body, tt.says) {
+			t.Errorf("%s: %d %s", tt.name, response.StatusCode, body)
+		}
+	}
+	if n := len(other.backend.applied()); n != 1 {
+		t.Errorf("%d answers were applied", n)
+	}
+}
+
+// meet waits until n processes have joined.
+func meet(t *testing.T, hub *rig, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); len(hub.fleet.all()) != n; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d processes joined, want %d", len(hub.fleet.all()), n)
+		}
+	}
+}
+
+func (r *rig) get(t *testing.T, path string, into any) {
+	t.Helper()
+	response, body := r.do(t, CredentialView, "GET", path, "")
+	if response.StatusCode != 200 {
+		t.Fatalf("GET %s: %d %s", path, response.StatusCode, body)
+	}
+	if err := json.Unmarshal([]byte(body), into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheNextHubTakesTheSameAddress(t *testing.T) {
+	first := start(t, newFakeBackend("s1"))
+	var others []*rig
+	for i := range 4 {
+		b := newFakeBackend(fmt.Sprintf("s%d", i+2))
+		b.ask(approvalOf(b.sessions[0].ID, fmt.Sprintf("call_%d", i+2)))
+		others = append(others, first.joined(t, b))
+	}
+	meet(t, first, 4)
+	address := first.Address()
+	c := dial(t, first.target())
+	for range others {
+		await[*ToolApproveRequest](t, c, nil)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await[Disconnected](t, c, nil)
+	if at := await[Connected](t, c, nil).Address; at != address {
+		t.Errorf("the next hub is at %s, want %s", at, address)
+	}
+	shown, over := map[string]int{}, 0
+	for deadline := time.After(15 * time.Second); over < len(others); {
+		select {
+		case e := <-c.Events():
+			switch f := e.Frame.(type) {
+			case *ToolApproveRequest:
+				shown[f.ToolCallID]++
+				if err := c.Answer(ToolApprove{Head: Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
+					t.Fatal(err)
+				}
+			case *ToolApproveResolved:
+				over++
+			}
+		case <-deadline:
+			t.Fatalf("%d are over, shown were %v", over, shown)
+		}
+	}
+	for id, times := range shown {
+		if times != 1 {
+			t.Errorf("%s was shown %d times", id, times)
+		}
+	}
+	leads := 0
+	for _, o := range others {
+		if n := len(o.backend.applied()); n != 1 {
+			t.Errorf("%d answers were applied in one process", n)
+		}
+		if o.leads.Load() {
+			leads++
+		}
+	}
+	if leads != 1 {
+		t.Errorf("%d hubs", leads)
+	}
+}
+
+// joinAs takes part in the handshake by hand. tamper may change what is said.
+func joinAs(t *testing.T, r *rig, token string) (*yamux.Session, verdict) {
+	t.Helper()
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hubSocket(r.dir), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	own := introduction{V: hubVersion, Version: "0.1", PID: os.Getpid(), Worker: "fake", Nonce: nonce()}
+	var hub introduction
+	var v verdict
+	if err := errors.Join(say(conn, own), hear(conn, &hub), say(conn, vouch(token, "worker", own.Nonce, hub.Nonce)), hear(conn, &v)); err != nil {
+		t.Fatal(err)
+	}
+	if v.Refused != "" {
+		return nil, v
+	}
+	session, err := yamux.Server(conn, r.streams())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	return session, v
+}
+
+func TestWhoMayJoin(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP} {
+		if _, v := joinAs(t, r, r.token(t, name)); v.Refused == "" {
+			t.Errorf("the %s credential lets a process join", name)
+		}
+	}
+	if session, v := joinAs(t, r, r.token(t, CredentialWorker)); session == nil {
+		t.Errorf("the worker credential does not let a process join: %s", v.Refused)
+	}
+	meet(t, r, 1)
+	if err := r.credentials.Rotate(CredentialWorker); err != nil {
+		t.Fatal(err)
+	}
+	meet(t, r, 0)
+}
+
+// fakeProcess joins with the worker credential and says frames to every client that the hub connects it with.
+func fakeProcess(t *testing.T, r *rig, frames ...string) (heard chan string) {
+	t.Helper()
+	session, _ := joinAs(t, r, r.token(t, CredentialWorker))
+	heard = make(chan string, 1024)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		for name, values := range req.Header {
+			heard <- name + ": " + strings.Join(values, ",")
+		}
+		if req.URL.Path != "/ws" {
+			writeJSON(w, 200, map[string]any{"sessions": []map[string]string{{"sessionId": "s1"}}, "approvals": nil})
+			return
+		}
+		conn, err := upgrader.Upgrade(w, req, nil)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for _, f := range frames {
+			if conn.WriteMessage(1, []byte(f)) != nil {
+				return
+			}
+		}
+		for {
+			_, data, err := conn.ReadMessage()
+			if err != nil {
+				return
+			}
+			heard <- string(data)
+		}
+	})}
+	go server.Serve(session)
+	t.Cleanup(func() { server.Close() })
+	meet(t, r, 1)
+	return heard
+}
+
+func TestAFakeProcessSpeaksForItselfAlone(t *testing.T) {
+	b := newFakeBackend("s1")
+	b.ask(approval("call_1"))
+	r := start(t, b)
+	victim := dial(t, r.target())
+	await[*ToolApproveRequest](t, victim, nil)
+	heard := fakeProcess(t, r,
+		`{"v":1,"type":"tool_approve_resolved","sessionId":"s1","toolCallId":"call_1","decision":"approve","by":"web:alice","reason":""}`,
+		`{"v":1,"type":"tool_approve_request","sessionId":"s9","toolCallId":"call_1","approvalId":"call_1","args":{"command":"ls"},"argsDigest":"d-call_1"}`,
+		`{"v":1,"type":"team_update","sessionId":"s1","agents":[],"strategy":"single"}`,
+		`{"v":1,"type":"team_update","sessionId":"s9","agents":[{"agentId":"main"}],"strategy":"single"}`,
+	)
+	f := await(t, victim, func(f *TeamUpdate) bool { return f.SessionID == "s9" || len(f.Agents) == 0 })
+	if f.SessionID != "s9" {
+		t.Error("a fake process ended another's session")
+	}
+	if err := victim.Answer(ToolApprove{Head: Head{SessionID: "s1"}, ToolCallID: "call_1", ArgsDigest: "d-call_1", Decision: "approve"}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, victim, func(f *ToolApproveResolved) bool { return f.ToolCallID == "call_1" })
+	if len(b.applied()) != 1 {
+		t.Error("the answer did not reach the process that owns the call")
+	}
+	// By REST the hub's own session is its own, whatever the other lists. No secret has crossed.
+	if response, body := r.do(t, CredentialApprove, "PUT", "/api/sessions/s1/autonomy", `{"level":"MANUAL"}`); response.StatusCode != 200 {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+	for len(heard) > 0 {
+		text := <-heard
+		for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker} {
+			if strings.Contains(text, r.token(t, name)) {
+				t.Errorf("the %s credential crossed: %s", name, text)
+			}
+		}
+		if strings.Contains(text, "call_1") || strings.Contains(text, "autonomy") {
+			t.Errorf("the fake process heard of another's session: %s", text)
+		}
+	}
+}
+
+func TestFramesThatReadTwoWaysEndTheLink(t *testing.T) {
+	for _, frame := range []string{
+		`{"v":1,"type":"team_update","sessionId":"s9","sessionId":"s1","agents":[]}`,
+		`{"v":1,"type":"team_update","sessionId":"s9","sessionID":"s1","agents":[]}`,
+		`{"v":1,"type":"team_update","SessionId":"s1","agents":[]}`,
+		`{"v":1,"Type":"team_update","sessionId":"s1","agents":[]}`,
+		`{"v":1,"type":"tool_result","sessionId":"s9","args":{},"ToolCallId":"call_1"}`,
+		`["team_update"]`, `{`, ``,
+	} {
+		if f, err := glance([]byte(frame)); err == nil {
+			t.Errorf("%s reads as %+v", frame, f)
+		}
+	}
+	f, err := glance([]byte(`{"v":1,"type":"team_update","sessionId":"s9","toolCallId":"c","args":{"a":1,"a":2,"sessionId":"s1"},"agents":[]}`))
+	if want := (glimpse{"team_update", "s9", "c", true}); err != nil || f != want {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+func TestAFloodOfAProcessIsItsOwnHarm(t *testing.T) {
+	few := defaultTiming
+	few.frames = 200
+	r := startTimed(t, newFakeBackend("s1"), few)
+	flood := slices.Repeat([]string{`{"v":1,"type":"agent_state","sessionId":"s9","agentId":"main","status":"idle","role":"main"}`}, 100*few.frames)
+	c := dial(t, r.target())
+	fakeProcess(t, r, flood...)
+	r.backend.ask(approval("call_1"))
+	began := time.Now()
+	await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
+	t.Logf("shown after %v beside a flood", time.Since(began))
+	meet(t, r, 0)
+	if !strings.Contains(r.log.String(), "a process was cut off") {
+		t.Error("the flood was not cut off")
+	}
+}
+
+func TestAProcessThatNeverReadsHarmsNobody(t *testing.T) {
+	b := newFakeBackend("s1")
+	r := start(t, b)
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hubSocket(r.dir), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	own := introduction{V: hubVersion, PID: 1, Nonce: nonce()}
+	var hub introduction
+	var v verdict
+	if err := errors.Join(say(conn, own), hear(conn, &hub), say(conn, vouch(r.token(t, CredentialWorker), "worker", own.Nonce, hub.Nonce)), hear(conn, &v)); err != nil {
+		t.Fatal(err)
+	}
+	meet(t, r, 1)
+	c := dial(t, r.target())
+	b.ask(approval("call_1"))
+	await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
+	began := time.Now()
+	var approvals struct{ Approvals []ToolApproveRequest }
+	r.get(t, "/api/approvals", &approvals)
+	if took := time.Since(began); len(approvals.Approvals) != 1 || took > 2*gatherWithin {
+		t.Errorf("%d approvals after %v", len(approvals.Approvals), took)
+	}
+	var all info
+	r.get(t, "/api/info", &all)
+	if len(all.Processes) != 2 || !all.Processes[1].Silent {
+		t.Errorf("%+v", all.Processes)
+	}
+}
+
+func TestAFalseHubIsNotJoined(t *testing.T) {
+	dir := privateDir(t)
+	credentials, err := OpenCredentials(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Somebody holds the lock and listens, and has the worker credential at most.
+	r := startIn(t, newFakeBackend("s1"), defaultTiming, nil)
+	for _, own := range []introduction{
+		{V: hubVersion, Version: "1.2.3", Nonce: nonce(), Proof: "00"},
+		{V: hubVersion + 1, Version: "9.9", Nonce: nonce()},
+	} {
+		server, client := unixPair(t)
+		s := r.Server
+		s.credentials = credentials
+		done := make(chan error, 1)
+		go func() {
+			_, _, err := s.joinHub(client)
+			done <- err
+		}()
+		var peer introduction
+		if err := errors.Join(hear(server, &peer), say(server, own)); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; !errors.Is(err, errRefused) {
+			t.Errorf("%+v was joined: %v", own, err)
+		}
+	}
+}
+
+// unixPair is a connection over a unix socket.
+func unixPair(t *testing.T) (server, client *net.UnixConn) {
+	t.Helper()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: privateDir(t) + "/s", Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if client, err = net.DialUnix("unix", nil, listener.Addr().(*net.UnixAddr)); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = listener.AcceptUnix(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); server.Close() })
+	return server, client
+}
+
+func TestAloneUntilThereIsAHub(t *testing.T) {
+	quick := defaultTiming
+	quick.alone = 50 * time.Millisecond
+	r := start(t, newFakeBackend("s1"))
+	for _, tt := range []struct {
+		name string
+		stop func(t *testing.T) (mend func())
+		says string
+	}{
+		{"the folder is open to others", func(t *testing.T) func() {
+			chmod(t, hubDir(r.dir), 0o755)
+			return func() { chmod(t, hubDir(r.dir), 0o700) }
+		}, "open to other users"},
+		{"the hub does not answer", func(t *testing.T) func() {
+			rename(t, hubSocket(r.dir), hubSocket(r.dir)+".away")
+			return func() { rename(t, hubSocket(r.dir)+".away", hubSocket(r.dir)) }
+		}, "the hub does not answer"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			mend := tt.stop(t)
+			b := newFakeBackend("s2")
+			b.ask(approvalOf("s2", "call_2"))
+			other := r.joinedTimed(t, b, quick)
+			if other.Address() == r.Address() {
+				t.Fatal("no address of its own")
+			}
+			if !strings.Contains(other.log.String(), tt.says) {
+				t.Errorf("the log does not say why:\n%s", other.log)
+			}
+			own := r.target()
+			own.Address = other.Address()
+			c := dial(t, own)
+			await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_2" })
+			mend()
+			await[Disconnected](t, c, nil)
+			meet(t, r, 1)
+			if other.Address() != r.Address() {
+				t.Errorf("reached at %s, the hub at %s", other.Address(), r.Address())
+			}
+			for deadline := time.Now().Add(10 * time.Second); len(Ports(r.dir)) != 1; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d ports are announced", len(Ports(r.dir)))
+				}
+			}
+			other.Close()
+			meet(t, r, 0)
+		})
+	}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAPathTooLongForASocketIsSaid(t *testing.T) {
+	long := ""
+	r := startIn(t, newFakeBackend("s1"), defaultTiming, nil)
+	long = r.dir + "/" + strings.Repeat("d", 120)
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log := new(lockedBuffer)
+	s, err := Listen(Options{DataDir: long, Address: ":0", Backend: newFakeBackend(), Credentials: r.credentials, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if !strings.Contains(log.String(), "use a shorter --data-dir") {
+		t.Errorf("the log does not say why:\n%s", log)
+	}
+	if !answers(long, s.Address()) && s.Address() == "" {
+		t.Error("people cannot reach it")
+	}
+}
+
+func TestAStaleSocketAndLockAreTakenOver(t *testing.T) {
+	r := startIn(t, newFakeBackend("s1"), defaultTiming, func(dir string) {
+		if err := os.Mkdir(hubDir(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: hubSocket(dir), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener.SetUnlinkOnClose(false)
+		listener.Close()
+		if err := os.WriteFile(hubDir(dir)+"/lock", []byte("4711"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.joined(t, newFakeBackend("s2"))
+	meet(t, r, 1)
+}
+
+func TestARotatedApproveCredentialIsProvenAnew(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	other := r.joined(t, newFakeBackend("s2"))
+	meet(t, r, 1)
+	before := r.fleet.all()[0]
+	if err := r.credentials.Rotate(CredentialApprove); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-before.gone():
+	case <-time.After(10 * time.Second):
+		t.Fatal("the connection that the old credential vouched for goes on")
+	}
+	meet(t, r, 1)
+	if other.Address() != r.Address() {
+		t.Error("the process did not come back")
+	}
+	c := dial(t, r.target())
+	await(t, c, func(f *TeamUpdate) bool { return f.SessionID == "s2" })
+}

@@ -1,0 +1,70 @@
+package companion
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+)
+
+// info is what GET /api/info answers: this process and, at the hub, all that joined.
+type info struct {
+	Name      string          `json:"name"`
+	Version   string          `json:"version"`
+	Protocols protocols       `json:"protocols"`
+	Sessions  int             `json:"sessions"`  // of all processes
+	Upstreams []UpstreamState `json:"upstreams"` // of all processes
+	Processes []processInfo   `json:"processes"` // this one first
+}
+
+type protocols struct {
+	Companion []int    `json:"companion"`
+	MCP       []string `json:"mcp"`
+}
+
+// processInfo is what people see of one callgate.
+type processInfo struct {
+	PID      int    `json:"pid"`
+	Worker   string `json:"workerId"` // "" for one that judges nothing
+	Version  string `json:"version"`
+	Hub      bool   `json:"hub"`
+	Sessions int    `json:"sessions"`
+	Silent   bool   `json:"silent,omitempty"` // it joined and does not answer
+}
+
+func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
+	sessions := len(s.backend.Sessions())
+	all := info{
+		Name: "callgate", Version: s.version, Protocols: protocols{[]int{Version}, list(s.protocols)},
+		Sessions: sessions, Upstreams: list(slices.Clone(s.backend.Upstreams())),
+		Processes: []processInfo{{PID: os.Getpid(), Worker: s.worker, Version: s.version, Hub: s.leads.Load(), Sessions: sessions}},
+	}
+	for i := range all.Upstreams {
+		all.Upstreams[i].Process = os.Getpid()
+	}
+	others := s.others(r)
+	said := make(map[*process]info)
+	for _, one := range others.each(r, others.processes, http.MethodGet, "/api/info", nil) {
+		var theirs info
+		if one.status == http.StatusOK && json.Unmarshal(one.body, &theirs) == nil {
+			said[one.process] = theirs
+		}
+	}
+	for _, p := range others.processes {
+		theirs, answered := said[p]
+		all.Sessions += theirs.Sessions
+		all.Upstreams = append(all.Upstreams, theirs.Upstreams...)
+		all.Processes = append(all.Processes, processInfo{PID: p.pid, Worker: p.worker, Version: p.version, Sessions: theirs.Sessions, Silent: !answered})
+	}
+	writeJSON(w, http.StatusOK, all)
+}
+
+// others are the processes that a request which this process answers concerns too: all that joined when it came
+// from a client, none when it came from the hub.
+func (s *Server) others(r *http.Request) asking {
+	a := asking{s: s, as: s.caller(r, nil)}
+	if doorOf(r) != nil {
+		a.processes = s.fleet.all()
+	}
+	return a
+}

@@ -1,0 +1,153 @@
+package companion
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Of the processes that share a data directory one is the hub: the one that holds the lock on {dataDir}/hub/lock.
+// The system takes the lock from a process that ends, however it ends, so a lock is never stale, and what
+// the file holds means nothing. The others join the hub over the unix socket {dataDir}/hub/sock. They notice its
+// end because their connection ends; then each of them tries for the lock, one gets it, and the rest join that one.
+//
+// A process that can neither get the lock nor join for timing.alone, because the file system has no locks or no
+// sockets, or because the hub hangs or speaks another version, opens a door of its own, so that people can answer
+// what it asks. It goes on trying.
+
+const (
+	retryEvery = 20 * time.Millisecond // for the lock and the hub's socket, while nobody else can be reached
+	aloneEvery = time.Second           // the same, while this process has a door of its own
+)
+
+// place is what a process is among the others: hub, member or alone.
+type place interface {
+	// hold returns when the place is lost, or given up for next, or ctx ends. It leaves nothing running or open
+	// behind that next does not own.
+	hold(ctx context.Context) (next place)
+	// heir is the address at which people look for who comes after, "" when any will do.
+	heir() string
+}
+
+func hubDir(dataDir string) string    { return filepath.Join(dataDir, "hub") }
+func hubSocket(dataDir string) string { return filepath.Join(hubDir(dataDir), "sock") }
+
+// keepPlace holds one place after the other until Close. What is taken is always held, because holding is what
+// gives it up.
+func (s *Server) keepPlace(p place) {
+	for {
+		next := p.hold(s.ctx)
+		for next == nil {
+			if s.ctx.Err() != nil {
+				return
+			}
+			var err error
+			if next, err = s.takePlace(cmp.Or(p.heir(), s.wanted)); err != nil {
+				s.log.Error("companion: people cannot reach this callgate; trying again", slog.Any("error", err))
+				s.pause(aloneEvery)
+			}
+		}
+		p = next
+	}
+}
+
+// takePlace makes this process the hub, a member of the hub, or alone. address is what a hub binds first.
+func (s *Server) takePlace(address string) (place, error) {
+	began := time.Now()
+	for {
+		p, err := s.tryPlace(address, nil)
+		switch {
+		case err == nil:
+			return p, nil
+		case s.ctx.Err() != nil:
+			return nil, s.ctx.Err()
+		case !errors.Is(err, errNoHubYet), time.Since(began) > s.timing.alone:
+			s.log.Warn("companion: this callgate has an address of its own, because there is no hub that it can join", slog.Any("error", err))
+			return s.beAlone()
+		}
+		s.pause(retryEvery/2 + mathrand.N(retryEvery))
+	}
+}
+
+// errNoHubYet: another process holds the lock and does not answer at the socket, as a new hub does for a moment.
+var errNoHubYet = errors.New("the hub does not answer")
+
+// tryPlace tries once to become the hub or a member. A hub takes own for its door when it is not nil; a member
+// leaves it to the caller, as does an error.
+func (s *Server) tryPlace(address string, own *door) (place, error) {
+	if err := s.prepareHubDir(); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(hubDir(s.dataDir), "lock"), flock.SetPermissions(0o600))
+	mine, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("the hub's lock: %w", errors.Join(err, lock.Close()))
+	}
+	if mine {
+		return s.lead(lock, address, own)
+	}
+	if err := lock.Close(); err != nil {
+		return nil, err
+	}
+	return s.join()
+}
+
+// prepareHubDir makes the folder that nobody but the user may look into.
+func (s *Server) prepareHubDir() error {
+	if path := hubSocket(s.dataDir); len(path) > maxSocketPath {
+		return fmt.Errorf("the path of the hub's socket, %s, has %d bytes and the system takes %d: use a shorter --data-dir", path, len(path), maxSocketPath)
+	}
+	dir := hubDir(s.dataDir)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("hub: %w", err)
+	}
+	return checkPrivate(dir)
+}
+
+// alone is a process with a door that leads to it and to no other.
+type alone struct {
+	s    *Server
+	door *door
+}
+
+func (s *Server) beAlone() (place, error) {
+	d, err := s.openDoor(s.wanted)
+	if err != nil {
+		return nil, err
+	}
+	if err := announce(s.dataDir, d.address, false); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return &alone{s, d}, nil
+}
+
+func (a *alone) heir() string { return "" }
+
+func (a *alone) hold(ctx context.Context) place {
+	published := time.Now()
+	for a.s.pause(aloneEvery) {
+		next, err := a.s.tryPlace(a.s.wanted, a.door)
+		if err == nil {
+			if _, leads := next.(*hub); !leads {
+				a.s.leaveDoor(a.door)
+			}
+			return next
+		}
+		a.s.log.Debug("companion: still alone", slog.Any("error", err))
+		if time.Since(published) > publishEvery {
+			a.s.publish(a.door.address)
+			published = time.Now()
+		}
+	}
+	a.s.leaveDoor(a.door)
+	return nil
+}

@@ -1,0 +1,359 @@
+package companion
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/gate"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gorilla/websocket"
+)
+
+// relay connects one client of the hub with every process that joined: a WebSocket (protocol version 1) to each,
+// in the client's name and with no more than the client's credential. Frames of processes go to the client as they
+// are, and a frame of the client goes to the one process that owns the session. The hub knows no more of
+// a frame than its head, so what a newer process has to say passes too.
+//
+// A session or an approval belongs to the process that showed it first. What another says of it is dropped.
+type relay struct {
+	server     *Server
+	hello      []byte            // as it goes to each process
+	credential func() Credential // of the client, now
+	frames     chan []byte       // to the client; unbuffered, so that processes take turns
+	failed     chan struct{}     // closed when the client has to come again to hear everything
+	fail       func()            // closes failed
+
+	ctx   context.Context
+	stop  context.CancelFunc
+	links sync.WaitGroup
+
+	mu     sync.Mutex
+	owners map[string]owned // by id of session or approval
+}
+
+// owned says whose a session or an approval is.
+type owned struct {
+	link    *link  // nil: this process'
+	session string // of an approval; "" for a session
+}
+
+const (
+	maxOwned  = 20000 // sessions and approvals of all processes together
+	linkQueue = 32    // frames of a client that may wait for one process
+	linkAgain = time.Second
+)
+
+var errFlood = errors.New("it sends more than a client could be shown")
+
+// newRelay begins to follow all processes. The caller MUST close it.
+func (s *Server) newRelay(hello []byte, credential func() Credential) *relay {
+	r := &relay{
+		server: s, hello: hello, credential: credential,
+		frames: make(chan []byte), failed: make(chan struct{}), owners: make(map[string]owned),
+	}
+	r.fail = sync.OnceFunc(func() { close(r.failed) })
+	r.ctx, r.stop = context.WithCancel(s.ctx)
+	s.fleet.watch(r)
+	return r
+}
+
+func (r *relay) close() {
+	r.server.fleet.unwatch(r)
+	r.stop()
+	r.links.Wait()
+}
+
+// follow starts to relay for a process until it is gone.
+func (r *relay) follow(p *process) {
+	l := &link{relay: r, process: p, as: r.credential(), out: make(chan []byte, linkQueue)}
+	r.links.Go(l.run)
+}
+
+// own notes what this process itself shows.
+func (r *relay) own(event gate.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e := event.(type) {
+	case gate.SessionOpened:
+		r.owners[e.Info.ID] = owned{}
+	case gate.SessionClosed:
+		delete(r.owners, e.Info.ID)
+	case gate.Asked:
+		r.owners[e.Approval.ID] = owned{session: e.Approval.SessionID}
+	case gate.Resolved:
+		delete(r.owners, e.ID)
+	}
+}
+
+// linkOf returns the link to the process that owns the session, nil when it is this one or nobody's.
+func (r *relay) linkOf(session string) *link {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.owners[session].link
+}
+
+// deliver hands a frame to the client. It is false when the client is gone.
+func (r *relay) deliver(data []byte) bool {
+	select {
+	case r.frames <- data:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// link is the WebSocket to one process on behalf of one client.
+type link struct {
+	relay   *relay
+	process *process
+	as      Credential  // what the client had shown when the link was made
+	out     chan []byte // frames of the client
+}
+
+// send queues a frame of the client, for the process to judge. A client that may no longer do what it could when it
+// came is refused here: the process knows only what the hub told it then.
+func (l *link) send(data []byte) *refusal {
+	if l.relay.credential() != l.as {
+		return refuse(CodeUnauthorized, "this credential was rotated: connect again")
+	}
+	select {
+	case l.out <- data:
+		return nil
+	default:
+		return refuse(CodeInternal, "the process that owns the session takes no more frames")
+	}
+}
+
+func (l *link) run() {
+	log := l.relay.server.log.With("process", l.process.pid)
+	for said := false; l.relay.ctx.Err() == nil; {
+		conn, err := l.open()
+		if err == nil {
+			err = l.pass(conn)
+			if errors.Is(err, errFlood) {
+				log.Warn("companion: a process was cut off", slog.Any("error", err))
+				l.process.session.Close()
+			}
+			l.end()
+			return
+		}
+		if !said {
+			log.Warn("companion: a client cannot be shown what a process asks", slog.Any("error", err))
+			said = true
+		}
+		select {
+		case <-time.After(linkAgain):
+		case <-l.process.gone():
+			return
+		case <-l.relay.ctx.Done():
+		}
+	}
+}
+
+// end tells the client what the end of the link means. A process that ends says goodbye on this link a moment before
+// its connection is gone.
+func (l *link) end() {
+	moment := time.NewTimer(l.relay.server.timing.goodbye)
+	defer moment.Stop()
+	select {
+	case <-l.process.gone():
+		l.retract()
+	case <-moment.C:
+		l.relay.fail() // it lives, and what it said meanwhile is lost
+	case <-l.relay.ctx.Done():
+	}
+}
+
+// open connects in the client's name.
+func (l *link) open() (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(l.relay.ctx, dialTimeout)
+	defer cancel()
+	dialer := websocket.Dialer{NetDialContext: l.process.dial, HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
+	conn, _, err := dialer.DialContext(ctx, "ws://process/ws", http.Header{onBehalf: {string(l.as)}})
+	if err != nil {
+		return nil, err
+	}
+	conn.SetReadLimit(maxServer)
+	err = conn.SetWriteDeadline(time.Now().Add(l.relay.server.timing.write))
+	if err == nil {
+		err = conn.WriteMessage(websocket.TextMessage, l.relay.hello)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// pass carries frames both ways until one side ends.
+func (l *link) pass(conn *websocket.Conn) error {
+	ctx, stop := context.WithCancel(l.relay.ctx)
+	defer stop()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer stop()
+	writing.Go(func() {
+		defer stop()
+		for {
+			select {
+			case data := <-l.out:
+				if conn.SetWriteDeadline(time.Now().Add(l.relay.server.timing.write)) != nil || conn.WriteMessage(websocket.TextMessage, data) != nil {
+					return // the reader tells
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	window, count := time.Now(), 0
+	for {
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			return err
+		}
+		if now := time.Now(); now.Sub(window) >= rateWhile {
+			window, count = now, 0
+		}
+		if count++; count > l.relay.server.timing.frames {
+			return errFlood
+		}
+		mine, err := l.owns(data)
+		if err != nil {
+			return err
+		}
+		if !mine {
+			l.relay.server.log.Warn("companion: a process spoke of what belongs to another", "process", l.process.pid)
+			continue
+		}
+		if !l.relay.deliver(data) {
+			return l.relay.ctx.Err()
+		}
+	}
+}
+
+// owns reports whether the process may say what the frame says, and notes what it has from now on.
+func (l *link) owns(data []byte) (bool, error) {
+	f, err := glance(data)
+	if err != nil {
+		return false, err
+	}
+	r := l.relay
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range []string{f.session, f.call} {
+		if o, known := r.owners[id]; known && o.link != l {
+			return false, nil
+		}
+	}
+	if len(r.owners) >= maxOwned {
+		return false, errFlood
+	}
+	if f.session != "" {
+		r.owners[f.session] = owned{link: l}
+	}
+	switch {
+	case f.kind == TypeToolApproveRequest && f.call != "":
+		r.owners[f.call] = owned{l, f.session}
+	case f.kind == TypeToolApproveResolved:
+		delete(r.owners, f.call)
+	case f.kind == TypeTeamUpdate && f.empty:
+		delete(r.owners, f.session)
+	}
+	return true, nil
+}
+
+// retract tells the client that what the process showed is over: its host waits no more.
+func (l *link) retract() {
+	r := l.relay
+	var calls, sessions []any
+	r.mu.Lock()
+	for id, o := range r.owners {
+		switch {
+		case o.link != l:
+			continue
+		case o.session == "":
+			sessions = append(sessions, TeamUpdate{Head: head(TypeTeamUpdate, id), Agents: []TeamAgent{}, Strategy: strategy})
+		default:
+			calls = append(calls, ToolApproveResolved{
+				Head: head(TypeToolApproveResolved, o.session), ToolCallID: id, Decision: "withdrawn", By: "callgate",
+				Reason: "The process whose host waited has ended.",
+			})
+		}
+		delete(r.owners, id)
+	}
+	r.mu.Unlock()
+	for _, frame := range append(calls, sessions...) {
+		data, err := encode(frame)
+		if err != nil {
+			r.server.log.Error("companion: frame left out", slog.Any("error", err))
+			continue
+		}
+		if !r.deliver(data) {
+			return
+		}
+	}
+}
+
+// glimpse is what the hub reads of a frame.
+type glimpse struct {
+	kind, session, call string
+	empty               bool // a team_update without agents: the session has ended
+}
+
+// glance reads what the hub must know of a frame. A frame that clients could read in two ways is an error: one with
+// a member twice, or in another case.
+func glance(data []byte) (f glimpse, err error) {
+	// What lies deeper is the process' own business: an upstream's result may hold anything.
+	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
+		return f, errors.Join(errors.New("a frame that is no object"), err)
+	}
+	seen := map[string]bool{}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return f, err
+		}
+		name := token.String()
+		if fold := strings.ToLower(name); seen[fold] {
+			return f, fmt.Errorf("a frame that has %q twice", name)
+		} else {
+			seen[fold] = true
+		}
+		value, err := d.ReadValue()
+		if err != nil {
+			return f, err
+		}
+		var into *string
+		switch {
+		case name == "type":
+			into = &f.kind
+		case name == "sessionId":
+			into = &f.session
+		case name == "toolCallId":
+			into = &f.call
+		case name == "agents":
+			f.empty = string(value) == "[]"
+			continue
+		case strings.EqualFold(name, "type"), strings.EqualFold(name, "sessionId"), strings.EqualFold(name, "toolCallId"):
+			return f, fmt.Errorf("a frame that spells a member %q", name)
+		default:
+			continue
+		}
+		if err := jsonv2.Unmarshal(value, into); err != nil {
+			return f, err
+		}
+	}
+	_, err = d.ReadToken() // the end of the object
+	return f, err
+}

@@ -1,0 +1,335 @@
+package companion
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What the hub does with a REST request, so that every path works for every process, those of later versions
+// included:
+//
+//   - What all processes share (shared) the hub answers alone.
+//   - A request that names a session (?sessionId=) or a worker (?worker=) goes to the process that has it.
+//   - /api/THINGS/ID goes to the process whose /api/THINGS lists ID. A change of what several list goes to each of
+//     them.
+//   - GET /api/THINGS without a name is the lists of all processes in one.
+//   - What is left goes to the hub itself, or to the first process that has /api/THINGS when the hub has not.
+//
+// The hub checks the client's credential and says to the process what it was; the credential itself stays here.
+
+// shared is what is one for all processes: files of the data directory, or the hub's own.
+var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit"}
+
+// gatherWithin is how long the hub waits for the processes' part of an answer.
+const gatherWithin = 2 * time.Second
+
+// routed passes requests on to the processes that joined and the rest to own.
+func (s *Server) routed(own http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		things, id, ok := thing(r.URL.Path)
+		processes := s.fleet.all()
+		as := s.caller(r, nil)
+		reading := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if !ok || len(processes) == 0 || as == "" || !reading && (as != CredentialApprove || !jsonBody(r)) {
+			own.ServeHTTP(w, r) // or refuses
+			return
+		}
+		a := asking{s: s, own: own, as: as, processes: processes}
+		query := r.URL.Query()
+		switch session, worker := query.Get("sessionId"), query.Get("worker"); {
+		case session != "":
+			a.pass(w, r, a.listing(r, "/api/sessions", session))
+		case worker != "":
+			a.pass(w, r, a.ofWorker(worker))
+		case id != "":
+			who := a.listing(r, things, id)
+			if who == nil {
+				who = a.having(r, things)
+			}
+			a.pass(w, r, who)
+		case reading:
+			a.union(w, r)
+		default:
+			a.pass(w, r, a.having(r, things))
+		}
+	})
+}
+
+// thing splits /api/THINGS/ID/… into /api/THINGS and ID. It is not ok for what the hub answers alone.
+func thing(path string) (things, id string, ok bool) {
+	rest, ok := strings.CutPrefix(path, "/api/")
+	if !ok || slices.ContainsFunc(shared, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
+		return "", "", false
+	}
+	name, rest, _ := strings.Cut(rest, "/")
+	id, _, _ = strings.Cut(rest, "/")
+	return "/api/" + name, id, true
+}
+
+// asking is one request with those whom it may concern.
+type asking struct {
+	s         *Server
+	own       http.Handler // this process' answers
+	as        Credential   // what the client has shown
+	processes []*process
+}
+
+// answer is what one process says. process is nil for this one.
+type answer struct {
+	process *process
+	status  int
+	header  http.Header
+	body    []byte
+}
+
+// An answer takes what a handler of this process writes.
+var _ http.ResponseWriter = (*answer)(nil)
+
+func (a *answer) Header() http.Header {
+	if a.header == nil {
+		a.header = http.Header{}
+	}
+	return a.header
+}
+
+func (a *answer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
+
+func (a *answer) Write(data []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	a.body = append(a.body, data...)
+	return len(data), nil
+}
+
+// copyTo answers the client with it.
+func (a *answer) copyTo(w http.ResponseWriter) {
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a client that is gone gets nothing
+}
+
+// pass sends the request to those who have what it names: this process when nobody else has.
+func (a asking) pass(w http.ResponseWriter, r *http.Request, to []*process) {
+	switch {
+	case len(to) == 0, len(to) == 1 && to[0] == nil:
+		a.own.ServeHTTP(w, r)
+		return
+	case len(to) == 1 || r.Method == http.MethodGet || r.Method == http.MethodHead:
+		if to[0] == nil {
+			a.own.ServeHTTP(w, r)
+			return
+		}
+		a.forward(w, r, to[0])
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	if err != nil {
+		writeError(w, http.StatusRequestEntityTooLarge, CodeBadMessage, "the body is larger than 4 MiB")
+		return
+	}
+	answers := a.each(r, to, r.Method, r.URL.RequestURI(), body)
+	worst := slices.MaxFunc(answers, func(x, y answer) int { return cmp.Compare(x.status, y.status) })
+	worst.copyTo(w)
+}
+
+// forward has one process answer.
+func (a asking) forward(w http.ResponseWriter, r *http.Request, to *process) {
+	proxy := httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "process", "process"
+			a.dress(p.Out)
+		},
+		Transport: to.http.Transport,
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			a.s.log.Warn("companion: a process did not answer", "process", to.pid, "path", r.URL.Path, slog.Any("error", err))
+			writeError(w, http.StatusBadGateway, CodeInternal, "the process that has this did not answer; the hub's log says why")
+		},
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// dress says to a process for whom the request is, and takes out what is between the client and the hub.
+func (a asking) dress(r *http.Request) {
+	for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
+		r.Header.Del(name)
+	}
+	r.Header.Set(onBehalf, string(a.as))
+}
+
+// each asks several the same at once, in their order. Who does not answer in time is left out.
+func (a asking) each(r *http.Request, whom []*process, method, uri string, body []byte) []answer {
+	ctx, cancel := context.WithTimeout(r.Context(), gatherWithin)
+	defer cancel()
+	answers := make([]answer, len(whom))
+	var asked sync.WaitGroup
+	for i, p := range whom {
+		asked.Go(func() {
+			answers[i].process = p
+			request, err := http.NewRequestWithContext(ctx, method, "http://process"+uri, bytes.NewReader(body))
+			if err != nil {
+				return
+			}
+			request.Header = r.Header.Clone()
+			if p == nil {
+				request.Host, request.RemoteAddr = r.Host, r.RemoteAddr
+				a.own.ServeHTTP(&answers[i], request)
+				return
+			}
+			a.dress(request)
+			response, err := p.http.Do(request)
+			if err == nil {
+				defer response.Body.Close()
+				answers[i].body, err = io.ReadAll(io.LimitReader(response.Body, maxServer))
+			}
+			if err != nil {
+				a.s.log.Warn("companion: a process did not answer", "process", p.pid, "path", r.URL.Path, slog.Any("error", err))
+				return
+			}
+			answers[i].status, answers[i].header = response.StatusCode, response.Header
+		})
+	}
+	asked.Wait()
+	return slices.DeleteFunc(answers, func(one answer) bool { return one.status == 0 })
+}
+
+// everyone is this process and then all others.
+func (a asking) everyone() []*process { return append([]*process{nil}, a.processes...) }
+
+// listing finds who has the thing with that id: those whose GET of things lists it.
+func (a asking) listing(r *http.Request, things, id string) (who []*process) {
+	for _, one := range a.each(r, a.everyone(), http.MethodGet, things, nil) {
+		_, items, ok := items(one)
+		if ok && slices.ContainsFunc(items, func(item json.RawMessage) bool { return isThing(item, id) }) {
+			who = append(who, one.process)
+		}
+	}
+	return who
+}
+
+// having finds the first that has such things at all.
+func (a asking) having(r *http.Request, things string) []*process {
+	for _, one := range a.each(r, a.everyone(), http.MethodGet, things, nil) {
+		if one.status == http.StatusOK {
+			return []*process{one.process}
+		}
+	}
+	return nil
+}
+
+// isThing reports whether an item of a list is what id names.
+func isThing(item json.RawMessage, id string) bool {
+	var has struct{ ID, Name, SessionID, ToolCallID string }
+	if json.Unmarshal(item, &has) != nil {
+		return false
+	}
+	if has.ToolCallID != "" {
+		return has.ToolCallID == id
+	}
+	return cmp.Or(has.ID, has.Name, has.SessionID) == id
+}
+
+// ofWorker finds a process that goes by the worker's rules, this one before others.
+func (a asking) ofWorker(worker string) []*process {
+	if a.s.worker == worker {
+		return nil
+	}
+	for _, p := range a.processes {
+		if p.worker == worker {
+			return []*process{p}
+		}
+	}
+	return nil
+}
+
+// items returns the list that an answer is: by itself, or as the one member of an object.
+func items(one answer) (member string, list []json.RawMessage, ok bool) {
+	if one.status != http.StatusOK {
+		return "", nil, false
+	}
+	if json.Unmarshal(one.body, &list) == nil {
+		return "", list, true
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(one.body, &object) != nil {
+		return "", nil, false
+	}
+	for name, value := range object {
+		if len(object) == 1 && bytes.HasPrefix(value, []byte("[")) && json.Unmarshal(value, &list) == nil {
+			return name, list, true
+		}
+	}
+	return "", nil, false
+}
+
+// union answers with the lists of all. What is no list is the answer of this process, or else of the first that
+// has one.
+func (a asking) union(w http.ResponseWriter, r *http.Request) {
+	answers := a.each(r, a.everyone(), http.MethodGet, r.URL.RequestURI(), nil)
+	var all []json.RawMessage
+	name, lists := "", 0
+	for _, one := range answers {
+		member, list, ok := items(one)
+		if !ok {
+			continue
+		}
+		name, lists = member, lists+1
+		all = append(all, list...)
+	}
+	if lists == 0 {
+		slices.SortStableFunc(answers, func(x, y answer) int { return cmp.Compare(x.status, y.status) })
+		answers[0].copyTo(w)
+		return
+	}
+	all = oldestFirst(unnamed(all))
+	if name == "" {
+		writeJSON(w, http.StatusOK, list(all))
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{name: list(all)})
+}
+
+// unnamed leaves out items whose name another had before: the same setting in another process.
+func unnamed(all []json.RawMessage) []json.RawMessage {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(item json.RawMessage) bool {
+		var has struct{ ID, Name string }
+		if json.Unmarshal(item, &has) != nil || has.ID != "" || has.Name == "" {
+			return false
+		}
+		again := seen[has.Name]
+		seen[has.Name] = true
+		return again
+	})
+}
+
+// oldestFirst sorts by createdAt, where all items have one.
+func oldestFirst(all []json.RawMessage) []json.RawMessage {
+	type dated struct {
+		item json.RawMessage
+		at   time.Time
+	}
+	sorted := make([]dated, len(all))
+	for i, item := range all {
+		var has struct{ CreatedAt *time.Time }
+		if json.Unmarshal(item, &has) != nil || has.CreatedAt == nil {
+			return all
+		}
+		sorted[i] = dated{item, *has.CreatedAt}
+	}
+	slices.SortStableFunc(sorted, func(a, b dated) int { return a.at.Compare(b.at) })
+	for i, d := range sorted {
+		all[i] = d.item
+	}
+	return all
+}
