@@ -82,7 +82,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	if v.Action == permissions.Deny {
 		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
 	}
-	fingerprint := reach(v.Analysis, edited.Place.Dir)
+	fingerprint := reach(v.Analysis)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if a, err = g.find(id, answer); err != nil { // somebody else may have answered or edited meanwhile
@@ -195,6 +195,7 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 		grants[i] = permissions.Grant{
 			Tool: offer.Tool, Pattern: offer.Pattern, Risk: offer.Risk,
 			Server: a.call.Tool.Server, Workspace: a.call.Place.Dir, By: answer.By, At: now,
+			Content: a.verdict.Analysis.Subjects[offer.Subject].Content,
 		}
 		if answer.ExpiresIn > 0 {
 			grants[i].Expires = now.Add(answer.ExpiresIn)

@@ -44,7 +44,7 @@ type resolution struct {
 func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, refused string) {
 	now := time.Now().UTC()
 	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
-	a.shown, a.reach = g.show(s, call, v, now), reach(v.Analysis, call.Place.Dir)
+	a.shown, a.reach = g.show(s, call, v, now), reach(v.Analysis)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if left := g.attach(a); left != nil {

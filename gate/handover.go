@@ -134,7 +134,7 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 		return resolution{}, false
 	}
 	var kept handedOver
-	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis, call.Place.Dir) && kept.Arguments == nil {
+	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis) && kept.Arguments == nil {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
 	return resolution{decision: kept.Decision, by: kept.By, reason: kept.Reason, arguments: kept.Arguments, reach: kept.Reach}, true

@@ -80,7 +80,11 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now}
 	findings := make([]permissions.Finding, len(a.Subjects))
+	bound := j.Policy.BindsContent()
 	for i := range a.Subjects {
+		if s := &a.Subjects[i]; bound && len(s.Runs) > 0 {
+			s.Content = content(s.Runs)
+		}
 		findings[i] = permissions.Evaluate(j.Policy, from, &a.Subjects[i])
 	}
 	return findings

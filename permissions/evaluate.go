@@ -112,6 +112,8 @@ func (g *Grant) obstacle(c Context, s *Subject, args *arguments) string {
 		return "the grant is for server " + g.Server
 	case g.Workspace != "" && !within(g.Workspace, c.Workspace):
 		return "the grant is for " + g.Workspace
+	case g.Content != "" && g.Content != s.Content:
+		return "the script has changed since it was given"
 	case !g.Expires.IsZero() && (c.Now.IsZero() || !c.Now.Before(g.Expires)):
 		return "the grant expired at " + g.Expires.Format(time.RFC3339)
 	}

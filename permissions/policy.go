@@ -55,6 +55,11 @@ func (p *Policy) With(agent []Rule, session []Grant) (*Policy, error) {
 	return NewPolicy(agent, p.File, slices.Concat(p.Grants, session))
 }
 
+// BindsContent reports whether a grant holds for what a script contains.
+func (p *Policy) BindsContent() bool {
+	return p != nil && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.Content != "" })
+}
+
 func (r *Rule) compile(layer Layer) (err error) {
 	r.Layer = cmp.Or(r.Layer, layer)
 	if r.Action > Allow {

@@ -34,6 +34,7 @@ type Grant struct {
 	Risk      Risk      `json:"risk"`
 	Server    string    `json:"server,omitempty"`    // the server's name in the configuration
 	Workspace string    `json:"workspace,omitempty"` // directory the call must run in or below
+	Content   string    `json:"content,omitempty"`   // Subject.Content that it holds for: the script as it was then
 	By        string    `json:"by,omitempty"`
 	At        time.Time `json:"at,omitzero"`
 	Expires   time.Time `json:"expires,omitzero"`

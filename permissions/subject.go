@@ -34,6 +34,11 @@ type Subject struct {
 	// programs run code, an option that runs a command). No rule or grant releases such a subject.
 	// "" when there is none.
 	Effect string
+	// Runs holds the files whose content the subject executes: scripts, by absolute path. nil when there is none.
+	Runs []string
+	// Content is a fingerprint of what Runs holds now. A grant that names one covers no other; who evaluates
+	// MUST set it when Policy.BindsContent says so.
+	Content string
 	// Risk is the subject's class.
 	Risk Risk
 }

@@ -198,6 +198,14 @@ func (b *builder) shellSubject(s permissions.Subject, from source) {
 	b.subject(s, category, from)
 }
 
+// runs are the files of this machine whose content the command executes.
+func (b *builder) runs(c *shellparse.Command) []string {
+	if b.tool.remote {
+		return nil
+	}
+	return runs(c)
+}
+
 // command makes the subjects of one effective command of the text whole. One that needs no allow of its own
 // makes a subject for denies only, provided that another command of the text does need one.
 func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow bool) {
@@ -232,7 +240,7 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	case len(c.Argv) > 0:
 		b.out.Commands = append(b.out.Commands, view)
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Also: otherForms(c),
-			Effect: effect, DeniesOnly: c.DenyOnly && otherNeedsAllow && effect == "", Risk: risk}, source{command: c, category: category})
+			Effect: effect, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && effect == "", Risk: risk}, source{command: c, category: category})
 	case effect != "" || c.Escalates:
 		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effect: effect, Risk: risk}, source{})
 	}

@@ -1,0 +1,23 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"callgate/internal/tools"
+)
+
+// reach is a fingerprint of what a call touches, how bad that is, and what it executes: an approval holds for
+// it alone. It notes the content of what each subject executes in the analysis.
+func reach(a *tools.Analysis) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %q", a.Risk, a.Marks)
+	for i := range a.Subjects {
+		s := &a.Subjects[i]
+		if len(s.Runs) > 0 {
+			s.Content = content(s.Runs)
+		}
+		fmt.Fprintf(h, "\x00%s\x00%s\x00%s\x00%q\x00%s", s.Kind, s.Value, s.Effect, s.Decides, s.Content)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}

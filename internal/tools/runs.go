@@ -1,0 +1,53 @@
+package tools
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/shellparse"
+)
+
+// interpreters run the file that their first operand names.
+var interpreters = map[string]bool{
+	"sh": true, "bash": true, "dash": true, "ksh": true, "zsh": true, "fish": true, "source": true, ".": true,
+	"python": true, "python3": true, "node": true, "deno": true, "bun": true, "ruby": true, "perl": true, "php": true, "lua": true, "Rscript": true,
+}
+
+// systemPrograms are where only an administrator, or a package manager, puts programs.
+var systemPrograms = []string{"/bin/", "/sbin/", "/usr/", "/opt/homebrew/", "/nix/store/", "/snap/"}
+
+// runs are the files whose content a command executes: the program, when it is named by a path, and the script
+// that an interpreter is given. The paths are absolute where the directory is known; programs of the system are
+// left out.
+func runs(c *shellparse.Command) (paths []string) {
+	add := func(name string) {
+		for _, dir := range c.Dirs {
+			path := name
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(dir, path)
+			}
+			path = filepath.Clean(path)
+			system := slices.ContainsFunc(systemPrograms, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+			if !system && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	if len(c.Argv) == 0 || !c.Argv[0].Known {
+		return nil
+	}
+	program := c.Argv[0].Value
+	if strings.ContainsRune(program, '/') {
+		add(program)
+	}
+	if interpreters[filepath.Base(program)] {
+		for _, word := range c.Argv[1:] {
+			if word.Known && !strings.HasPrefix(word.Value, "-") {
+				add(word.Value)
+				break
+			}
+		}
+	}
+	return paths
+}
