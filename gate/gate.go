@@ -82,6 +82,12 @@ func New(o Options) *Gate {
 // before any host is connected.
 func (g *Gate) Protect(p *Protected) { g.protected.Store(p) }
 
+// HasAgent reports whether sessions may run under the agent.
+func (g *Gate) HasAgent(name string) bool {
+	_, ok := g.agents[name]
+	return ok
+}
+
 // Worker is the name of the worker whose rules this gate applies.
 func (g *Gate) Worker() string { return g.o.Worker }
 

@@ -232,11 +232,16 @@ func (h *host) worksOn(s *server) (newest *inflight, alone bool) {
 	return newest, n == 1
 }
 
-// noise records and answers what is not a message, or more than one: it may be a call that is meant to be
-// read in two ways, and the host has to know that it was not understood.
-func (h *host) noise(err error) {
+// Malformed records what is not a message, or more than one: it may be a call that is meant to be read in two
+// ways.
+func (h *host) Malformed(err error) {
 	h.log.Warn("the host sent what is not a message", "error", err)
 	h.refuse(err)
+}
+
+// noise records and answers what is not a message: the host has to know that it was not understood.
+func (h *host) noise(err error) {
+	h.Malformed(err)
 	h.turnAway(nil, rpc.CodeInvalidRequest, err.Error())
 }
 

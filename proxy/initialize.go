@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
@@ -154,17 +156,27 @@ func client(raw []byte) (c gate.Client) {
 	return c
 }
 
-// setLevel passes the level on to every server that logs.
+// setLevel passes the level on to every server that logs. It waits a moment for them: what the host calls next
+// is to be logged at that level.
 func (h *host) setLevel(_ context.Context, m rpc.Message, _ *inflight) []byte {
+	var passing sync.WaitGroup
 	for _, s := range h.servers {
 		if !s.offers("logging") {
 			continue
 		}
+		passing.Add(1)
 		h.work.Go(func() {
+			defer passing.Done()
 			if _, err := s.up.Request(h.ctx, m.Method, m.Params); err != nil {
 				h.log.Warn("the log level was not passed on", "server", s.alias, "error", err)
 			}
 		})
+	}
+	passed := make(chan struct{})
+	h.work.Go(func() { passing.Wait(); close(passed) })
+	select {
+	case <-passed:
+	case <-time.After(patience):
 	}
 	return rpc.Result(m.ID, []byte("{}"))
 }

@@ -5,6 +5,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/hooks"
+	"callgate/internal/rpc"
 	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
@@ -68,6 +70,42 @@ func New(o Options) (*Proxy, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Proxy{o: o, hosts: map[*host]struct{}{}}, nil
+}
+
+// Peer is one host's session, for a transport that reads the host's messages by itself.
+type Peer interface {
+	// Handle takes a message of the host: any but an answer to a request that went out by Line.Ask. It does not
+	// wait for what comes of it.
+	Handle(m rpc.Message)
+
+	// Malformed puts on record that the host sent what is not a message.
+	Malformed(err error)
+
+	// Close ends the session and waits until nothing of it runs.
+	Close()
+}
+
+// Connect begins a session with a host that speaks over the line, until ctx ends. The caller MUST Close it.
+func (p *Proxy) Connect(ctx context.Context, v View, line Line) (Peer, error) {
+	return p.connect(ctx, v, line)
+}
+
+// Knows says why there is no such view.
+func (p *Proxy) Knows(v View) error {
+	known := v.Server == ""
+	for _, s := range p.o.Servers {
+		known = known || s.Own == nil && v.shows(s.Tools.Name)
+	}
+	if !known {
+		return fmt.Errorf("callgate has no server %q", v.Server)
+	}
+	if v.Agent != "" && p.o.Agent != "" && v.Agent != p.o.Agent {
+		return fmt.Errorf("sessions of this callgate run under the agent %q", p.o.Agent)
+	}
+	if v.Agent != "" && !p.o.Gate.HasAgent(v.Agent) {
+		return fmt.Errorf("callgate knows no agent %q", v.Agent)
+	}
+	return nil
 }
 
 // connect begins a session with a host that speaks over the line. The caller MUST Close it.

@@ -54,11 +54,12 @@ type config struct {
 	Approvers          struct {
 		Host bool // what the host's own person answers counts
 	}
-	Tools    toolsConfig
-	RAG      ragConfig
-	Telegram telegramConfig
-	Servers  []serverConfig
-	Hooks    []hooks.Config
+	Tools       toolsConfig
+	RAG         ragConfig
+	Telegram    telegramConfig
+	Servers     []serverConfig
+	Hooks       []hooks.Config
+	serveConfig `mapstructure:",squash"`
 
 	file       string // the configuration file, "" when there is none
 	logLevel   slog.Level
@@ -169,12 +170,13 @@ type settings struct {
 	policy *pflag.FlagSet // for subcommands that judge calls
 	search *pflag.FlagSet // for subcommands that index and search
 	chat   *pflag.FlagSet // for those that answer from a chat
+	serve  *pflag.FlagSet // for callgate serve
 	viper  *viper.Viper
 }
 
 // newSettings declares the flags: those of every subcommand in common, the others in a set of their own.
 func newSettings(common *pflag.FlagSet) *settings {
-	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), viper: viper.New()}
+	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), serve: pflag.NewFlagSet("serve", pflag.ContinueOnError), viper: viper.New()}
 	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
 	for _, o := range commonSettings {
 		s.declare(common, o)
@@ -187,6 +189,9 @@ func newSettings(common *pflag.FlagSet) *settings {
 	}
 	for _, o := range telegramSettings {
 		s.declare(s.chat, o)
+	}
+	for _, o := range serveSettings {
+		s.declare(s.serve, o)
 	}
 	return s
 }
@@ -241,6 +246,9 @@ func (s *settings) load() (*config, error) {
 	// A list may hold commas: a variable is one path unless it has the system's list separator.
 	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.policy.Changed("mcp-config") {
 		s.viper.Set("mcpConfig", filepath.SplitList(paths))
+	}
+	if err := s.readIdleSeconds(); err != nil {
+		return nil, err
 	}
 	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
 		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.file)
@@ -370,6 +378,9 @@ func (c *config) validate() (err error) {
 		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.file), StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"),
 	}); err != nil {
 		return fmt.Errorf("configuration %s: %w", c.file, err)
+	}
+	if err := c.serveConfig.validate(); err != nil {
+		return fmt.Errorf("configuration: %w", err)
 	}
 	for i := range c.Servers {
 		c.Servers[i].source = fmt.Sprintf("%s: servers[%d]", c.file, i)

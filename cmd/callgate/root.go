@@ -55,7 +55,7 @@ server's command.`,
 	root.PersistentPreRunE = refuseHooks
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
-		settings.judging(newRunCommand(settings)), settings.judging(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
+		settings.judging(newRunCommand(settings)), settings.judging(newServeCommand(settings)), settings.judging(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newHooksCommand(settings),

@@ -15,6 +15,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/endpoint"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
 	"callgate/permissions"
@@ -113,7 +114,7 @@ func (s *sidecar) openCompanion() error {
 	if err != nil {
 		return err
 	}
-	s.gate.Protect(protected.WithPorts(s.config.companionPorts))
+	s.gate.Protect(protected.WithPorts(s.config.ownPorts))
 	return nil
 }
 
@@ -146,8 +147,11 @@ func (c *config) history() (commands []string) {
 // pinsFile is where tool definitions are remembered as people have accepted them.
 func (c *config) pinsFile() string { return filepath.Join(c.DataDir, "pins.json") }
 
-// companionPorts are those of every callgate that shares the data directory, and with it the credentials.
-func (c *config) companionPorts() []string { return companion.Ports(c.DataDir) }
+// ownPorts are those of every callgate that shares the data directory, and with it the credentials: where
+// approvals are given, and where tools are called.
+func (c *config) ownPorts() []string {
+	return append(companion.Ports(c.DataDir), endpoint.Ports(c.DataDir)...)
+}
 
 // ownFiles are the files that no tool may touch.
 func (c *config) ownFiles() []string {

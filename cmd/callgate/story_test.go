@@ -69,6 +69,10 @@ func (c cleaning) Run() int {
 //	telegram shows REGEXP                       wait until a message of the bot matches, with its buttons; it is the current one
 //	telegram press BUTTON | say TEXT            press a button of the current message, or reply to it
 //	gone FILE                                   wait until the process is gone whose id is in FILE
+//	http [-bg NAME] [-H HEADER]… METHOD PATH [BODY]
+//	                                            a request to callgate serve with its token, or without the headers that
+//	                                            are given without a value; status, headers and body are printed
+//	[!] arrived NAME REGEXP | -close            wait until what has come of the request in the background matches, or end it
 //	holds FILE REGEXP                           wait until the file matches
 func TestStories(t *testing.T) {
 	if testing.Short() {
@@ -91,7 +95,8 @@ func TestStories(t *testing.T) {
 			env.Setenv("CALLGATE_LISTEN", "127.0.0.1:0")
 			env.Setenv("CALLGATE_CONFIG", "")
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
-			st := &story{hosts: map[string]*client{}}
+			env.Setenv("CALLGATE_MCP_LISTEN", "127.0.0.1:0")
+			st := &story{hosts: map[string]*client{}, arrivals: map[string]*arrival{}}
 			env.Values[storyKey{}] = st
 			env.Defer(st.end)
 			return nil
@@ -99,6 +104,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"host": cmdHost, "pending": cmdPending, "answer": cmdAnswer, "rest": cmdREST,
 			"telegram": cmdTelegram, "keep": cmdKeep, "address": cmdAddress, "gone": cmdGone, "holds": cmdHolds,
+			"http": cmdHTTP, "arrived": cmdArrived,
 		},
 	})
 }
@@ -109,11 +115,16 @@ type story struct {
 	hosts   map[string]*client
 	botAPI  *botapi.API
 	message botapi.Message // the current one
+
+	arrivals map[string]*arrival // by name
 }
 
 func (s *story) end() {
 	if s.botAPI != nil {
 		s.botAPI.Close()
+	}
+	for _, a := range s.arrivals {
+		a.stop()
 	}
 	for _, h := range s.hosts {
 		h.kill()

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callgate/internal/companion"
+	"callgate/internal/endpoint"
+)
+
+// serveConfig is what hosts are served with over HTTP.
+type serveConfig struct {
+	MCPListen    string
+	MCPHosts     []string // names that hosts may know this machine by
+	MCPOrigins   []string // web pages that may connect
+	MCPTokens    []tokenConfig
+	Auth         string
+	IdleTimeout  time.Duration
+	IdleShutdown time.Duration
+	TLS          struct{ Cert, Key string }
+	OAuth        struct{ Issuer, Audience, JWKS, Scope string }
+}
+
+// tokenConfig is the Bearer token of one client, in a file.
+type tokenConfig struct {
+	Name string
+	File string
+}
+
+// serveSettings are those of callgate serve.
+var serveSettings = []setting{
+	{"mcpListen", "mcp-listen", "`address` for hosts; port 0 picks one", endpoint.DefaultAddress},
+	{"auth", "auth", "who may connect: token (Bearer, a file in {dataDir}/credentials), oauth, or none on this machine alone", "token"},
+	{"mcpHosts", "mcp-host", "`name` that hosts know this machine by, beside the address; repeatable", []string{}},
+	{"mcpOrigins", "mcp-origin", "`origin` of a web page that may connect, as https://example.com; repeatable", []string{}},
+	{"tls.cert", "tls-cert", "`file` with the certificate chain; needed when other machines can reach the address", ""},
+	{"tls.key", "tls-key", "`file` with the certificate's key", ""},
+	{"oauth.issuer", "oauth-issuer", "`URL` of the authorization server whose tokens count", ""},
+	{"oauth.audience", "oauth-audience", "`URL` of this callgate, which tokens have to be for", ""},
+	{"oauth.jwks", "oauth-jwks", "`URL` of the issuer's keys (default: what its metadata say)", ""},
+	{"oauth.scope", "oauth-scope", "`scope` that tokens have to grant", ""},
+	{"idleTimeout", "idle-timeout", "a session that nobody uses for so long ends, and its servers with it", 30 * time.Minute},
+	{"idleShutdown", "idle-shutdown", "callgate ends when there was no session for so long; 0s never", time.Duration(0)},
+}
+
+// idleSeconds is a variable that several gateways share for idleTimeout.
+const idleSeconds = "CALLGATE_IDLE_TIMEOUT_SECONDS"
+
+// readIdleSeconds takes the number of idleSeconds over, where idleTimeout is not set by flag or variable.
+func (s *settings) readIdleSeconds() error {
+	text := os.Getenv(idleSeconds)
+	if text == "" || s.serve.Changed("idle-timeout") || os.Getenv(variable("idle-timeout")) != "" {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		return fmt.Errorf("%s: %q: use a positive number of seconds", idleSeconds, text)
+	}
+	s.viper.Set("idleTimeout", time.Duration(n)*time.Second)
+	return nil
+}
+
+var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// validate checks every value; the error begins with the key.
+func (c *serveConfig) validate() error {
+	switch c.Auth {
+	case "token", "none":
+	case "oauth":
+		if c.OAuth.Issuer == "" || c.OAuth.Audience == "" {
+			return errors.New("auth: oauth needs oauth.issuer and oauth.audience")
+		}
+	default:
+		return fmt.Errorf("auth: %q: use token, oauth or none", c.Auth)
+	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		return errors.New("tls: a certificate needs its key: give tls.cert and tls.key")
+	}
+	if c.IdleTimeout <= 0 {
+		return fmt.Errorf("idleTimeout: %s: use a positive duration such as 30m", c.IdleTimeout)
+	}
+	if c.IdleShutdown < 0 {
+		return fmt.Errorf("idleShutdown: %s: use a positive duration such as 2h, or 0s for never", c.IdleShutdown)
+	}
+	for _, origin := range c.MCPOrigins {
+		if u, err := url.Parse(origin); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+			return fmt.Errorf("mcpOrigins: %q: use scheme and host alone, as https://example.com", origin)
+		}
+	}
+	for _, host := range c.MCPHosts {
+		if host == "" || strings.ContainsAny(host, "/: *") {
+			return fmt.Errorf("mcpHosts: %q: use a name without scheme and port", host)
+		}
+	}
+	names := []string{string(companion.CredentialMCP)}
+	for i, t := range c.MCPTokens {
+		switch {
+		case !tokenName.MatchString(t.Name):
+			return fmt.Errorf("mcpTokens[%d]: name %q: use letters, digits, dots, - and _, at most 64", i, t.Name)
+		case slices.Contains(names, t.Name):
+			return fmt.Errorf("mcpTokens[%d]: the name %q is taken", i, t.Name)
+		case t.File == "":
+			return fmt.Errorf("mcpTokens[%d]: %q needs a file with the token", i, t.Name)
+		}
+		names = append(names, t.Name)
+	}
+	return nil
+}
+
+// door makes what lets hosts in.
+func (c *serveConfig) door(ctx context.Context, dataDir string, log *slog.Logger) (endpoint.Door, error) {
+	switch c.Auth {
+	case "none":
+		log.Warn("hosts are let in without a credential: every program on this machine can call tools through this gate")
+		return endpoint.Anyone{}, nil
+	case "oauth":
+		return endpoint.NewOAuth(ctx, endpoint.OAuthConfig{Issuer: c.OAuth.Issuer, Audience: c.OAuth.Audience, JWKS: c.OAuth.JWKS, Scope: c.OAuth.Scope})
+	}
+	credentials, err := companion.OpenCredentials(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	tokens := []endpoint.Token{{Name: endpoint.Principal(companion.CredentialMCP), Secret: func() (string, error) { return credentials.Token(companion.CredentialMCP) }}}
+	for _, t := range c.MCPTokens {
+		file, err := filepath.Abs(expandHome(t.File))
+		if err != nil {
+			return nil, err
+		}
+		secret := func() (string, error) { return readToken(file) }
+		if _, err := secret(); err != nil {
+			return nil, fmt.Errorf("mcpTokens: %s: %w", t.Name, err)
+		}
+		tokens = append(tokens, endpoint.Token{Name: endpoint.Principal(t.Name), Secret: secret})
+	}
+	return endpoint.NewTokens(tokens...), nil
+}
+
+// shortestToken is how many characters a token has at least: fewer could be guessed.
+const shortestToken = 24
+
+func readToken(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < shortestToken {
+		return "", fmt.Errorf("%s: a token has at least %d characters", path, shortestToken)
+	}
+	return token, nil
+}
+
+// certificate reads the TLS files; nil when there are none.
+func (c *serveConfig) certificate() (*tls.Certificate, error) {
+	if c.TLS.Cert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(expandHome(c.TLS.Cert), expandHome(c.TLS.Key))
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return &pair, nil
+}

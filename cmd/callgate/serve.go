@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/endpoint"
+)
+
+func newServeCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve any number of hosts over HTTP, in front of all configured servers",
+		Long: `Serve listens for hosts on this machine, at /mcp by Streamable HTTP and at /sse by the older HTTP+SSE. Each host
+has a session and servers of its own. What a host sees depends on the path:
+
+  /mcp                  all servers, tools named {server}_{tool}
+  /mcp/{server}         one server, names untouched
+  /mcp/agents/{agent}   all servers, under the rules of an agent profile
+
+Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Further clients get tokens of their own with
+mcpTokens in callgate.yaml; with --auth oauth callgate takes the tokens of an authorization server instead.`,
+		Example: `  callgate serve --mcp-config ~/.mcp.json
+  claude mcp add --transport http callgate http://127.0.0.1:7778/mcp --header "Authorization: Bearer $(cat ~/.local/share/callgate/credentials/mcp)"
+  callgate serve --mcp-listen 0.0.0.0:7778 --tls-cert chain.pem --tls-key key.pem --mcp-host tools.example.com`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			servers, err := c.servers()
+			if err != nil {
+				return err
+			}
+			sidecar, err := start(c, servers)
+			defer sidecar.close()
+			if err != nil {
+				return err
+			}
+			return sidecar.serve(cmd.Context())
+		},
+	}
+	cmd.Flags().AddFlagSet(s.serve)
+	return cmd
+}
+
+// serve lets hosts connect until ctx ends, or until none did for long.
+func (s *sidecar) serve(ctx context.Context) error {
+	c := &s.config.serveConfig
+	door, err := c.door(ctx, s.config.DataDir, s.log)
+	if err != nil {
+		return err
+	}
+	certificate, err := c.certificate()
+	if err != nil {
+		return err
+	}
+	e, err := endpoint.Listen(endpoint.Options{
+		Address: c.MCPListen, TLS: certificate, Hosts: c.MCPHosts, Origins: c.MCPOrigins, Door: door,
+		Proxy: s.proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown,
+	})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, e.Close)
+	s.log.Info("hosts are served", "url", e.URL(), "auth", c.Auth, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
+	select {
+	case <-ctx.Done():
+	case <-e.Idle():
+		s.log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
+	}
+	return nil
+}

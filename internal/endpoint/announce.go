@@ -1,0 +1,87 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A server's port is noted in {dataDir}/endpoints/PID-PORT as long as it listens. Every callgate of the data
+// directory keeps the tools behind it away from these ports: who reaches one could call tools past its own gate's session.
+
+func portsDir(dataDir string) string { return filepath.Join(dataDir, "endpoints") }
+
+// announce notes the port and returns what takes the note away.
+func announce(dataDir string, port int) (withdraw func() error, err error) {
+	dir := portsDir(dataDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("announce the port for hosts: %w", err)
+	}
+	sweep(dir)
+	path := filepath.Join(dir, fmt.Sprintf("%d-%d", os.Getpid(), port))
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return nil, fmt.Errorf("announce the port for hosts: %w", err)
+	}
+	return func() error { return os.Remove(path) }, nil
+}
+
+// Ports lists the ports of all servers of the data directory. It reads names alone, which is cheap enough for
+// every call.
+func Ports(dataDir string) (ports []string) {
+	dir, err := os.Open(portsDir(dataDir))
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		if _, port, ok := strings.Cut(name, "-"); ok {
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
+
+// sweep removes the notes of processes that are gone and at whose port nobody answers: one that cannot be seen
+// from here may live in another container.
+func sweep(dir string) {
+	notes, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, note := range notes {
+		text, port, _ := strings.Cut(note.Name(), "-")
+		pid, err := strconv.Atoi(text)
+		if err != nil || exists(pid) || answers(port) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, note.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return // the folder is not ours to change, which announce will say
+		}
+	}
+}
+
+func exists(pid int) bool {
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer process.Release()
+	return !errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+func answers(port string) bool {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", port), time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}

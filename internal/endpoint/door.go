@@ -1,0 +1,121 @@
+package endpoint
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Principal names who sends a request, as far as the door can tell. Sessions, tasks and handles belong to the
+// principal that began them.
+type Principal string
+
+// Door says who may come in.
+type Door interface {
+	// Admit returns who sends the request; the error says what is wrong with the credential.
+	Admit(r *http.Request) (Principal, error)
+
+	challenge(r *http.Request) string // the WWW-Authenticate header for who was not let in
+	routes(mux *http.ServeMux)        // what hosts may read to learn how to get in
+	open() bool                       // everybody is let in
+}
+
+var (
+	_ Door = Anyone{}
+	_ Door = (*Tokens)(nil)
+	_ Door = (*OAuth)(nil)
+)
+
+// Anyone lets everybody in who can reach the server. It is refused where other machines can.
+type Anyone struct{}
+
+// Admit lets in.
+func (Anyone) Admit(*http.Request) (Principal, error) { return "anyone", nil }
+
+func (Anyone) challenge(*http.Request) string { return "Bearer" }
+func (Anyone) routes(*http.ServeMux)          {}
+func (Anyone) open() bool                     { return true }
+
+// Token is a secret of one client.
+type Token struct {
+	Name   Principal
+	Secret func() (string, error) // read again from time to time, so that a replaced one stops working
+}
+
+// Tokens lets in who brings one of the secrets as a Bearer token.
+type Tokens struct {
+	of []Token
+
+	mu   sync.Mutex
+	read time.Time
+	hash [][sha256.Size]byte // of each secret; of one that cannot be read, of what nobody can know
+}
+
+// fresh is how long secrets are believed to be the same.
+const fresh = time.Second
+
+// NewTokens returns a door for the holders of the tokens.
+func NewTokens(of ...Token) *Tokens { return &Tokens{of: of} }
+
+// Admit names the client whose token it is.
+func (t *Tokens) Admit(r *http.Request) (Principal, error) {
+	token, err := bearer(r)
+	if err != nil {
+		return "", err
+	}
+	hashes, err := t.hashes()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(token))
+	found := -1
+	for i := range hashes { // all of them, in the same time
+		if subtle.ConstantTimeCompare(sum[:], hashes[i][:]) == 1 {
+			found = i
+		}
+	}
+	if found < 0 {
+		return "", errors.New("the Bearer token is not known")
+	}
+	return t.of[found].Name, nil
+}
+
+func (t *Tokens) hashes() ([][sha256.Size]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hash != nil && time.Since(t.read) < fresh {
+		return t.hash, nil
+	}
+	hash := make([][sha256.Size]byte, len(t.of))
+	for i, one := range t.of {
+		secret, err := one.Secret()
+		if err != nil {
+			t.hash = nil
+			return nil, errors.New("callgate cannot read the token " + string(one.Name) + ": its log says why")
+		}
+		hash[i] = sha256.Sum256([]byte(secret))
+	}
+	t.hash, t.read = hash, time.Now()
+	return hash, nil
+}
+
+func (*Tokens) challenge(*http.Request) string { return `Bearer realm="callgate"` }
+func (*Tokens) routes(*http.ServeMux)          {}
+func (*Tokens) open() bool                     { return false }
+
+// bearer returns the Bearer token of the request.
+func bearer(r *http.Request) (string, error) {
+	values := r.Header.Values("Authorization")
+	if len(values) == 0 {
+		return "", errors.New("an Authorization: Bearer header is needed")
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", errors.New("the Authorization header is not one Bearer token")
+	}
+	return token, nil
+}

@@ -1,0 +1,307 @@
+// Package endpoint is where hosts reach callgate over HTTP: Streamable HTTP, with the sessions of the
+// revisions up to 2025-11-25 and without for 2026-07-28, and the older HTTP+SSE. It says who may come in,
+// and carries messages between hosts and the proxy. It knows no tools.
+package endpoint
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"callgate/internal/rpc"
+	"callgate/proxy"
+)
+
+// DefaultAddress is where hosts are served unless it is said otherwise.
+const DefaultAddress = "127.0.0.1:7778"
+
+// Options of a server. Proxy, Door and Logger are required.
+type Options struct {
+	Address string           // host:port; port 0 picks one
+	TLS     *tls.Certificate // required when other machines can reach the address
+	Hosts   []string         // names, beside the address itself, that hosts may ask for in the Host header, without port
+	Origins []string         // web pages that may connect, as scheme://host[:port]
+	Door    Door             // who may come in
+	Proxy   *proxy.Proxy
+	DataDir string // where the port is noted, see Ports; "" notes it nowhere
+	Logger  *slog.Logger
+
+	MaxMessage   int           // bytes of one message of a host; 0 means 64 MiB
+	IdleTimeout  time.Duration // a session that nobody uses for so long ends; 0 means 30 min
+	IdleShutdown time.Duration // Idle is closed when there was no session for so long; 0 means never
+}
+
+const (
+	defaultMaxMessage  = 64 << 20
+	defaultIdleTimeout = 30 * time.Minute
+	headerPatience     = 10 * time.Second // how long a request may take to name itself
+	bodyPatience       = time.Minute      // and how long to be there
+	farewell           = 5 * time.Second  // how long calls that run may take to end when the server does
+	maxSessions        = 10_000
+)
+
+// Server is a running endpoint. Close it.
+type Server struct {
+	o       Options
+	log     *slog.Logger
+	address string
+	hosts   map[string]bool // values of the Host header that mean this server
+	http    *http.Server
+	idle    chan struct{}
+
+	withdraw func() error // takes the note of the port away
+
+	ctx  context.Context // ends when Close begins
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+	empty    time.Time // since when there are none
+	closed   bool
+}
+
+// Listen starts a server.
+func Listen(o Options) (*Server, error) {
+	if o.MaxMessage <= 0 {
+		o.MaxMessage = defaultMaxMessage
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = defaultIdleTimeout
+	}
+	listener, err := bind(o)
+	if err != nil {
+		return nil, err
+	}
+	withdraw := func() error { return nil }
+	if o.DataDir != "" {
+		if withdraw, err = announce(o.DataDir, listener.Addr().(*net.TCPAddr).Port); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+	}
+	s := &Server{
+		o: o, withdraw: withdraw, log: o.Logger, address: listener.Addr().String(), hosts: hostNames(o.Hosts, listener.Addr().(*net.TCPAddr)),
+		idle: make(chan struct{}), sessions: map[string]*Session{}, empty: time.Now(),
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.http = &http.Server{
+		Handler:           s.guard(s.routes()),
+		ReadHeaderTimeout: headerPatience,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
+	}
+	serve := func() error { return s.http.Serve(listener) }
+	if o.TLS != nil {
+		s.http.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*o.TLS}, MinVersion: tls.VersionTLS12}
+		serve = func() error { return s.http.ServeTLS(listener, "", "") }
+	}
+	s.wg.Go(func() {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("the endpoint for hosts stopped", "error", err)
+		}
+	})
+	s.wg.Go(s.reap)
+	return s, nil
+}
+
+// bind opens the listener. Without TLS only this machine may reach it.
+func bind(o Options) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("mcpListen: %w", err)
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("mcpListen: %q is no IP address: use 127.0.0.1:%s, or 0.0.0.0:%s with TLS", o.Address, port, port)
+	case !ip.IsLoopback() && o.TLS == nil:
+		return nil, fmt.Errorf("mcpListen: other machines can reach %s: give a certificate with tls.cert and tls.key, or listen on 127.0.0.1:%s", o.Address, port)
+	case !ip.IsLoopback() && o.Door.open():
+		return nil, fmt.Errorf("mcpListen: other machines can reach %s, and auth none lets everybody in: use auth token or oauth, or listen on 127.0.0.1:%s", o.Address, port)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("mcpListen: %w", err)
+	}
+	return listener, nil
+}
+
+// Address is host and port that the server listens on.
+func (s *Server) Address() string { return s.address }
+
+// URL is what hosts are given.
+func (s *Server) URL() string {
+	if s.o.TLS != nil {
+		return "https://" + s.address + "/mcp"
+	}
+	return "http://" + s.address + "/mcp"
+}
+
+// Idle is closed when there was no session for IdleShutdown.
+func (s *Server) Idle() <-chan struct{} { return s.idle }
+
+// routes maps paths to what answers them. A view is named by the path.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	for _, path := range []string{"/mcp", "/mcp/{server}", "/mcp/agents/{agent}"} {
+		mux.HandleFunc("POST "+path, s.admitted(s.post))
+		mux.HandleFunc("GET "+path, s.admitted(s.get))
+		mux.HandleFunc("DELETE "+path, s.admitted(s.delete))
+	}
+	for _, path := range []string{"/sse", "/sse/{server}", "/sse/agents/{agent}"} {
+		mux.HandleFunc("GET "+path, s.admitted(s.openOld))
+	}
+	mux.HandleFunc("POST /messages", s.admitted(s.postOld))
+	s.o.Door.routes(mux)
+	return mux
+}
+
+// visit is one HTTP request that was let in.
+type visit struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	who  Principal
+	view proxy.View
+}
+
+// admitted lets requests in that the door knows, to views that exist.
+func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, err := s.o.Door.Admit(r)
+		if err != nil {
+			s.log.Info("a host was not let in", "reason", err, "remote", r.RemoteAddr)
+			w.Header().Set("WWW-Authenticate", s.o.Door.challenge(r))
+			refuse(w, http.StatusUnauthorized, nil, rpc.CodeInvalidRequest, "callgate: not let in: "+err.Error())
+			return
+		}
+		v := proxy.View{Server: r.PathValue("server"), Agent: r.PathValue("agent")}
+		if err := s.o.Proxy.Knows(v); err != nil {
+			refuse(w, http.StatusNotFound, nil, rpc.CodeInvalidRequest, err.Error())
+			return
+		}
+		serve(visit{w, r, who, v})
+	}
+}
+
+// open begins a session, which the caller MUST register or close.
+func (s *Server) open(v visit) (*Session, error) {
+	session := newSession(s.ctx, v.who, v.view)
+	peer, err := s.o.Proxy.Connect(session.ctx, v.view, session)
+	if err != nil {
+		session.stop()
+		return nil, err
+	}
+	session.peer = peer
+	return session, nil
+}
+
+// register makes a session known by its id, unless the server closes or has too many.
+func (s *Server) register(session *Session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("callgate ends")
+	}
+	if len(s.sessions) >= maxSessions {
+		return fmt.Errorf("%d sessions are open: no more fit", maxSessions)
+	}
+	s.sessions[session.id] = session
+	return nil
+}
+
+// find returns the session with that id if it belongs to the visitor and the path, nil otherwise.
+func (s *Server) find(id string, v visit) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if session := s.sessions[id]; session != nil && session.who == v.who && session.view == v.view {
+		return session
+	}
+	return nil
+}
+
+// drop ends a session; nobody finds it from now on. It waits until nothing of it runs.
+func (s *Server) drop(session *Session) {
+	s.mu.Lock()
+	_, known := s.sessions[session.id]
+	delete(s.sessions, session.id)
+	if len(s.sessions) == 0 {
+		s.empty = time.Now()
+	}
+	s.mu.Unlock()
+	if known {
+		session.close()
+	}
+}
+
+// reap ends sessions that nobody uses, and says when there have been none for long.
+func (s *Server) reap() {
+	every := max(min(s.o.IdleTimeout/4, time.Minute), time.Millisecond)
+	if s.o.IdleShutdown > 0 {
+		every = max(min(every, s.o.IdleShutdown/4), time.Millisecond)
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for announced := false; ; {
+		select {
+		case <-ticker.C:
+		case <-s.ctx.Done():
+			return
+		}
+		var idle []*Session
+		s.mu.Lock()
+		for _, session := range s.sessions {
+			if since, ok := session.idleSince(); ok && time.Since(since) >= s.o.IdleTimeout {
+				idle = append(idle, session)
+			}
+		}
+		quiet := len(s.sessions) == 0 && s.o.IdleShutdown > 0 && time.Since(s.empty) >= s.o.IdleShutdown
+		s.mu.Unlock()
+		for _, session := range idle {
+			s.log.Info("a session ends: nobody used it", "for", s.o.IdleTimeout)
+			s.wg.Go(func() { s.drop(session) })
+		}
+		if quiet && !announced {
+			announced = true
+			close(s.idle)
+		}
+	}
+}
+
+// Close lets calls that run end, for a moment, then ends every session and waits until nothing runs.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	open := make([]*Session, 0, len(s.sessions))
+	for _, session := range s.sessions {
+		open = append(open, session)
+	}
+	s.mu.Unlock()
+	for _, session := range open {
+		session.standalone.end() // a GET would be waited for in vain
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.http.Close()
+	}
+	s.stop()
+	var closing sync.WaitGroup
+	for _, session := range open {
+		closing.Go(func() { s.drop(session) })
+	}
+	closing.Wait()
+	s.wg.Wait()
+	return errors.Join(err, s.withdraw())
+}

@@ -1,0 +1,84 @@
+package endpoint
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"callgate/internal/rpc"
+)
+
+// hostNames are the values of the Host header that mean this server.
+func hostNames(more []string, address *net.TCPAddr) map[string]bool {
+	port := strconv.Itoa(address.Port)
+	names := map[string]bool{address.String(): true}
+	for _, host := range append([]string{"127.0.0.1", "localhost", "::1"}, more...) {
+		names[strings.ToLower(net.JoinHostPort(host, port))] = true
+		if port == "443" || port == "80" {
+			names[strings.ToLower(host)] = true
+		}
+	}
+	return names
+}
+
+// guard refuses what a web page may have talked a browser into sending. It stands before everything else.
+//
+//   - Host must be one of this server's own names: a name that a foreign DNS points here is not.
+//   - Origin must be this server, a page that the configuration names, or absent as it is for programs.
+//   - A credential in the address ends up in histories and logs: refused, right or wrong.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		if !s.hosts[strings.ToLower(r.Host)] {
+			s.log.Warn("a request for another host was refused", "host", r.Host)
+			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: this is not the host that was asked for; names are added with mcpHosts")
+			return
+		}
+		origin := r.Header.Values("Origin")
+		if len(origin) > 1 || len(origin) == 1 && !s.welcomes(origin[0]) {
+			s.log.Warn("a request of another origin was refused", "origin", origin)
+			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: requests from this origin are refused; pages are added with mcpOrigins")
+			return
+		}
+		for name := range r.URL.Query() {
+			if slices.Contains([]string{"token", "access_token", "bearer", "authorization"}, strings.ToLower(name)) {
+				refuse(w, http.StatusBadRequest, nil, rpc.CodeInvalidRequest, "callgate: a credential does not belong in an address: send it as a Bearer header, and rotate this one")
+				return
+			}
+		}
+		if len(origin) == 1 {
+			h.Set("Vary", "Origin")
+			h.Set("Access-Control-Allow-Origin", origin[0])
+			h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate")
+			if r.Method == http.MethodOptions {
+				h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+				h.Set("Access-Control-Allow-Headers", strings.Join(r.Header.Values("Access-Control-Request-Headers"), ", "))
+				h.Set("Access-Control-Max-Age", "600")
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// welcomes reports whether pages of the origin may connect.
+func (s *Server) welcomes(origin string) bool {
+	scheme := "http://"
+	if s.o.TLS != nil {
+		scheme = "https://"
+	}
+	host, ok := strings.CutPrefix(strings.ToLower(origin), scheme)
+	return ok && s.hosts[host] || slices.Contains(s.o.Origins, origin)
+}
+
+// refuse answers with an error of our own. The message is for whoever runs the host.
+func refuse(w http.ResponseWriter, status int, id []byte, code int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(rpc.Error(id, code, message)) // a host that is gone needs no answer
+}

@@ -1,0 +1,140 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// OAuthConfig makes callgate a protected resource of an authorization server (RFC 9728).
+type OAuthConfig struct {
+	Issuer   string // of the tokens, a URL
+	Audience string // what the tokens have to be for: this server's address as hosts know it
+	JWKS     string // where the issuer's keys are; "" is what the issuer's own metadata say
+	Scope    string // what a token has to grant; "" is nothing
+}
+
+// OAuth lets in who brings a JSON Web Token that the issuer signed for this server. Tokens are never passed on.
+type OAuth struct {
+	o        OAuthConfig
+	verifier *oidc.IDTokenVerifier
+}
+
+// algorithms are the signatures that are believed: those that only the issuer can make.
+var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
+
+// NewOAuth asks the issuer for its metadata, unless the place of its keys is given.
+func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
+	for key, address := range map[string]string{"oauth.issuer": o.Issuer, "oauth.jwks": o.JWKS} {
+		if err := safeURL(address); err != nil && (address != "" || key == "oauth.issuer") {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	if u, err := url.Parse(o.Audience); err != nil || u.Host == "" {
+		return nil, fmt.Errorf("oauth.audience: %q: use the address of callgate as hosts know it, such as https://tools.example.com:7778/mcp", o.Audience)
+	}
+	// The client outlives ctx: the keys are fetched anew when a token names one that is not known.
+	background := oidc.ClientContext(context.Background(), &http.Client{Timeout: 10 * time.Second})
+	keys := oidc.KeySet(nil)
+	if o.JWKS != "" {
+		keys = oidc.NewRemoteKeySet(background, o.JWKS)
+	}
+	config := &oidc.Config{ClientID: o.Audience, SupportedSigningAlgs: algorithms}
+	if keys != nil {
+		return &OAuth{o: o, verifier: oidc.NewVerifier(o.Issuer, keys, config)}, nil
+	}
+	provider, err := oidc.NewProvider(background, o.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("oauth.issuer: %w; give the place of its keys with oauth.jwks if it publishes no metadata", err)
+	}
+	return &OAuth{o: o, verifier: provider.VerifierContext(background, config)}, ctx.Err()
+}
+
+// safeURL accepts https, and http on this machine.
+func safeURL(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("%q is no URL", address)
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	local := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	if u.Scheme != "https" && !(u.Scheme == "http" && local) {
+		return fmt.Errorf("%q: use https", address)
+	}
+	return nil
+}
+
+// Admit verifies signature, issuer, audience and times of the token, and what it grants.
+func (a *OAuth) Admit(r *http.Request) (Principal, error) {
+	raw, err := bearer(r)
+	if err != nil {
+		return "", err
+	}
+	token, err := a.verifier.Verify(r.Context(), raw)
+	if err != nil {
+		return "", err
+	}
+	if token.Subject == "" {
+		return "", errors.New("the token names no subject")
+	}
+	if a.o.Scope != "" {
+		var claims struct {
+			Scope string   `json:"scope"`
+			Scp   []string `json:"scp"`
+		}
+		if err := token.Claims(&claims); err != nil {
+			return "", err
+		}
+		if !slices.Contains(append(strings.Fields(claims.Scope), claims.Scp...), a.o.Scope) {
+			return "", fmt.Errorf("the token does not grant %q", a.o.Scope)
+		}
+	}
+	return Principal(token.Issuer + " " + token.Subject), nil
+}
+
+const metadataPath = "/.well-known/oauth-protected-resource"
+
+// challenge leads the host to the metadata.
+func (a *OAuth) challenge(r *http.Request) string {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	challenge := fmt.Sprintf(`Bearer resource_metadata="%s://%s%s%s"`, scheme, r.Host, metadataPath, r.URL.EscapedPath())
+	if r.Header.Get("Authorization") != "" {
+		challenge += `, error="invalid_token"`
+	}
+	if a.o.Scope != "" {
+		challenge += fmt.Sprintf(`, scope="%s"`, a.o.Scope)
+	}
+	return challenge
+}
+
+// routes publishes the metadata, at the root and, as RFC 9728 has it, below the path of each resource.
+func (a *OAuth) routes(mux *http.ServeMux) {
+	metadata := map[string]any{
+		"resource": a.o.Audience, "authorization_servers": []string{a.o.Issuer},
+		"bearer_methods_supported": []string{"header"}, "resource_name": "callgate",
+	}
+	if a.o.Scope != "" {
+		metadata["scopes_supported"] = []string{a.o.Scope}
+	}
+	text, err := json.Marshal(metadata)
+	if err != nil {
+		panic(err) // strings and lists of strings
+	}
+	publish := func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, text) }
+	mux.HandleFunc("GET "+metadataPath, publish)
+	mux.HandleFunc("GET "+metadataPath+"/{path...}", publish)
+}
+
+func (*OAuth) open() bool { return false }

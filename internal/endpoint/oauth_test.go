@@ -1,0 +1,141 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// issuer is an authorization server as far as callgate sees one: metadata and keys.
+func issuer(t *testing.T) (url string, sign func(claims map[string]any) string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	reply := func(w http.ResponseWriter, v any) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(v); err != nil {
+			t.Error(err)
+		}
+	}
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, map[string]any{"issuer": server.URL, "jwks_uri": server.URL + "/keys"})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "ES256", Use: "sig"}}})
+	})
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server.URL, func(claims map[string]any) string {
+		text, err := json.Marshal(claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := signer.Sign(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := signed.CompactSerialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+}
+
+// Each token but the first is turned away: a claim of it is not what it has to be, or nobody signed it.
+func TestOAuthAdmits(t *testing.T) {
+	iss, sign := issuer(t)
+	const audience = "https://tools.example.com:7778/mcp"
+	good := map[string]any{"iss": iss, "aud": audience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "scope": "a tools"}
+	with := func(claim string, value any) string {
+		claims := maps.Clone(good)
+		if claims[claim] = value; value == nil {
+			delete(claims, claim)
+		}
+		return sign(claims)
+	}
+	unsigned := strings.Split(sign(good), ".")
+	for _, config := range []OAuthConfig{
+		{Issuer: iss, Audience: audience, Scope: "tools"},
+		{Issuer: iss, Audience: audience, Scope: "tools", JWKS: iss + "/keys"},
+	} {
+		door, err := NewOAuth(context.Background(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct {
+			token string
+			in    bool
+		}{
+			"good":             {sign(good), true},
+			"several":          {with("aud", []string{"other", audience}), true},
+			"other audience":   {with("aud", "https://other.example.com"), false},
+			"no audience":      {with("aud", nil), false},
+			"other issuer":     {with("iss", "https://other.example.com"), false},
+			"expired":          {with("exp", time.Now().Add(-time.Hour).Unix()), false},
+			"no end":           {with("exp", nil), false},
+			"not yet":          {with("nbf", time.Now().Add(time.Hour).Unix()), false},
+			"no subject":       {with("sub", nil), false},
+			"no scope":         {with("scope", "toolset"), false},
+			"signature gone":   {unsigned[0] + "." + unsigned[1] + ".", false},
+			"algorithm none":   {"eyJhbGciOiJub25lIn0." + unsigned[1] + ".", false},
+			"not a token":      {"x", false},
+			"signed by a name": {"eyJhbGciOiJIUzI1NiIsImtpZCI6ImsifQ." + unsigned[1] + "." + unsigned[2], false},
+		} {
+			r := httptest.NewRequest("POST", "/mcp", nil)
+			r.Header.Set("Authorization", "Bearer "+c.token)
+			who, err := door.Admit(r)
+			if (err == nil) != c.in || c.in && who != Principal(iss+" alice") {
+				t.Errorf("%s: %q, %v", name, who, err)
+			}
+		}
+		r := httptest.NewRequest("POST", "http://callgate.example/mcp/db", nil)
+		if got := door.challenge(r); got != `Bearer resource_metadata="http://callgate.example/.well-known/oauth-protected-resource/mcp/db", scope="tools"` {
+			t.Errorf("challenge %s", got)
+		}
+		mux := http.NewServeMux()
+		door.routes(mux)
+		server := httptest.NewServer(mux)
+		response, err := http.Get(server.URL + metadataPath + "/mcp/db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		server.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(body); !strings.Contains(got, `"resource":"`+audience+`"`) || !strings.Contains(got, `"authorization_servers":["`+iss+`"]`) {
+			t.Errorf("metadata %s", got)
+		}
+	}
+	for _, bad := range []OAuthConfig{
+		{Issuer: "http://idp.example.com", Audience: audience, JWKS: "https://idp.example.com/keys"},
+		{Issuer: "https://idp.example.com", Audience: audience, JWKS: "http://idp.example.com/keys"},
+		{Issuer: "https://idp.example.com", Audience: "callgate", JWKS: "https://idp.example.com/keys"},
+		{Audience: audience, JWKS: "https://idp.example.com/keys"},
+	} {
+		if _, err := NewOAuth(context.Background(), bad); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}

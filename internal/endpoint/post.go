@@ -1,0 +1,303 @@
+package endpoint
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callgate/internal/rpc"
+	"callgate/proxy"
+)
+
+const (
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
+	headerLast    = "Last-Event-ID"
+
+	// codeNoSession is what hosts know to begin anew at.
+	codeNoSession = -32001
+)
+
+// prompt is how long a response may take to come as plain JSON. One that takes longer comes as an event
+// stream, which can be kept alive and resumed.
+const prompt = 50 * time.Millisecond
+
+// greeting is prompt for initialize, which every host wants to know about at once.
+const greeting = 10 * time.Second
+
+// post takes one message of a host.
+func (s *Server) post(v visit) {
+	m, err := s.read(v)
+	if err != nil {
+		s.malformed(v, err)
+		return
+	}
+	if proxy.IsStateless(m) || v.r.Header.Get(headerVersion) >= proxy.StatelessVersion {
+		s.exchange(v, m)
+		return
+	}
+	session, err := s.sessionFor(v, m)
+	if err != nil {
+		refuse(v.w, statusOf(err), m.ID, codeOf(err), err.Error())
+		return
+	}
+	defer session.use()()
+	switch {
+	case m.IsRequest():
+		s.answer(v, session, m)
+		return
+	case m.IsResponse() && session.asked.Answer(m): // whoever asked has it now
+	default:
+		session.peer.Handle(m)
+	}
+	v.w.WriteHeader(http.StatusAccepted)
+}
+
+// httpError is an error with the status and the code that say it to a host.
+type httpError struct {
+	status, code int
+	text         string
+}
+
+func (e *httpError) Error() string { return e.text }
+
+func statusOf(err error) int {
+	var e *httpError
+	if errors.As(err, &e) {
+		return e.status
+	}
+	return http.StatusServiceUnavailable
+}
+
+func codeOf(err error) int {
+	var e *httpError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	return rpc.CodeInternal
+}
+
+// read takes the message out of the body.
+func (s *Server) read(v visit) (rpc.Message, error) {
+	if kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "the Content-Type has to be application/json"}
+	}
+	deadline := http.NewResponseController(v.w)
+	if err := deadline.SetReadDeadline(time.Now().Add(bodyPatience)); err != nil {
+		return rpc.Message{}, err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, int64(s.o.MaxMessage)))
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		return rpc.Message{}, &httpError{http.StatusRequestEntityTooLarge, rpc.CodeInvalidRequest, "a message is longer than " + strconv.Itoa(s.o.MaxMessage) + " bytes"}
+	case err != nil:
+		return rpc.Message{}, &httpError{http.StatusBadRequest, rpc.CodeParse, "the message did not arrive whole: " + err.Error()}
+	}
+	if err := deadline.SetReadDeadline(time.Time{}); err != nil { // the response may take its time
+		return rpc.Message{}, err
+	}
+	m, err := rpc.Parse(body)
+	if err != nil {
+		code := rpc.CodeInvalidRequest
+		if !looksLikeObject(body) {
+			code = rpc.CodeParse
+		}
+		return m, &httpError{http.StatusBadRequest, code, err.Error()}
+	}
+	if bytes.IndexByte(body, '\n') < 0 && bytes.IndexByte(body, '\r') < 0 {
+		return m, nil
+	}
+	// What was parsed has line ends between its tokens alone, where they are white space. Servers get lines.
+	return rpc.Parse(bytes.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' {
+			return ' '
+		}
+		return r
+	}, body))
+}
+
+func looksLikeObject(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) }
+
+// malformed answers what is no message, and has it put on record if it came in a session.
+func (s *Server) malformed(v visit, err error) {
+	if session := s.find(v.r.Header.Get(headerSession), v); session != nil {
+		session.peer.Malformed(err)
+	}
+	refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
+}
+
+// sessionFor finds the session that a message belongs to, or begins one for an initialize.
+func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
+	id := v.r.Header.Get(headerSession)
+	if version := v.r.Header.Get(headerVersion); version != "" && !slices.Contains(proxy.Versions(), version) {
+		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "unknown protocol version " + strconv.Quote(version) + ": callgate speaks " + strings.Join(proxy.Versions(), ", ")}
+	}
+	if id != "" {
+		session := s.find(id, v)
+		if session == nil {
+			return nil, &httpError{http.StatusNotFound, codeNoSession, "session not found: initialize again"}
+		}
+		return session, nil
+	}
+	if m.Method != "initialize" || !m.IsRequest() {
+		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "a " + headerSession + " header is needed: begin with initialize"}
+	}
+	session, err := s.open(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.register(session); err != nil {
+		session.close()
+		return nil, err
+	}
+	return session, nil
+}
+
+// answer handles a request and writes what comes of it: one JSON document when the response is all there is
+// and comes at once, else a stream of events that ends with it. A host that goes away meanwhile has not
+// cancelled anything; it may come back for the rest.
+func (s *Server) answer(v visit, session *Session, m rpc.Message) {
+	reads := accepts(v.r)
+	st, err := session.begin(m.ID, !reads.stream)
+	if err != nil {
+		refuse(v.w, http.StatusBadRequest, m.ID, rpc.CodeInvalidRequest, err.Error())
+		return
+	}
+	limit, begins := prompt, !session.initialized()
+	if begins {
+		limit = greeting
+		defer func() {
+			if !session.initialized() { // it was refused: nobody would ever end it
+				s.drop(session)
+			}
+		}()
+	}
+	v.w.Header().Set(headerSession, session.id)
+	session.peer.Handle(m)
+	ctx := v.r.Context()
+	if reads.plain {
+		var patience <-chan time.Time
+		if reads.stream {
+			timer := time.NewTimer(limit)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		switch whole, none := st.first(ctx, patience); {
+		case none:
+			v.w.WriteHeader(http.StatusAccepted)
+			return
+		case whole != nil:
+			writeJSON(v.w, http.StatusOK, whole)
+			return
+		case ctx.Err() != nil:
+			return
+		}
+	}
+	session.keep(st)
+	out := beginEvents(v.w)
+	if session.primes() && out.prime(st, 1) != nil {
+		return
+	}
+	out.follow(ctx, st, 1, "", true)
+}
+
+// reading says which kinds of response a host can read.
+type reading struct {
+	plain  bool // one JSON document; false too where a host names event streams first
+	stream bool // an event stream
+}
+
+// accepts reads the Accept header. A host that does not say anything can read everything.
+func accepts(r *http.Request) reading {
+	accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
+	events, json := strings.Index(accept, "text/event-stream"), strings.Index(accept, "application/json")
+	switch {
+	case events >= 0 && (json < 0 || events < json):
+		return reading{stream: true}
+	case events < 0 && json >= 0 && !strings.Contains(accept, "*/*"):
+		return reading{plain: true}
+	}
+	return reading{plain: true, stream: true}
+}
+
+// writeJSON writes one message. A reader that is stuck is given up.
+func writeJSON(w http.ResponseWriter, status int, message []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(message)))
+	w.WriteHeader(status)
+	deadline := http.NewResponseController(w)
+	for len(message) > 0 {
+		n := min(len(message), piece)
+		if deadline.SetWriteDeadline(time.Now().Add(stuck)) != nil {
+			return
+		}
+		if _, err := w.Write(message[:n]); err != nil {
+			return
+		}
+		message = message[n:]
+	}
+}
+
+// get lets the host read what belongs to no request, or, with Last-Event-ID, what it has missed of a stream.
+func (s *Server) get(v visit) {
+	session, err := s.visited(v)
+	if err != nil {
+		refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
+		return
+	}
+	if !accepts(v.r).stream {
+		refuse(v.w, http.StatusNotAcceptable, nil, rpc.CodeInvalidRequest, "a GET is answered with text/event-stream")
+		return
+	}
+	st := session.standalone
+	from := st.unread()
+	if last := v.r.Header.Get(headerLast); last != "" {
+		id, next, ok := parseEventID(last)
+		if st = session.resumable(id); !ok || st == nil {
+			refuse(v.w, http.StatusNotFound, nil, rpc.CodeInvalidRequest, "there is no such event to go on after")
+			return
+		}
+		from = next
+	}
+	defer session.use()()
+	v.w.Header().Set(headerSession, session.id)
+	out := beginEvents(v.w)
+	if v.r.Header.Get(headerLast) == "" && session.primes() && out.prime(st, from) != nil {
+		return
+	}
+	out.follow(v.r.Context(), st, from, "", true)
+}
+
+// delete ends the session.
+func (s *Server) delete(v visit) {
+	session, err := s.visited(v)
+	if err != nil {
+		refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
+		return
+	}
+	s.drop(session)
+	v.w.WriteHeader(http.StatusNoContent)
+}
+
+// visited finds the session that a GET or DELETE names. Hosts of the revision without sessions have none.
+func (s *Server) visited(v visit) (*Session, error) {
+	if v.r.Header.Get(headerVersion) >= proxy.StatelessVersion {
+		v.w.Header().Set("Allow", "POST")
+		return nil, &httpError{http.StatusMethodNotAllowed, rpc.CodeInvalidRequest, "this revision has neither streams nor sessions: POST requests"}
+	}
+	id := v.r.Header.Get(headerSession)
+	if id == "" {
+		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "a " + headerSession + " header is needed"}
+	}
+	if session := s.find(id, v); session != nil {
+		return session, nil
+	}
+	return nil, &httpError{http.StatusNotFound, codeNoSession, "session not found: initialize again"}
+}

@@ -1,0 +1,209 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/proxy"
+)
+
+// Session is one connection of a host that began with initialize: it lives from the initialize to a DELETE,
+// to the end of the endpoint, or until nobody used it for long. It carries messages to the host.
+//
+// A request that the host sends has a stream of its own for everything that belongs to it. What belongs to
+// none goes to the standalone stream, which the host reads with a GET.
+type Session struct {
+	id   string
+	who  Principal
+	view proxy.View
+	peer proxy.Peer
+
+	asked rpc.Requests
+	ctx   context.Context // ends with the session
+	stop  context.CancelFunc
+
+	standalone *stream
+	single     bool // everything goes there, as in the transport of 2024-11-05
+
+	mu      sync.Mutex
+	version string             // of the protocol, as it was negotiated; "" until then
+	byID    map[string]*stream // of requests that run, by the request's id as spelled
+	streams map[string]*stream // those that may be resumed, by their id
+	recent  []string           // ids of streams, oldest first
+	number  uint64
+	users   int       // HTTP requests that are served now
+	idle    time.Time // since when there are none
+}
+
+// maxStreams bounds the streams of one session that may be resumed.
+const maxStreams = 32
+
+func newSession(ctx context.Context, who Principal, v proxy.View) *Session {
+	s := &Session{id: rand.Text(), who: who, view: v, standalone: newStream("0"), byID: map[string]*stream{}, streams: map[string]*stream{}, idle: time.Now()}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	return s
+}
+
+// maxRunning bounds the requests of one session that run at once.
+const maxRunning = 1024
+
+// begin opens the stream of a request, unless one with its id still runs, or too many do. A sparse one gets
+// the response alone.
+func (s *Session) begin(id []byte, sparse bool) (*stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, twice := s.byID[string(id)]; twice {
+		return nil, errors.New("a request with this id is still running")
+	}
+	if len(s.byID) >= maxRunning {
+		return nil, fmt.Errorf("%d requests of this session run already: wait until one has ended", maxRunning)
+	}
+	st := s.standalone
+	if !s.single {
+		s.number++
+		st = newStream(strconv.FormatUint(s.number, 36))
+		st.sparse = sparse
+	}
+	s.byID[string(id)] = st
+	return st, nil
+}
+
+// keep makes a stream resumable.
+func (s *Session) keep(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[st.id] = st
+	s.recent = append(s.recent, st.id)
+	for i := 0; len(s.recent) > maxStreams && i < len(s.recent); {
+		if old := s.streams[s.recent[i]]; old == nil || old.finished() {
+			delete(s.streams, s.recent[i])
+			s.recent = append(s.recent[:i:i], s.recent[i+1:]...)
+		} else {
+			i++
+		}
+	}
+}
+
+// resumable returns the stream with that id, nil when there is none.
+func (s *Session) resumable(id string) *stream {
+	if id == s.standalone.id {
+		return s.standalone
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams[id]
+}
+
+// streamOf is where a message about the request goes: its own stream while it runs, or the standalone one.
+func (s *Session) streamOf(about []byte) *stream {
+	if about == nil {
+		return s.standalone
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.byID[string(about)]; st != nil && !st.sparse {
+		return st
+	}
+	return s.standalone
+}
+
+// Respond implements proxy.Line.
+func (s *Session) Respond(id, response []byte) error {
+	s.mu.Lock()
+	st := s.byID[string(id)]
+	delete(s.byID, string(id))
+	if s.version == "" {
+		s.version = agreedVersion(response)
+	}
+	s.mu.Unlock()
+	switch {
+	case st == nil:
+		return errEnded // only what runs is answered
+	case response != nil:
+		return st.put(response, !s.single, s.ctx.Done())
+	case !s.single:
+		st.end()
+	}
+	return nil
+}
+
+// Notify implements proxy.Line.
+func (s *Session) Notify(about, message []byte) error {
+	return s.streamOf(about).put(message, false, s.ctx.Done())
+}
+
+// Ask implements proxy.Line.
+func (s *Session) Ask(about []byte, compose func(id []byte) []byte) (*rpc.Pending, error) {
+	return s.asked.Send(func(id []byte) error { return s.streamOf(about).put(compose(id), false, s.ctx.Done()) })
+}
+
+// Hurry implements proxy.Line: nobody waits for a reader any more.
+func (s *Session) Hurry() {
+	s.stop()
+	s.asked.Abandon()
+}
+
+// use counts a request in that is served; the session is not idle until done is called.
+func (s *Session) use() (done func()) {
+	s.mu.Lock()
+	s.users++
+	s.mu.Unlock()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.users--
+		s.idle = time.Now()
+	}
+}
+
+// idleSince says since when nobody uses the session; ok is false while somebody does, or a call runs.
+func (s *Session) idleSince() (since time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.idle, s.users == 0 && len(s.byID) == 0
+}
+
+// agreedVersion is the version of the protocol that the response to initialize names, "" when it is none.
+func agreedVersion(response []byte) string {
+	m, err := rpc.Parse(response)
+	var version [1]jsonx.Member
+	if err != nil || m.Result == nil || jsonx.Members(m.Result, []string{"protocolVersion"}, version[:]) != nil {
+		return ""
+	}
+	text, _ := jsonx.String(version[0].Value)
+	return text
+}
+
+// initialized reports whether the host and the session have agreed on a version of the protocol.
+func (s *Session) initialized() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version != ""
+}
+
+// primes reports whether the host knows events without data, which let it resume before the first message.
+func (s *Session) primes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version >= "2025-11-25"
+}
+
+// close ends the session: its server side first, then what is left of its streams.
+func (s *Session) close() {
+	s.peer.Close()
+	s.stop()
+	s.asked.Abandon()
+	s.standalone.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.byID {
+		st.end()
+	}
+}

@@ -1,0 +1,123 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// keepAlive is how often a silent event stream gets a comment, so that nobody on the way takes it for dead.
+const keepAlive = 15 * time.Second
+
+// retry is how long a reader that lost its connection is asked to wait before it comes back.
+const retry = time.Second
+
+// piece is how much of a message is written under one deadline.
+const piece = 64 << 10
+
+// events writes a stream of server-sent events. It is used by one goroutine.
+type events struct {
+	w    io.Writer
+	http *http.ResponseController
+}
+
+// beginEvents starts the response.
+func beginEvents(w http.ResponseWriter) events {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	return events{w: w, http: http.NewResponseController(w)}
+}
+
+// write sends one event: name and id may be "".
+func (e events) write(name, id string, data []byte) error {
+	var head []byte
+	if name != "" {
+		head = append(append(append(head, "event: "...), name...), '\n')
+	}
+	if id != "" {
+		head = append(append(append(head, "id: "...), id...), '\n')
+	}
+	head = append(head, "data: "...)
+	// A line end inside a message is white space; inside of an event it would be the end of a line.
+	if bytes.ContainsAny(data, "\r\n") {
+		data = bytes.Map(func(r rune) rune {
+			if r == '\r' || r == '\n' {
+				return ' '
+			}
+			return r
+		}, data)
+	}
+	if len(data) < piece {
+		return e.send(append(append(head, data...), "\n\n"...))
+	}
+	if err := e.send(head); err != nil {
+		return err
+	}
+	for len(data) > 0 {
+		n := min(len(data), piece)
+		if err := e.send(data[:n]); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return e.send([]byte("\n\n"))
+}
+
+// comment sends what every reader skips.
+func (e events) comment() error { return e.send([]byte(": callgate is here\n\n")) }
+
+func (e events) send(data []byte) error {
+	if err := e.http.SetWriteDeadline(time.Now().Add(stuck)); err != nil {
+		return err
+	}
+	if _, err := e.w.Write(data); err != nil {
+		return err
+	}
+	return e.http.Flush()
+}
+
+// prime tells the reader where it is in the stream before there is a message, so that it can come back.
+func (e events) prime(s *stream, from uint64) error {
+	return e.send(fmt.Appendf(nil, "id: %s\nretry: %d\ndata: \n\n", s.eventID(from-1), retry.Milliseconds()))
+}
+
+// follow writes what the stream has from the message with that number on, until it ends, another reader
+// takes over, or ctx ends. Events are called name; with resumable each carries its id.
+func (e events) follow(ctx context.Context, s *stream, from uint64, name string, resumable bool) {
+	reader := s.attach(from)
+	defer s.detach(reader)
+	quiet := time.NewTicker(keepAlive)
+	defer quiet.Stop()
+	for {
+		next, ok, over, changed := s.take(reader)
+		switch {
+		case over:
+			return
+		case ok:
+			id := ""
+			if resumable {
+				id = s.eventID(next.number)
+			}
+			if e.write(name, id, next.message) != nil {
+				return
+			}
+			s.gave(reader, next)
+			quiet.Reset(keepAlive)
+			continue
+		}
+		select {
+		case <-changed:
+		case <-quiet.C:
+			if e.comment() != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
