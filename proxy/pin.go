@@ -9,8 +9,8 @@ import (
 
 // pin compares the server's definitions with those that people know it by, and returns what is to be said of
 // each that differs, by name. A definition that is seen for the first time is pinned, unless it hides
-// something. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
-func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
+// something or poses as another. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
+func (h *host) pin(s *server, items []listing, unlisted []*server) map[string]*gate.Redefinition {
 	pins := h.p.o.Pins
 	if pins == nil || s.own {
 		return nil
@@ -20,6 +20,7 @@ func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
 	pinned, err := pins.Of(s.about.Identity)
 	room, bytes := pinned.Room()
 	left := 0
+	var others *shadows
 	for i := range items {
 		item := &items[i]
 		if item.server != s {
@@ -36,6 +37,13 @@ func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
 				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: "The tool's definition holds characters that people cannot see (" + hidden + ")."}
 				continue
 			}
+			if others == nil {
+				others = newShadows(s, items, unlisted)
+			}
+			if why := others.of(item); why != "" {
+				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: why}
+				continue
+			}
 			if room, bytes = room-1, bytes-len(item.raw); room < 0 || bytes < 0 {
 				item.hidden = true
 				left++
@@ -47,7 +55,8 @@ func (h *host) pin(s *server, items []listing) map[string]*gate.Redefinition {
 	if left > 0 {
 		h.log.Warn("tools of the server are hidden: with those that it had before, they are more than callgate remembers of one server", "server", s.alias, "hidden", left)
 	}
-	if len(fresh) > 0 {
+	// What could pose as a tool that is not known yet is not accepted before that is.
+	if len(fresh) > 0 && len(unlisted) == 0 {
 		h.work.Go(func() { // the disk is not waited for: at worst the tool is seen for the first time again
 			if err := pins.Accept(s.about.Identity, fresh); err != nil {
 				h.log.Error("definitions were not pinned", "server", s.alias, "error", err)

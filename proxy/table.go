@@ -68,10 +68,11 @@ func (h *host) rebuild() {
 	defer h.building.Unlock()
 	t := &table{tools: map[string]*entry{}, prompts: map[string]*entry{}, resources: map[string]*server{}}
 
+	unlisted := h.unlisted() // before the lists are read: what comes in between is listed and counts as unlisted
 	names, lists := h.named(upstream.Tools)
 	unlike := map[*server]map[string]*gate.Redefinition{}
 	for _, s := range h.servers {
-		unlike[s] = h.pin(s, names)
+		unlike[s] = h.pin(s, names, unlisted)
 	}
 	h.shadow(names)
 	for i := range names {
