@@ -88,13 +88,17 @@ func (g *Gate) judge(s *Session, call Call) Verdict {
 	return v
 }
 
-// judgeAs assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
 func (g *Gate) judgeAs(s *Session, agent string, call Call) Verdict {
+	j := g.judgeOf(s, agent)
+	return j.Judge(call)
+}
+
+// judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
+func (g *Gate) judgeOf(s *Session, agent string) Judge {
 	policy, err := s.policy(agent)
-	j := Judge{
+	return Judge{
 		Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
-		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Now: time.Now(),
+		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Unkept: g.o.Unkept, Now: time.Now(),
 	}
-	return j.Judge(call)
 }

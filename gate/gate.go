@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/tools"
 	"callgate/permissions"
 )
 
@@ -20,19 +21,20 @@ type Options struct {
 	Audit          *audit.Log
 	Logger         *slog.Logger
 	Mode           Mode
-	Autonomy       Autonomy            // of every new session
-	AskEscalations bool                // ESCALATION asks instead of being denied
-	Timeout        time.Duration       // how long an approval waits for a person; 0 means 120 s
-	ClaimWithin    time.Duration       // how long a decision waits for the call that was handed over; 0 means 15 min
-	History        func() []string     // shell commands that the worker ran or asked about before; may be nil
-	Dir            string              // where such decisions are kept; "" keeps none
-	MaxPending     int                 // approvals that may wait at once in one session; 0 means 64
-	Protected      *Protected          // what no call may touch
-	Limits         Limits              // of every session
-	InMemory       bool                // grants for the worker are not written to its file and end with the process
-	Terminal       *Terminal           // the terminal allow-list; nil does without
-	Off            bool                // every call runs but those that touch what is protected
-	Agents         []permissions.Agent // profiles that sessions and calls may run under, beside DefaultAgent
+	Autonomy       Autonomy                                 // of every new session
+	AskEscalations bool                                     // ESCALATION asks instead of being denied
+	Timeout        time.Duration                            // how long an approval waits for a person; 0 means 120 s
+	ClaimWithin    time.Duration                            // how long a decision waits for the call that was handed over; 0 means 15 min
+	History        func() []string                          // shell commands that the worker ran or asked about before; may be nil
+	Dir            string                                   // where such decisions are kept; "" keeps none
+	MaxPending     int                                      // approvals that may wait at once in one session; 0 means 64
+	Protected      *Protected                               // what no call may touch
+	Limits         Limits                                   // of every session
+	InMemory       bool                                     // grants for the worker are not written to its file and end with the process
+	Terminal       *Terminal                                // the terminal allow-list; nil does without
+	Unkept         func(Call, *tools.Analysis) (why string) // marks calls whose files could not be kept; nil marks none
+	Off            bool                                     // every call runs but those that touch what is protected
+	Agents         []permissions.Agent                      // profiles that sessions and calls may run under, beside DefaultAgent
 }
 
 // DefaultAgent is the agent of a session that runs under no profile.

@@ -18,9 +18,10 @@ type Judge struct {
 	Mode           Mode
 	AskEscalations bool // ESCALATION asks a person instead of being denied
 	Protected      *Protected
-	Terminal       *Terminal // nil when the terminal allow-list is not used
-	Off            bool      // the gate is off: only what is protected is denied
-	Changed        []string  // build manifests that the session changed and nobody has looked at
+	Terminal       *Terminal                                // nil when the terminal allow-list is not used
+	Off            bool                                     // the gate is off: only what is protected is denied
+	Changed        []string                                 // build manifests that the session changed and nobody has looked at
+	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
 	Now            time.Time
 }
 
@@ -116,6 +117,11 @@ func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
 	}
 	if v.Analysis.Risk == permissions.Escalation {
 		marks = append(slices.Clip(marks), tools.Mark{Code: "escalation", Text: "The call gains privileges."})
+	}
+	if j.Unkept != nil {
+		if why := j.Unkept(call, v.Analysis); why != "" {
+			marks = append(slices.Clip(marks), tools.Mark{Code: MarkUnkept, Text: why})
+		}
 	}
 	if m, ok := j.manifestMark(v.Analysis); ok {
 		marks = append(slices.Clip(marks), m)

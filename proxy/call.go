@@ -14,7 +14,8 @@ import (
 
 // call is the life of one tools/call, in the order that keeps it safe:
 //
-//	strict check → the immutable Call → the gate, on record → forward exactly that Call → answer, outcome on record
+//	strict check → the immutable Call → the gate, on record → checkpoint → forward exactly that Call →
+//	answer, outcome on record
 //
 // Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
@@ -35,9 +36,14 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		return rpc.Result(m.ID, refusal(call, verdict))
 	}
 
-	h.tellExecute(call, verdict)
+	kept, err := h.checkpoint(ctx, call, &verdict)
 	began := time.Now()
-	answer, err := h.forwardCall(ctx, m, r, p, call, to, verdict.Timeout)
+	var answer rpc.Message
+	if err == nil {
+		h.tellExecute(call, verdict)
+		answer, err = h.forwardCall(ctx, m, r, p, call, to, verdict.Timeout)
+	}
+	kept.end(ctx)
 
 	result, isError, failure := outcome(answer, err)
 	took := time.Since(began)

@@ -46,6 +46,7 @@ type Options struct {
 	Page         func() string // address of the page for approvers, "" when there is none; may be nil
 	Hooks        *hooks.Runner // nil has none
 	CacheDir     string        // of what upstreams said of themselves; "" means none
+	Checkpoints  *Checkpoints  // keeps files before calls change them; nil keeps none
 	Logger       *slog.Logger
 }
 

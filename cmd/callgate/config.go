@@ -55,6 +55,7 @@ type config struct {
 		Host bool // what the host's own person answers counts
 	}
 	Tools       toolsConfig
+	Checkpoints checkpointsConfig
 	RAG         ragConfig
 	Telegram    telegramConfig
 	Servers     []serverConfig
@@ -171,12 +172,13 @@ type settings struct {
 	search *pflag.FlagSet // for subcommands that index and search
 	chat   *pflag.FlagSet // for those that answer from a chat
 	serve  *pflag.FlagSet // for callgate serve
+	keep   *pflag.FlagSet // for subcommands that take or restore checkpoints
 	viper  *viper.Viper
 }
 
 // newSettings declares the flags: those of every subcommand in common, the others in a set of their own.
 func newSettings(common *pflag.FlagSet) *settings {
-	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), serve: pflag.NewFlagSet("serve", pflag.ContinueOnError), viper: viper.New()}
+	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), keep: pflag.NewFlagSet("keep", pflag.ContinueOnError), serve: pflag.NewFlagSet("serve", pflag.ContinueOnError), viper: viper.New()}
 	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
 	for _, o := range commonSettings {
 		s.declare(common, o)
@@ -192,6 +194,9 @@ func newSettings(common *pflag.FlagSet) *settings {
 	}
 	for _, o := range serveSettings {
 		s.declare(s.serve, o)
+	}
+	for _, o := range checkpointSettings {
+		s.declare(s.keep, o)
 	}
 	return s
 }
@@ -211,6 +216,12 @@ func (s *settings) judging(cmd *cobra.Command) *cobra.Command {
 // searching gives a subcommand the flags of those that index and search.
 func (s *settings) searching(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.search)
+	return cmd
+}
+
+// keeping gives a subcommand the flags of those that take or restore checkpoints.
+func (s *settings) keeping(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.keep)
 	return cmd
 }
 
@@ -367,6 +378,9 @@ func (c *config) validate() (err error) {
 	}
 	if c.MaxPending <= 0 {
 		return bad("maxPending", fmt.Errorf("%d: use a positive number", c.MaxPending))
+	}
+	if err := c.Checkpoints.check(); err != nil {
+		return bad("checkpoints", err)
 	}
 	if err := c.RAG.check(); err != nil {
 		return bad("rag", err)

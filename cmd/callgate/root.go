@@ -55,10 +55,10 @@ server's command.`,
 	root.PersistentPreRunE = refuseHooks
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
-		settings.judging(newRunCommand(settings)), settings.judging(newServeCommand(settings)), settings.judging(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
+		settings.keeping(settings.judging(newRunCommand(settings))), settings.keeping(settings.judging(newServeCommand(settings))), settings.keeping(settings.judging(newWrapCommand(settings))), settings.listening(newHubCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
-		newHooksCommand(settings),
+		newHooksCommand(settings), settings.keeping(newCheckpointsCommand(settings)),
 		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newVersionCommand(),
 	)
 	return root

@@ -30,8 +30,9 @@ type sidecar struct {
 	rules     *permissions.Store
 	proxy     *proxy.Proxy
 	companion *companion.Server
-	own       []ownTool      // what callgate itself offers to models; complete before the proxy is made
-	closers   []func() error // in the order of opening
+	keeps     *proxy.Checkpoints // nil when checkpoints are off
+	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
+	closers   []func() error     // in the order of opening
 }
 
 // start opens everything. The caller MUST close the sidecar, also after an error.
@@ -58,12 +59,16 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 		return s, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
 	}
 	s.closers = append(s.closers, log.Close)
+	var unkept func(gate.Call, *tools.Analysis) string
+	if s.keeps, unkept, err = s.openCheckpoints(); err != nil {
+		return s, err
+	}
 	s.rules = permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log})
 	s.gate = gate.New(gate.Options{
 		Worker: c.Worker, Audit: log, Logger: s.log, Store: s.rules,
 		Mode: c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: c.history, ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
-		Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Off: c.gateOff,
+		Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Unkept: unkept, Off: c.gateOff,
 	})
 	if c.gateOff {
 		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
@@ -79,7 +84,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	s.proxy, err = proxy.New(proxy.Options{
 		Expose: c.exposed(),
 		Gate:   s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
-		CacheDir: c.cacheDir(), Hooks: c.hooks, Logger: s.log,
+		CacheDir: c.cacheDir(), Hooks: c.hooks, Checkpoints: s.keeps, Logger: s.log,
 	})
 	if err != nil {
 		return s, err
@@ -97,7 +102,7 @@ func (s *sidecar) openCompanion() error {
 		}
 		s.companion, err = companion.Listen(companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Version: version, Worker: s.config.Worker, Protocols: proxy.Versions(),
-			Backend: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Credentials: credentials, Logger: s.log,
+			Backend: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Checkpoints: s.shownCheckpoints(), Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
 			return err

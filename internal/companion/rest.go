@@ -48,6 +48,7 @@ func (s *Server) routes() http.Handler {
 	s.ruleRoutes(path)
 	s.toolRoutes(path)
 	s.hookRoutes(path)
+	s.checkpointRoutes(path)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusNotFound, CodeBadMessage, "there is nothing at this path")
 	})

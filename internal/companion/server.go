@@ -22,6 +22,7 @@ type Options struct {
 	Rules       Rules        // nil shows none
 	Tools       Tools        // nil shows none
 	Hooks       Hooks        // nil shows none
+	Checkpoints Checkpoints  // nil when none are kept
 	Credentials *Credentials // who may watch and answer
 	Logger      *slog.Logger
 }
@@ -50,6 +51,7 @@ type Server struct {
 	rules       Rules // nil when there are none to be seen
 	tools       Tools // likewise
 	hooks       Hooks // likewise
+	checkpoints Checkpoints
 	credentials *Credentials
 	log         *slog.Logger
 	version     string
@@ -83,7 +85,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		backend: o.Backend, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		backend: o.Backend, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, timing: t, sockets: make(chan struct{}, maxSockets),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())

@@ -296,6 +296,9 @@ func (b *builder) finish() {
 	if b.out.Category == "" {
 		b.out.Category = CategoryNetwork
 	}
+	b.out.Dir = b.place.Dir
+	b.out.Runs = !b.tool.remote && b.out.Risk != permissions.ReadOnly &&
+		(len(b.out.Commands) > 0 || b.tool.Kind == KindShell || b.tool.Kind == KindProcessInput || b.out.Category == CategoryGitWrite)
 	if len(b.globs.listed) > 0 {
 		b.out.Paths = append(b.out.Paths, slices.Sorted(maps.Keys(b.globs.listed))...)
 	}

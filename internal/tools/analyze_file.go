@@ -50,6 +50,21 @@ func (b *builder) file(role Role, given string) {
 		}
 		if role != ReadPath {
 			b.markPlaces(&l)
+			b.writes(&l, role == DeletePath)
+		}
+	}
+}
+
+// writes notes the paths that a location which is written leads to. With whole, what is in a folder goes with it.
+func (b *builder) writes(l *location, whole bool) {
+	for _, path := range l.paths {
+		if !filepath.IsAbs(path) {
+			continue
+		}
+		if i := slices.IndexFunc(b.out.Writes, func(w Written) bool { return w.Path == path }); i >= 0 {
+			b.out.Writes[i].Whole = b.out.Writes[i].Whole || whole
+		} else {
+			b.out.Writes = append(b.out.Writes, Written{Path: path, Whole: whole})
 		}
 	}
 }
@@ -142,6 +157,15 @@ func (b *builder) deny(kind string, l *location) {
 func ReadSubject(path string, p Place) permissions.Subject {
 	return permissions.Subject{Tool: KindReadFile, Kind: KindReadFile, KindBound: true, Value: path,
 		Decides: p.spellings(path, false), DeniesOnly: true, Risk: permissions.ReadOnly}
+}
+
+// WriteSubjects are the ways to write one file at a real, absolute path, for denials alone.
+func WriteSubjects(path string, p Place) (subjects []permissions.Subject) {
+	for _, kind := range []string{KindWriteFile, KindEditFile} {
+		subjects = append(subjects, permissions.Subject{Tool: kind, Kind: kind, KindBound: true, Value: path,
+			Decides: p.spellings(path, false), DeniesOnly: true, Risk: permissions.Write})
+	}
+	return subjects
 }
 
 // locate reads a path and marks what makes it uncertain.

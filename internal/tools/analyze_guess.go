@@ -179,6 +179,7 @@ func (b *builder) guessedPath(name, s string) {
 		if !b.tool.guess.reads {
 			b.deny(KindWriteFile, &l)
 			b.markPlaces(&l)
+			b.writes(&l, false)
 		}
 	}
 }

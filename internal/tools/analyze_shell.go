@@ -249,7 +249,7 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 		switch {
 		case !b.count():
 		case f.Path.Known:
-			b.shellWrite(f)
+			b.shellWrite(f, writesWhole(c, f))
 		case f.Pattern != "":
 			b.shellWriteAny(f)
 		}
@@ -288,13 +288,14 @@ func otherForms(c *shellparse.Command) (forms []permissions.Form) {
 }
 
 // shellWrite makes the subject of a file that a command writes: it needs an allow of its own.
-func (b *builder) shellWrite(f shellparse.File) {
+func (b *builder) shellWrite(f shellparse.File, whole bool) {
 	for _, l := range b.locate(f.Path.Value) {
 		b.fileSubject(KindWriteFile, f.Path.Value, &l, false)
 		last := &b.out.Subjects[len(b.out.Subjects)-1]
 		last.Risk = last.Risk.Worse(deviceRisk(l.real()))
 		b.out.Risk = b.out.Risk.Worse(last.Risk)
 		b.markPlaces(&l)
+		b.writes(&l, whole)
 	}
 }
 
@@ -312,8 +313,21 @@ func (b *builder) shellWriteAny(f shellparse.File) {
 		for _, l := range b.locate(path) {
 			b.deny(KindWriteFile, &l)
 			b.markPlaces(&l)
+			b.writes(&l, true)
 		}
 	}
+}
+
+// writesWhole reports whether a folder that a command writes is written with what is in it. Where the command
+// is known to write something directly in it, it puts that there and leaves the rest.
+func writesWhole(c *shellparse.Command, f shellparse.File) bool {
+	switch f.By {
+	case "redirect", "mkdir", "touch":
+		return false
+	}
+	return !slices.ContainsFunc(c.Writes, func(o shellparse.File) bool {
+		return o.Path.Known && o.Path.Value != f.Path.Value && filepath.Dir(o.Path.Value) == filepath.Clean(f.Path.Value)
+	})
 }
 
 // shellRead makes the subjects of a file that a command reads, for denies. What nobody can tell the name of

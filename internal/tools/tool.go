@@ -76,6 +76,12 @@ type Mark struct {
 	Text string `json:"text"` // one sentence for people
 }
 
+// Written is one path that a call writes.
+type Written struct {
+	Path  string // absolute, and not resolved where a link itself may be what is written
+	Whole bool   // a folder is written, moved or removed with all that is in it
+}
+
 // CommandView is one effective command of a shell text as approvers see it.
 type CommandView struct {
 	Argv   []string         `json:"argv"`
@@ -108,6 +114,11 @@ type Analysis struct {
 	Folders  []string // folders read recursively, absolute: denied files beneath make the call ask
 	Paths    []string // every reading, absolute and resolved, of every path that the call reads, writes or lists
 	Commands []CommandView
+	Writes   []Written // every reading of every path that the call is known to write, on this machine
+	// Runs says that the call runs something on this machine of which nobody can tell all that it writes: a
+	// command, input to a process, a change of a repository.
+	Runs     bool
+	Dir      string           // where it runs, absolute; "" when nobody knows
 	Risk     permissions.Risk // the worst subject's
 	Category string           // of all that the call does, what reaches furthest: "read", "workspace-write", "network", …
 	Summary  string           // one or two plain sentences; every quoted field escaped

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"callgate/internal/checkpoint"
+	"callgate/internal/companion"
+)
+
+// checkpointsBackend shows to the companion what was kept.
+type checkpointsBackend struct {
+	s     *sidecar
+	store *checkpoint.Store
+}
+
+var _ companion.Checkpoints = checkpointsBackend{}
+
+// shownCheckpoints is nil when nothing is kept.
+func (s *sidecar) shownCheckpoints() companion.Checkpoints {
+	if s.keeps == nil {
+		return nil
+	}
+	return checkpointsBackend{s, s.keeps.Store}
+}
+
+func (b checkpointsBackend) Checkpoints(sessionID string, limit int) ([]companion.CheckpointView, error) {
+	list, err := b.store.List(checkpoint.Filter{SessionID: sessionID, Limit: limit})
+	if err != nil {
+		b.s.log.Warn("not all checkpoints can be read", "error", err)
+	}
+	views := make([]companion.CheckpointView, len(list))
+	for i := range list {
+		views[i] = companion.ViewCheckpoint(&list[i], filesShown)
+	}
+	return views, nil
+}
+
+// filesShown is how many files of a checkpoint a list of checkpoints names.
+const filesShown = 200
+
+func (b checkpointsBackend) CheckpointDiff(ctx context.Context, id string, paths []string) ([]checkpoint.FileDiff, error) {
+	one, err := b.store.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: b.s.config.hidden(&one)})
+}
+
+func (b checkpointsBackend) RestoreCheckpoint(ctx context.Context, id string, paths []string, force bool, by string) (*checkpoint.Restored, error) {
+	one, err := b.store.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.s.gate.Note(one.SessionID, by, restoreSummary(&one, force)); err != nil {
+		return nil, err
+	}
+	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: paths, Force: force, By: by, SessionID: one.SessionID, Secret: b.s.config.hidden(&one)})
+	var conflict *checkpoint.ConflictError
+	if errors.As(err, &conflict) {
+		if noteErr := b.s.gate.Note(one.SessionID, by, "Nothing was restored: "+conflict.Error()); noteErr != nil {
+			b.s.log.Error("a refused restore could not be recorded", "error", noteErr)
+		}
+	}
+	return done, err
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/adrg/xdg"
+
+	"callgate/gate"
+	"callgate/internal/checkpoint"
+	"callgate/internal/tools"
+	"callgate/proxy"
+)
+
+// checkpointsConfig says what is kept of files before a call changes them.
+type checkpointsConfig struct {
+	Storage       string // disk, memory or off
+	OnFailure     string // continue, ask or deny
+	Workspaces    bool   // keep git workspaces before commands whose effects nobody knows
+	ClearVerified bool
+	MaxSize       int // MiB
+	MaxFileSize   int // MiB
+	MaxAge        time.Duration
+}
+
+// checkpointSettings are those of subcommands that take or restore checkpoints.
+var checkpointSettings = []setting{
+	{"checkpoints.storage", "checkpoints", "where files are kept before a call changes them: disk, memory until callgate ends, or off", "disk"},
+	{"checkpoints.onFailure", "checkpoints-on-failure", "what happens to a call whose files cannot be kept: continue, ask a person, or deny", "continue"},
+	{"checkpoints.workspaces", "checkpoints-workspaces", "keep the whole git workspace before a command of which nobody can tell what it writes", true},
+	{"checkpoints.clearVerified", "checkpoints-clear-verified", "forget checkpoints when a verification after them succeeded", false},
+	{"checkpoints.maxSize", "checkpoints-max-size", "`MiB` that all checkpoints may take; the oldest go first", 512},
+	{"checkpoints.maxFileSize", "checkpoints-max-file-size", "`MiB` above which a file is not kept", 16},
+	{"checkpoints.maxAge", "checkpoints-max-age", "how long checkpoints are kept", 7 * 24 * time.Hour},
+}
+
+const (
+	checkpointsOff      = "off"
+	checkpointsInMemory = "memory"
+)
+
+func (k *checkpointsConfig) check() error {
+	switch k.Storage {
+	case "disk", checkpointsInMemory, checkpointsOff:
+	case "false": // how YAML reads a bare off
+		k.Storage = checkpointsOff
+	default:
+		return fmt.Errorf("storage %q: use disk, memory or off", k.Storage)
+	}
+	switch k.OnFailure {
+	case "continue", "ask", "deny":
+	default:
+		return fmt.Errorf("onFailure %q: use continue, ask or deny", k.OnFailure)
+	}
+	if k.MaxSize < 1 || k.MaxFileSize < 1 {
+		return fmt.Errorf("maxSize %d, maxFileSize %d: use positive numbers of MiB", k.MaxSize, k.MaxFileSize)
+	}
+	if k.MaxAge <= 0 {
+		return fmt.Errorf("maxAge %s: use a positive duration such as 168h", k.MaxAge)
+	}
+	return nil
+}
+
+// checkpointDir is where the checkpoints of all workers are.
+func (c *config) checkpointDir() string { return filepath.Join(c.DataDir, "checkpoints") }
+
+// openCheckpoints opens the store. It returns nil when checkpoints are off.
+func (c *config) openCheckpoints(log *slog.Logger) (*checkpoint.Store, error) {
+	k := &c.Checkpoints
+	if k.Storage == checkpointsOff {
+		return nil, nil
+	}
+	own, err := gate.NewProtected(c.ownFiles(), xdg.Home, nil)
+	if err != nil {
+		return nil, err
+	}
+	o := checkpoint.Options{
+		Dir: c.checkpointDir(), MaxBytes: int64(k.MaxSize) << 20, MaxFile: int64(k.MaxFileSize) << 20, MaxAge: k.MaxAge,
+		Home: xdg.Home, Protected: own.Holds, Logger: log,
+	}
+	if k.Storage == checkpointsInMemory {
+		o.Dir = ""
+	}
+	return checkpoint.Open(o)
+}
+
+// openCheckpoints opens what keeps files before calls, and what marks calls whose files cannot be kept; both are
+// nil when they are not wanted.
+func (s *sidecar) openCheckpoints() (*proxy.Checkpoints, func(gate.Call, *tools.Analysis) string, error) {
+	store, err := s.config.openCheckpoints(s.log)
+	if store == nil || err != nil {
+		return nil, nil, err
+	}
+	s.closers = append(s.closers, store.Close)
+	k := &s.config.Checkpoints
+	keeps := &proxy.Checkpoints{Store: store, Required: k.OnFailure != "continue", Workspaces: k.Workspaces}
+	if k.OnFailure == "ask" {
+		return keeps, keeps.Unkept, nil
+	}
+	return keeps, nil, nil
+}

@@ -1,0 +1,51 @@
+package checkpoint
+
+import (
+	"io/fs"
+	"sync"
+	"time"
+)
+
+// statCache remembers the hash of files by what tells that they have not changed, so that a workspace is
+// read once and then only where it changed.
+type statCache struct {
+	mu    sync.Mutex
+	files map[string]statEntry
+}
+
+type statEntry struct {
+	size     int64
+	modified time.Time
+	id       [2]uint64
+	hash     Hash
+	read     time.Time
+}
+
+// maxCached bounds the cache, in files; it begins anew when it is full.
+const maxCached = 200_000
+
+// settled is how long a file must have been left alone before its times are believed: within the clock's
+// resolution it may have changed again.
+const settled = 2 * time.Second
+
+func (c *statCache) get(path string, info fs.FileInfo) (Hash, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.files[path]
+	ok = ok && e.size == info.Size() && e.modified.Equal(info.ModTime()) && e.id == identity(info) && e.read.Sub(e.modified) > settled && e.settledChange()
+	return e.hash, ok
+}
+
+// settledChange is the same for the time of the last change of the file's inode, where there is one.
+func (e *statEntry) settledChange() bool {
+	return e.id[1] == 0 || e.read.UnixNano()-int64(e.id[1]) > int64(settled)
+}
+
+func (c *statCache) put(path string, info fs.FileInfo, hash Hash, read time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.files == nil || len(c.files) >= maxCached {
+		c.files = map[string]statEntry{}
+	}
+	c.files[path] = statEntry{info.Size(), info.ModTime(), identity(info), hash, read}
+}

@@ -1,0 +1,304 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// Why something that is there was left out, where it is not an error's text.
+const (
+	whyTooLarge  = "larger than one file may be"
+	whyNoFile    = "it is no regular file"
+	whyProtected = "it belongs to callgate"
+	whyLimit     = "the checkpoint was full before it was reached"
+	whyName      = "its name is not text"
+	whyIgnored   = "git ignores it"
+	whyMoves     = "it was written to while it was read"
+)
+
+// capture looks at what is at paths. With a segment it keeps what it sees there; without one it keeps the
+// lists of folders to itself, to be compared.
+type capture struct {
+	s         *Store
+	workspace string
+	segment   *segment        // nil to look only
+	lists     map[Hash][]byte // of folders, when segment is nil
+	contents  bool            // keep the bytes of files too
+	probe     bool            // only find out what could not be kept
+	grown     int64
+	tree      budget
+}
+
+// budget is what is left for folders and workspaces.
+type budget struct {
+	bytes int64
+	files int
+	until time.Time
+	spent string // why nothing more is looked at, "" while something is
+	out   map[string]int
+}
+
+func (s *Store) newCapture(workspace string, g *segment, contents bool) *capture {
+	return &capture{s: s, workspace: workspace, segment: g, contents: contents, lists: map[Hash][]byte{},
+		tree: budget{bytes: s.o.MaxTree, files: s.o.MaxTreeFiles, until: time.Now().Add(s.o.MaxTreeTime), out: map[string]int{}}}
+}
+
+// path looks at one path. The path of the result is another when a folder on the way is missing: then it is
+// the outermost one that is, since all of it comes into being with the file.
+func (c *capture) path(ctx context.Context, path string, scope Scope) (Kept, error) {
+	if c.s.o.Protected(path) {
+		return Kept{Path: path, Entry: Entry{Kind: LeftOut, Why: whyProtected}}, nil
+	}
+	dir, name, missing, err := openFolderOf(path, c.workspace)
+	if missing != "" {
+		return Kept{Path: missing, Scope: Whole, Entry: Entry{Kind: Absent}}, nil
+	}
+	if err != nil {
+		return Kept{Path: path, Entry: Entry{Kind: LeftOut, Why: reason(err)}}, nil
+	}
+	defer dir.Close()
+	kept := Kept{Path: filepath.Clean(path), Scope: scope}
+	rel := "."
+	var w *workspaceRules
+	switch scope {
+	case Git:
+		w = c.s.readWorkspace(kept.Path)
+	case Whole:
+		if w, rel = c.s.workspaceAround(kept.Path); w != nil && w.leavesOut(rel, true) && isFolder(dir, name) {
+			kept.Entry = Entry{Kind: LeftOut, Why: whyIgnored}
+			return kept, nil
+		}
+	}
+	info, err := dir.Lstat(name)
+	kept.Entry, err = c.entry(ctx, found{dir, name, info, err}, kept.Path, rel, scope, w)
+	kept.Name = ""
+	return kept, err
+}
+
+// found is what is called name in dir, or why it cannot be looked at.
+type found struct {
+	dir  *os.Root
+	name string
+	info fs.FileInfo
+	err  error
+}
+
+// entry looks at what was found at path. Within a workspace rel is its path from there. An error is one of the
+// store.
+func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Scope, w *workspaceRules) (Entry, error) {
+	dir, name, info, err := f.dir, f.name, f.info, f.err
+	e := Entry{Name: name}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Kind = Absent
+	case err != nil:
+		e.Kind, e.Why = LeftOut, reason(err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		e.Kind = Symlink
+		if e.Target, err = dir.Readlink(name); err != nil {
+			e.Kind, e.Why = LeftOut, reason(err)
+		}
+	case info.IsDir() && (scope == Alone || c.probe):
+		e.Kind, e.Mode = Directory, modeOf(info.Mode())
+	case info.IsDir():
+		inner, err := openFolderIn(dir, name)
+		if err != nil {
+			e.Kind, e.Why = LeftOut, reason(err)
+			break
+		}
+		defer inner.Close()
+		e.Kind, e.Mode = Directory, modeOf(info.Mode())
+		e.Hash, err = c.folder(ctx, inner, path, rel, scope, w)
+		return e, err
+	case !info.Mode().IsRegular():
+		e.Kind, e.Why = LeftOut, whyNoFile
+	default:
+		return c.file(dir, e, info, path, scope)
+	}
+	return e, nil
+}
+
+// folder looks at everything in dir and returns the hash of the list.
+func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, scope Scope, w *workspaceRules) (Hash, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return Hash{}, nil // nothing of it can be seen: it counts as a folder alone
+	}
+	names, err := f.ReadDir(-1)
+	f.Close()
+	if err != nil {
+		c.tree.out[reason(err)]++
+	}
+	slices.SortFunc(names, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	if w != nil {
+		w = w.inside(dir.FS(), rel)
+	}
+	list := make([]Entry, 0, len(names))
+	for _, n := range names {
+		name, inner := n.Name(), filepath.Join(path, n.Name())
+		innerRel := name
+		if rel != "." {
+			innerRel = rel + "/" + name
+		}
+		if w != nil && w.leavesOut(innerRel, n.IsDir()) {
+			continue
+		}
+		why := c.tree.take(ctx, n)
+		switch {
+		case why == "" && !utf8.ValidString(name):
+			c.tree.out[whyName]++
+			continue // no list could name it
+		case why == "" && c.s.o.Protected(inner):
+			continue
+		case why != "":
+			c.tree.out[why]++
+			list = append(list, Entry{Name: name, Kind: LeftOut, Why: why})
+			continue
+		}
+		info, err := n.Info()
+		e, err := c.entry(ctx, found{dir, name, info, err}, inner, innerRel, scope, w)
+		if err != nil {
+			return Hash{}, err
+		}
+		if e.Kind == LeftOut {
+			c.tree.out[e.Why]++
+		}
+		if e.Kind != Absent {
+			list = append(list, e)
+		}
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return Hash{}, err
+	}
+	hash := Hash(sha256.Sum256(text))
+	if c.segment == nil {
+		c.lists[hash] = text
+		return hash, nil
+	}
+	grown, err := c.segment.content(hash, text)
+	c.grown += grown
+	return hash, err
+}
+
+// take counts one more of what is in folders and says why it is one too many.
+func (b *budget) take(ctx context.Context, n fs.DirEntry) string {
+	if b.spent != "" {
+		return b.spent
+	}
+	if !n.IsDir() {
+		b.files--
+	}
+	if b.files < 0 || b.bytes < 0 || time.Now().After(b.until) || ctx.Err() != nil {
+		b.spent = whyLimit
+	}
+	return b.spent
+}
+
+// file looks at a regular file.
+func (c *capture) file(dir *os.Root, e Entry, info fs.FileInfo, path string, scope Scope) (Entry, error) {
+	e.Kind, e.Mode, e.Size = File, modeOf(info.Mode()), info.Size()
+	left := func(why string) (Entry, error) {
+		return Entry{Name: e.Name, Kind: LeftOut, Mode: e.Mode, Size: info.Size(), Why: why, Stamp: info.ModTime().UnixNano()}, nil
+	}
+	if info.Size() > c.s.o.MaxFile {
+		return left(whyTooLarge)
+	}
+	keeps := c.segment != nil && c.contents
+	if hash, ok := c.s.cache.get(path, info); ok && (!keeps || c.segment.has(hash)) {
+		e.Hash = hash
+		return e, nil
+	}
+	if keeps && scope != Alone && c.tree.bytes < info.Size() {
+		return left(whyLimit)
+	}
+	f, err := openFile(dir, e.Name, info)
+	if err != nil {
+		return left(reason(err))
+	}
+	defer f.Close()
+	if c.probe {
+		return e, nil
+	}
+	began := time.Now()
+	data, err := readAll(f, info.Size())
+	if err != nil {
+		return left(reason(err))
+	}
+	if after, err := f.Stat(); err != nil || after.Size() != int64(len(data)) || !after.ModTime().Equal(info.ModTime()) {
+		return left(whyMoves)
+	}
+	e.Hash = sha256.Sum256(data)
+	if keeps {
+		grown, err := c.segment.content(e.Hash, data)
+		if err != nil {
+			return e, err
+		}
+		c.grown += grown
+		if scope != Alone {
+			c.tree.bytes -= grown
+		}
+	}
+	c.s.cache.put(path, info, e.Hash, began)
+	return e, nil
+}
+
+func isFolder(dir *os.Root, name string) bool {
+	info, err := dir.Lstat(name)
+	return err == nil && info.IsDir()
+}
+
+// readAll reads a file of about size bytes.
+func readAll(f *os.File, size int64) ([]byte, error) {
+	data := make([]byte, size+1)
+	n, err := io.ReadFull(f, data)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return data[:n], nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, errors.New(whyMoves)
+}
+
+// notes says for people what was left out of folders and workspaces.
+func (c *capture) notes() (notes []string) {
+	for why, n := range c.tree.out {
+		what := "files or folders were"
+		if n == 1 {
+			what = "file or folder was"
+		}
+		notes = append(notes, fmt.Sprintf("%d %s left out: %s", n, what, why))
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// entries is the lister of what was looked at without keeping it.
+func (c *capture) entries(hash Hash) (list []Entry, err error) {
+	text, ok := c.lists[hash]
+	if !ok {
+		return nil, fmt.Errorf("the list %x… was not looked at", hash[:6])
+	}
+	return list, json.Unmarshal(text, &list)
+}
+
+// reason is an error without the path that it is about.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,337 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RestoreOptions say what is put back, and how sure one has to be.
+type RestoreOptions struct {
+	Paths []string // absolute; only these and what is beneath; none means all
+	Force bool     // also files that are not as the call left them, and without those that were not kept
+	// Denies says why a path must not be written, "" when it may. May be nil: then every path may.
+	Denies func(path string) string
+	// For the checkpoint that is taken of what is there now.
+	By        string // tool or client, as Checkpoint.Tool
+	SessionID string
+	Secret    func(path string) bool
+}
+
+// Restored is what a restore did.
+type Restored struct {
+	ID         string     `json:"id"`                   // of the checkpoint that was restored
+	Checkpoint string     `json:"checkpoint,omitempty"` // of what was there before: restoring it takes this restore back; "" when nothing had to be done
+	Files      []string   `json:"files"`                // paths that are what they were again
+	Failed     []Conflict `json:"failed,omitempty"`     // paths that are not
+}
+
+// step is one path that is not as it was kept: After is what is there now.
+type step struct {
+	Change
+	changedSince bool
+	why          string // the conflict, when changedSince
+}
+
+// plan is what a restore would do.
+type plan struct {
+	checkpoint Checkpoint
+	kept       *contents
+	steps      []step
+}
+
+// plan compares a checkpoint with what is there now. The caller closes plan.kept.
+func (s *Store) plan(ctx context.Context, id string, only []string) (p *plan, err error) {
+	p = &plan{}
+	if p.checkpoint, err = s.Get(id); err != nil {
+		return nil, err
+	}
+	if p.kept, err = s.contents(p.checkpoint.segment); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.kept.close()
+		}
+	}()
+	if p.checkpoint.Ended {
+		err = s.planKnown(ctx, p)
+	} else {
+		err = s.planUnknown(ctx, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(only) > 0 {
+		p.steps = slices.DeleteFunc(p.steps, func(st step) bool {
+			return !slices.ContainsFunc(only, func(o string) bool { return beneath(st.Path, filepath.Clean(o)) })
+		})
+		if len(p.steps) == 0 && !p.names(only) {
+			return nil, fmt.Errorf("%w: %s keeps nothing of %s", ErrUnknown, p.checkpoint.ID, strings.Join(only, ", "))
+		}
+	}
+	return p, nil
+}
+
+// names reports whether the checkpoint is about one of the paths.
+func (p *plan) names(paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return p.checkpoint.concerns(filepath.Clean(path)) })
+}
+
+// planKnown is plan for a call whose outcome is known: only what it changed is looked at.
+func (s *Store) planKnown(ctx context.Context, p *plan) error {
+	for _, x := range p.checkpoint.Changed {
+		c := s.newCapture(p.checkpoint.Workspace, nil, false)
+		now, err := c.path(ctx, x.Path, Alone)
+		if err != nil {
+			return err
+		}
+		if now.Path != x.Path { // its folder is gone
+			now.Entry = Entry{Kind: Absent}
+		}
+		if now.same(x.Before) {
+			continue
+		}
+		st := step{Change: Change{Path: x.Path, Before: x.Before, After: now.Entry, Secret: x.Secret}}
+		switch {
+		case x.Before.Kind == LeftOut:
+			st.changedSince, st.why = true, "it was not kept: "+x.Before.Why
+		case !now.same(x.After):
+			st.changedSince, st.why = true, "it was changed since"
+			if now.Kind == LeftOut {
+				st.why += ": " + now.Why
+			}
+		}
+		p.steps = append(p.steps, st)
+	}
+	return nil
+}
+
+// planUnknown is plan for a call of which only the beginning is known, since callgate was killed or the call
+// still runs.
+func (s *Store) planUnknown(ctx context.Context, p *plan) error {
+	c := s.newCapture(p.checkpoint.Workspace, nil, false)
+	changes, err := s.changes(ctx, c, &p.checkpoint, p.kept.entries, nil)
+	for _, x := range changes {
+		why := "nobody knows how the call left it, since its outcome was not recorded"
+		if x.Before.Kind == LeftOut {
+			why = "it was not kept: " + x.Before.Why
+		}
+		p.steps = append(p.steps, step{Change: x, changedSince: true, why: why})
+	}
+	return err
+}
+
+// Restore puts back what was kept. Nothing is touched when one path may not be: see ErrChanged, which Force
+// overrules but for what was not kept and what Denies names. What is there now is kept first, under an id of
+// its own. A restore that is interrupted can be repeated.
+func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Restored, error) {
+	p, err := s.plan(ctx, id, o.Paths)
+	if err != nil {
+		return nil, err
+	}
+	defer p.kept.close()
+	out := &Restored{ID: p.checkpoint.ID, Files: []string{}}
+	if out.Failed, err = p.check(s, &o); err != nil {
+		return nil, err
+	}
+	if len(p.steps) == 0 {
+		return out, nil
+	}
+	taken, err := s.Take(ctx, p.request(&o))
+	if err != nil {
+		return nil, err
+	}
+	if taken != nil {
+		out.Checkpoint = taken.ID
+	}
+	out.Failed = append(out.Failed, p.apply(out)...)
+	var endErr error
+	if taken != nil {
+		_, endErr = taken.End(ctx)
+	}
+	return out, errors.Join(endErr, s.noteLater(event{ID: p.checkpoint.ID, Restored: time.Now().UTC()}))
+}
+
+// check takes the steps out that cannot be done, and is an error when one must not.
+func (p *plan) check(s *Store, o *RestoreOptions) (left []Conflict, err error) {
+	var conflicts []Conflict
+	var steps []step
+	for _, st := range p.steps {
+		switch {
+		case s.o.Protected(st.Path):
+			conflicts = append(conflicts, Conflict{st.Path, whyProtected})
+		case o.Denies != nil && o.Denies(st.Path) != "":
+			conflicts = append(conflicts, Conflict{st.Path, o.Denies(st.Path)})
+		case st.changedSince && !o.Force:
+			conflicts = append(conflicts, Conflict{st.Path, st.why})
+		case st.Before.Kind == LeftOut:
+			left = append(left, Conflict{st.Path, st.why})
+		case st.After.Kind == LeftOut && st.After.Why != whyTooLarge:
+			conflicts = append(conflicts, Conflict{st.Path, "what is there now cannot be kept: " + st.After.Why})
+		default:
+			steps = append(steps, st)
+		}
+	}
+	if len(conflicts) > 0 {
+		return nil, &ConflictError{conflicts}
+	}
+	p.steps = steps
+	return left, nil
+}
+
+// request asks for a checkpoint of what the steps change.
+func (p *plan) request(o *RestoreOptions) Request {
+	r := Request{Tool: o.By, SessionID: o.SessionID, Worker: p.checkpoint.Worker, Workspace: p.checkpoint.Workspace, Restores: p.checkpoint.ID, Secret: o.Secret}
+	for _, st := range p.steps {
+		r.Paths = append(r.Paths, Path{Path: st.Path})
+	}
+	return r
+}
+
+// apply does the steps: first what has to go, the innermost first, then what has to be there, the outermost
+// first, and the modes of folders last, since one may forbid to write in it.
+func (p *plan) apply(out *Restored) (failed []Conflict) {
+	failures := map[string]error{}
+	remove := slices.SortedFunc(slices.Values(p.steps), func(a, b step) int { return cmp.Compare(b.Path, a.Path) })
+	for _, st := range remove {
+		if st.After.Kind != Absent && (st.Before.Kind == Absent || st.Before.Kind != st.After.Kind) {
+			failures[st.Path] = p.in(st.Path, func(dir *os.Root, name string) error { return st.removeFrom(dir, name) })
+		}
+	}
+	create := slices.SortedFunc(slices.Values(p.steps), func(a, b step) int { return cmp.Compare(a.Path, b.Path) })
+	for _, st := range create {
+		if st.Before.Kind != Absent && failures[st.Path] == nil {
+			failures[st.Path] = p.create(st)
+		}
+	}
+	for _, st := range slices.Backward(create) {
+		if st.Before.Kind == Directory && failures[st.Path] == nil {
+			failures[st.Path] = p.in(st.Path, func(dir *os.Root, name string) error { return dir.Chmod(name, fileMode(st.Before.Mode)) })
+		}
+	}
+	for _, st := range create {
+		if err := failures[st.Path]; err != nil {
+			failed = append(failed, Conflict{st.Path, reason(err)})
+		} else {
+			out.Files = append(out.Files, st.Path)
+		}
+	}
+	return failed
+}
+
+// in runs f on the folder that holds path, which no link leads to.
+func (p *plan) in(path string, f func(dir *os.Root, name string) error) error {
+	dir, name, _, err := openFolderOf(path, p.checkpoint.Workspace)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return f(dir, name)
+}
+
+// removeFrom removes what the step is about, if it still is what was looked at. A folder goes when it is
+// empty: what somebody put there stays.
+func (st *step) removeFrom(dir *os.Root, name string) error {
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() != (st.After.Kind == Directory) {
+		return errors.New("it was changed meanwhile")
+	}
+	return dir.Remove(name)
+}
+
+// create makes the path what it was.
+func (p *plan) create(st step) error {
+	make := func(dir *os.Root, name string) error {
+		switch st.Before.Kind {
+		case Directory:
+			if err := dir.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			if info, err := dir.Lstat(name); err != nil || !info.IsDir() {
+				return errors.Join(err, errors.New("it is no folder"))
+			}
+			return nil
+		case Symlink:
+			return replace(dir, name, p.checkpoint.ID, func(temporary string) error { return dir.Symlink(st.Before.Target, temporary) })
+		case File:
+			data, err := p.kept.get(st.Before.Hash)
+			if err != nil {
+				return err
+			}
+			return replace(dir, name, p.checkpoint.ID, func(temporary string) error {
+				return writeFile(dir, temporary, data, fileMode(st.Before.Mode))
+			})
+		}
+		return fmt.Errorf("there is no way back to %s", st.Before.Kind)
+	}
+	err := p.in(st.Path, make)
+	if errors.Is(err, fs.ErrNotExist) { // the folder was removed since
+		if err = p.makeFolders(filepath.Dir(st.Path)); err == nil {
+			err = p.in(st.Path, make)
+		}
+	}
+	return err
+}
+
+// makeFolders makes the folders that a file was in and that nobody kept.
+func (p *plan) makeFolders(path string) error {
+	err := p.in(path, func(dir *os.Root, name string) error {
+		if err := dir.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = p.makeFolders(filepath.Dir(path)); err == nil {
+			err = p.makeFolders(path)
+		}
+	}
+	return err
+}
+
+// replace puts something in the place of name in one step: whoever looks sees the old or the new. What a
+// kill leaves behind has a name that the next try takes away.
+func replace(dir *os.Root, name, id string, make func(temporary string) error) error {
+	temporary := ".callgate-restore-" + id
+	if err := dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := make(temporary)
+	if err == nil {
+		err = dir.Rename(temporary, name)
+	}
+	if err != nil {
+		return errors.Join(err, ignoreMissing(dir.Remove(temporary)))
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func writeFile(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
+	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+}

@@ -1,0 +1,114 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/diff"
+)
+
+// FileDiff is how one path differs now from what was kept.
+type FileDiff struct {
+	Path         string `json:"path"`
+	What         string `json:"state"`                  // created, changed, deleted or leftOut: what happened since
+	Before       Entry  `json:"before"`                 // what was kept
+	Now          Entry  `json:"now"`                    // what is there
+	Diff         string `json:"diff,omitempty"`         // unified, from what was kept to what is there; "" when it is not text
+	Binary       bool   `json:"binary,omitempty"`       // at least one side is not text, or too large to compare
+	Hidden       bool   `json:"hidden,omitempty"`       // the rules deny reading it: that it changed is all that is shown
+	ChangedSince bool   `json:"changedSince,omitempty"` // it is not as the call left it: a restore has to be forced
+}
+
+// ShowOptions select what Diff shows.
+type ShowOptions struct {
+	Paths []string // absolute; only these and what is beneath; none means all
+	// Hidden reports whether the rules deny reading the file now. MUST NOT be nil: pass one that says no.
+	Hidden func(path string) bool
+}
+
+// maxDiff bounds a file that is compared line by line, in bytes.
+const maxDiff = 1 << 20
+
+// Diff returns how the paths of a checkpoint differ now from what was kept. It writes nothing.
+func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff, error) {
+	p, err := s.plan(ctx, id, o.Paths)
+	if err != nil {
+		return nil, err
+	}
+	defer p.kept.close()
+	var out []FileDiff
+	for _, st := range p.steps {
+		d := FileDiff{Path: st.Path, What: st.What(), Before: st.Before, Now: st.After, ChangedSince: st.changedSince}
+		switch {
+		case st.Secret || o.Hidden(st.Path):
+			d.Hidden = true
+			d.Before.Hash, d.Now.Hash = Hash{}, Hash{}
+		case st.Before.Kind == File || st.After.Kind == File:
+			d.Diff, d.Binary = p.text(st)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// text compares the two sides of a file, of which one may be absent.
+func (p *plan) text(st step) (text string, binary bool) {
+	var sides [2][]byte
+	for i, e := range []Entry{st.Before, st.After} {
+		switch {
+		case e.Kind == Symlink:
+			sides[i] = []byte(e.Target + "\n")
+		case e.Kind != File:
+		case e.Size > maxDiff:
+			return "", true
+		case i == 0:
+			data, err := p.kept.get(e.Hash)
+			if err != nil {
+				return "", true
+			}
+			sides[i] = data
+		default:
+			data, err := p.current(st.Path)
+			if err != nil {
+				return "", true
+			}
+			sides[i] = data
+		}
+	}
+	if !isText(sides[0]) || !isText(sides[1]) {
+		return "", true
+	}
+	if slices.Equal(sides[0], sides[1]) {
+		return "", false // only the mode differs, or what was there is nothing and empty
+	}
+	return string(diff.Diff("kept", sides[0], "now", sides[1])), false
+}
+
+// current reads what is at path now.
+func (p *plan) current(path string) ([]byte, error) {
+	dir, name, _, err := openFolderOf(path, p.checkpoint.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxDiff {
+		return nil, os.ErrInvalid
+	}
+	f, err := openFile(dir, name, info)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, info.Size())
+}
+
+func isText(data []byte) bool {
+	return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
+}

@@ -1,0 +1,234 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Request says what is to be kept before a call.
+type Request struct {
+	CallID, Tool, SessionID, Worker string
+	Workspace                       string // absolute; "" when nobody knows it
+	Paths                           []Path
+	Restores                        string // the checkpoint that is about to be restored
+	// Secret reports whether the rules deny reading the file: it is kept to be restored, and never shown.
+	Secret func(path string) bool
+}
+
+// Path is one path that a call may change.
+type Path struct {
+	Path  string // absolute; its folder is resolved when it is kept
+	Scope Scope
+}
+
+// Taken is a checkpoint whose call has not ended. End MUST be called.
+type Taken struct {
+	store     *Store
+	segment   *segment
+	record    Checkpoint
+	secret    func(string) bool
+	LeftOut   []Conflict // paths that the call names and that could not be kept
+	ID        string
+	CreatedAt time.Time
+}
+
+// Take keeps what is at the paths now. When it returns without an error, the checkpoint is on the disk and
+// the call may change the files. Paths that cannot be kept are in LeftOut: whether the call may run without
+// is the caller's business. It returns nil when there is nothing to keep. An error is an ErrFailed: nothing
+// was kept.
+func (s *Store) Take(ctx context.Context, r Request) (*Taken, error) {
+	t, err := s.take(ctx, r)
+	if err != nil {
+		s.mu.Lock()
+		s.failed, s.failedAt = err, time.Now()
+		s.mu.Unlock()
+	}
+	return t, err
+}
+
+func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
+	paths := settle(r.Paths)
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	g, err := s.pin()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	workspace := r.Workspace
+	if real, err := filepath.EvalSymlinks(workspace); err == nil && workspace != "" {
+		workspace = real
+	}
+	c := s.newCapture(workspace, g, true)
+	defer func() { // Taken keeps the segment until End
+		if t == nil {
+			s.unpin(g, c.grown)
+		}
+	}()
+	if r.Secret == nil {
+		r.Secret = func(string) bool { return false }
+	}
+	t = &Taken{store: s, segment: g, secret: r.Secret, record: Checkpoint{
+		ID: "ck_" + strings.ToLower(rand.Text()[:10]), CallID: r.CallID, Tool: r.Tool, SessionID: r.SessionID,
+		Worker: r.Worker, Workspace: workspace, CreatedAt: time.Now().UTC(), Restores: r.Restores,
+	}}
+	t.ID, t.CreatedAt = t.record.ID, t.record.CreatedAt
+	for _, p := range paths {
+		k, err := c.path(ctx, p.Path, p.Scope)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFailed, err)
+		}
+		if slices.ContainsFunc(t.record.Before, func(o Kept) bool { return o.Path == k.Path && o.Scope == k.Scope }) {
+			continue
+		}
+		k.Secret = k.Scope == Alone && r.Secret(k.Path)
+		if k.Kind == LeftOut {
+			t.LeftOut = append(t.LeftOut, Conflict{k.Path, k.Why})
+		}
+		t.record.Before = append(t.record.Before, k)
+	}
+	t.record.Notes = c.notes()
+	text, err := json.Marshal(t.record)
+	if err == nil {
+		err = g.record(recordCheckpoint, text, true)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	s.mu.Lock()
+	s.failed = nil
+	s.since += c.grown + int64(len(text))
+	s.mu.Unlock()
+	return t, nil
+}
+
+// Unkept says which of the paths could not be kept now, without keeping any: for whoever has to be asked
+// before. A conflict without a path is one of the store.
+func (s *Store) Unkept(ctx context.Context, workspace string, paths []Path) (list []Conflict) {
+	s.mu.Lock()
+	if s.failed != nil && time.Since(s.failedAt) < failureStays {
+		list = append(list, Conflict{Why: s.failed.Error()})
+	}
+	s.mu.Unlock()
+	c := s.newCapture(workspace, nil, false)
+	c.probe = true
+	for _, p := range settle(paths) {
+		k, err := c.path(ctx, p.Path, p.Scope)
+		switch {
+		case err != nil:
+			list = append(list, Conflict{p.Path, err.Error()})
+		case k.Kind == LeftOut:
+			list = append(list, Conflict{k.Path, k.Why})
+		}
+	}
+	return list
+}
+
+// failureStays is how long a store that could not be written counts as one that cannot.
+const failureStays = 30 * time.Second
+
+// settle makes the folders of the paths real, sorts them and takes doubles out. A path that is a link itself
+// is kept as a link, and what it leads to is a path of its own.
+func settle(paths []Path) (out []Path) {
+	for _, p := range paths {
+		if !filepath.IsAbs(p.Path) {
+			continue
+		}
+		p.Path = filepath.Clean(p.Path)
+		if dir, err := realFolder(filepath.Dir(p.Path)); err == nil {
+			p.Path = filepath.Join(dir, filepath.Base(p.Path))
+		}
+		if i := slices.IndexFunc(out, func(o Path) bool { return o.Path == p.Path }); i < 0 {
+			out = append(out, p)
+		} else if out[i].Scope == Alone {
+			out[i].Scope = p.Scope
+		}
+	}
+	slices.SortFunc(out, func(a, b Path) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// realFolder resolves the links of a folder that may not be there yet.
+func realFolder(dir string) (string, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		return real, nil
+	}
+	parent := filepath.Dir(dir)
+	if parent == dir {
+		return "", err
+	}
+	parent, err = realFolder(parent)
+	return filepath.Join(parent, filepath.Base(dir)), err
+}
+
+// End notes what the call left, and MUST be called before anything else that callgate knows of may change
+// the files. It returns what changed.
+func (t *Taken) End(ctx context.Context) (changed []Change, err error) {
+	defer t.store.unpin(t.segment, 0)
+	changed, err = t.changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return changed, t.store.note(t.segment, event{ID: t.ID, Ended: true, Changed: changed})
+}
+
+// Abandon is End for a call that was never forwarded.
+func (t *Taken) Abandon() error {
+	defer t.store.unpin(t.segment, 0)
+	return t.store.note(t.segment, event{ID: t.ID, Ended: true})
+}
+
+// changes compares what was kept with what is there now.
+func (t *Taken) changes(ctx context.Context) ([]Change, error) {
+	c := t.store.newCapture(t.record.Workspace, nil, false)
+	return t.store.changes(ctx, c, &t.record, t.segment.entries, t.secret)
+}
+
+// changes looks at all paths of a checkpoint and returns what is not as it was kept.
+func (s *Store) changes(ctx context.Context, c *capture, r *Checkpoint, kept lister, secret func(string) bool) (list []Change, err error) {
+	seen := map[string]bool{}
+	for _, k := range r.Before {
+		scope := k.Scope
+		if k.Kind == Absent { // all that came into being with it
+			scope = Whole
+		}
+		now, err := c.path(ctx, k.Path, scope)
+		if err != nil {
+			return nil, err
+		}
+		if now.Path != k.Path { // its folder is gone
+			now.Entry = Entry{Kind: Absent}
+		}
+		err = compare(k.Path, k.Entry, now.Entry, kept, c.entries, func(x Change) {
+			if !seen[x.Path] {
+				seen[x.Path] = true
+				x.Secret = k.Secret || secret != nil && secret(x.Path)
+				list = append(list, x)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, errors.Join(ErrFailed, err)
+	}
+	return list, nil
+}
+
+// Note marks checkpoints: their files passed a verification, and clear also forgets them.
+func (s *Store) Note(ids []string, clear bool) error {
+	var err error
+	for _, id := range ids {
+		err = errors.Join(err, s.noteLater(event{ID: id, Verified: true, Cleared: clear}))
+	}
+	return err
+}

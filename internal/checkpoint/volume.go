@@ -1,0 +1,194 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// volume is where segments are: a folder, or memory. What a full disk or a kill can break is on this page.
+type volume interface {
+	// create makes a new segment that this process holds until it releases it.
+	create(name string) (medium, error)
+	// release says that this process writes the segment no more.
+	release(name string) error
+	// open opens a segment for reading.
+	open(name string) (reader, error)
+	// list names all segments, oldest first.
+	list() ([]listed, error)
+	// sweep removes every segment that nobody holds and remove asks for, oldest first.
+	sweep(remove func(listed) bool) error
+}
+
+// listed is one segment in a volume.
+type listed struct {
+	name     string
+	size     int64
+	modified time.Time
+}
+
+// medium is a segment that is written. Sync MUST have returned before what was written is relied on.
+type medium interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+	Sync() error
+	Truncate(size int64) error
+}
+
+type reader interface {
+	io.ReaderAt
+	io.Closer
+}
+
+const (
+	segmentExt = ".ckpt"
+	lockExt    = ".lock"
+	sweepLock  = "sweep.lock"
+)
+
+// folder is a volume on the disk, shared by several processes. Who writes a segment holds the lock of its
+// name with lockExt added; a lock that can be taken is one of a process that has ended. Segments are made and
+// removed under sweep.lock, so that nobody takes a lock file away that another has just begun to hold.
+type folder struct {
+	dir  string
+	held map[string]*flock.Flock // guarded by Store.mu
+}
+
+// openFolder makes dir, closed to other users.
+func openFolder(dir string) (*folder, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", dir)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return &folder{dir: dir, held: map[string]*flock.Flock{}}, nil
+}
+
+// exclusive runs f while no other process makes or removes segments.
+func (v *folder) exclusive(f func() error) error {
+	l := flock.New(filepath.Join(v.dir, sweepLock), flock.SetPermissions(0o600))
+	if err := l.Lock(); err != nil {
+		return err
+	}
+	return errors.Join(f(), l.Close())
+}
+
+func (v *folder) create(name string) (m medium, err error) {
+	err = v.exclusive(func() error {
+		path := filepath.Join(v.dir, name)
+		l := flock.New(path+lockExt, flock.SetPermissions(0o600))
+		if locked, err := l.TryLock(); !locked {
+			return errors.Join(fmt.Errorf("%s is in use", name), err)
+		}
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_RDWR, 0o600)
+		if err == nil {
+			err = syncDir(v.dir)
+		}
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		m, v.held[name] = f, l
+		return nil
+	})
+	return m, err
+}
+
+func (v *folder) release(name string) error {
+	l := v.held[name]
+	delete(v.held, name)
+	return errors.Join(l.Close(), removed(filepath.Join(v.dir, name+lockExt)))
+}
+
+func (v *folder) open(name string) (reader, error) {
+	f, err := os.Open(filepath.Join(v.dir, name))
+	if err != nil {
+		return nil, err // and no typed nil
+	}
+	return f, nil
+}
+
+func (v *folder) list() (found []listed, err error) {
+	names, err := os.ReadDir(v.dir) // sorted, and names begin with a time
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range names {
+		if !strings.HasSuffix(entry.Name(), segmentExt) {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			found = append(found, listed{entry.Name(), info.Size(), info.ModTime()})
+		}
+	}
+	return found, err
+}
+
+func (v *folder) sweep(remove func(listed) bool) error {
+	return v.exclusive(func() error {
+		all, err := v.list()
+		for _, s := range all {
+			free, lockErr := v.abandoned(s.name)
+			if !free || !remove(s) {
+				err = errors.Join(err, lockErr)
+				continue
+			}
+			path := filepath.Join(v.dir, s.name)
+			err = errors.Join(err, lockErr, removed(path), removed(path+lockExt))
+		}
+		return errors.Join(err, v.removeOrphans())
+	})
+}
+
+// abandoned reports whether nobody writes the segment. The caller holds sweep.lock.
+func (v *folder) abandoned(name string) (bool, error) {
+	if v.held[name] != nil {
+		return false, nil
+	}
+	path := filepath.Join(v.dir, name+lockExt)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	l := flock.New(path, flock.SetPermissions(0o600))
+	locked, err := l.TryLock()
+	if !locked {
+		return false, err
+	}
+	return true, l.Close()
+}
+
+// removeOrphans takes lock files away whose segment is gone.
+func (v *folder) removeOrphans() (err error) {
+	names, err := filepath.Glob(filepath.Join(v.dir, "*"+segmentExt+lockExt))
+	for _, path := range names {
+		if _, statErr := os.Lstat(strings.TrimSuffix(path, lockExt)); errors.Is(statErr, fs.ErrNotExist) {
+			err = errors.Join(err, removed(path))
+		}
+	}
+	return err
+}
+
+// removed removes a file that another process may have removed already.
+func removed(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

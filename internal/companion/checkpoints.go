@@ -1,0 +1,169 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"callgate/internal/checkpoint"
+)
+
+// Checkpoints is what was kept of files before calls changed them. Nil in Options means that nothing is. All
+// methods MUST be safe for concurrent use. Errors are told apart with errors.Is against checkpoint.ErrUnknown
+// and checkpoint.ErrChanged.
+type Checkpoints interface {
+	// Checkpoints lists what was kept of one session, or of all when sessionID is "", the newest first.
+	Checkpoints(sessionID string, limit int) ([]CheckpointView, error)
+
+	// CheckpointDiff says how files differ now from what was kept. What the rules keep from being read is
+	// named and not shown.
+	CheckpointDiff(ctx context.Context, id string, paths []string) ([]checkpoint.FileDiff, error)
+
+	// RestoreCheckpoint puts files back and on record under the name that by is. With force also those that are
+	// not as the call left them; paths that are given leave the others alone.
+	RestoreCheckpoint(ctx context.Context, id string, paths []string, force bool, by string) (*checkpoint.Restored, error)
+}
+
+// CheckpointView is one checkpoint as people see it.
+type CheckpointView struct {
+	ID         string           `json:"id"`
+	ToolCallID string           `json:"toolCallId"`
+	Tool       string           `json:"tool"` // qualified name; for one that was taken before a restore, who restored
+	SessionID  string           `json:"sessionId"`
+	Worker     string           `json:"worker"`
+	Workspace  string           `json:"workspace,omitzero"` // absolute
+	CreatedAt  time.Time        `json:"createdAt"`
+	Restores   string           `json:"restores,omitzero"` // it was taken before that checkpoint was restored: restoring it takes that back
+	Ended      bool             `json:"ended"`             // the outcome of the call is known
+	Verified   bool             `json:"verified"`          // a verification after the call succeeded
+	RestoredAt time.Time        `json:"restoredAt,omitzero"`
+	Files      []CheckpointFile `json:"files"`
+	More       int              `json:"more,omitzero"`   // files that are not in Files
+	Notes      []string         `json:"notes,omitempty"` // what was left out, in words
+}
+
+// CheckpointFile is one path: what was kept of it, and what the call made of it.
+type CheckpointFile struct {
+	Path   string `json:"path"`            // absolute
+	State  string `json:"state"`           // what was there: file, absent, symlink, directory, leftOut, or workspace for all of one
+	Size   int64  `json:"size"`            // bytes, of a file
+	Change string `json:"change,omitzero"` // what the call did: created, changed, deleted or leftOut; missing while nobody knows
+	Why    string `json:"why,omitzero"`    // of leftOut
+}
+
+// ViewCheckpoint shows at most so many files; 0 shows all.
+func ViewCheckpoint(c *checkpoint.Checkpoint, most int) CheckpointView {
+	v := CheckpointView{
+		ID: c.ID, ToolCallID: c.CallID, Tool: c.Tool, SessionID: c.SessionID, Worker: c.Worker, Workspace: c.Workspace, CreatedAt: c.CreatedAt,
+		Restores: c.Restores, Ended: c.Ended, Verified: c.Verified, RestoredAt: c.Restored, Notes: c.Notes, Files: []CheckpointFile{},
+	}
+	add := func(path, state string, before checkpoint.Entry, change string) {
+		if most > 0 && len(v.Files) == most {
+			v.More++
+			return
+		}
+		v.Files = append(v.Files, CheckpointFile{Path: path, State: state, Size: before.Size, Change: change, Why: before.Why})
+	}
+	if c.Ended {
+		for i := range c.Changed {
+			x := &c.Changed[i]
+			add(x.Path, string(x.Before.Kind), x.Before, x.What())
+		}
+		return v
+	}
+	for _, k := range c.Before {
+		state := string(k.Kind)
+		if k.Scope == checkpoint.Git {
+			state = "workspace"
+		}
+		add(k.Path, state, k.Entry, "")
+	}
+	return v
+}
+
+// checkpointsShown is how many are listed where the request names no limit.
+const checkpointsShown = 100
+
+// checkpointRoutes are answered by any process that shares the data directory, since checkpoints on the disk are
+// common to all; with checkpoints.storage memory by the one that serves the session: `?sessionId=`.
+func (s *Server) checkpointRoutes(path func(string, methods)) {
+	path("/api/checkpoints", methods{"GET": s.viewer(s.handleCheckpoints)})
+	path("/api/checkpoints/{id}/diff", methods{"GET": s.viewer(s.handleCheckpointDiff)})
+	path("/api/checkpoints/{id}/restore", methods{"POST": s.approver(s.handleRestoreCheckpoint)})
+}
+
+func (s *Server) keeps(w http.ResponseWriter) bool {
+	if s.checkpoints == nil {
+		writeError(w, http.StatusNotFound, CodeBadMessage, "checkpoints are off: set checkpoints.storage to disk or memory")
+		return false
+	}
+	return true
+}
+
+func (s *Server) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
+	if !s.keeps(w) {
+		return
+	}
+	limit := checkpointsShown
+	if text := r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > auditMost {
+			writeError(w, http.StatusBadRequest, CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(auditMost))
+			return
+		}
+		limit = n
+	}
+	views, err := s.checkpoints.Checkpoints(r.URL.Query().Get("sessionId"), limit)
+	if err != nil {
+		s.failCheckpoint(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, list(views))
+}
+
+// handleCheckpointDiff takes `?path=`, repeatable, to show only these files.
+func (s *Server) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
+	if !s.keeps(w) {
+		return
+	}
+	files, err := s.checkpoints.CheckpointDiff(r.Context(), r.PathValue("id"), r.URL.Query()["path"])
+	if err != nil {
+		s.failCheckpoint(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"files": list(files)})
+}
+
+func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
+	var f struct {
+		Force bool     `json:"force"`
+		Paths []string `json:"paths"`
+	}
+	if !s.keeps(w) || !s.body(w, r, &f) {
+		return
+	}
+	// The restore ends well also when the client goes away in the middle of it.
+	done, err := s.checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f.Paths, f.Force, approverOf(r))
+	if err != nil {
+		s.failCheckpoint(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, done)
+}
+
+func (s *Server) failCheckpoint(w http.ResponseWriter, r *http.Request, err error) {
+	var conflict *checkpoint.ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		writeJSON(w, http.StatusConflict, map[string]any{
+			"error":     restError{CodeBadMessage, "nothing was restored: some files are not as the call left them, or cannot be put back"},
+			"conflicts": conflict.Conflicts,
+		})
+	case errors.Is(err, checkpoint.ErrUnknown):
+		writeError(w, http.StatusNotFound, CodeBadMessage, "there is no such checkpoint any more")
+	default:
+		s.fail(w, r, err)
+	}
+}

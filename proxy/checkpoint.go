@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/checkpoint"
+	"callgate/internal/tools"
+)
+
+// Checkpoints keep files as they are before calls change them.
+type Checkpoints struct {
+	Store *checkpoint.Store
+	// Required refuses calls whose files cannot be kept, unless a person released the mark gate.MarkUnkept.
+	// Else they run, and the log says so.
+	Required   bool
+	Workspaces bool // keep git workspaces before calls of which nobody can tell what they write
+}
+
+// Unkept says why what a call writes could not be kept, "" when it could: it is the mark of calls that a person
+// shall be asked about. It keeps nothing.
+func (k *Checkpoints) Unkept(call gate.Call, a *tools.Analysis) string {
+	list := notable(k.Store.Unkept(context.Background(), call.Place.Dir, pathsOf(a)))
+	if len(list) == 0 {
+		return ""
+	}
+	return "There is no way back: " + unkept(list)
+}
+
+// unkeptError is why a call was not forwarded: its files could not be kept.
+type unkeptError struct{ why string }
+
+func (e *unkeptError) Error() string { return e.why }
+
+// kept is what was kept before one call. Nil is nothing.
+type kept struct {
+	taken *checkpoint.Taken
+	log   *slog.Logger
+	tool  string
+}
+
+// keepPatience bounds how long the keeping of one call's files may take.
+const keepPatience = 15 * time.Second
+
+// checkpoint keeps what the allowed call is about to change. When it returns without an error, that is on the
+// disk and the call MUST be forwarded or ended; the error is a reason not to forward it.
+func (h *host) checkpoint(ctx context.Context, call gate.Call, v *gate.Verdict) (*kept, error) {
+	k := h.p.o.Checkpoints
+	if k == nil || v.Analysis == nil {
+		return nil, nil
+	}
+	paths := pathsOf(v.Analysis)
+	if k.Workspaces && v.Analysis.Runs {
+		for _, top := range k.Store.Workspaces(append([]string{v.Analysis.Dir}, call.Place.Roots...)) {
+			paths = append(paths, checkpoint.Path{Path: top, Scope: checkpoint.Git})
+		}
+	}
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, keepPatience)
+	defer cancel()
+	taken, err := k.Store.Take(ctx, checkpoint.Request{
+		CallID: call.ID, Tool: call.Tool.Qualified, SessionID: h.session.ID(), Worker: h.p.o.Gate.Worker(), Workspace: call.Place.Dir, Paths: paths,
+		Secret: func(path string) bool { return h.p.o.Gate.HidesFile(h.session, call.Place, path) },
+	})
+	out := &kept{taken: taken, log: h.log, tool: call.Tool.Qualified}
+	var why string
+	switch {
+	case err != nil:
+		why = err.Error() + "."
+	case taken != nil:
+		if list := notable(taken.LeftOut); len(list) > 0 {
+			why = unkept(list)
+		}
+	}
+	if why == "" {
+		return out, nil
+	}
+	released := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == gate.MarkUnkept })
+	if k.Required && !released {
+		out.abandon()
+		return nil, &unkeptError{"What it would change could not be kept: " + why + " If that cannot be helped, tell the user."}
+	}
+	h.log.Warn("a call runs whose files could not all be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
+	return out, nil
+}
+
+// pathsOf are the paths that a call is known to write.
+func pathsOf(a *tools.Analysis) (paths []checkpoint.Path) {
+	for _, w := range a.Writes {
+		p := checkpoint.Path{Path: w.Path}
+		if w.Whole {
+			p.Scope = checkpoint.Whole
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// notable leaves out what nobody could want back: devices and the like.
+func notable(list []checkpoint.Conflict) []checkpoint.Conflict {
+	return slices.DeleteFunc(list, func(c checkpoint.Conflict) bool { return strings.HasPrefix(c.Path, "/dev/") })
+}
+
+// unkept words what could not be kept.
+func unkept(list []checkpoint.Conflict) string {
+	var parts []string
+	for i, c := range list {
+		if i == 3 {
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		if c.Path == "" {
+			parts = append(parts, c.Why)
+		} else {
+			parts = append(parts, fmt.Sprintf("%s (%s)", tools.Visible(c.Path), c.Why))
+		}
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+// end notes what the call left. The host may have taken the call back: what it did is done all the same.
+func (k *kept) end(ctx context.Context) {
+	if k == nil || k.taken == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
+	defer cancel()
+	if _, err := k.taken.End(ctx); err != nil {
+		k.log.Warn("what a call left could not be noted: restoring it has to be forced", "tool", k.tool, "checkpoint", k.taken.ID, "error", err)
+	}
+}
+
+// abandon is end for a call that is not forwarded.
+func (k *kept) abandon() {
+	if k.taken == nil {
+		return
+	}
+	if err := k.taken.Abandon(); err != nil {
+		k.log.Warn("a checkpoint is left of a call that was not run", "tool", k.tool, "checkpoint", k.taken.ID, "error", err)
+	}
+}
