@@ -56,7 +56,8 @@ type Event struct {
 }
 
 // Connected: the connection is there, again or for the first time. What was known is void: the replay of
-// what waits follows.
+// what waits follows. A connection that is renewed within two seconds, as when another process becomes the hub, is
+// no event: the stream goes on.
 type Connected struct{ Address string }
 
 // Disconnected: the connection is gone. The client tries again by itself, unless Final is set.
@@ -70,6 +71,7 @@ type Disconnected struct {
 type Client struct {
 	target Target
 	events chan Event
+	ledger ledger
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -108,7 +110,11 @@ func (c *Client) Events() <-chan Event { return c.events }
 // ToolApproveResolved, or an Error with the same ToolCallID.
 func (c *Client) Answer(f ToolApprove) error {
 	f.V, f.Type = Version, TypeToolApprove
-	return c.send(f)
+	err := c.send(f)
+	if err == nil {
+		c.ledger.answered(f.ToolCallID)
+	}
+	return err
 }
 
 // SetAutonomy asks for a level. An AutonomyChanged or an Error comes back as an event.
@@ -149,9 +155,9 @@ func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) 
 	defer close(c.events)
 	defer c.cancel()
 	wait := firstBackoff
-	for {
+	for renewed := false; ; {
 		began := time.Now()
-		err := c.follow(ctx, conn, address)
+		err := c.follow(ctx, conn, address, renewed)
 		if ctx.Err() != nil {
 			return
 		}
@@ -162,12 +168,38 @@ func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) 
 		if final {
 			err = ErrVersion
 		}
+		if renewed = false; !final && time.Since(began) > resumeAfter {
+			if conn, address, renewed = c.resume(ctx); renewed {
+				continue
+			}
+			if ctx.Err() != nil {
+				return
+			}
+		}
 		if !c.deliver(ctx, Event{Frame: Disconnected{Err: err, Final: final}}) || final {
 			return
 		}
 		if conn, address, err = c.again(ctx, &wait); err != nil {
 			return
 		}
+	}
+}
+
+// resume connects at once, if it can within resumeWithin.
+func (c *Client) resume(ctx context.Context) (*websocket.Conn, string, bool) {
+	ctx, cancel := context.WithTimeout(ctx, resumeWithin)
+	defer cancel()
+	for {
+		select {
+		case <-time.After(resumeEvery/2 + mathrand.N(resumeEvery)):
+		case <-ctx.Done():
+			return nil, "", false
+		}
+		conn, address, err := c.target.connect(ctx)
+		if err == nil {
+			return conn, address, true
+		}
+		c.target.Logger.Debug("companion client: not connected", slog.Any("error", err))
 	}
 }
 
@@ -189,8 +221,8 @@ func (c *Client) again(ctx context.Context, wait *time.Duration) (*websocket.Con
 	}
 }
 
-// follow delivers the frames of one connection until it ends.
-func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address string) error {
+// follow delivers the frames of one connection until it ends. With renewed it goes on with what was known.
+func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address string, renewed bool) error {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	c.mu.Lock()
@@ -201,8 +233,14 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 		c.conn = nil
 		c.mu.Unlock()
 	}()
-	if !c.deliver(ctx, Event{Frame: Connected{Address: address}}) {
-		return ctx.Err()
+	if renewed {
+		c.ledger.renewed()
+		defer c.settleLater(ctx)()
+	} else {
+		c.ledger.clear()
+		if !c.deliver(ctx, Event{Frame: Connected{Address: address}}) {
+			return ctx.Err()
+		}
 	}
 	alive := func() error { return conn.SetReadDeadline(time.Now().Add(clientSilence)) }
 	pong := conn.PingHandler()
@@ -219,8 +257,10 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 		if err != nil {
 			return err
 		}
-		if !c.deliver(ctx, Event{Frame: frame, Raw: data}) {
-			return ctx.Err()
+		for _, e := range c.ledger.take(Event{Frame: frame, Raw: data}) {
+			if !c.deliver(ctx, e) {
+				return ctx.Err()
+			}
 		}
 	}
 }

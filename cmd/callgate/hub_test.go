@@ -1,0 +1,278 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/companion"
+)
+
+const (
+	crowdProcesses = 20
+	crowdCalls     = 5 // that wait in each
+	crowdAll       = crowdProcesses * crowdCalls
+)
+
+// TestTheHubIsKilled: twenty callgates, each with a host and a server, have a hundred calls wait. A person answers
+// them, and the hub is killed in the middle, twice: first one that is nothing else, then one that serves a host, whose
+// own calls are answered by then. Every call is shown once and answered once, at one address.
+func TestTheHubIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts forty processes")
+	}
+	data, sandbox := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	config := filepath.Join(data, "callgate.yaml")
+	write(t, config, fmt.Sprintf(`{"servers": [{"name": "demo", "command": %q, "args": ["."], "package": "callgate-demo", "cwd": %q}]}`, filepath.Join(servers(t), "demo"), sandbox))
+	program := callgateProgram(t)
+	env := append(environment(t), "XDG_CONFIG_HOME="+t.TempDir())
+	flags := []string{"--config", config, "--data-dir", data, "--listen", "127.0.0.1:0"}
+
+	hub, err := startClient(program, append([]string{"hub"}, flags...), sandbox, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.kill)
+	first := awaitHub(t, data, 0)
+	hosts := make([]*client, crowdProcesses)
+	for i := range hosts {
+		h := begin(t, program, append([]string{"run", "--timeout", "5m"}, flags...), env)
+		hosts[i] = h
+		for j := range crowdCalls {
+			if err := h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":"demo_shell_exec","arguments":{"command":"echo %d-%d"}}}`, j, i, j)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	person, err := companion.Dial(t.Context(), companion.Target{DataDir: data, Client: companion.ClientInfo{Name: "ada", Kind: "custom"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer person.Close()
+	c := crowd{t: t, person: person, asked: map[string]*question{}}
+	c.until("all calls are shown", func() bool { return len(c.asked) == crowdAll })
+
+	c.answer(20, "")
+	c.until("the first answers count", func() bool { return c.over() == 20 })
+	c.answer(10, "")
+	began := time.Now()
+	hub.kill()
+	c.until("the next hub shows what there is", func() bool { return c.rostered.After(began) })
+	t.Logf("the person saw the second hub %v after the first was killed", c.rostered.Sub(began).Round(time.Millisecond))
+	second := awaitHub(t, data, first.PID)
+	if second.Address != first.Address {
+		t.Errorf("the second hub is at %s, the first was at %s", second.Address, first.Address)
+	}
+	at := slices.IndexFunc(hosts, func(h *client) bool { return h.cmd.Process.Pid == second.PID })
+	if at < 0 {
+		t.Fatalf("the second hub is process %d, which serves no host", second.PID)
+	}
+	leader, session := hosts[at], c.sessionOf(fmt.Sprintf("echo %d-", at))
+	c.until("the calls of the second hub's host are over", func() bool {
+		c.answer(crowdAll, session)
+		return c.left(session) == 0
+	})
+	for j := range crowdCalls {
+		if _, err := leader.response(fmt.Sprintf("c%d", j)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.answer(10, "")
+	began = time.Now()
+	leader.kill()
+	c.until("all calls are over", func() bool {
+		c.answer(crowdAll, "")
+		return c.over() == crowdAll
+	})
+	t.Logf("the person saw the third hub %v after the second was killed", c.rostered.Sub(began).Round(time.Millisecond))
+	if third := awaitHub(t, data, second.PID); third.Address != first.Address {
+		t.Errorf("the third hub is at %s, the first was at %s", third.Address, first.Address)
+	}
+
+	for id, q := range c.asked {
+		if q.shown != 1 || q.ended != 1 || q.decision != "approve" {
+			t.Errorf("%s was shown %d times and ended %d times, with %q", id, q.shown, q.ended, q.decision)
+		}
+	}
+	for _, h := range hosts {
+		for j := range crowdCalls {
+			id := fmt.Sprintf("c%d", j)
+			if response, err := h.response(id); err != nil || strings.Contains(string(response), `"isError":true`) {
+				t.Errorf("%s %v", response, err)
+			}
+			if n := len(h.matches(`"id":"` + id + `"`)); n != 1 {
+				t.Errorf("a call was answered %d times", n)
+			}
+		}
+	}
+	recorded := map[string]int{}
+	for r, err := range audit.Read(audit.Dir(data), audit.Filter{Limit: 10000}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Event == audit.Decision && r.Decision == "approved" && r.By == "custom:ada" {
+			recorded[r.CallID]++
+		}
+	}
+	for id := range c.asked {
+		if recorded[id] != 1 {
+			t.Errorf("%s is on record %d times", id, recorded[id])
+		}
+	}
+}
+
+// callgateProgram is the test binary under the name by which it is callgate.
+func callgateProgram(t *testing.T) string {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "callgate")
+	if err := os.Symlink(executable, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// hubAt is what companion.json says of the hub.
+type hubAt struct {
+	PID     int
+	Address string
+}
+
+// awaitHub waits until another process than before is announced as the hub.
+func awaitHub(t *testing.T, data string, before int) (at hubAt) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(data, "companion.json"))
+		if err == nil && json.Unmarshal(text, &at) == nil && at.PID != before {
+			return at
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no hub but process %d is announced: %s %v", before, text, err)
+		}
+	}
+}
+
+// question is one call as the person sees it.
+type question struct {
+	frame    *companion.ToolApproveRequest
+	shown    int // times
+	sent     bool
+	ended    int // times
+	decision string
+}
+
+// crowd is a person who answers what many processes ask.
+type crowd struct {
+	t        *testing.T
+	person   *companion.Client
+	asked    map[string]*question
+	rostered time.Time // when a session was shown last, which a new connection begins with
+}
+
+// until takes in what comes until done, which is asked again after each event.
+func (c *crowd) until(what string, done func() bool) {
+	c.t.Helper()
+	deadline := time.After(2 * time.Minute)
+	for !done() {
+		select {
+		case e, ok := <-c.person.Events():
+			if !ok {
+				c.t.Fatalf("the events ended before %s", what)
+			}
+			c.take(e)
+		case <-time.After(50 * time.Millisecond):
+		case <-deadline:
+			c.t.Fatalf("not within two minutes: %s; %d shown, %d over", what, len(c.asked), c.over())
+		}
+	}
+}
+
+func (c *crowd) take(e companion.Event) {
+	switch f := e.Frame.(type) {
+	case companion.Disconnected, companion.Connected:
+		c.t.Logf("%T: what was known is void", f)
+		for _, q := range c.asked {
+			if q.ended == 0 {
+				q.shown, q.sent = 0, false
+			}
+		}
+	case *companion.ToolApproveRequest:
+		q := c.asked[f.ToolCallID]
+		if q == nil {
+			q = &question{}
+			c.asked[f.ToolCallID] = q
+		}
+		q.frame, q.sent = f, false
+		q.shown++
+	case *companion.ToolApproveResolved:
+		if q := c.asked[f.ToolCallID]; q != nil {
+			q.ended++
+			q.decision = f.Decision
+		}
+	case *companion.TeamUpdate:
+		c.rostered = time.Now()
+	case *companion.Error:
+		c.t.Logf("%s: %s", f.Code, f.Message)
+		if q := c.asked[f.ToolCallID]; q != nil && f.Code == companion.CodeInternal { // the call still waits
+			q.sent = false
+		}
+	}
+}
+
+// answer approves up to n calls that were not answered yet, of one session or, with "", of any.
+func (c *crowd) answer(n int, session string) {
+	for id, q := range c.asked {
+		if n == 0 {
+			return
+		}
+		if q.sent || q.ended > 0 || q.shown == 0 || session != "" && q.frame.SessionID != session {
+			continue
+		}
+		err := c.person.Answer(companion.ToolApprove{
+			Head: companion.Head{SessionID: q.frame.SessionID}, ToolCallID: id, ArgsDigest: q.frame.ArgsDigest, Decision: "approve",
+		})
+		if errors.Is(err, companion.ErrClosed) {
+			return // between two hubs; it is asked for again
+		}
+		q.sent = err == nil
+		n--
+	}
+}
+
+func (c *crowd) over() (n int) {
+	for _, q := range c.asked {
+		n += min(q.ended, 1)
+	}
+	return n
+}
+
+// left counts what waits in a session.
+func (c *crowd) left(session string) (n int) {
+	for _, q := range c.asked {
+		if q.frame.SessionID == session && q.ended == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// sessionOf is the session of the host whose commands begin with what.
+func (c *crowd) sessionOf(what string) string {
+	for _, q := range c.asked {
+		if strings.Contains(string(q.frame.Args), what) {
+			return q.frame.SessionID
+		}
+	}
+	c.t.Fatalf("no call has %q", what)
+	return ""
+}

@@ -1,0 +1,135 @@
+package companion
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+)
+
+// When the hub ends, another is there within a second, and the same approvals still wait. A client that comes back
+// so soon goes on as if nothing had happened: what is shown again as it was is not delivered again, what is over
+// meanwhile is delivered as resolved, and an answer that may have been lost is delivered as failed when its approval
+// still waits.
+
+const (
+	resumeAfter  = 300 * time.Millisecond  // connections that break sooner are not worth it
+	resumeWithin = 2 * time.Second         // after this the connection is lost, and what was known is void
+	resumeEvery  = 50 * time.Millisecond   // between two attempts to come back
+	resumeSettle = 1500 * time.Millisecond // after which an approval that was not shown again is over
+)
+
+// ledger is what a client was shown that waits. Its zero value is ready.
+type ledger struct {
+	mu      sync.Mutex
+	waiting map[string]*waitingRequest // by toolCallId
+}
+
+type waitingRequest struct {
+	frame   *ToolApproveRequest
+	raw     []byte
+	answer  bool // an answer was sent, and nothing was heard of it
+	missing bool // the connection was renewed since, and it was not shown again yet
+}
+
+// clear forgets everything, because the replay tells it anew.
+func (l *ledger) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.waiting)
+}
+
+// answered notes that an answer is on its way.
+func (l *ledger) answered(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.waiting[id]; w != nil {
+		w.answer = true
+	}
+}
+
+// take notes a frame and returns what is to be delivered for it.
+func (l *ledger) take(e Event) []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch f := e.Frame.(type) {
+	case *ToolApproveRequest:
+		if w := l.waiting[f.ToolCallID]; w != nil && w.missing && bytes.Equal(w.raw, e.Raw) {
+			w.missing = false
+			if !w.answer {
+				return nil
+			}
+			w.answer = false
+			return told(Error{
+				Head: head(TypeError, f.SessionID), Code: CodeInternal, ToolCallID: f.ToolCallID,
+				Message: "The connection broke before the answer arrived. The call still waits.",
+			})
+		}
+		if l.waiting == nil {
+			l.waiting = make(map[string]*waitingRequest)
+		}
+		l.waiting[f.ToolCallID] = &waitingRequest{frame: f, raw: e.Raw}
+	case *ToolApproveResolved:
+		delete(l.waiting, f.ToolCallID)
+	case *Error:
+		if w := l.waiting[f.ToolCallID]; w != nil {
+			w.answer = false
+		}
+	}
+	return []Event{e}
+}
+
+// renewed notes that the connection is another: all that waits has to be shown again.
+func (l *ledger) renewed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.waiting {
+		w.missing = true
+	}
+}
+
+// settle returns what is to be delivered for approvals that were not shown again.
+func (l *ledger) settle() (events []Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, w := range l.waiting {
+		if !w.missing {
+			continue
+		}
+		delete(l.waiting, id)
+		events = append(events, told(ToolApproveResolved{
+			Head: head(TypeToolApproveResolved, w.frame.SessionID), ToolCallID: id, Decision: "withdrawn", By: "callgate",
+			Reason: "It was answered, or its process ended, while the connection was being renewed.",
+		})...)
+	}
+	return events
+}
+
+// told makes an event of a frame that the server did not send, as if it had.
+func told[T any](frame T) []Event {
+	raw, err := encode(frame)
+	if err != nil {
+		return nil // frames of this file hold ids and constant texts
+	}
+	return []Event{{Frame: &frame, Raw: raw}}
+}
+
+// settleLater delivers what is over when the replay of a renewed connection has had its time. The caller calls
+// stop when the connection has ended; nothing is delivered after it.
+func (c *Client) settleLater(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-time.After(resumeSettle):
+			for _, e := range c.ledger.settle() {
+				if !c.deliver(ctx, e) {
+					return
+				}
+			}
+		case <-ctx.Done():
+		}
+	}()
+	return func() { cancel(); <-done }
+}
