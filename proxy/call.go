@@ -108,7 +108,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 		return rpc.Message{}, errRedefined
 	}
 	r.from.Store(to.server)
-	answer, err := to.server.up.Forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+	answer, err := to.server.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = context.Cause(ctx)
 	}

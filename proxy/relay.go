@@ -16,6 +16,11 @@ import (
 // response is with the host before the response is.
 func (s *server) notified(m rpc.Message) {
 	h := s.host
+	m, err := disowned(m)
+	if err != nil {
+		h.log.Warn("a server's notification does not reach the host", "server", s.alias, "error", err)
+		return
+	}
 	switch m.Method {
 	case "notifications/progress":
 		h.progressForHost(s, m)

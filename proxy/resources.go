@@ -74,7 +74,7 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	}
 	began := time.Now()
 	r.from.Store(s)
-	answer, err := s.up.Forward(ctx, compose)
+	answer, err := s.forward(ctx, compose)
 	result, isError, failure := outcome(answer, err)
 	took := time.Since(began)
 	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
@@ -201,7 +201,7 @@ func (h *host) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte 
 
 // passOn forwards a request that needs no gate and relays the answer.
 func (h *host) passOn(ctx context.Context, m rpc.Message, s *server, compose func(id []byte) []byte) []byte {
-	answer, err := s.up.Forward(ctx, compose)
+	answer, err := s.forward(ctx, compose)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, fmt.Sprintf("callgate: the request did not end: %v", err))
 	}

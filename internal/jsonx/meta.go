@@ -1,0 +1,57 @@
+package jsonx
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MetaNames returns where the names stand, quotes included, that begin with prefix among the members of "_meta"
+// objects at any depth of text. With is empty in each edit: what is to stand there is the caller's business. Text
+// that Check refuses may end the search early.
+func MetaNames(text []byte, prefix string) (found []Edit) {
+	if !mayHold(text, prefix) {
+		return nil
+	}
+	r := open(text, jsontext.AllowDuplicateNames(true))
+	defer r.close()
+	var meta []bool // of each open object or array: is it the value of "_meta"
+	isMeta := false // is the next value one
+	for {
+		kind := r.dec.PeekKind()
+		depth := r.dec.StackDepth()
+		container, length := r.dec.StackIndex(depth)
+		if kind == '"' && container == '{' && length%2 == 0 {
+			quoted, err := r.dec.ReadValue()
+			if err != nil {
+				return found
+			}
+			end := int(r.dec.InputOffset())
+			name := string(unquoted(quoted))
+			if meta[len(meta)-1] && strings.HasPrefix(name, prefix) {
+				found = append(found, Edit{Start: end - len(quoted), End: end})
+			}
+			isMeta = name == "_meta"
+			continue
+		}
+		if _, err := r.dec.ReadToken(); err != nil {
+			return found
+		}
+		switch kind {
+		case '{':
+			meta = append(meta, isMeta)
+		case '[':
+			meta = append(meta, false)
+		case '}', ']':
+			meta = meta[:len(meta)-1]
+		}
+		isMeta = false
+	}
+}
+
+// mayHold is false for most texts without reading them as JSON: a name can be spelled with escapes, each of which
+// has a mark of its own.
+func mayHold(text []byte, prefix string) bool {
+	return bytes.Contains(text, []byte(prefix)) || bytes.Contains(text, []byte(`\u00`)) || bytes.Contains(text, []byte(`\/`))
+}
