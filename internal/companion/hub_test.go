@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -599,4 +600,69 @@ func TestARotatedApproveCredentialIsProvenAnew(t *testing.T) {
 	}
 	c := dial(t, r.target())
 	await(t, c, func(f *TeamUpdate) bool { return f.SessionID == "s2" })
+}
+
+// TestElection: of processes that start at once one is the hub, and of those that are left when it ends one again.
+func TestElection(t *testing.T) {
+	const processes = 12
+	dir := privateDir(t)
+	credentials, err := OpenCredentials(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive := make([]*Server, processes)
+	var starting sync.WaitGroup
+	for i := range alive {
+		starting.Go(func() {
+			s, err := Listen(Options{DataDir: dir, Address: ":0", Version: "1.2.3", Backend: newFakeBackend(fmt.Sprintf("s%d", i)), Credentials: credentials, Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			alive[i] = s
+		})
+	}
+	starting.Wait()
+	if t.Failed() {
+		return
+	}
+	defer func() {
+		for _, s := range alive {
+			s.Close()
+		}
+	}()
+	address := alive[0].Address()
+	for len(alive) > 0 {
+		var hub *Server
+		for deadline := time.Now().Add(10 * time.Second); hub == nil || len(hub.fleet.all()) != len(alive)-1; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("of %d processes no hub has all others", len(alive))
+			}
+			leads := slices.Collect(func(yield func(*Server) bool) {
+				for _, s := range alive {
+					if s.leads.Load() && !yield(s) {
+						return
+					}
+				}
+			})
+			if len(leads) > 1 {
+				t.Fatalf("%d hubs at once", len(leads))
+			}
+			if len(leads) == 1 {
+				hub = leads[0]
+			}
+		}
+		for _, s := range alive {
+			if s.Address() != address {
+				t.Fatalf("a process is reached at %s, the first hub was at %s", s.Address(), address)
+			}
+		}
+		if err := hub.Close(); err != nil {
+			t.Fatal(err)
+		}
+		alive = slices.DeleteFunc(alive, func(s *Server) bool { return s == hub })
+	}
+	if left, err := companions(dir); err == nil {
+		t.Errorf("still announced: %+v", left)
+	}
 }

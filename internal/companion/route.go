@@ -20,8 +20,7 @@ import (
 //
 //   - What all processes share (shared) the hub answers alone.
 //   - A request that names a session (?sessionId=) or a worker (?worker=) goes to the process that has it.
-//   - /api/THINGS/ID goes to the process whose /api/THINGS lists ID. A change of what several list goes to each of
-//     them.
+//   - /api/THINGS/ID goes to the process whose /api/THINGS lists ID; what several list they share, and one answers.
 //   - GET /api/THINGS without a name is the lists of all processes in one.
 //   - What is left goes to the hub itself, or to the first process that has /api/THINGS when the hub has not.
 //
@@ -58,7 +57,7 @@ func (s *Server) routed(own http.Handler) http.Handler {
 			}
 			a.pass(w, r, who)
 		case reading:
-			a.union(w, r)
+			a.union(w, r, things)
 		default:
 			a.pass(w, r, a.having(r, things))
 		}
@@ -119,28 +118,13 @@ func (a *answer) copyTo(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // a client that is gone gets nothing
 }
 
-// pass sends the request to those who have what it names: this process when nobody else has.
+// pass sends the request to the first of those who have what it names, and to this process when nobody has.
 func (a asking) pass(w http.ResponseWriter, r *http.Request, to []*process) {
-	switch {
-	case len(to) == 0, len(to) == 1 && to[0] == nil:
+	if len(to) == 0 || to[0] == nil {
 		a.own.ServeHTTP(w, r)
 		return
-	case len(to) == 1 || r.Method == http.MethodGet || r.Method == http.MethodHead:
-		if to[0] == nil {
-			a.own.ServeHTTP(w, r)
-			return
-		}
-		a.forward(w, r, to[0])
-		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
-	if err != nil {
-		writeError(w, http.StatusRequestEntityTooLarge, CodeBadMessage, "the body is larger than 4 MiB")
-		return
-	}
-	answers := a.each(r, to, r.Method, r.URL.RequestURI(), body)
-	worst := slices.MaxFunc(answers, func(x, y answer) int { return cmp.Compare(x.status, y.status) })
-	worst.copyTo(w)
+	a.forward(w, r, to[0])
 }
 
 // forward has one process answer.
@@ -229,14 +213,8 @@ func (a asking) having(r *http.Request, things string) []*process {
 
 // isThing reports whether an item of a list is what id names.
 func isThing(item json.RawMessage, id string) bool {
-	var has struct{ ID, Name, SessionID, ToolCallID string }
-	if json.Unmarshal(item, &has) != nil {
-		return false
-	}
-	if has.ToolCallID != "" {
-		return has.ToolCallID == id
-	}
-	return cmp.Or(has.ID, has.Name, has.SessionID) == id
+	var has struct{ ID, Name, ToolCallID, SessionID string }
+	return json.Unmarshal(item, &has) == nil && cmp.Or(has.ID, has.Name, has.ToolCallID, has.SessionID) == id
 }
 
 // ofWorker finds a process that goes by the worker's rules, this one before others.
@@ -274,7 +252,7 @@ func items(one answer) (member string, list []json.RawMessage, ok bool) {
 
 // union answers with the lists of all. What is no list is the answer of this process, or else of the first that
 // has one.
-func (a asking) union(w http.ResponseWriter, r *http.Request) {
+func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
 	answers := a.each(r, a.everyone(), http.MethodGet, r.URL.RequestURI(), nil)
 	var all []json.RawMessage
 	name, lists := "", 0
@@ -291,7 +269,9 @@ func (a asking) union(w http.ResponseWriter, r *http.Request) {
 		answers[0].copyTo(w)
 		return
 	}
-	all = oldestFirst(unnamed(all))
+	if all = once(all); things == "/api/approvals" {
+		all = oldestFirst(all)
+	}
 	if name == "" {
 		writeJSON(w, http.StatusOK, list(all))
 		return
@@ -299,16 +279,17 @@ func (a asking) union(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{name: list(all)})
 }
 
-// unnamed leaves out items whose name another had before: the same setting in another process.
-func unnamed(all []json.RawMessage) []json.RawMessage {
+// once leaves out items that another process listed before: they share them.
+func once(all []json.RawMessage) []json.RawMessage {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(item json.RawMessage) bool {
 		var has struct{ ID, Name string }
-		if json.Unmarshal(item, &has) != nil || has.ID != "" || has.Name == "" {
-			return false
+		key := ""
+		if json.Unmarshal(item, &has) == nil {
+			key = cmp.Or(has.ID, has.Name)
 		}
-		again := seen[has.Name]
-		seen[has.Name] = true
+		again := key != "" && seen[key]
+		seen[key] = true
 		return again
 	})
 }
