@@ -6,6 +6,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/tools"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 )
@@ -13,7 +14,10 @@ import (
 // backend shows the sidecar to the companion.
 type backend struct{ s *sidecar }
 
-var _ companion.Backend = backend{}
+var (
+	_ companion.Backend = backend{}
+	_ companion.Changes = backend{}
+)
 
 func (b backend) Subscribe() gate.Subscription { return b.s.gate.Subscribe() }
 
@@ -39,6 +43,8 @@ func (b backend) RemoveAgent(sessionID, id, by string) error {
 func (b backend) Sessions() []gate.SessionInfo { return b.s.gate.Sessions() }
 
 func (b backend) Pending() []*gate.Approval { return b.s.gate.Pending() }
+
+func (b backend) Changes(id string) ([]tools.FileChange, error) { return b.s.gate.Changes(id) }
 
 func (b backend) Upstreams() []companion.UpstreamState {
 	var states []companion.UpstreamState

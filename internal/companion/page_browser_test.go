@@ -102,17 +102,19 @@ func TestPageSources(t *testing.T) {
 	runScripts(t, "unit/")
 }
 
-// TestPageWithCallgate plays the stories of web/test/browser/page.test.mjs against the real program.
+// TestPageWithCallgate plays the stories of web/test/browser against the real program.
 func TestPageWithCallgate(t *testing.T) {
 	chromium := requireBrowser(t)
 	bin := t.TempDir()
-	for name, pkg := range map[string]string{"callgate": "callgate/cmd/callgate", "callgate-demo": "callgate/examples/demo"} {
+	for name, pkg := range map[string]string{"callgate": "callgate/cmd/callgate", "callgate-demo": "callgate/examples/demo", "awkward": "callgate/internal/testserver/awkward"} {
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, name), pkg)
 		if output, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", pkg, err, output)
 		}
 	}
-	runScripts(t, "browser/page.test.mjs", "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+filepath.Join(bin, "callgate-demo"), "CHROMIUM="+chromium)
+	for _, stories := range []string{"browser/page.test.mjs", "browser/sections.test.mjs"} {
+		runScripts(t, stories, "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+filepath.Join(bin, "callgate-demo"), "AWKWARD="+filepath.Join(bin, "awkward"), "CHROMIUM="+chromium)
+	}
 }
 
 // evil is what a model or an upstream may put into any string, made to be found again by the field's name.
@@ -127,7 +129,6 @@ func TestPageWithHostileStrings(t *testing.T) {
 	b := newFakeBackend(evil("session"))
 	b.sessions[0].Client = gate.Client{Name: evil("client"), Version: evil("version")}
 	b.sessions[0].Agent, b.sessions[0].Worker = evil("agent"), evil("worker")
-	b.upstreams = []UpstreamState{{Name: evil("upstream"), State: UpstreamDown, Error: evil("why")}}
 	b.records = []audit.Record{{
 		Seq: 1, Time: time.Now(), Event: audit.Decision, CallID: evil("call"), SessionID: evil("session"), Worker: evil("worker"),
 		Agent: evil("agent"), Server: evil("server"), Tool: evil("tool"), Kind: evil("kind"), Decision: "denied", Risk: "WRITE", By: evil("by"),
@@ -154,8 +155,11 @@ func TestPageWithHostileStrings(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Redefined = &gate.Redefinition{New: definition, Why: "changed"}
-	b.pending = []*gate.Approval{a}
+	edit := *a
+	edit.ID, edit.Kind = evil("edit"), tools.KindEditFile
+	b.pending = []*gate.Approval{a, &edit}
 	r := start(t, b)
+	r.changes, r.rules, r.tools = hostile{}, hostile{}, hostile{}
 	address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
 	if err != nil {
 		t.Fatal(err)
@@ -173,10 +177,48 @@ func TestPageWithHostileStrings(t *testing.T) {
 	runScripts(t, "browser/hostile.test.mjs", "PAGE="+address, "CHROMIUM="+chromium)
 }
 
+// hostile has such a string in every field of rules, tools and files.
+type hostile struct{ *fakeRules }
+
+func (hostile) Worker() string { return evil("worker") }
+
+func (hostile) Rules() (RulesView, error) {
+	return RulesView{
+		Worker: evil("worker"), File: evil("path"), Text: evil("text"),
+		Layers: []RuleLayer{
+			{Layer: permissions.LayerFile, Name: evil("layerfile"), Rules: []RuleView{{Place: evil("place"), Tool: evil("ruletool"), Pattern: evil("rulepattern"), Action: "allow"}}},
+			{Layer: permissions.LayerAgent, Name: evil("agentlayer"), Rules: []RuleView{}},
+		},
+		Grants: []GrantView{{
+			ID: "g", Layer: permissions.LayerSession, SessionID: evil("grantsession"), Tool: evil("granttool"), Pattern: evil("grantpattern"), Risk: "WRITE",
+			Server: evil("grantserver"), Workspace: evil("grantworkspace"), By: evil("grantby"),
+		}},
+		RulesCheck: RulesCheck{Problems: []permissions.Problem{{
+			Check: evil("check"), Severity: permissions.Warning, Source: evil("source"), Rule: evil("problem"), Why: evil("problemwhy"), Cure: evil("problemcure"),
+		}}},
+	}, nil
+}
+
+func (hostile) Tools(string) (ToolsView, error) {
+	tool := ToolView{
+		Tool: evil("toolname"), Name: evil("name"), Description: evil("tooldescription"), Kind: evil("toolkind"), Why: evil("toolwhy"),
+		Subjects: map[string]string{evil("toolargument"): evil("toolrole")}, Verdict: "ask", Rule: evil("toolrule"), Hash: "h",
+		DefinitionChanged: &Redefinition{Old: evil("olddefinition"), New: evil("newdefinition"), Why: evil("definitionwhy")},
+	}
+	return ToolsView{SessionID: evil("session"), Servers: []ServerView{{UpstreamState{Name: evil("upstream"), State: UpstreamDown, Error: evil("downwhy")}, []ToolView{tool}}}}, nil
+}
+
+func (hostile) AcceptTool(_, _, _, _ string) error { return ErrNoTool }
+
+func (hostile) Changes(string) ([]tools.FileChange, error) {
+	return []tools.FileChange{{Path: evil("diskpath"), State: tools.ChangeEdited, Before: evil("diskbefore"), After: evil("diskafter"), Why: evil("diskremark")}}, nil
+}
+
 // TestPageLooks checks accessibility, colours and width with several sessions and many kinds of calls.
 func TestPageLooks(t *testing.T) {
 	chromium := requireBrowser(t)
 	r := start(t, showcase(t))
+	r.changes, r.rules, r.tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
 	var pages []string
 	for range 4 {
 		address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
@@ -194,87 +236,4 @@ func TestPageLooks(t *testing.T) {
 		env = append(env, "SCREENSHOTS="+images)
 	}
 	runScripts(t, "browser/looks.test.mjs", env...)
-}
-
-// showcase is two sessions with calls of every kind, as the pictures show them.
-func showcase(t *testing.T) *fakeBackend {
-	t.Helper()
-	b := newFakeBackend("s-4KQ7WZP2MHXA", "s-9TN3RD6VBLEC")
-	now := time.Now()
-	b.sessions[0].Client = gate.Client{Name: "claude-code", Version: "2.1.0"}
-	b.sessions[1].Client = gate.Client{Name: "cursor", Version: "1.9.2"}
-	b.sessions[1].Agent, b.sessions[1].Autonomy = "explore", "CAUTIOUS"
-	for i := range b.sessions {
-		b.sessions[i].Status, b.sessions[i].StartedAt = "waiting", now.Add(-time.Duration(40+i*25)*time.Minute)
-	}
-	b.upstreams = []UpstreamState{
-		{Name: "commands", State: UpstreamUp, Tools: 3},
-		{Name: "files", State: UpstreamUp, Tools: 11},
-		{Name: "github", State: UpstreamStarting},
-		{Name: "database", State: UpstreamDown, Error: "the server ended with exit status 1: DATABASE_URL is not set"},
-	}
-	add := func(session int, server, tool, kind, arguments, summary string, risk permissions.Risk, category, reason string) *gate.Approval {
-		var check map[string]any
-		if err := json.Unmarshal([]byte(arguments), &check); err != nil {
-			t.Fatal(err)
-		}
-		s := b.sessions[session]
-		a := &gate.Approval{
-			ID: "call_" + tool + string(rune('a'+len(b.pending))), SessionID: s.ID, Worker: s.Worker, Agent: s.Agent, Server: server, Tool: tool, Kind: kind,
-			Arguments: []byte(arguments), Digest: "d" + string(rune('a'+len(b.pending))), Reason: reason, CreatedAt: now, ExpiresAt: now.Add(2 * time.Minute),
-			Analysis: &tools.Analysis{Risk: risk, Category: category, Summary: summary},
-		}
-		b.pending = append(b.pending, a)
-		return a
-	}
-
-	push := add(0, "commands", "commands_run", "shell_exec",
-		`{"command": "npm version patch && git push origin main 2>&1 | tee release.log", "cwd": "~/src/app", "timeout": 1.2e2}`,
-		`Run 3 commands: "npm version patch && git push origin main 2>&1 | tee release.log". It writes "release.log".`,
-		permissions.Network, "network", `The rule shell_exec "git push *" ask (permissions.jsonc:12, file) asks about shell_exec "git push origin main".`)
-	push.Analysis.Commands = []tools.CommandView{
-		{Argv: []string{"npm", "version", "patch"}, Writes: []string{"package.json", "package-lock.json"}, Risk: permissions.Write},
-		{Argv: []string{"git", "push", "origin", "main"}, Risk: permissions.Network},
-		{Argv: []string{"tee", "release.log"}, Writes: []string{"release.log"}, Risk: permissions.Write},
-	}
-	push.Reasons = []gate.Reason{
-		{Subject: `shell_exec "npm version patch"`, Rule: `shell_exec "*" ask (permissions.jsonc:9, file)`, Layer: "file", Action: permissions.Ask},
-		{Subject: `shell_exec "git push origin main"`, Rule: `shell_exec "git push *" ask (permissions.jsonc:12, file)`, Layer: "file", Action: permissions.Ask},
-		{Subject: `write_file "~/src/app/release.log"`, Rule: `write_file "*" allow (permissions.jsonc:6, file)`, Layer: "file", Action: permissions.Allow},
-	}
-	push.Offers = []tools.Offer{
-		{Tool: "shell_exec", Pattern: "npm version patch", Risk: permissions.Write},
-		{Tool: "shell_exec", Pattern: "npm version *", Risk: permissions.Write, Default: true},
-		{Tool: "shell_exec", Pattern: "git push origin main", Risk: permissions.Network, Subject: 1},
-		{Tool: "shell_exec", Pattern: "git push *", Risk: permissions.Network, Subject: 1, Default: true, NewlyAllows: &tools.Widening{Count: 2, Examples: []string{"git push origin dev", "git push --tags"}}},
-	}
-
-	edit := add(0, "files", "files_edit_file", "edit_file",
-		`{"path": "src/server.ts", "edits": [{"oldText": "const port = 8080;\nconst host = \"127.0.0.1\";\n\nlisten(host, port);\n", "newText": "const port = Number(process.env.PORT ?? 8080);\nconst host = \"0.0.0.0\";\n\nlisten(host, port);\n"}], "dryRun": false}`,
-		`Edit "src/server.ts".`, permissions.Write, "workspace-write", `The rule edit_file "src/*" ask (permissions.jsonc:7, file) asks about edit_file "src/server.ts".`)
-	edit.Reasons = []gate.Reason{{Subject: `edit_file "src/server.ts"`, Rule: `edit_file "src/*" ask (permissions.jsonc:7, file)`, Layer: "file", Action: permissions.Ask}}
-	edit.Offers = []tools.Offer{{Tool: "edit_file", Pattern: "src/server.ts", Risk: permissions.Write, Default: true}, {Tool: "edit_file", Pattern: "src/*", Risk: permissions.Write}}
-
-	remove := add(1, "commands", "commands_run", "shell_exec", `{"command": "rm -rf build/ dist/"}`,
-		`Run "rm -rf build/ dist/". It writes "build", "dist".`, permissions.Destructive, "terminal-write", `No rule says anything about shell_exec "rm -rf build/ dist/".`)
-	remove.Analysis.Commands = []tools.CommandView{{Argv: []string{"rm", "-rf", "build/", "dist/"}, Writes: []string{"build", "dist"}, Risk: permissions.Destructive}}
-	remove.Reasons = []gate.Reason{{Subject: `shell_exec "rm -rf build/ dist/"`, Rule: "no rule matches", Action: permissions.Ask}}
-	remove.Offers = []tools.Offer{{Tool: "shell_exec", Pattern: "rm -rf build/ dist/", Risk: permissions.Destructive, Default: true}}
-
-	hook := add(1, "files", "files_write_file", "write_file",
-		`{"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\nexec npm test\n"}`,
-		`Write ".git/hooks/pre-commit" (2 lines).`, permissions.Write, "git-write", `A person must look at a write to ".git/hooks/pre-commit".`)
-	hook.Marks = []tools.Mark{{Code: "git-folder", Text: `The file ".git/hooks/pre-commit" is run by git.`}}
-
-	for i, r := range []audit.Record{
-		{Decision: "auto_approved", Tool: "files_read_text_file", Risk: "READ_ONLY", By: "rule", Rule: `read_file "*" allow (permissions.jsonc:4, file)`, Summary: `Read "README.md".`},
-		{Decision: "denied", Tool: "files_read_text_file", Risk: "READ_ONLY", By: "rule", Rule: `read_file "*.env" deny (permissions.jsonc:4, file)`, Summary: `Read ".env".`},
-		{Decision: "approved", Tool: "commands_run", Risk: "BUILD_TEST", By: "web:alice", Rule: `shell_exec "*" ask (permissions.jsonc:9, file)`, Summary: `Run "npm test".`},
-		{Decision: "rejected", Tool: "commands_run", Risk: "DESTRUCTIVE", By: "tui:alice", Reason: "A person refused this call and says: keep the branch", Summary: `Run "git branch -D feature".`},
-		{Decision: "trusted", Tool: "commands_run", Risk: "NETWORK", By: "grant", Summary: `Run "git fetch origin".`},
-	} {
-		r.Seq, r.Event, r.Time, r.SessionID, r.Hash = uint64(90-i), audit.Decision, now.Add(-time.Duration(i*37)*time.Second), b.sessions[i%2].ID, string(rune('a'+i))
-		b.records = append(b.records, r)
-	}
-	return b
 }

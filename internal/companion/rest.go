@@ -45,6 +45,7 @@ func (s *Server) routes() http.Handler {
 	path("/api/sessions", methods{"GET": s.viewer(s.handleSessions)})
 	path("/api/sessions/{id}/autonomy", methods{"PUT": s.approver(s.handleAutonomy)})
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
+	s.changeRoutes(path)
 	s.ruleRoutes(path)
 	s.toolRoutes(path)
 	s.hookRoutes(path)
@@ -97,7 +98,7 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 			unauthorized(w)
 			return
 		}
-		if r.Method != http.MethodDelete && !jsonBody(r) {
+		if (r.Method == http.MethodPost || r.Method == http.MethodPut) && !jsonBody(r) {
 			writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
 			return
 		}

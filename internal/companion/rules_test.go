@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 // fakeRules is a rules file without a gate.
 type fakeRules struct {
 	text    string
+	view    RulesView
 	changes []string // by whom
 	fail    error
 }
@@ -18,11 +20,17 @@ type fakeRules struct {
 func (f *fakeRules) Worker() string { return "default" }
 
 func (f *fakeRules) Rules() (RulesView, error) {
-	return RulesView{Worker: "default", File: "/data/permissions.jsonc", Text: f.text, Grants: []GrantView{}}, f.fail
+	view := f.view
+	view.Worker, view.File, view.Text = "default", "/home/ann/.local/share/callgate/workers/default/permissions.jsonc", f.text
+	return view, f.fail
 }
 
 func (f *fakeRules) CheckRules(text string) RulesCheck {
-	return RulesCheck{Rules: strings.Count(text, ":")}
+	file, err := permissions.ParseFile("permissions.jsonc", []byte(text), "/home/ann")
+	if fault := (*permissions.FileError)(nil); errors.As(err, &fault) {
+		return RulesCheck{Fault: &RulesFault{fault.Line, fault.Column, fault.Message}}
+	}
+	return RulesCheck{Rules: len(file.Rules)}
 }
 
 func (f *fakeRules) ReplaceRules(base, text, by string) error {
@@ -52,8 +60,9 @@ func TestPowersThatAreAbsent(t *testing.T) {
 	for _, request := range [][3]string{
 		{"GET", "/api/rules", ""}, {"PUT", "/api/rules", `{"base":"","text":""}`}, {"POST", "/api/rules/check", `{"text":""}`},
 		{"DELETE", "/api/grants/g1", ""}, {"GET", "/api/tools", ""}, {"POST", "/api/tools/accept?sessionId=s1", `{"tool":"t","hash":"h"}`},
+		{"GET", "/api/approvals/a1/changes", ""},
 	} {
-		if response, body := r.do(t, CredentialApprove, request[0], request[1], request[2]); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "this callgate does not show") {
+		if response, body := r.do(t, CredentialApprove, request[0], request[1], request[2]); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "this callgate does not ") {
 			t.Errorf("%s %s: %d %s", request[0], request[1], response.StatusCode, body)
 		}
 	}
@@ -85,7 +94,7 @@ func TestRulesByREST(t *testing.T) {
 		{"not what is no file", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{"}`, nil, 422, `"fault":{"line":1,"column":2,"message":"it ends too soon"}`},
 		{"not by a name that could pass for a rule", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "rule:alice"}, 400, "kind must be"},
 		{"changed", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "web:al%C3%ADce"}, 200, `"text":"{ }"`},
-		{"checked", CredentialApprove, "POST", "/api/rules/check", `{"text":"a: b"}`, nil, 200, `"rules":1`},
+		{"checked", CredentialApprove, "POST", "/api/rules/check", `{"text":"{ \"*\": \"ask\" }"}`, nil, 200, `"rules":1`},
 		{"a grant that is not there", CredentialApprove, "DELETE", "/api/grants/g2", "", nil, 404, "no such grant"},
 		{"a grant", CredentialApprove, "DELETE", "/api/grants/g1", "", nil, 200, `"revoked":"g1"`},
 		{"no other method", CredentialApprove, "DELETE", "/api/rules", "", nil, 405, "GET or PUT"},

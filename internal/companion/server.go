@@ -19,6 +19,7 @@ type Options struct {
 	Worker      string       // whose rules this process goes by; "" when it judges nothing
 	Protocols   []string     // MCP revisions that callgate speaks, for people
 	Backend     Backend      // what waits, and who takes the answers
+	Changes     Changes      // nil compares nothing
 	Rules       Rules        // nil shows none
 	Tools       Tools        // nil shows none
 	Hooks       Hooks        // nil shows none
@@ -48,6 +49,7 @@ var defaultTiming = timing{
 // clients reach all of them through it. Close it.
 type Server struct {
 	backend     Backend
+	changes     Changes
 	rules       Rules // nil when there are none to be seen
 	tools       Tools // likewise
 	hooks       Hooks // likewise
@@ -85,7 +87,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		backend: o.Backend, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, timing: t, sockets: make(chan struct{}, maxSockets),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())

@@ -1,25 +1,32 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { Detail, type Panel } from "./approval";
 import { Audit } from "./audit";
+import { Checkpoints } from "./checkpoints";
 import { Help } from "./help";
+import { Hooks } from "./hooks";
 import { mayNotify, showCount } from "./notify";
 import { maxSelected, Queue } from "./queue";
 import { Quiet } from "./quiet";
+import { Rules } from "./rules";
+import { Servers } from "./servers";
 import { Sessions } from "./sessions";
-import { find, needsPerson, pending } from "./state";
+import { find, needsPerson, pending, powers, type Power } from "./state";
 import type { Store } from "./store";
 import { Text } from "./text";
 import { Unpaired } from "./unpaired";
-import { Upstreams } from "./upstreams";
-import type { Answer } from "./wire";
+import type { Answer, FileChange } from "./wire";
 
-type View = "approvals" | "sessions" | "audit" | "upstreams";
+type View = "approvals" | "sessions" | "audit" | Power;
 
+// Views in their order. What a callgate does not have is not there.
 const views: [view: View, label: string][] = [
   ["approvals", "Approvals"],
   ["sessions", "Sessions"],
   ["audit", "Audit"],
-  ["upstreams", "Upstreams"],
+  ["rules", "Rules"],
+  ["tools", "Tools"],
+  ["checkpoints", "Checkpoints"],
+  ["hooks", "Hooks"],
 ];
 
 // App follows the store and holds what belongs to this screen alone.
@@ -38,6 +45,7 @@ export function App({ store }: { store: Store }) {
   const { state } = store;
   const waiting = pending(state);
   const current = find(state, state.current);
+  const there = views.filter(([name]) => state.powers[name as Power] ?? !powers.includes(name as Power));
   const viewOnly = store.pairing?.credential === "view";
 
   useEffect(() => store.start(), [store]);
@@ -90,6 +98,10 @@ export function App({ store }: { store: Store }) {
     }
     setSelected(new Set());
   };
+  const compare = useCallback(
+    (id: string) => store.get<{ changes: FileChange[] }>(`/api/approvals/${encodeURIComponent(id)}/changes`).then(({ changes }) => changes),
+    [store],
+  );
   const canApprove = store.mayAnswer && current !== undefined && !current.over && !current.stale && current.sent === "" && current.viewed;
 
   // Before the next key: an older listener would take it for the approval before.
@@ -121,10 +133,7 @@ export function App({ store }: { store: Store }) {
       x: () => view === "approvals" && current && needsPerson(current) === "" && store.mayAnswer && select(state.current, !selected.has(state.current)),
       "?": () => setHelp(true),
       Escape: () => (panel !== "" ? setPanel("") : setBrowsing(true)),
-      "1": () => setView("approvals"),
-      "2": () => setView("sessions"),
-      "3": () => setView("audit"),
-      "4": () => setView("upstreams"),
+      ...Object.fromEntries(there.map(([name], i) => [String(i + 1), () => setView(name)])),
     };
     // In the capture phase: a key that does not count must not reach a button that has the focus.
     window.addEventListener("keydown", press, true);
@@ -140,7 +149,7 @@ export function App({ store }: { store: Store }) {
           <img src="/page/icon.svg" alt="" width="24" height="24" /> callgate
         </h1>
         <nav class="tabs" aria-label="Views">
-          {views.map(([name, label]) => (
+          {there.map(([name, label]) => (
             <button type="button" aria-current={view === name ? "page" : undefined} onClick={() => setView(name)}>
               {label}
               {name === "approvals" && waiting.length > 0 && <span class="count">{waiting.length}</span>}
@@ -201,6 +210,7 @@ export function App({ store }: { store: Store }) {
                     view={() => store.dispatch({ type: "viewed", id: state.current })}
                     answer={answer}
                     next={() => walk(1)}
+                    compare={store.mayAnswer ? compare : null}
                   />
                 </>
               ) : (
@@ -216,7 +226,10 @@ export function App({ store }: { store: Store }) {
           <Sessions state={state} mayAnswer={store.mayAnswer} setAutonomy={(id, level) => store.setAutonomy(id, level)} cancel={(id) => store.cancel(id)} />
         )}
         {view === "audit" && <Audit store={store} live={state.audit} sessions={state.sessions} />}
-        {view === "upstreams" && <Upstreams store={store} />}
+        {view === "rules" && <Rules store={store} state={state} />}
+        {view === "tools" && <Servers store={store} state={state} />}
+        {view === "checkpoints" && <Checkpoints store={store} state={state} />}
+        {view === "hooks" && <Hooks store={store} />}
       </main>
       {help && <Help close={() => setHelp(false)} />}
       <div class="sr-only" role="status" aria-live="polite">

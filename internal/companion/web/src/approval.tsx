@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { AlwaysPanel } from "./always";
+import { useChanges, type Compare } from "./changes";
 import { Countdown } from "./countdown";
 import { EditPanel } from "./edit";
 import { JsonTree } from "./jsonview";
@@ -22,7 +23,10 @@ interface Props {
   view(): void;
   answer(answer: Answer): void;
   next(): void;
+  compare: Compare | null; // asks what files become; null where nobody may know
 }
+
+const writing = new Set(["write_file", "edit_file"]);
 
 // Detail is one approval in full, with everything that a person needs to answer it.
 export function Detail(props: Props) {
@@ -33,6 +37,7 @@ export function Detail(props: Props) {
     if (document.activeElement === document.body || document.activeElement === null) heading.current?.focus({ preventScroll: true });
     heading.current?.scrollIntoView({ block: "nearest" });
   }, [request.toolCallId]);
+  const onDisk = useChanges(request.toolCallId, request.argsDigest, writing.has(request.kind) && !props.of.over ? props.compare : null);
   const lines = viewed ? Infinity : shownLines;
   const bytes = viewed ? Infinity : shownBytes;
   return (
@@ -62,9 +67,9 @@ export function Detail(props: Props) {
         <Fact name="Worker" value={request.workerId} />
         {request.kind && <Fact name="Kind" value={request.kind} />}
       </dl>
-      {props.of.definition && <Definition of={props.of.definition} tool={request.tool} limit={lines} />}
+      {props.of.definition && <Definition of={props.of.definition} limit={lines} />}
       <section aria-labelledby="arguments">
-        <Readable of={props.of} limit={lines} />
+        <Readable of={props.of} limit={lines} onDisk={onDisk} />
         <h3 id="arguments">Exact arguments</h3>
         {args ? (
           <JsonTree of={args} lines={lines} bytes={bytes} />
@@ -217,11 +222,11 @@ function Actions(props: Props) {
         {of.request.always.length > 0 && (
           <Action name="always" keys="a" label="Always…" off={off || unseen} opens expanded={panel === "always"} run={() => open("always")} />
         )}
+        <p id="hint" class="hint">
+          {hint || (of.request.always.length === 0 ? `“Always” is not offered: ${meaning(of.request.risk.class)}${(of.request.marks ?? []).length > 0 ? ", marked" : ""}.` : "")}
+        </p>
         <Action name="approve" keys="y" label="Approve once" off={off || unseen} run={() => props.answer({ decision: "approve" })} />
       </div>
-      <p id="hint" class="hint">
-        {hint || (of.request.always.length === 0 ? `“Always” is not offered: ${meaning(of.request.risk.class)}${(of.request.marks ?? []).length > 0 ? ", marked" : ""}.` : " ")}
-      </p>
     </div>
   );
 }

@@ -13,6 +13,18 @@ export interface Listener {
   ended(why: string): void; // for good: the person has to do something
 }
 
+// Refused is a REST request that callgate answered with an error.
+export class Refused extends Error {
+  readonly status: number;
+  readonly answer: unknown;
+
+  constructor(status: number, message: string, answer: unknown) {
+    super(message);
+    this.status = status;
+    this.answer = answer;
+  }
+}
+
 // Connection is the WebSocket, renewed when it breaks. Each time the other side proves itself first.
 export class Connection {
   private socket: WebSocket | null = null;
@@ -35,18 +47,23 @@ export class Connection {
     return true;
   }
 
-  // get reads from REST. The credential goes only where the WebSocket is connected.
-  async get<T>(path: string): Promise<T> {
+  // ask makes a REST request. The credential goes only where the WebSocket is connected.
+  async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     if (this.socket?.readyState !== WebSocket.OPEN) throw new Error("there is no connection");
+    const headers: { [name: string]: string } = { Authorization: `Bearer ${this.pairing.token}` };
+    if (method !== "GET") headers["Callgate-Client"] = `web:${encodeURIComponent(this.pairing.name)}`;
+    if (method !== "GET") headers["Content-Type"] = "application/json";
     const response = await fetch(path, {
-      headers: { Authorization: `Bearer ${this.pairing.token}` },
+      method,
+      headers,
       signal: AbortSignal.timeout(patience),
       credentials: "omit",
       redirect: "error",
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    const body = (await response.json()) as T & { error?: { message: string } };
-    if (!response.ok) throw new Error(body.error?.message ?? `callgate answered ${response.status}`);
-    return body;
+    const answer = (await response.json()) as T & { error?: { message: string } };
+    if (!response.ok) throw new Refused(response.status, answer.error?.message ?? `callgate answered ${response.status}`, answer);
+    return answer;
   }
 
   // hurry tries at once instead of after the pause.

@@ -59,3 +59,60 @@ function middle(a: string[], b: string[]): Line[] {
   }
   return out;
 }
+
+// Row is one line of a difference as it is shown: with its number before and after, and the stretch of it that is
+// not as in the line that it takes the place of. Rows that are the same far from every change are one gap.
+export type Row = { gap: number } | { line: Line; before: number; after: number; changed?: [start: number, end: number] };
+
+// rows lays lines out, with some lines around each change. Infinity leaves nothing out.
+export function rows(all: Line[], around = 3): Row[] {
+  const near = all.map(() => false);
+  all.forEach((line, i) => {
+    if (line.op === "same") return;
+    const last = Math.min(all.length - 1, i + around);
+    for (let j = Math.max(0, i - around); j <= last; j++) near[j] = true;
+  });
+  const out: Row[] = [];
+  let before = 0;
+  let after = 0;
+  all.forEach((line, i) => {
+    if (line.op !== "new") before++;
+    if (line.op !== "gone") after++;
+    const last = out.at(-1);
+    if (near[i] || around === Infinity) out.push({ line, before, after });
+    else if (last && "gap" in last) last.gap++;
+    else out.push({ gap: 1 });
+  });
+  pair(out);
+  return out;
+}
+
+// pair marks what is different in lines that replace each other one by one.
+function pair(all: Row[]): void {
+  for (let i = 0; i < all.length; ) {
+    const run = (op: Line["op"], from: number) => {
+      let to = from;
+      for (let row = all[to]; row && "line" in row && row.line.op === op; row = all[to]) to++;
+      return to;
+    };
+    const middle = run("gone", i);
+    const end = run("new", middle);
+    if (middle - i > 0 && middle - i === end - middle) {
+      for (let k = 0; k < middle - i; k++) mark(all[i + k]!, all[middle + k]!);
+    }
+    i = Math.max(end, i + 1);
+  }
+}
+
+function mark(gone: Row, fresh: Row): void {
+  if ("gap" in gone || "gap" in fresh) return;
+  const a = [...gone.line.text];
+  const b = [...fresh.line.text];
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
+  if (start + end < Math.min(a.length, b.length) / 3) return; // hardly anything stayed: the whole line is new
+  gone.changed = [start, a.length - end];
+  fresh.changed = [start, b.length - end];
+}

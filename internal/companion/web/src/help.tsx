@@ -9,7 +9,7 @@ const keys: [keys: string, what: string][] = [
   ["e", "edit the arguments, then approve"],
   ["v", "show all of the arguments"],
   ["x", "put into the selection, or take out"],
-  ["1 2 3 4", "approvals, sessions, audit trail, upstreams"],
+  ["1 … 7", "the views, in their order"],
   ["?", "this list"],
   ["Esc", "back"],
 ];

@@ -145,6 +145,15 @@ export function format(json: Json, indent = ""): string {
   }
 }
 
+// indented writes JSON text over several lines; what is no JSON stays as it is.
+export function indented(text: string): string {
+  try {
+    return format(parse(text));
+  } catch {
+    return text;
+  }
+}
+
 const unseen = /[^\p{L}\p{N}\p{P}\p{S} ]|\p{Default_Ignorable_Code_Point}/gu;
 
 function quote(text: string): string {

@@ -1,20 +1,27 @@
-import { diff, lines, type Line } from "./diff";
+import { OnDisk, tells } from "./changes";
+import { Difference } from "./difference";
 import { member, text, type Json } from "./json";
 import { Badge } from "./risk";
 import { tokens, word } from "./shell";
 import { More, Text } from "./text";
 import type { Approval } from "./state";
-import type { Command } from "./wire";
+import type { Command, FileChange } from "./wire";
 
 // Readable shows arguments of the common kinds the way people read them. It stands beside the exact arguments and
 // never instead of them.
-export function Readable({ of, limit }: { of: Approval; limit: number }) {
+export function Readable({ of, limit, onDisk }: { of: Approval; limit: number; onDisk: FileChange[] }) {
+  if (tells(onDisk)) return <OnDisk of={onDisk} limit={limit} />;
   if (!of.args) return null;
   const commands = of.request.commands ?? [];
   if (commands.length > 0) return <Shell script={script(of.args)} commands={commands} limit={limit} />;
   const changes = edits(of.args, of.request.kind);
-  if (changes.length > 0) return <Changes of={changes} limit={limit} />;
-  return null;
+  if (changes.length === 0) return null;
+  return (
+    <>
+      <Changes of={changes} limit={limit} />
+      {onDisk.length > 0 && <OnDisk of={onDisk} limit={limit} />}
+    </>
+  );
 }
 
 function Shell({ script, commands, limit }: { script: string | undefined; commands: Command[]; limit: number }) {
@@ -36,7 +43,7 @@ function Shell({ script, commands, limit }: { script: string | undefined; comman
                   </>
                 ))}
               </code>
-              <Badge risk={command.risk} />
+              <Badge risk={command.risk} plain />
             </div>
             <Touched name="writes" of={command.writes} />
             <Touched name="reads" of={command.reads} />
@@ -96,7 +103,7 @@ function script(args: Json): string | undefined {
 // Change is one edit of a file, or its whole new content when there is no before.
 interface Change {
   path: string;
-  before?: string;
+  before: string | undefined;
   after: string;
 }
 
@@ -117,7 +124,7 @@ function edits(args: Json, kind: string): Change[] {
   });
   if (found.length > 0) return found;
   const content = first(args, contentNames);
-  return kind === "write_file" && content !== undefined ? [{ path, after: content }] : [];
+  return kind === "write_file" && content !== undefined ? [{ path, before: undefined, after: content }] : [];
 }
 
 function first(json: Json, names: string[]): string | undefined {
@@ -129,15 +136,12 @@ function first(json: Json, names: string[]): string | undefined {
 }
 
 // Definition shows how a tool's definition differs from the one that was accepted.
-export function Definition({ of, tool, limit }: { of: { old: string; new: string }; tool: string; limit: number }) {
-  const change = of.old === "" ? { path: "", after: of.new } : { path: "", before: of.old, after: of.new };
+export function Definition({ of, limit }: { of: { old: string; new: string }; limit: number }) {
   return (
     <section aria-labelledby="definition">
       <h3 id="definition">{of.old === "" ? "The tool's definition, never accepted" : "How the tool's definition changed"}</h3>
-      <Diff of={change} limit={limit} />
-      <p class="label">
-        An approval lets this one call run. To be asked no more, accept the definition: <code>callgate tools accept <Text of={tool} code /></code>
-      </p>
+      <Difference before={of.old === "" ? undefined : of.old} after={of.new} limit={limit} />
+      <p class="label">An approval lets this one call run. Whoever accepts the definition under Tools is asked no more.</p>
     </section>
   );
 }
@@ -146,37 +150,8 @@ function Changes({ of, limit }: { of: Change[]; limit: number }) {
   return (
     <section class="readable" aria-label="File changes">
       {of.map((change) => (
-        <Diff of={change} limit={limit / of.length} />
+        <Difference {...change} note={change.before === undefined ? "the whole file becomes" : "this passage is replaced"} limit={limit / of.length} />
       ))}
     </section>
   );
 }
-
-function Diff({ of, limit }: { of: Change; limit: number }) {
-  const all: Line[] = of.before === undefined ? lines(of.after).map((text) => ({ op: "new", text })) : diff(of.before, of.after);
-  const shown = all.slice(0, limit);
-  return (
-    <figure class="diff">
-      {of.path !== "" && (
-        <figcaption>
-          <code>
-            <Text of={of.path} code />
-          </code>{" "}
-          <span class="label">{of.before === undefined ? "the whole file becomes" : "this passage is replaced"}</span>
-        </figcaption>
-      )}
-      <pre tabIndex={0} aria-label="Lines that change">
-        {shown.map((line) => (
-          <span class={`line diff-${line.op}`}>
-            <span class="sign">{signs[line.op]}</span>
-            <Text of={line.text} code />
-            {"\n"}
-          </span>
-        ))}
-        {shown.length < all.length && <More count={all.length - shown.length} what="lines" />}
-      </pre>
-    </figure>
-  );
-}
-
-const signs = { same: "  ", gone: "- ", new: "+ " };

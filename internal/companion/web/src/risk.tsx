@@ -21,10 +21,10 @@ export function label(risk: string): string {
 }
 
 // Badge shows a class of risk in colour and words.
-export function Badge({ risk, short = false }: { risk: string; short?: boolean }) {
+export function Badge({ risk, short = false, plain = false }: { risk: string; short?: boolean; plain?: boolean }) {
   const level = label(risk);
   return (
-    <span class={`badge ${level}`}>
+    <span class={`badge ${level} ${plain ? "plain" : ""}`}>
       <strong>{level}</strong>
       {!short && <span> {meaning(risk)}</span>}
     </span>

@@ -1,4 +1,4 @@
-import { format, parse, rawMember, type Json } from "./json";
+import { indented, parse, rawMember, type Json } from "./json";
 import type { AuditEntry, Frame, Request, Resolved, Session } from "./wire";
 
 // Approval is one question. It stays in the list after it is over as long as it is the one that is looked at.
@@ -29,6 +29,10 @@ export interface Outcome {
   duration: number; // ms, when done or failed
 }
 
+// Powers are what a callgate may have beside approvals, by the name of their path.
+export const powers = ["rules", "tools", "checkpoints", "hooks"] as const;
+export type Power = (typeof powers)[number];
+
 export interface State {
   connection: "connecting" | "open" | "lost";
   approvals: Approval[]; // in order of arrival
@@ -37,6 +41,7 @@ export interface State {
   outcomes: Outcome[]; // newest first
   sessions: Session[]; // oldest first
   audit: AuditEntry[]; // newest first, since the page was opened
+  powers: { [power in Power]?: boolean };
   said: string; // for screen readers
   notice: string; // an error that concerns no approval
 }
@@ -46,6 +51,7 @@ export type Event =
   | { type: "lost" }
   | { type: "frame"; text: string; now: number }
   | { type: "sessions"; sessions: Session[] }
+  | { type: "power"; power: Power; there: boolean }
   | { type: "pending"; ids: string[] }
   | { type: "look"; id: string }
   | { type: "viewed"; id: string }
@@ -60,6 +66,7 @@ export const initial: State = {
   outcomes: [],
   sessions: [],
   audit: [],
+  powers: {},
   said: "",
   notice: "",
 };
@@ -106,6 +113,8 @@ export function apply(state: State, event: Event): State {
       return { ...state, connection: "lost", said: "The connection is lost. Trying again." };
     case "sessions":
       return { ...state, sessions: event.sessions };
+    case "power":
+      return { ...state, powers: { ...state.powers, [event.power]: event.there } };
     case "pending":
       return settle(dropStale(state, new Set(event.ids)));
     case "look":
@@ -151,7 +160,7 @@ function asked(state: State, request: Request, text: string): State {
   const raw = rawMember(text, "args") ?? "{}";
   const args = read(raw);
   const changed = rawMember(text, "definitionChanged");
-  const definition = changed ? { old: indented(rawMember(changed, "old")), new: indented(rawMember(changed, "new")) } : null;
+  const definition = changed ? { old: indented(rawMember(changed, "old") ?? ""), new: indented(rawMember(changed, "new") ?? "") } : null;
   const known = find(state, request.toolCallId);
   const same = known?.request.argsDigest === request.argsDigest;
   const next: Approval = {
@@ -181,11 +190,6 @@ function read(raw: string): Json | null {
   } catch {
     return null;
   }
-}
-
-function indented(raw = ""): string {
-  const json = raw === "" ? null : read(raw);
-  return json ? format(json) : raw;
 }
 
 function large(raw: string, args: Json | null): boolean {

@@ -1,7 +1,7 @@
-import { Connection } from "./connection";
+import { Connection, Refused } from "./connection";
 import { notify } from "./notify";
 import { codeIn, hide, redeem, stored, takeCode, type Pairing } from "./pairing";
-import { apply, find, initial, pending, type Approval, type Event, type State } from "./state";
+import { apply, find, initial, pending, powers, type Approval, type Event, type State } from "./state";
 import { version, type Answer, type Session } from "./wire";
 
 // Store holds the state, the pairing and the connection, and tells one listener when something changed.
@@ -91,7 +91,11 @@ export class Store {
   }
 
   get<T>(path: string): Promise<T> {
-    return this.connection ? this.connection.get<T>(path) : Promise.reject(new Error("there is no connection"));
+    return this.ask<T>("GET", path);
+  }
+
+  ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return this.connection ? this.connection.ask<T>(method, path, body) : Promise.reject(new Error("there is no connection"));
   }
 
   hurry(): void {
@@ -106,6 +110,7 @@ export class Store {
       opened: () => {
         this.dispatch({ type: "opened" });
         this.refresh();
+        this.probe();
         this.get<{ approvals: { toolCallId: string }[] }>("/api/approvals").then(
           ({ approvals }) => this.dispatch({ type: "pending", ids: approvals.map((a) => a.toolCallId) }),
           this.report,
@@ -125,6 +130,16 @@ export class Store {
       if (!find(before, a.request.toolCallId)) notify(a);
     }
     if (text.includes('"team_update"')) this.refresh();
+  }
+
+  // probe asks what this callgate can show beside approvals: a path that is not there answers 404.
+  private probe(): void {
+    for (const power of powers) {
+      this.get(`/api/${power}`).then(
+        () => this.dispatch({ type: "power", power, there: true }),
+        (error: unknown) => this.dispatch({ type: "power", power, there: !(error instanceof Refused && error.status === 404) }),
+      );
+    }
   }
 
   // refresh reads the roster, whose frames tell less than REST. Frames that come together make one request.

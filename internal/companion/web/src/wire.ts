@@ -143,6 +143,7 @@ export interface Session {
   sessionId: string;
   workerId: string;
   agentId: string;
+  agents?: { agentId: string; role: string; goal?: string }[];
   client: { name: string; version: string };
   autonomy: string;
   mode: string;
@@ -150,18 +151,125 @@ export interface Session {
   startedAt: string;
 }
 
-export interface Upstream {
+export interface Info {
+  version: string;
+  protocols: { companion: number[]; mcp: string[] };
+}
+
+// Tools is what one session is offered.
+export interface Tools {
+  sessionId: string;
+  servers: Server[];
+}
+
+export interface Server {
   name: string;
   state: string;
   tools: number;
   error?: string;
+  offered: Tool[];
 }
 
-export interface Info {
-  version: string;
-  protocols: { companion: number[]; mcp: string[] };
-  sessions: number;
-  upstreams: Upstream[];
+export interface Tool {
+  tool: string;
+  name: string;
+  description: string;
+  kind?: string;
+  bound: boolean;
+  why: string;
+  subjects?: { [argument: string]: string };
+  verdict: string;
+  rule: string;
+  patterns: number;
+  hash: string;
+  definitionChanged?: { old?: string; new: string; why: string };
+}
+
+export interface Fault {
+  line: number;
+  column: number;
+  message: string;
+}
+
+export interface Problem {
+  check: string;
+  severity: string;
+  source: string;
+  rule: string;
+  why: string;
+  cure: string;
+}
+
+// Check is what a text of a rules file is worth.
+export interface Check {
+  rules: number;
+  fault?: Fault;
+  problems?: Problem[];
+}
+
+export interface Rules extends Check {
+  worker: string;
+  file: string;
+  text: string;
+  layers?: { layer: string; name: string; rules: Rule[] }[];
+  grants: Grant[];
+}
+
+export interface Rule {
+  place: string;
+  tool: string;
+  pattern: string;
+  action: string;
+}
+
+export interface Grant {
+  id: string;
+  layer: string;
+  sessionId?: string;
+  expired?: boolean;
+  tool: string;
+  pattern: string;
+  risk: string;
+  server?: string;
+  workspace?: string;
+  by?: string;
+  at?: string;
+  expires?: string;
+}
+
+export interface Hook {
+  name: string;
+  event: string[];
+  matcher?: string;
+  action: string; // command, log or webhook
+  when: string; // before or after
+  enabled: boolean;
+  runs: number;
+  failures: number;
+  lastFailure?: { at: string; event: string; error: string };
+}
+
+export interface Checkpoint {
+  id: string;
+  toolCallId: string;
+  tool: string;
+  sessionId: string;
+  createdAt: string;
+  verified?: string | boolean;
+  files: { path: string; state: string; size: number }[];
+}
+
+export interface CheckpointDiff {
+  files: { path: string; diff: string; binary?: boolean; changedSince?: boolean }[];
+}
+
+// FileChange is what a waiting call would make of one file on the disk.
+export interface FileChange {
+  path: string;
+  state: "new" | "changed" | "same" | "unknown";
+  before?: string;
+  after?: string;
+  why?: string; // why it is not known
 }
 
 // Record is one line of the audit log.

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-const { CALLGATE, DEMO } = process.env;
+const { CALLGATE, DEMO, AWKWARD } = process.env;
 
 const rules = `{ "*": "ask", "read_file": { "*": "allow", "*.env": "deny" }, "write_file": "ask", "edit_file": "ask", "shell_exec": "ask" }`;
 
@@ -15,18 +15,21 @@ export class Gate {
   #waiting = new Map();
   log = "";
 
-  // start makes a workspace and a data directory and shakes hands. client is what the host calls itself.
-  static async start({ client = "Test Host", flags = [] } = {}) {
+  // start makes a workspace and a data directory and shakes hands. client is what the host calls itself; awkward adds
+  // a server whose definitions change; config is further text of the configuration.
+  static async start({ client = "Test Host", flags = [], awkward = false, config: more = "" } = {}) {
     const gate = new Gate();
     gate.dir = mkdtempSync(join(tmpdir(), "callgate-page-"));
     gate.data = join(gate.dir, "data");
+    gate.rules = join(gate.data, "workers", "default", "permissions.jsonc");
     gate.workspace = join(gate.dir, "workspace");
     mkdirSync(join(gate.data, "workers", "default"), { recursive: true, mode: 0o700 });
     writeFileSync(join(gate.data, "workers", "default", "permissions.jsonc"), rules, { mode: 0o600 });
     mkdirSync(join(gate.workspace, "build"), { recursive: true });
     writeFileSync(join(gate.workspace, "README.md"), "# Sample\n");
     const config = join(gate.dir, "callgate.yaml");
-    writeFileSync(config, `servers:\n  - name: demo\n    command: ${JSON.stringify(DEMO)}\n    args: ["."]\n`);
+    const second = awkward ? `  - name: awkward\n    command: ${JSON.stringify(AWKWARD)}\n` : "";
+    writeFileSync(config, `servers:\n  - name: demo\n    command: ${JSON.stringify(DEMO)}\n    args: ["."]\n${second}${more}`);
     const args = ["run", "--config", config, "--data-dir", gate.data, "--listen", "127.0.0.1:0", ...flags];
     gate.process = spawn(CALLGATE, args, { cwd: gate.workspace, stdio: ["pipe", "pipe", "pipe"] });
     gate.process.stderr.on("data", (chunk) => (gate.log += chunk));
@@ -82,6 +85,12 @@ export class Gate {
   // page returns an address with a fresh code, as a person gets it.
   page(...flags) {
     return execFileSync(CALLGATE, ["open", "--print", "--data-dir", this.data, ...flags], { encoding: "utf8" }).trim();
+  }
+
+  // audit is the trail, oldest first.
+  audit() {
+    const lines = execFileSync(CALLGATE, ["audit", "--json", "--tail", "0", "--data-dir", this.data], { encoding: "utf8" }).trim();
+    return lines.split("\n").map((line) => JSON.parse(line));
   }
 
   get address() {

@@ -24,6 +24,11 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
   await shows(".detail", "name", "item", "inner", "lines", "script", "argv", "via", "reads", "writes", "subject", "because", "layer", "definition");
   await shows(".queue", "client", "session", "tool", "summary");
   await page.waitForTimeout(quiet);
+  await page.keyboard.press("j");
+  await page.locator(".diff .number").first().waitFor();
+  await shows(".detail", "diskpath", "diskbefore", "diskafter", "diskremark");
+  await page.keyboard.press("k");
+  await page.waitForTimeout(quiet);
   await page.keyboard.press("a");
   await shows(".panel", "offertool", "pattern", "example");
   await page.keyboard.press("Escape");
@@ -43,8 +48,12 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.keyboard.press("4");
-  await page.locator(".card").waitFor();
-  await shows(".card", "upstream", "why");
+  await page.locator(".grants li").waitFor();
+  await shows(".page", "ruletool", "rulepattern", "agentlayer", "layerfile", "granttool", "grantpattern", "grantserver", "grantworkspace", "grantsession", "grantby");
+  await shows(".page", "problem", "problemwhy", "problemcure", "path");
+  await page.keyboard.press("5");
+  await page.locator(".redefined").waitFor();
+  await shows(".page", "upstream", "downwhy", "toolname", "toolkind", "toolwhy", "toolrule", "tooldescription", "toolargument", "toolrole", "definitionwhy", "olddefinition", "newdefinition");
 
   await page.keyboard.press("2");
   await page.getByLabel("Autonomy").selectOption("MANUAL");

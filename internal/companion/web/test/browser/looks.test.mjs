@@ -39,8 +39,10 @@ for (const scheme of ["light", "dark"]) {
     if (scheme === "light") await picture(page, "always");
     await page.keyboard.press("Escape");
     await page.locator(".item .open").nth(1).click();
+    await page.locator(".diff .number").first().waitFor();
     await page.waitForTimeout(quiet);
     await accessible(page, "a difference");
+    if (scheme === "dark") await picture(page, "diff");
     await page.keyboard.press("j");
     await page.waitForTimeout(quiet);
     await accessible(page, "high risk");
@@ -69,8 +71,28 @@ for (const scheme of ["light", "dark"]) {
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("4");
-    await page.locator(".card").nth(3).waitFor();
-    await accessible(page, "upstreams");
+    await page.locator(".grants li").nth(2).waitFor();
+    await accessible(page, "rules");
+    if (scheme === "light") await picture(page, "rules");
+    await page.locator(".grants button").first().click();
+    await accessible(page, "a second question");
+    await page.getByRole("button", { name: "Edit the file" }).click();
+    await page.getByLabel("Text of the rules file").press("Control+End");
+    await page.keyboard.type("x");
+    await page.locator(".numbers .wrong").waitFor();
+    await accessible(page, "a rules file that is not valid");
+    await page.keyboard.press("Backspace");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.type("  // later\n");
+    await page.locator(".compare .diff-new").waitFor();
+    await accessible(page, "a rules file that changes");
+    if (scheme === "dark") await picture(page, "editor");
+    await page.getByRole("button", { name: "Drop the change" }).click();
+    await page.keyboard.press("5");
+    await page.locator(".redefined").waitFor();
+    await page.getByText("files_edit_file").click();
+    await accessible(page, "servers and tools");
+    if (scheme === "light") await picture(page, "tools");
     await page.check();
   });
 }
@@ -84,7 +106,7 @@ test("a phone", { timeout: 60_000 }, async () => {
   await picture(page, "phone");
   await page.locator(".back").tap();
   await fits("the list");
-  for (const [name, selector] of [["Sessions", ".card"], ["Audit", "tbody tr"], ["Upstreams", ".card"]]) {
+  for (const [name, selector] of [["Sessions", ".card"], ["Audit", "tbody tr"], ["Rules", ".grants li"], ["Tools", ".redefined"]]) {
     await page.getByRole("navigation", { name: "Views" }).getByRole("button", { name }).tap();
     await page.locator(selector).first().waitFor();
     await fits(name);

@@ -1,0 +1,17 @@
+package gate
+
+import "callgate/internal/tools"
+
+// Changes compares what a pending call would write with the files as they are now, for the people who answer it. It
+// returns ErrNotPending when the approval is over.
+func (g *Gate) Changes(id string) ([]tools.FileChange, error) {
+	g.mu.Lock()
+	a, ok := g.pending[id]
+	if !ok {
+		g.mu.Unlock()
+		return nil, ErrNotPending
+	}
+	call, analysis := a.call, a.verdict.Analysis
+	g.mu.Unlock()
+	return tools.Changes(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, analysis), nil
+}

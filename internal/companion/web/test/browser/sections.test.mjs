@@ -1,0 +1,177 @@
+// The views beside approvals, against a real callgate: rules and grants, servers and tools.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { after } from "node:test";
+import { browser, quiet, ready, visit } from "./browser.mjs";
+import { story } from "./story.mjs";
+
+after(() => browser.close());
+
+const show = (page, view) => page.getByRole("navigation", { name: "Views" }).getByRole("button", { name: view }).click();
+const controls = (gate) => gate.audit().filter((r) => r.event === "control");
+
+story("rules: seen, edited, and saved only when they are valid", async (gate, page) => {
+  await show(page, "Rules");
+  const file = page.getByRole("region", { name: "Rules of permissions.jsonc" });
+  await file.waitFor();
+  assert.match((await file.innerText()).replaceAll(/\s+/g, " "), /read_file anything allow 1 \*\.env deny 1/);
+  await page.getByText("Agent explore").waitFor();
+
+  await page.getByRole("button", { name: "Edit the file" }).click();
+  const text = page.getByLabel("Text of the rules file");
+  const before = await text.inputValue();
+  assert.equal(before, readFileSync(gate.rules, "utf8"));
+  const save = page.getByRole("button", { name: /^Save/ });
+  assert.equal(await save.getAttribute("aria-disabled"), "true", "there is nothing to save");
+
+  await text.fill(`{\n  "*": "ask",\n  "shell_exec": "perhaps"\n}\n`);
+  await page.getByRole("button", { name: "Line 3, column 17" }).waitFor();
+  assert.match(await page.locator(".findings").innerText(), /perhaps/);
+  assert.equal(await page.locator(".numbers .wrong").innerText(), "3");
+  assert.equal(await save.getAttribute("aria-disabled"), "true");
+  await page.keyboard.press("Control+s");
+  await page.getByRole("button", { name: "Line 3, column 17" }).click();
+  assert.equal(await text.evaluate((area) => area.value.slice(area.selectionStart).split("\n")[0]), '"perhaps"', "the cursor is where the mistake is");
+  assert.equal(readFileSync(gate.rules, "utf8"), before, "nothing is saved");
+
+  const after = `{\n  // nobody prints\n  "*": "ask",\n  "shell_exec": { "*": "ask", "printf *": "deny" }\n}\n`;
+  await text.fill(after);
+  await page.getByText("Valid: 3 rules.").waitFor();
+  assert.match(await page.locator(".compare").innerText(), /nobody prints/);
+  await page.keyboard.press("Control+s");
+  await page.getByRole("button", { name: "Edit the file" }).waitFor();
+  assert.equal(readFileSync(gate.rules, "utf8"), after, "comments and order are kept");
+  await file.getByText("printf *").waitFor();
+  const denied = await gate.shell("printf x");
+  assert.ok(denied.isError && denied.text.includes("printf *"), denied.text);
+  const edit = controls(gate).find((r) => r.summary.startsWith("Edited the rules"));
+  assert.match(edit.by, /^web:/);
+  assert.match(edit.summary, /removed read_file "\*\.env" deny.*added shell_exec "printf \*" deny/);
+});
+
+story("rules: the second of two editors learns of the first", async (gate, page) => {
+  await show(page, "Rules");
+  await page.getByRole("button", { name: "Edit the file" }).click();
+  const text = page.getByLabel("Text of the rules file");
+  await text.fill(`{ "*": "ask", "glob": "deny" }\n`);
+  await page.getByText("Valid: 2 rules.").waitFor();
+  const first = `{ "*": "ask", "grep": "deny" }\n`;
+  writeFileSync(gate.rules, first);
+  await page.keyboard.press("Control+s");
+  await page.getByText("Somebody else changed the rules.").waitFor();
+  assert.equal(readFileSync(gate.rules, "utf8"), first, "nothing of the first is lost");
+  assert.equal(await text.inputValue(), `{ "*": "ask", "glob": "deny" }\n`, "nor of the second");
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.locator(".compare mark", { hasText: "rep" }).waitFor();
+  await page.keyboard.press("Control+s");
+  await page.getByRole("button", { name: "Edit the file" }).waitFor();
+  assert.equal(readFileSync(gate.rules, "utf8"), `{ "*": "ask", "glob": "deny" }\n`);
+});
+
+story("rules: a file that is not valid is loud", async (gate, page) => {
+  writeFileSync(gate.rules, `{ "*": "ask",\n  "glob" "deny" }\n`);
+  await show(page, "Rules");
+  const note = page.getByRole("alert");
+  await note.waitFor();
+  assert.match(await note.innerText(), /everything is denied\. Line 2, column 10/);
+  assert.equal((await gate.call("demo_glob", { pattern: "*" })).isError, true);
+});
+
+story("grants are revoked with a second click", async (gate, page) => {
+  const call = gate.shell("echo one");
+  await ready(page);
+  await page.keyboard.press("a");
+  await page.getByRole("button", { name: "Approve and always allow" }).click();
+  await call;
+  assert.equal((await gate.shell("echo two")).isError, false);
+  await show(page, "Rules");
+  const grant = page.locator(".grants li", { hasText: "echo *" });
+  await grant.waitFor();
+  assert.match(await grant.innerText(), /up to LOW[\s\S]*server demo[\s\S]*every session, by web:/i);
+  await grant.getByRole("button", { name: "Revoke…" }).click();
+  assert.match(readFileSync(gate.rules, "utf8"), /echo \*/, "one click revokes nothing");
+  await grant.getByRole("button", { name: "Revoke", exact: true }).click();
+  await grant.waitFor({ state: "detached" });
+  assert.doesNotMatch(readFileSync(gate.rules, "utf8"), /echo \*/);
+  const again = gate.shell("echo three");
+  await show(page, "Approvals");
+  await ready(page);
+  await page.keyboard.press("r");
+  await page.keyboard.press("Enter");
+  assert.equal((await again).isError, true);
+  assert.ok(controls(gate).some((r) => r.summary.startsWith('Revoked the grant shell_exec "echo *"') && r.by.startsWith("web:")));
+});
+
+story(
+  "servers, tools, and a definition that changed",
+  async (gate, page) => {
+    await show(page, "Tools");
+    const demo = page.getByRole("region", { name: "Server demo" });
+    await demo.getByText("demo_read_file").waitFor();
+    assert.match(await demo.locator("li", { hasText: "demo_read_file" }).innerText(), /read_file[\s\S]*runs/);
+    assert.match(await demo.locator("li", { hasText: "demo_write_file" }).innerText(), /write_file[\s\S]*asks/);
+    assert.match(await demo.locator("header").innerText(), /demo\s+up\s+6 tools/);
+    await page.getByRole("searchbox", { name: "Tool" }).fill("grep");
+    assert.equal(await demo.locator(".lines > li").count(), 1);
+    await page.getByRole("searchbox", { name: "Tool" }).fill("");
+    assert.equal(await page.locator(".redefined").count(), 0);
+
+    const change = gate.call("awkward_change_definition", {});
+    await show(page, "Approvals");
+    await ready(page);
+    await page.keyboard.press("y");
+    await change;
+
+    // An approval of the changed tool shows the difference, and so does the list, where it can be accepted.
+    await page.waitForTimeout(1500); // the server's list is read again a moment after it announces a change
+    const call = gate.call("awkward_echo", { text: "x" });
+    await ready(page);
+    assert.match(await page.locator(".detail").innerText(), /How the tool.s definition changed[\s\S]*CHANGED/);
+    await show(page, "Tools");
+    const tool = page.getByRole("region", { name: "Definition of awkward_echo" });
+    await tool.waitFor();
+    assert.match(await tool.locator(".diff-new").allInnerTexts().then((all) => all.join("\n")), /CHANGED/);
+    await page.getByText("One definition is not as accepted.").waitFor();
+    await tool.getByRole("button", { name: "Accept this definition…" }).click();
+    await tool.getByRole("button", { name: "Accept it" }).click();
+    await tool.waitFor({ state: "detached" });
+    assert.ok(controls(gate).some((r) => r.summary.startsWith("Accepted the definition of awkward_echo") && r.by.startsWith("web:")));
+    await show(page, "Approvals");
+    await ready(page);
+    await page.keyboard.press("y");
+    await call;
+    const next = gate.call("awkward_echo", { text: "y" });
+    await ready(page);
+    assert.doesNotMatch(await page.locator(".detail").innerText(), /definition/);
+    await page.keyboard.press("r");
+    await page.keyboard.press("Enter");
+    await next;
+  },
+  { awkward: true },
+);
+
+story(
+  "who may only watch changes nothing",
+  async (gate, page) => {
+    await show(page, "Rules");
+    await page.getByRole("region", { name: "Rules of permissions.jsonc" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Edit the file" }).count(), 0);
+    const call = gate.call("demo_write_file", { path: "README.md", content: "x" });
+    await show(page, "Approvals");
+    await page.locator(".diff").waitFor();
+    await page.waitForTimeout(quiet);
+    assert.match(await page.locator(".diff figcaption").innerText(), /the whole file becomes/, "what is on the disk is for those who answer");
+    await gate.end();
+    await call.catch(() => {});
+  },
+  { open: ["--view"] },
+);
+
+story("an older callgate has fewer views", async (gate, page) => {
+  const without = await visit(gate.page(), undefined, async (p) => {
+    await p.route(/\/api\/(rules|tools|hooks|checkpoints)$/, (route) => route.fulfill({ status: 404, json: { error: { code: "BAD_MESSAGE", message: "there is nothing at this path" } } }));
+  });
+  await without.locator(".connection.open").waitFor();
+  assert.deepEqual(await without.locator(".tabs button").allInnerTexts(), ["Approvals", "Sessions", "Audit"]);
+  await without.check();
+});

@@ -1,0 +1,218 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+)
+
+// FileChange is what a call would make of one file, as far as its arguments tell: servers have the last word.
+type FileChange struct {
+	Path   string `json:"path"`  // absolute, links resolved
+	State  string `json:"state"` // new, changed, same or unknown
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	Why    string `json:"why,omitempty"` // why it is not known, or what else is to be said
+}
+
+// States of a FileChange.
+const (
+	ChangeNew     = "new"     // there is no such file yet
+	ChangeEdited  = "changed" // it becomes After
+	ChangeNone    = "same"    // it has that content already
+	ChangeUnknown = "unknown" // see Why
+)
+
+// maxChanged bounds the files that are read to be compared, in bytes.
+const maxChanged = 1 << 20
+
+// Changes compares what a call writes with the file as it is on the disk now. a is the call's own analysis. It
+// returns nothing for calls that write no file, write several, or write where this machine's disk is not.
+func Changes(call Call, a *Analysis) []FileChange {
+	if a == nil || call.Tool == nil || call.Tool.remote || call.Tool.Kind != KindWriteFile && call.Tool.Kind != KindEditFile {
+		return nil
+	}
+	path := ""
+	for i := range a.Subjects {
+		if a.Subjects[i].Kind != call.Tool.Kind || a.Subjects[i].DeniesOnly || i >= len(a.sources) {
+			continue
+		}
+		if other := a.sources[i].path; path == "" {
+			path = other
+		} else if other != path {
+			return nil
+		}
+	}
+	edits := editsOf(call)
+	if path == "" || edits == nil {
+		return nil
+	}
+	return []FileChange{compare(path, edits)}
+}
+
+// edit is one step from a file's text to the next. The error says why it cannot be told.
+type edit func(before string) (after, remark string, err error)
+
+// Names under which servers take the parts of a change.
+var (
+	contentNames = []string{"content", "contents", "file_text", "text", "data"}
+	oldNames     = []string{"old_text", "oldText", "old_string", "old_str", "search"}
+	newNames     = []string{"new_text", "newText", "new_string", "new_str", "replace"}
+	allNames     = []string{"replace_all", "replaceAll"}
+)
+
+// editsOf reads the steps out of a call's arguments; nil when there are none that are known.
+func editsOf(call Call) []edit {
+	list, ok := members(call.Arguments)
+	if !ok {
+		return nil
+	}
+	if call.Tool.Kind == KindWriteFile {
+		content, ok := textOf(list, contentNames)
+		if !ok {
+			return nil
+		}
+		mode, _ := textOf(list, []string{"mode"})
+		return []edit{func(before string) (string, string, error) {
+			if mode == "append" {
+				return before + content, "", nil
+			}
+			return content, "", nil
+		}}
+	}
+	steps := [][]argument{list}
+	if value, ok := valueOf(list, []string{"edits"}); ok {
+		each, ok := members(value)
+		if !ok {
+			return nil
+		}
+		steps = nil
+		for _, step := range each {
+			parts, ok := members(step.value)
+			if !ok {
+				return nil
+			}
+			steps = append(steps, parts)
+		}
+	}
+	var edits []edit
+	for _, parts := range steps {
+		old, hasOld := textOf(parts, oldNames)
+		fresh, hasNew := textOf(parts, newNames)
+		if !hasOld || !hasNew {
+			return nil
+		}
+		all, _ := valueOf(parts, allNames)
+		edits = append(edits, replacing(old, fresh, string(all) == "true"))
+	}
+	return edits
+}
+
+func replacing(old, fresh string, all bool) edit {
+	return func(before string) (string, string, error) {
+		n := strings.Count(before, old)
+		switch {
+		case old == "":
+			return "", "", errors.New("the passage to replace is empty")
+		case n == 0:
+			return "", "", errors.New("the passage to replace is not in the file, letter for letter")
+		case all:
+			return strings.ReplaceAll(before, old, fresh), "", nil
+		case n > 1:
+			return strings.Replace(before, old, fresh, 1), fmt.Sprintf("The passage is in the file %d times; the first is shown.", n), nil
+		}
+		return strings.Replace(before, old, fresh, 1), "", nil
+	}
+}
+
+func valueOf(list []argument, names []string) ([]byte, bool) {
+	for _, name := range names {
+		for _, a := range list {
+			if a.name == name {
+				return a.value, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func textOf(list []argument, names []string) (string, bool) {
+	value, ok := valueOf(list, names)
+	if !ok {
+		return "", false
+	}
+	return text(value)
+}
+
+func compare(path string, edits []edit) FileChange {
+	change := FileChange{Path: path, State: ChangeUnknown}
+	before, err := readText(path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		change.Why = fmt.Sprintf("The file cannot be compared: %v.", err)
+		return change
+	}
+	after := before
+	for _, step := range edits {
+		var remark string
+		if after, remark, err = step(after); err != nil {
+			change.Why = fmt.Sprintf("What becomes of the file is not known: %v.", err)
+			return change
+		}
+		if remark != "" {
+			change.Why = remark
+		}
+		if len(after) > 2*maxChanged {
+			change.Why = "What becomes of the file is too large to be compared."
+			return change
+		}
+	}
+	switch {
+	case missing:
+		change.State = ChangeNew
+	case after == before:
+		change.State = ChangeNone
+		return change
+	default:
+		change.State = ChangeEdited
+	}
+	change.Before, change.After = before, after
+	return change
+}
+
+var errNoText = errors.New("it is no text")
+
+// readText reads a regular file that is text. It never waits for a pipe or a device.
+func readText(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err // the path is beside it
+		}
+		return "", err
+	}
+	defer f.Close() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is no regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxChanged+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(data) > maxChanged:
+		return "", fmt.Errorf("it has more than %d bytes", maxChanged)
+	case !utf8.Valid(data) || strings.IndexByte(string(data), 0) >= 0:
+		return "", errNoText
+	}
+	return string(data), nil
+}

@@ -1,0 +1,24 @@
+//go:build unix
+
+package tools
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A pipe in the place of the file is not waited for.
+func TestChangesOfAPipe(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call := Call{
+		Tool:      Describe(Server{Name: "f", Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "write_file", "f_write_file", nil),
+		Arguments: []byte(`{"path":"pipe","content":"x"}`), Place: Place{Dir: dir},
+	}
+	if changes := Changes(call, Analyze(call)); len(changes) != 1 || changes[0].State != ChangeUnknown {
+		t.Errorf("got %+v", changes)
+	}
+}
