@@ -26,23 +26,35 @@ func (b backend) Rules() (companion.RulesView, error) {
 	if err != nil {
 		return companion.RulesView{}, err
 	}
-	view := companion.RulesView{Worker: b.s.config.Worker, File: b.s.rules.Path(), Text: string(text), Grants: []companion.GrantView{}, RulesCheck: b.CheckRules(string(text))}
+	view := companion.RulesView{Worker: b.s.config.Worker, File: b.s.rules.Path(), Text: string(text), RulesCheck: b.CheckRules(string(text))}
 	for _, agent := range b.s.gate.Agents() {
 		if len(agent.Rules) > 0 {
 			view.Layers = append(view.Layers, layerOf(permissions.LayerAgent, agent.Name, agent.Rules))
 		}
 	}
-	now := time.Now()
 	if file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home); err == nil {
 		view.Layers = append(view.Layers, layerOf(permissions.LayerFile, place(b.s.rules.Path()), file.Rules))
+	}
+	return view, nil
+}
+
+// Grants lists those of a file that cannot be read as none: nothing of it counts.
+func (b backend) Grants() ([]companion.GrantView, error) {
+	text, err := b.s.rules.Text()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	var grants []companion.GrantView
+	if file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home); err == nil {
 		for _, g := range file.Grants {
-			view.Grants = append(view.Grants, grantView(gate.HeldGrant{Grant: g}, permissions.LayerAlways, now))
+			grants = append(grants, b.grantView(gate.HeldGrant{Grant: g}, permissions.LayerAlways, now))
 		}
 	}
 	for _, held := range b.s.gate.HeldGrants() {
-		view.Grants = append(view.Grants, grantView(held, permissions.LayerSession, now))
+		grants = append(grants, b.grantView(held, permissions.LayerSession, now))
 	}
-	return view, nil
+	return grants, nil
 }
 
 func layerOf(layer permissions.Layer, name string, rules []permissions.Rule) companion.RuleLayer {
@@ -53,10 +65,10 @@ func layerOf(layer permissions.Layer, name string, rules []permissions.Rule) com
 	return l
 }
 
-func grantView(held gate.HeldGrant, layer permissions.Layer, now time.Time) companion.GrantView {
+func (b backend) grantView(held gate.HeldGrant, layer permissions.Layer, now time.Time) companion.GrantView {
 	g := held.Grant
 	return companion.GrantView{
-		ID: grantID(held, layer), Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
+		ID: grantID(held, layer), Worker: b.s.config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
 		Tool: g.Tool, Pattern: g.Pattern, Risk: g.Risk.String(), Server: g.Server, Workspace: g.Workspace, By: g.By, At: g.At, Expires: g.Expires,
 	}
 }
@@ -147,15 +159,15 @@ func differences(before, after []permissions.Rule) string {
 }
 
 func (b backend) RevokeGrant(id, by string) error {
-	view, err := b.Rules()
+	grants, err := b.Grants()
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(view.Grants, func(g companion.GrantView) bool { return g.ID == id })
+	i := slices.IndexFunc(grants, func(g companion.GrantView) bool { return g.ID == id })
 	if i < 0 {
 		return companion.ErrNoGrant
 	}
-	g := view.Grants[i]
+	g := grants[i]
 	return b.change(g.SessionID, by, fmt.Sprintf("Revoked the grant %s %q up to %s.", g.Tool, g.Pattern, g.Risk), func() error {
 		n, err := 0, error(nil)
 		if g.Layer == permissions.LayerAlways {

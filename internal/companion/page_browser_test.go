@@ -189,14 +189,17 @@ func (hostile) Rules() (RulesView, error) {
 			{Layer: permissions.LayerFile, Name: evil("layerfile"), Rules: []RuleView{{Place: evil("place"), Tool: evil("ruletool"), Pattern: evil("rulepattern"), Action: "allow"}}},
 			{Layer: permissions.LayerAgent, Name: evil("agentlayer"), Rules: []RuleView{}},
 		},
-		Grants: []GrantView{{
-			ID: "g", Layer: permissions.LayerSession, SessionID: evil("grantsession"), Tool: evil("granttool"), Pattern: evil("grantpattern"), Risk: "WRITE",
-			Server: evil("grantserver"), Workspace: evil("grantworkspace"), By: evil("grantby"),
-		}},
 		RulesCheck: RulesCheck{Problems: []permissions.Problem{{
 			Check: evil("check"), Severity: permissions.Warning, Source: evil("source"), Rule: evil("problem"), Why: evil("problemwhy"), Cure: evil("problemcure"),
 		}}},
 	}, nil
+}
+
+func (hostile) Grants() ([]GrantView, error) {
+	return []GrantView{{
+		ID: "g", Worker: evil("worker"), Layer: permissions.LayerSession, SessionID: evil("grantsession"), Tool: evil("granttool"), Pattern: evil("grantpattern"), Risk: "WRITE",
+		Server: evil("grantserver"), Workspace: evil("grantworkspace"), By: evil("grantby"),
+	}}, nil
 }
 
 func (hostile) Tools(string) (ToolsView, error) {

@@ -98,7 +98,7 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 			unauthorized(w)
 			return
 		}
-		if (r.Method == http.MethodPost || r.Method == http.MethodPut) && !jsonBody(r) {
+		if !saysJSON(r) {
 			writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
 			return
 		}
@@ -110,6 +110,11 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 		}
 		next(w, r)
 	}
+}
+
+// saysJSON reports whether a request that has to have a body has one of JSON.
+func saysJSON(r *http.Request) bool {
+	return r.Method != http.MethodPost && r.Method != http.MethodPut || jsonBody(r)
 }
 
 // jsonBody reports whether the body says that it is JSON, which a form of a foreign page cannot.

@@ -24,6 +24,9 @@ type Rules interface {
 	// changed the rules since base; the file is as before then. Grants that came or went since base are kept.
 	ReplaceRules(base, text, by string) error
 
+	// Grants lists what people allowed always, in the file and in memory.
+	Grants() ([]GrantView, error)
+
 	// RevokeGrant takes back the grant with that id, wherever it is kept. It returns ErrNoGrant when there is none.
 	RevokeGrant(id, by string) error
 }
@@ -37,7 +40,6 @@ type RulesView struct {
 	File   string      `json:"file"`
 	Text   string      `json:"text"` // of the file, byte for byte; what ReplaceRules takes as base
 	Layers []RuleLayer `json:"layers"`
-	Grants []GrantView `json:"grants"`
 	RulesCheck
 }
 
@@ -73,6 +75,7 @@ type RuleView struct {
 // GrantView is one grant. ID names it as long as it says the same.
 type GrantView struct {
 	ID        string            `json:"id"`
+	Worker    string            `json:"workerId"`
 	Layer     permissions.Layer `json:"layer"`               // always for the file, session for one in memory
 	SessionID string            `json:"sessionId,omitempty"` // the session that it ends with
 	Expired   bool              `json:"expired,omitempty"`
@@ -86,11 +89,12 @@ type GrantView struct {
 	Expires   time.Time         `json:"expires,omitzero"`
 }
 
-// ruleRoutes are answered by the process that runs the worker: `?worker=`, and the grants of a session by the one
-// that serves it: `?sessionId=`.
+// ruleRoutes are answered by any process of the worker: `?worker=`; the grants of a session by the one that serves
+// it: `?sessionId=`. Grants that are in the file are listed by each of them, under the same id.
 func (s *Server) ruleRoutes(path func(string, methods)) {
 	path("/api/rules", methods{"GET": s.viewer(s.handleRules), "PUT": s.approver(s.handleReplaceRules)})
 	path("/api/rules/check", methods{"POST": s.approver(s.handleCheckRules)})
+	path("/api/grants", methods{"GET": s.viewer(s.handleGrants)})
 	path("/api/grants/{id}", methods{"DELETE": s.approver(s.handleRevokeGrant)})
 }
 
@@ -117,7 +121,7 @@ func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	view.Layers, view.Grants = list(view.Layers), list(view.Grants)
+	view.Layers = list(view.Layers)
 	writeJSON(w, http.StatusOK, view)
 }
 
@@ -159,6 +163,18 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.fail(w, r, err)
 	}
+}
+
+func (s *Server) handleGrants(w http.ResponseWriter, r *http.Request) {
+	if !s.ruled(w, r) {
+		return
+	}
+	grants, err := s.rules.Grants()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string][]GrantView{"grants": list(grants)})
 }
 
 func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {

@@ -13,6 +13,7 @@ import (
 type fakeRules struct {
 	text    string
 	view    RulesView
+	grants  []GrantView
 	changes []string // by whom
 	fail    error
 }
@@ -24,6 +25,8 @@ func (f *fakeRules) Rules() (RulesView, error) {
 	view.Worker, view.File, view.Text = "default", "/home/ann/.local/share/callgate/workers/default/permissions.jsonc", f.text
 	return view, f.fail
 }
+
+func (f *fakeRules) Grants() ([]GrantView, error) { return f.grants, f.fail }
 
 func (f *fakeRules) CheckRules(text string) RulesCheck {
 	file, err := permissions.ParseFile("permissions.jsonc", []byte(text), "/home/ann")
@@ -59,7 +62,7 @@ func TestPowersThatAreAbsent(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	for _, request := range [][3]string{
 		{"GET", "/api/rules", ""}, {"PUT", "/api/rules", `{"base":"","text":""}`}, {"POST", "/api/rules/check", `{"text":""}`},
-		{"DELETE", "/api/grants/g1", ""}, {"GET", "/api/tools", ""}, {"POST", "/api/tools/accept?sessionId=s1", `{"tool":"t","hash":"h"}`},
+		{"GET", "/api/grants", ""}, {"DELETE", "/api/grants/g1", ""}, {"GET", "/api/tools", ""}, {"POST", "/api/tools/accept?sessionId=s1", `{"tool":"t","hash":"h"}`},
 		{"GET", "/api/approvals/a1/changes", ""},
 	} {
 		if response, body := r.do(t, CredentialApprove, request[0], request[1], request[2]); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "this callgate does not ") {
@@ -95,6 +98,7 @@ func TestRulesByREST(t *testing.T) {
 		{"not by a name that could pass for a rule", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "rule:alice"}, 400, "kind must be"},
 		{"changed", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "web:al%C3%ADce"}, 200, `"text":"{ }"`},
 		{"checked", CredentialApprove, "POST", "/api/rules/check", `{"text":"{ \"*\": \"ask\" }"}`, nil, 200, `"rules":1`},
+		{"grants are seen", CredentialView, "GET", "/api/grants", "", nil, 200, `"grants":[]`},
 		{"a grant that is not there", CredentialApprove, "DELETE", "/api/grants/g2", "", nil, 404, "no such grant"},
 		{"a grant", CredentialApprove, "DELETE", "/api/grants/g1", "", nil, 200, `"revoked":"g1"`},
 		{"no other method", CredentialApprove, "DELETE", "/api/rules", "", nil, 405, "GET or PUT"},

@@ -129,13 +129,12 @@ func showcaseRules(t *testing.T) *fakeRules {
 	explore := RuleLayer{Layer: permissions.LayerAgent, Name: "explore", Rules: []RuleView{
 		{Place: "agent explore", Tool: "*", Pattern: "*", Action: "deny"}, {Place: "agent explore", Tool: "read_file", Pattern: "*", Action: "allow"},
 	}}
-	return &fakeRules{text: showcaseText, view: RulesView{
+	return &fakeRules{text: showcaseText, grants: []GrantView{
+		{Worker: "default", ID: "g1", Layer: permissions.LayerAlways, Tool: "shell_exec", Pattern: "git fetch *", Risk: "NETWORK", Server: "commands", Workspace: "/home/ann/src/app", By: "web:ann", At: now.Add(-26 * time.Hour)},
+		{Worker: "default", ID: "g2", Layer: permissions.LayerSession, SessionID: "s-4KQ7WZP2MHXA", Tool: "edit_file", Pattern: "docs/*", Risk: "WRITE", Server: "files", By: "tui:ann", At: now.Add(-12 * time.Minute)},
+		{Worker: "default", ID: "g3", Layer: permissions.LayerAlways, Expired: true, Tool: "shell_exec", Pattern: "npm run *", Risk: "BUILD_TEST", Server: "commands", By: "web:ann", At: now.Add(-50 * time.Hour), Expires: now.Add(-2 * time.Hour)},
+	}, view: RulesView{
 		Layers: []RuleLayer{layer, explore},
-		Grants: []GrantView{
-			{ID: "g1", Layer: permissions.LayerAlways, Tool: "shell_exec", Pattern: "git fetch *", Risk: "NETWORK", Server: "commands", Workspace: "/home/ann/src/app", By: "web:ann", At: now.Add(-26 * time.Hour)},
-			{ID: "g2", Layer: permissions.LayerSession, SessionID: "s-4KQ7WZP2MHXA", Tool: "edit_file", Pattern: "docs/*", Risk: "WRITE", Server: "files", By: "tui:ann", At: now.Add(-12 * time.Minute)},
-			{ID: "g3", Layer: permissions.LayerAlways, Expired: true, Tool: "shell_exec", Pattern: "npm run *", Risk: "BUILD_TEST", Server: "commands", By: "web:ann", At: now.Add(-50 * time.Hour), Expires: now.Add(-2 * time.Hour)},
-		},
 		RulesCheck: RulesCheck{Rules: len(file.Rules), Problems: []permissions.Problem{{
 			Check: "lifted-deny", Severity: permissions.Warning, Source: "permissions.jsonc:4", Rule: `read_file "*.env.*" deny`,
 			Why: `A later rule allows what it denies: read_file "*.env.example" allow.`, Cure: "Leave it as it is when that is what you want.",

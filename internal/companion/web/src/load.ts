@@ -28,6 +28,8 @@ export function useLoaded<T>(store: Store, path: string, period = 0): Loaded<T> 
   useEffect(() => {
     setData(null);
     again();
+  }, [again]);
+  useEffect(() => {
     if (period === 0) return;
     const timer = setInterval(() => !document.hidden && again(), period);
     return () => clearInterval(timer);

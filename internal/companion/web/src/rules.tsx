@@ -62,7 +62,7 @@ export function Rules({ store, state }: { store: Store; state: State }) {
       )}
       {data && !editing && (
         <>
-          <Grants store={store} of={data.grants} at={at} again={again} />
+          <Grants store={store} worker={data.worker} />
           <Problems of={data.problems ?? []} />
           <Layers of={data} />
         </>
@@ -117,16 +117,21 @@ function Layers({ of }: { of: RulesData }) {
   );
 }
 
-function Grants({ store, of, at, again }: { store: Store; of: Grant[]; at: string; again(): void }) {
+function Grants({ store, worker }: { store: Store; worker: string }) {
+  const { data, trouble, again } = useLoaded<{ grants: Grant[] }>(store, "/api/grants", 5_000);
+  // Several processes of one worker list the same file.
+  const all = new Map((data?.grants ?? []).filter((g) => g.workerId === worker).map((g) => [g.id, g]));
+  const at = (g: Grant) => (g.sessionId ? `sessionId=${encodeURIComponent(g.sessionId)}` : `worker=${encodeURIComponent(worker)}`);
   return (
     <section class="sheet" aria-labelledby="grants">
       <header>
         <h3 id="grants">Always allowed</h3>
         <span class="label">what people answered “always” to; it never lifts a deny, nor its own risk</span>
       </header>
-      {of.length === 0 && <p class="empty">Nothing yet.</p>}
+      <Trouble of={trouble} />
+      {data && all.size === 0 && <p class="empty">Nothing yet.</p>}
       <ul class="lines grants">
-        {of.map((g) => (
+        {[...all.values()].map((g) => (
           <li key={g.id} class={g.expired ? "expired" : ""}>
             <div class="grant">
               <p>
@@ -147,7 +152,7 @@ function Grants({ store, of, at, again }: { store: Store; of: Grant[]; at: strin
                 question="It asks again from the next call on."
                 confirm="Revoke"
                 danger
-                act={() => store.ask("DELETE", `/api/grants/${g.id}${g.sessionId ? `?sessionId=${encodeURIComponent(g.sessionId)}` : at}`).finally(again)}
+                act={() => store.ask("DELETE", `/api/grants/${g.id}?${at(g)}`).finally(again)}
               />
             )}
           </li>

@@ -212,7 +212,6 @@ export interface Rules extends Check {
   file: string;
   text: string;
   layers?: { layer: string; name: string; rules: Rule[] }[];
-  grants: Grant[];
 }
 
 export interface Rule {
@@ -224,6 +223,7 @@ export interface Rule {
 
 export interface Grant {
   id: string;
+  workerId: string;
   layer: string;
   sessionId?: string;
   expired?: boolean;
