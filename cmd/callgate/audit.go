@@ -219,6 +219,7 @@ func visibleJSON(line []byte) string {
 func newAuditVerifyCommand(dataDir func() (string, error)) *cobra.Command {
 	var asJSON bool
 	var heads []string
+	var anchors string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nobody changed, cut or removed a log",
@@ -227,8 +228,10 @@ with 1 and names the first broken record when something does not fit. A log that
 process was killed, is not broken.
 
 Who can write to the data directory can rewrite logs and manifest together. A head that was kept elsewhere
-shows that too: give it with --head.`,
+shows that too: give it with --head, or give the text that holds it with --anchors. The key auditAnchor has
+heads kept in the system log or in a file.`,
 		Example: `  callgate audit verify
+  journalctl -t callgate | callgate audit verify --anchors -
   callgate audit verify --head manifest.jsonl:12:4f0c…`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -243,6 +246,13 @@ shows that too: give it with --head.`,
 					return err
 				}
 				anchored = append(anchored, h)
+			}
+			if anchors != "" {
+				kept, err := readAnchors(anchors, dir, cmd.InOrStdin())
+				if err != nil {
+					return err
+				}
+				anchored = append(anchored, kept...)
 			}
 			report, err := audit.Verify(dir, anchored...)
 			if err != nil {
@@ -263,6 +273,7 @@ shows that too: give it with --head.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	cmd.Flags().StringVar(&anchors, "anchors", "", "`file` with heads that were anchored, - for standard input")
 	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that was kept elsewhere, FILE:SEQ:HASH; may be repeated")
 	return cmd
 }

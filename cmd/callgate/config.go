@@ -36,6 +36,7 @@ type config struct {
 	Agent              string
 	LogLevel           string
 	LogFile            string
+	AuditAnchor        string
 	Listen             string
 	Mode               string
 	Autonomy           string
@@ -150,6 +151,7 @@ var commonSettings = []setting{
 var policySettings = []setting{
 	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
 	{"listen", "listen", "`address` of the side server for approvers; port 0 picks one, off starts none", companion.DefaultAddress},
+	{"auditAnchor", "audit-anchor", "where heads of the audit trail are kept besides: syslog, or a `file` out of reach; empty for nowhere", ""},
 	{"mode", "mode", "what happens to calls that would ask: ask, auto-approve, auto-deny or no-prompt", "ask"},
 	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty means that rules alone decide", ""},
 	{"escalation", "escalation", "calls that gain privileges: reject, or ask a person", "reject"},

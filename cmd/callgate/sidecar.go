@@ -54,11 +54,10 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if err != nil {
 		return s, err
 	}
-	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
+	log, err := s.openAudit()
 	if err != nil {
-		return s, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
+		return s, err
 	}
-	s.closers = append(s.closers, log.Close)
 	var unkept func(gate.Call, *tools.Analysis) string
 	if s.keeps, unkept, err = s.openCheckpoints(); err != nil {
 		return s, err
@@ -90,6 +89,25 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 		return s, err
 	}
 	return s, s.openCompanion()
+}
+
+// openAudit opens the trail, and the place where its heads are kept.
+func (s *sidecar) openAudit() (*audit.Log, error) {
+	var options audit.Options
+	kept, err := openAnchor(s.config.AuditAnchor, audit.Dir(s.config.DataDir), s.log)
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		options.Anchor = kept.keep
+		s.closers = append(s.closers, kept.close)
+	}
+	log, err := audit.Open(audit.Dir(s.config.DataDir), options)
+	if err != nil {
+		return nil, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
+	}
+	s.closers = append(s.closers, log.Close)
+	return log, nil
 }
 
 // openCompanion starts the side server, unless it is off, and protects what belongs to callgate.
@@ -169,6 +187,9 @@ func (c *config) ownFiles() []string {
 	}
 	if c.LogFile != "" {
 		files = append(files, c.LogFile)
+	}
+	if c.AuditAnchor != "" && c.AuditAnchor != "syslog" {
+		files = append(files, expandHome(c.AuditAnchor))
 	}
 	return files
 }
