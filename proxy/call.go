@@ -104,7 +104,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 		arguments = p.judged()
 	}
 	params := forwardParams(p, to.tool.Name, arguments)
-	if !h.offers(to.tool) {
+	if !h.offers(to) {
 		return rpc.Message{}, errRedefined
 	}
 	r.from.Store(to.server)
@@ -112,7 +112,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = context.Cause(ctx)
 	}
-	return answer, err
+	return to.server.cut(answer), err
 }
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")

@@ -13,7 +13,7 @@ const metaPrefix = "callgate/"
 // forward sends a request to the server. What the answer says in callgate's name is the server's: nothing but
 // callgate itself speaks to the host under names that begin with "callgate/".
 func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
-	answer, err := s.up.Forward(ctx, compose)
+	answer, err := s.bounded(ctx, compose)
 	if err != nil || s.own {
 		return answer, err
 	}

@@ -23,6 +23,8 @@ type Server struct {
 	Upstream upstream.Config
 	Tools    tools.Server // Name is the alias; it MUST pass CheckAliases
 	Place    tools.Place  // where its calls run
+	Choice   Choice       // which of its tools there are
+	Bounds   Bounds       // of its requests
 
 	// Own makes this callgate's own server, for one session: the function is what Upstream.Serve is. Its names
 	// are qualified also where the others are untouched, its definitions are not pinned, because they come with

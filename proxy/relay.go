@@ -131,6 +131,7 @@ func (s *server) asked(m rpc.Message) {
 		return
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
+	resume := s.clock.pause()
 	id := string(m.ID)
 	h.mu.Lock()
 	h.asked[id] = &serverRequest{cancel: cancel, from: s, token: progressToken(m.Params)}
@@ -141,6 +142,7 @@ func (s *server) asked(m rpc.Message) {
 			delete(h.asked, id)
 			h.mu.Unlock()
 			cancel()
+			resume()
 		}()
 		s.up.Reply(s.askHost(ctx, m))
 	})

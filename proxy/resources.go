@@ -75,6 +75,9 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	began := time.Now()
 	r.from.Store(s)
 	answer, err := s.forward(ctx, compose)
+	if err == nil {
+		err = s.tooLarge(answer)
+	}
 	result, isError, failure := outcome(answer, err)
 	took := time.Since(began)
 	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)

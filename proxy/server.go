@@ -16,12 +16,17 @@ type server struct {
 	about tools.Server
 	place tools.Place
 	own   bool // callgate's own, see Server.Own
-	up    *upstream.Upstream
-	told  atomic.Pointer[string] // the last that hooks heard of its state, as an event
+
+	choice Choice
+	bounds Bounds
+	clock  clock // of its requests
+
+	up   *upstream.Upstream
+	told atomic.Pointer[string] // the last that hooks heard of its state, as an event
 }
 
 func (h *host) newServer(o Server) *server {
-	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil}
+	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil, choice: o.Choice, bounds: o.Bounds}
 	if s.own {
 		o.Upstream.Serve = o.Own(h.session)
 	}

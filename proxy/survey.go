@@ -39,8 +39,9 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) ([]Offered,
 	if err != nil {
 		return nil, fmt.Errorf("its tools could not be listed: %w", err)
 	}
-	offered := make([]Offered, len(list.Items))
-	for i, item := range list.Items {
+	items := s.Choice.items(upstream.Tools, list.Items)
+	offered := make([]Offered, len(items))
+	for i, item := range items {
 		offered[i] = Offered{server: s, name: item.Key, definition: item.Raw}
 	}
 	return offered, nil
@@ -50,7 +51,7 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) ([]Offered,
 func Name(all []Offered) []*tools.Tool {
 	origins := make([]origin, len(all))
 	for i, o := range all {
-		origins[i] = origin{o.server.Tools.Name, o.name}
+		origins[i] = origin{o.server.Tools.Name, o.server.Choice.name(o.name)}
 	}
 	described := make([]*tools.Tool, len(all))
 	for i, name := range qualify(origins) {

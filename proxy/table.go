@@ -139,7 +139,7 @@ func (h *host) listed(k upstream.Kind) (items []listing, lists []upstream.List) 
 		if !s.own {
 			lists = append(lists, list)
 		}
-		for _, item := range list.Items {
+		for _, item := range s.choice.items(k, list.Items) {
 			items = append(items, listing{server: s, name: item.Key, shown: item.Key, raw: item.Raw})
 		}
 	}
@@ -151,7 +151,10 @@ func (h *host) named(k upstream.Kind) ([]listing, []upstream.List) {
 	items, lists := h.listed(k)
 	origins := make([]origin, len(items))
 	for i, item := range items {
-		origins[i] = origin{item.server.alias, item.name}
+		if k == upstream.Tools {
+			items[i].shown = item.server.choice.name(item.name)
+		}
+		origins[i] = origin{item.server.alias, items[i].shown}
 	}
 	for i, name := range qualify(origins) {
 		items[i].qualified = name
@@ -279,14 +282,9 @@ func (h *host) findTool(ctx context.Context, name string) *entry {
 }
 
 // offers reports whether the table still has exactly this definition of a tool.
-func (h *host) offers(t *tools.Tool) bool {
-	table := h.table.Load()
-	for _, shown := range []string{t.Qualified, t.Name} { // the second where names are untouched
-		if e := table.tools[shown]; e != nil && e.tool == t {
-			return true
-		}
-	}
-	return false
+func (h *host) offers(to *entry) bool {
+	e := h.table.Load().tools[to.shown]
+	return e != nil && e.tool == to.tool
 }
 
 // downNote says which servers are down, for somebody who misses a tool; "" when none is.

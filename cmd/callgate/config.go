@@ -115,6 +115,12 @@ type serverConfig struct {
 	Enabled    *bool
 	Package    string // what the command runs, when the command does not name it
 	Tools      []toolConfig
+	AllowTools []string // globs over the server's own names
+	HideTools  []string
+
+	Timeout        time.Duration // of one request; 0 is none
+	MaxResultBytes int           // 0 is none
+	IdleTimeout    time.Duration // after which a server that nobody uses is stopped; 0 is never
 
 	source string // file and entry, for messages
 }
@@ -122,6 +128,7 @@ type serverConfig struct {
 // toolConfig maps a tool to a kind.
 type toolConfig struct {
 	Name  string
+	As    string // what hosts and rules call it; "" is Name
 	Kind  string // "" for a tool that is none of the kinds
 	Risk  string // class of its calls; what a call holds can only raise it
 	Roles []roleConfig

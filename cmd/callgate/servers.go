@@ -200,6 +200,13 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if err != nil {
 		return none, err
 	}
+	choice, err := s.choice()
+	if err != nil {
+		return none, err
+	}
+	if s.Timeout < 0 || s.IdleTimeout < 0 || s.MaxResultBytes < 0 {
+		return none, fmt.Errorf("server %q: timeout, idleTimeout and maxResultBytes: leave them out, or use 0, for none", s.Name)
+	}
 	packages := slices.DeleteFunc(upstream.Packages(command, args, url), func(name string) bool { return name == ownName })
 	if s.Package != "" {
 		packages = append(packages, s.Package)
@@ -209,7 +216,9 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 			Name: s.Name, Command: command, Args: args, Env: env, InheritEnv: s.InheritEnv, Dir: dir,
 			URL: url, Transport: s.transport(), Header: header, Era: era,
 			Trusted: s.Trusted, Packages: packages,
+			IdleTimeout: s.IdleTimeout, MaxMessage: maxMessage(s.MaxResultBytes),
 		},
+		Choice: choice, Bounds: proxy.Bounds{Timeout: s.Timeout, MaxResult: s.MaxResultBytes},
 		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(command, args, url, packages), Trusted: s.Trusted, Mappings: mappings},
 		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home, Shell: shell},
 	}, nil
@@ -275,6 +284,9 @@ func (s *serverConfig) mappings() ([]tools.Mapping, error) {
 		if t.Kind != "" && !slices.Contains(tools.Kinds(), t.Kind) {
 			return nil, fmt.Errorf("server %q: tool %q: unknown kind %q: use one of %s", s.Name, t.Name, t.Kind, strings.Join(tools.Kinds(), ", "))
 		}
+		if t.As != "" && t.Kind == "" && t.Risk == "" && len(t.Roles) == 0 {
+			continue // it only has another name: what it does is known all the same
+		}
 		m := tools.Mapping{Tool: t.Name, Kind: t.Kind, Roles: map[string]tools.Role{}}
 		if t.Risk != "" {
 			risk, err := permissions.ParseRisk(t.Risk)
@@ -293,6 +305,47 @@ func (s *serverConfig) mappings() ([]tools.Mapping, error) {
 		mappings = append(mappings, m)
 	}
 	return mappings, nil
+}
+
+// choice compiles which tools there are, and their names.
+func (s *serverConfig) choice() (proxy.Choice, error) {
+	c := proxy.Choice{As: map[string]string{}}
+	for _, l := range []struct {
+		key   string
+		globs []string
+		into  *[]*permissions.Glob
+	}{{"allowTools", s.AllowTools, &c.Allow}, {"hideTools", s.HideTools, &c.Hide}} {
+		for i, pattern := range l.globs {
+			glob, err := permissions.CompileGlob(pattern)
+			if err != nil {
+				return c, fmt.Errorf("server %q: %s[%d]: %w", s.Name, l.key, i, err)
+			}
+			*l.into = append(*l.into, glob)
+		}
+	}
+	taken := map[string]string{}
+	for _, t := range s.Tools {
+		switch {
+		case t.As == "":
+			continue
+		case strings.ContainsAny(t.Name, `*?[\`):
+			return c, fmt.Errorf("server %q: tool %q: as: only one tool can have another name, not a pattern", s.Name, t.Name)
+		case proxy.Sanitize(t.As) != t.As:
+			return c, fmt.Errorf("server %q: tool %q: as %q: use letters, digits, - and _ only", s.Name, t.Name, t.As)
+		case taken[t.As] != "":
+			return c, fmt.Errorf("server %q: tools %q and %q are both called %q: choose another name", s.Name, taken[t.As], t.Name, t.As)
+		}
+		c.As[t.Name], taken[t.As] = t.As, t.Name
+	}
+	return c, nil
+}
+
+// maxMessage lets a result of that many bytes through, with what is around it.
+func maxMessage(result int) int {
+	if result <= 64<<20-1<<20 {
+		return 0
+	}
+	return result + 1<<20
 }
 
 // identity says which program or address a server is, whatever alias it has: its package where the command

@@ -6,17 +6,26 @@ const (
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 30 * time.Second
 	steady     = 30 * time.Second // a server that was up this long has recovered from earlier failures
+
+	// After so many failures in a row the circuit is open: the server is left alone for longer. One try closes it,
+	// when the server stays up then, or opens it anew.
+	openAfter   = 6
+	minOpen     = time.Minute
+	maxOpen     = 5 * time.Minute
+	authBackoff = 2 * time.Second // a person has to act: how often changes nothing
 )
 
 // backoff is how long a server that failed is left alone.
 type backoff struct{ failures int }
 
-// next counts a failure after the server was up for a while and returns how long to wait.
-func (b *backoff) next(up time.Duration) time.Duration {
-	if up >= steady {
-		b.failures = 0
-	}
-	delay := min(minBackoff<<min(b.failures, 16), maxBackoff)
+// next counts a failure and returns how long to wait.
+func (b *backoff) next() time.Duration {
 	b.failures++
-	return delay
+	if b.open() {
+		return min(minOpen<<min(b.failures-openAfter, 16), maxOpen)
+	}
+	return min(minBackoff<<min(b.failures-1, 16), maxBackoff)
 }
+
+// open reports whether the circuit is open.
+func (b *backoff) open() bool { return b.failures >= openAfter }

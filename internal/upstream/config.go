@@ -41,6 +41,7 @@ type Config struct {
 	Packages []string // likewise; the function Packages finds them
 
 	StartTimeout time.Duration // from the spawn to the end of the handshake; 0 means DefaultStartTimeout
+	IdleTimeout  time.Duration // after which a server that nobody uses is stopped, until it is used again; 0 means never
 	MaxMessage   int           // bytes of one message from the server; 0 means 64 MiB
 }
 

@@ -20,9 +20,11 @@ type incarnation struct {
 	conn *rpc.Conn
 	log  *throttle // of the reading goroutine
 
-	info    *Info       // set by greet
-	modern  *modern     // likewise; nil for a legacy server
-	greeted atomic.Bool // set after info, for the reading goroutine; everybody else comes later
+	info    *Info   // set by greet
+	modern  *modern // likewise; nil for a legacy server
+	usage   usage
+	faults  atomic.Int32 // requests in a row that the server failed to answer
+	greeted atomic.Bool  // set after info, for the reading goroutine; everybody else comes later
 
 	read    chan struct{} // closed when nothing more will be read
 	readErr error         // why, set before
@@ -62,9 +64,20 @@ func (u *Upstream) spawn() (*incarnation, error) {
 	return in, nil
 }
 
-// wait returns why the incarnation is over: ctx ended, or its link did.
+// wait returns why the incarnation is over: ctx ended, or its link did, or nobody uses it.
 func (in *incarnation) wait(ctx context.Context) error {
+	var unused chan struct{}
+	if limit := in.u.cfg.IdleTimeout; limit > 0 {
+		unused = make(chan struct{})
+		in.workers.Go(func() {
+			if in.usage.idle(in.ctx, limit) {
+				close(unused)
+			}
+		})
+	}
 	select {
+	case <-unused:
+		return errIdle
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-in.broken:
@@ -106,6 +119,7 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	}
 	m, err := p.Wait(ctx)
 	if err == nil {
+		in.faults.Store(0)
 		return m, nil
 	}
 	switch {
@@ -119,11 +133,17 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	case err == remote.ErrSessionLost:
 		return rpc.Message{}, errNotRun
 	}
+	if in.faults.Add(1) == maxFaults {
+		in.fail(fmt.Errorf("%d requests in a row failed, the last because %w", maxFaults, err))
+	}
 	return rpc.Message{}, fmt.Errorf("server %q: %w", in.u.cfg.Name, err)
 }
 
-// errNotRun says that the server refused a request because it does not know the session: it may be sent again
-// to the next incarnation.
+// maxFaults is how many requests in a row may fail that reached the server, before it counts as down.
+const maxFaults = 5
+
+// errNotRun says that a request was not run because the incarnation takes none any more, or the server does not
+// know its session: it may be sent again to the next.
 var errNotRun = errors.New("the server has ended the session, and its next one too")
 
 // verdict waits until it is known why the incarnation is over.

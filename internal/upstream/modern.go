@@ -95,6 +95,10 @@ func withoutProtocol(params []byte) []byte {
 
 // ask sends a request in the era of the server and waits for its answer.
 func (in *incarnation) ask(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	if !in.usage.begin() {
+		return rpc.Message{}, errNotRun
+	}
+	defer in.usage.end()
 	if in.modern != nil {
 		return in.askModern(ctx, compose)
 	}

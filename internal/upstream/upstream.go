@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"callgate/internal/remote"
 )
 
 // Upstream is one server. All methods may be called by many goroutines at once.
@@ -41,7 +43,9 @@ type Upstream struct {
 	last    *attempt   // the newest: the next waits for its end
 	backoff backoff
 	known   *Info // of the running or the last run
-	era     Era   // that is expected of the server; after Start, attempts alone use it
+	met     bool  // it was Ready once
+	revival *time.Timer
+	era     Era // that is expected of the server; after Start, attempts alone use it
 
 	shelves shelves
 	asks    asks
@@ -165,6 +169,8 @@ func (u *Upstream) join() (*attempt, error) {
 		return nil, errNotStarted
 	case u.attempt != nil:
 		return u.attempt, nil
+	case u.status.State == Idle:
+		return u.begin(), nil
 	case u.status.RetryAt.IsZero() || time.Now().Before(u.status.RetryAt):
 		return nil, u.down
 	}
@@ -201,7 +207,7 @@ func (u *Upstream) run(a *attempt) {
 		u.change(func() {
 			if u.status.State != Closed {
 				u.status = Status{State: Ready, Since: began, PID: in.link.pid()}
-				u.known = in.info
+				u.known, u.met = in.info, true
 				u.current.Store(in)
 			}
 		})
@@ -257,23 +263,64 @@ func (u *Upstream) meet(ctx context.Context, era Era) (*incarnation, error) {
 	return in, in.greet(ctx, *u.hello, era)
 }
 
-// fall makes the upstream Down, unless it is Closed, after an attempt that was ready for the time up and
-// ended with err.
+// fall makes the upstream Down, or Idle when nobody used it, unless it is Closed, after an attempt that was ready
+// for the time up and ended with err.
 func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError {
 	down := u.downError(err, in)
 	u.current.Store(nil)
 	u.change(func() {
 		u.attempt = nil
-		if u.status.State == Closed {
+		now := time.Now()
+		switch {
+		case u.status.State == Closed:
+			return
+		case errors.Is(err, errIdle):
+			u.status = Status{State: Idle, Since: now}
+			u.log.Info("server stopped: nobody used it", "for", u.cfg.IdleTimeout)
 			return
 		}
-		now := time.Now()
-		down.RetryAt = now.Add(u.backoff.next(up))
+		wait := u.pauseAfter(err, up)
+		down.RetryAt = now.Add(wait)
+		if u.backoff.open() {
+			down.Reason += fmt.Sprintf("; it failed %d times in a row and is left alone for %v", u.backoff.failures, wait)
+		}
 		u.down = down
 		u.status = Status{State: Down, Since: now, Reason: down.Reason, RetryAt: down.RetryAt}
 		u.log.Warn("server is down", "reason", down.Reason, "retryAt", down.RetryAt)
+		if u.cfg.URL != "" && u.met && !isAuth(err) { // what it announces is missed until it is there again
+			u.revival = time.AfterFunc(wait, u.revive)
+		}
 	})
 	return down
+}
+
+// pauseAfter is how long to leave the server alone. The caller holds mu.
+func (u *Upstream) pauseAfter(err error, up time.Duration) time.Duration {
+	if up >= steady {
+		u.backoff.failures = 0
+	}
+	switch {
+	case isAuth(err):
+		return authBackoff
+	case errors.Is(err, remote.ErrSessionLost) && u.backoff.failures == 0:
+		u.backoff.failures = 1
+		return 0
+	}
+	return u.backoff.next()
+}
+
+func isAuth(err error) bool {
+	var auth *remote.AuthError
+	return errors.As(err, &auth)
+}
+
+// revive starts a server that is down, if it may be.
+func (u *Upstream) revive() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.status.State == Down && u.attempt == nil {
+		u.begin()
+	}
 }
 
 // change changes the state and tells about it.
@@ -296,6 +343,9 @@ func (u *Upstream) Close() {
 	u.change(func() {
 		if u.status.State != Closed {
 			u.status = Status{State: Closed, Since: time.Now(), Reason: "closed"}
+		}
+		if u.revival != nil {
+			u.revival.Stop()
 		}
 	})
 	u.cancel()

@@ -542,19 +542,22 @@ func TestCloseWhileStartingAndInMidCall(t *testing.T) {
 
 func TestBackoff(t *testing.T) {
 	var b backoff
-	for i, want := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000} {
-		if got := b.next(time.Second); got != want*time.Millisecond {
-			t.Errorf("failure %d waits %v, want %v", i+1, got, want*time.Millisecond)
+	for i, want := range []time.Duration{
+		250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
+		time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute,
+	} {
+		if got := b.next(); got != want {
+			t.Errorf("failure %d waits %v, want %v", i+1, got, want)
+		}
+		if b.open() != (i >= 5) {
+			t.Errorf("failure %d: open %v", i+1, b.open())
 		}
 	}
 	for range 100 {
-		b.next(0)
+		b.next()
 	}
-	if got := b.next(0); got != maxBackoff {
+	if got := b.next(); got != maxOpen {
 		t.Errorf("after many failures: %v", got)
-	}
-	if got := b.next(steady); got != minBackoff {
-		t.Errorf("after a steady run: %v", got)
 	}
 }
 

@@ -1,0 +1,49 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// usage is whether, and since when, nobody uses an incarnation.
+type usage struct {
+	requests atomic.Int64 // that run; far below 0 once the incarnation is retired
+	last     atomic.Int64 // when one began or ended, in nanoseconds
+}
+
+const retired = math.MinInt64 / 2
+
+// errIdle is why an incarnation ends that nobody has used for long.
+var errIdle = errors.New("it was stopped because nobody used it")
+
+// begin notes a request; false when the incarnation takes none any more.
+func (u *usage) begin() bool {
+	u.last.Store(time.Now().UnixNano())
+	return u.requests.Add(1) > 0
+}
+
+func (u *usage) end() {
+	u.last.Store(time.Now().UnixNano())
+	u.requests.Add(-1)
+}
+
+// idle waits until nobody has used the incarnation for limit, and retires it; false when ctx ended first.
+func (u *usage) idle(ctx context.Context, limit time.Duration) bool {
+	u.last.CompareAndSwap(0, time.Now().UnixNano())
+	for {
+		left := limit - time.Since(time.Unix(0, u.last.Load()))
+		if left <= 0 {
+			if u.requests.CompareAndSwap(0, retired) {
+				return true
+			}
+			left = limit
+		}
+		pause(ctx, left)
+		if ctx.Err() != nil {
+			return false
+		}
+	}
+}

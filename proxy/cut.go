@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// cut returns the answer to a tools/call with no more of its result than the server's bound allows, and with a
+// note for the model. Texts are kept in their order as far as there is room, the last of them cut; what cannot be
+// cut and does not fit is left out.
+//
+// The server's word on isError stays: the call ran, and a model that reads of an error repeats it. Only where
+// structured content is left out it becomes an error, because hosts check that against the tool's schema and
+// would throw the whole answer away.
+func (s *server) cut(answer rpc.Message) rpc.Message {
+	if s.bounds.MaxResult <= 0 || len(answer.Result) <= s.bounds.MaxResult {
+		return answer
+	}
+	var m [3]jsonx.Member
+	if jsonx.Members(answer.Result, []string{"content", "structuredContent", "isError"}, m[:]) != nil {
+		m = [3]jsonx.Member{}
+	}
+	kept, left, whole := fitting(m[0].Value, s.bounds.MaxResult)
+	note := fmt.Sprintf("callgate: the result had %d bytes; server %q may give %d (maxResultBytes). ", len(answer.Result), s.alias, s.bounds.MaxResult)
+	if !whole {
+		note += "The text above is cut. "
+	}
+	if left > 0 {
+		note += fmt.Sprintf("%d more parts of the content are left out. ", left)
+	}
+	if m[1].Value != nil {
+		note += "The structured content is left out. "
+	}
+	note += "The call was made: ask for less (a range, a page, a filter) instead of repeating it."
+	result := append(append([]byte(`{"content":[`), kept...), `{"type":"text","text":`...)
+	result = append(append(result, jsonx.Quote(note)...), "}]"...)
+	if m[1].Value != nil || string(m[2].Value) == "true" {
+		result = append(result, `,"isError":true`...)
+	}
+	short, err := rpc.Parse(rpc.Result(answer.ID, append(result, '}')))
+	if err != nil {
+		return answer // cannot be: all of it is quoted
+	}
+	return short
+}
+
+// fitting returns the parts of a content array that fit into room, each with a comma behind it. left counts
+// those that do not, and whole is false when the last text is cut.
+func fitting(content []byte, room int) (kept []byte, left int, whole bool) {
+	whole = true
+	if len(content) == 0 || content[0] != '[' {
+		return nil, 0, true
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, 0, true
+	}
+	for dec.PeekKind() == '{' {
+		part, err := dec.ReadValue()
+		if err != nil {
+			return kept, left, whole
+		}
+		if left == 0 && whole && len(part) <= room {
+			kept, room = append(append(kept, part...), ','), room-len(part)
+			continue
+		}
+		text, ok := textOf(part)
+		if !ok || !whole || room < 2 {
+			left++
+			continue
+		}
+		text = text[:min(len(text), room)]
+		for len(text) > 0 && !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+		kept = append(append(append(kept, `{"type":"text","text":`...), jsonx.Quote(text)...), "},"...)
+		whole, room = false, 0
+	}
+	return kept, left, whole
+}
+
+// textOf returns the text of a part of content that is text.
+func textOf(part []byte) (string, bool) {
+	var m [2]jsonx.Member
+	if jsonx.Members(part, []string{"type", "text"}, m[:]) != nil || string(m[0].Value) != `"text"` {
+		return "", false
+	}
+	return jsonx.String(m[1].Value)
+}
+
+// tooLarge reports that the result of another method is over the bound. Such results have no place for a note,
+// and half of a resource is none: the request ends with an error.
+func (s *server) tooLarge(answer rpc.Message) error {
+	if s.bounds.MaxResult <= 0 || len(answer.Result) <= s.bounds.MaxResult {
+		return nil
+	}
+	return fmt.Errorf("the result had %d bytes; server %q may give %d (maxResultBytes)", len(answer.Result), s.alias, s.bounds.MaxResult)
+}
