@@ -155,12 +155,13 @@ func (g *Gate) resolveTwins(a *approval, r resolution) {
 	g.put(next)
 }
 
-// withdraw resolves everything that waits in the session. What was handed over outlives it.
-func (g *Gate) withdraw(s *Session, by, reason string) {
+// withdraw resolves everything that waits in the session, of one server unless it is "". What was handed over
+// outlives it.
+func (g *Gate) withdraw(s *Session, server, by, reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := 0; i < len(g.order); { // a twin may take the place of what is withdrawn
-		if a := g.pending[g.order[i]]; a.session == s && !a.detached {
+		if a := g.pending[g.order[i]]; a.session == s && !a.detached && (server == "" || a.call.Tool.Server == server) {
 			g.resolve(a, resolution{decision: "withdrawn", by: by, reason: reason})
 		} else {
 			i++

@@ -127,7 +127,7 @@ func (g *Gate) Cancel(sessionID, by string) error {
 	if err != nil {
 		return err
 	}
-	g.withdraw(s, by, "The session's calls were cancelled.")
+	g.withdraw(s, "", by, "The session's calls were cancelled.")
 	if s.cancelCalls != nil {
 		s.cancelCalls()
 	}

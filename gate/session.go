@@ -122,11 +122,16 @@ func (s *Session) SetClient(c Client) {
 	s.gate.events.publish(SessionOpened{info})
 }
 
+// WithdrawServer withdraws what waits for calls of one server, which is gone for good.
+func (s *Session) WithdrawServer(server, reason string) {
+	s.gate.withdraw(s, server, "callgate", reason)
+}
+
 // Close withdraws what waits in the session and ends it.
 func (s *Session) Close() {
 	s.closing.Do(func() {
 		g := s.gate
-		g.withdraw(s, "host", "The session ended.")
+		g.withdraw(s, "", "host", "The session ended.")
 		close(s.closed)
 		g.mu.Lock()
 		delete(g.sessions, s.id)

@@ -24,6 +24,9 @@ type host struct {
 	session *gate.Session
 	servers []*server // those of the view, in the order of the configuration
 
+	inviting sync.Mutex                // held while guests changes
+	guests   atomic.Pointer[[]*server] // that clients of the companion brought; nil for none
+
 	ctx     context.Context // ends with the connection
 	cancel  context.CancelFunc
 	work    sync.WaitGroup
@@ -276,7 +279,7 @@ func (h *host) Close() {
 	h.line.Hurry()
 	h.workers.wg.Wait()
 	var closing sync.WaitGroup
-	for _, s := range h.servers {
+	for _, s := range h.everyone() {
 		closing.Go(s.up.Close)
 	}
 	closing.Wait()

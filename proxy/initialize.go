@@ -61,6 +61,7 @@ func (h *host) welcome(version string) []byte {
 		names[i] = o.name
 	}
 	has := make([]bool, len(offered))
+	has[0] = !h.view.untouched() // a client may bring tools at any time
 	var instructions []byte
 	var only *upstream.Info
 	for _, s := range h.servers {

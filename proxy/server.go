@@ -16,6 +16,7 @@ type server struct {
 	about tools.Server
 	place tools.Place
 	own   bool // callgate's own, see Server.Own
+	guest bool // brought by a client, see Guest
 
 	choice Choice
 	bounds Bounds
@@ -47,7 +48,7 @@ func (h *host) newServer(o Server) *server {
 }
 
 // untouched reports whether the host sees the server's own names.
-func (s *server) untouched() bool { return s.host.view.untouched() && !s.own }
+func (s *server) untouched() bool { return s.host.view.untouched() && !s.own && !s.guest }
 
 // hopeless reports that nothing is to be expected from the server soon.
 func (s *server) hopeless() bool {

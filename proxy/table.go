@@ -71,10 +71,11 @@ func (h *host) rebuild() {
 	unlisted := h.unlisted() // before the lists are read: what comes in between is listed and counts as unlisted
 	names, lists := h.named(upstream.Tools)
 	unlike := map[*server]map[string]*gate.Redefinition{}
-	for _, s := range h.servers {
+	for _, s := range h.everyone() {
 		unlike[s] = h.pin(s, names, unlisted)
 	}
 	h.shadow(names)
+	h.hideDoubles(names)
 	for i := range names {
 		names[i].unlisted = !h.p.o.Expose.shows(names[i].qualified, names[i].server.own)
 	}
@@ -131,12 +132,12 @@ type listing struct {
 
 // listed collects the items of a kind from all servers, in the order of the configuration.
 func (h *host) listed(k upstream.Kind) (items []listing, lists []upstream.List) {
-	for _, s := range h.servers {
+	for _, s := range h.everyone() {
 		list, known := s.up.List(k)
 		if !known || list.Envelope == nil {
 			continue
 		}
-		if !s.own {
+		if !s.own && !s.guest {
 			lists = append(lists, list)
 		}
 		for _, item := range s.choice.items(k, list.Items) {
@@ -243,7 +244,7 @@ func (h *host) await(ctx context.Context, limit time.Duration, done func(*server
 		changed := h.changed
 		h.mu.Unlock()
 		waiting := false
-		for _, s := range h.servers {
+		for _, s := range h.everyone() {
 			waiting = waiting || !done(s) && !s.hopeless()
 		}
 		if !waiting {
@@ -289,7 +290,7 @@ func (h *host) offers(to *entry) bool {
 
 // downNote says which servers are down, for somebody who misses a tool; "" when none is.
 func (h *host) downNote() (note string) {
-	for _, s := range h.servers {
+	for _, s := range h.everyone() {
 		if st := s.up.Status(); st.State == upstream.Down {
 			note += fmt.Sprintf("; server %q is down: %s", s.alias, st.Reason)
 		}

@@ -9,14 +9,15 @@ import (
 )
 
 // credentialNames are the secrets that can be replaced.
-var credentialNames = []string{string(companion.CredentialApprove), string(companion.CredentialView), string(companion.CredentialMCP), string(companion.CredentialWorker)}
+var credentialNames = []string{string(companion.CredentialApprove), string(companion.CredentialView), string(companion.CredentialMCP), string(companion.CredentialWorker), string(companion.CredentialTools)}
 
 func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials",
 		Short: "Replace the secrets that clients use",
 		Long: `Each secret is a file in {dataDir}/credentials that only you can read. None implies another: approve answers,
-view watches, mcp is for hosts, worker lets a callgate process join the hub.`,
+view watches, mcp is for hosts, worker lets a callgate process join the hub, tools brings tools into
+sessions.`,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:       "rotate NAME",

@@ -120,7 +120,7 @@ func (s *sidecar) openCompanion() error {
 		}
 		s.companion, err = companion.Listen(companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Version: version, Worker: s.config.Worker, Protocols: proxy.Versions(),
-			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Checkpoints: s.shownCheckpoints(), Credentials: credentials, Logger: s.log,
+			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
 			return err

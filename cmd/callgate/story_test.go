@@ -82,6 +82,10 @@ func TestStories(t *testing.T) {
 		t.Skip("the stories are written for a POSIX shell")
 	}
 	bin := servers(t)
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/stories",
 		RequireExplicitExec: true,
@@ -90,6 +94,7 @@ func TestStories(t *testing.T) {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("DATA", data)
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("RULES", filepath.Join(data, "workers", "default", "permissions.jsonc"))
 			env.Setenv("CALLGATE_DATA_DIR", data)
 			env.Setenv("CALLGATE_LISTEN", "127.0.0.1:0")

@@ -9,7 +9,7 @@ import (
 
 // BenchmarkFrame is what one event costs for each connected client.
 func BenchmarkFrame(b *testing.B) {
-	s := newStream(nil)
+	s := newStream(nil, CredentialApprove)
 	event := gate.Started{SessionID: "s1", Agent: "main", ID: "call_0123456789abcdef", Tool: "files_read_file", Arguments: []byte(`{"path":"src/main.go"}`), Risk: permissions.ReadOnly}
 	b.ReportAllocs()
 	for b.Loop() {

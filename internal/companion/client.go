@@ -127,6 +127,30 @@ func (c *Client) Cancel(sessionID string) error {
 	return c.send(Cancel{Head: head(TypeCancel, sessionID)})
 }
 
+// AddAgent registers a subagent profile in a session. A TeamUpdate with its id, or an Error, comes back as an event.
+// Head is filled in but for SessionID, as in the frames of all methods below.
+func (c *Client) AddAgent(f AgentAdd) error {
+	f.V, f.Type = Version, TypeAgentAdd
+	return c.send(f)
+}
+
+// RemoveAgent ends a registered profile.
+func (c *Client) RemoveAgent(sessionID, agentID string) error {
+	return c.send(AgentRemove{Head: head(TypeAgentRemove, sessionID), AgentID: agentID})
+}
+
+// BringTools says which tools the client runs itself for a session; none takes all of them back. The client has to
+// have connected with CredentialTools. Each call comes as an MCPCall, which Result MUST answer.
+func (c *Client) BringTools(sessionID string, tools []MCPTool) error {
+	return c.send(MCPTools{Head: head(TypeMCPTools, sessionID), Tools: list(tools)})
+}
+
+// Result answers an MCPCall, once.
+func (c *Client) Result(f MCPResult) error {
+	f.V, f.Type = Version, TypeMCPResult
+	return c.send(f)
+}
+
 // Close ends the connection and waits until nothing of the client runs any more.
 func (c *Client) Close() {
 	c.cancel()
@@ -409,6 +433,10 @@ func decodeServer(data []byte) (any, error) {
 		frame = new(AutonomyChanged)
 	case TypeAuditEntry:
 		frame = new(AuditEntry)
+	case TypeMCPCall:
+		frame = new(MCPCall)
+	case TypeMCPCancel:
+		frame = new(MCPCancel)
 	case TypeError:
 		frame = new(Error)
 	default:

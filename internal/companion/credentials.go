@@ -22,6 +22,7 @@ const (
 	CredentialView    Credential = "view"    // may watch
 	CredentialMCP     Credential = "mcp"     // lets a host speak MCP over HTTP; opens nothing here
 	CredentialWorker  Credential = "worker"  // lets a process join the hub and show its own approvals there
+	CredentialTools   Credential = "tools"   // may bring tools into sessions, and sees which sessions there are
 )
 
 const (
@@ -55,7 +56,7 @@ func OpenCredentials(dataDir string) (*Credentials, error) {
 		return nil, err
 	}
 	defer unlock()
-	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker} {
+	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker, CredentialTools} {
 		_, err := c.Token(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = c.replace(name)
@@ -98,12 +99,12 @@ func (c *Credentials) Rotate(name Credential) error {
 	return c.replace(name)
 }
 
-// identify returns which of the two credentials of the companion token is, or "".
+// identify returns which of the credentials of the companion token is, or "".
 func (c *Credentials) identify(token string) (Credential, error) {
 	if len(token) != tokenLength {
 		return "", nil
 	}
-	for _, name := range []Credential{CredentialApprove, CredentialView} {
+	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialTools} {
 		want, err := c.Token(name)
 		if err != nil {
 			return "", err

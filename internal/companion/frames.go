@@ -18,11 +18,12 @@ const maxResult = 1 << 20
 // become wire types. A stream has one user at a time.
 type stream struct {
 	sessions map[string]bool // wanted; nil means all
+	bare     bool            // the client is told which sessions there are, and nothing of what happens in them
 	roster   roster
 }
 
-func newStream(sessions []string) *stream {
-	s := &stream{roster: roster{}}
+func newStream(sessions []string, as Credential) *stream {
+	s := &stream{roster: roster{}, bare: as != CredentialApprove && as != CredentialView}
 	for _, id := range sessions {
 		if id == AllSessions {
 			s.sessions = nil
@@ -45,12 +46,15 @@ func (s *stream) frames(event gate.Event) []any {
 	if !s.wants(event.Session()) {
 		return nil
 	}
+	if s.bare {
+		return bareFrames(event)
+	}
 	var out []any
 	switch e := event.(type) {
 	case gate.SessionOpened:
 		out = append(out, teamUpdate(e.Info), autonomyChanged(e.Info.ID, e.Info.Autonomy, ""))
 	case gate.SessionClosed:
-		out = append(out, TeamUpdate{Head: head(TypeTeamUpdate, e.Info.ID), Agents: []TeamAgent{}, Strategy: strategy})
+		out = append(out, noTeam(e.Info.ID))
 	case gate.Asked:
 		out = append(out, approveRequest(e.Approval))
 	case gate.Resolved:
@@ -86,6 +90,22 @@ func teamUpdate(info gate.SessionInfo) TeamUpdate {
 		f.Agents = append(f.Agents, TeamAgent{AgentID: a.ID, Role: a.Role, Goal: a.Goal, Client: info.Client, Permissions: info.Mode})
 	}
 	return f
+}
+
+// noTeam says that a session has ended.
+func noTeam(session string) TeamUpdate {
+	return TeamUpdate{Head: head(TypeTeamUpdate, session), Agents: []TeamAgent{}, Strategy: strategy}
+}
+
+// bareFrames is what those are told who neither watch nor answer.
+func bareFrames(event gate.Event) []any {
+	switch e := event.(type) {
+	case gate.SessionOpened:
+		return []any{teamUpdate(e.Info)}
+	case gate.SessionClosed:
+		return []any{noTeam(e.Info.ID)}
+	}
+	return nil
 }
 
 func autonomyChanged(session, level, by string) AutonomyChanged {

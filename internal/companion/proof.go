@@ -26,8 +26,10 @@ func prove(token, nonce, address string) string {
 // nothing to those who have none.
 func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
 	name, nonce := Credential(r.URL.Query().Get("credential")), r.URL.Query().Get("nonce")
-	if name != CredentialApprove && name != CredentialView {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve or view")
+	switch name {
+	case CredentialApprove, CredentialView, CredentialTools:
+	default:
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve, view or tools")
 		return
 	}
 	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != nonceLength || len(raw) == 0 {

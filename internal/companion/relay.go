@@ -282,7 +282,7 @@ func (l *link) retract() {
 		case o.link != l:
 			continue
 		case o.session == "":
-			sessions = append(sessions, TeamUpdate{Head: head(TypeTeamUpdate, id), Agents: []TeamAgent{}, Strategy: strategy})
+			sessions = append(sessions, noTeam(id))
 		default:
 			calls = append(calls, ToolApproveResolved{
 				Head: head(TypeToolApproveResolved, o.session), ToolCallID: id, Decision: "withdrawn", By: "callgate",

@@ -100,7 +100,10 @@ func (f *ToolApprove) answer(by string) (gate.Answer, *refusal) {
 // refusalOf says in the words of the protocol what the backend's error means. What is not one of the
 // gate's own errors is a failure whose text may hold paths: it is logged by the caller, not sent.
 func refusalOf(err error) *refusal {
+	refused := (*refusal)(nil)
 	switch {
+	case errors.As(err, &refused):
+		return refused
 	case errors.Is(err, gate.ErrNotPending):
 		return refuse(CodeNotPending, "%v", err)
 	case errors.Is(err, gate.ErrSession):

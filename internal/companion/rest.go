@@ -75,16 +75,21 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve(w, r)
 }
 
-// viewer lets both credentials pass.
+// viewer lets those pass who may watch.
 func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if s.caller(r, nil) == "" {
+		switch s.caller(r, nil) {
+		case CredentialApprove, CredentialView:
+			next(w, r)
+		case CredentialTools:
+			writeError(w, http.StatusForbidden, CodeUnauthorized, toolsOnly)
+		default:
 			unauthorized(w)
-			return
 		}
-		next(w, r)
 	}
 }
+
+const toolsOnly = "the tools credential brings tools, and neither watches nor answers"
 
 // approver lets only the approve credential pass, and with a body only JSON.
 func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
@@ -93,6 +98,9 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 		case CredentialApprove:
 		case CredentialView:
 			writeError(w, http.StatusForbidden, CodeUnauthorized, "the view credential may watch, not answer")
+			return
+		case CredentialTools:
+			writeError(w, http.StatusForbidden, CodeUnauthorized, toolsOnly)
 			return
 		default:
 			unauthorized(w)

@@ -39,7 +39,7 @@ func (s *Server) routed(own http.Handler) http.Handler {
 		processes := s.fleet.all()
 		as := s.caller(r, nil)
 		reading := r.Method == http.MethodGet || r.Method == http.MethodHead
-		if !ok || len(processes) == 0 || as == "" || !reading && (as != CredentialApprove || !saysJSON(r)) {
+		if !ok || len(processes) == 0 || as != CredentialApprove && as != CredentialView || !reading && (as != CredentialApprove || !saysJSON(r)) {
 			own.ServeHTTP(w, r) // or refuses
 			return
 		}

@@ -24,6 +24,7 @@ type Options struct {
 	Tools       Tools        // nil shows none
 	Hooks       Hooks        // nil shows none
 	Checkpoints Checkpoints  // nil when none are kept
+	Bringer     Bringer      // nil takes no tools from clients
 	Credentials *Credentials // who may watch and answer
 	Logger      *slog.Logger
 }
@@ -34,6 +35,7 @@ type timing struct {
 	write time.Duration // how long one frame may take to leave
 	ping  time.Duration // how often the server asks whether the client lives
 	dead  time.Duration // how long a client may stay silent; more than ping
+	tool  time.Duration // how long it may take for a call of a tool that it brought
 
 	alone   time.Duration // how long a process looks for a hub before it opens a door of its own
 	goodbye time.Duration // how long a process that ends may take between its clients' connections and the hub's
@@ -41,7 +43,7 @@ type timing struct {
 }
 
 var defaultTiming = timing{
-	hello: 10 * time.Second, write: 10 * time.Second, ping: 30 * time.Second, dead: 75 * time.Second,
+	hello: 10 * time.Second, write: 10 * time.Second, ping: 30 * time.Second, dead: 75 * time.Second, tool: 5 * time.Minute,
 	alone: 3 * time.Second, goodbye: 500 * time.Millisecond, frames: 10000,
 }
 
@@ -54,6 +56,7 @@ type Server struct {
 	tools       Tools // likewise
 	hooks       Hooks // likewise
 	checkpoints Checkpoints
+	bringer     Bringer
 	credentials *Credentials
 	log         *slog.Logger
 	version     string
@@ -87,7 +90,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, bringer: o.Bringer, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, timing: t, sockets: make(chan struct{}, maxSockets),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())

@@ -42,9 +42,11 @@ var upgrader = websocket.Upgrader{
 type socket struct {
 	server  *Server
 	conn    *websocket.Conn
+	as      Credential        // what the client could do when it came
 	may     func() Credential // what the client may do now: a credential that was rotated opens nothing any more
 	by      string            // "kind:name", for the record
 	replies chan reply
+	toolbox *toolbox  // what the client brought
 	relay   *relay    // to the processes that joined; nil when the client is the hub
 	window  time.Time // when the current rate window began
 	count   int       // frames in it
@@ -58,7 +60,8 @@ type reply struct {
 
 func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 	may := func() Credential { return s.caller(r, websocket.Subprotocols(r)) }
-	if may() == "" {
+	as := may()
+	if as == "" {
 		unauthorized(w)
 		return
 	}
@@ -74,7 +77,7 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		s.log.Debug("companion: upgrade failed", slog.Any("error", err))
 		return
 	}
-	c := &socket{server: s, conn: conn, may: may, replies: make(chan reply, maxReplies)}
+	c := &socket{server: s, conn: conn, as: as, may: may, replies: make(chan reply, maxReplies)}
 	c.serve(r.Context(), doorOf(r) != nil)
 }
 
@@ -99,6 +102,8 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		return
 	}
 	c.by = approverName(hello.Client)
+	c.toolbox = newToolbox(c.server.bringer, c.by, c.server.timing.tool)
+	defer c.toolbox.close()
 	c.server.log.Info("companion: client connected", "client", c.by)
 	defer c.server.log.Info("companion: client gone", "client", c.by)
 
@@ -117,7 +122,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	c.server.serving.Go(func() {
 		defer close(done)
 		defer c.conn.Close() // ends read
-		c.write(subscription.Events, newStream(hello.Sessions))
+		c.write(subscription.Events, newStream(hello.Sessions, c.as))
 	})
 	c.read()
 	close(c.replies)
@@ -246,6 +251,10 @@ func (c *socket) take(data []byte) bool {
 		if refused = decode(data, &f); refused == nil {
 			refused = c.mutate(f.SessionID, func() error { return c.server.backend.RemoveAgent(f.SessionID, f.AgentID, c.by) })
 		}
+	case TypeMCPTools:
+		refused = c.mcpTools(data)
+	case TypeMCPResult:
+		refused = c.mcpResult(data)
 	case TypeHello:
 		refused = refuse(CodeBadMessage, "hello was already said")
 	default:
@@ -306,9 +315,18 @@ func (c *socket) toolApprove(data []byte) (call string, _ *refusal) {
 // mutate runs change if the client may change the session. The credential is looked up again: one that
 // was rotated while the connection was open no longer answers.
 func (c *socket) mutate(session string, change func() error) *refusal {
-	if c.may() != CredentialApprove {
+	switch c.may() {
+	case CredentialApprove:
+	case CredentialTools:
+		return refuse(CodeUnauthorized, toolsOnly)
+	default:
 		return refuse(CodeUnauthorized, "this credential may watch, not answer")
 	}
+	return c.change(session, change)
+}
+
+// change runs what the client may do, and words its error.
+func (c *socket) change(session string, change func() error) *refusal {
 	if refused := oneSession(session); refused != nil {
 		return refused
 	}
@@ -357,6 +375,8 @@ func (c *socket) write(events <-chan gate.Event, stream *stream) {
 				c.relay.own(event)
 			}
 			err = c.send(stream.frames(event)...)
+		case frame := <-c.toolbox.out:
+			err = c.send(frame)
 		case data := <-relayed:
 			err = c.sendText(data)
 		case <-behind:

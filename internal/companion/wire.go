@@ -22,6 +22,8 @@ const (
 	TypeSetAutonomy = "set_autonomy"
 	TypeAgentAdd    = "agent_add"
 	TypeAgentRemove = "agent_remove"
+	TypeMCPTools    = "mcp_tools"
+	TypeMCPResult   = "mcp_result"
 )
 
 // Types of frames that the server sends.
@@ -34,6 +36,8 @@ const (
 	TypeTeamUpdate          = "team_update"
 	TypeAutonomyChanged     = "autonomy_changed"
 	TypeAuditEntry          = "audit_entry"
+	TypeMCPCall             = "mcp_call"
+	TypeMCPCancel           = "mcp_cancel"
 	TypeError               = "error"
 )
 
@@ -123,6 +127,45 @@ type AgentRole struct {
 type AgentRemove struct {
 	Head
 	AgentID string `json:"agentId"`
+}
+
+// MCPTools says which tools the client runs itself for one session, all of them: what an earlier frame named and
+// this one does not is taken back. callgate offers each to the host as {server}_{name}.
+type MCPTools struct {
+	Head
+	Tools []MCPTool `json:"tools"`
+}
+
+// MCPTool is one tool of a client.
+type MCPTool struct {
+	Server      string          `json:"server"` // alias: no configured server's
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema"`           // JSON Schema of an object
+	Annotations json.RawMessage `json:"annotations,omitempty"` // as in MCP; they can raise the risk, never lower it
+}
+
+// MCPResult answers an MCPCall, once.
+type MCPResult struct {
+	Head
+	ToolCallID string          `json:"toolCallId"`
+	Result     json.RawMessage `json:"result,omitempty"` // that of tools/call: {"content": [...]}
+	Error      string          `json:"error,omitempty"`  // instead of a result: what the model is told
+}
+
+// MCPCall has the client run one of its tools. It was judged and released.
+type MCPCall struct {
+	Head
+	ToolCallID string          `json:"toolCallId"` // of this run; MCPResult names it
+	Server     string          `json:"server"`
+	Tool       string          `json:"tool"`
+	Args       json.RawMessage `json:"args"`
+}
+
+// MCPCancel: nobody waits for the result of an MCPCall any more.
+type MCPCancel struct {
+	Head
+	ToolCallID string `json:"toolCallId"`
 }
 
 // ToolStart: a call was allowed and goes to its upstream.

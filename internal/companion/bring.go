@@ -1,0 +1,283 @@
+package companion
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Bringer lets clients bring tools of their own into sessions. Nil in Options means that nobody can.
+type Bringer interface {
+	// Bring makes a server of the client an upstream of one session. The caller MUST make the visit Leave.
+	// Errors are gate.ErrSession and gate.ErrAnswer.
+	Bring(sessionID string, s Brought) (Visit, error)
+}
+
+// Brought is a server whose tools a client runs.
+type Brought struct {
+	Server string
+	By     string   // the client, as the audit trail names it
+	Tools  [][]byte // definitions as MCP has them
+
+	// Call has the client run a tool and returns the raw result of tools/call; what an error says is for the model.
+	Call func(ctx context.Context, tool string, arguments []byte) (result []byte, err error)
+}
+
+// Visit is a brought server's stay in a session.
+type Visit interface {
+	Offer(tools [][]byte) // replaces its tools
+	Over() bool           // the session has ended
+	Leave(reason string)  // ends it; what runs fails with the reason
+}
+
+// Bounds of what one client brings.
+const (
+	maxVisits      = 64        // servers, over all sessions
+	maxBrought     = 128       // tools of one server in one session
+	maxDefinition  = 64 << 10  // bytes of one tool's definition
+	maxBroughtCall = 64        // calls that one client runs at once
+	maxResultSent  = maxResult // bytes of one result
+)
+
+// toolbox is what one client brought. Its methods may be called by any goroutine; take and give are the reader's.
+type toolbox struct {
+	bringer Bringer
+	by      string
+	answer  time.Duration // how long the client may take for a call
+	out     chan any      // frames for the client
+	gone    chan struct{} // closed when the client is
+
+	visits map[visitKey]Visit // of the reader
+
+	mu    sync.Mutex
+	calls map[string]brought // by id
+}
+
+type visitKey struct{ session, server string }
+
+// brought is a call that the client runs. done has room for its one answer.
+type brought struct {
+	session string
+	done    chan outcomeOfCall
+}
+
+type outcomeOfCall struct {
+	result []byte
+	err    error
+}
+
+func newToolbox(b Bringer, by string, answer time.Duration) *toolbox {
+	return &toolbox{
+		bringer: b, by: by, answer: answer, out: make(chan any, maxBroughtCall), gone: make(chan struct{}),
+		visits: map[visitKey]Visit{}, calls: map[string]brought{},
+	}
+}
+
+// close takes everything back. It returns when nothing of it runs any more.
+func (b *toolbox) close() {
+	close(b.gone)
+	for _, visit := range b.visits {
+		visit.Leave(fmt.Sprintf("The client %s, which ran this tool, has disconnected.", b.by))
+	}
+}
+
+// take is mcp_tools: these are the tools that the client has for the session from now on.
+func (b *toolbox) take(f MCPTools) error {
+	servers, definitions, refused := definitionsOf(f.Tools)
+	if refused != nil {
+		return refused
+	}
+	for key, visit := range b.visits {
+		switch {
+		case visit.Over():
+			visit.Leave("The session has ended.")
+			delete(b.visits, key)
+		case key.session == f.SessionID && definitions[key.server] == nil:
+			visit.Leave(fmt.Sprintf("The client %s took this tool back.", b.by))
+			delete(b.visits, key)
+		}
+	}
+	if len(b.visits)+len(servers) > maxVisits {
+		return refuse(CodeBadMessage, "a client brings at most %d servers", maxVisits)
+	}
+	for _, server := range servers {
+		key := visitKey{f.SessionID, server}
+		if visit := b.visits[key]; visit != nil {
+			visit.Offer(definitions[server])
+			continue
+		}
+		visit, err := b.bringer.Bring(f.SessionID, Brought{
+			Server: server, By: b.by, Tools: definitions[server],
+			Call: func(ctx context.Context, tool string, arguments []byte) ([]byte, error) {
+				return b.call(ctx, key, tool, arguments)
+			},
+		})
+		if err != nil {
+			return err
+		}
+		b.visits[key] = visit
+	}
+	return nil
+}
+
+// toolName is what MCP calls a tool.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
+// definitionsOf writes the tools as MCP has them, by server; servers are in the order of the frame.
+func definitionsOf(tools []MCPTool) (servers []string, definitions map[string][][]byte, _ *refusal) {
+	definitions = map[string][][]byte{}
+	names := map[visitKey]bool{}
+	for i, tool := range tools {
+		name := visitKey{tool.Server, tool.Name}
+		switch {
+		case tool.Server == "":
+			return nil, nil, refuse(CodeBadMessage, "tools[%d]: server is missing", i)
+		case !toolName.MatchString(tool.Name):
+			return nil, nil, refuse(CodeBadMessage, "tools[%d]: the name has to be 1 to 128 letters, digits, _, - and .", i)
+		case names[name]:
+			return nil, nil, refuse(CodeBadMessage, "tools[%d]: %s has two tools %q", i, tool.Server, tool.Name)
+		case !bytes.HasPrefix(tool.InputSchema, []byte("{")):
+			return nil, nil, refuse(CodeBadMessage, "tools[%d]: inputSchema has to be a JSON Schema of an object", i)
+		}
+		names[name] = true
+		definition, err := encode(struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description,omitempty"`
+			InputSchema json.RawMessage `json:"inputSchema"`
+			Annotations json.RawMessage `json:"annotations,omitempty"`
+		}{tool.Name, tool.Description, tool.InputSchema, tool.Annotations})
+		if err != nil {
+			return nil, nil, refuse(CodeBadMessage, "tools[%d]: %v", i, err)
+		}
+		if len(definition) > maxDefinition {
+			return nil, nil, refuse(CodeBadMessage, "tools[%d]: the definition is larger than %d bytes", i, maxDefinition)
+		}
+		if definitions[tool.Server] == nil {
+			servers = append(servers, tool.Server)
+		}
+		if definitions[tool.Server] = append(definitions[tool.Server], definition); len(definitions[tool.Server]) > maxBrought {
+			return nil, nil, refuse(CodeBadMessage, "%s has more than %d tools", tool.Server, maxBrought)
+		}
+	}
+	return servers, definitions, nil
+}
+
+// mcpTools takes tools of the client in. It needs a credential of its own, which opens nothing else: who approves
+// must not be able to bring what is approved, nor the other way round, unless the person gave out both.
+func (c *socket) mcpTools(data []byte) *refusal {
+	var f MCPTools
+	if refused := c.brings(data, &f); refused != nil {
+		return refused
+	}
+	return c.change(f.SessionID, func() error { return c.toolbox.take(f) })
+}
+
+func (c *socket) mcpResult(data []byte) *refusal {
+	var f MCPResult
+	if refused := c.brings(data, &f); refused != nil {
+		return refused
+	}
+	return c.toolbox.give(f)
+}
+
+// brings decodes a frame of a client that brings tools.
+func (c *socket) brings(data []byte, f any) *refusal {
+	switch {
+	case c.may() != CredentialTools:
+		return refuse(CodeUnauthorized, "only the tools credential brings tools")
+	case c.server.bringer == nil:
+		return refuse(CodeBadMessage, "this callgate takes no tools from clients")
+	}
+	return decode(data, f)
+}
+
+// call has the client run a tool.
+func (b *toolbox) call(ctx context.Context, key visitKey, tool string, arguments []byte) ([]byte, error) {
+	id := "run_" + rand.Text()
+	call := brought{key.session, make(chan outcomeOfCall, 1)}
+	if !b.begin(id, call) {
+		return nil, fmt.Errorf("the client %s runs %d calls already, which is as many as it may", b.by, maxBroughtCall)
+	}
+	defer b.end(id)
+	select {
+	case b.out <- MCPCall{Head: head(TypeMCPCall, key.session), ToolCallID: id, Server: key.server, Tool: tool, Args: object(arguments)}:
+	default:
+		return nil, fmt.Errorf("the client %s, which runs this tool, does not read", b.by)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, b.answer, fmt.Errorf("the client %s, which runs this tool, did not answer within %s", b.by, b.answer))
+	defer cancel()
+	select {
+	case o := <-call.done:
+		return o.result, o.err
+	case <-ctx.Done():
+		select {
+		case b.out <- MCPCancel{Head: head(TypeMCPCancel, key.session), ToolCallID: id}:
+		default: // it does not read, and will find out when it answers
+		}
+		if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+		return nil, ctx.Err()
+	case <-b.gone:
+		return nil, fmt.Errorf("the client %s, which ran this tool, has disconnected", b.by)
+	}
+}
+
+func (b *toolbox) begin(id string, call brought) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.calls) == maxBroughtCall {
+		return false
+	}
+	b.calls[id] = call
+	return true
+}
+
+func (b *toolbox) end(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.calls, id)
+}
+
+// give is mcp_result. Only calls that were sent to this client can be answered, and each of them once.
+func (b *toolbox) give(f MCPResult) *refusal {
+	outcome, refused := outcomeOfFrame(f)
+	if refused != nil {
+		return refused
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	call, ok := b.calls[f.ToolCallID]
+	if !ok || call.session != f.SessionID {
+		return refuse(CodeNotPending, "no call of that id waits for this client: it was answered, cancelled, or sent to somebody else")
+	}
+	delete(b.calls, f.ToolCallID)
+	call.done <- outcome
+	return nil
+}
+
+// outcomeOfFrame checks what the client says of a call.
+func outcomeOfFrame(f MCPResult) (o outcomeOfCall, _ *refusal) {
+	switch {
+	case (len(f.Result) == 0) == (f.Error == ""):
+		return o, refuse(CodeBadMessage, "mcp_result needs either result or error")
+	case f.Error != "":
+		return outcomeOfCall{err: errors.New(f.Error)}, nil
+	case len(f.Result) > maxResultSent:
+		return outcomeOfCall{err: fmt.Errorf("the result is larger than %d bytes", maxResultSent)}, nil
+	}
+	var result struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(f.Result, &result); err != nil || !bytes.HasPrefix(result.Content, []byte("[")) {
+		return o, refuse(CodeBadMessage, `result has to be that of tools/call, as in {"content": [{"type": "text", "text": "done"}]}`)
+	}
+	return outcomeOfCall{result: slices.Clone(f.Result)}, nil
+}
