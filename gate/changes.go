@@ -2,8 +2,8 @@ package gate
 
 import "callgate/internal/tools"
 
-// Changes compares what a pending call would write with the files as they are now, for the people who answer it. It
-// returns ErrNotPending when the approval is over.
+// Changes compares what a pending call would write with the files as they are now, for the people who answer it. What
+// the rules keep from being read is not shown. It returns ErrNotPending when the approval is over.
 func (g *Gate) Changes(id string) ([]tools.FileChange, error) {
 	g.mu.Lock()
 	a, ok := g.pending[id]
@@ -11,7 +11,8 @@ func (g *Gate) Changes(id string) ([]tools.FileChange, error) {
 		g.mu.Unlock()
 		return nil, ErrNotPending
 	}
-	call, analysis := a.call, a.verdict.Analysis
+	call, analysis, session := a.call, a.verdict.Analysis, a.session
 	g.mu.Unlock()
-	return tools.Changes(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, analysis), nil
+	hidden := func(path string) bool { return g.HidesFile(session, call.Place, path) }
+	return tools.Changes(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, analysis, hidden), nil
 }

@@ -31,9 +31,10 @@ const (
 // maxChanged bounds the files that are read to be compared, in bytes.
 const maxChanged = 1 << 20
 
-// Changes compares what a call writes with the file as it is on the disk now. a is the call's own analysis. It
-// returns nothing for calls that write no file, write several, or write where this machine's disk is not.
-func Changes(call Call, a *Analysis) []FileChange {
+// Changes compares what a call writes with the file as it is on the disk now. a is the call's own analysis; hidden
+// says whether what is in the file at an absolute path MUST NOT be shown. It returns nothing for calls that write no
+// file, write several, or write where this machine's disk is not.
+func Changes(call Call, a *Analysis, hidden func(path string) bool) []FileChange {
 	if a == nil || call.Tool == nil || call.Tool.remote || call.Tool.Kind != KindWriteFile && call.Tool.Kind != KindEditFile {
 		return nil
 	}
@@ -51,6 +52,9 @@ func Changes(call Call, a *Analysis) []FileChange {
 	edits := editsOf(call)
 	if path == "" || edits == nil {
 		return nil
+	}
+	if hidden(path) {
+		return []FileChange{{Path: path, State: ChangeUnknown, Why: "The rules keep this file from being read: what is in it is not shown."}}
 	}
 	return []FileChange{compare(path, edits)}
 }

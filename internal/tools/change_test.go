@@ -9,6 +9,9 @@ import (
 	"testing"
 )
 
+// nothing hides no file.
+func nothing(string) bool { return false }
+
 func TestChanges(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
@@ -61,7 +64,7 @@ func TestChanges(t *testing.T) {
 			if !json.Valid(call.Arguments) {
 				t.Fatal("arguments")
 			}
-			changes := Changes(call, Analyze(call))
+			changes := Changes(call, Analyze(call), nothing)
 			if tt.state == "" {
 				if len(changes) != 0 {
 					t.Errorf("got %+v", changes)
@@ -80,7 +83,11 @@ func TestChanges(t *testing.T) {
 		return
 	}
 	link := Call{Tool: Describe(filesystem, "write_file", "f_write_file", nil), Arguments: []byte(`{"path":"link","content":"x"}`), Place: Place{Dir: dir}}
-	if changes := Changes(link, Analyze(link)); len(changes) != 1 || filepath.Base(changes[0].Path) != "a.txt" || changes[0].Before != "one\ntwo\ntwo\n" {
+	if changes := Changes(link, Analyze(link), nothing); len(changes) != 1 || filepath.Base(changes[0].Path) != "a.txt" || changes[0].Before != "one\ntwo\ntwo\n" {
 		t.Errorf("a link: %+v", changes)
+	}
+	secret := func(path string) bool { return filepath.Base(path) == "a.txt" }
+	if changes := Changes(link, Analyze(link), secret); len(changes) != 1 || changes[0].State != ChangeUnknown || changes[0].Before != "" || changes[0].After != "" {
+		t.Errorf("a file that may not be read, by way of a link: %+v", changes)
 	}
 }

@@ -18,7 +18,7 @@ func TestChangesOfAPipe(t *testing.T) {
 		Tool:      Describe(Server{Name: "f", Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "write_file", "f_write_file", nil),
 		Arguments: []byte(`{"path":"pipe","content":"x"}`), Place: Place{Dir: dir},
 	}
-	if changes := Changes(call, Analyze(call)); len(changes) != 1 || changes[0].State != ChangeUnknown {
+	if changes := Changes(call, Analyze(call), nothing); len(changes) != 1 || changes[0].State != ChangeUnknown {
 		t.Errorf("got %+v", changes)
 	}
 }

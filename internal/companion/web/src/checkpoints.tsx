@@ -6,8 +6,11 @@ import { Mono, Page, SessionChoice, Trouble, Twice } from "./parts";
 import { SessionName } from "./queue";
 import type { State } from "./state";
 import type { Store } from "./store";
+import { Text } from "./text";
 import { visible } from "./visible";
-import type { Checkpoint, CheckpointDiff } from "./wire";
+import type { Checkpoint, CheckpointFile, FileDiff } from "./wire";
+
+const shownFiles = 6;
 
 // Checkpoints shows the files as they were before calls that changed them, and brings them back.
 export function Checkpoints({ store, state }: { store: Store; state: State }) {
@@ -15,17 +18,18 @@ export function Checkpoints({ store, state }: { store: Store; state: State }) {
   const chosen = state.sessions.some((s) => s.sessionId === session) ? session : "";
   const at = chosen && `?sessionId=${encodeURIComponent(chosen)}`;
   const { data, trouble, again } = useLoaded<Checkpoint[]>(store, `/api/checkpoints${at}`, 4_000);
+  const newest = [...(data ?? [])].sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
   return (
     <Page
       name="Checkpoints"
-      lead="Files as they were before a call changed them."
+      lead="What files were before a call changed them. Anything can be brought back, that too."
       beside={<SessionChoice sessions={state.sessions} chosen={chosen} choose={setSession} all="all" />}
     >
       <Trouble of={trouble} />
       {data?.length === 0 && <p class="empty">No call has changed a file yet.</p>}
-      {data && data.length > 0 && (
+      {newest.length > 0 && (
         <ul class="sheet lines checkpoints">
-          {data.map((c) => (
+          {newest.map((c) => (
             <Row key={c.id} store={store} state={state} of={c} again={again} />
           ))}
         </ul>
@@ -40,66 +44,113 @@ function Row({ store, state, of, again }: { store: Store; state: State; of: Chec
     <li>
       <div class="checkpoint">
         <p>
-          <span class="time">{clock(of.createdAt)}</span> <Mono of={of.tool} />{" "}
+          <span class="time">{clock(of.createdAt)}</span>{" "}
+          {of.restores ? (
+            <>
+              before a restore by <Text of={of.tool} />
+            </>
+          ) : (
+            <strong>
+              <Mono of={of.tool} />
+            </strong>
+          )}{" "}
           <span class="label">
             <SessionName id={of.sessionId} state={state} />
           </span>
-          {(of.verified === false || (typeof of.verified === "string" && of.verified !== "ok")) && <span class="status down"> not verified</span>}
+          {of.verified && <span class="status up">verified</span>}
+          {of.restoredAt && <span class="status">restored {clock(of.restoredAt)}</span>}
+          {!of.ended && !of.restores && <span class="status waiting">not ended</span>}
         </p>
         <ul class="files">
-          {of.files.map((file) => (
-            <li>
-              <span class="label">{visible(file.state)}</span> <Mono of={file.path} /> <span class="label">{size(file.size)}</span>
-            </li>
+          {of.files.slice(0, shownFiles).map((file) => (
+            <File of={file} within={of.workspace ?? ""} />
           ))}
         </ul>
+        {of.files.length + (of.more ?? 0) > shownFiles && <p class="label">… and {of.files.length + (of.more ?? 0) - shownFiles} more</p>}
+        {(of.notes ?? []).map((note) => (
+          <p class="label">
+            <Text of={note} />
+          </p>
+        ))}
       </div>
       <button type="button" class="small" aria-expanded={open} onClick={() => setOpen(!open)}>
-        {open ? "Hide" : "What changed"}
+        {open ? "Hide" : "Compare"}
       </button>
       {open && <Since store={store} of={of} again={again} />}
     </li>
   );
 }
 
-// Since shows what became of the files, and takes them back. Files that were changed by others afterwards are only
+const signs: { [change: string]: string } = { created: "+", deleted: "−", leftOut: "!" };
+
+function File({ of, within }: { of: CheckpointFile; within: string }) {
+  const change = of.change ?? "";
+  const path = within !== "" && of.path.startsWith(`${within}/`) ? of.path.slice(within.length + 1) : of.path;
+  return (
+    <li>
+      <span class={`mark ${change === "created" ? "plus" : change === "deleted" || change === "leftOut" ? "minus" : ""}`} aria-hidden="true">
+        {signs[change] ?? "·"}
+      </span>
+      <Mono of={path} /> <span class="label">{change === "" ? "" : change === "leftOut" ? "could not be kept" : visible(change)}</span>
+      {of.why && (
+        <span class="label">
+          : <Text of={of.why} />
+        </span>
+      )}
+    </li>
+  );
+}
+
+// Since shows what became of the files since, and takes them back. What somebody else changed afterwards is only
 // overwritten when a person says so.
 function Since({ store, of, again }: { store: Store; of: Checkpoint; again(): void }) {
-  const at = `?sessionId=${encodeURIComponent(of.sessionId)}`;
-  const { data, trouble } = useLoaded<CheckpointDiff>(store, `/api/checkpoints/${encodeURIComponent(of.id)}/diff${at}`);
-  const later = data?.files.filter((file) => file.changedSince) ?? [];
+  const path = (what: string) => `/api/checkpoints/${encodeURIComponent(of.id)}/${what}?sessionId=${encodeURIComponent(of.sessionId)}`;
+  const diff = useLoaded<{ files: FileDiff[] }>(store, path("diff"));
+  const files = diff.data?.files;
+  const later = files?.filter((file) => file.changedSince) ?? [];
   return (
     <div class="since">
-      <Trouble of={trouble} />
-      {data?.files.map((file) => (
+      <Trouble of={diff.trouble} />
+      {files?.length === 0 && <p class="empty">Everything is as it was kept.</p>}
+      {files?.map((file) => (
         <figure class="diff">
           <figcaption>
             <Mono of={file.path} />
-            <span class="label">{file.changedSince ? "changed by somebody else since" : "since the checkpoint"}</span>
+            <span class="label">
+              {visible(file.state)} since{file.changedSince && ", also by somebody else"}
+            </span>
           </figcaption>
-          {file.binary ? <p class="empty">It is no text.</p> : file.diff === "" ? <p class="empty">It is as it was.</p> : <Patch of={file.diff} />}
+          {file.hidden ? (
+            <p class="empty">The rules keep it from being read: it is brought back, and not shown.</p>
+          ) : file.diff ? (
+            <Patch of={file.diff} />
+          ) : (
+            <p class="empty">{file.binary ? "It is no text." : "There are no lines to compare."}</p>
+          )}
         </figure>
       ))}
       {later.length > 0 && (
         <p class="note changed">
-          <strong>Somebody else changed {later.length === 1 ? "a file" : `${later.length} files`} after this call.</strong> To bring the checkpoint back loses that, too.
+          <strong>
+            {later.length === 1 ? "One file is" : `${later.length} files are`} not as the call left {later.length === 1 ? "it" : "them"}.
+          </strong>{" "}
+          Somebody changed {later.length === 1 ? "it" : "them"} since.
         </p>
       )}
-      {data && store.mayAnswer && (
+      {files && files.length > 0 && store.mayAnswer && (
         <Twice
           label="Bring these files back…"
-          question={later.length > 0 ? "Overwrite what came later, too?" : "Write the files as they were before the call?"}
+          question={later.length > 0 ? "Overwrite what was changed since, too?" : "Make the files what they were before the call?"}
           confirm={later.length > 0 ? "Overwrite" : "Bring back"}
           danger={later.length > 0}
-          act={() => store.ask("POST", `/api/checkpoints/${encodeURIComponent(of.id)}/restore${at}`, { force: later.length > 0 }).finally(again)}
+          act={() =>
+            store.ask("POST", path("restore"), { force: later.length > 0 }).finally(() => {
+              diff.again();
+              again();
+            })
+          }
         />
       )}
     </div>
   );
-}
-
-function size(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  if (bytes < 1 << 20) return `${(bytes / 1024).toFixed(1)} KiB`;
-  return `${(bytes / (1 << 20)).toFixed(1)} MiB`;
 }

@@ -85,7 +85,8 @@ function Drawn({ row, numbered }: { row: Row; numbered: boolean }) {
 
 // Patch shows a difference that came as a unified diff.
 export function Patch({ of, limit = 400 }: { of: string; limit?: number }) {
-  const all = lines(of).filter((line) => !/^(?:diff |--- |\+\+\+ |index )/.test(line));
+  const whole = lines(of);
+  const all = whole.slice(Math.max(0, whole.findIndex((line) => line.startsWith("@@")))); // the path stands above
   const op = (line: string) => (line.startsWith("+") ? "new" : line.startsWith("-") ? "gone" : line.startsWith("@@") ? "at" : "same");
   return (
     <pre tabIndex={0} aria-label="Lines that change">

@@ -254,13 +254,34 @@ export interface Checkpoint {
   toolCallId: string;
   tool: string;
   sessionId: string;
+  workspace?: string;
   createdAt: string;
-  verified?: string | boolean;
-  files: { path: string; state: string; size: number }[];
+  restores?: string; // the checkpoint before whose restore it was taken
+  ended: boolean; // the outcome of the call is known
+  verified: boolean;
+  restoredAt?: string;
+  files: CheckpointFile[];
+  more?: number;
+  notes?: string[];
 }
 
-export interface CheckpointDiff {
-  files: { path: string; diff: string; binary?: boolean; changedSince?: boolean }[];
+// CheckpointFile is what was kept of a path, and what the call made of it.
+export interface CheckpointFile {
+  path: string;
+  state: string;
+  size: number;
+  change?: string; // created, changed, deleted or leftOut
+  why?: string;
+}
+
+// FileDiff is how a file differs now from what was kept.
+export interface FileDiff {
+  path: string;
+  state: string; // created, changed, deleted or leftOut
+  diff?: string;
+  binary?: boolean;
+  hidden?: boolean;
+  changedSince?: boolean;
 }
 
 // FileChange is what a waiting call would make of one file on the disk.

@@ -1,6 +1,7 @@
 // The views beside approvals, against a real callgate: rules and grants, servers and tools.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after } from "node:test";
 import { browser, quiet, ready, visit } from "./browser.mjs";
 import { story } from "./story.mjs";
@@ -148,6 +149,71 @@ story(
     await next;
   },
   { awkward: true },
+);
+
+story("checkpoints: compared, and brought back", async (gate, page) => {
+  const file = join(gate.workspace, "README.md");
+  const write = gate.call("demo_write_file", { path: "README.md", content: "-- changed\n" });
+  await ready(page);
+  await page.keyboard.press("y");
+  await write;
+  await show(page, "Checkpoints");
+  const row = page.locator(".checkpoints > li", { hasText: "demo_write_file" });
+  await row.waitFor();
+  assert.match(await row.innerText(), /README\.md\s+changed/);
+  await row.getByRole("button", { name: "Compare" }).click();
+  await row.locator(".diff-new", { hasText: "-- changed" }).waitFor();
+  assert.match(await row.locator(".diff-gone").innerText(), /# Sample/);
+  await row.getByRole("button", { name: "Bring these files back…" }).click();
+  assert.match(readFileSync(file, "utf8"), /changed/, "one click restores nothing");
+  await row.getByRole("button", { name: "Bring back" }).click();
+  await row.getByText("Everything is as it was kept.").waitFor();
+  assert.equal(readFileSync(file, "utf8"), "# Sample\n");
+  assert.ok(controls(gate).some((r) => /restore/i.test(r.summary) && r.by.startsWith("web:")), "it is on record, with who");
+
+  // What somebody else changed since is said before it is overwritten. What was before the restore is kept, too.
+  const before = page.locator(".checkpoints > li", { hasText: "before a restore" });
+  await before.waitFor();
+  writeFileSync(file, "somebody else\n");
+  await row.getByRole("button", { name: "Hide" }).click();
+  await row.getByRole("button", { name: "Compare" }).click();
+  await row.getByText("Somebody changed it since.").waitFor();
+  await row.getByRole("button", { name: "Bring these files back…" }).click();
+  await row.getByRole("button", { name: "Overwrite" }).click();
+  await row.getByText("Everything is as it was kept.").waitFor();
+  assert.equal(readFileSync(file, "utf8"), "# Sample\n");
+});
+
+story(
+  "hooks are switched off and on",
+  async (gate, page) => {
+    await show(page, "Hooks");
+    const row = page.locator(".hooks > li", { hasText: "fails" });
+    await row.waitFor();
+    const call = gate.shell("echo one");
+    await show(page, "Approvals");
+    await ready(page);
+    await page.keyboard.press("y");
+    await call;
+    await show(page, "Hooks");
+    await row.getByText("1 failed").waitFor();
+    assert.match(await row.innerText(), /tool\.completed[\s\S]*command[\s\S]*after[\s\S]*ran once/);
+    await row.getByRole("switch").click();
+    await page.locator(".hooks > .off", { hasText: "fails" }).waitFor();
+    const next = gate.shell("echo two");
+    await show(page, "Approvals");
+    await ready(page);
+    await page.keyboard.press("y");
+    await next;
+    await show(page, "Hooks");
+    await row.waitFor();
+    assert.match(await row.innerText(), /ran once/, "it did not run again");
+    assert.equal(await row.getByRole("switch").isChecked(), false);
+    await row.getByRole("switch").click();
+    await page.locator(".hooks > .off").waitFor({ state: "detached" });
+    assert.ok(controls(gate).some((r) => /fails/.test(r.summary) && r.by.startsWith("web:")), "it is on record, with who");
+  },
+  { config: 'hooks:\n  - name: fails\n    event: tool.completed\n    action: {command: ["false"]}\n' },
 );
 
 story(
