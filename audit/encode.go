@@ -39,6 +39,7 @@ func (r *Record) appendBody(dst []byte) []byte {
 	dst = appendMember(dst, `,"decision":`, r.Decision)
 	dst = appendMember(dst, `,"risk":`, r.Risk)
 	dst = appendMember(dst, `,"by":`, r.By)
+	dst = appendMember(dst, `,"from":`, r.From)
 	dst = appendMember(dst, `,"rule":`, r.Rule)
 	dst = appendMember(dst, `,"reason":`, r.Reason)
 	dst = appendMember(dst, `,"summary":`, r.Summary)

@@ -38,6 +38,7 @@ type Record struct {
 	Decision  string    `json:"decision,omitempty"`
 	Risk      string    `json:"risk,omitempty"` // class, "WRITE"
 	By        string    `json:"by,omitempty"`   // "rule", "grant", "autonomy:SUPERVISED", "web:alice", …
+	From      string    `json:"from,omitempty"` // where a person answered from: address of the client, or "elicitation"
 	Rule      string    `json:"rule,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Summary   string    `json:"summary,omitempty"`

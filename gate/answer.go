@@ -20,13 +20,13 @@ func (g *Gate) Answer(id string, answer Answer) error {
 		if len(answer.Arguments) > 0 {
 			return g.approveEdited(id, answer)
 		}
-		return g.finish(id, answer, resolution{decision: "approve", by: answer.By})
+		return g.finish(id, answer, resolution{decision: "approve", by: answer.By, from: answer.From})
 	case "reject":
 		reason := "A person refused this call."
 		if answer.Feedback != "" {
 			reason = fmt.Sprintf("A person refused this call and says: %s", answer.Feedback)
 		}
-		return g.finish(id, answer, resolution{decision: "reject", by: answer.By, reason: reason})
+		return g.finish(id, answer, resolution{decision: "reject", by: answer.By, from: answer.From, reason: reason})
 	case "always":
 		return g.always(id, answer)
 	default:
@@ -97,7 +97,7 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 		g.events.publish(Asked{a.shown})
 		return fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
 	}
-	g.resolve(a, resolution{decision: "approve", by: answer.By, arguments: edited.Arguments})
+	g.resolve(a, resolution{decision: "approve", by: answer.By, from: answer.From, arguments: edited.Arguments})
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (g *Gate) always(id string, answer Answer) error {
 	g.keep(a.session, grants, answer.Scope)
 	for _, grant := range grants {
 		g.recordOrLog(audit.Record{
-			Event: audit.Control, SessionID: a.session.id, Agent: a.session.agent, Tool: a.call.Tool.Qualified, By: answer.By,
+			Event: audit.Control, SessionID: a.session.id, Agent: a.session.agent, Tool: a.call.Tool.Qualified, By: answer.By, From: answer.From,
 			Summary: fmt.Sprintf("Grant: %s %q up to %s, scope %s.", grant.Tool, grant.Pattern, grant.Risk, scopeName(answer.Scope)),
 		})
 	}
@@ -166,7 +166,7 @@ func (g *Gate) grant(id string, answer Answer) (*approval, []permissions.Grant, 
 	if err != nil {
 		return nil, nil, err
 	}
-	g.resolve(a, resolution{decision: "always", by: answer.By})
+	g.resolve(a, resolution{decision: "always", by: answer.By, from: answer.From})
 	return a, grants, nil
 }
 
@@ -220,7 +220,7 @@ func (g *Gate) cascade(granted *approval, answer Answer) {
 		}
 		g.mu.Lock()
 		if c.approval.call.Digest == c.call.Digest {
-			g.resolve(c.approval, resolution{decision: "approve", by: "cascade:" + answer.By, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)})
+			g.resolve(c.approval, resolution{decision: "approve", by: "cascade:" + answer.By, from: answer.From, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)})
 		}
 		g.mu.Unlock()
 	}

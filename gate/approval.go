@@ -35,6 +35,7 @@ type approval struct {
 type resolution struct {
 	decision  string // approve, always, reject, timeout, withdrawn; pending when it was handed over
 	by        string
+	from      string // where a person answered from
 	reason    string
 	arguments json.RawMessage // what an approver changed the arguments to; nil when they stay
 	reach     string          // of what was shown

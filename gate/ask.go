@@ -60,6 +60,7 @@ func (g *Gate) expired() resolution {
 
 // answered turns the end of an approval into the verdict on the call.
 func (g *Gate) answered(s *Session, call Call, v Verdict, r resolution) (Verdict, Call) {
+	v.From = r.from
 	switch r.decision {
 	case "approve", "always":
 		return g.stillAllowed(s, call, v, r)
@@ -87,6 +88,7 @@ func (g *Gate) stillAllowed(s *Session, call Call, asked Verdict, r resolution) 
 		note = fmt.Sprintf("A person changed the arguments before approving. The call ran with %s", call.Arguments)
 	}
 	now := g.judge(s, call)
+	now.From = r.from
 	if now.Action == permissions.Deny {
 		now.Reason = "It was approved, but what decides changed while it waited. " + now.Reason
 		return now, call

@@ -115,6 +115,7 @@ type Answer struct {
 	ExpiresIn time.Duration   // always: 0 means never
 	Arguments json.RawMessage // approve: replaces the arguments; judged again first
 	By        string          // who answered, for the record: "web:alice"
+	From      string          // where from, for the record: "127.0.0.1:50844", "elicitation"
 }
 
 // GrantChoice names an offered grant.

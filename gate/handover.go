@@ -20,6 +20,7 @@ type handedOver struct {
 	Tool      string          `json:"tool"`
 	Decision  string          `json:"decision"`
 	By        string          `json:"by"`
+	From      string          `json:"from,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Reach     string          `json:"reach"`
@@ -80,7 +81,7 @@ func (g *Gate) settle(a *approval, r resolution) {
 		return
 	}
 	kept := handedOver{
-		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, Reason: r.reason,
+		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason,
 		Arguments: r.arguments, Reach: r.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
 	}
 	if err := g.writeHandedOver(a.key, kept); err != nil {
@@ -137,7 +138,7 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis) && kept.Arguments == nil {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
-	return resolution{decision: kept.Decision, by: kept.By, reason: kept.Reason, arguments: kept.Arguments, reach: kept.Reach}, true
+	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, arguments: kept.Arguments, reach: kept.Reach}, true
 }
 
 // sweep removes decisions that nobody claimed in time.

@@ -12,6 +12,7 @@ type Verdict struct {
 	Action   permissions.Action // after Decide it is Allow or Deny; Judge may also say Ask or Confirm
 	Decision string             // the audit trail's word, one of the Decided constants
 	By       string             // what or who decided: "rule", "default", "grant", "mark", "autonomy:MANUAL", "web:alice", …
+	From     string             // where a person decided from; "" when none did
 	Rule     string             // the rule, grant or mark that decided, with its place
 	Reason   string             // one sentence for people and for the model
 	Analysis *tools.Analysis

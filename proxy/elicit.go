@@ -79,7 +79,7 @@ func (h *host) take(a *gate.Approval, answer rpc.Message) {
 	if decision == "" {
 		return
 	}
-	err := h.p.o.Gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: decision, By: "host:" + h.session.Client().Name})
+	err := h.p.o.Gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: decision, By: "host:" + h.session.Client().Name, From: "elicitation"})
 	if err != nil && !errors.Is(err, gate.ErrNotPending) {
 		h.log.Warn("an answer of the host was not applied", "error", err)
 	}

@@ -153,7 +153,7 @@ func (p *auditPrinter) print(r *audit.Record) error {
 	}
 	fields := []string{r.Time.Local().Format("2006-01-02 15:04:05.000"), word}
 	for _, field := range []struct{ label, text string }{
-		{"", r.Tool}, {"", r.Risk}, {"", cmp.Or(r.Summary, r.Reason, r.Error)}, {"by ", r.By}, {"rule ", r.Rule}, {"", r.CallID},
+		{"", r.Tool}, {"", r.Risk}, {"", cmp.Or(r.Summary, r.Reason, r.Error)}, {"by ", r.By}, {"from ", r.From}, {"rule ", r.Rule}, {"", r.CallID},
 	} {
 		if field.text != "" {
 			fields = append(fields, field.label+tools.Visible(shorten(field.text, maxAuditField)))

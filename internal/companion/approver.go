@@ -4,11 +4,25 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"callgate/internal/tools"
 )
 
 // clientHeader says in a REST request who sends it, as hello does for a WebSocket: "kind:name", the name
 // percent-encoded, as in "web:alice".
 const clientHeader = "Callgate-Client"
+
+// fromHeader is where the hub says that the client of a request which it passes on came from.
+const fromHeader = "Callgate-From"
+
+// originOf is where the client of a request is, for the record: the address that it came from. The hub's word
+// counts, a client's does not.
+func originOf(r *http.Request) string {
+	if membershipOf(r) != nil {
+		return tools.Visible(r.Header.Get(fromHeader))
+	}
+	return r.RemoteAddr
+}
 
 // restClient is how the audit trail names an approver that came by REST and did not say who it is.
 const restClient = "rest"

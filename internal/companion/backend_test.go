@@ -209,10 +209,25 @@ func (b *fakeBackend) Audit(q AuditQuery) ([]audit.Record, error) {
 	return slices.Clone(b.records), b.broken
 }
 
+// applied is without From, which differs from run to run; origins has it.
 func (b *fakeBackend) applied() []gate.Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.answers)
+	answers := slices.Clone(b.answers)
+	for i := range answers {
+		answers[i].From = ""
+	}
+	return answers
+}
+
+// origins is where the answers that were applied came from.
+func (b *fakeBackend) origins() (from []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range b.answers {
+		from = append(from, a.From)
+	}
+	return from
 }
 
 func (b *fakeBackend) subscribers() int {

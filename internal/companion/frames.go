@@ -181,7 +181,7 @@ func result(e gate.Finished) ToolResult {
 func auditEntry(r audit.Record) AuditEntry {
 	return AuditEntry{
 		Head: head(TypeAuditEntry, r.SessionID), ToolCallID: r.CallID, AgentID: r.Agent, Tool: r.Tool, Risk: r.Risk,
-		Decision: r.Decision, Timestamp: r.Time.UTC(), Summary: r.Summary, By: r.By, Rule: r.Rule, Digest: r.Digest,
+		Decision: r.Decision, Timestamp: r.Time.UTC(), Summary: r.Summary, By: r.By, From: r.From, Rule: r.Rule, Digest: r.Digest,
 	}
 }
 

@@ -76,8 +76,8 @@ func TestOneAddressForAllProcesses(t *testing.T) {
 			return f.ToolCallID == a.ToolCallID && f.Decision == a.Decision && f.By == "tui:alice"
 		})
 	}
-	if got := b.applied(); len(got) != 1 || got[0].By != "tui:alice" {
-		t.Errorf("the second process took %+v", got)
+	if got := b.applied(); len(got) != 1 || got[0].By != "tui:alice" || !strings.HasPrefix(b.origins()[0], "127.0.0.1:") {
+		t.Errorf("the second process took %+v, from %s", got, b.origins())
 	}
 	if got := hub.backend.applied(); len(got) != 1 || got[0].Decision != "reject" {
 		t.Errorf("the hub took %+v", got)

@@ -62,7 +62,7 @@ func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 // others are the processes that a request which this process answers concerns too: all that joined when it came
 // from a client, none when it came from the hub.
 func (s *Server) others(r *http.Request) asking {
-	a := asking{s: s, as: s.caller(r, nil)}
+	a := asking{s: s, as: s.caller(r, nil), from: originOf(r)}
 	if doorOf(r) != nil {
 		a.processes = s.fleet.all()
 	}

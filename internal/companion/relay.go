@@ -28,6 +28,7 @@ type relay struct {
 	server     *Server
 	hello      []byte            // as it goes to each process
 	credential func() Credential // of the client, now
+	from       string            // where the client is
 	frames     chan []byte       // to the client; unbuffered, so that processes take turns
 	failed     chan struct{}     // closed when the client has to come again to hear everything
 	fail       func()            // closes failed
@@ -55,9 +56,9 @@ const (
 var errFlood = errors.New("it sends more than a client could be shown")
 
 // newRelay begins to follow all processes. The caller MUST close it.
-func (s *Server) newRelay(hello []byte, credential func() Credential) *relay {
+func (s *Server) newRelay(hello []byte, credential func() Credential, from string) *relay {
 	r := &relay{
-		server: s, hello: hello, credential: credential,
+		server: s, hello: hello, credential: credential, from: from,
 		frames: make(chan []byte), failed: make(chan struct{}), owners: make(map[string]owned),
 	}
 	r.fail = sync.OnceFunc(func() { close(r.failed) })
@@ -178,7 +179,7 @@ func (l *link) open() (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(l.relay.ctx, dialTimeout)
 	defer cancel()
 	dialer := websocket.Dialer{NetDialContext: l.process.dial, HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
-	conn, _, err := dialer.DialContext(ctx, "ws://process/ws", http.Header{onBehalf: {string(l.as)}})
+	conn, _, err := dialer.DialContext(ctx, "ws://process/ws", http.Header{onBehalf: {string(l.as)}, fromHeader: {l.relay.from}})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func oneSession(id string) *refusal {
 
 // answer checks a tool_approve and turns it into what the gate takes. A member that means nothing with
 // the decision is refused, not dropped: the person believes that it does something.
-func (f *ToolApprove) answer(by string) (gate.Answer, *refusal) {
+func (f *ToolApprove) answer(by, from string) (gate.Answer, *refusal) {
 	if r := oneSession(f.SessionID); r != nil {
 		return gate.Answer{}, r
 	}
@@ -94,6 +94,7 @@ func (f *ToolApprove) answer(by string) (gate.Answer, *refusal) {
 		ExpiresIn: time.Duration(f.ExpiresIn) * time.Second,
 		Arguments: json.RawMessage(f.Arguments),
 		By:        personName(by, f.Person),
+		From:      from,
 	}, nil
 }
 

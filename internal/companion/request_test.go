@@ -28,7 +28,7 @@ func FuzzToolApprove(f *testing.F) {
 		if decode(data, &frame) != nil {
 			return
 		}
-		a, refused := frame.answer("custom:x")
+		a, refused := frame.answer("custom:x", "there")
 		if refused != nil {
 			if refused.code != CodeBadMessage || refused.message == "" {
 				t.Fatalf("%s: refused with %+v", data, refused)

@@ -153,7 +153,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.ToolCallID = id
-	answer, refused := f.answer(approverOf(r))
+	answer, refused := f.answer(approverOf(r), originOf(r))
 	if refused != nil {
 		writeError(w, http.StatusBadRequest, refused.code, refused.message)
 		return

@@ -43,7 +43,7 @@ func (s *Server) routed(own http.Handler) http.Handler {
 			own.ServeHTTP(w, r) // or refuses
 			return
 		}
-		a := asking{s: s, own: own, as: as, processes: processes}
+		a := asking{s: s, own: own, as: as, from: originOf(r), processes: processes}
 		query := r.URL.Query()
 		switch session, worker := query.Get("sessionId"), query.Get("worker"); {
 		case session != "":
@@ -80,6 +80,7 @@ type asking struct {
 	s         *Server
 	own       http.Handler // this process' answers
 	as        Credential   // what the client has shown
+	from      string       // where the client is
 	processes []*process
 }
 
@@ -149,6 +150,7 @@ func (a asking) dress(r *http.Request) {
 		r.Header.Del(name)
 	}
 	r.Header.Set(onBehalf, string(a.as))
+	r.Header.Set(fromHeader, a.from)
 }
 
 // each asks several the same at once, in their order. Who does not answer in time is left out.

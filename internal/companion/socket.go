@@ -45,6 +45,7 @@ type socket struct {
 	as      Credential        // what the client could do when it came
 	may     func() Credential // what the client may do now: a credential that was rotated opens nothing any more
 	by      string            // "kind:name", for the record
+	from    string            // where the client is, likewise
 	replies chan reply
 	toolbox *toolbox  // what the client brought
 	relay   *relay    // to the processes that joined; nil when the client is the hub
@@ -77,7 +78,7 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		s.log.Debug("companion: upgrade failed", slog.Any("error", err))
 		return
 	}
-	c := &socket{server: s, conn: conn, as: as, may: may, replies: make(chan reply, maxReplies)}
+	c := &socket{server: s, conn: conn, as: as, may: may, from: originOf(r), replies: make(chan reply, maxReplies)}
 	c.serve(r.Context(), doorOf(r) != nil)
 }
 
@@ -113,7 +114,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 			c.server.log.Error("companion: client refused", slog.Any("error", err))
 			return
 		}
-		c.relay = c.server.newRelay(raw, c.may)
+		c.relay = c.server.newRelay(raw, c.may, c.from)
 		defer c.relay.close()
 	}
 	subscription := c.server.backend.Subscribe()
@@ -299,7 +300,7 @@ func (c *socket) toolApprove(data []byte) (call string, _ *refusal) {
 	if refused := decode(data, &f); refused != nil {
 		return "", refused
 	}
-	answer, refused := f.answer(c.by)
+	answer, refused := f.answer(c.by, c.from)
 	if refused != nil {
 		return f.ToolCallID, refused
 	}

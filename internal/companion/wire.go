@@ -307,6 +307,7 @@ type AuditEntry struct {
 	Timestamp  time.Time `json:"timestamp"`
 	Summary    string    `json:"summary"`
 	By         string    `json:"by"`
+	From       string    `json:"from,omitempty"` // where a person decided from
 	Rule       string    `json:"rule"`
 	Digest     string    `json:"digest"`
 }
