@@ -111,6 +111,7 @@ type serverConfig struct {
 	URL        string
 	Headers    []string // Name: value
 	Era        string   // auto, legacy or modern
+	OAuth      oauthConfig
 	Trusted    bool
 	Enabled    *bool
 	Package    string // what the command runs, when the command does not name it
@@ -123,6 +124,15 @@ type serverConfig struct {
 	IdleTimeout    time.Duration // after which a server that nobody uses is stopped; 0 is never
 
 	source string // file and entry, for messages
+}
+
+// oauthConfig is a client that the authorization server of a server behind a URL knows. Without it callgate
+// registers itself.
+type oauthConfig struct {
+	ClientID     string
+	ClientSecret string
+	Scopes       []string
+	RedirectPort int // of the address of this machine that takes the answer; 0 is any
 }
 
 // toolConfig maps a tool to a kind.

@@ -23,7 +23,7 @@ import (
 
 // ownTestTools are own tools as packages contribute them: one that answers with its session, one that waits
 // until it is cancelled, and one that panics.
-func ownTestTools(cancelled chan<- struct{}) []ownTool {
+func ownTestTools(began, cancelled chan<- struct{}) []ownTool {
 	simple := func(name string, answer func(context.Context, *gate.Session) string) ownTool {
 		return func(session *gate.Session) server.ServerTool {
 			return server.ServerTool{Tool: mcp.NewTool(name), Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -34,6 +34,7 @@ func ownTestTools(cancelled chan<- struct{}) []ownTool {
 	return []ownTool{
 		simple("whoami", func(_ context.Context, session *gate.Session) string { return "session " + session.ID() }),
 		simple("wait", func(ctx context.Context, _ *gate.Session) string {
+			began <- struct{}{}
 			<-ctx.Done()
 			cancelled <- struct{}{}
 			return "cancelled"
@@ -129,8 +130,8 @@ func (h *ownHost) expect(pattern string) string {
 func TestOwnTools(t *testing.T) {
 	for name, untouched := range map[string]bool{"run": false, "wrap": true} {
 		t.Run(name, func(t *testing.T) {
-			cancelled := make(chan struct{}, 1)
-			h := newOwnHost(t, untouched, ownTestTools(cancelled), "plain")
+			began, cancelled := make(chan struct{}, 1), make(chan struct{}, 1)
+			h := newOwnHost(t, untouched, ownTestTools(began, cancelled), "plain")
 			shown := map[bool]string{false: `"name":"aw_plain"`, true: `"name":"plain"`}[untouched]
 			h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 			list := h.expect(`"id":1`)
@@ -146,6 +147,7 @@ func TestOwnTools(t *testing.T) {
 			h.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"callgate_wait","arguments":{}}}`)
 			h.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"callgate_whoami","arguments":{}}}`)
 			h.expect(`"id":5.*session`)
+			<-began
 			h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
 			select {
 			case <-cancelled:
@@ -158,7 +160,7 @@ func TestOwnTools(t *testing.T) {
 
 // A server that may show its own names could call a tool like one of callgate's.
 func TestOwnToolsHaveTheirNamesForThemselves(t *testing.T) {
-	h := newOwnHost(t, true, ownTestTools(nil), "callgate_whoami")
+	h := newOwnHost(t, true, ownTestTools(nil, nil), "callgate_whoami")
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	if list := h.expect(`"id":1`); strings.Count(list, `"name":"callgate_whoami"`) != 1 {
 		t.Errorf("the name is not there once: %s", list)

@@ -56,7 +56,7 @@ server's command.`,
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
 		settings.keeping(settings.judging(newRunCommand(settings))), settings.keeping(settings.judging(newServeCommand(settings))), settings.keeping(settings.judging(newWrapCommand(settings))), settings.listening(newHubCommand(settings)),
-		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newRulesCommand(settings)),
+		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newLoginCommand(settings)), settings.judging(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newHooksCommand(settings), settings.keeping(newCheckpointsCommand(settings)),
 		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newVersionCommand(),

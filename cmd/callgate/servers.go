@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/internal/remote"
+	"callgate/internal/signin"
 	"callgate/internal/tools"
 	"callgate/internal/upstream"
 	"callgate/permissions"
@@ -109,9 +110,8 @@ func pairs(m map[string]string, separator string) []string {
 	return list
 }
 
-// servers assembles what the proxy needs of every enabled server, from the configuration and from the
-// mcpServers files. Each is checked here, once, and an error names the entry.
-func (c *config) servers() ([]proxy.Server, error) {
+// serverConfigs are the entries of all servers, those that are not enabled too.
+func (c *config) serverConfigs() ([]serverConfig, error) {
 	all := slices.Clone(c.Servers)
 	for _, path := range c.MCPConfig {
 		more, err := readMCPConfig(path)
@@ -119,6 +119,16 @@ func (c *config) servers() ([]proxy.Server, error) {
 			return nil, err
 		}
 		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// servers assembles what the proxy needs of every enabled server, from the configuration and from the
+// mcpServers files. Each is checked here, once, and an error names the entry.
+func (c *config) servers() ([]proxy.Server, error) {
+	all, err := c.serverConfigs()
+	if err != nil {
+		return nil, err
 	}
 	var servers []proxy.Server
 	for _, s := range all {
@@ -128,6 +138,11 @@ func (c *config) servers() ([]proxy.Server, error) {
 		server, err := s.assemble(c.shell)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.source, err)
+		}
+		if account, err := s.account(c.DataDir, server.Upstream); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.source, err)
+		} else if account != nil {
+			server.Upstream.Authorize = account.Authorize
 		}
 		servers = append(servers, server)
 	}
@@ -222,6 +237,26 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(command, args, url, packages), Trusted: s.Trusted, Mappings: mappings},
 		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home, Shell: shell},
 	}, nil
+}
+
+// account is callgate's login at a server behind a URL; nil where none is needed, or the configuration has a header.
+func (s *serverConfig) account(dataDir string, u upstream.Config) (*signin.Account, error) {
+	if u.URL == "" || u.Header.Get("Authorization") != "" {
+		if s.OAuth.ClientID != "" || len(s.OAuth.Scopes) > 0 {
+			return nil, fmt.Errorf("server %q: oauth is for servers with a url and without an Authorization header", s.Name)
+		}
+		return nil, nil
+	}
+	secret, err := expandVariables(s.OAuth.ClientSecret)
+	if err != nil {
+		return nil, fmt.Errorf("server %q: oauth: %w", s.Name, err)
+	}
+	if secret != "" && s.OAuth.ClientID == "" {
+		return nil, fmt.Errorf("server %q: oauth: a clientSecret needs a clientId", s.Name)
+	}
+	return signin.New(dataDir, signin.Server{
+		Name: proxy.Sanitize(s.Name), URL: u.URL, ClientID: s.OAuth.ClientID, ClientSecret: secret, Scopes: s.OAuth.Scopes,
+	}), nil
 }
 
 // transport is what the type says of a server behind a URL.

@@ -31,7 +31,7 @@ func (e *AuthError) Error() string {
 	if e.Err != nil {
 		return e.Err.Error()
 	}
-	return "the server refuses the credentials (HTTP 401)"
+	return "it wants to know who calls (HTTP 401)"
 }
 
 func (e *AuthError) Unwrap() error { return e.Err }
@@ -97,20 +97,17 @@ func (e *Endpoint) post(ctx context.Context, address string, m rpc.Message) (*ht
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
-	if err := e.address(ctx, request); err != nil {
-		return nil, err
-	}
 	e.mu.Lock()
 	modern := e.modern()
 	e.mu.Unlock()
 	if modern {
 		e.describe(request, m)
 	}
-	return e.client.Do(request)
+	return e.do(request)
 }
 
 // address sets the headers that every request has.
-func (e *Endpoint) address(ctx context.Context, request *http.Request) error {
+func (e *Endpoint) address(request *http.Request) {
 	for name, values := range e.cfg.Header {
 		request.Header[name] = values
 	}
@@ -120,13 +117,6 @@ func (e *Endpoint) address(ctx context.Context, request *http.Request) error {
 	if host := e.cfg.Header.Get("Host"); host != "" {
 		request.Host = host
 	}
-	if e.cfg.Authorize != nil {
-		value, err := e.cfg.Authorize(ctx)
-		if err != nil {
-			return &AuthError{Err: err}
-		}
-		request.Header.Set("Authorization", value)
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.version != "" {
@@ -135,7 +125,56 @@ func (e *Endpoint) address(ctx context.Context, request *http.Request) error {
 	if e.session != "" {
 		request.Header.Set(mcp.HeaderSessionID, e.session)
 	}
-	return nil
+}
+
+// do sends a request, with a credential where the server wants one. One that the server refuses may have ended
+// early: the request, which was not run, is sent once more if there is another.
+func (e *Endpoint) do(request *http.Request) (*http.Response, error) {
+	e.address(request)
+	if e.cfg.Authorize == nil {
+		return e.client.Do(request)
+	}
+	credential, err := e.credential(request.Context(), "")
+	if err != nil {
+		return nil, err
+	}
+	response, err := e.client.Do(authorized(request, credential))
+	if err != nil || response.StatusCode != http.StatusUnauthorized || credential == "" {
+		return response, err
+	}
+	next, err := e.credential(request.Context(), credential)
+	if err == nil && (next == "" || next == credential) {
+		return response, nil
+	}
+	discard(response.Body)
+	response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	if request.GetBody != nil {
+		if request.Body, err = request.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return e.client.Do(authorized(request, next))
+}
+
+func (e *Endpoint) credential(ctx context.Context, refused string) (string, error) {
+	value, err := e.cfg.Authorize(ctx, refused)
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", &AuthError{Err: err}
+	}
+	return value, nil
+}
+
+func authorized(request *http.Request, credential string) *http.Request {
+	if credential != "" {
+		request.Header.Set("Authorization", credential)
+	}
+	return request
 }
 
 // describe sets the headers by which the modern era repeats what a message is about.
@@ -372,10 +411,7 @@ func (e *Endpoint) get(ctx context.Context, address string, at position) (*http.
 	if at.last != "" {
 		request.Header.Set(mcp.HeaderLastEventID, at.last)
 	}
-	if err := e.address(ctx, request); err != nil {
-		return nil, err
-	}
-	response, err := e.client.Do(request)
+	response, err := e.do(request)
 	if err != nil {
 		return nil, unreached(err)
 	}

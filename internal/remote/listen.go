@@ -73,11 +73,8 @@ func (e *Endpoint) leave() {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, e.cfg.URL, nil)
 	if err == nil {
-		err = e.address(ctx, request)
-	}
-	if err == nil {
 		var response *http.Response
-		if response, err = e.client.Do(request); err == nil {
+		if response, err = e.do(request); err == nil {
 			response.Body.Close() // whatever it says: servers need not know DELETE
 		}
 	}

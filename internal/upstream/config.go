@@ -26,9 +26,8 @@ type Config struct {
 	Transport remote.Transport // of a server behind a URL
 	Header    http.Header      // sent to it with every request
 
-	// Authorize returns the Authorization header for a request to the URL; nil for none. Its error is why the
-	// server is down.
-	Authorize func(ctx context.Context) (string, error)
+	// Authorize is that of remote.Config. Its error is why the server is down.
+	Authorize func(ctx context.Context, refused string) (string, error)
 
 	Era Era // AnyEra asks the server
 

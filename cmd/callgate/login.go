@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/signin"
+)
+
+func newLoginCommand(s *settings) *cobra.Command {
+	var show bool
+	cmd := &cobra.Command{
+		Use:   "login SERVER",
+		Short: "Sign in to a server behind a URL that wants OAuth",
+		Long: `Login opens the browser at the page where the server wants you to sign in, and keeps what comes of it for
+callgate, in the data directory, for this server's address alone. It is refreshed as long as the server allows
+it. Callgates that run already use it from the next call on.
+
+The answer comes back to an address of this machine: sign in with a browser that runs here, or forward
+oauth.redirectPort.`,
+		Example: `  callgate login github
+  callgate login github --print      # print the address instead of starting a browser`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, account, err := s.accountOf(args[0])
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			err = account.SignIn(cmd.Context(), server.OAuth.RedirectPort, func(address string) error {
+				return showSignIn(out, address, !show)
+			})
+			switch {
+			case errors.Is(err, signin.ErrNotNeeded):
+				_, err = fmt.Fprintf(out, "%s asks for no login\n", server.Name)
+				return err
+			case err != nil:
+				return fmt.Errorf("login %s: %w", server.Name, err)
+			}
+			until, _ := account.SignedIn()
+			if until.IsZero() {
+				_, err = fmt.Fprintf(out, "signed in to %s\n", server.Name)
+			} else {
+				_, err = fmt.Fprintf(out, "signed in to %s, first until %s\n", server.Name, until.Local().Format(time.DateTime))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&show, "print", false, "print the address instead of starting a browser")
+	return cmd
+}
+
+// showSignIn starts a browser with the address, or prints it where none can be started.
+func showSignIn(out io.Writer, address string, browser bool) error {
+	if browser {
+		err := openBrowser(address)
+		if err == nil {
+			_, err = fmt.Fprintln(out, "sign in with the page that your browser shows now")
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "open this address within %v:\n%s\n", signin.Patience, address)
+	return err
+}
+
+func newLogoutCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:     "logout SERVER",
+		Short:   "Forget the login at a server",
+		Long:    `Logout removes what callgate login has kept. The server is not told: end the session there if it must end at once.`,
+		Example: `  callgate logout github`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, account, err := s.accountOf(args[0])
+			if err != nil {
+				return err
+			}
+			had, err := account.SignOut()
+			if err != nil {
+				return err
+			}
+			text := "the login at %s is forgotten\n"
+			if !had {
+				text = "there was no login at %s\n"
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), text, server.Name)
+			return err
+		},
+	}
+}
+
+// accountOf finds the configured server that can be signed in to.
+func (s *settings) accountOf(name string) (*serverConfig, *signin.Account, error) {
+	c, err := s.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := c.serverConfigs()
+	if err != nil {
+		return nil, nil, err
+	}
+	var remote []string
+	for i := range all {
+		one := &all[i]
+		if one.URL == "" {
+			continue
+		}
+		remote = append(remote, one.Name)
+		if one.Name != name {
+			continue
+		}
+		server, err := one.assemble(c.shell)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", one.source, err)
+		}
+		account, err := one.account(c.DataDir, server.Upstream)
+		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s: %w", one.source, err)
+		case account == nil:
+			return nil, nil, fmt.Errorf("%s: server %q has an Authorization header in the configuration: remove it to sign in", one.source, name)
+		}
+		return one, account, nil
+	}
+	if len(remote) == 0 {
+		return nil, nil, errors.New("no server behind a URL is configured")
+	}
+	return nil, nil, fmt.Errorf("no server behind a URL is called %q: there is %s", name, strings.Join(remote, ", "))
+}
