@@ -23,10 +23,12 @@ func (g *Gate) HidesFile(s *Session, place tools.Place, path string) bool {
 func (g *Gate) ForbidsWriting(s *Session, place tools.Place, path string) (why string) {
 	j := g.judgeOf(s, s.agent)
 	switch {
-	case j.Policy == nil:
-		return fmt.Sprintf("the rules cannot be read: %v", j.PolicyError)
 	case j.Protected.Holds(path):
 		return "it belongs to callgate itself"
+	case j.Off:
+		return ""
+	case j.Policy == nil:
+		return fmt.Sprintf("the rules cannot be read: %v", j.PolicyError)
 	}
 	for _, subject := range tools.WriteSubjects(path, place) {
 		f := permissions.Evaluate(j.Policy, permissions.Context{Workspace: place.Dir, Now: j.Now}, &subject)
@@ -35,4 +37,14 @@ func (g *Gate) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 		}
 	}
 	return ""
+}
+
+// Unseen says why nothing of the workspace may be run without a person: the session changed what says what a
+// build or a test runs, and nobody has looked at it since. "" when nothing is in the way.
+func (g *Gate) Unseen(s *Session) (why string) {
+	changed := s.manifests.changed()
+	if len(changed) == 0 || g.o.Off {
+		return ""
+	}
+	return fmt.Sprintf("it would run what %s says, which this session changed and nobody has looked at since; run the check with a tool, so that a person is asked", tools.Visible(changed[len(changed)-1]))
 }

@@ -15,7 +15,7 @@ import (
 // call is the life of one tools/call, in the order that keeps it safe:
 //
 //	strict check → the immutable Call → the gate, on record → checkpoint → forward exactly that Call →
-//	answer, outcome on record
+//	outcome on record → verify → answer
 //
 // Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
@@ -55,7 +55,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	if err != nil {
 		return rpc.Result(m.ID, errorResult(failure))
 	}
-	return withNote(answer, verdict.Note).WithID(m.ID)
+	return h.verify(ctx, r, call, &verdict, kept, withNote(answer, verdict.Note)).WithID(m.ID)
 }
 
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.

@@ -39,9 +39,11 @@ func (e *unkeptError) Error() string { return e.why }
 
 // kept is what was kept before one call. Nil is nothing.
 type kept struct {
-	taken *checkpoint.Taken
-	log   *slog.Logger
-	tool  string
+	taken   *checkpoint.Taken
+	log     *slog.Logger
+	tool    string
+	changed []string // paths that the call changed; valid when known
+	known   bool
 }
 
 // keepPatience bounds how long the keeping of one call's files may take.
@@ -132,7 +134,12 @@ func (k *kept) end(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
 	defer cancel()
-	if _, err := k.taken.End(ctx); err != nil {
+	changed, err := k.taken.End(ctx)
+	k.known = err == nil
+	for i := range changed {
+		k.changed = append(k.changed, changed[i].Path)
+	}
+	if err != nil {
 		k.log.Warn("what a call left could not be noted: restoring it has to be forced", "tool", k.tool, "checkpoint", k.taken.ID, "error", err)
 	}
 }

@@ -46,6 +46,7 @@ type host struct {
 	calls   map[string]*inflight      // the host's requests that run, by id as spelled
 	begun   uint64                    // requests so far
 	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
+	reports []report                  // of verifications that the host could not wait for
 }
 
 // inflight is a request of the host that has no answer yet.
@@ -61,7 +62,8 @@ type inflight struct {
 	// of the call is written, and while the call ends.
 	mu      sync.Mutex
 	ended   bool
-	decided bool // the gate has answered: nothing waits for a person any more
+	decided bool    // the gate has answered: nothing waits for a person any more
+	reached float64 // the highest progress that the host was told of
 }
 
 // Handle takes every message of the host but the answers to our requests, in their order. It does not wait

@@ -215,28 +215,41 @@ func outcome(answer rpc.Message, err error) (result []byte, isError bool, failur
 	return answer.Result, isError, ""
 }
 
-// withNote appends a text of callgate's own to a result's content. A result without a content array is
-// left as it is: there is no place where a model would look.
+// withNote appends a text of callgate's own to a result's content.
 func withNote(answer rpc.Message, note string) rpc.Message {
-	if note == "" || answer.Result == nil {
+	if note == "" {
 		return answer
 	}
+	return withContent(answer, append(append([]byte(`{"type":"text","text":`), jsonx.Quote("callgate: "+note)...), '}'))
+}
+
+// withContent appends an item of callgate's own to a result's content, and leaves every other byte. A result
+// without a content array is left as it is: there is no place where a model would look.
+func withContent(answer rpc.Message, item []byte) rpc.Message {
 	var m [1]jsonx.Member
-	if jsonx.Members(answer.Result, []string{"content"}, m[:]) != nil || len(m[0].Value) == 0 || m[0].Value[0] != '[' {
+	if !readContent(answer, m[:]) {
 		return answer
 	}
-	item := append([]byte(`{"type":"text","text":`), jsonx.Quote("callgate: "+note)...)
-	item = append(item, '}')
 	end := m[0].End() - 1
 	if len(bytes.TrimSpace(m[0].Value[1:len(m[0].Value)-1])) > 0 {
 		item = slices.Insert(item, 0, ',')
 	}
 	result := jsonx.Splice(answer.Result, jsonx.Edit{Start: end, End: end, With: item})
-	noted, err := rpc.Parse(rpc.Result(answer.ID, result))
+	longer, err := rpc.Parse(rpc.Result(answer.ID, result))
 	if err != nil {
 		return answer
 	}
-	return noted
+	return longer
+}
+
+// takesContent reports whether withContent finds a place for an item.
+func takesContent(answer rpc.Message) bool {
+	var m [1]jsonx.Member
+	return readContent(answer, m[:])
+}
+
+func readContent(answer rpc.Message, m []jsonx.Member) bool {
+	return answer.Result != nil && jsonx.Members(answer.Result, []string{"content"}, m) == nil && len(m[0].Value) > 0 && m[0].Value[0] == '['
 }
 
 var (

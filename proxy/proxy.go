@@ -49,6 +49,7 @@ type Options struct {
 	Hooks        *hooks.Runner // nil has none
 	CacheDir     string        // of what upstreams said of themselves; "" means none
 	Checkpoints  *Checkpoints  // keeps files before calls change them; nil keeps none
+	Verification *Verification // runs checks after calls changed files; nil runs none
 	Logger       *slog.Logger
 }
 

@@ -79,6 +79,7 @@ func (h *host) progressForHost(s *server, m rpc.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended && r.from.Load() == s {
+		r.told(m.Params)
 		h.notify(r, m.Raw)
 	}
 }

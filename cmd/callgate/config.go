@@ -57,6 +57,7 @@ type config struct {
 	}
 	Tools       toolsConfig
 	Checkpoints checkpointsConfig
+	Verify      verifyConfig
 	RAG         ragConfig
 	Telegram    telegramConfig
 	Servers     []serverConfig
@@ -192,12 +193,13 @@ type settings struct {
 	chat   *pflag.FlagSet // for those that answer from a chat
 	serve  *pflag.FlagSet // for callgate serve
 	keep   *pflag.FlagSet // for subcommands that take or restore checkpoints
+	checks *pflag.FlagSet // for subcommands that relay calls
 	viper  *viper.Viper
 }
 
 // newSettings declares the flags: those of every subcommand in common, the others in a set of their own.
 func newSettings(common *pflag.FlagSet) *settings {
-	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), keep: pflag.NewFlagSet("keep", pflag.ContinueOnError), serve: pflag.NewFlagSet("serve", pflag.ContinueOnError), viper: viper.New()}
+	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), keep: pflag.NewFlagSet("keep", pflag.ContinueOnError), checks: pflag.NewFlagSet("checks", pflag.ContinueOnError), serve: pflag.NewFlagSet("serve", pflag.ContinueOnError), viper: viper.New()}
 	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
 	for _, o := range commonSettings {
 		s.declare(common, o)
@@ -216,6 +218,9 @@ func newSettings(common *pflag.FlagSet) *settings {
 	}
 	for _, o := range checkpointSettings {
 		s.declare(s.keep, o)
+	}
+	for _, o := range verifySettings {
+		s.declare(s.checks, o)
 	}
 	return s
 }
@@ -236,6 +241,12 @@ func (s *settings) judging(cmd *cobra.Command) *cobra.Command {
 func (s *settings) searching(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.search)
 	return cmd
+}
+
+// relaying gives a subcommand the flags of those that relay calls.
+func (s *settings) relaying(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.checks)
+	return s.keeping(s.judging(cmd))
 }
 
 // keeping gives a subcommand the flags of those that take or restore checkpoints.
@@ -400,6 +411,9 @@ func (c *config) validate() (err error) {
 	}
 	if err := c.Checkpoints.check(); err != nil {
 		return bad("checkpoints", err)
+	}
+	if err := c.Verify.check(&c.Checkpoints); err != nil {
+		return bad("verify", err)
 	}
 	if err := c.RAG.check(); err != nil {
 		return bad("rag", err)

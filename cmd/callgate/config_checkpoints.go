@@ -19,6 +19,7 @@ type checkpointsConfig struct {
 	Storage       string // disk, memory or off
 	OnFailure     string // continue, ask or deny
 	Workspaces    bool   // keep git workspaces before commands whose effects nobody knows
+	Tool          bool   // offer callgate_rollback_checkpoint to models
 	ClearVerified bool
 	MaxSize       int // MiB
 	MaxFileSize   int // MiB
@@ -30,6 +31,7 @@ var checkpointSettings = []setting{
 	{"checkpoints.storage", "checkpoints", "where files are kept before a call changes them: disk, memory until callgate ends, or off", "disk"},
 	{"checkpoints.onFailure", "checkpoints-on-failure", "what happens to a call whose files cannot be kept: continue, ask a person, or deny", "continue"},
 	{"checkpoints.workspaces", "checkpoints-workspaces", "keep the whole git workspace before a command of which nobody can tell what it writes", true},
+	{"checkpoints.tool", "checkpoints-tool", "offer models the tool callgate_rollback_checkpoint, for what their own calls changed", false},
 	{"checkpoints.clearVerified", "checkpoints-clear-verified", "forget checkpoints when a verification after them succeeded", false},
 	{"checkpoints.maxSize", "checkpoints-max-size", "`MiB` that all checkpoints may take; the oldest go first", 512},
 	{"checkpoints.maxFileSize", "checkpoints-max-file-size", "`MiB` above which a file is not kept", 16},

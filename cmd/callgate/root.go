@@ -55,7 +55,7 @@ server's command.`,
 	root.PersistentPreRunE = refuseHooks
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
-		settings.keeping(settings.judging(newRunCommand(settings))), settings.keeping(settings.judging(newServeCommand(settings))), settings.keeping(settings.judging(newWrapCommand(settings))), settings.listening(newHubCommand(settings)),
+		settings.relaying(newRunCommand(settings)), settings.relaying(newServeCommand(settings)), settings.relaying(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newLoginCommand(settings)), settings.judging(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newHooksCommand(settings), settings.keeping(newCheckpointsCommand(settings)),

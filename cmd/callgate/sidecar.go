@@ -79,11 +79,15 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
 		}
 	}
-	s.own = append(s.own, s.exposeTools()...)
+	checks, err := s.openVerification()
+	if err != nil {
+		return s, err
+	}
+	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
 	s.proxy, err = proxy.New(proxy.Options{
 		Expose: c.exposed(),
 		Gate:   s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
-		CacheDir: c.cacheDir(), Hooks: c.hooks, Checkpoints: s.keeps, Logger: s.log,
+		CacheDir: c.cacheDir(), Hooks: c.hooks, Checkpoints: s.keeps, Verification: checks, Logger: s.log,
 	})
 	if err != nil {
 		return s, err

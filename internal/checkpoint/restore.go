@@ -88,18 +88,14 @@ func (p *plan) names(paths []string) bool {
 // planKnown is plan for a call whose outcome is known: only what it changed is looked at.
 func (s *Store) planKnown(ctx context.Context, p *plan) error {
 	for _, x := range p.checkpoint.Changed {
-		c := s.newCapture(p.checkpoint.Workspace, nil, false)
-		now, err := c.path(ctx, x.Path, Alone)
+		now, err := s.look(ctx, &p.checkpoint, x.Path)
 		if err != nil {
 			return err
-		}
-		if now.Path != x.Path { // its folder is gone
-			now.Entry = Entry{Kind: Absent}
 		}
 		if now.same(x.Before) {
 			continue
 		}
-		st := step{Change: Change{Path: x.Path, Before: x.Before, After: now.Entry, Secret: x.Secret}}
+		st := step{Change: Change{Path: x.Path, Before: x.Before, After: now, Secret: x.Secret}}
 		switch {
 		case x.Before.Kind == LeftOut:
 			st.changedSince, st.why = true, "it was not kept: "+x.Before.Why

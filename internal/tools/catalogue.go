@@ -21,6 +21,8 @@ var catalogue = map[string]map[string]entry{
 	// callgate's own tools. No configured server can name this package.
 	"callgate": {
 		"find_tools": {risk: permissions.ReadOnly, category: CategoryRead, roles: roles{"query": Plain, "limit": Plain}},
+		// Which files it writes is judged where it writes them: only such as a call of the same session left.
+		"rollback_checkpoint": {risk: permissions.Write, category: CategoryWrite, roles: roles{"id": Plain, "paths": Plain}},
 	},
 
 	"callgate-demo": {

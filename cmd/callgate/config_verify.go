@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"callgate/internal/verify"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// verifyConfig says which checks run after calls changed files. It is the user's own configuration: a workspace
+// has no say in what runs.
+type verifyConfig struct {
+	Commands   [][]string // lists of words, run one after another until one fails
+	Workspaces []string   // folders; none means every workspace
+	Paths      []string   // globs over changed files; none means every file
+	Timeout    time.Duration
+	Debounce   time.Duration
+	MaxOutput  int    // KiB
+	OnFailure  string // report or rollback
+
+	workspaces []string
+	paths      []*permissions.Glob
+}
+
+// verifySettings are those of subcommands that relay calls.
+var verifySettings = []setting{
+	{"verify.timeout", "verify-timeout", "how long each command of a verification may run", 120 * time.Second},
+	{"verify.debounce", "verify-debounce", "how long a verification waits for further calls that change the same workspace", 300 * time.Millisecond},
+	{"verify.maxOutput", "verify-max-output", "`KiB` of a failed command's output that the model sees, the last ones", 8},
+	{"verify.onFailure", "verify-on-failure", "report a failed verification, or rollback what the call changed too", "report"},
+}
+
+const verifyRollback = "rollback"
+
+// check checks everything but the programs, which only those need that relay calls.
+func (v *verifyConfig) check(checkpoints *checkpointsConfig) error {
+	switch v.OnFailure {
+	case "report":
+	case verifyRollback:
+		if checkpoints.Storage == checkpointsOff {
+			return errors.New("onFailure rollback needs checkpoints: set checkpoints.storage to disk or memory")
+		}
+	default:
+		return fmt.Errorf("onFailure %q: use report or rollback", v.OnFailure)
+	}
+	if v.Timeout <= 0 || v.Debounce <= 0 || v.MaxOutput < 1 {
+		return fmt.Errorf("timeout %s, debounce %s, maxOutput %d: use positive values", v.Timeout, v.Debounce, v.MaxOutput)
+	}
+	for i, dir := range v.Workspaces {
+		path := expandHome(dir)
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("workspaces[%d]: %q: name an absolute path", i, dir)
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return fmt.Errorf("workspaces[%d]: %w", i, err)
+		}
+		v.workspaces = append(v.workspaces, real)
+	}
+	for i, text := range v.Paths {
+		glob, err := permissions.CompileGlob(text)
+		if err != nil {
+			return fmt.Errorf("paths[%d]: %w", i, err)
+		}
+		v.paths = append(v.paths, glob)
+	}
+	return nil
+}
+
+// openVerification returns what runs the checks, nil when there are none.
+func (s *sidecar) openVerification() (*proxy.Verification, error) {
+	v := &s.config.Verify
+	if len(v.Commands) == 0 {
+		return nil, nil
+	}
+	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Logger: s.log}
+	if s.keeps != nil {
+		o.Around = s.keeps.AroundVerification(v.OnFailure == verifyRollback, s.config.Checkpoints.ClearVerified, func(summary string) error {
+			return s.gate.Note("", "callgate", summary)
+		})
+	}
+	runner, err := verify.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: verify: %w", err)
+	}
+	s.closers = append(s.closers, runner.Close)
+	return &proxy.Verification{Runner: runner, Workspaces: v.workspaces, Paths: v.paths}, nil
+}

@@ -1,0 +1,233 @@
+// Package verify runs the user's checks on a workspace after calls changed files in it, and words a report
+// for the model.
+//
+// The commands come from the user's own configuration, never from a workspace, and are lists of words that no
+// shell reads. Calls that change the same workspace in quick succession share one run.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/spawn"
+)
+
+// Options of a Runner.
+type Options struct {
+	Commands [][]string    // run one after another, until one fails
+	Timeout  time.Duration // of each command; 0 means 120 s
+	Debounce time.Duration // how long a run waits for further calls; 0 means 300 ms
+	Output   int           // bytes of a failed command's output in the report; 0 means 8 KiB
+	// Around is called before the first command of a run, and what it returns after the last one, with whether
+	// all succeeded. The notes that this returns go into the report. May be nil.
+	Around func(ctx context.Context, run Run) (after func(passed bool) (notes []string))
+	Logger *slog.Logger
+}
+
+// Run is one run of the commands.
+type Run struct {
+	Workspace   string   // absolute
+	Checkpoints []string // ids of those that were taken before the calls, "" for a call without one
+}
+
+// Runner runs verifications. The zero value is of no use; Close it.
+type Runner struct {
+	o        Options
+	programs []string
+
+	ctx   context.Context
+	stop  context.CancelFunc
+	work  sync.WaitGroup
+	mu    sync.Mutex
+	lanes map[string]*lane // by workspace
+}
+
+// lane keeps the runs of one workspace one after another.
+type lane struct {
+	turn sync.Mutex // held while the commands run
+	next *batch     // the run that has not begun; guarded by Runner.mu
+}
+
+// batch is one run and the calls that wait for it.
+type batch struct {
+	run     Run
+	waiting int // guarded by Runner.mu
+	cancel  context.CancelFunc
+	done    chan struct{}
+	report  Report // valid when done is closed
+}
+
+// New finds the programs. A program that is named without a slash is looked for on PATH now and not again, one
+// with a slash must be absolute: what a workspace holds is not the user's own.
+func New(o Options) (*Runner, error) {
+	r := &Runner{o: o, lanes: map[string]*lane{}}
+	if r.o.Timeout <= 0 {
+		r.o.Timeout = 120 * time.Second
+	}
+	if r.o.Debounce <= 0 {
+		r.o.Debounce = 300 * time.Millisecond
+	}
+	if r.o.Output <= 0 {
+		r.o.Output = 8 << 10
+	}
+	if r.o.Logger == nil {
+		r.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	for i, argv := range o.Commands {
+		program, err := find(argv)
+		if err != nil {
+			return nil, fmt.Errorf("commands[%d]: %w", i, err)
+		}
+		r.programs = append(r.programs, program)
+	}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r, nil
+}
+
+func find(argv []string) (string, error) {
+	if len(argv) == 0 || argv[0] == "" {
+		return "", errors.New(`it names no program: write a list of words such as ["npm", "test"]`)
+	}
+	name := argv[0]
+	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
+		if !filepath.IsAbs(name) {
+			return "", fmt.Errorf("%q depends on the workspace, whose files a model may write: name an absolute path, or a program on PATH", name)
+		}
+		return exec.LookPath(name)
+	}
+	path, err := exec.LookPath(name) // refuses what PATH finds relative to the current directory
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
+// Close ends every run and waits for its end.
+func (r *Runner) Close() error {
+	r.stop()
+	r.work.Wait()
+	return nil
+}
+
+// Verify waits for a run on the workspace that begins after the call. full says that this call is the one whose
+// result shall have the whole report: of calls that share a run, the first. When ctx ends the error is its
+// cause, and a run that nobody waits for any more is ended.
+func (r *Runner) Verify(ctx context.Context, workspace, checkpoint string) (report *Report, full bool, err error) {
+	b, full, err := r.join(workspace, checkpoint)
+	if err != nil {
+		return nil, false, err
+	}
+	select {
+	case <-b.done:
+		return &b.report, full, nil
+	case <-ctx.Done():
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if b.waiting--; b.waiting == 0 {
+			b.cancel()
+		}
+		return nil, full, context.Cause(ctx)
+	}
+}
+
+// join finds the run that has not begun, or makes one.
+func (r *Runner) join(workspace, checkpoint string) (b *batch, first bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	l := r.lanes[workspace]
+	if l == nil {
+		l = &lane{}
+		r.lanes[workspace] = l
+	}
+	if l.next == nil || l.next.waiting == 0 { // one that nobody waits for was cancelled
+		ctx, cancel := context.WithCancel(r.ctx)
+		made := &batch{run: Run{Workspace: workspace}, cancel: cancel, done: make(chan struct{})}
+		l.next, first = made, true
+		r.work.Go(func() { r.drive(ctx, l, made) })
+	}
+	b = l.next
+	b.waiting++
+	b.run.Checkpoints = append(b.run.Checkpoints, checkpoint)
+	return b, first, nil
+}
+
+// drive waits for further calls and for the run before, and runs the commands.
+func (r *Runner) drive(ctx context.Context, l *lane, b *batch) {
+	defer close(b.done)
+	defer b.cancel()
+	select {
+	case <-time.After(r.o.Debounce):
+	case <-ctx.Done():
+	}
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	r.mu.Lock()
+	if l.next == b {
+		l.next = nil
+	}
+	r.mu.Unlock()
+	b.report = r.run(ctx, b.run)
+}
+
+// run runs the commands in the workspace.
+func (r *Runner) run(ctx context.Context, run Run) (report Report) {
+	report = Report{Workspace: run.Workspace, Passed: true}
+	if ctx.Err() != nil {
+		report.Passed, report.Failure = false, "it was cancelled"
+		return report
+	}
+	var after func(bool) []string
+	if r.o.Around != nil {
+		after = r.o.Around(ctx, run)
+	}
+	for i, argv := range r.o.Commands {
+		result := r.command(ctx, run.Workspace, r.programs[i], argv)
+		report.Results = append(report.Results, result)
+		if result.Code != 0 || result.Failure != "" {
+			report.Passed = false
+			break
+		}
+	}
+	if after != nil {
+		report.Notes = after(report.Passed)
+	}
+	return report
+}
+
+// output is how much of each stream of a command is read; the report has the end of that.
+const output = 4 << 20
+
+func (r *Runner) command(ctx context.Context, dir, program string, argv []string) Result {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.o.Timeout, fmt.Errorf("it ran longer than %s and was killed", r.o.Timeout))
+	defer cancel()
+	done, err := spawn.Run(ctx, spawn.Command{Path: program, Args: argv[1:], Env: environment(), Dir: dir, Output: output, Logger: r.o.Logger})
+	result := Result{Command: argv, Code: done.Code, Took: done.Took}
+	if err != nil {
+		result.Failure = err.Error()
+	}
+	if result.Code != 0 || err != nil {
+		result.Output = excerpt(done.Stdout, done.Stderr, r.o.Output, done.Cut)
+	}
+	return result
+}
+
+// environment is callgate's own without its variables, which may hold credentials.
+func environment() (env []string) {
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(strings.ToUpper(entry), "CALLGATE_") {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
