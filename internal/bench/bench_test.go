@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	var out bytes.Buffer
-	o := options{bin: bin, rounds: 2, calls: 10, starts: 1, inflight: 4, large: 64}
+	o := options{bin: bin, rounds: 2, calls: 10, starts: 1, inflight: 4, large: 64, crowd: smallCrowd}
 	if err := run(o, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +107,39 @@ func TestRun(t *testing.T) {
 	o.rounds, o.bin = 1, t.TempDir()
 	if err := run(o, &out, io.Discard); err == nil {
 		t.Error("ran without programs")
+	}
+}
+
+var smallCrowd = crowd{pending: 5, clients: 2, calls: 40, asks: 10, lasts: 500 * time.Millisecond}
+
+// A small crowd approves calls of a real callgate.
+func TestApprovals(t *testing.T) {
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./echo", "callgate/cmd/callgate")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	callgate, err := program(bin, "callgate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo, err := program(bin, "echo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := measureApprovals(callgate, echo, t.TempDir(), smallCrowd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.passed) == 0 || len(a.shown) < len(a.passed) || a.calls == 0 || a.frames == 0 || a.lost != 0 {
+		t.Errorf("%d approved, %d shown, %d allowed, %d frames, %d cut off", len(a.passed), len(a.shown), a.calls, a.frames, a.lost)
+	}
+	var out bytes.Buffer
+	if err := a.report(&out, smallCrowd); err != nil || !strings.Contains(out.String(), "| approval sent → call at the server, ms |") || strings.Contains(out.String(), "NaN") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	if err := run(options{bin: bin, rounds: 1}, io.Discard, io.Discard); err == nil {
+		t.Error("ran without a crowd")
 	}
 }
 

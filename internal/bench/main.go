@@ -2,7 +2,10 @@
 // (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
 // alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
 //
-//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB]
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals]
+//
+// Then it has people decide: it measures how long a question takes to a client's screen and an answer back to the
+// call, while many wait and many watch.
 package main
 
 import (
@@ -10,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // options are the sizes of a run.
@@ -20,6 +24,8 @@ type options struct {
 	starts   int    // cold and warm starts per round and target
 	inflight int    // calls open at the same time
 	large    int    // length of the large text in KiB
+	only     string // "" for everything, or approvals
+	crowd    crowd
 }
 
 func main() {
@@ -30,6 +36,12 @@ func main() {
 	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
 	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
 	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
+	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`")
+	flag.IntVar(&o.crowd.pending, "pending", 500, "approvals that wait while others are measured")
+	flag.IntVar(&o.crowd.clients, "clients", 50, "clients that follow everything")
+	flag.IntVar(&o.crowd.calls, "allowed", 1000/eventsOfCall, "allowed calls a second meanwhile")
+	flag.IntVar(&o.crowd.asks, "asks", 20, "questions a second that are answered at once")
+	flag.DurationVar(&o.crowd.lasts, "lasts", 10*time.Second, "how long approvals are measured")
 	flag.Parse()
 	if err := run(o, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -39,6 +51,9 @@ func main() {
 
 // run measures all targets and writes the report to out and what it is doing to progress.
 func run(o options, out, progress io.Writer) error {
+	if c := o.crowd; c.pending < 0 || c.clients < 1 || c.calls < 0 || c.asks < 1 || c.lasts <= 0 {
+		return fmt.Errorf("an option is out of range: %+v", c)
+	}
 	if o.rounds < 1 || o.calls < blocks || o.starts < 1 || o.inflight < 1 || o.large < 1 || o.large > 512 {
 		return fmt.Errorf("an option is out of range: %+v", o)
 	}
@@ -51,11 +66,35 @@ func run(o options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.only == "approvals" {
+		return runApprovals(o, dir, out, progress)
+	}
 	for i := range o.rounds {
 		fmt.Fprintf(progress, "round %d of %d\n", i+1, o.rounds)
 		if err := measure(targets, i, o); err != nil {
 			return err
 		}
 	}
-	return report(out, targets, o)
+	if err := report(out, targets, o); err != nil || len(targets) == 2 {
+		return err
+	}
+	return runApprovals(o, dir, out, progress)
+}
+
+// runApprovals measures the way through a person.
+func runApprovals(o options, dir string, out, progress io.Writer) error {
+	callgate, err := program(o.bin, "callgate")
+	if err != nil {
+		return err
+	}
+	echo, err := program(o.bin, "echo")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(progress, "approvals")
+	a, err := measureApprovals(callgate, echo, dir, o.crowd)
+	if err != nil {
+		return fmt.Errorf("approvals: %w", err)
+	}
+	return a.report(out, o.crowd)
 }

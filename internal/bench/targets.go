@@ -23,22 +23,11 @@ const allowAll = `{ "*": "allow" }`
 // findTargets lists what can be measured with the programs in bin. callgate is left out when it is not there. What
 // callgate keeps lies in dir.
 func findTargets(bin, dir string) ([]*target, error) {
-	program := func(name string) (string, error) {
-		if runtime.GOOS == "windows" {
-			name += ".exe"
-		}
-		path, err := filepath.Abs(filepath.Join(bin, name))
-		if err != nil {
-			return "", err
-		}
-		_, err = os.Stat(path)
-		return path, err
-	}
-	echo, err := program("echo")
+	echo, err := program(bin, "echo")
 	if err != nil {
 		return nil, err
 	}
-	floor, err := program("floor")
+	floor, err := program(bin, "floor")
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +35,7 @@ func findTargets(bin, dir string) ([]*target, error) {
 		{name: "direct", command: []string{echo}},
 		{name: "floor", command: []string{floor, "--", echo}},
 	}
-	callgate, err := program("callgate")
+	callgate, err := program(bin, "callgate")
 	if errors.Is(err, fs.ErrNotExist) {
 		return targets, nil
 	} else if err != nil {
@@ -73,8 +62,23 @@ func findTargets(bin, dir string) ([]*target, error) {
 		}), nil
 }
 
-// freshData makes dir a data directory that holds nothing but rules.
-func freshData(dir string) error {
+// program is the path of one of the programs in bin.
+func program(bin, name string) (string, error) {
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	path, err := filepath.Abs(filepath.Join(bin, name))
+	if err != nil {
+		return "", err
+	}
+	_, err = os.Stat(path)
+	return path, err
+}
+
+// freshData makes dir a data directory that holds nothing but rules that allow everything.
+func freshData(dir string) error { return freshDataWith(dir, allowAll) }
+
+func freshDataWith(dir, rules string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -82,5 +86,5 @@ func freshData(dir string) error {
 	if err := os.MkdirAll(worker, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(worker, "permissions.jsonc"), []byte(allowAll), 0o600)
+	return os.WriteFile(filepath.Join(worker, "permissions.jsonc"), []byte(rules), 0o600)
 }

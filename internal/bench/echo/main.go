@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -23,6 +24,17 @@ func main() {
 			return mcp.NewToolResultError(err.Error()), nil
 		}
 		return mcp.NewToolResultText(text), nil
+	})
+	s.AddTool(mcp.NewTool("stamp",
+		mcp.WithDescription("Answer with the time of arrival, in nanoseconds since 1970, and the same text."),
+		mcp.WithString("text", mcp.Required(), mcp.Description("What to answer.")),
+	), func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		now := time.Now().UnixNano()
+		text, err := request.RequireString("text")
+		if err != nil {
+			return mcp.NewToolResultError(err.Error()), nil
+		}
+		return mcp.NewToolResultText(fmt.Sprintf("%d %s", now, text)), nil
 	})
 	err := server.NewStdioServer(s).Listen(context.Background(), os.Stdin, os.Stdout)
 	if err != nil && !errors.Is(err, io.EOF) {

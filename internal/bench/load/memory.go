@@ -8,4 +8,7 @@ type Memory struct {
 
 // Memory returns the resident set of the server's own process, without its children. ok is false where the system
 // does not tell.
-func (c *Client) Memory() (m Memory, ok bool) { return memoryOf(c.cmd.Process.Pid) }
+func (c *Client) Memory() (m Memory, ok bool) { return MemoryOf(c.cmd.Process.Pid) }
+
+// MemoryOf is Memory for any process.
+func MemoryOf(pid int) (m Memory, ok bool) { return memoryOf(pid) }
