@@ -56,7 +56,7 @@ func redactValue(dst []byte, s string, limit int) []byte {
 			}
 			dst = append(dst, ':')
 			i = skipSpace(s, i+1)
-			if secretKey(unquote(text)) {
+			if name := unquote(text); secretKey(name) || keyLike(name) && randomString(s, i) {
 				dst = append(dst, `"`+redacted+`"`...)
 				i = valueEnd(s, i)
 			}
@@ -66,6 +66,11 @@ func redactValue(dst []byte, s string, limit int) []byte {
 		}
 	}
 	return dst
+}
+
+// randomString reports whether the JSON value at i is a string that looks random.
+func randomString(s string, i int) bool {
+	return s[i] == '"' && looksRandom(unquote(s[i:stringEnd(s, i)]))
 }
 
 // appendRedactedString appends the JSON string quoted, as it is spelled where nothing has to go.

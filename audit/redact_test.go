@@ -17,6 +17,7 @@ var (
 	slack  = "xoxb-" + "123456789012-abcdefABCDEF"
 	jwt    = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 	openai = "sk-" + "proj-abc123DEF456ghi789JKL"
+	random = "q8Zr2LmX0vBn" + "7TcYwK3sPd9H"
 	pem    = "-----BEGIN RSA PRIVATE " + "KEY-----\nMIIEpAIBAAKC\n-----END RSA PRIVATE " + "KEY-----"
 )
 
@@ -64,6 +65,11 @@ var textCases = []struct{ name, in, want string }{
 	{"redacted before", "password=[redacted] token: [redacted]", "password=[redacted] token: [redacted]"},
 	{"two", aws + " " + slack, redacted + " " + redacted},
 	{"invalid UTF-8", "\xffpassword=\xff!", "\uFFFDpassword=" + redacted},
+	{"key that looks random", "license_key=" + random + " next", "license_key=" + redacted + " next"},
+	{"key option that looks random", "sign --key " + random + " x", "sign --key " + redacted + " x"},
+	{"key that is a name", "key=user_profile_settings_page sort_key=" + random, "key=user_profile_settings_page sort_key=" + random},
+	{"key that is short", "key=a1b2c3", "key=a1b2c3"},
+	{"random under another name", "sha=" + random, "sha=" + random},
 	{"ends at the name", "password=", "password="},
 	{"ends at a quote", `password="`, `password="`},
 	{"ends at a backslash", `password=\`, `password=\`},
@@ -100,6 +106,7 @@ var argumentCases = []struct{ name, in, want string }{
 	{"PEM", `{"f":"` + strings.ReplaceAll(pem, "\n", `\n`) + `\nx"}`, `{"f":"[redacted]\nx"}`},
 	{"command", `{"command":"curl -u a -H \"Authorization: Bearer x\" y"}`, `{"command":"curl -u a -H \"Authorization: [redacted]\" y"}`},
 	{"JSON in a string", `{"body":"{\"password\":\"x\",\"a\":1}"}`, `{"body":"{\"password\":\"[redacted]\",\"a\":1}"}`},
+	{"key that looks random", `{"key":"` + random + `","code":"x = 1","id":"` + random + `"}`, `{"key":"[redacted]","code":"x = 1","id":"` + random + `"}`},
 	{"no object", `"password=x"`, `"password=[redacted]"`},
 	{"string before colon in array", `["password",":",1]`, `["password",":",1]`},
 	{"lone surrogate", `{"a":"\ud800"}`, `{"$invalid":"{\"a\":\"\\ud800\"}"}`},

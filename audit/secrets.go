@@ -22,6 +22,14 @@ var shapes = [...]shape{
 	{prefix: "AIza", min: 30}, {prefix: "ya29.", min: 20}, // Google
 	{prefix: "npm_", min: 30}, {prefix: "pypi-", min: 30}, {prefix: "hf_", min: 30}, {prefix: "dop_v1_", min: 40},
 	{prefix: "SG.", min: 40}, {prefix: "shpat_", min: 30}, {prefix: "AGE-SECRET-KEY-1", min: 40},
+	{prefix: "ABIA", min: 16}, {prefix: "ACCA", min: 16}, // AWS, other kinds
+	{prefix: "hvs.", min: 24}, {prefix: "hvb.", min: 24}, // Vault
+	{prefix: "glsa_", min: 30}, {prefix: "glc_", min: 30, digit: true}, // Grafana
+	{prefix: "gsk_", min: 30}, {prefix: "xai-", min: 30, digit: true}, {prefix: "pplx-", min: 30, digit: true}, {prefix: "r8_", min: 30}, // models
+	{prefix: "doo_v1_", min: 40}, {prefix: "dor_v1_", min: 40}, {prefix: "shpss_", min: 30}, {prefix: "shpca_", min: 30},
+	{prefix: "dckr_pat_", min: 20}, {prefix: "sntrys_", min: 30}, {prefix: "sntryu_", min: 30}, {prefix: "lin_api_", min: 30},
+	{prefix: "ntn_", min: 30}, {prefix: "figd_", min: 30}, {prefix: "PMAK-", min: 40}, {prefix: "rubygems_", min: 40},
+	{prefix: "pul-", min: 40, digit: true}, {prefix: "ATATT3", min: 60}, {prefix: "sbp_", min: 40}, {prefix: "sq0atp-", min: 20},
 	{prefix: "eyJ", min: 20},                                                           // JWT: base64url of `{"`
 	{prefix: "Bearer ", min: 8, digit: true}, {prefix: "bearer ", min: 8, digit: true}, // HTTP
 }
@@ -95,14 +103,18 @@ func assigned(s string, i int) (start, end int, ok bool) {
 		return userinfo(s, i+3)
 	}
 	name := nameBefore(s, i)
-	if !secretKey(name) {
-		return 0, 0, false
-	}
 	start = i + 1
 	for start < len(s) && strings.IndexByte(" \t=>:", s[start]) >= 0 {
 		start++
 	}
-	return value(s, start, headerKey(name))
+	if secretKey(name) {
+		return value(s, start, headerKey(name))
+	}
+	if !keyLike(name) {
+		return 0, 0, false
+	}
+	start, end, ok = value(s, start, false)
+	return start, end, ok && looksRandom(s[start:end])
 }
 
 // dashed finds what starts at the dash at i: a PEM block, or an option such as `--token VALUE`.
@@ -121,10 +133,12 @@ func dashed(s string, i int) (start, end int, ok bool) {
 	for start < len(s) && isSpace(s[start]) {
 		start++
 	}
-	if start == end || !secretKey(s[i:end]) || strings.HasPrefix(s[start:], "-") {
+	name := s[i:end]
+	if start == end || strings.HasPrefix(s[start:], "-") || !secretKey(name) && !keyLike(name) {
 		return 0, 0, false
 	}
-	return value(s, start, false)
+	start, end, ok = value(s, start, false)
+	return start, end, ok && (secretKey(name) || looksRandom(s[start:end]))
 }
 
 // pemEnd returns where the PEM block at i ends: after its END line, or with the text.

@@ -422,7 +422,7 @@ func (c *config) validate() (err error) {
 		return bad("tools", err)
 	}
 	if c.hooks, err = hooks.New(hooks.Options{
-		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.file), StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"),
+		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.file), StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"), QueueDir: filepath.Join(c.DataDir, "workers", c.Worker, "webhooks"), Home: xdg.Home,
 	}); err != nil {
 		return fmt.Errorf("configuration %s: %w", c.file, err)
 	}

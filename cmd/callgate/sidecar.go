@@ -44,7 +44,9 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return s, fmt.Errorf("dataDir: %w", err)
 	}
-	c.hooks.Start(s.log)
+	if err := c.hooks.Start(s.log); err != nil {
+		return s, err
+	}
 	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before
 	agents, err := c.agents()
 	if err != nil {

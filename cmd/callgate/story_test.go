@@ -28,7 +28,7 @@ import (
 // TestMain makes this program's own commands available to the stories: callgate is the real main, in a
 // process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(cleaning{m}, map[string]func(){"callgate": main})
+	testscript.Main(cleaning{m}, map[string]func(){"callgate": main, "receiver": receiver})
 }
 
 // cleaning removes the built servers after all tests.
@@ -290,7 +290,7 @@ func storyEnv(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
 		"PATH", "HOME", "CALLGATE_DATA_DIR", "CALLGATE_LISTEN", "CALLGATE_CONFIG", "CALLGATE_MODE", "CALLGATE_TELEGRAM_TOKEN",
-		"XDG_CONFIG_HOME", "STORY_SECRET", "STORY_VALUE", "TESTSCRIPT_COVERAGE_DIR",
+		"XDG_CONFIG_HOME", "STORY_SECRET", "STORY_VALUE", "HOOK_SECRET", "TESTSCRIPT_COVERAGE_DIR",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

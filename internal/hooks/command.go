@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"callgate/internal/spawn"
@@ -17,10 +18,11 @@ import (
 
 // command is a program that is started for an event. No shell takes part in starting it.
 type command struct {
-	path string // of the program
-	args []template
-	env  []envEntry
-	dir  string
+	program string // an absolute path, or a name that is looked for in PATH
+	args    []template
+	env     []envEntry
+	dir     string
+	dynamic bool // a value of the event is among args or env
 }
 
 type envEntry struct {
@@ -43,15 +45,12 @@ func newCommand(a Action, o Options) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &command{dir: a.Cwd}
-	if c.dir != "" && !filepath.IsAbs(c.dir) {
-		c.dir = filepath.Join(o.Dir, c.dir)
-	}
+	c := &command{dir: o.path(a.Cwd)}
 	if strings.Contains(words[0], "{{") {
 		return nil, errors.New("the program cannot depend on the event: write its name, and placeholders behind it")
 	}
-	if c.path, err = findProgram(words[0], o.Dir); err != nil {
-		return nil, err
+	if c.program = words[0]; strings.ContainsRune(c.program, '/') || strings.ContainsRune(c.program, filepath.Separator) {
+		c.program = o.path(c.program)
 	}
 	dynamic := false
 	for _, w := range words[1:] {
@@ -75,11 +74,8 @@ func newCommand(a Action, o Options) (*command, error) {
 		}
 		c.env, dynamic = append(c.env, envEntry{name, t}), dynamic || t.dynamic()
 	}
-	if !dynamic {
+	if c.dynamic = dynamic; !dynamic {
 		return c, nil
-	}
-	if ext := strings.ToLower(filepath.Ext(c.path)); runtime.GOOS == "windows" && (ext == ".bat" || ext == ".cmd") {
-		return nil, fmt.Errorf("%s is read by cmd.exe, which takes values for commands: read them from standard input", c.path)
 	}
 	return c, checkCode(words, c.env)
 }
@@ -117,23 +113,21 @@ func (a Action) words() ([]string, error) {
 	return words, nil
 }
 
-// findProgram returns the absolute path of the program: in PATH by its name, else from dir.
-func findProgram(name, dir string) (string, error) {
-	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return "", fmt.Errorf("the program cannot be started: %w", err)
-		}
-		return filepath.Abs(path)
-	}
-	path, err := exec.LookPath(name) // refuses what it finds in the current folder
+// path returns the absolute path of the program.
+func (c *command) path() (string, error) {
+	path, err := exec.LookPath(c.program) // refuses what it finds in the current folder
 	if err != nil {
 		return "", fmt.Errorf("the program cannot be started: %w", err)
 	}
+	if ext := strings.ToLower(filepath.Ext(path)); runtime.GOOS == "windows" && c.dynamic && (ext == ".bat" || ext == ".cmd") {
+		return "", fmt.Errorf("%s is read by cmd.exe, which takes values for commands: read them from standard input", path)
+	}
 	return filepath.Abs(path)
+}
+
+func (c *command) ready() error {
+	_, err := c.path()
+	return err
 }
 
 // checkCode refuses placeholders where a shell or an interpreter reads code. The same tables that judge the
@@ -200,6 +194,10 @@ func (c *command) run(ctx context.Context, r *Runner, h *hook, e *Event) (string
 
 // start runs the program with the event on standard input.
 func (c *command) start(ctx context.Context, r *Runner, h *hook, e *Event) (spawn.Result, error) {
+	path, err := c.path()
+	if err != nil {
+		return spawn.Result{}, err
+	}
 	stdin, err := e.message(h)
 	if err != nil {
 		return spawn.Result{}, err
@@ -208,14 +206,16 @@ func (c *command) start(ctx context.Context, r *Runner, h *hook, e *Event) (spaw
 	for i, a := range c.args {
 		args[i] = a.render(h, e)
 	}
-	return spawn.Run(ctx, spawn.Command{Path: c.path, Args: args, Env: c.environ(h, e), Dir: c.dir, Stdin: append(stdin, '\n'), Output: kept, Logger: r.log})
+	return spawn.Run(ctx, spawn.Command{Path: path, Args: args, Env: c.environ(r, h, e), Dir: c.dir, Stdin: append(stdin, '\n'), Output: kept, Logger: r.log})
 }
 
-// environ is callgate's environment without what is callgate's own.
-func (c *command) environ(h *hook, e *Event) []string {
+// environ is callgate's environment without what is callgate's own, and without what signs webhooks.
+func (c *command) environ(r *Runner, h *hook, e *Event) []string {
 	var env []string
+	secrets := r.secretVariables()
 	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(strings.ToUpper(entry), ownVariables) {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(strings.ToUpper(name), ownVariables) && !slices.Contains(secrets, name) {
 			env = append(env, entry)
 		}
 	}
@@ -246,7 +246,9 @@ func (c *command) files() (files []string) {
 			files = append(files, path)
 		}
 	}
-	add(c.path)
+	if path, err := c.path(); err == nil {
+		add(path)
+	}
 	for _, a := range c.args {
 		if text := a.parts[0].literal; !a.dynamic() && text != "" {
 			if !filepath.IsAbs(text) {
@@ -264,6 +266,8 @@ func (c *command) files() (files []string) {
 type logLine struct{ message template }
 
 func (l logLine) kind() string { return "log" }
+
+func (l logLine) ready() error { return nil }
 
 func (l logLine) run(_ context.Context, r *Runner, h *hook, e *Event) (string, error) {
 	text := tools.Visible(l.message.render(h, e))

@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,11 +40,17 @@ type Config struct {
 
 // Action is what a hook does.
 type Action struct {
-	Type    string   // command or log; told from the other members when it is missing
+	Type    string   // command, log or webhook; told from the other members when it is missing
 	Command any      // a list of words; or one text whose words blanks divide, for a program without quoting
 	Env     []string // NAME=value, added to the program's environment
 	Cwd     string   // "" is callgate's own
 	Message string   // of a log line
+
+	URL          string // of a webhook: https
+	SecretFile   string // that holds what signs it
+	SecretEnv    string // or the variable that does
+	CAFile       string // authorities that may vouch for the receiver, beside none of the system's
+	AllowPrivate bool   // the receiver may be in a private network, or this machine
 }
 
 // Options assemble a Runner.
@@ -50,7 +58,20 @@ type Options struct {
 	Hooks     []Config
 	Worker    string
 	StateFile string // where what people switch is kept, for all processes of the worker
-	Dir       string // that the paths of programs start from, the configuration's own
+	QueueDir  string // where webhooks keep what waits to be posted, a folder for each
+	Dir       string // that relative paths start from, the configuration's own
+	Home      string // what ~ means in paths
+}
+
+// path resolves a path of the configuration; "" stays.
+func (o Options) path(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && rest != "" && os.IsPathSeparator(rest[0]) {
+		return filepath.Join(o.Home, rest)
+	}
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(o.Dir, path)
 }
 
 // hook is one configured hook, checked.
@@ -71,6 +92,8 @@ type hook struct {
 // An action does what a hook is for. ctx ends at the hook's deadline.
 type action interface {
 	kind() string
+	// ready finds what the action needs on this machine, before it is run.
+	ready() error
 	run(ctx context.Context, r *Runner, h *hook, e *Event) (output string, err error)
 }
 
@@ -91,6 +114,7 @@ type Runner struct {
 	worker string
 	state  *state
 	log    *slog.Logger
+	pace   pace
 
 	ctx      context.Context // ends what runs
 	stop     context.CancelFunc
@@ -115,7 +139,7 @@ func New(o Options) (*Runner, error) {
 	if len(o.Hooks) == 0 {
 		return nil, nil
 	}
-	r := &Runner{worker: o.Worker, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), jobs: make(chan job, maxQueued), unwatch: make(chan struct{})}
+	r := &Runner{worker: o.Worker, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), pace: defaultPace, jobs: make(chan job, maxQueued), unwatch: make(chan struct{})}
 	for i, c := range o.Hooks {
 		h, err := c.check(o)
 		if err != nil {
@@ -130,15 +154,28 @@ func New(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// Start lets hooks run from now on. It MUST be called once, before the Runner is shared, and Close after it.
-func (r *Runner) Start(log *slog.Logger) {
+// Start lets hooks run from now on. It MUST be called once, before the Runner is shared, and Close after it. It
+// fails when a hook that is switched on cannot run on this machine.
+func (r *Runner) Start(log *slog.Logger) error {
 	if r == nil {
-		return
+		return nil
 	}
 	r.log = log
+	for _, h := range r.hooks {
+		if err := h.action.ready(); err != nil && r.enabled(h) {
+			return fmt.Errorf("hook %q: %w", h.name, err)
+		}
+	}
 	for range workers {
 		r.running.Go(r.work)
 	}
+	for _, h := range r.hooks {
+		if w, ok := h.action.(*webhook); ok {
+			r.running.Go(func() { w.store(r, h) })
+			r.running.Go(func() { w.send(r.ctx, r, h) })
+		}
+	}
+	return nil
 }
 
 // check turns the configuration of a hook into one that can run.
@@ -185,8 +222,14 @@ func (a Action) check(c Config, o Options) (action, time.Duration, error) {
 	if kind == "" && a.Message != "" {
 		kind = "log"
 	}
+	if kind == "" && a.URL != "" {
+		kind = "webhook"
+	}
 	timeout := cmp.Or(c.Timeout, defaultTimeout)
 	switch kind {
+	case "webhook":
+		w, err := newWebhook(a, c, o)
+		return w, cmp.Or(c.Timeout, webhookTimeout), err
 	case "command":
 		command, err := newCommand(a, o)
 		return command, timeout, err
@@ -194,7 +237,7 @@ func (a Action) check(c Config, o Options) (action, time.Duration, error) {
 		message, err := parseTemplate(a.Message)
 		return logLine{message}, timeout, err
 	default:
-		return nil, 0, fmt.Errorf("type %q: use command or log", a.Type)
+		return nil, 0, fmt.Errorf("type %q: use command, log or webhook", a.Type)
 	}
 }
 
@@ -248,11 +291,22 @@ func (r *Runner) Fire(e Event) {
 		if r.closed || h.before || !h.wants(&e) || !r.enabled(h) {
 			continue
 		}
-		select {
-		case r.jobs <- job{h, e}:
-		default:
-			r.failed(h, &e, fmt.Errorf("%d hooks wait already: this run is dropped", maxQueued))
+		if err := r.queue(h, e); err != nil {
+			r.failed(h, &e, err)
 		}
+	}
+}
+
+// queue lets the hook follow the event as soon as it can.
+func (r *Runner) queue(h *hook, e Event) error {
+	if w, ok := h.action.(*webhook); ok {
+		return w.offer(e)
+	}
+	select {
+	case r.jobs <- job{h, e}:
+		return nil
+	default:
+		return fmt.Errorf("%d hooks wait already: this run is dropped", maxQueued)
 	}
 }
 
@@ -302,6 +356,11 @@ func (r *Runner) Close() {
 		r.closed = true
 		r.mu.Unlock()
 		close(r.jobs)
+		for _, h := range r.hooks {
+			if w, ok := h.action.(*webhook); ok {
+				close(w.offered)
+			}
+		}
 		enough := time.AfterFunc(drain, r.stop)
 		defer enough.Stop()
 		r.running.Wait()
@@ -315,9 +374,26 @@ func (r *Runner) Files() (files []string) {
 		return nil
 	}
 	for _, h := range r.hooks {
-		if c, ok := h.action.(*command); ok {
-			files = append(files, c.files()...)
+		switch a := h.action.(type) {
+		case *command:
+			files = append(files, a.files()...)
+		case *webhook:
+			for _, file := range []string{a.secret.file, a.caFile} {
+				if file != "" {
+					files = append(files, file)
+				}
+			}
 		}
 	}
 	return files
+}
+
+// secretVariables are the environment variables that hold what signs webhooks.
+func (r *Runner) secretVariables() (names []string) {
+	for _, h := range r.hooks {
+		if w, ok := h.action.(*webhook); ok && w.secret.variable != "" {
+			names = append(names, w.secret.variable)
+		}
+	}
+	return names
 }

@@ -77,7 +77,9 @@ func start(t *testing.T, hooks ...Config) (*Runner, *lines) {
 		t.Fatal(err)
 	}
 	log := &lines{}
-	r.Start(slog.New(slog.NewTextHandler(log, nil)))
+	if err := r.Start(slog.New(slog.NewTextHandler(log, nil))); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(r.Close)
 	return r, log
 }
@@ -194,7 +196,12 @@ func TestConfigurations(t *testing.T) {
 		{command: words(), want: "command is missing"},
 		{command: "", want: "command is missing"},
 	} {
-		_, err := New(Options{Dir: dir, Hooks: []Config{{Name: "h", Event: []string{ToolCompleted}, Action: Action{Type: "command", Command: c.command, Env: c.env}}}})
+		r, err := New(Options{Dir: dir, Hooks: []Config{{Name: "h", Event: []string{ToolCompleted}, Action: Action{Type: "command", Command: c.command, Env: c.env}}}})
+		if err == nil {
+			if err = r.Start(slog.New(slog.DiscardHandler)); err == nil {
+				r.Close()
+			}
+		}
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%q: %v", c.command, err)
@@ -224,7 +231,9 @@ func TestBrokenHooks(t *testing.T) {
 		t.Errorf("without hooks: %v, %v", r, err)
 	}
 	var none *Runner
-	none.Start(nil)
+	if err := none.Start(nil); err != nil {
+		t.Error(err)
+	}
 	none.Fire(Event{Name: ToolFailed})
 	none.Watch(nil)
 	none.Close()
@@ -373,7 +382,9 @@ func TestSwitches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Start(slog.New(slog.DiscardHandler))
+		if err := r.Start(slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(r.Close)
 		return r
 	}

@@ -1,0 +1,62 @@
+package audit
+
+import "math"
+
+// Names that often, and not always, hold a secret. What they hold is one only if it looks like chance.
+var (
+	keyLikeEnds = []string{"key", "keys", "signature", "sig", "hmac", "seed", "salt", "nonce", "session", "sessionid", "sid", "csrf", "code", "oauth", "sas"}
+	// A name with one of these ends names what is no secret, however it looks.
+	openEnds = []string{"publickey", "pubkey", "primarykey", "foreignkey", "sortkey", "partitionkey", "statuscode", "exitcode", "sourcecode", "errorcode"}
+)
+
+const (
+	minRandom  = 20  // bytes: shorter ones are names of keys more often than keys
+	minEntropy = 3.3 // bits a byte: random hex has 3.3 at this length, prose less and with blanks
+)
+
+// keyLike reports whether what a member, option or variable of this name holds is a secret if it looks random.
+func keyLike(name string) bool {
+	var buf [maxName]byte
+	folded := foldName(buf[:0], name)
+	for _, end := range openEnds {
+		if hasSuffix(folded, end) {
+			return false
+		}
+	}
+	for _, end := range keyLikeEnds {
+		if hasSuffix(folded, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// looksRandom reports whether a text is one long word of letters and digits without a pattern.
+func looksRandom(s string) bool {
+	if len(s) < minRandom {
+		return false
+	}
+	s = s[:min(len(s), 256)]
+	var counts [256]int
+	letter, digit := false, false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !isTokenByte(c) {
+			return false
+		}
+		digit = digit || isDigit(c)
+		letter = letter || isAlnum(c) && !isDigit(c)
+		counts[c]++
+	}
+	if !letter || !digit {
+		return false
+	}
+	entropy := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			entropy -= p * math.Log2(p)
+		}
+	}
+	return entropy >= minEntropy
+}

@@ -1,0 +1,147 @@
+package hooks
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// queue is what waits to be posted: a folder that all processes of the worker put files into, one event a file,
+// named by time. Whoever holds the lock posts them in that order. A file is there as a whole or not at all, is on
+// disk before anybody relies on it, and is removed as soon as the receiver has it: a process that is killed loses
+// nothing of what is in the folder, and the next one goes on.
+type queue struct {
+	dir string
+
+	mu      sync.Mutex
+	counted bool
+	files   int
+	bytes   int64
+	puts    int
+}
+
+// Bounds of a queue. What comes on top is refused, so that what is in it keeps its order.
+const (
+	maxFiles  = 10_000
+	maxBytes  = 64 << 20
+	maxAge    = 72 * time.Hour
+	lockFile  = "lock"
+	eventFile = ".json"
+)
+
+func newQueue(dir string) *queue { return &queue{dir: dir} }
+
+// entry is one event that waits.
+type entry struct {
+	file string // in dir
+	id   string // of the message: the same in every attempt
+	at   time.Time
+	size int64
+}
+
+// put adds an event. It is on disk when put returns.
+func (q *queue) put(body []byte) (err error) {
+	if err := os.MkdirAll(q.dir, 0o700); err != nil {
+		return err
+	}
+	if err := q.room(int64(len(body))); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(q.dir, ".*.tmp") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(body)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		name := fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), rand.Text(), eventFile)
+		err = os.Rename(f.Name(), filepath.Join(q.dir, name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// recount is after how many additions the folder is counted anew: others add to it and take from it.
+const recount = 64
+
+// room fails when the queue is full.
+func (q *queue) room(size int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if full := q.files >= maxFiles || q.bytes+size > maxBytes; !q.counted || full || q.puts >= recount {
+		waiting, err := q.list()
+		if err != nil {
+			return err
+		}
+		q.counted, q.puts, q.files, q.bytes = true, 0, len(waiting), 0
+		for _, e := range waiting {
+			q.bytes += e.size
+		}
+	}
+	if q.files >= maxFiles || q.bytes+size > maxBytes {
+		return fmt.Errorf("%d events wait to be posted, which is as many as may: this one is lost", q.files)
+	}
+	q.files, q.bytes, q.puts = q.files+1, q.bytes+size, q.puts+1
+	return nil
+}
+
+// list returns what waits, oldest first.
+func (q *queue) list() ([]entry, error) {
+	found, err := os.ReadDir(q.dir) // sorted by name
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]entry, 0, len(found))
+	for _, f := range found {
+		stamp, id, ok := strings.Cut(strings.TrimSuffix(f.Name(), eventFile), "-")
+		if !ok || !strings.HasSuffix(f.Name(), eventFile) {
+			continue
+		}
+		var nanos int64
+		info, err := f.Info()
+		if _, scanErr := fmt.Sscanf(stamp, "%d", &nanos); scanErr != nil || err != nil {
+			continue // not ours, or posted meanwhile
+		}
+		entries = append(entries, entry{file: f.Name(), id: "msg_" + id, at: time.Unix(0, nanos), size: info.Size()})
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.file, b.file) })
+	return entries, nil
+}
+
+func (q *queue) read(e entry) ([]byte, error) { return os.ReadFile(filepath.Join(q.dir, e.file)) }
+
+// remove takes an event out: the receiver has it, or never will.
+func (q *queue) remove(e entry) error {
+	err := os.Remove(filepath.Join(q.dir, e.file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// lock makes this process the one that posts, unless another is. The system gives the lock back when the process
+// ends, however it ends.
+func (q *queue) lock() (unlock func() error, ok bool, err error) {
+	if err := os.MkdirAll(q.dir, 0o700); err != nil {
+		return nil, false, err
+	}
+	lock := flock.New(filepath.Join(q.dir, lockFile))
+	ok, err = lock.TryLock()
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	return lock.Close, true, nil
+}
