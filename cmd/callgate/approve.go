@@ -25,6 +25,7 @@ type approving struct {
 	once, plain, asJSON, notify, noColor, telegram bool
 	address                                        string
 	sessions                                       []string
+	as                                             string // the person whose credential is shown; "" for the one that is nobody's in particular
 }
 
 func newApproveCommand(s *settings) *cobra.Command {
@@ -93,9 +94,11 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.AddFlagSet(s.chat)
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show the session with this `id` alone; can be repeated")
+	flags.StringVar(&o.as, "as", "", "answer as the `person` who has a credential of their own (callgate credentials add)")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion (default: the newest that answers)")
 	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram")
 	cmd.MarkFlagsMutuallyExclusive("once", "telegram")
+	cmd.MarkFlagsMutuallyExclusive("as", "telegram")
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
 	cmd.MarkFlagsMutuallyExclusive("json", "notify")
 	return cmd
@@ -110,9 +113,13 @@ func approve(ctx context.Context, dataDir string, o approving) (companion.Outcom
 	if o.asJSON {
 		kind = "custom"
 	}
+	credential, name, err := approverAs(companion.CredentialApprove, o.as)
+	if err != nil {
+		return companion.Ended, err
+	}
 	client, err := companion.Dial(ctx, companion.Target{
-		DataDir: dataDir, Address: o.address, Sessions: o.sessions,
-		Client: companion.ClientInfo{Name: userName(), Version: version, Kind: kind},
+		DataDir: dataDir, Address: o.address, Sessions: o.sessions, Credential: credential,
+		Client: companion.ClientInfo{Name: name, Version: version, Kind: kind},
 	})
 	if err != nil {
 		return companion.Ended, err
@@ -146,6 +153,16 @@ func approveLines(ctx context.Context, client *companion.Client, once bool) (com
 	return companion.Watch(ctx, client, console, once)
 }
 
+// approverAs is the credential that a person shows, and the name that goes on record. "" is the person at this
+// terminal, with the credential that is nobody's in particular.
+func approverAs(role companion.Credential, person string) (companion.Credential, string, error) {
+	if person == "" {
+		return role, userName(), nil
+	}
+	credential, err := companion.CredentialOf(role, person)
+	return credential, person, err
+}
+
 // userName is what the audit trail calls the person at this terminal.
 func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
@@ -163,6 +180,10 @@ func explain(err error) error {
 		return fmt.Errorf("%w\nIt may have ended without cleaning up; start the host again, or name the right --address.", err)
 	case errors.Is(err, companion.ErrImpostor):
 		return fmt.Errorf("%w\nThe credential was not sent.", err)
+	case errors.Is(err, companion.ErrNameTaken):
+		return fmt.Errorf("%w\nShow it with --as.", err)
+	case errors.Is(err, companion.ErrNoCredential):
+		return fmt.Errorf("%w\nMake it with \"callgate credentials add\".", err)
 	case errors.Is(err, companion.ErrVersion):
 		return fmt.Errorf("%w\nUse the same version of callgate on both sides.", err)
 	}

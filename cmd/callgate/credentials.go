@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -19,13 +20,8 @@ func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 view watches, mcp is for hosts, worker lets a callgate process join the hub, tools brings tools into
 sessions.`,
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use:       "rotate NAME",
-		Short:     "Replace one secret; clients that hold the old one are turned away at once",
-		Example:   "  callgate credentials rotate approve",
-		ValidArgs: credentialNames,
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	change := func(done string, do func(*companion.Credentials, companion.Credential) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, args []string) error {
 			dir, err := dataDir()
 			if err != nil {
 				return err
@@ -34,12 +30,79 @@ sessions.`,
 			if err != nil {
 				return err
 			}
-			if err := credentials.Rotate(companion.Credential(args[0])); err != nil {
+			if err := do(credentials, companion.Credential(args[0])); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the credential %s is a new secret now\n", args[0])
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), done+"\n", args[0], filepath.Join(dir, "credentials", args[0]))
 			return err
+		}
+	}
+	named := func(cmd *cobra.Command, args []string) error {
+		if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+			return err
+		}
+		name := companion.Credential(args[0])
+		_, err := companion.CredentialOf(name.Role(), name.Person())
+		return err
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "rotate NAME",
+			Short: "Replace one secret; clients that hold the old one are turned away at once",
+			Example: `  callgate credentials rotate approve
+  callgate credentials rotate approve@alice`,
+			ValidArgs: credentialNames,
+			Args: func(cmd *cobra.Command, args []string) error {
+				if len(args) == 1 && companion.Credential(args[0]).Person() != "" {
+					return nil
+				}
+				return cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)(cmd, args)
+			},
+			RunE: change("the credential %[1]s is a new secret now", (*companion.Credentials).Rotate),
 		},
-	})
+		&cobra.Command{
+			Use:   "add ROLE@PERSON",
+			Short: "Make a secret for one person, so that the record proves who answered",
+			Long: `Add makes a secret of one person: approve@alice answers as alice, view@bob watches. The audit trail names alice
+because the secret proves it, and no client that has not shown it can go by the name.`,
+			Example: `  callgate credentials add approve@alice
+  callgate open --as alice
+  callgate approve --as alice`,
+			Args: named,
+			RunE: change("the credential %s is in %s", (*companion.Credentials).Add),
+		},
+		&cobra.Command{
+			Use:     "remove ROLE@PERSON",
+			Short:   "Take a person's secret away; clients that hold it are turned away at once",
+			Example: "  callgate credentials remove approve@alice",
+			Args:    named,
+			RunE:    change("the credential %[1]s opens nothing any more", (*companion.Credentials).Remove),
+		},
+		&cobra.Command{
+			Use:   "list",
+			Short: "List the secrets of persons",
+			Args:  cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				dir, err := dataDir()
+				if err != nil {
+					return err
+				}
+				credentials, err := companion.OpenCredentials(dir)
+				if err != nil {
+					return err
+				}
+				people, err := credentials.People()
+				if err != nil {
+					return err
+				}
+				for _, name := range people {
+					if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		},
+	)
 	return cmd
 }

@@ -15,7 +15,7 @@ import (
 
 func newOpenCommand(dataDir func() (string, error)) *cobra.Command {
 	var show, view bool
-	var address string
+	var address, as string
 	cmd := &cobra.Command{
 		Use:   "open",
 		Short: "Open the web page that answers what waits at the gate",
@@ -27,6 +27,7 @@ Where no browser can be started, or with --print, the address is printed. It is 
 code works.`,
 		Example: `  callgate open
   callgate open --view      # a page that may watch and not answer
+  callgate open --as alice  # a page whose answers are alice's
   callgate open --print`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,10 +35,13 @@ code works.`,
 			if err != nil {
 				return err
 			}
-			target := companion.Target{DataDir: dir, Address: address, Credential: companion.CredentialApprove}
-			target.Client.Name = userName()
+			role := companion.CredentialApprove
 			if view {
-				target.Credential = companion.CredentialView
+				role = companion.CredentialView
+			}
+			target := companion.Target{DataDir: dir, Address: address}
+			if target.Credential, target.Client.Name, err = approverAs(role, as); err != nil {
+				return err
 			}
 			page, err := companion.PageURL(cmd.Context(), target)
 			if err != nil {
@@ -56,6 +60,7 @@ code works.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&show, "print", false, "print the address instead of starting a browser")
 	flags.BoolVar(&view, "view", false, "pair a page that may watch and not answer")
+	flags.StringVar(&as, "as", "", "pair the page for the `person` who has a credential of their own (callgate credentials add)")
 	flags.StringVar(&address, "address", "", "`host:port` of the companion (default: the newest that answers)")
 	return cmd
 }

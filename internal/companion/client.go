@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"net/http"
@@ -25,6 +26,8 @@ var (
 	ErrUnreachable  = errors.New("callgate does not answer")
 	ErrImpostor     = errors.New("whatever listens there does not hold this user's credentials: it is not callgate, or one with another data directory")
 	ErrUnauthorized = errors.New("callgate refused the credential")
+	ErrNameTaken    = errors.New("the name is a person's who has a credential of their own")
+	ErrNoCredential = errors.New("there is no such credential of a person")
 	ErrVersion      = errors.New("callgate speaks another version of the protocol")
 	ErrClosed       = errors.New("the connection is closed")
 )
@@ -188,9 +191,14 @@ func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) 
 		if time.Since(began) > longestWait {
 			wait = firstBackoff
 		}
-		final := websocket.IsCloseError(err, closeProtocolMismatch)
-		if final {
+		final := true
+		switch {
+		case websocket.IsCloseError(err, closeProtocolMismatch):
 			err = ErrVersion
+		case websocket.IsCloseError(err, closeNameTaken):
+			err = ErrNameTaken
+		default:
+			final = false
 		}
 		if renewed = false; !final && time.Since(began) > resumeAfter {
 			if conn, address, renewed = c.resume(ctx); renewed {
@@ -351,6 +359,9 @@ func (t Target) prove(ctx context.Context, name Credential) (address, token stri
 		}
 	}
 	token, err = (&Credentials{dir: credentialsDir(t.DataDir)}).Token(name)
+	if errors.Is(err, fs.ErrNotExist) && name.Person() != "" {
+		return "", "", fmt.Errorf("%w: %s", ErrNoCredential, name)
+	}
 	if err != nil {
 		return "", "", fmt.Errorf("read the %s credential: %w", name, err)
 	}

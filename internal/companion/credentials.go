@@ -99,13 +99,20 @@ func (c *Credentials) Rotate(name Credential) error {
 	return c.replace(name)
 }
 
-// identify returns which of the credentials of the companion token is, or "".
+// identify returns which of the credentials of the companion token is, a person's among them, or "".
 func (c *Credentials) identify(token string) (Credential, error) {
 	if len(token) != tokenLength {
 		return "", nil
 	}
-	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialTools} {
+	people, err := c.People()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range append(people, CredentialApprove, CredentialView, CredentialTools) {
 		want, err := c.Token(name)
+		if errors.Is(err, fs.ErrNotExist) && name.Person() != "" { // removed meanwhile
+			continue
+		}
 		if err != nil {
 			return "", err
 		}

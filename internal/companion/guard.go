@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -43,8 +44,21 @@ func (s *Server) guard(d *door, next http.Handler) http.Handler {
 				return
 			}
 		}
-		next.ServeHTTP(w, r)
+		person, refused := s.proven(r)
+		if refused != nil {
+			writeError(w, http.StatusForbidden, refused.code, refused.message)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, person)))
 	})
+}
+
+type personKey struct{}
+
+// personOf is whose credential the client has shown, "" when it is nobody's in particular.
+func personOf(r *http.Request) string {
+	person, _ := r.Context().Value(personKey{}).(string)
+	return person
 }
 
 // foreign says why a request comes from somewhere it must not, or "".

@@ -116,5 +116,5 @@ func (s *Server) caller(r *http.Request, subprotocols []string) Credential {
 	if m := membershipOf(r); m != nil {
 		return m.credential(r)
 	}
-	return s.identify(bearer(r, subprotocols))
+	return s.identify(bearer(r, subprotocols)).Role()
 }

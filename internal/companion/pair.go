@@ -121,12 +121,23 @@ func (s *Server) handlePair(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &f) {
 		return
 	}
-	switch f.Credential {
+	switch f.Credential.Role() {
 	case "":
 		f.Credential = CredentialView
 	case CredentialView, CredentialApprove:
 	default:
 		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve or view")
+		return
+	}
+	if person := personOf(r); person != "" { // who hands on what is theirs, and nobody else's
+		f.Name = person
+		if f.Credential.Role() == CredentialApprove {
+			f.Credential = Credential("approve@" + person)
+		}
+	} else if person := f.Credential.Person(); person != "" {
+		f.Name = person
+	} else if refused := s.free(f.Name); refused != nil {
+		writeError(w, http.StatusForbidden, refused.code, refused.message)
 		return
 	}
 	name := []rune(tools.Visible(f.Name))
@@ -170,7 +181,9 @@ func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.log.Info("companion: page paired", "credential", found.credential, "name", found.name)
-	writeJSON(w, http.StatusOK, map[string]string{"token": token, "credential": string(found.credential), "name": found.name})
+	writeJSON(w, http.StatusOK, map[string]string{
+		"token": token, "credential": string(found.credential.Role()), "secret": string(found.credential), "name": found.name,
+	})
 }
 
 // checkPeer refuses a request whose other end is known to be another user's process.

@@ -22,6 +22,11 @@ func PageURL(ctx context.Context, t Target) (string, error) {
 		return "", err
 	}
 	want := t.Credential
+	if want.Person() != "" {
+		if _, err := (&Credentials{dir: credentialsDir(t.DataDir)}).Token(want); err != nil {
+			return "", fmt.Errorf("%w: %s", ErrNoCredential, want)
+		}
+	}
 	if want == "" {
 		want = CredentialApprove
 	}

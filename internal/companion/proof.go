@@ -4,6 +4,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"net/http"
 )
 
@@ -26,7 +28,7 @@ func prove(token, nonce, address string) string {
 // nothing to those who have none.
 func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
 	name, nonce := Credential(r.URL.Query().Get("credential")), r.URL.Query().Get("nonce")
-	switch name {
+	switch name.Role() {
 	case CredentialApprove, CredentialView, CredentialTools:
 	default:
 		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve, view or tools")
@@ -42,6 +44,10 @@ func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, err := s.credentials.Token(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "there is no such credential")
+		return
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return

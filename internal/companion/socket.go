@@ -46,6 +46,7 @@ type socket struct {
 	may     func() Credential // what the client may do now: a credential that was rotated opens nothing any more
 	by      string            // "kind:name", for the record
 	from    string            // where the client is, likewise
+	person  string            // whose credential the client has shown; "" when it is nobody's in particular
 	replies chan reply
 	toolbox *toolbox  // what the client brought
 	relay   *relay    // to the processes that joined; nil when the client is the hub
@@ -78,7 +79,7 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		s.log.Debug("companion: upgrade failed", slog.Any("error", err))
 		return
 	}
-	c := &socket{server: s, conn: conn, as: as, may: may, from: originOf(r), replies: make(chan reply, maxReplies)}
+	c := &socket{server: s, conn: conn, as: as, may: may, from: originOf(r), person: personOf(r), replies: make(chan reply, maxReplies)}
 	c.serve(r.Context(), doorOf(r) != nil)
 }
 
@@ -100,6 +101,12 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	hello, err := c.hello()
 	if err != nil {
 		c.server.log.Debug("companion: no hello", slog.Any("error", err))
+		return
+	}
+	if c.person != "" {
+		hello.Client.Name = c.person
+	} else if refused := c.server.free(hello.Client.Name); all && refused != nil { // what the hub says it has checked
+		c.turnAway(refused)
 		return
 	}
 	c.by = approverName(hello.Client)

@@ -55,6 +55,9 @@ const (
 // closeProtocolMismatch is the WebSocket close code that follows PROTOCOL_MISMATCH.
 const closeProtocolMismatch = 4406
 
+// closeNameTaken is the WebSocket close code for a client that goes by the name of a person it has not proven to be.
+const closeNameTaken = 4403
+
 // AllSessions subscribes to every session in Hello. No other frame may carry it.
 const AllSessions = "*"
 

@@ -4,6 +4,7 @@
 export interface Pairing {
   token: string;
   credential: "approve" | "view";
+  secret: string; // name of the credential, which can be one person's own
   name: string; // what the audit trail calls the person
 }
 
@@ -58,7 +59,7 @@ export async function redeem(code: string): Promise<Pairing> {
   const body = (await response.json()) as Partial<Pairing> & { error?: { message: string } };
   if (!response.ok) throw new Error(body.error?.message ?? `callgate answered ${response.status}`);
   if (!body.token || (body.credential !== "approve" && body.credential !== "view")) throw new Error("callgate's answer has no credential");
-  return { token: body.token, credential: body.credential, name: body.name || "page" };
+  return { token: body.token, credential: body.credential, secret: body.secret ?? body.credential, name: body.name || "page" };
 }
 
 // Stranger says that the other side does not hold our credential.
@@ -68,7 +69,7 @@ export class Stranger extends Error {}
 // Stranger when it does not, any other error when nobody answers.
 export async function prove(pairing: Pairing): Promise<void> {
   const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
-  const response = await fetch(`/api/proof?credential=${pairing.credential}&nonce=${nonce}`, {
+  const response = await fetch(`/api/proof?credential=${encodeURIComponent(pairing.secret)}&nonce=${nonce}`, {
     signal: AbortSignal.timeout(patience),
     credentials: "omit",
     redirect: "error",

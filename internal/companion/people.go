@@ -1,0 +1,123 @@
+package companion
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/websocket"
+)
+
+// A person can have a secret of their own: the credential "approve@alice" opens what approve opens, and the record
+// says alice because the secret proves it, not because the client says so. The name is the person's from then on:
+// a client that has not proven it cannot use it.
+
+var personalName = regexp.MustCompile(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._-]{0,62})$`)
+
+// CredentialOf names the secret of one person. role is approve or view.
+func CredentialOf(role Credential, person string) (Credential, error) {
+	c := Credential(string(role) + "@" + person)
+	if !personalName.MatchString(string(c)) {
+		return "", fmt.Errorf("%q: a person's credential is approve@NAME or view@NAME, the name of letters, digits, dots, - and _, at most 63", c)
+	}
+	return c, nil
+}
+
+// Role is what the credential opens, whosever it is.
+func (c Credential) Role() Credential {
+	if m := personalName.FindStringSubmatch(string(c)); m != nil {
+		return Credential(m[1])
+	}
+	return c
+}
+
+// Person is whose the credential is, "" when it is nobody's in particular.
+func (c Credential) Person() string {
+	if m := personalName.FindStringSubmatch(string(c)); m != nil {
+		return m[2]
+	}
+	return ""
+}
+
+// People lists the credentials of persons, sorted.
+func (c *Credentials) People() (all []Credential, err error) {
+	dir, err := os.Open(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	for _, name := range names {
+		if personalName.MatchString(name) {
+			all = append(all, Credential(name))
+		}
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// Add makes a person's credential. One person has one: a second is an error that wraps fs.ErrExist.
+func (c *Credentials) Add(name Credential) error {
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	known, err := c.People()
+	if err != nil {
+		return err
+	}
+	for _, other := range known {
+		if strings.EqualFold(other.Person(), name.Person()) {
+			return fmt.Errorf("%s: %w", other, fs.ErrExist)
+		}
+	}
+	return c.replace(name)
+}
+
+// Remove takes a person's credential away. It opens nothing from now on.
+func (c *Credentials) Remove(name Credential) error {
+	if name.Person() == "" {
+		return fmt.Errorf("%s is nobody's in particular: rotate it", name)
+	}
+	return os.Remove(filepath.Join(c.dir, string(name)))
+}
+
+// errTaken refuses a name that is a person's who did not prove to be the client.
+var errTaken = &refusal{CodeUnauthorized, "this name is a person's who has a credential of their own: show that one (callgate approve --as NAME), or go by another name", closeNameTaken}
+
+// proven finds out whose credential the request shows, and has the request carry that name, whatever it said. It
+// refuses a name that another person owns.
+func (s *Server) proven(r *http.Request) (person string, _ *refusal) {
+	person = s.identify(bearer(r, websocket.Subprotocols(r))).Person()
+	client, named := clientOf(r)
+	switch {
+	case person != "":
+		if checkClient(client) != nil {
+			client.Kind = "custom"
+		}
+		r.Header.Set(clientHeader, client.Kind+":"+url.PathEscape(person))
+	case named:
+		return "", s.free(client.Name)
+	}
+	return person, nil
+}
+
+// free refuses the name of a person who has a credential of their own.
+func (s *Server) free(name string) *refusal {
+	known, err := s.credentials.People()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return refuse(CodeInternal, "the credentials cannot be read; the log says why")
+	}
+	if slices.ContainsFunc(known, func(c Credential) bool { return strings.EqualFold(c.Person(), strings.TrimSpace(name)) }) {
+		return errTaken
+	}
+	return nil
+}

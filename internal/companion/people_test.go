@@ -1,0 +1,139 @@
+package companion
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func personal(t *testing.T, r *rig, name string) Credential {
+	t.Helper()
+	c := Credential(name)
+	if err := r.credentials.Add(c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAPersonsCredentialNamesThePerson(t *testing.T) {
+	hub := start(t, newFakeBackend("s1"))
+	b := newFakeBackend("s2")
+	for _, id := range []string{"call_1", "call_2", "call_3", "call_4"} {
+		b.ask(approvalOf("s2", id))
+	}
+	hub.joined(t, b)
+	meet(t, hub, 1)
+	alice, bob := personal(t, hub, "approve@alice"), personal(t, hub, "view@bob")
+
+	// By WebSocket, whatever the client calls itself, and through the hub.
+	target := hub.target()
+	target.Credential, target.Client.Name = alice, "mallory"
+	c := dial(t, target)
+	f := await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
+	if err := c.Answer(ToolApprove{Head: Head{SessionID: "s2"}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
+		t.Fatal(err)
+	}
+	if f := await(t, c, func(f *ToolApproveResolved) bool { return f.ToolCallID == "call_1" }); f.By != "tui:alice" {
+		t.Errorf("answered by %s", f.By)
+	}
+	// By REST.
+	answer := func(as Credential, id string, headers ...string) int {
+		response, _ := hub.do(t, as, "POST", "/api/approvals/"+id, `{"sessionId":"s2","argsDigest":"d-`+id+`","decision":"approve"}`, headers...)
+		return response.StatusCode
+	}
+	if got := answer(alice, "call_2", clientHeader, "web:mallory"); got != 200 {
+		t.Errorf("alice: %d", got)
+	}
+	// Nobody else can go by the name.
+	for _, name := range []string{"alice", "Alice", " alice", "bob"} {
+		if got := answer(CredentialApprove, "call_3", clientHeader, "web:"+name); got != http.StatusForbidden {
+			t.Errorf("somebody as %q: %d", name, got)
+		}
+	}
+	target = hub.target() // its client is alice, without proof
+	taken := dial(t, target)
+	if f := await[Disconnected](t, taken, nil); !f.Final || !errors.Is(f.Err, ErrNameTaken) {
+		t.Errorf("%+v", f)
+	}
+	if got := answer(CredentialApprove, "call_3", clientHeader, "web:carol"); got != 200 {
+		t.Errorf("carol: %d", got)
+	}
+	// A viewer stays one, and one that was removed is nobody.
+	if got := answer(bob, "call_4"); got != http.StatusForbidden {
+		t.Errorf("bob: %d", got)
+	}
+	if err := hub.credentials.Remove(alice); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Answer(ToolApprove{Head: Head{SessionID: "s2"}, ToolCallID: "call_4", ArgsDigest: "d-call_4", Decision: "approve"}); err != nil {
+		t.Fatal(err)
+	}
+	if f := await[*Error](t, c, nil); f.Code != CodeUnauthorized {
+		t.Errorf("%+v", f)
+	}
+	var by []string
+	for _, a := range b.applied() {
+		by = append(by, a.By)
+	}
+	if got := strings.Join(by, " "); got != "tui:alice web:alice web:carol" {
+		t.Errorf("on record: %s", got)
+	}
+}
+
+func TestAPersonPairsAPageAsThemselves(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	alice := personal(t, r, "approve@alice")
+	for _, tt := range []struct {
+		name   string
+		as     Credential
+		body   string
+		status int
+	}{
+		{"for herself", alice, `{"credential":"approve","name":"mallory"}`, 200},
+		{"for another", alice, `{"credential":"approve@bob"}`, 200}, // it is hers all the same
+		{"by the owner", CredentialApprove, `{"credential":"approve@alice","name":"mallory"}`, 200},
+		{"in her name", CredentialApprove, `{"credential":"approve","name":"alice"}`, 403},
+		{"what pairs nobody", CredentialApprove, `{"credential":"mcp@alice"}`, 400},
+	} {
+		response, body := r.do(t, tt.as, "POST", "/api/pair", tt.body)
+		if response.StatusCode != tt.status {
+			t.Errorf("%s: %d %s", tt.name, response.StatusCode, body)
+		}
+		if tt.status != 200 {
+			continue
+		}
+		code := body[strings.Index(body, `"code":"`)+8:][:43]
+		_, body = r.do(t, "", "POST", "/api/pair/redeem", `{"code":"`+code+`"}`)
+		if !strings.Contains(body, r.token(t, alice)) || !strings.Contains(body, `"secret":"approve@alice"`) || !strings.Contains(body, `"credential":"approve"`) || !strings.Contains(body, `"name":"alice"`) {
+			t.Errorf("%s: redeemed for %s", tt.name, body)
+		}
+	}
+}
+
+func TestNamesOfPersons(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	personal(t, r, "approve@alice")
+	for _, name := range []Credential{"approve@alice", "view@alice", "view@ALICE"} {
+		if err := r.credentials.Add(name); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, person := range []string{"", ".", "..", "../x", "a/b", "a b", "-x", strings.Repeat("a", 64), "a@b"} {
+		if c, err := CredentialOf(CredentialApprove, person); err == nil {
+			t.Errorf("%q is %s", person, c)
+		}
+	}
+	for _, role := range []Credential{CredentialMCP, CredentialWorker, "", "approve@x"} {
+		if c, err := CredentialOf(role, "alice"); err == nil {
+			t.Errorf("%q is %s", role, c)
+		}
+	}
+	if err := r.credentials.Remove(CredentialApprove); err == nil {
+		t.Error("the credential of everybody was removed")
+	}
+	if got, err := r.credentials.People(); err != nil || len(got) != 1 || got[0] != "approve@alice" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
