@@ -3,8 +3,10 @@ package gate
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
+	"callgate/internal/tools"
 	"callgate/permissions"
 )
 
@@ -88,7 +90,15 @@ func (g *Gate) judge(s *Session, call Call) Verdict {
 	return v
 }
 
-func (g *Gate) judgeAs(s *Session, agent string, call Call) Verdict {
+// judgeAs denies what cannot be judged: arguments are hostile input, and a mistake of ours in reading them MUST NOT
+// end the process, which serves others too.
+func (g *Gate) judgeAs(s *Session, agent string, call Call) (v Verdict) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.o.Logger.Error("a call could not be judged: please report this", "tool", call.Tool.Qualified, "panic", p, "stack", string(debug.Stack()))
+			v = Verdict{Analysis: &tools.Analysis{Risk: permissions.Unknown}}.deny(DecidedDenied, "callgate", "failure", "callgate failed while it judged the call, so it does not run.")
+		}
+	}()
 	j := g.judgeOf(s, agent)
 	return j.Judge(call)
 }

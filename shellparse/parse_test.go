@@ -1,6 +1,7 @@
 package shellparse
 
 import (
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -431,6 +432,11 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, c := range patternTexts {
 		f.Add(c.text, false)
+	}
+	f.Add("a {,b} | xargs c", false) // a word that is looked at twice
+	g := grammar{rand.New(rand.NewPCG(1, 1))}
+	for range 2000 {
+		f.Add(g.mutate(g.text(1+g.r.IntN(3))), false)
 	}
 	f.Fuzz(func(t *testing.T, text string, zsh bool) {
 		o := Options{Dir: "/w", Home: "/home/u"}

@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -45,6 +46,7 @@ func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
 		}
 	}
 	src := sc.text(w)
+	w = &syntax.Word{Parts: slices.Clone(w.Parts)} // SplitBraces changes it, and a word is looked at more than once
 	if hasBrace(w) && a.opts.Dialect != POSIX && syntax.SplitBraces(w) {
 		n := braceCount(w)
 		if n > maxBraces {

@@ -45,3 +45,34 @@ func (a *analysis) runLauncher(c *call) bool {
 	}
 	return true
 }
+
+// Started returns the commands that c may start if it is a program which starts others: each of its words that names
+// one of the system's tools, with the words after it, and each text that begins with one. They are for denials of a
+// program that nothing is known of; c itself is the caller's to judge.
+func Started(c *Command) (commands []string) {
+	if len(c.Argv) < 2 || languages[c.Argv[0].Value] != nil {
+		return nil
+	}
+	a := &analysis{tables: builtinTables()}
+	for i := 1; i < len(c.Argv) && i <= maxCandidates; i++ {
+		if !c.Argv[i].Known {
+			continue
+		}
+		text := c.Argv[i].Value
+		if _, value, ok := strings.Cut(text, "="); ok && text[0] == '-' {
+			text = value
+		}
+		words := strings.Fields(text)
+		if len(words) == 0 || !a.systemTool(words[0]) {
+			continue
+		}
+		words[0] = a.programName(words[0])
+		if len(words) == 1 {
+			for _, w := range c.Argv[i+1:] {
+				words = append(words, w.Value)
+			}
+		}
+		commands = append(commands, strings.Join(words, " "))
+	}
+	return commands
+}

@@ -228,6 +228,13 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 		b.mark("host-access", "A container gets the whole file system of this machine.")
 	}
 	risk, category := classify(c)
+	if risk == permissions.Unknown {
+		for _, started := range shellparse.Started(c) {
+			if b.count() {
+				b.shellSubject(permissions.Subject{Value: started, Decides: permissions.Form{started}, DeniesOnly: true, Risk: permissions.ReadOnly}, source{})
+			}
+		}
+	}
 	if effect != "" {
 		risk = risk.Worse(permissions.Unknown)
 	}
