@@ -35,10 +35,12 @@ func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) err
 	lines.Buffer(make([]byte, 0, 4<<10), limit+16) // with the name of the field
 	lines.Split(splitLine)
 	var ev event
+	id := p.last // counts from the end of its event on: what is cut off has to come again
 	size := 0
 	for lines.Scan() {
 		line := lines.Bytes()
 		if len(line) == 0 {
+			p.last = id
 			if ev.data != nil && !yield(ev) {
 				return nil
 			}
@@ -65,7 +67,7 @@ func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) err
 			}
 		case "id":
 			if len(value) <= maxEventID && bytes.IndexByte(value, 0) < 0 {
-				p.last = string(value)
+				id = string(value)
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {

@@ -370,13 +370,13 @@ func (e *Endpoint) resume(ctx context.Context, at position, failures int) (io.Re
 }
 
 // maxResumptions bounds how often a stream is asked for again that brings nothing new.
-const maxResumptions = 8
+const maxResumptions = 6
 
 func resumeAfter(at position, failures int) time.Duration {
 	if at.retry > 0 && failures == 1 {
 		return at.retry
 	}
-	return min(max(at.retry, 250*time.Millisecond)<<min(failures-1, 10), maxRetry)
+	return min(max(at.retry, 100*time.Millisecond)<<min(failures-1, 10), maxRetry)
 }
 
 // rest asks for the rest of a stream. again says that it may be asked for once more.
