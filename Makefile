@@ -46,7 +46,7 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 		callgate run --config "$(CURDIR)/examples/demo/callgate.yaml" --data-dir "$(CURDIR)/.demo/data"
 
 .PHONY: test
-test: $(NPM) $(PAGE) browser ## go vet and all tests
+test: $(NPM) $(PAGE) browser terminal ## go vet and all tests
 	go vet $(PKG)
 	go test $(RACE) $(PKG)
 
@@ -55,6 +55,12 @@ test: $(NPM) $(PAGE) browser ## go vet and all tests
 browser:
 	@if [ "$$(id -u)" = 0 ] && [ -z "$${CHROMIUM:-$$(command -v chromium)}" ] && command -v apt-get >/dev/null; then \
 		apt-get update -q && apt-get install -y -q --no-install-recommends chromium; fi
+
+# The terminal approver is tested in a real terminal, likewise.
+.PHONY: terminal
+terminal:
+	@if [ "$$(id -u)" = 0 ] && [ -z "$$(command -v tmux)" ] && command -v apt-get >/dev/null; then \
+		apt-get update -q && apt-get install -y -q --no-install-recommends tmux; fi
 
 $(PAGE): internal/companion/web/package.json internal/companion/web/package-lock.json
 	npm ci --prefix internal/companion/web --ignore-scripts --no-audit --no-fund

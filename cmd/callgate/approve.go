@@ -43,7 +43,7 @@ the answer. On a terminal it fills the screen:
   arrows, Enter    choose; Enter takes what is chosen, which is Deny at first
   Space            scroll: arguments have to be on the screen to their end before y, a and e work
   u                set the autonomy of the session
-  Tab              go to the sessions and servers, and to the audit trail
+  Tab              go to the sessions and servers, to the audit trail, and to the tools
   ?                show all keys
 
 Keys count only after the keyboard has rested for a moment since a question appeared, so that typing into a
@@ -113,14 +113,15 @@ func approve(ctx context.Context, dataDir string, o approving) (companion.Outcom
 	if o.asJSON {
 		kind = "custom"
 	}
-	credential, name, err := approverAs(companion.CredentialApprove, o.as)
+	credential, person, err := approverAs(companion.CredentialApprove, o.as)
 	if err != nil {
 		return companion.Ended, err
 	}
-	client, err := companion.Dial(ctx, companion.Target{
+	target := companion.Target{
 		DataDir: dataDir, Address: o.address, Sessions: o.sessions, Credential: credential,
-		Client: companion.ClientInfo{Name: name, Version: version, Kind: kind},
-	})
+		Client: companion.ClientInfo{Name: person, Version: version, Kind: kind},
+	}
+	client, err := companion.Dial(ctx, target)
 	if err != nil {
 		return companion.Ended, err
 	}
@@ -132,7 +133,7 @@ func approve(ctx context.Context, dataDir string, o approving) (companion.Outcom
 		return approveLines(ctx, client, o.once)
 	}
 	return tui.Run(ctx, tui.Options{
-		Client: client, DataDir: dataDir, Sessions: o.sessions, Once: o.once, Bell: o.notify,
+		Client: client, Target: target, Once: o.once, Bell: o.notify,
 		NoColor: o.noColor || os.Getenv("NO_COLOR") != "",
 	})
 }

@@ -1,11 +1,10 @@
 package companion
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 )
 
@@ -17,47 +16,29 @@ import (
 func PageURL(ctx context.Context, t Target) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	address, token, err := t.prove(ctx, CredentialApprove)
+	want := cmp.Or(t.Credential, CredentialApprove)
+	t.Credential = CredentialApprove
+	address, _, err := t.prove(ctx, t.Credential)
 	if err != nil {
 		return "", err
 	}
-	want := t.Credential
 	if want.Person() != "" {
 		if _, err := (&Credentials{dir: credentialsDir(t.DataDir)}).Token(want); err != nil {
 			return "", fmt.Errorf("%w: %s", ErrNoCredential, want)
 		}
 	}
-	if want == "" {
-		want = CredentialApprove
-	}
-	body, err := encode(pairRequest{Credential: want, Name: t.Client.Name})
-	if err != nil {
-		return "", err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/api/pair", bytes.NewReader(body))
-	if err != nil {
-		return "", fmt.Errorf("companion address %q: %w", address, err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := direct.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxPrivate))
-	if err != nil {
-		return "", fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
-	}
-	switch response.StatusCode {
-	case http.StatusOK:
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return "", ErrUnauthorized
-	default:
-		return "", fmt.Errorf("%w: it has no page to pair with (%s)", ErrVersion, response.Status)
-	}
+	t.Address = address // the code is good there and nowhere else
 	var minted pairCode
-	if err := json.Unmarshal(data, &minted); err != nil || minted.Code == "" {
+	err = t.Ask(ctx, http.MethodPost, "/api/pair", pairRequest{Credential: want, Name: t.Client.Name}, &minted)
+	var refused *RequestError
+	switch {
+	case errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
+		return "", ErrUnauthorized
+	case errors.As(err, &refused):
+		return "", fmt.Errorf("%w: it has no page to pair with (%d)", ErrVersion, refused.Status)
+	case err != nil:
+		return "", err
+	case minted.Code == "":
 		return "", fmt.Errorf("%w: its pairing code cannot be read", ErrVersion)
 	}
 	return "http://" + address + "/#pair=" + minted.Code, nil

@@ -53,9 +53,22 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	for _, c := range a.Commands {
 		add(s.command(c, width)...)
 	}
-	for _, r := range replacements(a.Args) {
-		heading("Changes")
-		add(s.diffLines(r.before, r.after, width)...)
+	if change := a.DefinitionChanged; change != nil {
+		heading("Definition of the tool")
+		add(wrap(shown(change.Why)+" d goes to where it can be accepted.", width, "")...)
+		add(s.definitionLines(string(change.Old), string(change.New), width)...)
+	}
+	if compared := s.changeLines(a.changes, width); compared != nil {
+		heading("Changes on the disk")
+		add(compared...)
+	} else {
+		for _, r := range replacements(a.Args) {
+			heading("Changes")
+			add(s.diffLines(r.before, r.after, width)...)
+		}
+		for _, c := range a.changes {
+			add(wrap(shown(c.Why), width, "")...)
+		}
 	}
 	heading(fmt.Sprintf("Arguments, %d bytes", len(a.Args)))
 	add(argumentLines(a.Args, width)...)

@@ -63,7 +63,7 @@ func (m *model) disconnected(f companion.Disconnected) tea.Cmd {
 
 // forget drops what only a connection knows.
 func (m *model) forget() {
-	m.address, m.queue, m.roster, m.servers, m.serversErr = "", queue{}, newRoster(), nil, ""
+	m.address, m.queue, m.roster, m.servers, m.serversErr, m.offered = "", queue{}, newRoster(), nil, "", offered{}
 	m.dialog = keepHelp(m.dialog)
 	m.show(nil)
 }
@@ -89,9 +89,9 @@ func (m *model) asked(f *companion.ToolApproveRequest) tea.Cmd {
 		m.toast(toastInfo, "%s waits too (%d in all).", f.Tool, m.queue.len())
 	}
 	if m.bell && !known {
-		return tea.Raw("\a")
+		return tea.Batch(tea.Raw("\a"), m.compare(a))
 	}
-	return nil
+	return m.compare(a)
 }
 
 func (m *model) resolved(f *companion.ToolApproveResolved) tea.Cmd {

@@ -28,13 +28,13 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "?":
 		m.dialog = &help{}
 	case "tab":
-		m.screen = (m.screen + 1) % screen(len(screenNames))
+		return m.visit((m.screen + 1) % screen(len(screenNames)))
 	case "shift+tab":
-		m.screen = (m.screen + screen(len(screenNames)) - 1) % screen(len(screenNames))
-	case "1", "2", "3":
-		m.screen = screen(k.String()[0] - '1')
+		return m.visit((m.screen + screen(len(screenNames)) - 1) % screen(len(screenNames)))
+	case "1", "2", "3", "4":
+		return m.visit(screen(k.String()[0] - '1'))
 	case "r":
-		return m.refresh(true)
+		return tea.Batch(m.refresh(true), m.lookUp())
 	default:
 		switch m.screen {
 		case approvals:
@@ -44,7 +44,18 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		case trail:
 			m.trailView.scroll(k.String())
 			m.follow = m.trailView.below() == 0
+		case toolbox:
+			m.toolKey(k.String())
 		}
+	}
+	return nil
+}
+
+// visit goes to a screen.
+func (m *model) visit(to screen) tea.Cmd {
+	m.screen = to
+	if to == toolbox {
+		return m.lookUp()
 	}
 	return nil
 }
@@ -85,6 +96,8 @@ func (m *model) approvalKey(k string) tea.Cmd {
 		return m.choose(chooseEdit)
 	case "u", "U":
 		m.openAutonomy(m.current.SessionID)
+	case "d", "D":
+		return m.visitDefinition(m.current)
 	default:
 		m.detail.scroll(k)
 	}

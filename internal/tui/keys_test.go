@@ -301,11 +301,11 @@ func TestMoving(t *testing.T) {
 	story(t, "screens", func(t *testing.T, p *person) {
 		p.rests()
 		var got []screen
-		for _, k := range []string{"tab", "tab", "tab", "shift+tab", "2", "3", "1"} {
+		for _, k := range []string{"tab", "tab", "tab", "tab", "shift+tab", "2", "3", "1"} {
 			p.types(k)
 			got = append(got, p.m.screen)
 		}
-		if want := []screen{sessions, trail, approvals, trail, sessions, trail, approvals}; !slices.Equal(got, want) {
+		if want := []screen{sessions, trail, toolbox, approvals, toolbox, sessions, trail, approvals}; !slices.Equal(got, want) {
 			t.Errorf("went to %v", got)
 		}
 		p.types("3")

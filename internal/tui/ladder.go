@@ -115,6 +115,26 @@ func (d *ladder) grant(m *model) tea.Cmd {
 	return m.answer(d.approval, f)
 }
 
+// reach says which known commands an offer would let run besides, "" when there are none.
+func reach(o companion.Offer) string {
+	if o.NewlyAllows == nil || o.NewlyAllows.Count == 0 {
+		return ""
+	}
+	what := "1 known command"
+	if o.NewlyAllows.Count > 1 {
+		what = fmt.Sprintf("%d known commands", o.NewlyAllows.Count)
+	}
+	text := "would newly allow " + what
+	for i, example := range o.NewlyAllows.Examples {
+		separator := ", "
+		if i == 0 {
+			separator = ": "
+		}
+		text += separator + shown(example)
+	}
+	return text
+}
+
 func (d *ladder) content(m *model, width, _ int) boxed {
 	s := &m.styles
 	b := boxed{title: s.title.Styled("Always allow"), note: m.timeLeft(d.approval), edge: s.warn}
@@ -147,6 +167,9 @@ func (d *ladder) content(m *model, width, _ int) boxed {
 			radio = "(•) "
 		}
 		add(i, radio+shown(o.Tool)+" "+companion.Quoted(o.Pattern)+" · at worst "+companion.RiskWords(o.Risk))
+		for _, line := range wrap(reach(o), width-6, "") {
+			b.lines = append(b.lines, "      "+s.warn.Styled(line))
+		}
 	}
 	add(d.scopeRow(), fmt.Sprintf("For      ‹ %s ›  %s", scopes[d.scope].name, scopes[d.scope].words))
 	add(d.expiryRow(), fmt.Sprintf("Expires  ‹ %s ›", expiries[d.expiry].name))

@@ -16,23 +16,24 @@ type approver interface {
 	Cancel(sessionID string) error
 }
 
-// screen is one of the three things that can be looked at.
+// screen is one of the things that can be looked at.
 type screen int
 
 const (
 	approvals screen = iota
 	sessions
 	trail
+	toolbox
 )
 
-var screenNames = [...]string{approvals: "Approvals", sessions: "Sessions", trail: "Audit"}
+var screenNames = [...]string{approvals: "Approvals", sessions: "Sessions", trail: "Audit", toolbox: "Tools"}
 
 // model is all that the terminal shows. Update alone changes it.
 type model struct {
 	styles  styles
 	client  approver
 	events  <-chan companion.Event
-	status  func(ctx context.Context, address string, history bool) status
+	rest    asker // nil asks nothing
 	ctx     context.Context
 	once    bool
 	bell    bool
@@ -56,6 +57,7 @@ type model struct {
 	serversErr  string
 	askedAt     time.Time // when servers were asked for last
 	log         auditTail
+	offered     offered
 
 	detail    pane
 	laidOut   layoutKey
@@ -146,18 +148,24 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 		m.takeSent(msg)
 	case editedMsg:
 		m.takeEdited(msg)
+	case changesMsg:
+		m.takeChanges(msg)
+	case toolsMsg:
+		m.takeTools(msg)
+	case acceptedMsg:
+		return m.takeAccepted(msg)
 	}
 	return nil
 }
 
 // refresh asks for what frames do not tell, with or without what was recorded before.
 func (m *model) refresh(history bool) tea.Cmd {
-	if m.status == nil || m.address == "" {
+	if m.rest == nil || m.address == "" {
 		return nil
 	}
 	m.askedAt = m.now
-	ctx, address, ask := m.ctx, m.address, m.status
-	return func() tea.Msg { return statusMsg{address, ask(ctx, address, history)} }
+	ctx, address, ask := m.ctx, m.address, m.rest
+	return func() tea.Msg { return statusMsg{address, ask.status(ctx, address, history)} }
 }
 
 func (m *model) takeStatus(msg statusMsg) {

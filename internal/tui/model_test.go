@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"callgate/internal/companion"
+	"callgate/internal/tools"
 )
 
 func TestMain(m *testing.M) {
@@ -105,7 +106,7 @@ func (p *person) take(msg tea.Msg) {
 		p.quit = true
 	case tea.RawMsg:
 		p.raw += msg.Msg.(string)
-	case sentMsg, wakeMsg:
+	case sentMsg, wakeMsg, changesMsg, toolsMsg, acceptedMsg:
 		p.update(msg)
 	default:
 		p.started = append(p.started, reflect.TypeOf(msg).String())
@@ -198,7 +199,7 @@ func push() *companion.ToolApproveRequest {
 		},
 		Always: []companion.Offer{
 			{Tool: "shell_exec", Pattern: "git push origin main", Risk: "NETWORK", Subject: 0},
-			{Tool: "shell_exec", Pattern: "git push *", Risk: "NETWORK", Subject: 0, Default: true},
+			{Tool: "shell_exec", Pattern: "git push *", Risk: "NETWORK", Subject: 0, Default: true, NewlyAllows: &tools.Widening{Count: 2, Examples: []string{"git push origin dev", "git push --tags"}}},
 			{Tool: "shell_exec", Pattern: "rm -rf build", Risk: "DESTRUCTIVE", Subject: 1, Default: true},
 		},
 		Marks:     []companion.Mark{{Code: "startup", Text: "It writes a file that a shell runs when it starts."}},

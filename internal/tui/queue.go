@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"callgate/internal/companion"
+	"callgate/internal/tools"
 )
 
 // approval is one pending question, and what happened to it on this screen.
@@ -11,6 +12,8 @@ type approval struct {
 	*companion.ToolApproveRequest
 	read bool   // its arguments were on the screen to their end
 	sent string // the decision that is on its way, or ""
+
+	changes []tools.FileChange // what it would make of files; nil as long as nobody has said
 }
 
 // queue holds what waits, in groups of one session each. Groups and what is in them stand in the order in

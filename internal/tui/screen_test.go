@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"callgate/internal/companion"
+	"callgate/internal/tools"
 )
 
 var update = flag.Bool("update", false, "write the golden screens")
@@ -46,6 +47,22 @@ var scenes = []struct {
 			p.event(&companion.AuditEntry{ToolCallID: fmt.Sprint(i), Tool: "demo_shell_exec", Risk: "NETWORK", Decision: decision, Timestamp: at(), Summary: "Runs git push origin main", By: "tui:ann"})
 		}
 		p.types("3")
+	}},
+	{"tools", func(p *person) { host(p); p.rests(); p.types("4"); p.update(offers(p)); p.types("down") }},
+	{"definition", func(p *person) {
+		host(p)
+		p.rests()
+		p.types("4")
+		p.update(offers(p))
+		p.types("enter", "space", "space", "right")
+	}},
+	{"disk", func(p *person) {
+		p.event(edits())
+		p.update(changesMsg{p.m.current, []tools.FileChange{{
+			Path: "/home/ann/src/app/src/main.go", State: tools.ChangeEdited,
+			Before: "package main\n\nfunc main() {\n\tprintln(\"hello\")\n}\n", After: "package main\n\nfunc main() {\n\tprintln(\"good bye\")\n}\n",
+		}}})
+		p.rests()
 	}},
 	{"help", func(p *person) { p.rests(); p.types("?") }},
 	{"cascade", func(p *person) {

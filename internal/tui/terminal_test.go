@@ -48,7 +48,10 @@ func newDesk(t *testing.T) *desk {
 		t.Skip("starts processes")
 	}
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("tmux is not installed")
+		if os.Getenv("CALLGATE_REQUIRE_TMUX") == "1" {
+			t.Fatalf("this test needs tmux: %v", err)
+		}
+		t.Skipf("this test needs tmux (apt-get install tmux): %v", err)
 	}
 	// A socket's path has to be short, and a test's own folder is not.
 	dir, err := os.MkdirTemp("", "cg")
@@ -62,7 +65,7 @@ func newDesk(t *testing.T) *desk {
 			t.Fatal(err)
 		}
 	}
-	build := exec.Command("go", "build", "-o", d.bin+"/", "callgate/cmd/callgate", "callgate/examples/demo")
+	build := exec.Command("go", "build", "-o", d.bin+"/", "callgate/cmd/callgate", "callgate/examples/demo", "callgate/internal/testserver/awkward")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -237,6 +240,57 @@ func TestTerminal(t *testing.T) {
 	t.Run("approver", func(t *testing.T) { approver(t, d, stop) })
 }
 
+// TestTerminalDefinitions accepts a changed definition, and compares a write with the file on the disk.
+func TestTerminalDefinitions(t *testing.T) {
+	d := newDesk(t)
+	d.write("callgate.yaml", "servers:\n  - {name: demo, command: demo, args: [\".\"], package: callgate-demo}\n  - {name: awkward, command: awkward}\n")
+	d.write("notes.txt", "first\nsecond\n")
+	if err := os.MkdirAll(filepath.Join(d.data, "workers", "default"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.data, "workers", "default", "permissions.jsonc"), []byte(`{"*": "ask", "awkward_*": "allow"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.startHost()
+	d = d.on(t, 120, 40, "callgate approve")
+	d.sees("Nothing waits for an answer.", "2/2 up")
+	call := func(id, tool, arguments string) {
+		d.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments))
+	}
+
+	call("write", "demo_edit_file", `{"path":"notes.txt","old_text":"second","new_text":"zweite"}`)
+	d.asked("demo_edit_file")
+	d.sees("Changes on the disk", filepath.Join(d.dir, "notes.txt"), "  first", "- second", "+ zweite")
+	d.rests()
+	d.types("y")
+	d.answer(`"id":"write"`)
+
+	call("change", "awkward_change_definition", `{}`)
+	d.answer(`"id":"change"`)
+	d.rests() // the server's list is read again a moment after it announces a change
+	call("echo", "awkward_echo", `{"text":"x"}`)
+	d.asked("awkward_echo")
+	d.sees("Definition of the tool", "CHANGED")
+	d.types("d")
+	d.sees("[4 Tools]", "Accept this definition", "CHANGED")
+	d.types("Space", "Right")
+	d.sees("[ Accept this definition ]")
+	d.types("Enter")
+	d.sees("The definition of awkward_echo is accepted.")
+	d.until("the end of the quarantine", func(screen string) bool { return !strings.Contains(screen, "changed") })
+	d.types("1")
+	d.asked("awkward_echo")
+	d.types("y")
+	d.answer(`"id":"echo"`)
+	call("again", "awkward_echo", `{"text":"y"}`)
+	if got := d.answer(`"id":"again"`); strings.Contains(got, `"isError":true`) {
+		t.Errorf("accepted, and asked again: %s", got)
+	}
+	d.rests()
+	d.types("q")
+	d.sees("it ended with 0")
+}
+
 // approver is a person at work: answers of each kind, the other screens, other sizes, a lost connection.
 func approver(t *testing.T, d *desk, stop func()) {
 	d = d.on(t, 120, 40, "callgate approve")
@@ -292,6 +346,8 @@ func approver(t *testing.T, d *desk, stop func()) {
 	d.sees("(•) NONE")
 	d.types("Down", "Enter")
 	d.sees("autonomy MANUAL", "is now MANUAL, set by tui:")
+	d.types("4")
+	d.sees("demo_read_file", "read_file", "by risk")
 	d.types("3")
 	d.sees("approved", "rejected", "trusted", "echo without a question")
 	d.types("1")

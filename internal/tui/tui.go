@@ -20,12 +20,11 @@ import (
 
 // Options say what Run shows, and how.
 type Options struct {
-	Client   *companion.Client
-	DataDir  string   // has the credentials, for what is asked by REST
-	Sessions []string // which the client watches; nil means all
-	Once     bool     // end when the first approval that was shown is over
-	Bell     bool     // ring the terminal's bell for each approval that comes in
-	NoColor  bool     // words and attributes alone; NO_COLOR in the environment does the same
+	Client  *companion.Client
+	Target  companion.Target // of the client, for what is asked by REST
+	Once    bool             // end when the first approval that was shown is over
+	Bell    bool             // ring the terminal's bell for each approval that comes in
+	NoColor bool             // words and attributes alone; NO_COLOR in the environment does the same
 
 	Input  io.Reader // nil means standard input
 	Output io.Writer // nil means standard output
@@ -38,7 +37,7 @@ func Run(ctx context.Context, o Options) (companion.Outcome, error) {
 	defer cancel()
 	m := newModel(o.Client, o.Once, o.Bell)
 	m.events = o.Client.Events()
-	m.status = (&rest{dataDir: o.DataDir, sessions: o.Sessions}).status
+	m.rest = &rest{o.Target}
 	m.ctx = within
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()} // signals end ctx
 	if o.Input != nil {

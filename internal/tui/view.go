@@ -97,6 +97,8 @@ func (m *model) body(a areas) (lines []string) {
 		lines = m.approvalLines(a)
 	case sessions:
 		lines = m.sessionLines(m.width, a.body)
+	case toolbox:
+		lines = m.toolLines(m.width, a.body)
 	case trail:
 		lines = []string{m.styles.faint.Styled("Nothing was decided yet.")}
 		if len(m.log.entries) > 0 {
@@ -214,6 +216,8 @@ func (m *model) footer() string {
 		text = "Esc goes back · Ctrl-C leaves"
 	case m.screen == sessions:
 		text = "↑↓ session · u autonomy · x stop · " + text
+	case m.screen == toolbox:
+		text = "↑↓ tool · Enter look, accept · " + text
 	case m.screen == trail:
 		text = "↑↓ PgUp PgDn scroll · End follows · " + text
 	case m.queue.len() == 1:

@@ -1,0 +1,73 @@
+package companion
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// RequestError is a REST request that the companion refused.
+type RequestError struct {
+	Status  int // of HTTP
+	Code    string
+	Message string
+}
+
+func (e *RequestError) Error() string {
+	return cmp.Or(e.Message, http.StatusText(e.Status), "the request was refused")
+}
+
+// Ask makes one REST request with t.Credential: body is sent as JSON unless it is nil, and the answer read into
+// answer unless that is nil. The other side proves itself before it is shown the credential. What it refuses is a
+// *RequestError. path begins with / and may bring a query.
+func (t Target) Ask(ctx context.Context, method, path string, body, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	address, token, err := t.prove(ctx, cmp.Or(t.Credential, CredentialApprove))
+	if err != nil {
+		return err
+	}
+	var sent []byte
+	if body != nil {
+		if sent, err = encode(body); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, bytes.NewReader(sent))
+	if err != nil {
+		return fmt.Errorf("companion address %q: %w", address, err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	if t.Client.Kind != "" {
+		request.Header.Set(clientHeader, t.Client.Kind+":"+url.PathEscape(t.Client.Name))
+	}
+	response, err := direct.Do(request)
+	if err != nil {
+		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxServer))
+	if err != nil {
+		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		var refused struct {
+			Error restError `json:"error"`
+		}
+		_ = json.Unmarshal(data, &refused) // who answers with something else has said nothing more than the status
+		return &RequestError{response.StatusCode, refused.Error.Code, refused.Error.Message}
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, answer); err != nil {
+		return fmt.Errorf("%w: its answer to %s %s cannot be read", ErrVersion, method, path)
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"callgate/internal/companion"
+)
+
+// offered is what the tools screen knows: the servers of one session and their tools.
+type offered struct {
+	session string // that was asked about
+	servers []companion.ServerView
+	err     string
+	chosen  string // qualified name
+	wanted  bool   // chosen was asked for by a key on an approval: it is opened when it is known
+}
+
+// toolsMsg is what a session is offered.
+type toolsMsg struct {
+	address, session string
+	view             companion.ToolsView
+	err              error
+}
+
+// acceptedMsg tells what became of accepting a definition.
+type acceptedMsg struct {
+	tool string
+	err  error
+}
+
+// lookUp asks for the tools of the chosen session.
+func (m *model) lookUp() tea.Cmd {
+	if m.rest == nil || m.address == "" || m.screen != toolbox {
+		return nil
+	}
+	ctx, address, ask, session := m.ctx, m.address, m.rest, m.roster.selected()
+	m.offered.session = session
+	return func() tea.Msg {
+		view, err := ask.tools(ctx, address, session)
+		return toolsMsg{address, session, view, err}
+	}
+}
+
+// visitDefinition goes to the tool of an approval whose definition is not the one that was accepted.
+func (m *model) visitDefinition(a *approval) tea.Cmd {
+	if a.DefinitionChanged == nil {
+		return nil
+	}
+	m.roster.chosen = a.SessionID
+	m.offered.chosen, m.offered.wanted = a.Tool, true
+	return m.visit(toolbox)
+}
+
+func (m *model) takeTools(msg toolsMsg) {
+	o := &m.offered
+	if msg.address != m.address || msg.session != o.session {
+		return // of a connection that is gone, or another session
+	}
+	o.servers, o.err = msg.view.Servers, ""
+	var refused *companion.RequestError
+	switch {
+	case errors.As(msg.err, &refused) && refused.Status == http.StatusNotFound:
+		o.err = "This callgate does not show its tools."
+	case msg.err != nil:
+		o.err = msg.err.Error()
+	}
+	if o.session == "" {
+		o.session = msg.view.SessionID
+	}
+	if o.wanted && m.dialog == nil && m.screen == toolbox {
+		o.wanted = false
+		m.openTool()
+	}
+}
+
+// takeAccepted says what became of it, and reads the tools anew.
+func (m *model) takeAccepted(msg acceptedMsg) tea.Cmd {
+	if msg.err != nil {
+		m.toast(toastBad, "The definition of %s was not accepted: %v.", msg.tool, msg.err)
+	} else {
+		m.toast(toastGood, "The definition of %s is accepted.", msg.tool)
+	}
+	return m.lookUp()
+}
+
+// all returns the tools in the order of the screen: per server, those with a changed definition first.
+func (o *offered) all() (all []companion.ToolView) {
+	for _, s := range o.servers {
+		all = append(all, inOrder(s.Offered)...)
+	}
+	return all
+}
+
+func inOrder(tools []companion.ToolView) []companion.ToolView {
+	sorted := slices.Clone(tools)
+	slices.SortStableFunc(sorted, func(a, b companion.ToolView) int {
+		switch {
+		case (a.DefinitionChanged != nil) == (b.DefinitionChanged != nil):
+			return 0
+		case a.DefinitionChanged != nil:
+			return -1
+		}
+		return 1
+	})
+	return sorted
+}
+
+// selected returns the chosen tool, or the first.
+func (o *offered) selected() (companion.ToolView, bool) {
+	all := o.all()
+	if len(all) == 0 {
+		return companion.ToolView{}, false
+	}
+	at := slices.IndexFunc(all, func(t companion.ToolView) bool { return t.Tool == o.chosen })
+	return all[max(0, at)], true
+}
+
+func (m *model) toolKey(k string) {
+	step := 0
+	switch k {
+	case "up", "k":
+		step = -1
+	case "down", "j":
+		step = +1
+	case "pgup", "b":
+		step = -10
+	case "pgdown", "space":
+		step = +10
+	case "enter", "d", "D":
+		m.openTool()
+		return
+	}
+	all := m.offered.all()
+	if step == 0 || len(all) == 0 {
+		return
+	}
+	now, _ := m.offered.selected()
+	at := slices.IndexFunc(all, func(t companion.ToolView) bool { return t.Tool == now.Tool }) + step
+	m.offered.chosen = all[min(max(0, at), len(all)-1)].Tool
+}
+
+func (m *model) openTool() {
+	if t, ok := m.offered.selected(); ok && (m.offered.chosen == "" || t.Tool == m.offered.chosen) {
+		m.dialog = &definition{tool: t, session: m.offered.session}
+	}
+}
+
+// verdictWords says what happens to a call today.
+var verdictWords = map[string]string{"allow": "runs", "ask": "asks", "confirm": "asks every time", "deny": "denied", "by risk": "by risk"}
+
+func (s *styles) verdict(t *companion.ToolView) string {
+	verdict := t.Verdict
+	if t.DefinitionChanged != nil && verdict != "deny" {
+		verdict = "confirm"
+	}
+	word, ok := verdictWords[verdict]
+	if !ok {
+		word = shown(verdict)
+	}
+	switch verdict {
+	case "allow":
+		return s.good.Styled(word)
+	case "deny":
+		return s.bad.Styled(word)
+	case "confirm":
+		return s.warn.Styled(word)
+	}
+	return word
+}
+
+// toolLines shows the servers of a session with their tools.
+func (m *model) toolLines(width, rows int) []string {
+	s, o := &m.styles, &m.offered
+	var b boxed
+	if o.err != "" {
+		for _, line := range wrap(shown(o.err), width, "") {
+			b.lines = append(b.lines, s.bad.Styled(line))
+		}
+		return b.window(rows)
+	}
+	if len(o.servers) == 0 {
+		return []string{s.faint.Styled("No server is known.")}
+	}
+	now, _ := o.selected()
+	for i, server := range o.servers {
+		if i > 0 {
+			b.lines = append(b.lines, "")
+		}
+		b.lines = append(b.lines, s.heading.Styled(shown(server.Name))+"  "+shown(server.State)+s.faint.Styled(fmt.Sprintf("  %d tools", server.Tools)))
+		for _, line := range wrap(shown(server.Error), width-2, "") {
+			b.lines = append(b.lines, "  "+s.bad.Styled(line))
+		}
+		for _, t := range inOrder(server.Offered) {
+			mark, name := "  ", shown(t.Tool)
+			if t.Tool == now.Tool {
+				mark, name, b.focus = "▸ ", s.title.Styled(name), len(b.lines)
+			}
+			kind := shown(t.Kind)
+			if kind != "" && !t.Bound {
+				kind += "?"
+			}
+			line := mark + pad(name, min(40, max(16, width*45/100))) + " " + pad(s.faint.Styled(kind), 13) + " " + s.verdict(&t)
+			if t.DefinitionChanged != nil {
+				line += s.bad.Styled("  changed")
+			}
+			b.lines = append(b.lines, cut(line, width))
+		}
+	}
+	return b.window(rows)
+}
+
+// definition shows a tool, and asks whether its definition is accepted where it is not the one that was. The
+// difference has to be read to its end first.
+type definition struct {
+	tool    companion.ToolView
+	session string
+	view    pane
+	width   int // that view was filled for
+	read    bool
+	accept  bool // the button that is chosen; the other one goes back
+}
+
+func (d *definition) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	changed := d.tool.DefinitionChanged != nil
+	switch k.String() {
+	case "esc", "q", "n", "N":
+		m.dialog = nil
+	case "left", "h":
+		d.accept = false
+	case "right", "l":
+		d.accept = changed
+	case "enter":
+		if !d.accept {
+			m.dialog = nil
+			return nil
+		}
+		return d.send(m)
+	case "y", "Y":
+		if changed {
+			return d.send(m)
+		}
+	default:
+		d.view.scroll(k.String())
+	}
+	return nil
+}
+
+func (d *definition) send(m *model) tea.Cmd {
+	if !d.read {
+		m.toast(toastBad, "Nothing was accepted: read all of the difference first (Space).")
+		return nil
+	}
+	m.dialog = nil
+	if m.rest == nil || m.address == "" {
+		m.toast(toastBad, "There is no connection. Nothing was sent.")
+		return nil
+	}
+	ctx, address, ask, session, tool := m.ctx, m.address, m.rest, d.session, d.tool
+	return func() tea.Msg { return acceptedMsg{tool.Tool, ask.accept(ctx, address, session, tool.Tool, tool.Hash)} }
+}
+
+func (d *definition) content(m *model, width, rows int) boxed {
+	s := &m.styles
+	if d.width != width {
+		d.width, d.view.lines = width, d.lines(s, width)
+	}
+	d.view.resize(min(len(d.view.lines), rows-2))
+	d.read = d.read || d.view.height > 0 && d.view.below() == 0
+	b := boxed{title: s.title.Styled(shown(d.tool.Tool)), note: s.verdict(&d.tool), edge: s.faint}
+	b.lines = slices.Clone(d.view.inSight())
+	b.focus = len(b.lines)
+	buttons, hint := []string{"Go back"}, "Space scrolls · Enter or Esc goes back"
+	if d.tool.DefinitionChanged != nil {
+		b.edge = s.warn
+		buttons, hint = []string{"Go back", "Accept this definition"}, "←→ choose · Enter · Space scrolls · Esc goes back"
+	}
+	if !d.read {
+		hint = fmt.Sprintf("%d more lines to read: Space scrolls down", d.view.below())
+	}
+	chosen := 0
+	if d.accept {
+		chosen = 1
+	}
+	b.lines = append(b.lines, s.buttons(buttons, chosen), s.faint.Styled(hint))
+	return b
+}
+
+// lines is everything that is known of the tool.
+func (d *definition) lines(s *styles, width int) (lines []string) {
+	t := &d.tool
+	if change := t.DefinitionChanged; change != nil {
+		lines = append(lines, wrap(shown(change.Why), width, "")...)
+		lines = append(lines, s.definitionLines(change.Old, change.New, width)...)
+		lines = append(lines, "")
+	}
+	lines = append(lines, wrap(shown(t.Description), width, "")...)
+	for _, fact := range [][2]string{{"Rule", t.Rule}, {"Kind", t.Kind}, {"Found", t.Why}} {
+		for i, line := range wrap(shown(fact[1]), width-7, "") {
+			name := fact[0]
+			if i > 0 {
+				name = ""
+			}
+			lines = append(lines, s.faint.Styled(pad(name, 7))+line)
+		}
+	}
+	return lines
+}
