@@ -139,6 +139,12 @@ var toolRows = []Program{
 	},
 	{Name: "npm config|npm c|npm pkg", Options: npmShared},
 	{
+		Name: "npm config set|npm c set|npm config edit|npm c edit|npm config delete|npm c delete|npm config fix|yarn config set|" +
+			"yarn config unset|pnpm config set|pnpm config delete|pnpm c set",
+		Effect: "changes what the package manager runs",
+	},
+	{Name: "npm pkg set|npm pkg delete|npm pkg fix|pnpm pkg set", Effect: "changes package.json"},
+	{
 		Name: "yarn|pnpm",
 		Options: "--cwd=d -C,--dir=d --prefix=d -w,--workspace-root -r,--recursive --filter,-F= --silent,-s --offline " +
 			"--prefer-offline --frozen-lockfile --registry=! --use-yarnrc=x --config.= -v,--version -h,--help " +

@@ -254,6 +254,7 @@ var wrapperRows = []Wrapper{
 		Options: "-r,--recursive --parallel --filter= -w,--workspace-root --silent -c,--shell-mode",
 		Role:    "instead",
 	},
+	{Name: "ip netns exec", Skip: 1, Effect: "network namespace"},
 	{Name: "direnv exec", Skip: 1, Role: "instead", Effect: "environment of a directory"},
 	{
 		Name: "devbox run|op run|doppler run|infisical run|chamber exec|aws-vault exec|sops exec-env|dotenv|" +

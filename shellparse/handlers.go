@@ -65,8 +65,30 @@ func runModule(a *analysis, c *call) bool {
 		for _, w := range jsonTool.scan(args, styleGNU).operands {
 			c.reads = a.file(c.reads, w, c.name, c.sc)
 		}
+	default:
+		a.runTool(c, i+1)
 	}
 	return false
+}
+
+// runTool looks at a module that is a program too, pytest say, as at that program: what its options do, the module's
+// do. Rules for the program that deny hold for the module.
+func (a *analysis) runTool(c *call, at int) {
+	if a.tables.programs[c.argv[at].text] == nil {
+		return
+	}
+	inner := c.inner(c.argv[at:], texts(c.argv[:at]))
+	inner.reads, inner.writes, inner.outer = nil, nil, nil
+	inner.sc.effects, inner.sc.denyOnly = nil, true
+	mark := len(a.script.Commands)
+	a.run(inner)
+	for i := mark; i < len(a.script.Commands); i++ {
+		for _, e := range a.script.Commands[i].Effects {
+			c.effect(e)
+		}
+		c.writes = append(c.writes, a.script.Commands[i].Writes...)
+		a.script.Commands[i].Writes = nil
+	}
 }
 
 // psValues are the letters of ps that take the rest of the word, or the next one, as their value.

@@ -182,6 +182,9 @@ func inspectCalc(_ *analysis, c *call, s *scanned) {
 			c.effect("code " + w.text)
 		}
 	}
+	if c.name == "dc" && len(s.operands) > 0 {
+		c.effect("code in a file")
+	}
 	if in := c.sc.input; c.name == "dc" && in.kind != inputNone && (!in.text.known || strings.ContainsRune(in.text.text, '!')) {
 		c.effect("runs its standard input")
 	}

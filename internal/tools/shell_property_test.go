@@ -284,3 +284,26 @@ func TestShellRewritesNeverLoosen(t *testing.T) {
 		}
 	})
 }
+
+// A deny holds for a program that another one, of which nothing is known, is told to start.
+func TestDenyBehindUnknownPrograms(t *testing.T) {
+	p := workspace(t, nil)
+	pol := policy(t, `{ "shell_exec": { "*": "allow", "shred *": "deny" } }`)
+	for text, want := range map[string]permissions.Action{
+		"launchpad shred f":                permissions.Deny,
+		"launchpad --fast exec -- shred f": permissions.Deny,
+		"launchpad --run='shred -u f'":     permissions.Deny,
+		"launchpad 'shred f'":              permissions.Deny,
+		"stack exec -- shred f":            permissions.Deny,
+		"xcrun /usr/bin/shred f":           permissions.Deny,
+		"launchpad report f":               permissions.Allow,
+		"grep shred f":                     permissions.Allow,
+		"echo shred f":                     permissions.Allow,
+		"which shred":                      permissions.Allow,
+		"git log --grep 'shred f'":         permissions.Allow,
+	} {
+		if got := verdict(pol, analyze(t, KindShell, p, "command", text)); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
