@@ -328,3 +328,28 @@ func TestAFailureOfOursDenies(t *testing.T) {
 		t.Errorf("the next call is %v: %s", v.Action, v.Reason)
 	}
 }
+
+// BenchmarkJudge is the whole verdict on a shell line: parsed, classified, and each of its subjects judged by the rules.
+func BenchmarkJudge(b *testing.B) {
+	f, err := permissions.ParseFile("permissions.jsonc", []byte(`{"*": "ask", "shell_exec": {"*": "ask", "cd *": "allow", "npm test *": "allow", "grep *": "allow", "head *": "allow", "rm *": "deny"}, "read_file": {"*": "allow", "*.env": "deny"}}`), "/home/u")
+	if err != nil {
+		b.Fatal(err)
+	}
+	policy, err := permissions.NewPolicy(nil, f.Rules, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	j := Judge{Policy: policy, Mode: ModeAsk}
+	for name, line := range map[string]string{
+		"typical": "cd web && npm test 2>&1 | grep -E 'FAIL|PASS' | head -20",
+		"32KiB":   strings.Repeat("grep -rn 'needle in a haystack' src/main.go | head -5; ", 32<<10/56),
+	} {
+		b.Run(name, func(b *testing.B) {
+			call := kindCall(b, b.TempDir(), "shell_exec", "command", line)
+			b.ReportAllocs()
+			for b.Loop() {
+				j.Judge(call)
+			}
+		})
+	}
+}
