@@ -20,6 +20,7 @@ import (
 // Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	call, to, p, err := h.readCall(ctx, m)
+	call.ID = r.callID(call.ID)
 	if err != nil {
 		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
 		h.tellRefused(call, verdict)
@@ -33,7 +34,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	waiting()
 	if verdict.Action != permissions.Allow {
 		h.tellRefused(call, verdict)
-		return rpc.Result(m.ID, refusal(call, verdict))
+		return rpc.Result(m.ID, r.refused(call, verdict))
 	}
 
 	kept, err := h.checkpoint(ctx, call, &verdict)

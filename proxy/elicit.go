@@ -19,13 +19,16 @@ import (
 // the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
 // page, if the host can show an address.
 func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
+	if r.errand != nil {
+		r.errand.shown(a)
+	}
 	can := h.capable.Load()
 	params := []byte(nil)
 	switch page := h.p.page(); {
 	case can == nil || !can.elicitation:
 	case h.p.o.HostApproves:
 		params = question(a)
-	case can.elicitationURL && page != "":
+	case can.elicitationURL && page != "" && r.errand == nil: // an errand ends its leg with the signpost
 		params = signpost(a, page)
 	}
 	if params == nil {
@@ -33,7 +36,7 @@ func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
 	h.work.Go(func() {
-		pending, err := h.ask(r, func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
+		pending, err := h.ask(r, "approval", func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
 		if err != nil {
 			return
 		}

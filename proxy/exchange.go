@@ -2,23 +2,197 @@ package proxy
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 )
 
-// StatelessVersion is the first revision of MCP that has neither a handshake nor sessions.
+// StatelessVersion is the first revision of MCP that has neither a handshake nor sessions. Every request says
+// of itself what the handshake said before, and servers ask nothing by themselves: what they need to know is
+// the result of a request, which the host then repeats with the answer.
 const StatelessVersion = "2026-07-28"
 
-// metaVersion is the member of _meta that makes a message one of the stateless revisions.
-const metaVersion = "io.modelcontextprotocol/protocolVersion"
+// What a stateless request says of itself is in these members of its _meta.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaLevel        = "io.modelcontextprotocol/logLevel"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+)
 
-// IsStateless reports whether the message is one of a stateless revision. It is decided for each message anew.
+// Codes of errors of the stateless revisions.
+const (
+	codeHeaderMismatch     = -32020
+	codeUnsupportedVersion = -32022
+)
+
+// Exchange is one stateless request, and the way back for what belongs to it.
+type Exchange interface {
+	// Respond sends the response; nothing follows it. A nil response says that there is none.
+	Respond(response []byte) error
+	// Reject is Respond for a request that is not one of the revision.
+	Reject(response []byte) error
+	// Notify sends a notification that belongs to the request.
+	Notify(message []byte) error
+}
+
+// headed is an exchange whose transport repeats in headers what the request says.
+type headed interface {
+	Header(name string) (value string, sent bool)
+}
+
+// Sender is whoever sends stateless requests: those of one sender that say the same of their host share a session.
+type Sender struct {
+	View      View
+	Principal string
+	Session   string // by which one principal tells its sessions apart; "" is one like others
+}
+
+// IsStateless reports whether a message is of a stateless revision. It is decided for each message anew.
 func IsStateless(m rpc.Message) bool {
-	if !bytes.Contains(m.Params, []byte("protocolVersion")) && bytes.IndexByte(m.Params, '\\') < 0 {
-		return false // nor is it there in other letters: names can be spelled with escapes
+	if !bytes.Contains(m.Params, []byte(metaVersion)) || m.Method == "initialize" {
+		return false
 	}
 	var meta, version [1]jsonx.Member
-	return m.Method != "initialize" && jsonx.Members(m.Params, []string{"_meta"}, meta[:]) == nil && meta[0].Value != nil &&
+	return jsonx.Members(m.Params, []string{"_meta"}, meta[:]) == nil && meta[0].Value != nil &&
 		jsonx.Members(meta[0].Value, []string{metaVersion}, version[:]) == nil && version[0].Value != nil
+}
+
+// statelessRequest is a request with what it says of itself.
+type statelessRequest struct {
+	rpc.Message
+	capabilities []byte // an object
+	client       []byte // nil when absent, as what follows
+	level        string // the least severe log messages that it wants, "" for none
+	token        []byte // progress token as spelled
+}
+
+// statelessMethods are those that a stateless host may call. What is not here is refused, also where a
+// handshake would have allowed it.
+var statelessMethods = []string{
+	"server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list",
+	"resources/read", "completion/complete", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel",
+}
+
+// repeatable are the methods that may end with a question to the host instead of a result.
+var repeatable = []string{"tools/call", "prompts/get", "resources/read"}
+
+// Exchange serves one stateless request. It returns at once; the request is taken back when ctx ends before
+// it is answered.
+func (p *Proxy) Exchange(ctx context.Context, from Sender, x Exchange, m rpc.Message) {
+	r, fault := readStateless(m, x)
+	if fault != nil {
+		p.told(x.Reject(fault))
+		return
+	}
+	if !slices.Contains(statelessMethods, m.Method) {
+		p.told(x.Respond(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)))
+		return
+	}
+	if !p.stateless.enter() {
+		p.told(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, "callgate ends")))
+		return
+	}
+	go func() {
+		defer p.stateless.work.Done()
+		f, err := p.face(from, r)
+		if err != nil {
+			p.told(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, err.Error())))
+			return
+		}
+		defer f.leave()
+		f.serve(ctx, x, r)
+	}()
+}
+
+func (p *Proxy) told(err error) {
+	if err != nil {
+		p.o.Logger.Debug("message to the host not sent", "error", err)
+	}
+}
+
+// readStateless reads what the request says of itself, and composes the error for one that does not say it, or
+// whose headers say something else.
+func readStateless(m rpc.Message, x Exchange) (r statelessRequest, fault []byte) {
+	invalid := func(format string, args ...any) (statelessRequest, []byte) {
+		return r, rpc.Error(m.ID, rpc.CodeInvalidParams, fmt.Sprintf(format, args...))
+	}
+	r.Message = m
+	var meta [1]jsonx.Member
+	if m.Params == nil {
+		return invalid("requests of this revision need params with a _meta")
+	}
+	if err := jsonx.Members(m.Params, []string{"_meta"}, meta[:]); err != nil {
+		return invalid("%v", err)
+	}
+	if meta[0].Value == nil {
+		return invalid("requests of this revision need a _meta")
+	}
+	var said [5]jsonx.Member
+	if err := jsonx.Members(meta[0].Value, []string{metaVersion, metaCapabilities, metaClient, metaLevel, "progressToken"}, said[:]); err != nil {
+		return invalid("_meta: %v", err)
+	}
+	version, ok := jsonx.String(said[0].Value)
+	if !ok {
+		return invalid("_meta has no %q", metaVersion)
+	}
+	if h, ok := x.(headed); ok {
+		if err := headersAgree(h, m, version); err != nil {
+			return r, rpc.Error(m.ID, codeHeaderMismatch, err.Error())
+		}
+	}
+	if version != StatelessVersion {
+		supported, _ := json.Marshal(supportedVersions()) // strings
+		return r, errorWithData(m.ID, codeUnsupportedVersion, "unsupported protocol version", fmt.Appendf(nil, `{"supported":%s,"requested":%s}`, supported, jsonx.Quote(version)))
+	}
+	if r.capabilities = said[1].Value; r.capabilities == nil || r.capabilities[0] != '{' {
+		return invalid("_meta has no %q", metaCapabilities)
+	}
+	r.client, r.token = said[2].Value, said[4].Value
+	r.level, _ = jsonx.String(said[3].Value)
+	return r, nil
+}
+
+// headersAgree says what a header says unlike the request.
+func headersAgree(h headed, m rpc.Message, version string) error {
+	if value, _ := h.Header(mcp.HeaderProtocolVersion); value != version {
+		return fmt.Errorf("the header %s is %q, the request says %q", mcp.HeaderProtocolVersion, value, version)
+	}
+	get := func(name string) string { value, _ := h.Header(name); return value }
+	return mcp.ValidateStandardHeaders(get, version, mcp.MCPMethod(m.Method), json.RawMessage(m.Params))
+}
+
+// argumentHeadersAgree says which argument of a tool that wants to see it in a header is another there.
+func argumentHeadersAgree(h headed, definition []byte, params []byte) error {
+	if !bytes.Contains(definition, []byte("x-mcp-header")) {
+		return nil
+	}
+	var tool mcp.Tool
+	if err := json.Unmarshal(definition, &tool); err != nil {
+		return errors.New("the tool's definition cannot be read")
+	}
+	return mcp.ValidateParamHeadersLookup(h.Header, &tool, params)
+}
+
+// supportedVersions are all revisions that hosts can speak with callgate, the newest first.
+func supportedVersions() []string {
+	all := append(Versions(), StatelessVersion)
+	slices.Reverse(all)
+	return all
+}
+
+// errorWithData is rpc.Error with data, which is raw JSON.
+func errorWithData(id []byte, code int, message string, data []byte) []byte {
+	whole := rpc.Error(id, code, message)
+	whole = append(whole[:len(whole)-2], `,"data":`...)
+	return append(append(whole, data...), "}}"...)
 }

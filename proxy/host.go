@@ -52,6 +52,7 @@ type host struct {
 // inflight is a request of the host that has no answer yet.
 type inflight struct {
 	id         []byte                 // as spelled
+	errand     *errand                // of a stateless host that it is a part of; nil for other hosts
 	number     uint64                 // in the order of arrival
 	token      []byte                 // progress token as spelled, nil without one
 	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
@@ -71,7 +72,7 @@ type inflight struct {
 func (h *host) Handle(m rpc.Message) {
 	switch {
 	case m.IsRequest():
-		h.begin(m)
+		h.begin(m, nil)
 	case m.IsNotification():
 		h.notified(m)
 	default:
@@ -100,15 +101,16 @@ var requests = map[string]requestHandler{
 	"logging/setLevel":         (*host).setLevel,
 }
 
-// begin starts a request. It is registered before the next message is read, so that a cancellation finds it.
-func (h *host) begin(m rpc.Message) {
+// begin starts a request, for an errand or for none. It is registered before the next message is read, so that a
+// cancellation finds it.
+func (h *host) begin(m rpc.Message, e *errand) {
 	handler, ok := requests[m.Method]
 	if !ok {
 		h.turnAway(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
 		return
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{id: m.ID, cancel: cancel, token: progressToken(m.Params)}
+	r := &inflight{id: m.ID, errand: e, cancel: cancel, token: progressToken(m.Params)}
 	id := string(m.ID)
 	h.mu.Lock()
 	_, twice := h.calls[id]
@@ -174,8 +176,13 @@ func (h *host) cancelled(m rpc.Message) {
 	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, member[:]) != nil {
 		return
 	}
+	h.takeBack(member[0].Value)
+}
+
+// takeBack ends the request with that id, if it runs: its host does not want the response any more.
+func (h *host) takeBack(id []byte) {
 	h.mu.Lock()
-	r := h.calls[string(member[0].Value)]
+	r := h.calls[string(id)]
 	h.mu.Unlock()
 	if r != nil {
 		r.cancel(errTakenBack)
@@ -202,8 +209,8 @@ func (h *host) respond(id, response []byte) { h.sent(h.line.Respond(id, response
 func (h *host) notify(r *inflight, message []byte) { h.sent(h.line.Notify(r.about(), message)) }
 
 // ask sends a request that belongs to the request r, or to none when r is nil. The caller MUST Wait or Forget.
-func (h *host) ask(r *inflight, compose func(id []byte) []byte) (*rpc.Pending, error) {
-	return h.line.Ask(r.about(), compose)
+func (h *host) ask(r *inflight, label string, compose func(id []byte) []byte) (*rpc.Pending, error) {
+	return h.line.Ask(r.about(), label, compose)
 }
 
 func (h *host) sent(err error) {

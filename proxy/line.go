@@ -15,8 +15,9 @@ type Line interface {
 	// Notify sends a notification.
 	Notify(about, message []byte) error
 
-	// Ask sends a request that compose makes for the id it is given. Who calls it MUST Wait or Forget.
-	Ask(about []byte, compose func(id []byte) []byte) (*rpc.Pending, error)
+	// Ask sends a request that compose makes for the id it is given. Label is a name for it where questions have
+	// names, and may be "". Who calls it MUST Wait or Forget.
+	Ask(about []byte, label string, compose func(id []byte) []byte) (*rpc.Pending, error)
 
 	// Hurry is called when the session ends: what is written from now on may take a moment and no longer.
 	Hurry()

@@ -40,6 +40,11 @@ const margin = 10 * time.Second
 // handOver returns how long a call may wait for a person before the host has to get an answer; 0 is as long
 // as it takes.
 func (h *host) handOver(r *inflight) time.Duration {
+	if r.errand != nil {
+		if wait, ok := r.errand.patience(); ok {
+			return wait
+		}
+	}
 	if h.p.o.HandOver != 0 {
 		return max(h.p.o.HandOver, 0)
 	}

@@ -51,6 +51,10 @@ type Options struct {
 	Checkpoints  *Checkpoints  // keeps files before calls change them; nil keeps none
 	Verification *Verification // runs checks after calls changed files; nil runs none
 	Logger       *slog.Logger
+
+	// Secret seals what stateless hosts carry from one request to the next; nil makes one that ends with the process.
+	Secret      []byte
+	IdleTimeout time.Duration // sessions of stateless hosts end when nobody used them for so long; 0 means 30 min
 }
 
 // Proxy serves hosts. Each connection has a session and upstream processes of its own.
@@ -59,9 +63,11 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	hosts map[*host]struct{}
+
+	stateless stateless
 }
 
-// New checks the options and returns a proxy.
+// New checks the options and returns a proxy. Close it.
 func New(o Options) (*Proxy, error) {
 	aliases := make([]string, len(o.Servers))
 	for i, s := range o.Servers {
@@ -73,7 +79,14 @@ func New(o Options) (*Proxy, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Proxy{o: o, hosts: map[*host]struct{}{}}, nil
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = 30 * time.Minute
+	}
+	seal, err := newSeal(o.Secret)
+	if err != nil {
+		return nil, err
+	}
+	return &Proxy{o: o, hosts: map[*host]struct{}{}, stateless: stateless{seal: seal, faces: map[faceKey]*face{}, parked: map[string]*errand{}, tasks: map[string]*task{}}}, nil
 }
 
 // Peer is one host's session, for a transport that reads the host's messages by itself.

@@ -176,7 +176,7 @@ func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
 		}
 	}
 	r, _ := h.worksOn(s)
-	pending, err := h.ask(r, message.WithID)
+	pending, err := h.ask(r, m.Label, message.WithID)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")
 	}

@@ -26,7 +26,7 @@ func (h *host) learnRoots() {
 		return
 	}
 	h.work.Go(func() {
-		pending, err := h.ask(nil, func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
+		pending, err := h.ask(nil, "roots", func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
 		if err != nil {
 			return
 		}

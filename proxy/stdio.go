@@ -2,13 +2,16 @@ package proxy
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
+	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 )
 
@@ -24,23 +27,146 @@ var _ Line = stdio{}
 
 // Run serves one host until in ends or ctx does. It returns when nothing of the connection runs any more.
 func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var h *host
-	noise := func(_ []byte, err error) { h.noise(err) }
-	line := stdio{conn: rpc.NewConn(in, out, rpc.Options{Noise: noise}), out: out, log: p.o.Logger}
-	h, err := p.connect(ctx, v, line)
-	if err != nil {
+	if err := p.Knows(v); err != nil {
 		return err
 	}
-	defer h.Close()
-	stop := context.AfterFunc(ctx, func() { in.Close() })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &connection{p: p, view: v, ctx: ctx, running: map[string]context.CancelFunc{}, name: rand.Text()}
+	noise := func(_ []byte, err error) { c.noise(err) }
+	c.line = stdio{conn: rpc.NewConn(in, out, rpc.Options{Noise: noise}), out: out, log: p.o.Logger}
+	c.hangUp = func() { in.Close() }
+	stop := context.AfterFunc(ctx, c.hangUp)
 	defer stop()
-	if err := line.conn.Run(h.Handle); err != nil && ctx.Err() == nil {
+	err := c.line.conn.Run(c.handle)
+	ended := ctx.Err() != nil
+	cancel()
+	c.close()
+	switch {
+	case c.failed != nil:
+		return c.failed
+	case err != nil && !ended:
 		return fmt.Errorf("read from the host: %w", err)
 	}
 	return nil
 }
+
+// connection is one host over stdio. It decides for each message in which era it is: a host may try one and
+// then the other.
+type connection struct {
+	p      *Proxy
+	view   View
+	name   string // tells the stateless sessions of connections apart
+	ctx    context.Context
+	line   stdio
+	hangUp func()
+
+	// Only the reading goroutine uses these.
+	legacy *host // nil until there is a message for it
+	failed error
+
+	mu      sync.Mutex
+	running map[string]context.CancelFunc // the stateless requests, by id as spelled
+}
+
+// handle takes every message of the host but answers to requests of ours, on the reading goroutine.
+func (c *connection) handle(m rpc.Message) {
+	switch {
+	case m.IsRequest() && (IsStateless(m) || m.Method == "server/discover"):
+		c.exchange(m)
+	case m.Method == "notifications/cancelled" && c.cancelled(m):
+	default:
+		if h := c.host(); h != nil {
+			h.Handle(m)
+		}
+	}
+}
+
+// host returns the session of the eras with a handshake; nil when it could not be opened, which ends the connection.
+func (c *connection) host() *host {
+	if c.legacy == nil && c.failed == nil {
+		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, c.line); c.failed != nil {
+			c.hangUp()
+		}
+	}
+	return c.legacy
+}
+
+func (c *connection) noise(err error) {
+	if h := c.host(); h != nil {
+		h.noise(err)
+	}
+}
+
+// exchange serves a stateless request.
+func (c *connection) exchange(m rpc.Message) {
+	id := string(m.ID)
+	c.mu.Lock()
+	_, twice := c.running[id]
+	if twice {
+		c.mu.Unlock()
+		c.p.told(c.line.conn.Write(rpc.Error(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")))
+		return
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.running[id] = cancel
+	c.mu.Unlock()
+	c.p.Exchange(ctx, Sender{View: c.view, Principal: "stdio", Session: c.name}, stdioExchange{c: c, id: id}, m)
+}
+
+// cancelled takes back the stateless request that the host names; false when there is none.
+func (c *connection) cancelled(m rpc.Message) bool {
+	var id [1]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, id[:]) != nil {
+		return false
+	}
+	cancel := c.forget(string(id[0].Value))
+	if cancel == nil {
+		return false
+	}
+	cancel()
+	return true
+}
+
+// forget takes the request out of those that run and returns what ends it, nil when it does not run.
+func (c *connection) forget(id string) context.CancelFunc {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cancel := c.running[id]
+	delete(c.running, id)
+	return cancel
+}
+
+// close ends both sessions and waits for them.
+func (c *connection) close() {
+	c.line.Hurry()
+	if c.legacy != nil {
+		c.legacy.Close()
+	}
+	c.p.closeFaces(func(key faceKey) bool { return key.from.Session == c.name })
+}
+
+// stdioExchange is one stateless request over stdio.
+type stdioExchange struct {
+	c  *connection
+	id string
+}
+
+var _ Exchange = stdioExchange{}
+
+func (x stdioExchange) Respond(response []byte) error {
+	if cancel := x.c.forget(x.id); cancel != nil {
+		defer cancel()
+	}
+	if response == nil {
+		return nil
+	}
+	return x.c.line.conn.Write(response)
+}
+
+func (x stdioExchange) Reject(response []byte) error { return x.Respond(response) }
+
+func (x stdioExchange) Notify(message []byte) error { return x.c.line.conn.Write(message) }
 
 func (s stdio) Respond(_, response []byte) error {
 	if response == nil {
@@ -51,7 +177,7 @@ func (s stdio) Respond(_, response []byte) error {
 
 func (s stdio) Notify(_, message []byte) error { return s.conn.Write(message) }
 
-func (s stdio) Ask(_ []byte, compose func(id []byte) []byte) (*rpc.Pending, error) {
+func (s stdio) Ask(_ []byte, _ string, compose func(id []byte) []byte) (*rpc.Pending, error) {
 	return s.conn.Send(compose)
 }
 

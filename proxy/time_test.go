@@ -33,7 +33,7 @@ func inBubble(t *testing.T, rules string, story func(w *world, h *testHost)) {
 			toHost.Close()
 		}()
 		h.collect()
-		synctest.Wait()
+		h.quiet() // the session is there with the first message
 		story(w, h)
 		h.close()
 	})

@@ -146,6 +146,20 @@ func (c *serveConfig) door(ctx context.Context, dataDir string, log *slog.Logger
 	return endpoint.NewTokens(tokens...), nil
 }
 
+// sealingSecret is what hosts without sessions have their state sealed with. As long as it is the same their state
+// survives a restart; nil, where there is none yet or it cannot be read, lets it end with the process.
+func (c *config) sealingSecret() []byte {
+	credentials, err := companion.OpenCredentials(c.DataDir)
+	if err != nil {
+		return nil // who needs the credentials says what is wrong with them
+	}
+	token, err := credentials.Token(companion.CredentialMCP)
+	if err != nil {
+		return nil
+	}
+	return []byte(token)
+}
+
 // shortestToken is how many characters a token has at least: fewer could be guessed.
 const shortestToken = 24
 

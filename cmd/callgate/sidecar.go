@@ -90,10 +90,12 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 		Expose: c.exposed(),
 		Gate:   s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
 		CacheDir: c.cacheDir(), Hooks: c.hooks, Checkpoints: s.keeps, Verification: checks, Logger: s.log,
+		IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(),
 	})
 	if err != nil {
 		return s, err
 	}
+	s.closers = append(s.closers, func() error { s.proxy.Close(); return nil })
 	return s, s.openCompanion()
 }
 

@@ -2,12 +2,105 @@ package endpoint
 
 import (
 	"net/http"
+	"sync/atomic"
+	"time"
 
+	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/proxy"
 )
 
-// exchange answers a message of the revision without sessions: which revisions there are instead.
+// headerClient is how clients of one principal that want sessions apart tell them apart.
+const headerClient = "Callgate-Session"
+
+// exchange is one request of the revision without sessions, and its response.
+type exchange struct {
+	st        *stream
+	r         *http.Request
+	gone      <-chan struct{} // closed when nobody reads any more
+	sparse    bool            // the host reads nothing but the response
+	malformed atomic.Bool     // the response says that the request is not one of the revision
+}
+
+var _ proxy.Exchange = (*exchange)(nil)
+
+// Respond implements proxy.Exchange.
+func (x *exchange) Respond(response []byte) error {
+	if response == nil {
+		x.st.end()
+		return nil
+	}
+	return x.st.put(response, true, x.gone)
+}
+
+// Reject implements proxy.Exchange.
+func (x *exchange) Reject(response []byte) error {
+	x.malformed.Store(true)
+	return x.Respond(response)
+}
+
+// Notify implements proxy.Exchange.
+func (x *exchange) Notify(message []byte) error {
+	if x.sparse {
+		return nil
+	}
+	return x.st.put(message, false, x.gone)
+}
+
+// Header implements proxy.Exchange.
+func (x *exchange) Header(name string) (value string, sent bool) {
+	values := x.r.Header.Values(name)
+	if len(values) != 1 {
+		return "", len(values) > 0
+	}
+	return values[0], true
+}
+
+// exchange serves a message of the revision without sessions. A host that closes the connection takes its
+// request back.
 func (s *Server) exchange(v visit, m rpc.Message) {
-	refuse(v.w, http.StatusBadRequest, m.ID, -32022, "this revision is not served here: initialize with "+proxy.Versions()[len(proxy.Versions())-1])
+	ctx := v.r.Context()
+	reads := accepts(v.r)
+	x := &exchange{st: newStream(""), r: v.r, gone: ctx.Done(), sparse: !reads.stream}
+	from := proxy.Sender{View: v.view, Principal: string(v.who), Session: v.r.Header.Get(headerClient)}
+	if !m.IsRequest() {
+		refuse(v.w, http.StatusBadRequest, nil, rpc.CodeInvalidRequest, "hosts of this revision send requests: to take one back, close its connection")
+		return
+	}
+	s.o.Proxy.Exchange(ctx, from, x, m)
+	var patience <-chan time.Time
+	if reads.stream {
+		timer := time.NewTimer(prompt)
+		defer timer.Stop()
+		patience = timer.C
+	}
+	whole, none := x.st.first(ctx, patience)
+	status := x.status(whole)
+	switch {
+	case none:
+		v.w.WriteHeader(http.StatusAccepted)
+	case whole != nil && (reads.plain || status != http.StatusOK):
+		writeJSON(v.w, status, whole)
+	case ctx.Err() == nil:
+		beginEvents(v.w).follow(ctx, x.st, 1, "", false)
+	}
+}
+
+// status is the HTTP status that the revision wants for a response.
+func (x *exchange) status(response []byte) int {
+	if x.malformed.Load() {
+		return http.StatusBadRequest
+	}
+	m, err := rpc.Parse(response)
+	var code [1]jsonx.Member
+	if err != nil || m.Error == nil || jsonx.Members(m.Error, []string{"code"}, code[:]) != nil {
+		return http.StatusOK
+	}
+	switch string(code[0].Value) {
+	case "-32601":
+		return http.StatusNotFound
+	case "-32700", "-32600", "-32020", "-32021", "-32022":
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }

@@ -140,7 +140,7 @@ func (s *Session) Notify(about, message []byte) error {
 }
 
 // Ask implements proxy.Line.
-func (s *Session) Ask(about []byte, compose func(id []byte) []byte) (*rpc.Pending, error) {
+func (s *Session) Ask(about []byte, _ string, compose func(id []byte) []byte) (*rpc.Pending, error) {
 	return s.asked.Send(func(id []byte) error { return s.streamOf(about).put(compose(id), false, s.ctx.Done()) })
 }
 

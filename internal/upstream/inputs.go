@@ -171,6 +171,7 @@ func (in *incarnation) put(ctx context.Context, q input) (rpc.Message, error) {
 		u.asks.take(own)
 		return rpc.Message{}, err
 	}
+	m.Label = q.key
 	u.events.Request(u, m)
 	select {
 	case m := <-answer:

@@ -1,0 +1,106 @@
+package proxy
+
+import (
+	"bytes"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// cacheable are the methods whose results say for how long they hold. Those of callgate do not: lists grow while
+// servers start, and differ from one principal to another.
+var cacheable = map[string]bool{
+	"server/discover": true, "tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true, "resources/read": true,
+}
+
+// dress gives a result what results of the stateless revisions have. What it has already stays.
+func (f *face) dress(method string, result []byte) []byte {
+	var m [4]jsonx.Member
+	if jsonx.Members(result, []string{"resultType", "_meta", "ttlMs", "cacheScope"}, m[:]) != nil {
+		return result
+	}
+	var more []byte
+	add := func(member string, value []byte) {
+		more = append(append(append(more, jsonx.Quote(member)...), ':'), append(value, ',')...)
+	}
+	if m[0].Value == nil {
+		add("resultType", []byte(`"complete"`))
+	}
+	if cacheable[method] && m[2].Value == nil {
+		add("ttlMs", []byte("0"))
+	}
+	if cacheable[method] && m[3].Value == nil {
+		add("cacheScope", []byte(`"private"`))
+	}
+	var edits []jsonx.Edit
+	server := append(append(jsonx.Quote(metaServer), ':'), f.serverInfo()...)
+	var named [1]jsonx.Member
+	switch {
+	case m[1].Value == nil:
+		add("_meta", append(append([]byte{'{'}, server...), '}'))
+	case m[1].Value[0] == '{' && jsonx.Members(m[1].Value, []string{metaServer}, named[:]) == nil && named[0].Value == nil:
+		edits = append(edits, inFront(result, m[1].Start, server))
+	}
+	if len(more) > 0 {
+		edits = append(edits, inFront(result, 0, more[:len(more)-1]))
+	}
+	return jsonx.Splice(result, edits...)
+}
+
+// inFront is the edit that puts members in front of those of the object that begins at or after start in text.
+func inFront(text []byte, start int, members []byte) jsonx.Edit {
+	at := start + bytes.IndexByte(text[start:], '{') + 1
+	if rest := bytes.TrimLeft(text[at:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+		members = append(members[:len(members):len(members)], ',')
+	}
+	return jsonx.Edit{Start: at, End: at, With: members}
+}
+
+// translate turns a response of the host behind the face into one of the stateless revision, with that id.
+func (f *face) translate(method string, response, id []byte) []byte {
+	m, err := rpc.Parse(response)
+	if err != nil {
+		return rpc.Error(id, rpc.CodeInternal, "the response cannot be read: "+err.Error())
+	}
+	if m.Error == nil {
+		return rpc.Result(id, f.dress(method, m.Result))
+	}
+	var code [1]jsonx.Member
+	if jsonx.Members(m.Error, []string{"code"}, code[:]) == nil && string(code[0].Value) == "-32002" { // renamed with the revision
+		fault := jsonx.Splice(m.Error, jsonx.Edit{Start: code[0].Start, End: code[0].End(), With: []byte("-32602")})
+		whole := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"error":`...)
+		return append(append(whole, fault...), '}')
+	}
+	return m.WithID(id)
+}
+
+// discovered is the result of server/discover: what initialize says, in other words.
+func (f *face) discovered() []byte {
+	var m [2]jsonx.Member
+	names := []string{"capabilities", "instructions"}
+	if jsonx.Members(f.welcome, names, m[:]) != nil {
+		return []byte("{}") // cannot be: we made it
+	}
+	b := []byte(`{"supportedVersions":[`)
+	for i, version := range supportedVersions() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, jsonx.Quote(version)...)
+	}
+	extension := append(append([]byte(`"extensions":{`), jsonx.Quote(extensionTasks)...), ":{}}"...)
+	b = append(append(b, `],"capabilities":`...), jsonx.Splice(m[0].Value, inFront(m[0].Value, 0, extension))...)
+	if m[1].Value != nil {
+		b = append(append(b, `,"instructions":`...), m[1].Value...)
+	}
+	return append(b, '}')
+}
+
+// serverInfo is who answers, as initialize says it.
+func (f *face) serverInfo() []byte {
+	var m [1]jsonx.Member
+	if jsonx.Members(f.welcome, []string{"serverInfo"}, m[:]) != nil || m[0].Value == nil {
+		return []byte(`{"name":"callgate","version":"0"}`)
+	}
+	return m[0].Value
+}

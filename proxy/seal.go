@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// handle is what a stateless host carries from one leg of an errand to the next, sealed: it can neither read
+// nor make one. It is good for one principal, one request and some time.
+type handle struct {
+	Errand    string    `json:"e,omitempty"` // that is parked
+	Leg       int       `json:"l,omitempty"` // which of its legs ended with this handle
+	Approval  string    `json:"a,omitempty"` // or the approval that is pending
+	Principal string    `json:"p"`
+	Digest    string    `json:"d"`
+	Until     time.Time `json:"u"`
+}
+
+var errHandle = errors.New("the requestState is none that callgate gave for this request, or it has expired: make the call without it")
+
+// newSeal returns what seals handles. A key that is derived from a secret on disk lets handles survive a
+// restart; without one they do not.
+func newSeal(secret []byte) (cipher.AEAD, error) {
+	key := sha256.Sum256(append([]byte("callgate requestState 1\x00"), secret...))
+	if secret == nil {
+		rand.Read(key[:])
+	}
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+func (p *Proxy) seal(h handle) (string, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(p.stateless.seal.Seal(nil, nil, text, nil)), nil
+}
+
+// unseal opens a handle for the principal's request with that digest.
+func (p *Proxy) unseal(text, principal, digest string) (h handle, err error) {
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return handle{}, errHandle
+	}
+	open, err := p.stateless.seal.Open(nil, nil, sealed, nil)
+	if err != nil || json.Unmarshal(open, &h) != nil || h.Principal != principal || h.Digest != digest || digest == "" || time.Now().After(h.Until) {
+		return handle{}, errHandle
+	}
+	return h, nil
+}
