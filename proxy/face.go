@@ -12,6 +12,7 @@ import (
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/upstream"
 )
 
 // stateless is what the proxy remembers of hosts that have no sessions.
@@ -100,7 +101,7 @@ func (p *Proxy) forget(f *face) {
 
 // begin opens the session with the handshake that the host did not have to make.
 func (f *face) begin(r statelessRequest) (err error) {
-	if f.h, err = f.p.connect(context.Background(), f.key.from.View, f); err != nil {
+	if f.h, err = f.p.connect(context.Background(), f.key.from.View, f, upstream.Modern); err != nil {
 		return err
 	}
 	client := r.client

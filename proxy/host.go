@@ -21,6 +21,7 @@ type host struct {
 	log     *slog.Logger
 	line    Line
 	view    View
+	era     upstream.Era // that the host speaks
 	session *gate.Session
 	servers []*server // those of the view, in the order of the configuration
 

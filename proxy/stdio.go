@@ -13,6 +13,7 @@ import (
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/upstream"
 )
 
 // stdio is a line over a pair of byte streams. They have one order for everything, so it does not matter what
@@ -85,7 +86,7 @@ func (c *connection) handle(m rpc.Message) {
 // host returns the session of the eras with a handshake; nil when it could not be opened, which ends the connection.
 func (c *connection) host() *host {
 	if c.legacy == nil && c.failed == nil {
-		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, c.line); c.failed != nil {
+		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, c.line, upstream.Legacy); c.failed != nil {
 			c.hangUp()
 		}
 	}

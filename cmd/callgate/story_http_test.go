@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,9 +15,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"callgate/internal/endpoint"
+	"callgate/proxy"
 )
 
 // arrival is a response that is read as it comes.
@@ -58,11 +61,18 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if token, err := os.ReadFile(filepath.Join(ts.Getenv("DATA"), "credentials", "mcp")); err == nil {
 		header.Set("Authorization", "Bearer "+string(token))
 	}
-	background := ""
+	background, until := "", regexp.MustCompile("")
 	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
+		if args[0] == "-stateless" {
+			stateless(header, []byte(args[len(args)-1]))
+			args = args[1:]
+			continue
+		}
 		switch args[0] {
 		case "-bg":
 			background = args[1]
+		case "-until":
+			until = regexp.MustCompile("(?s)" + args[1])
 		case "-H":
 			name, value, _ := strings.Cut(args[1], ": ")
 			if header.Del(name); value != "" {
@@ -81,15 +91,19 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	if host := header.Get("Host"); host != "" {
 		r.Host = host
 	}
-	if background == "" {
+	for deadline := time.Now().Add(patience); background == ""; time.Sleep(20 * time.Millisecond) {
 		response, err := (&http.Client{Timeout: patience}).Do(r)
 		ts.Check(err)
-		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
 		ts.Check(err)
+		if !until.Match(text) && time.Now().Before(deadline) {
+			r.Body = io.NopCloser(strings.NewReader(body))
+			continue
+		}
 		fmt.Fprint(ts.Stdout(), heading(response), string(text), "\n")
-		if (response.StatusCode < 300) == neg {
-			ts.Fatalf("%s %s: %s", args[0], args[1], response.Status)
+		if (response.StatusCode < 300) == neg || !until.Match(text) {
+			ts.Fatalf("%s %s: %s: %s", args[0], args[1], response.Status, text)
 		}
 		return
 	}
@@ -109,6 +123,21 @@ func cmdHTTP(ts *testscript.TestScript, neg bool, args []string) {
 			a.end = io.EOF
 		}
 	}()
+}
+
+// stateless sets the headers that a request of 2026-07-28 has.
+func stateless(header http.Header, body []byte) {
+	var m struct {
+		Method string
+		Params json.RawMessage
+	}
+	if json.Unmarshal(body, &m) != nil {
+		return
+	}
+	header.Set(mcp.HeaderProtocolVersion, proxy.StatelessVersion)
+	for name, value := range mcp.StandardHeaders(proxy.StatelessVersion, mcp.MCPMethod(m.Method), m.Params) {
+		header.Set(name, value)
+	}
 }
 
 // heading is the status and the headers of a response.

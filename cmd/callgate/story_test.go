@@ -69,9 +69,10 @@ func (c cleaning) Run() int {
 //	telegram shows REGEXP                       wait until a message of the bot matches, with its buttons; it is the current one
 //	telegram press BUTTON | say TEXT            press a button of the current message, or reply to it
 //	gone FILE                                   wait until the process is gone whose id is in FILE
-//	http [-bg NAME] [-H HEADER]… METHOD PATH [BODY]
-//	                                            a request to callgate serve with its token, or without the headers that
-//	                                            are given without a value; status, headers and body are printed
+//	http [-stateless] [-bg NAME] [-until REGEXP] [-H HEADER]… METHOD PATH [BODY]
+//	                                            a request to callgate serve with its token, with the headers of 2026-07-28,
+//	                                            or without the headers that are given without a value, again until the body
+//	                                            matches; status, headers and body are printed
 //	[!] arrived NAME REGEXP | -close            wait until what has come of the request in the background matches, or end it
 //	holds FILE REGEXP                           wait until the file matches
 func TestStories(t *testing.T) {

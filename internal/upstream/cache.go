@@ -76,7 +76,7 @@ func cacheKey(cfg Config, hello Hello) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	host, err := json.Marshal([]any{hello.ProtocolVersion, hello.Capabilities})
+	host, err := json.Marshal([]any{hello.ProtocolVersion, hello.Capabilities, hello.Era})
 	if err != nil {
 		return "", err
 	}
@@ -133,6 +133,7 @@ func (c *cache) sibling(key string) (newest record) {
 			newest, at = rec, info.ModTime()
 		}
 	}
+	newest.EraAt = time.Time{} // it was met in the other host's era
 	return newest
 }
 

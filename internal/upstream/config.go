@@ -52,6 +52,10 @@ type Hello struct {
 	ProtocolVersion string
 	Capabilities    []byte
 	ClientInfo      []byte
+
+	// Era is the one that the host speaks: a server that speaks both is met in it, because then nothing has to be
+	// translated. AnyEra has no preference.
+	Era Era
 }
 
 // Options are the surroundings of an upstream. The zero value has no cache, logs nothing and tells nobody.

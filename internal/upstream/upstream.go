@@ -94,8 +94,12 @@ func (u *Upstream) Start(hello Hello) {
 
 // remember takes over what the cache knows. The caller holds mu.
 func (u *Upstream) remember(r record) {
-	if u.era = u.cfg.Era; u.era == AnyEra && time.Since(r.EraAt) < eraKept {
+	switch u.era = u.cfg.Era; {
+	case u.era != AnyEra:
+	case time.Since(r.EraAt) < eraKept:
 		u.era = r.Era
+	case u.hello.Era == Legacy: // a server that speaks the other era alone says so
+		u.era = Legacy
 	}
 	if info, err := parseInfo(r.Initialize); err == nil {
 		u.known = info
