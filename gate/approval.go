@@ -41,25 +41,29 @@ type resolution struct {
 	reach     string          // of what was shown
 }
 
-// enqueue makes the approval and shows it; refused says why it may not even wait.
-func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, refused string) {
+// enqueue makes the approval and shows it; refused says why it may not even wait. A call that was handed over
+// before attaches to its approval, or claims what was decided: one lock keeps the decision from falling between.
+func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused string) {
 	now := time.Now().UTC()
 	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
 	a.shown, a.reach = g.show(s, call, v, now), reach(v.Analysis)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if left := g.attach(a); left != nil {
-		return left, ""
+		return left, nil, ""
+	}
+	if r, ok := g.claim(call, v); ok {
+		return nil, &r, ""
 	}
 	if g.pendingOf(s) >= g.o.MaxPending {
-		return nil, fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.o.MaxPending)
+		return nil, nil, fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.o.MaxPending)
 	}
 	if first := g.twinOf(a); first != nil {
 		first.twins = append(first.twins, a)
-		return a, ""
+		return a, nil, ""
 	}
 	g.put(a)
-	return a, ""
+	return a, nil, ""
 }
 
 // put makes the approval pending and shows it; the caller holds mu.

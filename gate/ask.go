@@ -10,10 +10,10 @@ import (
 
 // ask puts the call before people and waits. The verdict it returns allows or denies.
 func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call) {
-	if r, ok := g.claim(call, v); ok { // the call was handed over before, and has been answered since
-		return g.answered(s, call, v, r)
+	a, claimed, refused := g.enqueue(s, call, v)
+	if claimed != nil { // the call was handed over before, and has been answered since
+		return g.answered(s, call, v, *claimed)
 	}
-	a, refused := g.enqueue(s, call, v)
 	if refused != "" {
 		return v.deny(DecidedLimited, "callgate", "maxPending", refused), call
 	}
