@@ -19,7 +19,7 @@ type Bounds struct {
 
 // bounded sends a request to the server and ends it when the time for it is over.
 func (s *server) bounded(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
-	ctx, stop := s.clock.bound(ctx, s.bounds.Timeout)
+	ctx, stop := s.clock.bound(ctx, s.bounds.Timeout, errTooSlow)
 	defer stop()
 	answer, err := s.up.Forward(ctx, compose)
 	if err != nil && errors.Is(context.Cause(ctx), errTooSlow) {
@@ -64,8 +64,8 @@ func (c *clock) standing() time.Duration {
 	return c.stood
 }
 
-// bound ends ctx with errTooSlow once the clock has moved on by limit; 0 is no limit.
-func (c *clock) bound(ctx context.Context, limit time.Duration) (context.Context, func()) {
+// bound ends ctx with cause once the clock has moved on by limit; 0 is no limit.
+func (c *clock) bound(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
 	if limit <= 0 {
 		return ctx, func() {}
 	}
@@ -82,7 +82,7 @@ func (c *clock) bound(ctx context.Context, limit time.Duration) (context.Context
 			}
 			left := limit - (time.Since(began) - (c.standing() - before))
 			if left <= 0 {
-				cancel(errTooSlow)
+				cancel(cause)
 				return
 			}
 			timer.Reset(max(left, 10*time.Millisecond))

@@ -95,11 +95,9 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 // forwardCall sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
 func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p callParams, call gate.Call, to *entry, limit time.Duration) (rpc.Message, error) {
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit))
-		defer cancel()
-	}
+	tooLong := fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit)
+	ctx, stop := to.server.clock.bound(ctx, limit, tooLong)
+	defer stop()
 	arguments := call.Arguments
 	if call.Fixed { // the host's own go out, with what is beside them
 		arguments = p.judged()
@@ -110,8 +108,8 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	}
 	r.from.Store(to.server)
 	answer, err := to.server.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = context.Cause(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), tooLong) {
+		err = tooLong
 	}
 	return to.server.cut(answer), err
 }

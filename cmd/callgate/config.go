@@ -92,6 +92,8 @@ type limitsConfig struct {
 	TurnIdle     time.Duration
 	Concurrent   int
 	Timeouts     []timeoutConfig
+
+	MaxResultBytes int // of servers that have no bound of their own
 }
 
 type timeoutConfig struct {
@@ -451,7 +453,7 @@ func (l limitsConfig) assemble() (gate.Limits, error) {
 	default:
 		return gate.Limits{}, fmt.Errorf("preset %q: use strict, or write the limits out", l.Preset)
 	}
-	if l.CallsPerTurn < 0 || l.Concurrent < 0 || l.TurnIdle < 0 {
+	if l.CallsPerTurn < 0 || l.Concurrent < 0 || l.TurnIdle < 0 || l.MaxResultBytes < 0 {
 		return gate.Limits{}, errors.New("a limit is negative: leave it out, or use 0, for none")
 	}
 	out := gate.Limits{CallsPerTurn: l.CallsPerTurn, TurnIdle: cmp.Or(l.TurnIdle, 30*time.Second), Concurrent: l.Concurrent}

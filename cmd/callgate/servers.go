@@ -375,6 +375,15 @@ func (s *serverConfig) choice() (proxy.Choice, error) {
 	return c, nil
 }
 
+// bound bounds the results of servers that have no bound of their own; 0 is none.
+func bound(servers []proxy.Server, maxResult int) {
+	for i := range servers {
+		if s := &servers[i]; s.Bounds.MaxResult == 0 && maxResult > 0 {
+			s.Bounds.MaxResult, s.Upstream.MaxMessage = maxResult, maxMessage(maxResult)
+		}
+	}
+}
+
 // maxMessage lets a result of that many bytes through, with what is around it.
 func maxMessage(result int) int {
 	if result <= 64<<20-1<<20 {

@@ -76,6 +76,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	}
 	c.hooks.Watch(s.gate)
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
+	bound(servers, c.Limits.MaxResultBytes)
 	for _, server := range servers {
 		if unpinned(server.Upstream) {
 			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
