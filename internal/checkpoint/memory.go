@@ -32,6 +32,8 @@ func (v *memory) create(name string) (medium, error) {
 	return s, nil
 }
 
+func (v *memory) intact(string, medium) bool { return true }
+
 func (v *memory) release(name string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

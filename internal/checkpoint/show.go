@@ -45,7 +45,7 @@ func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff,
 		switch {
 		case st.Secret || o.Hidden(st.Path):
 			d.Hidden = true
-			d.Before.Hash, d.Now.Hash = Hash{}, Hash{}
+			d.Before, d.Now = Entry{Kind: d.Before.Kind, Mode: d.Before.Mode}, Entry{Kind: d.Now.Kind, Mode: d.Now.Mode}
 		case st.Before.Kind == File || st.After.Kind == File:
 			d.Diff, d.Binary = p.text(st)
 		}

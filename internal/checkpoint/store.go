@@ -108,7 +108,7 @@ func (s *Store) pin() (*segment, error) {
 		return nil, errors.New("the store is closed")
 	}
 	full := s.o.MaxBytes / segments
-	if a := s.active; a != nil && (a.written() >= full || !a.usable()) {
+	if a := s.active; a != nil && (a.written() >= full || !a.usable() || !s.volume.intact(a.name, a.file)) {
 		s.old, s.active = append(s.old, a), nil
 	}
 	if s.active == nil || s.since >= min(full, maxUnwritten) {

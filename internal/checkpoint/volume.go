@@ -17,6 +17,8 @@ import (
 type volume interface {
 	// create makes a new segment that this process holds until it releases it.
 	create(name string) (medium, error)
+	// intact reports whether what is written to the segment is what others will find under its name.
+	intact(name string, m medium) bool
 	// release says that this process writes the segment no more.
 	release(name string) error
 	// open opens a segment for reading.
@@ -62,24 +64,26 @@ type folder struct {
 	held map[string]*flock.Flock // guarded by Store.mu
 }
 
-// openFolder makes dir, closed to other users.
 func openFolder(dir string) (*folder, error) {
+	return &folder{dir: dir, held: map[string]*flock.Flock{}}, makeFolder(dir)
+}
+
+// makeFolder makes dir, closed to other users.
+func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder", dir)
+		return fmt.Errorf("%s is not a folder", dir)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return nil, err
-		}
+		return os.Chmod(dir, 0o700)
 	}
-	return &folder{dir: dir, held: map[string]*flock.Flock{}}, nil
+	return nil
 }
 
 // exclusive runs f while no other process makes or removes segments.
@@ -92,6 +96,9 @@ func (v *folder) exclusive(f func() error) error {
 }
 
 func (v *folder) create(name string) (m medium, err error) {
+	if err := makeFolder(v.dir); err != nil { // somebody may have removed it
+		return nil, err
+	}
 	err = v.exclusive(func() error {
 		path := filepath.Join(v.dir, name)
 		l := flock.New(path+lockExt, flock.SetPermissions(0o600))
@@ -109,6 +116,15 @@ func (v *folder) create(name string) (m medium, err error) {
 		return nil
 	})
 	return m, err
+}
+
+func (v *folder) intact(name string, m medium) bool {
+	ours, err := m.(*os.File).Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(filepath.Join(v.dir, name))
+	return err == nil && os.SameFile(ours, there)
 }
 
 func (v *folder) release(name string) error {

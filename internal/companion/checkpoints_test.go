@@ -1,0 +1,100 @@
+package companion
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/internal/checkpoint"
+)
+
+// fakeCheckpoints has one checkpoint, of which a file was changed since.
+type fakeCheckpoints struct {
+	paths []string
+	by    string
+}
+
+var kept = checkpoint.Checkpoint{
+	ID: "ck_1", CallID: "call_1", Tool: "fs_write_file", SessionID: "s1", Worker: "default", Workspace: "/work", CreatedAt: time.Unix(1, 0).UTC(), Ended: true,
+	Changed: []checkpoint.Change{
+		{Path: "/work/a.txt", Before: checkpoint.Entry{Kind: checkpoint.File, Mode: 0o644, Size: 3}, After: checkpoint.Entry{Kind: checkpoint.File, Mode: 0o600}},
+		{Path: "/work/b.txt", Before: checkpoint.Entry{Kind: checkpoint.Absent}, After: checkpoint.Entry{Kind: checkpoint.File}},
+	},
+}
+
+func (f *fakeCheckpoints) Checkpoints(sessionID string, limit int) ([]CheckpointView, error) {
+	if sessionID != "" && sessionID != "s1" {
+		return nil, nil
+	}
+	return []CheckpointView{ViewCheckpoint(&kept, limit)}, nil
+}
+
+func (f *fakeCheckpoints) CheckpointDiff(_ context.Context, id string, paths []string) ([]checkpoint.FileDiff, error) {
+	if id != "ck_1" {
+		return nil, fmt.Errorf("%w: %q", checkpoint.ErrUnknown, id)
+	}
+	f.paths = paths
+	return []checkpoint.FileDiff{
+		{Path: "/work/a.txt", What: "changed", Before: kept.Changed[0].Before, Now: kept.Changed[0].After, Diff: "@@ -1 +1 @@\n-a\n+b\n", ChangedSince: true},
+		{Path: "/work/.env", What: "changed", Before: kept.Changed[0].Before, Now: kept.Changed[0].After, Hidden: true},
+		{Path: "/work/bin", What: "created", Before: checkpoint.Entry{Kind: checkpoint.Absent}, Now: checkpoint.Entry{Kind: checkpoint.LeftOut, Why: "larger", Stamp: 1}, Binary: true},
+	}, nil
+}
+
+func (f *fakeCheckpoints) RestoreCheckpoint(_ context.Context, id string, paths []string, force bool, by string) (*checkpoint.Restored, error) {
+	switch {
+	case id != "ck_1":
+		return nil, fmt.Errorf("%w: %q", checkpoint.ErrUnknown, id)
+	case !force:
+		return nil, &checkpoint.ConflictError{Conflicts: []checkpoint.Conflict{{Path: "/work/a.txt", Why: "it was changed since"}}}
+	}
+	f.by, f.paths = by, paths
+	return &checkpoint.Restored{ID: id, Checkpoint: "ck_2", Files: []string{"/work/a.txt"}, Failed: []checkpoint.Conflict{{Path: "/work/b.txt", Why: "no"}}}, nil
+}
+
+func TestCheckpointsByREST(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	for _, method := range []string{"GET /api/checkpoints", "GET /api/checkpoints/ck_1/diff", "POST /api/checkpoints/ck_1/restore"} {
+		verb, path, _ := strings.Cut(method, " ")
+		if response, body := r.do(t, CredentialApprove, verb, path, `{"force":true}`); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "checkpoints are off") {
+			t.Errorf("%s without checkpoints: %d %s", method, response.StatusCode, body)
+		}
+	}
+	fake := &fakeCheckpoints{}
+	r.checkpoints = fake
+	for _, tt := range []struct {
+		credential Credential
+		method     string
+		path, body string
+		want       int
+		says       string
+	}{
+		{CredentialView, "GET", "/api/checkpoints", "", 200, `[{"id":"ck_1","toolCallId":"call_1","tool":"fs_write_file","sessionId":"s1"`},
+		{CredentialView, "GET", "/api/checkpoints", "", 200, `"files":[{"path":"/work/a.txt","state":"file","size":3,"change":"changed"},{"path":"/work/b.txt","state":"absent","size":0,"change":"created"}]`},
+		{CredentialView, "GET", "/api/checkpoints?limit=1", "", 200, `"more":1`},
+		{CredentialView, "GET", "/api/checkpoints?sessionId=other", "", 200, `[]`},
+		{CredentialView, "GET", "/api/checkpoints?limit=0", "", 400, "limit"},
+		{CredentialMCP, "GET", "/api/checkpoints", "", 401, ""},
+		{"", "GET", "/api/checkpoints/ck_1/diff", "", 401, ""},
+		{CredentialView, "GET", "/api/checkpoints/ck_1/diff?path=/work/a.txt&path=/work/b", "", 200, `"changedSince":true`},
+		{CredentialView, "GET", "/api/checkpoints/ck_9/diff", "", 404, "no such checkpoint"},
+		{CredentialView, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 403, ""},
+		{CredentialMCP, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 401, ""},
+		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{}`, 409, `"conflicts":[{"path":"/work/a.txt","why":"it was changed since"}]`},
+		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{"force":"yes"}`, 400, ""},
+		{CredentialApprove, "POST", "/api/checkpoints/ck_9/restore", `{"force":true}`, 404, "no such checkpoint"},
+		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{"force":true,"paths":["/work/a.txt"]}`, 200, `"checkpoint":"ck_2","files":["/work/a.txt"]`},
+		{CredentialApprove, "GET", "/api/checkpoints/ck_1/restore", "", 405, ""},
+	} {
+		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body)
+		if response.StatusCode != tt.want || !strings.Contains(body, tt.says) {
+			t.Errorf("%s %s %s as %q: %d %s", tt.method, tt.path, tt.body, tt.credential, response.StatusCode, body)
+		}
+	}
+	if fake.by != "rest" || len(fake.paths) != 1 {
+		t.Errorf("restored %v by %q", fake.paths, fake.by)
+	}
+}
