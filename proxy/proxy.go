@@ -181,14 +181,20 @@ type UpstreamStatus struct {
 	State  upstream.State
 	Tools  int
 	Reason string // why it is down
+
+	Resting bool // it is Idle because nobody used it for long: the next use starts it
 }
 
 // better returns the status that says more: a server that is up for one host is up.
 func (a UpstreamStatus) better(b UpstreamStatus) UpstreamStatus {
-	rank := func(s upstream.State) int {
-		switch s {
+	rank := func(s UpstreamStatus) int {
+		switch s.State {
 		case upstream.Ready:
-			return 3
+			return 4
+		case upstream.Idle:
+			if s.Resting {
+				return 3
+			}
 		case upstream.Starting:
 			return 2
 		case upstream.Down:
@@ -196,7 +202,7 @@ func (a UpstreamStatus) better(b UpstreamStatus) UpstreamStatus {
 		}
 		return 0
 	}
-	if rank(b.State) > rank(a.State) {
+	if rank(b) > rank(a) {
 		return b
 	}
 	return a

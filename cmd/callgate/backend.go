@@ -53,6 +53,10 @@ func (b backend) Upstreams() []companion.UpstreamState {
 		switch u.State {
 		case upstream.Ready:
 			state = companion.UpstreamUp
+		case upstream.Idle:
+			if u.Resting {
+				state = companion.UpstreamUp
+			}
 		case upstream.Down, upstream.Closed:
 			state = companion.UpstreamDown
 		}

@@ -353,14 +353,14 @@ func testFilesystem(t *testing.T) {
 	}
 }
 
-func testEverything(t *testing.T) {
-	t.Parallel()
+// everything is all that the reference server offers.
+func everything() []exchange {
 	prompt := func(params string) exchange { return exchange{method: "prompts/get", params: params} }
 	read := func(uri string) exchange {
 		return exchange{method: "resources/read", params: fmt.Sprintf(`{"uri":%q}`, uri)}
 	}
 	const clock = `\d{1,2}:\d\d:\d\d( [AP]M)?`
-	exchanges := []exchange{
+	return []exchange{
 		{method: "tools/list"}, {method: "prompts/list"}, {method: "resources/list"}, {method: "resources/templates/list"},
 		tool("echo", `{"message":"hé \ud83d\ude80 \u0041"}`),
 		tool("echo", `{"message":17}`),
@@ -394,6 +394,11 @@ func testEverything(t *testing.T) {
 		{method: "resources/subscribe", params: `{"uri":"demo://resource/dynamic/text/1"}`},
 		{method: "resources/unsubscribe", params: `{"uri":"demo://resource/dynamic/text/1"}`},
 	}
+}
+
+func testEverything(t *testing.T) {
+	t.Parallel()
+	exchanges := everything()
 	command, env := npmServer(t, "server-everything"), environment(t)
 	const last = "simulate-research-query"
 	c := direct(t, env, command...)

@@ -97,6 +97,7 @@ type Status struct {
 	State   State
 	Since   time.Time
 	PID     int       // of the process, 0 when none runs
+	Resting bool      // it is Idle because nobody used it for long: the next use starts it
 	Reason  string    // why it is down
 	RetryAt time.Time // before then a use fails at once; zero when it never starts again
 }

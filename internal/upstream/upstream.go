@@ -279,7 +279,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		case u.status.State == Closed:
 			return
 		case errors.Is(err, errIdle):
-			u.status = Status{State: Idle, Since: now}
+			u.status = Status{State: Idle, Since: now, Resting: true}
 			u.log.Info("server stopped: nobody used it", "for", u.cfg.IdleTimeout)
 			return
 		}
