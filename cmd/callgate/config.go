@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/viper"
 
 	"callgate/gate"
-	"callgate/internal/companion"
 	"callgate/internal/hooks"
 	"callgate/internal/tools"
 	"callgate/permissions"
@@ -38,6 +37,8 @@ type config struct {
 	LogFile            string
 	AuditAnchor        string
 	Listen             string
+	ListenRemote       string
+	ListenHosts        []string
 	Mode               string
 	Autonomy           string
 	Escalation         string
@@ -170,7 +171,6 @@ var commonSettings = []setting{
 // policySettings are those of subcommands that judge calls.
 var policySettings = []setting{
 	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
-	{"listen", "listen", "`address` of the side server for approvers; port 0 picks one, off starts none", companion.DefaultAddress},
 	{"auditAnchor", "audit-anchor", "where heads of the audit trail are kept besides: syslog, or a `file` out of reach; empty for nowhere", ""},
 	{"mode", "mode", "what happens to calls that would ask: ask, auto-approve, auto-deny or no-prompt", "ask"},
 	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty means that rules alone decide", ""},
@@ -196,12 +196,13 @@ type settings struct {
 	serve  *pflag.FlagSet // for callgate serve
 	keep   *pflag.FlagSet // for subcommands that take or restore checkpoints
 	checks *pflag.FlagSet // for subcommands that relay calls
+	listen *pflag.FlagSet // for subcommands that let approvers in
 	viper  *viper.Viper
 }
 
 // newSettings declares the flags: those of every subcommand in common, the others in a set of their own.
 func newSettings(common *pflag.FlagSet) *settings {
-	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), keep: pflag.NewFlagSet("keep", pflag.ContinueOnError), checks: pflag.NewFlagSet("checks", pflag.ContinueOnError), serve: pflag.NewFlagSet("serve", pflag.ContinueOnError), viper: viper.New()}
+	s := &settings{common: common, policy: pflag.NewFlagSet("policy", pflag.ContinueOnError), search: pflag.NewFlagSet("search", pflag.ContinueOnError), chat: pflag.NewFlagSet("chat", pflag.ContinueOnError), keep: pflag.NewFlagSet("keep", pflag.ContinueOnError), checks: pflag.NewFlagSet("checks", pflag.ContinueOnError), serve: pflag.NewFlagSet("serve", pflag.ContinueOnError), listen: pflag.NewFlagSet("listen", pflag.ContinueOnError), viper: viper.New()}
 	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
 	for _, o := range commonSettings {
 		s.declare(common, o)
@@ -218,6 +219,9 @@ func newSettings(common *pflag.FlagSet) *settings {
 	for _, o := range serveSettings {
 		s.declare(s.serve, o)
 	}
+	for _, o := range listenSettings {
+		s.declare(s.listen, o)
+	}
 	for _, o := range checkpointSettings {
 		s.declare(s.keep, o)
 	}
@@ -227,16 +231,16 @@ func newSettings(common *pflag.FlagSet) *settings {
 	return s
 }
 
-// listening gives a subcommand the flag of those that listen and judge nothing.
+// listening gives a subcommand the flags of those that let approvers in.
 func (s *settings) listening(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().AddFlag(s.policy.Lookup("listen"))
+	cmd.PersistentFlags().AddFlagSet(s.listen)
 	return cmd
 }
 
 // judging gives a subcommand the flags of those that judge calls.
 func (s *settings) judging(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.policy)
-	return cmd
+	return s.listening(cmd)
 }
 
 // searching gives a subcommand the flags of those that index and search.
@@ -427,6 +431,9 @@ func (c *config) validate() (err error) {
 		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.file), StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"), QueueDir: filepath.Join(c.DataDir, "workers", c.Worker, "webhooks"), Home: xdg.Home,
 	}); err != nil {
 		return fmt.Errorf("configuration %s: %w", c.file, err)
+	}
+	if err := c.validateRemote(); err != nil {
+		return fmt.Errorf("configuration: %w", err)
 	}
 	if err := c.serveConfig.validate(); err != nil {
 		return fmt.Errorf("configuration: %w", err)

@@ -44,8 +44,6 @@ var serveSettings = []setting{
 	{"auth", "auth", "who may connect: token (Bearer, a file in {dataDir}/credentials), oauth, or none on this machine alone", "token"},
 	{"mcpHosts", "mcp-host", "`name` that hosts know this machine by, beside the address; repeatable", []string{}},
 	{"mcpOrigins", "mcp-origin", "`origin` of a web page that may connect, as https://example.com; repeatable", []string{}},
-	{"tls.cert", "tls-cert", "`file` with the certificate chain; needed when other machines can reach the address", ""},
-	{"tls.key", "tls-key", "`file` with the certificate's key", ""},
 	{"oauth.issuer", "oauth-issuer", "`URL` of the authorization server whose tokens count", ""},
 	{"oauth.audience", "oauth-audience", "`URL` of this callgate, which tokens have to be for", ""},
 	{"oauth.jwks", "oauth-jwks", "`URL` of the issuer's keys (default: what its metadata say)", ""},
@@ -99,8 +97,8 @@ func (c *serveConfig) validate() error {
 		}
 	}
 	for _, host := range c.MCPHosts {
-		if host == "" || strings.ContainsAny(host, "/: *") {
-			return fmt.Errorf("mcpHosts: %q: use a name without scheme and port", host)
+		if err := hostName(host); err != nil {
+			return fmt.Errorf("mcpHosts: %w", err)
 		}
 	}
 	names := []string{string(companion.CredentialMCP)}
@@ -173,6 +171,14 @@ func readToken(path string) (string, error) {
 		return "", fmt.Errorf("%s: a token has at least %d characters", path, shortestToken)
 	}
 	return token, nil
+}
+
+// hostName refuses what is more than a name, and what would stand for several.
+func hostName(host string) error {
+	if host == "" || strings.ContainsAny(host, "/: *") {
+		return fmt.Errorf("%q: use a name without scheme and port", host)
+	}
+	return nil
 }
 
 // certificate reads the TLS files; nil when there are none.

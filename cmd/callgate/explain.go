@@ -45,7 +45,7 @@ func keyOf(field string) string { return exportedName.ReplaceAllStringFunc(field
 
 // variableOf names the variable that sets a key, "" when none does.
 func variableOf(key string) string {
-	for _, settings := range [][]setting{commonSettings, policySettings, searchSettings, serveSettings} {
+	for _, settings := range [][]setting{commonSettings, policySettings, searchSettings, serveSettings, listenSettings} {
 		for _, s := range settings {
 			if name := variable(s.flag); s.key == key && os.Getenv(name) != "" {
 				return name

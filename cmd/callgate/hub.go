@@ -56,8 +56,12 @@ func (c *config) runHub(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	remote, err := c.remote()
+	if err != nil {
+		return err
+	}
 	server, err := companion.Listen(companion.Options{
-		DataDir: c.DataDir, Address: c.Listen, Version: version, Protocols: proxy.Versions(),
+		DataDir: c.DataDir, Address: c.Listen, Remote: remote, Version: version, Protocols: proxy.Versions(),
 		Backend: onlooker{c.DataDir}, Credentials: credentials, Logger: s.log,
 	})
 	if err != nil {

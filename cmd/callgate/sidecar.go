@@ -127,8 +127,12 @@ func (s *sidecar) openCompanion() error {
 		if err != nil {
 			return err
 		}
+		remote, err := s.config.remote()
+		if err != nil {
+			return err
+		}
 		s.companion, err = companion.Listen(companion.Options{
-			DataDir: s.config.DataDir, Address: s.config.Listen, Version: version, Worker: s.config.Worker, Protocols: proxy.Versions(),
+			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Worker: s.config.Worker, Protocols: proxy.Versions(),
 			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
@@ -194,8 +198,10 @@ func (c *config) ownFiles() []string {
 	for _, path := range c.MCPConfig {
 		files = append(files, expandHome(path))
 	}
-	if c.LogFile != "" {
-		files = append(files, c.LogFile)
+	for _, path := range []string{c.LogFile, c.TLS.Key} {
+		if path != "" {
+			files = append(files, expandHome(path))
+		}
 	}
 	if c.AuditAnchor != "" && c.AuditAnchor != "syslog" {
 		files = append(files, expandHome(c.AuditAnchor))

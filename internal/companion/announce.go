@@ -26,8 +26,9 @@ import (
 // announcement says how clients of the same user find one running companion.
 type announcement struct {
 	PID     int       `json:"pid"`
-	Address string    `json:"address"` // host:port
-	Hub     bool      `json:"hub"`     // all processes of the data directory that could join are reached there
+	Address string    `json:"address"`          // host:port
+	Hub     bool      `json:"hub"`              // all processes of the data directory that could join are reached there
+	Remote  bool      `json:"remote,omitempty"` // for other machines: clients of this one go elsewhere
 	Started time.Time `json:"started"`
 }
 
@@ -53,6 +54,21 @@ func ownPath(dataDir, address string) (string, error) {
 
 // announce writes the announcement of a companion of this process and removes those of processes that are gone.
 func announce(dataDir, address string, isHub bool) error {
+	if err := write(dataDir, announcement{Address: address, Hub: isHub}); err != nil {
+		return err
+	}
+	sweep(dataDir)
+	return publish(dataDir, address)
+}
+
+// announceRemote writes down that this process has a door for other machines, so that no tool reaches it (Ports).
+func announceRemote(dataDir, address string) error {
+	return write(dataDir, announcement{Address: address, Remote: true})
+}
+
+// write announces a door of this process.
+func write(dataDir string, a announcement) error {
+	address := a.Address
 	path, err := ownPath(dataDir, address)
 	if err != nil {
 		return err
@@ -60,15 +76,15 @@ func announce(dataDir, address string, isHub bool) error {
 	if err := os.MkdirAll(companionsDir(dataDir), 0o700); err != nil {
 		return fmt.Errorf("announce companion: %w", err)
 	}
-	data, err := json.Marshal(announcement{PID: os.Getpid(), Address: address, Hub: isHub, Started: time.Now().UTC()})
+	a.PID, a.Started = os.Getpid(), time.Now().UTC()
+	data, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
 	if err := writePrivate(path, append(data, '\n')); err != nil {
 		return fmt.Errorf("announce companion: %w", err)
 	}
-	sweep(dataDir)
-	return publish(dataDir, address)
+	return nil
 }
 
 // withdraw removes the announcement of a companion of this process, and leaves companion.json to another.
@@ -119,9 +135,19 @@ func (s *Server) publish(own string) {
 	}
 }
 
-// companions reads every announcement, the hub's first, then the newest. Some may be of processes that are gone; what
+// companions reads the announcement of every door for clients of this machine; see announced.
+func companions(dataDir string) ([]announcement, error) {
+	found, err := announced(dataDir)
+	found = slices.DeleteFunc(found, func(a announcement) bool { return a.Remote })
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%w: %s has no announcement", ErrNotRunning, companionsDir(dataDir))
+	}
+	return found, err
+}
+
+// announced reads every announcement, the hub's first, then the newest. Some may be of processes that are gone; what
 // cannot be read is left out unless it is all there is. The error is ErrNotRunning when there is none.
-func companions(dataDir string) (found []announcement, err error) {
+func announced(dataDir string) (found []announcement, err error) {
 	files, err := os.ReadDir(companionsDir(dataDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -202,7 +228,7 @@ func answers(dataDir, address string) bool {
 // sweep removes announcements of processes that are gone and at whose address no callgate answers. A process
 // that cannot be seen from here may still answer: it may live in another container.
 func sweep(dataDir string) {
-	found, _ := companions(dataDir)
+	found, _ := announced(dataDir)
 	for _, a := range found {
 		_, port, err := net.SplitHostPort(a.Address)
 		if err != nil || exists(a.PID) || answers(dataDir, a.Address) {

@@ -38,7 +38,7 @@ func (t Target) Ask(ctx context.Context, method, path string, body, answer any) 
 			return err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, bytes.NewReader(sent))
+	request, err := http.NewRequestWithContext(ctx, method, urlOf(address)+path, bytes.NewReader(sent))
 	if err != nil {
 		return fmt.Errorf("companion address %q: %w", address, err)
 	}
@@ -47,7 +47,7 @@ func (t Target) Ask(ctx context.Context, method, path string, body, answer any) 
 	if t.Client.Kind != "" {
 		request.Header.Set(clientHeader, t.Client.Kind+":"+url.PathEscape(t.Client.Name))
 	}
-	response, err := direct.Do(request)
+	response, err := t.direct().Do(request)
 	if err != nil {
 		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
 	}

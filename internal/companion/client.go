@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,8 +15,10 @@ import (
 	"io/fs"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,11 +47,13 @@ const (
 // Target says where a client connects and as whom.
 type Target struct {
 	DataDir    string     // has the announcements and the credentials
-	Address    string     // host:port; "" means the newest that is announced and answers
+	Address    string     // host:port, https://host:port on another machine; "" means the hub, or the newest that answers
 	Credential Credential // "" means approve
 	Client     ClientInfo
 	Sessions   []string // to watch; nil means all
 	Logger     *slog.Logger
+
+	roots *x509.CertPool // whose certificates count; nil means the system's
 }
 
 // Event is what a Client delivers: one frame of the server, or a change of the connection.
@@ -314,8 +320,8 @@ func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string,
 	if err != nil {
 		return nil, "", err
 	}
-	dialer := websocket.Dialer{HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
-	conn, response, err := dialer.DialContext(ctx, "ws://"+address+"/ws", http.Header{"Authorization": {"Bearer " + token}})
+	dialer := websocket.Dialer{TLSClientConfig: t.tls(), HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
+	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(urlOf(address), "http")+"/ws", http.Header{"Authorization": {"Bearer " + token}})
 	if response != nil && response.StatusCode == http.StatusUnauthorized {
 		return nil, "", ErrUnauthorized
 	}
@@ -338,11 +344,15 @@ func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string,
 	return conn, address, nil
 }
 
-// direct talks to this machine alone: no proxy, no redirects.
-var direct = http.Client{
-	Transport:     &http.Transport{DisableKeepAlives: true},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// direct follows no redirects and asks no proxy: what is said there is for one other side.
+func (t Target) direct() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.tls()},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
+
+func (t Target) tls() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots} }
 
 // prove finds a companion, reads the credential and has the other side prove that it holds it too. Of several
 // that are announced it takes the newest that can.
@@ -382,24 +392,43 @@ func (t Target) proveAt(ctx context.Context, address string, name Credential, to
 		ctx, cancel = context.WithTimeout(ctx, proofTimeout)
 		defer cancel()
 	}
-	address, err := loopback(address)
-	if err != nil {
-		return "", err
+	if remote, ok := strings.CutPrefix(address, remoteScheme); ok {
+		host, port, err := net.SplitHostPort(strings.TrimSuffix(remote, "/"))
+		if err != nil {
+			return "", fmt.Errorf("companion address %q: use https://host:port", address)
+		}
+		address = remoteScheme + net.JoinHostPort(host, port)
+	} else {
+		var err error
+		if address, err = loopback(address); err != nil {
+			return "", err
+		}
 	}
-	return address, challenge(ctx, address, name, token)
+	return address, t.challenge(ctx, address, name, token)
+}
+
+// remoteScheme begins the address of a callgate on another machine.
+const remoteScheme = "https://"
+
+// urlOf is where the companion at address is asked: on this machine as it is, elsewhere over TLS alone.
+func urlOf(address string) string {
+	if strings.HasPrefix(address, remoteScheme) {
+		return address
+	}
+	return "http://" + address
 }
 
 // challenge asks whoever listens at address to prove that it holds token, without showing it.
-func challenge(ctx context.Context, address string, name Credential, token string) error {
+func (t Target) challenge(ctx context.Context, address string, name Credential, token string) error {
 	var random [nonceLength / 2]byte
 	rand.Read(random[:])
 	nonce := hex.EncodeToString(random[:])
 	query := url.Values{"credential": {string(name)}, "nonce": {nonce}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/api/proof?"+query.Encode(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, urlOf(address)+"/api/proof?"+query.Encode(), nil)
 	if err != nil {
 		return fmt.Errorf("companion address %q: %w", address, err)
 	}
-	response, err := direct.Do(request)
+	response, err := t.direct().Do(request)
 	if err != nil {
 		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
 	}
@@ -411,7 +440,7 @@ func challenge(ctx context.Context, address string, name Credential, token strin
 	if err != nil {
 		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || !hmac.Equal([]byte(answer.Proof), []byte(prove(token, nonce, address))) {
+	if err := json.Unmarshal(body, &answer); err != nil || !hmac.Equal([]byte(answer.Proof), []byte(prove(token, nonce, strings.TrimPrefix(address, remoteScheme)))) {
 		return fmt.Errorf("%s: %w", address, ErrImpostor)
 	}
 	return nil

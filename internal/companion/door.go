@@ -3,6 +3,7 @@ package companion
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,9 +19,11 @@ import (
 // clearing up what a killed process had open.
 const bindWithin = time.Second
 
-// door is the TCP address that people's clients come in by. A process has one while it is the hub, or alone.
+// door is a TCP address that people's clients come in by. A process has one while it is the hub, or alone. The hub
+// has a second one when other machines may come in too: that one speaks TLS, and nothing else leads off this machine.
 type door struct {
 	address string          // host:port it listens on
+	remote  bool            // other machines come in here, over TLS
 	hosts   map[string]bool // values of the Host header that mean this door
 	http    *http.Server
 	stop    context.CancelFunc // ends the WebSockets, which the HTTP server does not know any more
@@ -42,11 +45,35 @@ func (s *Server) openDoor(addresses ...string) (*door, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := s.serveDoor(listener, false, []string{"127.0.0.1", "localhost", "::1"})
+	s.setAddress(d.address)
+	return d, nil
+}
+
+// openRemoteDoor listens where other machines come in.
+func (s *Server) openRemoteDoor() (*door, error) {
+	listener, err := net.Listen("tcp", s.remote.Address)
+	if err != nil {
+		return nil, fmt.Errorf("companion: the address for other machines: %w", err)
+	}
+	secured := tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{*s.remote.Certificate},
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"http/1.1"}, // a WebSocket is an upgrade of it
+	})
+	return s.serveDoor(secured, true, s.remote.Hosts), nil
+}
+
+// serveDoor lets clients in. hosts are the names that they may know this machine by, beside the address itself.
+func (s *Server) serveDoor(listener net.Listener, remote bool, hosts []string) *door {
 	ctx, stop := context.WithCancel(s.ctx)
-	d := &door{address: listener.Addr().String(), hosts: make(map[string]bool), stop: stop, served: make(chan struct{})}
+	d := &door{address: listener.Addr().String(), remote: remote, hosts: make(map[string]bool), stop: stop, served: make(chan struct{})}
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
+	for _, host := range hosts {
 		d.hosts[net.JoinHostPort(host, port)] = true
+		if remote && port == "443" {
+			d.hosts[host] = true
+		}
 	}
 	d.hosts[d.address] = true
 	ctx = context.WithValue(ctx, doorKey{}, d)
@@ -66,8 +93,15 @@ func (s *Server) openDoor(addresses ...string) (*door, error) {
 			s.log.Error("companion: stopped", slog.Any("error", err))
 		}
 	}()
-	s.setAddress(d.address)
-	return d, nil
+	return d
+}
+
+// origin is that of the door's own page, whose host guard has checked.
+func (d *door) origin(host string) string {
+	if d.remote {
+		return "https://" + host
+	}
+	return "http://" + host
 }
 
 // close ends what came in by the door.
@@ -121,7 +155,7 @@ func loopback(address string) (string, error) {
 		host = "127.0.0.1"
 	}
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return "", fmt.Errorf("companion address %s is not on loopback: other machines could reach it, which requires TLS, and TLS is not offered yet; use 127.0.0.1", address)
+		return "", fmt.Errorf("companion address %s is not on loopback: other machines come in over TLS, at an address of their own (listenRemote, with tls.cert and tls.key); use 127.0.0.1 here", address)
 	}
 	return net.JoinHostPort(host, port), nil
 }

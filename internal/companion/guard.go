@@ -66,7 +66,7 @@ func (d *door) foreign(r *http.Request) string {
 	if !d.hosts[r.Host] {
 		return "this is not the host that was asked for"
 	}
-	if origins, sent := r.Header["Origin"]; sent && (len(origins) != 1 || origins[0] != "http://"+r.Host) {
+	if origins, sent := r.Header["Origin"]; sent && (len(origins) != 1 || origins[0] != d.origin(r.Host)) {
 		return "requests from other origins are refused"
 	}
 	if sites, sent := r.Header["Sec-Fetch-Site"]; sent && (len(sites) != 1 || (sites[0] != "same-origin" && sites[0] != "none")) {

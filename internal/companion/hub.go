@@ -24,6 +24,7 @@ type hub struct {
 	s        *Server
 	lock     *flock.Flock
 	door     *door
+	remote   *door // for other machines; nil when there is none
 	listener *net.UnixListener
 }
 
@@ -73,11 +74,13 @@ func (h *hub) hold(ctx context.Context) place {
 	defer h.s.leads.Store(false)
 	var joining sync.WaitGroup
 	joining.Go(func() { h.admitAll(ctx, &joining) })
+	h.letMachinesIn()
 	ticker := time.NewTicker(publishEvery)
 	for lasts := true; lasts; {
 		select {
 		case <-ticker.C:
 			h.s.publish(h.door.address)
+			h.letMachinesIn()
 		case <-ctx.Done():
 			lasts = false
 		}
@@ -86,11 +89,34 @@ func (h *hub) hold(ctx context.Context) place {
 	err := h.listener.Close()
 	h.s.fleet.dismiss()
 	joining.Wait()
+	if h.remote != nil {
+		h.s.leaveDoor(h.remote)
+	}
 	h.s.leaveDoor(h.door)
 	if err := errors.Join(err, h.lock.Close()); err != nil {
 		h.s.log.Warn("companion: the hub's place was not given up cleanly", slog.Any("error", err))
 	}
 	return nil
+}
+
+// letMachinesIn opens the door for other machines, unless it is open or none is wanted. The hub before may still
+// have the address, so what fails is tried again.
+func (h *hub) letMachinesIn() {
+	if h.remote != nil || h.s.remote == nil {
+		return
+	}
+	d, err := h.s.openRemoteDoor()
+	if err == nil {
+		if err = announceRemote(h.s.dataDir, d.address); err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}
+	if err != nil {
+		h.s.log.Error("companion: other machines cannot come in; trying again", slog.Any("error", err))
+		return
+	}
+	h.remote = d
+	h.s.log.Info("companion: other machines come in", "address", "https://"+d.address, "names", h.s.remote.Hosts)
 }
 
 func (h *hub) admitAll(ctx context.Context, joining *sync.WaitGroup) {

@@ -13,16 +13,24 @@ import (
 //go:embed page
 var page embed.FS
 
+// socketScheme is that of the page's WebSocket.
+func socketScheme(d *door) string {
+	if d != nil && d.remote {
+		return "wss://"
+	}
+	return "ws://"
+}
+
 // pagePolicy is what the page may do: run and show what comes from this server, talk to it, and nothing else.
 // Trusted Types take the functions that make HTML of text away from its scripts. host MUST be one of the
 // server's own; it is named because older browsers do not take 'self' for a WebSocket.
-func pagePolicy(host string) string {
+func pagePolicy(scheme, host string) string {
 	return strings.Join([]string{
 		"default-src 'none'",
 		"script-src 'self'",
 		"style-src 'self'",
 		"img-src 'self'",
-		"connect-src 'self' ws://" + host,
+		"connect-src 'self' " + scheme + host,
 		"base-uri 'none'",
 		"form-action 'none'",
 		"frame-ancestors 'none'",
@@ -39,7 +47,7 @@ func (s *Server) handlePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", pagePolicy(r.Host)) // guard has checked Host
+	h.Set("Content-Security-Policy", pagePolicy(socketScheme(doorOf(r)), r.Host)) // guard has checked Host
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Content-Type", contentType(name))
 	_, _ = w.Write(data) // a client that is gone gets nothing

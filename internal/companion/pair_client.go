@@ -17,7 +17,9 @@ func PageURL(ctx context.Context, t Target) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	want := cmp.Or(t.Credential, CredentialApprove)
-	t.Credential = CredentialApprove
+	if t.Credential = CredentialApprove; want.Role() == CredentialApprove {
+		t.Credential = want
+	}
 	address, _, err := t.prove(ctx, t.Credential)
 	if err != nil {
 		return "", err
@@ -41,5 +43,5 @@ func PageURL(ctx context.Context, t Target) (string, error) {
 	case minted.Code == "":
 		return "", fmt.Errorf("%w: its pairing code cannot be read", ErrVersion)
 	}
-	return "http://" + address + "/#pair=" + minted.Code, nil
+	return urlOf(address) + "/#pair=" + minted.Code, nil
 }

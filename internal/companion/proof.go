@@ -52,5 +52,9 @@ func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"proof": prove(token, nonce, door.address)})
+	address := door.address
+	if door.remote { // the name that the client knows, which guard has checked, and the certificate has proven
+		address = r.Host
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"proof": prove(token, nonce, address)})
 }

@@ -2,6 +2,8 @@ package companion
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ const DefaultAddress = "127.0.0.1:7777"
 type Options struct {
 	DataDir     string       // the processes that share it have one hub
 	Address     string       // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
+	Remote      *Remote      // where other machines come in while this process is the hub; nil nowhere
 	Version     string       // of callgate, for people
 	Worker      string       // whose rules this process goes by; "" when it judges nothing
 	Protocols   []string     // MCP revisions that callgate speaks, for people
@@ -27,6 +30,13 @@ type Options struct {
 	Bringer     Bringer      // nil takes no tools from clients
 	Credentials *Credentials // who may watch and answer
 	Logger      *slog.Logger
+}
+
+// Remote is an address that other machines can reach. All of it is required.
+type Remote struct {
+	Address     string           // host:port
+	Hosts       []string         // names and addresses, without port, that clients know this machine by
+	Certificate *tls.Certificate // clients see nothing before it
 }
 
 // timing holds the limits of connections. Tests shorten them.
@@ -63,7 +73,8 @@ type Server struct {
 	worker      string
 	protocols   []string
 	dataDir     string
-	wanted      string // the address that the configuration asks for
+	wanted      string  // the address that the configuration asks for
+	remote      *Remote // nil when other machines cannot come in
 	timing      timing
 	sockets     chan struct{} // one token for each open WebSocket
 	pairings    pairings
@@ -81,7 +92,7 @@ type Server struct {
 // Listen makes the process the hub of its data directory, or has it join the one that there is. It returns
 // when people can reach the process. From then on, until Close, it takes the hub's place when the hub ends. If
 // the hub's address is taken it uses a free port and logs it. An address that other machines can reach is an
-// error: it would need TLS, which is not offered yet.
+// error: they come in by Options.Remote.
 func Listen(o Options) (*Server, error) { return listen(o, defaultTiming) }
 
 func listen(o Options, t timing) (*Server, error) {
@@ -89,9 +100,12 @@ func listen(o Options, t timing) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r := o.Remote; r != nil && (r.Address == "" || len(r.Hosts) == 0 || r.Certificate == nil) {
+		return nil, errors.New("companion: an address for other machines needs a certificate and the names of this machine")
+	}
 	s := &Server{
 		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, bringer: o.Bringer, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
-		dataDir: o.DataDir, wanted: wanted, timing: t, sockets: make(chan struct{}, maxSockets),
+		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, sockets: make(chan struct{}, maxSockets),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)

@@ -91,7 +91,7 @@ export class Connection {
       return;
     }
     if (this.over) return;
-    const socket = new WebSocket(`ws://${location.host}/ws`, [subprotocol, `bearer.${this.pairing.token}`]);
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`, [subprotocol, `bearer.${this.pairing.token}`]);
     let opened = false;
     socket.onopen = () => {
       if (this.over) {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"callgate/internal/companion"
+)
+
+// listenSettings say where approvers come in, for every subcommand that lets them.
+var listenSettings = []setting{
+	{"listen", "listen", "`address` of the side server for approvers; port 0 picks one, off starts none", companion.DefaultAddress},
+	{"listenRemote", "listen-remote", "`address` where approvers on other machines come in, over TLS; empty is nowhere", ""},
+	{"listenHosts", "listen-host", "`name` or address, without port, that approvers on other machines know this one by; repeatable", []string{}},
+	{"tls.cert", "tls-cert", "`file` with the certificate chain; needed where other machines can reach an address", ""},
+	{"tls.key", "tls-key", "`file` with the certificate's key", ""},
+}
+
+// remote is where approvers on other machines come in; nil when they do not.
+func (c *config) remote() (*companion.Remote, error) {
+	if c.ListenRemote == "" {
+		return nil, nil
+	}
+	certificate, err := c.certificate()
+	if err != nil {
+		return nil, err
+	}
+	return &companion.Remote{Address: c.ListenRemote, Hosts: c.ListenHosts, Certificate: certificate}, nil
+}
+
+// validateRemote checks that other machines come in over TLS and by a name.
+func (c *config) validateRemote() error {
+	if c.ListenRemote == "" {
+		if len(c.ListenHosts) > 0 {
+			return errors.New("listenHosts: these are names for other machines, and listenRemote lets none in")
+		}
+		return nil
+	}
+	host, port, err := net.SplitHostPort(c.ListenRemote)
+	switch {
+	case err != nil:
+		return fmt.Errorf("listenRemote: %w", err)
+	case c.Listen == "off":
+		return errors.New("listenRemote: listen is off, so this callgate takes no part")
+	case c.TLS.Cert == "":
+		return errors.New("listenRemote: other machines come in over TLS alone: give tls.cert and tls.key")
+	case port == "0":
+		return errors.New("listenRemote: port 0 would be another one every time: name one")
+	}
+	if ip := net.ParseIP(host); len(c.ListenHosts) == 0 && ip != nil && !ip.IsUnspecified() {
+		c.ListenHosts = []string{host}
+	}
+	if len(c.ListenHosts) == 0 {
+		return errors.New("listenRemote: name what other machines know this one by, with listenHosts: requests for any other name are refused")
+	}
+	for _, name := range c.ListenHosts {
+		if err := hostName(name); err != nil {
+			return fmt.Errorf("listenHosts: %w", err)
+		}
+	}
+	return nil
+}

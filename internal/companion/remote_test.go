@@ -1,0 +1,180 @@
+package companion
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// certified makes a certificate for 127.0.0.1 and tools.example.com, and the pool that it counts in.
+func certified(t *testing.T) (*tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tools.example.com"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"tools.example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+func TestOtherMachinesComeInOverTLS(t *testing.T) {
+	dir := privateDir(t)
+	credentials, err := OpenCredentials(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, roots := certified(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	b := newFakeBackend("s1")
+	b.ask(approval("call_1"))
+	log := new(lockedBuffer)
+	s, err := Listen(Options{
+		DataDir: dir, Address: ":0", Backend: b, Credentials: credentials, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Remote: &Remote{Address: address, Hosts: []string{"127.0.0.1", "tools.example.com"}, Certificate: certificate},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := &rig{Server: s, backend: b, dir: dir, log: log}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if response, err := client.Get("https://" + address + "/health/live"); err == nil {
+			response.Body.Close()
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		headers []string
+		want    int
+	}{
+		{"by the address", nil, 200},
+		{"by its name", []string{"Host", "tools.example.com:" + port}, 200},
+		{"by a name that points here", []string{"Host", "evil.example.com:" + port}, 403},
+		{"as this machine", []string{"Host", "localhost:" + port}, 403},
+		{"at another port", []string{"Host", "tools.example.com:1"}, 403},
+		{"own page", []string{"Origin", "https://127.0.0.1:" + port}, 200},
+		{"the same page without TLS", []string{"Origin", "http://127.0.0.1:" + port}, 403},
+		{"a page elsewhere", []string{"Origin", "https://evil.example.com"}, 403},
+		{"another site", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+	} {
+		request, err := http.NewRequest("GET", "https://"+address+"/health/live", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(tt.headers); i += 2 {
+			if tt.headers[i] == "Host" {
+				request.Host = tt.headers[i+1]
+			} else {
+				request.Header.Set(tt.headers[i], tt.headers[i+1])
+			}
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, response.StatusCode, tt.want)
+		}
+	}
+	// Without TLS nothing is said.
+	if response, err := http.Get("http://" + address + "/health/live"); err == nil {
+		response.Body.Close()
+		if response.StatusCode == 200 {
+			t.Error("it answers without TLS")
+		}
+	}
+	// A page there talks to its own server alone, over TLS.
+	response, err := client.Get("https://" + address + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "connect-src 'self' wss://"+address+";") {
+		t.Errorf("policy %s", policy)
+	}
+	// The Go client, which wants proof there too, and another certificate is refused.
+	target := r.target()
+	target.Address, target.roots = "https://"+address, roots
+	c := dial(t, target)
+	f := await[*ToolApproveRequest](t, c, nil)
+	if err := c.Answer(ToolApprove{Head: Head{SessionID: "s1"}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, c, func(f *ToolApproveResolved) bool { return f.Decision == "approve" })
+	_, target.roots = certified(t)
+	if _, err := Dial(t.Context(), target); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("with another's certificate: %v", err)
+	}
+	// A code that was minted here pairs a page there.
+	target.roots = roots
+	page, err := PageURL(t.Context(), target)
+	if err != nil || !strings.HasPrefix(page, "https://"+address+"/#pair=") {
+		t.Fatalf("%s, %v", page, err)
+	}
+	code := page[strings.Index(page, "=")+1:]
+	response, err = client.Post("https://"+address+"/api/pair/redeem", "application/json", strings.NewReader(`{"code":"`+code+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil || !strings.Contains(string(body), r.token(t, CredentialApprove)) {
+		t.Errorf("%d %s %v", response.StatusCode, body, err)
+	}
+	// No tool may talk to the port, and clients of this machine do not go there.
+	if ports := Ports(dir); len(ports) != 2 || !strings.Contains(strings.Join(ports, " "), port) {
+		t.Errorf("protected are the ports %s", ports)
+	}
+	if at := await[Connected](t, dial(t, r.target()), nil).Address; at != s.Address() {
+		t.Errorf("a client of this machine went to %s", at)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ports := Ports(dir); len(ports) != 0 {
+		t.Errorf("still announced: %s", ports)
+	}
+	if left, err := filepath.Glob(filepath.Join(companionsDir(dir), "*")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %s %v", left, err)
+	}
+}
