@@ -101,3 +101,11 @@ func (h *hub) close() {
 		h.drop(events)
 	}
 }
+
+// Tell hands listeners an event that happened elsewhere in callgate, in the order in which all events come. It
+// never waits.
+func (g *Gate) Tell(e Event) {
+	if g.events.listening() {
+		g.events.publish(e)
+	}
+}

@@ -297,6 +297,9 @@ func (h *host) Close() {
 		h.log.Debug("index of tools not closed", "error", err)
 	}
 	h.work.Wait() // last: requests and servers begin more of it as long as they run
+	if h.p.o.Workspaces != nil {
+		h.p.o.Workspaces.Closed(h.session.ID())
+	}
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()

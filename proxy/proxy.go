@@ -34,12 +34,13 @@ type Server struct {
 
 // Options assemble a proxy. Gate is required.
 type Options struct {
-	Gate    *gate.Gate
-	Servers []Server
-	Pins    *tools.Pins // definitions as people know them; nil compares none
-	Agent   string      // profile that sessions run under whose view names none; "" is none
-	Version string
-	Expose  *Expose // nil shows hosts every tool
+	Gate       *gate.Gate
+	Servers    []Server
+	Pins       *tools.Pins // definitions as people know them; nil compares none
+	Agent      string      // profile that sessions run under whose view names none; "" is none
+	Version    string
+	Expose     *Expose    // nil shows hosts every tool
+	Workspaces Workspaces // hears of the folders that hosts work in; nil for nobody
 	// HandOver is how long a call waits for a person before the host gets an answer; 0 goes by the host's own
 	// limit, a negative one lets calls wait as long as approvals do.
 	HandOver time.Duration

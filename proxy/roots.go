@@ -23,9 +23,11 @@ const rootsPatience = 30 * time.Second
 // again when they change.
 func (h *host) learnRoots() {
 	if can := h.capable.Load(); can == nil || !can.roots {
+		h.opened(nil)
 		return
 	}
 	h.work.Go(func() {
+		defer func() { h.opened(h.roots.Load()) }()
 		pending, err := h.ask(nil, "roots", func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
 		if err != nil {
 			return
@@ -40,6 +42,28 @@ func (h *host) learnRoots() {
 		roots := parseRoots(answer.Result)
 		h.roots.Store(&roots)
 	})
+}
+
+// Workspaces is told which folders the hosts of a proxy work in.
+type Workspaces interface {
+	// Opened is called when a host has shaken hands and named its folders, none if it names none, and whenever
+	// it names others.
+	Opened(sessionID string, folders []string)
+
+	// Closed is called when the session ends, also for one that was never opened.
+	Closed(sessionID string)
+}
+
+// opened tells of the host's folders; nil when it has named none.
+func (h *host) opened(roots *[]string) {
+	if h.p.o.Workspaces == nil || h.ctx.Err() != nil {
+		return
+	}
+	var folders []string
+	if roots != nil {
+		folders = *roots
+	}
+	h.p.o.Workspaces.Opened(h.session.ID(), folders)
 }
 
 // parseRoots returns the folders that a result of roots/list names. What is no local folder is left out.

@@ -54,7 +54,7 @@ func parseGlob(glob string) ([]string, error) {
 	}
 	for _, s := range segments {
 		if _, err := path.Match(s, ""); err != nil {
-			return nil, fmt.Errorf("path %q: %w", glob, err)
+			return nil, fmt.Errorf("%w: path %q: %w", ErrQuery, glob, err)
 		}
 	}
 	return segments, nil

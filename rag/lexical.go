@@ -13,6 +13,10 @@ const (
 	bm25B = 0.75
 )
 
+// unseen is how many more chunks are taken to be there, with none of the query's terms. It keeps the terms of a
+// handful of documents from weighing next to nothing beside terms that none of them has.
+const unseen = 10
+
 // queryTerm is a term that is looked for.
 type queryTerm struct {
 	stem   string
@@ -53,7 +57,7 @@ func (s *search) byWords(ctx context.Context, text string) ([]scored, error) {
 		for i := range snap.parts {
 			n += len(s.lists[i][t])
 		}
-		idf := math.Log(1 + (float64(snap.live)-float64(n)+0.5)/(float64(n)+0.5))
+		idf := math.Log(1 + (float64(snap.live+unseen)-float64(n)+0.5)/(float64(n)+0.5))
 		s.terms[t].weight = float64(s.terms[t].count) * idf
 	}
 	err = s.eachPart(func(i int, p *part) error {

@@ -64,6 +64,9 @@ type Parts struct {
 // Similarity is from 0 to 1 and comparable across queries: half words, half meaning.
 func (p *Parts) Similarity() float64 { return (p.Coverage + max(0, p.Cosine)) / 2 }
 
+// ErrQuery says that a query cannot be read.
+var ErrQuery = errors.New("not a query")
+
 const (
 	// maxQuery is the length in bytes after which a query is cut off.
 	maxQuery = 8 << 10

@@ -252,7 +252,7 @@ func (s *settings) searching(cmd *cobra.Command) *cobra.Command {
 // relaying gives a subcommand the flags of those that relay calls.
 func (s *settings) relaying(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.checks)
-	return s.keeping(s.judging(cmd))
+	return s.keeping(s.searching(s.judging(cmd)))
 }
 
 // keeping gives a subcommand the flags of those that take or restore checkpoints.
@@ -296,6 +296,9 @@ func (s *settings) load() (*config, error) {
 	}
 	if err := s.readIdleSeconds(); err != nil {
 		return nil, err
+	}
+	if paths := os.Getenv(variable("root")); paths != "" && !s.search.Changed("root") {
+		s.viper.Set("rag.roots", filepath.SplitList(paths))
 	}
 	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
 		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.file)

@@ -13,7 +13,11 @@ import (
 
 // ragConfig says what is searched, and how.
 type ragConfig struct {
-	MaxFileSize int // MiB
+	Enabled     bool     // the host is offered search and a knowledge base
+	Watch       bool     // changes are followed while a host is connected
+	Roots       []string // folders to search; none means the host's roots, or the current directory
+	KB          string   // worker or session
+	MaxFileSize int      // MiB
 	MaxFiles    int
 	MaxMemory   int // MiB
 	MaxTime     time.Duration
@@ -35,11 +39,21 @@ type embedderConfig struct {
 	QueryPrefix    string
 }
 
+// Values of rag.kb.
+const (
+	kbOfWorker  = "worker"
+	kbOfSession = "session"
+)
+
 // embedderStatic is the table in the program.
 const embedderStatic = "static"
 
 // searchSettings are those of subcommands that index and search.
 var searchSettings = []setting{
+	{"rag.enabled", "rag", "offer the host tools that search its workspace and keep a knowledge base", false},
+	{"rag.watch", "rag-watch", "follow changes of the workspace while a host is connected", true},
+	{"rag.roots", "root", "`folder` that is searched; repeatable (default: the host's roots, or the current directory)", []string{}},
+	{"rag.kb", "rag-kb", "where knowledge bases are: worker, on disk for all its sessions, or session, in memory until it ends", kbOfWorker},
 	{"rag.maxFileSize", "index-max-file-size", "`MiB` above which a file is left out of the index", 2},
 	{"rag.maxFiles", "index-max-files", "`files` after which the rest is left out of the index", 200_000},
 	{"rag.maxMemory", "index-max-memory", "`MiB` that an index may take, about half of it while it is written", 1024},
@@ -59,6 +73,9 @@ var searchSettings = []setting{
 
 // check checks what can be checked without opening anything.
 func (r *ragConfig) check() error {
+	if r.KB != kbOfWorker && r.KB != kbOfSession {
+		return fmt.Errorf("kb %q: use worker or session", r.KB)
+	}
 	for name, n := range map[string]int{"maxFileSize": r.MaxFileSize, "maxFiles": r.MaxFiles, "maxMemory": r.MaxMemory, "embedder.batch": r.Embedder.Batch} {
 		if n < 1 {
 			return fmt.Errorf("%s: %d: use a positive number", name, n)
@@ -69,6 +86,13 @@ func (r *ragConfig) check() error {
 	}
 	if r.Embedder.Timeout <= 0 {
 		return fmt.Errorf("embedder.timeout: %s: use a positive duration such as 30s", r.Embedder.Timeout)
+	}
+	for i, root := range r.Roots {
+		path, err := filepath.Abs(expandHome(root))
+		if err != nil {
+			return fmt.Errorf("roots[%d]: %w", i, err)
+		}
+		r.Roots[i] = path
 	}
 	_, err := r.Embedder.open(false)
 	return err

@@ -27,6 +27,9 @@ const ownName = "callgate"
 // in internal/tools has for the package "callgate"; a tool without one asks.
 type ownTool func(*gate.Session) server.ServerTool
 
+// ownPrompts makes callgate's own prompts for a session, named as own tools are.
+type ownPrompts func(*gate.Session) []server.ServerPrompt
+
 // ownServer returns callgate's own server, or nothing when it has no tools.
 func (s *sidecar) ownServer() []proxy.Server {
 	if len(s.own) == 0 {
@@ -36,7 +39,7 @@ func (s *sidecar) ownServer() []proxy.Server {
 		Upstream: upstream.Config{Name: ownName},
 		Tools:    tools.Server{Name: ownName, Packages: []string{ownName}, Identity: ownName, Trusted: true},
 		Own: func(session *gate.Session) func(context.Context, io.Reader, io.Writer) error {
-			return serveOwn(session, s.own)
+			return serveOwn(session, s.own, s.prompts)
 		},
 	}}
 }
@@ -44,12 +47,15 @@ func (s *sidecar) ownServer() []proxy.Server {
 // maxOwnCalls bounds the calls of own tools that run at once in one session.
 const maxOwnCalls = 16
 
-// serveOwn speaks MCP for the tools of one session, a message a line.
-func serveOwn(session *gate.Session, own []ownTool) func(context.Context, io.Reader, io.Writer) error {
+// serveOwn speaks MCP for the tools and prompts of one session, a message a line. Prompts may be nil.
+func serveOwn(session *gate.Session, own []ownTool, prompts ownPrompts) func(context.Context, io.Reader, io.Writer) error {
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
 		s := server.NewMCPServer(ownName, version, server.WithToolCapabilities(false), server.WithRecovery())
 		for _, tool := range own {
 			s.AddTools(tool(session))
+		}
+		if prompts != nil {
+			s.AddPrompts(prompts(session)...)
 		}
 		connection := server.NewInProcessSession(session.ID(), nil)
 		if err := s.RegisterSession(ctx, connection); err != nil {

@@ -16,6 +16,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/endpoint"
+	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
 	"callgate/permissions"
@@ -32,6 +33,8 @@ type sidecar struct {
 	companion *companion.Server
 	keeps     *proxy.Checkpoints // nil when checkpoints are off
 	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
+	retrieval *retrieval.Service // nil unless rag.enabled
+	prompts   ownPrompts         // nil for none
 	closers   []func() error     // in the order of opening
 }
 
@@ -86,10 +89,14 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if err != nil {
 		return s, err
 	}
+	workspaces, err := s.openRetrieval()
+	if err != nil {
+		return s, err
+	}
 	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
 	s.proxy, err = proxy.New(proxy.Options{
-		Expose: c.exposed(),
-		Gate:   s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
+		Expose: c.exposed(), Workspaces: workspaces,
+		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
 		CacheDir: c.cacheDir(), Hooks: c.hooks, Checkpoints: s.keeps, Verification: checks, Logger: s.log,
 		IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(),
 	})
@@ -133,7 +140,7 @@ func (s *sidecar) openCompanion() error {
 		}
 		s.companion, err = companion.Listen(companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Worker: s.config.Worker, Protocols: proxy.Versions(),
-			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Credentials: credentials, Logger: s.log,
+			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Retrieval: s.retrievalForPeople(), Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
 			return err

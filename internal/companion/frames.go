@@ -73,6 +73,9 @@ func (s *stream) frames(event gate.Event) []any {
 			out = append(out, auditEntry(e.Record))
 		}
 	}
+	if e, ok := event.(framed); ok {
+		out = append(out, e.frame())
+	}
 	if state, changed := s.roster.apply(event); changed {
 		out = append(out, state)
 	}

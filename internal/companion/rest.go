@@ -50,6 +50,8 @@ func (s *Server) routes() http.Handler {
 	s.toolRoutes(path)
 	s.hookRoutes(path)
 	s.checkpointRoutes(path)
+	s.indexRoutes(path)
+	s.kbRoutes(path)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusNotFound, CodeBadMessage, "there is nothing at this path")
 	})

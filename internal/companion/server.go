@@ -28,6 +28,7 @@ type Options struct {
 	Hooks       Hooks        // nil shows none
 	Checkpoints Checkpoints  // nil when none are kept
 	Bringer     Bringer      // nil takes no tools from clients
+	Retrieval   Retrieval    // nil offers no search and no knowledge bases
 	Credentials *Credentials // who may watch and answer
 	Logger      *slog.Logger
 }
@@ -67,6 +68,7 @@ type Server struct {
 	hooks       Hooks // likewise
 	checkpoints Checkpoints
 	bringer     Bringer
+	retrieval   Retrieval
 	credentials *Credentials
 	log         *slog.Logger
 	version     string
@@ -104,7 +106,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, errors.New("companion: an address for other machines needs a certificate and the names of this machine")
 	}
 	s := &Server{
-		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, bringer: o.Bringer, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, bringer: o.Bringer, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, sockets: make(chan struct{}, maxSockets),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())

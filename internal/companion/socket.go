@@ -40,24 +40,27 @@ var upgrader = websocket.Upgrader{
 // queue: when it is full the gate closes it, and the client is evicted without slowing anybody else. It
 // comes back, and the replay tells it what it missed.
 type socket struct {
-	server  *Server
-	conn    *websocket.Conn
-	as      Credential        // what the client could do when it came
-	may     func() Credential // what the client may do now: a credential that was rotated opens nothing any more
-	by      string            // "kind:name", for the record
-	from    string            // where the client is, likewise
-	person  string            // whose credential the client has shown; "" when it is nobody's in particular
-	replies chan reply
-	toolbox *toolbox  // what the client brought
-	relay   *relay    // to the processes that joined; nil when the client is the hub
-	window  time.Time // when the current rate window began
-	count   int       // frames in it
+	server    *Server
+	conn      *websocket.Conn
+	as        Credential        // what the client could do when it came
+	may       func() Credential // what the client may do now: a credential that was rotated opens nothing any more
+	by        string            // "kind:name", for the record
+	from      string            // where the client is, likewise
+	person    string            // whose credential the client has shown; "" when it is nobody's in particular
+	replies   chan reply
+	toolbox   *toolbox  // what the client brought
+	relay     *relay    // to the processes that joined; nil when the client is the hub
+	questions questions // of the client to a knowledge base, being answered
+	window    time.Time // when the current rate window began
+	count     int       // frames in it
 }
 
-// reply is an error frame for the client's own frame. close ends the connection after it when it is not 0.
+// reply is a frame for the client's own frame: an error, or what it asked for. close ends the connection after it
+// when it is not 0, and why says why.
 type reply struct {
-	frame Error
+	frame any
 	close int
+	why   string
 }
 
 func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
@@ -133,6 +136,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		c.write(subscription.Events, newStream(hello.Sessions, c.as))
 	})
 	c.read()
+	c.stopAnswering()
 	close(c.replies)
 	<-done
 }
@@ -263,6 +267,8 @@ func (c *socket) take(data []byte) bool {
 		refused = c.mcpTools(data)
 	case TypeMCPResult:
 		refused = c.mcpResult(data)
+	case TypeKBAdd, TypeKBSearch, TypeKBList, TypeKBRemove:
+		refused = c.knowledge(head, data)
 	case TypeHello:
 		refused = refuse(CodeBadMessage, "hello was already said")
 	default:
@@ -353,11 +359,20 @@ func (c *socket) change(session string, change func() error) *refusal {
 // or the client does not read what it is sent.
 func (c *socket) reply(r *refusal, session, call string) bool {
 	select {
-	case c.replies <- reply{errorFrame(r, session, call), r.close}:
+	case c.replies <- reply{errorFrame(r, session, call), r.close, r.message}:
 		return r.close == 0
 	default:
 		c.bye(websocket.ClosePolicyViolation, "too slow")
 		return false
+	}
+}
+
+// give queues what the client asked for. A client that does not read what it is sent is ended.
+func (c *socket) give(frame any) {
+	select {
+	case c.replies <- reply{frame: frame}:
+	default:
+		c.bye(websocket.ClosePolicyViolation, "too slow")
 	}
 }
 
@@ -396,7 +411,7 @@ func (c *socket) write(events <-chan gate.Event, stream *stream) {
 			}
 			err = c.send(r.frame)
 			if err == nil && r.close != 0 {
-				c.bye(r.close, r.frame.Message)
+				c.bye(r.close, r.why)
 				return
 			}
 		case <-ping.C:

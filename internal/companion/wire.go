@@ -24,6 +24,10 @@ const (
 	TypeAgentRemove = "agent_remove"
 	TypeMCPTools    = "mcp_tools"
 	TypeMCPResult   = "mcp_result"
+	TypeKBAdd       = "kb_add"
+	TypeKBSearch    = "kb_search"
+	TypeKBList      = "kb_list"
+	TypeKBRemove    = "kb_remove"
 )
 
 // Types of frames that the server sends.
@@ -38,6 +42,13 @@ const (
 	TypeAuditEntry          = "audit_entry"
 	TypeMCPCall             = "mcp_call"
 	TypeMCPCancel           = "mcp_cancel"
+	TypeKBAdded             = "kb_added"
+	TypeKBSearchResult      = "kb_search_result"
+	TypeKBListResult        = "kb_list_result"
+	TypeKBRemoved           = "kb_removed"
+	TypeIndexStart          = "index_start"
+	TypeIndexProgress       = "index_progress"
+	TypeIndexDone           = "index_done"
 	TypeError               = "error"
 )
 

@@ -20,6 +20,12 @@ type roles map[string]Role
 var catalogue = map[string]map[string]entry{
 	// callgate's own tools. No configured server can name this package.
 	"callgate": {
+		// What they read is held against the rules for read_file, file by file, where it is read.
+		"search":     {risk: permissions.ReadOnly, category: CategoryRead, roles: roles{"query": Plain, "path": Plain, "language": Plain, "kind": Plain, "limit": Plain, "maxTokens": Plain}},
+		"kb_search":  {risk: permissions.ReadOnly, category: CategoryRead, roles: roles{"query": Plain, "limit": Plain, "threshold": Plain, "maxTokens": Plain}},
+		"kb_list":    {risk: permissions.ReadOnly, category: CategoryRead, roles: roles{"maxTokens": Plain}},
+		"kb_add":     {risk: permissions.Write, category: CategoryWrite, roles: roles{"content": Plain, "metadata": Plain}},
+		"kb_remove":  {risk: permissions.Destructive, category: CategoryWrite, roles: roles{"documentId": Plain}},
 		"find_tools": {risk: permissions.ReadOnly, category: CategoryRead, roles: roles{"query": Plain, "limit": Plain}},
 		// Which files it writes is judged where it writes them: only such as a call of the same session left.
 		"rollback_checkpoint": {risk: permissions.Write, category: CategoryWrite, roles: roles{"id": Plain, "paths": Plain}},

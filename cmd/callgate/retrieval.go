@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/adrg/xdg"
+	"github.com/mark3labs/mcp-go/server"
+
+	"callgate/gate"
+	"callgate/internal/companion"
+	"callgate/internal/hooks"
+	"callgate/internal/retrieval"
+	"callgate/internal/tools"
+	"callgate/proxy"
+	"callgate/rag"
+)
+
+// openRetrieval offers search and knowledge bases to the sessions of the sidecar, and returns who has to hear of
+// their folders; nil when rag.enabled is off.
+func (s *sidecar) openRetrieval() (proxy.Workspaces, error) {
+	c := s.config
+	if !c.RAG.Enabled {
+		return nil, nil
+	}
+	options, err := c.RAG.options(s.log)
+	if err != nil {
+		return nil, err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("rag: the current directory: %w", err)
+	}
+	reading := c.reading()
+	o := retrieval.Options{
+		Indexes: c.indexDir(), Index: options, Denied: reading.denied, Rules: reading.rules, Veto: s.vetoes,
+		Roots: c.RAG.Roots, Default: here, Home: xdg.Home, Watch: c.RAG.Watch, Logger: s.log,
+		Tell: func(sessionID string, e rag.Event) { s.gate.Tell(companion.Indexed{SessionID: sessionID, Event: e}) },
+		Done: func(sessionID, path string, sum rag.Summary) {
+			c.hooks.Fire(hooks.Event{Name: hooks.IndexDone, Worker: c.Worker, SessionID: sessionID, Detail: path, Duration: sum.Duration})
+		},
+	}
+	if c.RAG.KB == kbOfWorker {
+		o.KB = filepath.Join(c.DataDir, "workers", c.Worker, "kb")
+	}
+	s.retrieval = retrieval.New(o)
+	s.closers = append(s.closers, s.retrieval.Close)
+	for i := range s.retrieval.Tools("") {
+		s.own = append(s.own, func(session *gate.Session) server.ServerTool { return s.retrieval.Tools(session.ID())[i] })
+	}
+	s.prompts = func(session *gate.Session) []server.ServerPrompt { return s.retrieval.Prompts(session.ID()) }
+	return s.retrieval, nil
+}
+
+// vetoes reports whether a session may not read a file of the workspace root. One that nobody knows may not.
+func (s *sidecar) vetoes(sessionID, root, path string) bool {
+	return s.gate.DeniesReading(sessionID, path, tools.Place{Dir: root, Roots: []string{root}, Home: xdg.Home})
+}
+
+// retrievalForPeople is what approvers' clients can do with indexes and knowledge bases; nil for nothing.
+func (s *sidecar) retrievalForPeople() companion.Retrieval {
+	if s.retrieval == nil {
+		return nil
+	}
+	return onRecord{s.retrieval, backend{s}}
+}
+
+// onRecord puts on record what people change.
+type onRecord struct {
+	*retrieval.Service
+	b backend
+}
+
+func (r onRecord) Reindex(sessionID, path string, force bool, by string) (statuses []retrieval.Status, err error) {
+	err = r.b.change(sessionID, by, "Index "+workspaceName(path)+" anew.", func() (err error) {
+		statuses, err = r.Service.Reindex(sessionID, path, force)
+		return err
+	})
+	return statuses, err
+}
+
+func (r onRecord) Cancel(sessionID, path, by string) (statuses []retrieval.Status, err error) {
+	err = r.b.change(sessionID, by, "Stop indexing "+workspaceName(path)+".", func() (err error) {
+		statuses, err = r.Service.Cancel(sessionID, path)
+		return err
+	})
+	return statuses, err
+}
+
+func (r onRecord) Clear(ctx context.Context, sessionID, path, by string) (statuses []retrieval.Status, err error) {
+	err = r.b.change(sessionID, by, "Empty the index of "+workspaceName(path)+".", func() (err error) {
+		statuses, err = r.Service.Clear(ctx, sessionID, path)
+		return err
+	})
+	return statuses, err
+}
+
+func (r onRecord) AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string, by string) (id string, err error) {
+	err = r.b.change(sessionID, by, fmt.Sprintf("Add a document of %d bytes to the knowledge base.", len(content)), func() (err error) {
+		id, err = r.Service.AddDocument(ctx, sessionID, content, metadata)
+		return err
+	})
+	return id, err
+}
+
+func (r onRecord) RemoveDocument(ctx context.Context, sessionID, id, by string) (found bool, err error) {
+	err = r.b.change(sessionID, by, fmt.Sprintf("Remove the document %q from the knowledge base.", tools.Visible(id)), func() (err error) {
+		found, err = r.Service.RemoveDocument(ctx, sessionID, id)
+		return err
+	})
+	return found, err
+}
+
+// workspaceName is how the audit trail names a workspace.
+func workspaceName(path string) string {
+	if path == "" {
+		return "all workspaces"
+	}
+	return fmt.Sprintf("%q", tools.Visible(path))
+}

@@ -1,0 +1,194 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"callgate/gate"
+	"callgate/internal/retrieval"
+	"callgate/rag"
+)
+
+// Retrieval is search over workspaces and knowledge bases. Nil in Options means that there is none. Methods take
+// the name of a session; those of indexes take "" for all workspaces of the process. All MUST be safe for
+// concurrent use, and return retrieval.ErrSession and retrieval.ErrNoWorkspace for what is not there.
+type Retrieval interface {
+	Statuses(sessionID string) ([]retrieval.Status, error)
+	Search(ctx context.Context, sessionID string, q rag.Query) (retrieval.Answer, error)
+
+	// Reindex, Cancel and Clear change the indexes of all the session's workspaces, or of the one at path.
+	Reindex(sessionID, path string, force bool, by string) ([]retrieval.Status, error)
+	Cancel(sessionID, path, by string) ([]retrieval.Status, error)
+	Clear(ctx context.Context, sessionID, path, by string) ([]retrieval.Status, error)
+
+	AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string, by string) (id string, err error)
+	SearchDocuments(ctx context.Context, sessionID, query string, limit int, threshold float64) ([]rag.KBHit, error)
+	Documents(sessionID string) ([]rag.KBDocument, error)
+	RemoveDocument(ctx context.Context, sessionID, id, by string) (found bool, err error)
+}
+
+// IndexStart: a workspace is being indexed.
+type IndexStart struct {
+	Head
+	Path       string `json:"path"`
+	TotalFiles int    `json:"totalFiles"`
+}
+
+// IndexProgress: how far that is.
+type IndexProgress struct {
+	Head
+	IndexedFiles int    `json:"indexedFiles"`
+	TotalFiles   int    `json:"totalFiles"`
+	CurrentFile  string `json:"currentFile"`
+}
+
+// IndexDone: the index is up to date.
+type IndexDone struct {
+	Head
+	FileCount  int     `json:"fileCount"`
+	ChunkCount int     `json:"chunkCount"`
+	Duration   float64 `json:"duration"` // seconds
+}
+
+// framed is an event that is a frame for those who follow its session. It comes through the gate's subscriptions,
+// but is not the gate's.
+type framed interface {
+	gate.Event
+	frame() any
+}
+
+// Indexed is what clients are told of an index, as an event.
+type Indexed struct {
+	SessionID string
+	Event     rag.Event
+}
+
+func (e Indexed) Session() string { return e.SessionID }
+
+func (e Indexed) frame() any {
+	switch e.Event.Kind {
+	case rag.EventStart:
+		return IndexStart{head(TypeIndexStart, e.SessionID), e.Event.Path, e.Event.Total}
+	case rag.EventDone:
+		return IndexDone{head(TypeIndexDone, e.SessionID), e.Event.Summary.Files, e.Event.Summary.Chunks, e.Event.Summary.Duration.Seconds()}
+	default:
+		return IndexProgress{head(TypeIndexProgress, e.SessionID), e.Event.Indexed, e.Event.Total, e.Event.Path}
+	}
+}
+
+// indexRoutes are answered by the process that serves the session: `?sessionId=`. Without one, they are about all
+// workspaces of the process that answers: `?worker=`, or the hub.
+func (s *Server) indexRoutes(path func(string, methods)) {
+	path("/api/index", methods{"POST": s.approver(s.handleReindex), "DELETE": s.approver(s.handleClearIndex)})
+	path("/api/index/cancel", methods{"POST": s.approver(s.handleCancelIndex)})
+	path("/api/index/status", methods{"GET": s.viewer(s.handleIndexStatus)})
+	path("/api/search", methods{"POST": s.approver(s.handleSearch)})
+}
+
+func (s *Server) retrieves(w http.ResponseWriter) bool {
+	if s.retrieval == nil {
+		writeError(w, http.StatusNotFound, CodeBadMessage, "search is off: set rag.enabled in the configuration")
+	}
+	return s.retrieval != nil
+}
+
+// failRetrieval answers with what the error means.
+func (s *Server) failRetrieval(w http.ResponseWriter, r *http.Request, err error) {
+	if refused := retrievalRefusal(err); refused != nil {
+		status := http.StatusNotFound
+		if refused.code == CodeBadMessage && !errors.Is(err, retrieval.ErrNoWorkspace) {
+			status = http.StatusBadRequest
+		}
+		writeError(w, status, refused.code, refused.message)
+		return
+	}
+	s.fail(w, r, err)
+}
+
+// retrievalRefusal says in the words of the protocol what the error means; nil for a failure of callgate itself.
+func retrievalRefusal(err error) *refusal {
+	switch {
+	case errors.Is(err, retrieval.ErrSession):
+		return refuse(CodeSessionNotFound, "%v", err)
+	case errors.Is(err, retrieval.ErrNoWorkspace), errors.Is(err, retrieval.ErrDenied), errors.Is(err, rag.ErrQuery):
+		return refuse(CodeBadMessage, "%v", err)
+	}
+	return nil
+}
+
+func (s *Server) answerIndexes(w http.ResponseWriter, r *http.Request, status int, statuses []retrieval.Status, err error) {
+	if err != nil {
+		s.failRetrieval(w, r, err)
+		return
+	}
+	writeJSON(w, status, map[string]any{"indexes": list(statuses)})
+}
+
+func (s *Server) handleIndexStatus(w http.ResponseWriter, r *http.Request) {
+	if !s.retrieves(w) {
+		return
+	}
+	statuses, err := s.retrieval.Statuses(r.URL.Query().Get("sessionId"))
+	s.answerIndexes(w, r, http.StatusOK, statuses, err)
+}
+
+// indexChange is the body of what changes indexes. It may be {}.
+type indexChange struct {
+	Path  string `json:"path"`  // a workspace; "" is all of the session
+	Force bool   `json:"force"` // POST /api/index: read every file again
+}
+
+func (s *Server) handleReindex(w http.ResponseWriter, r *http.Request) {
+	var f indexChange
+	if !s.retrieves(w) || !s.body(w, r, &f) {
+		return
+	}
+	statuses, err := s.retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, approverOf(r))
+	s.answerIndexes(w, r, http.StatusAccepted, statuses, err)
+}
+
+func (s *Server) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
+	var f indexChange
+	if !s.retrieves(w) || !s.body(w, r, &f) {
+		return
+	}
+	statuses, err := s.retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, approverOf(r))
+	s.answerIndexes(w, r, http.StatusOK, statuses, err)
+}
+
+func (s *Server) handleClearIndex(w http.ResponseWriter, r *http.Request) {
+	if !s.retrieves(w) {
+		return
+	}
+	query := r.URL.Query()
+	statuses, err := s.retrieval.Clear(r.Context(), query.Get("sessionId"), query.Get("path"), approverOf(r))
+	s.answerIndexes(w, r, http.StatusOK, statuses, err)
+}
+
+func (s *Server) handleSearch(w http.ResponseWriter, r *http.Request) {
+	var f struct {
+		Query     string   `json:"query"`
+		Limit     int      `json:"limit"`
+		Path      string   `json:"path"`
+		Language  string   `json:"language"`
+		Kind      rag.Kind `json:"kind"`
+		Threshold float64  `json:"threshold"`
+	}
+	if !s.retrieves(w) || !s.body(w, r, &f) {
+		return
+	}
+	if f.Query == "" {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "query is missing: a question, some words, or the name of a symbol")
+		return
+	}
+	answer, err := s.retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
+		Text: f.Query, Limit: f.Limit, Path: f.Path, Language: f.Language, Kind: f.Kind, Threshold: f.Threshold, WithText: true,
+	})
+	if err != nil {
+		s.failRetrieval(w, r, err)
+		return
+	}
+	answer.Hits = list(answer.Hits)
+	writeJSON(w, http.StatusOK, answer)
+}

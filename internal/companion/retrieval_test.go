@@ -1,0 +1,192 @@
+package companion
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"callgate/gate"
+	"callgate/internal/retrieval"
+	"callgate/rag"
+)
+
+// searched is the real service over a small workspace, for one session s1. What people change is not recorded.
+type searched struct{ *retrieval.Service }
+
+func (s searched) Reindex(session, path string, force bool, _ string) ([]retrieval.Status, error) {
+	return s.Service.Reindex(session, path, force)
+}
+
+func (s searched) Cancel(session, path, _ string) ([]retrieval.Status, error) {
+	return s.Service.Cancel(session, path)
+}
+
+func (s searched) Clear(ctx context.Context, session, path, _ string) ([]retrieval.Status, error) {
+	return s.Service.Clear(ctx, session, path)
+}
+
+func (s searched) AddDocument(ctx context.Context, session, content string, metadata map[string]string, _ string) (string, error) {
+	return s.Service.AddDocument(ctx, session, content, metadata)
+}
+
+func (s searched) RemoveDocument(ctx context.Context, session, id, _ string) (bool, error) {
+	return s.Service.RemoveDocument(ctx, session, id)
+}
+
+// withRetrieval starts a server whose clients hear of the index through the backend's events.
+func withRetrieval(t *testing.T) (*rig, string) {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range map[string]string{"garden.go": "package garden\n\n// PlantTree digs a hole.\nfunc PlantTree() {}\n", "secret.txt": "trees"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := newFakeBackend("s1")
+	r := start(t, b)
+	service := retrieval.New(retrieval.Options{
+		Indexes: t.TempDir(), Rules: func() string { return "1" },
+		Denied: func(string) (func(string) bool, error) {
+			return func(path string) bool { return filepath.Base(path) == "secret.txt" }, nil
+		},
+		Tell: func(session string, e rag.Event) { b.publish(Indexed{SessionID: session, Event: e}) },
+	})
+	t.Cleanup(func() {
+		if err := service.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r.retrieval = searched{service}
+	service.Opened("s1", []string{root})
+	return r, root
+}
+
+// TestKnowledgeBase adds, finds, lists and removes a document over the WebSocket.
+func TestKnowledgeBase(t *testing.T) {
+	r, _ := withRetrieval(t)
+	p := r.join(t, CredentialApprove)
+	p.send(`{"v":1,"type":"kb_add","sessionId":"s1","content":"Hooks run at the top level of components.","metadata":{"source":"docs","page":3}}`)
+	id, _ := p.want(TypeKBAdded)["documentId"].(string)
+	if id == "" {
+		t.Fatal("the document has no id")
+	}
+	p.send(`{"v":1,"type":"kb_search","sessionId":"s1","query":"rules of hooks","limit":5,"threshold":0.1}`)
+	results, _ := p.want(TypeKBSearchResult)["results"].([]any)
+	if len(results) != 1 || !strings.Contains(fmt.Sprint(results[0]), "top level") || !strings.Contains(fmt.Sprint(results[0]), "page:3") {
+		t.Errorf("found %v", results)
+	}
+	p.send(`{"v":1,"type":"kb_search","sessionId":"s1","query":"rules of hooks","threshold":0.99}`)
+	if results, _ := p.want(TypeKBSearchResult)["results"].([]any); len(results) != 0 {
+		t.Errorf("above the threshold: %v", results)
+	}
+	p.send(`{"v":1,"type":"kb_add","sessionId":"s1","content":"` + strings.Repeat("é", 150) + `"}`)
+	p.want(TypeKBAdded)
+	p.send(`{"v":1,"type":"kb_list","sessionId":"s1"}`)
+	list := p.want(TypeKBListResult)
+	documents, _ := list["documents"].([]any)
+	if list["totalCount"] != 2.0 || len(documents) != 2 || len([]rune(documents[1].(map[string]any)["preview"].(string))) != 100 || documents[1].(map[string]any)["length"] != 150.0 {
+		t.Errorf("listed %v", list)
+	}
+	p.send(fmt.Sprintf(`{"v":1,"type":"kb_remove","sessionId":"s1","documentId":%q}`, id))
+	if removed := p.want(TypeKBRemoved); removed["found"] != true || removed["documentId"] != id {
+		t.Errorf("removed %v", removed)
+	}
+	p.send(fmt.Sprintf(`{"v":1,"type":"kb_remove","sessionId":"s1","documentId":%q}`, id))
+	if removed := p.want(TypeKBRemoved); removed["found"] != false {
+		t.Errorf("removed twice: %v", removed)
+	}
+
+	for frame, code := range map[string]string{
+		`{"v":1,"type":"kb_add","sessionId":"s1"}`:                                                       CodeBadMessage,
+		`{"v":1,"type":"kb_add","sessionId":"s1","content":"x","metadata":[1]}`:                          CodeBadMessage,
+		`{"v":1,"type":"kb_add","sessionId":"s1","content":"trees","metadata":{"path":"secret.txt"}}`:    CodeBadMessage,
+		`{"v":1,"type":"kb_search","sessionId":"s1"}`:                                                    CodeBadMessage,
+		`{"v":1,"type":"kb_search","sessionId":"s1","query":"x","threshold":2}`:                          CodeBadMessage,
+		`{"v":1,"type":"kb_remove","sessionId":"s1"}`:                                                    CodeBadMessage,
+		`{"v":1,"type":"kb_list","sessionId":"*"}`:                                                       CodeBadMessage,
+		`{"v":1,"type":"kb_list"}`:                                                                       CodeBadMessage,
+		`{"v":1,"type":"kb_list","sessionId":"nobody"}`:                                                  CodeSessionNotFound,
+		`{"v":1,"type":"kb_search","sessionId":"nobody","query":"x"}`:                                    CodeSessionNotFound,
+		`{"v":1,"type":"kb_add","sessionId":"nobody","content":"x","metadata":{"path":"file:///x/y/z"}}`: CodeSessionNotFound,
+	} {
+		p.send(frame)
+		if e := p.want(TypeError); e["code"] != code {
+			t.Errorf("%s: %v, want %s", frame, e, code)
+		}
+	}
+	watcher := r.join(t, CredentialView)
+	watcher.send(`{"v":1,"type":"kb_list","sessionId":"s1"}`)
+	watcher.wantError(CodeUnauthorized)
+}
+
+func TestKnowledgeBaseIsOff(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	p := r.join(t, CredentialApprove)
+	p.send(`{"v":1,"type":"kb_list","sessionId":"s1"}`)
+	if e := p.wantError(CodeBadMessage); !strings.Contains(fmt.Sprint(e["message"]), "rag.enabled") {
+		t.Errorf("it says %v", e)
+	}
+}
+
+// TestIndexByREST: people empty an index and have it made again, and clients hear how far it is.
+func TestIndexByREST(t *testing.T) {
+	r, root := withRetrieval(t)
+	p := r.join(t, CredentialView)
+	for _, tt := range []struct {
+		credential         Credential
+		method, path, body string
+		want               int
+		says               string
+	}{
+		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{"query":"digging holes for trees"}`, 200, `"path":"garden.go"`},
+		{CredentialView, "GET", "/api/index/status?sessionId=s1", "", 200, `"state":"ready","indexedFiles":1,"totalFiles":1,"fileCount":1`},
+		{CredentialView, "GET", "/api/index/status", "", 200, `"fileCount":1`},
+		{CredentialView, "GET", "/api/index/status?sessionId=nobody", "", 404, CodeSessionNotFound},
+		{CredentialView, "DELETE", "/api/index?sessionId=s1", "", 403, ""},
+		{"", "GET", "/api/index/status", "", 401, ""},
+		{CredentialApprove, "DELETE", "/api/index?sessionId=s1&path=/elsewhere", "", 404, "no workspace"},
+		{CredentialApprove, "DELETE", "/api/index?sessionId=s1", "", 200, `"state":"cleared"`},
+		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{"query":"trees"}`, 200, "not complete: it was cleared"},
+		{CredentialApprove, "POST", "/api/index?sessionId=s1", fmt.Sprintf(`{"path":%q,"force":true}`, root), 202, `"indexes":[{"path"`},
+		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{"query":"PlantTree","limit":1,"path":"*.go","language":"go","kind":"code"}`, 200, `"symbol":"PlantTree"`},
+		{CredentialApprove, "POST", "/api/index/cancel?sessionId=s1", `{}`, 200, `"watching":false`},
+		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{}`, 400, "query is missing"},
+		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{"query":"x","path":"[a"}`, 400, "not a query"},
+		{CredentialView, "POST", "/api/search?sessionId=s1", `{"query":"x"}`, 403, ""},
+		{CredentialApprove, "POST", "/api/kb?sessionId=s1", `{"content":"Spades are in the shed."}`, 201, `"documentId":"doc-`},
+		{CredentialApprove, "POST", "/api/kb", `{"content":"x"}`, 400, "sessionId is missing"},
+		{CredentialApprove, "POST", "/api/kb/search?sessionId=s1", `{"query":"spades"}`, 200, `"results":[{"documentId":"doc-`},
+		{CredentialView, "GET", "/api/kb?sessionId=s1", "", 200, `"totalCount":1`},
+		{CredentialView, "GET", "/api/kb?sessionId=s1&limit=0", "", 400, "limit"},
+		{CredentialApprove, "DELETE", "/api/kb/doc-none?sessionId=s1", "", 404, ""},
+	} {
+		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body)
+		if response.StatusCode != tt.want || !strings.Contains(body, tt.says) {
+			t.Errorf("%s %s %s as %q: %d %s", tt.method, tt.path, tt.body, tt.credential, response.StatusCode, body)
+		}
+	}
+	started := p.want(TypeIndexStart)
+	if started["totalFiles"] != 1.0 || started["sessionId"] != "s1" {
+		t.Errorf("told %v", started)
+	}
+	p.want(TypeIndexProgress)
+	if done := p.want(TypeIndexDone); done["fileCount"] != 1.0 || done["chunkCount"] != 1.0 {
+		t.Errorf("told %v", done)
+	}
+}
+
+func TestIndexIsOff(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	for _, path := range []string{"GET /api/index/status", "POST /api/index", "DELETE /api/index", "POST /api/index/cancel", "POST /api/search", "GET /api/kb?sessionId=s1", "POST /api/kb?sessionId=s1"} {
+		method, path, _ := strings.Cut(path, " ")
+		if response, body := r.do(t, CredentialApprove, method, path, `{"query":"x","content":"x"}`); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "rag.enabled") {
+			t.Errorf("%s %s: %d %s", method, path, response.StatusCode, body)
+		}
+	}
+}
+
+var _ gate.Event = Indexed{}

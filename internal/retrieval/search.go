@@ -1,0 +1,111 @@
+package retrieval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"callgate/rag"
+)
+
+// Hit is a passage of a workspace.
+type Hit struct {
+	Root string `json:"root"`
+	rag.Hit
+}
+
+// File is the absolute path of the file.
+func (h *Hit) File() string { return filepath.Join(h.Root, filepath.FromSlash(h.Path)) }
+
+// Answer is what a search found.
+type Answer struct {
+	Hits []Hit `json:"hits"` // best first
+	// Note says why there may be more to find: an index that is not finished, a workspace that cannot be searched.
+	Note string `json:"note,omitempty"`
+}
+
+// firstPatience is how long a search waits for an index that is being made.
+const firstPatience = 5 * time.Second
+
+// Search searches the workspaces of a session.
+func (s *Service) Search(ctx context.Context, sessionID string, q rag.Query) (Answer, error) {
+	spaces, err := s.spacesOf(sessionID)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer := Answer{Hits: []Hit{}}
+	var failed []error
+	for _, w := range spaces {
+		hits, note, err := w.search(ctx, sessionID, q)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if note != "" {
+			answer.Note = joined(answer.Note, note)
+		}
+		for _, h := range hits {
+			answer.Hits = append(answer.Hits, Hit{w.root, h})
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		if len(failed) == len(spaces) {
+			return Answer{}, err
+		}
+		answer.Note = joined(answer.Note, err.Error())
+	}
+	slices.SortStableFunc(answer.Hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	answer.Hits = answer.Hits[:min(len(answer.Hits), cmp.Or(max(0, q.Limit), 10))]
+	return answer, nil
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "\n" + b
+}
+
+func (w *space) search(ctx context.Context, sessionID string, q rag.Query) (hits []rag.Hit, note string, err error) {
+	w.await(ctx)
+	status := w.now()
+	if w.index == nil {
+		return nil, "", fmt.Errorf("%s cannot be searched: %s", w.root, status.Error)
+	}
+	switch status.State {
+	case Indexing:
+		note = fmt.Sprintf("%s is still being indexed, %d of %d files so far: there may be more to find.", w.root, status.IndexedFiles, status.TotalFiles)
+	case Failed:
+		note = fmt.Sprintf("The index of %s is not up to date: %s", w.root, status.Error)
+	case Cleared, Cancelled:
+		note = fmt.Sprintf("The index of %s is not complete: it was %s.", w.root, status.State)
+	}
+	if veto := w.service.o.Veto; veto != nil && sessionID != "" {
+		q.Denied = func(path string) bool { return veto(sessionID, w.root, path) }
+	}
+	hits, err = w.index.Search(ctx, q)
+	if damaged := (*rag.DamagedError)(nil); errors.As(err, &damaged) {
+		w.service.o.Logger.Warn("retrieval: the index is damaged and built again", "path", w.root, "error", err)
+		go w.restart(false)
+		return nil, "", fmt.Errorf("the index of %s was damaged and is being built again: search again in a moment", w.root)
+	}
+	return hits, note, err
+}
+
+// await waits a moment for an index that is being made.
+func (w *space) await(ctx context.Context) {
+	w.mu.Lock()
+	settled := w.settled
+	w.mu.Unlock()
+	timer := time.NewTimer(firstPatience)
+	defer timer.Stop()
+	select {
+	case <-settled:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

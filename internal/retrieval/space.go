@@ -1,0 +1,234 @@
+package retrieval
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"callgate/rag"
+)
+
+// States of a workspace's index.
+const (
+	Indexing  = "indexing"  // it is brought up to date, for the first time since somebody asked
+	Ready     = "ready"     // it is up to date
+	Failed    = "failed"    // Error says why it could not be brought up to date
+	Cancelled = "cancelled" // somebody ended that
+	Cleared   = "cleared"   // somebody emptied it
+)
+
+// Status is how far the index of a workspace is.
+type Status struct {
+	Path         string    `json:"path"`
+	State        string    `json:"state"`
+	IndexedFiles int       `json:"indexedFiles"` // of those to look at; while it is indexing
+	TotalFiles   int       `json:"totalFiles"`
+	CurrentFile  string    `json:"currentFile,omitempty"`
+	FileCount    int       `json:"fileCount"` // in the index
+	ChunkCount   int       `json:"chunkCount"`
+	VectorCount  int       `json:"vectorCount"` // chunks that are found by meaning too
+	Skipped      int       `json:"skipped"`     // files that were left out with a reason
+	Duration     float64   `json:"duration"`    // seconds, of the last run
+	FinishedAt   time.Time `json:"finishedAt,omitzero"`
+	Watching     bool      `json:"watching"`
+	Error        string    `json:"error,omitempty"`
+}
+
+// space is a workspace with its index, for all sessions that work in it.
+type space struct {
+	service *Service
+	root    string
+	index   *rag.Index // nil: it could not be opened, see status.Error
+
+	controlling sync.Mutex // held while it is restarted, stopped or closed
+	ended       bool       // guarded by controlling
+
+	mu       sync.Mutex
+	sessions map[string]bool
+	status   Status
+	settled  chan struct{} // closed when it is no longer indexing
+	told     time.Time     // when progress was told last
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// open opens a workspace and begins to index it.
+func (s *Service) open(root string) *space {
+	w := &space{service: s, root: root, sessions: map[string]bool{}, settled: make(chan struct{})}
+	w.status = Status{Path: root, State: Failed}
+	w.cancel = func() {}
+	index, err := s.openIndex(root)
+	if err != nil {
+		s.o.Logger.Warn("retrieval: a workspace cannot be searched", "path", root, "error", err)
+		w.status.Error = err.Error()
+		close(w.settled)
+		return w
+	}
+	w.index = index
+	w.start()
+	return w
+}
+
+func (s *Service) openIndex(root string) (*rag.Index, error) {
+	dir, err := rag.Dir(s.o.Indexes, root)
+	if err != nil {
+		return nil, err
+	}
+	o := s.o.Index
+	if o.Denied, err = s.o.Denied(root); err != nil {
+		return nil, err
+	}
+	o.Rules = s.o.Rules
+	return rag.Open(dir, o)
+}
+
+// start brings the index up to date, on a goroutine of its own, and goes on to follow changes if that is wanted.
+// Nothing of it may be running.
+func (w *space) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.mu.Lock()
+	w.cancel = cancel
+	w.status = Status{Path: w.root, State: Indexing, Watching: w.service.o.Watch}
+	w.settled = make(chan struct{})
+	w.mu.Unlock()
+	w.running.Go(func() {
+		defer cancel()
+		w.run(ctx)
+	})
+}
+
+// stop ends what start began and waits for it. A run that had not come to its end leaves the state.
+func (w *space) stop(state string) {
+	w.mu.Lock()
+	cancel := w.cancel
+	w.mu.Unlock()
+	cancel()
+	w.running.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status.Watching = false
+	if w.status.State == Indexing || state == Cleared {
+		w.settle(state, nil)
+	}
+}
+
+// again is how long a failure lasts before the index is tried again.
+const again = time.Minute
+
+func (w *space) run(ctx context.Context) {
+	for {
+		var err error
+		if w.service.o.Watch {
+			err = w.index.Watch(ctx, w.root, w.event)
+		} else {
+			_, err = w.index.Sync(ctx, w.root, w.event)
+		}
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		w.service.o.Logger.Warn("retrieval: index is not up to date", "path", w.root, "error", err)
+		w.mu.Lock()
+		w.settle(Failed, err)
+		w.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(again):
+		}
+	}
+}
+
+// settle ends the indexing state. The caller holds mu.
+func (w *space) settle(state string, err error) {
+	w.status.State, w.status.Error = state, ""
+	if err != nil {
+		w.status.Error = err.Error()
+	}
+	select {
+	case <-w.settled:
+	default:
+		close(w.settled)
+	}
+}
+
+// tellEvery keeps listeners from being flooded: thousands of files are indexed in a second.
+const tellEvery = 200 * time.Millisecond
+
+// event follows the index and tells every session.
+func (w *space) event(e rag.Event) {
+	w.mu.Lock()
+	tell := true
+	switch e.Kind {
+	case rag.EventStart:
+		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile, w.status.Skipped = 0, e.Total, "", 0
+	case rag.EventProgress:
+		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile = e.Indexed, e.Total, e.Path
+		if tell = time.Since(w.told) >= tellEvery; tell {
+			w.told = time.Now()
+		}
+	case rag.EventSkip:
+		w.status.Skipped++
+		tell = false
+	case rag.EventDone:
+		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile = e.Indexed, e.Total, ""
+		w.status.Duration, w.status.FinishedAt = e.Summary.Duration.Seconds(), time.Now().UTC()
+		w.settle(Ready, nil)
+	}
+	sessions := slices.Sorted(maps.Keys(w.sessions))
+	w.mu.Unlock()
+	for _, id := range sessions {
+		if tell && w.service.o.Tell != nil {
+			w.service.o.Tell(id, e)
+		}
+		if e.Kind == rag.EventDone && w.service.o.Done != nil {
+			w.service.o.Done(id, w.root, e.Summary)
+		}
+	}
+}
+
+func (w *space) join(sessionID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sessions[sessionID] = true
+}
+
+// leave reports whether any session is left.
+func (w *space) leave(sessionID string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.sessions, sessionID)
+	return len(w.sessions) > 0
+}
+
+func (w *space) close() error {
+	w.controlling.Lock()
+	defer w.controlling.Unlock()
+	w.ended = true
+	w.stop(Cancelled)
+	if w.index == nil {
+		return nil
+	}
+	return w.index.Close()
+}
+
+// now returns the status with what the index holds.
+func (w *space) now() Status {
+	w.mu.Lock()
+	status := w.status
+	w.mu.Unlock()
+	if w.index == nil {
+		return status
+	}
+	stats, err := w.index.Stats()
+	if err != nil {
+		if status.Error == "" && !errors.Is(err, rag.ErrClosed) {
+			status.State, status.Error = Failed, err.Error()
+		}
+		return status
+	}
+	status.FileCount, status.ChunkCount, status.VectorCount = stats.Files, stats.Chunks, stats.Vectors
+	return status
+}

@@ -1,0 +1,204 @@
+package retrieval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"callgate/rag"
+)
+
+// Tools are the tools that a session is offered, without the prefix that hosts see. What they do is judged before
+// they are called, like calls of any server.
+func (s *Service) Tools(sessionID string) []server.ServerTool {
+	own := func(handle func(ctx context.Context, r mcp.CallToolRequest) (string, error)) server.ToolHandlerFunc {
+		return func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			s.await(ctx, sessionID)
+			text, err := handle(ctx, r)
+			if err != nil {
+				return mcp.NewToolResultError(err.Error()), nil
+			}
+			return mcp.NewToolResultText(text), nil
+		}
+	}
+	return []server.ServerTool{
+		{Tool: searchTool, Handler: own(func(ctx context.Context, r mcp.CallToolRequest) (string, error) {
+			return s.searchFor(ctx, sessionID, r)
+		})},
+		{Tool: kbAddTool, Handler: own(func(ctx context.Context, r mcp.CallToolRequest) (string, error) { return s.kbAddFor(ctx, sessionID, r) })},
+		{Tool: kbSearchTool, Handler: own(func(ctx context.Context, r mcp.CallToolRequest) (string, error) {
+			return s.kbSearchFor(ctx, sessionID, r)
+		})},
+		{Tool: kbListTool, Handler: own(func(_ context.Context, r mcp.CallToolRequest) (string, error) { return s.kbListFor(sessionID, r) })},
+		{Tool: kbRemoveTool, Handler: own(func(ctx context.Context, r mcp.CallToolRequest) (string, error) {
+			return s.kbRemoveFor(ctx, sessionID, r)
+		})},
+	}
+}
+
+var (
+	reading = mcp.ToolOption(func(t *mcp.Tool) {
+		t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: mcp.ToBoolPtr(true), DestructiveHint: mcp.ToBoolPtr(false), IdempotentHint: mcp.ToBoolPtr(true), OpenWorldHint: mcp.ToBoolPtr(false)}
+	})
+	writing = func(destructive bool) mcp.ToolOption {
+		return func(t *mcp.Tool) {
+			t.Annotations = mcp.ToolAnnotation{ReadOnlyHint: mcp.ToBoolPtr(false), DestructiveHint: &destructive, IdempotentHint: mcp.ToBoolPtr(destructive), OpenWorldHint: mcp.ToBoolPtr(false)}
+		}
+	}
+	budgeted = mcp.WithNumber("maxTokens", mcp.Description("About how many tokens the answer may take, 200 to 50000; default 4000"), mcp.Min(minTokens), mcp.Max(maxTokens))
+)
+
+var searchTool = mcp.NewTool("search",
+	mcp.WithDescription("Search the workspace's code and documents by words, meaning and symbols. Ask a question, give a few words, or the name of a symbol. Returns the best passages with file, lines and symbol."),
+	mcp.WithString("query", mcp.Required(), mcp.Description("A question, some words, or the name of a symbol")),
+	mcp.WithString("path", mcp.Description("Only files that this glob matches, relative to the workspace: 'internal/**', '*.md'")),
+	mcp.WithString("language", mcp.Description("Only this language: go, python, typescript, markdown, …")),
+	mcp.WithString("kind", mcp.Enum(string(rag.KindCode), string(rag.KindDoc), string(rag.KindConfig)), mcp.Description("Only source code, documents, or configuration")),
+	mcp.WithNumber("limit", mcp.Description("How many passages, 1 to 50; default 10"), mcp.Min(1), mcp.Max(50)),
+	budgeted, reading,
+)
+
+func (s *Service) searchFor(ctx context.Context, sessionID string, r mcp.CallToolRequest) (string, error) {
+	query, err := r.RequireString("query")
+	if err != nil {
+		return "", err
+	}
+	answer, err := s.Search(ctx, sessionID, rag.Query{
+		Text: query, Limit: min(max(r.GetInt("limit", 10), 1), 50), Path: r.GetString("path", ""), Language: r.GetString("language", ""),
+		Kind: rag.Kind(r.GetString("kind", "")), WithText: true,
+	})
+	if err != nil {
+		return "", err
+	}
+	return answer.forModel(r.GetInt("maxTokens", 0)), nil
+}
+
+var kbAddTool = mcp.NewTool("kb_add",
+	mcp.WithDescription("Keep a text in the knowledge base, to be found again by its words and its meaning."),
+	mcp.WithString("content", mcp.Required(), mcp.Description("The text, plain or Markdown")),
+	mcp.WithObject("metadata", mcp.Description("What to remember of it, as texts: a source, a topic. \"path\" or \"source\" name the file that it is from"), mcp.AdditionalProperties(true)),
+	writing(false),
+)
+
+func (s *Service) kbAddFor(ctx context.Context, sessionID string, r mcp.CallToolRequest) (string, error) {
+	content, err := r.RequireString("content")
+	if err != nil {
+		return "", err
+	}
+	metadata, err := texts(r.GetArguments()["metadata"])
+	if err != nil {
+		return "", err
+	}
+	id, err := s.AddDocument(ctx, sessionID, content, metadata)
+	if err != nil {
+		return "", err
+	}
+	return "Added as " + id + ".", nil
+}
+
+// texts makes metadata of a JSON object: what is no text is kept as JSON.
+func texts(object any) (map[string]string, error) {
+	if object == nil {
+		return nil, nil
+	}
+	members, ok := object.(map[string]any)
+	if !ok {
+		return nil, errors.New("metadata is not an object")
+	}
+	out := make(map[string]string, len(members))
+	for name, value := range members {
+		text, ok := value.(string)
+		if !ok {
+			data, err := json.Marshal(value)
+			if err != nil {
+				return nil, fmt.Errorf("metadata %q: %w", name, err)
+			}
+			text = string(data)
+		}
+		out[name] = text
+	}
+	return out, nil
+}
+
+var kbSearchTool = mcp.NewTool("kb_search",
+	mcp.WithDescription("Search the knowledge base by words and by meaning."),
+	mcp.WithString("query", mcp.Required(), mcp.Description("A question or some words")),
+	mcp.WithNumber("limit", mcp.Description("How many documents, 1 to 50; default 5"), mcp.Min(1), mcp.Max(50)),
+	mcp.WithNumber("threshold", mcp.Description("Leave out documents with a lower score, from 0 to 1; 0.3 is one to begin with; default 0"), mcp.Min(0), mcp.Max(1)),
+	budgeted, reading,
+)
+
+func (s *Service) kbSearchFor(ctx context.Context, sessionID string, r mcp.CallToolRequest) (string, error) {
+	query, err := r.RequireString("query")
+	if err != nil {
+		return "", err
+	}
+	hits, err := s.SearchDocuments(ctx, sessionID, query, min(r.GetInt("limit", 5), 50), r.GetFloat("threshold", 0))
+	if err != nil {
+		return "", err
+	}
+	if len(hits) == 0 {
+		return "Nothing found.", nil
+	}
+	b := newBudget(r.GetInt("maxTokens", 0))
+	for _, h := range hits {
+		b.add(documentText(h))
+	}
+	return b.text(), nil
+}
+
+func documentText(h rag.KBHit) string {
+	head := fmt.Sprintf("%s  score %.2f", h.DocumentID, h.Score)
+	if len(h.Metadata) > 0 {
+		if data, err := json.Marshal(h.Metadata); err == nil {
+			head += "  " + string(data)
+		}
+	}
+	return head + "\n" + h.Content + "\n\n"
+}
+
+var kbListTool = mcp.NewTool("kb_list",
+	mcp.WithDescription("List the documents of the knowledge base: IDs, beginnings and lengths."),
+	budgeted, reading,
+)
+
+func (s *Service) kbListFor(sessionID string, r mcp.CallToolRequest) (string, error) {
+	documents, err := s.Documents(sessionID)
+	if err != nil {
+		return "", err
+	}
+	if len(documents) == 0 {
+		return "The knowledge base is empty.", nil
+	}
+	b := newBudget(r.GetInt("maxTokens", 0))
+	b.add(fmt.Sprintf("%d documents\n", len(documents)))
+	for _, d := range documents {
+		b.add(fmt.Sprintf("%s  %d characters  %q\n", d.DocumentID, d.Length, d.Preview))
+	}
+	return b.text(), nil
+}
+
+var kbRemoveTool = mcp.NewTool("kb_remove",
+	mcp.WithDescription("Remove a document from the knowledge base."),
+	mcp.WithString("documentId", mcp.Required(), mcp.Description("Its ID, as kb_add or kb_list gave it")),
+	writing(true),
+)
+
+func (s *Service) kbRemoveFor(ctx context.Context, sessionID string, r mcp.CallToolRequest) (string, error) {
+	id, err := r.RequireString("documentId")
+	if err != nil {
+		return "", err
+	}
+	found, err := s.RemoveDocument(ctx, sessionID, id)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
+		return "", fmt.Errorf("there is no document %q", id)
+	}
+	return "Removed.", nil
+}
