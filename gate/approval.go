@@ -90,11 +90,15 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 	if len(v.Marks) == 0 {
 		offers = g.widen(s, call, v.Analysis, tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis))
 	}
+	reasons := v.reasons()
+	if rewrite := call.Before.Rewrite; rewrite != nil {
+		reasons = append([]Reason{rewrite.reason()}, reasons...)
+	}
 	return &Approval{
 		ID: call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: call.Agent,
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind,
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
-		Reason: v.Reason, Marks: v.Marks, Reasons: v.reasons(), Offers: offers, Redefined: call.Redefined,
+		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,
 		CreatedAt: created, ExpiresAt: created.Add(g.o.Timeout),
 	}
 }

@@ -17,6 +17,7 @@ type Call struct {
 	Arguments []byte // the raw arguments object; nil when the request has none
 	Digest    string // jsonx.Digest of Arguments and the resolved agent
 	Place     tools.Place
+	Before    Before                        // what hooks said of it; the zero value is nothing
 	Redefined *Redefinition                 // nil when the tool's definition is as people know it
 	HandOver  time.Duration                 // how long the host waits for a person before it gets an answer; 0 is as long as it takes
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -27,6 +28,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	if v.Action == permissions.Ask {
 		v, call = g.ask(ctx, s, call, v)
 	}
+	v.Note = cmp.Or(v.Note, call.Before.note(call))
 	v = g.admit(s, call, v)
 	admitted := v.Action == permissions.Allow
 	v = g.recordDecision(s, call, v)

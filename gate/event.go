@@ -30,6 +30,7 @@ type Approval struct {
 	Reasons   []Reason
 	Offers    []tools.Offer
 	Redefined *Redefinition // the tool's definition is not the one that was accepted; else nil
+	Rewrite   *Rewrite      // a hook changed the arguments; else nil
 	CreatedAt time.Time
 	ExpiresAt time.Time
 }

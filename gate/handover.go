@@ -28,10 +28,10 @@ type handedOver struct {
 }
 
 // handOverKey names what a handed-over approval is bound to: worker, agent, workspace, server, tool, the
-// tool's definition and the arguments. Only the very same call can claim it.
+// tool's definition and the arguments, as they came and as they are judged. Only the very same call can claim it.
 func (g *Gate) handOverKey(call Call) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{
-		g.o.Worker, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.Digest,
+		g.o.Worker, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.digestAsCame(), call.Digest,
 	}))
 	return hex.EncodeToString(sum[:])
 }

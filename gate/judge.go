@@ -59,6 +59,9 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	if why := j.Protected.touched(call, v.Analysis); why != "" {
 		return v.deny(DecidedDenied, "callgate", "protected", why), true
 	}
+	if by := call.Before.DeniedBy; by != "" {
+		return v.deny(DecidedDenied, "hook:"+by, "hook", call.Before.Reason), true
+	}
 	if j.Off {
 		return v, false
 	}
@@ -106,7 +109,7 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 
 // marks is phase 2: why only a person can release the call, whatever rules, grants and levels say.
 func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
-	marks := v.Analysis.Marks
+	marks := append(slices.Clip(v.Analysis.Marks), call.Before.Marks...)
 	if call.Redefined != nil {
 		marks = append(slices.Clip(marks), tools.Mark{Code: "definition-changed", Text: call.Redefined.Why})
 	}

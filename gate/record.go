@@ -13,7 +13,7 @@ import (
 func (g *Gate) recordDecision(s *Session, call Call, v Verdict) Verdict {
 	r := audit.Record{
 		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
-		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: v.Reason,
+		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: call.Before.recorded(v.Reason),
 		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(),
 	}
 	if call.Tool != nil {

@@ -14,7 +14,7 @@ import (
 
 // call is the life of one tools/call, in the order that keeps it safe:
 //
-//	strict check → the immutable Call → the gate, on record → checkpoint → forward exactly that Call →
+//	strict check → the immutable Call → hooks before → the gate, on record → checkpoint → forward exactly that Call →
 //	outcome on record → verify → answer
 //
 // Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
@@ -27,9 +27,9 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
 	}
 
-	h.tellRequested(call)
+	call = h.askHooks(ctx, r, call)
 	call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
-	waiting := h.heartbeat(r)
+	waiting := h.heartbeat(r, "a person's approval")
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
 	waiting()
 	if verdict.Action != permissions.Allow {

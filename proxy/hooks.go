@@ -2,10 +2,13 @@ package proxy
 
 import (
 	"cmp"
+	"context"
+	"slices"
 	"time"
 
 	"callgate/gate"
 	"callgate/internal/hooks"
+	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
 
@@ -24,6 +27,36 @@ func (h *host) tellRequested(call gate.Call) {
 	if h.p.o.Hooks.Wants(hooks.ToolRequested) {
 		h.p.o.Hooks.Fire(h.about(hooks.ToolRequested, call))
 	}
+}
+
+// askHooks tells hooks that the call came, and lets those that decide say what they think of it before the gate
+// does. What they say is part of the call from then on: the gate denies, marks and judges by it, and nothing of it
+// can allow. r is nil for what no request of the host is about.
+func (h *host) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.Call {
+	h.tellRequested(call)
+	if !h.p.o.Hooks.Decides() {
+		return call
+	}
+	if r != nil {
+		defer h.heartbeat(r, "a hook that looks at the call")()
+	}
+	h.p.o.Hooks.Decide(ctx, h.about(hooks.ToolRequested, call), func(o hooks.Opinion) (hooks.Event, bool, error) {
+		if o.Arguments != nil && !o.Deny {
+			rewritten, err := call.Rewritten(o.Arguments, o.Hook)
+			if err != nil {
+				return hooks.Event{}, true, err
+			}
+			call = rewritten
+		}
+		if o.Deny {
+			call.Before.DeniedBy, call.Before.Reason = o.Hook, o.Reason
+		}
+		if o.Ask {
+			call.Before.Marks = append(slices.Clip(call.Before.Marks), tools.Mark{Code: "hook", Text: o.Reason})
+		}
+		return h.about(hooks.ToolRequested, call), !o.Deny, nil
+	})
+	return call
 }
 
 // tellRefused tells hooks that the call does not run.

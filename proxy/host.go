@@ -64,7 +64,7 @@ type inflight struct {
 	// of the call is written, and while the call ends.
 	mu      sync.Mutex
 	ended   bool
-	decided bool    // the gate has answered: nothing waits for a person any more
+	beats   int     // heartbeats that were sent
 	reached float64 // the highest progress that the host was told of
 }
 

@@ -74,32 +74,32 @@ func patienceOf(c gate.Client, progress bool) time.Duration {
 // lost one.
 const beat = 12 * time.Second
 
-// heartbeat tells the host, as long as its call waits for a person, that it does. The values rise and stay
+// heartbeat tells the host, as long as its call waits for something, that it does. The values rise and stay
 // far below 1, where servers begin. stop MUST be called; nothing is sent after it has returned.
-func (h *host) heartbeat(r *inflight) (stop func()) {
+func (h *host) heartbeat(r *inflight, forWhat string) (stop func()) {
 	if r.token == nil {
 		return func() {}
 	}
 	var timer *time.Timer
-	n, waited := 0, time.Duration(0)
+	stopped, waited := false, time.Duration(0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	timer = time.AfterFunc(beat, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.ended || r.decided {
+		if r.ended || stopped {
 			return
 		}
-		n++
+		r.beats++
 		waited += beat
 		h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":0.%04d,"message":%s}`,
-			r.token, n, jsonx.Quote(fmt.Sprintf("waiting for a person's approval, %s so far", waited)))))
+			r.token, r.beats, jsonx.Quote(fmt.Sprintf("waiting for %s, %s so far", forWhat, waited)))))
 		timer.Reset(beat)
 	})
 	return func() {
 		timer.Stop()
 		r.mu.Lock()
-		r.decided = true
+		stopped = true
 		r.mu.Unlock()
 	}
 }

@@ -196,7 +196,7 @@ func (s *server) samplingRefused(ctx context.Context, params []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	h.tellRequested(call)
+	call = h.askHooks(ctx, nil, call)
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
 	if verdict.Action != permissions.Allow {
 		h.tellRefused(call, verdict)

@@ -66,7 +66,7 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
-	h.tellRequested(call)
+	call = h.askHooks(ctx, r, call)
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
 	if verdict.Action != permissions.Allow {
 		h.tellRefused(call, verdict)

@@ -132,6 +132,7 @@ func approveRequest(a *gate.Approval) ToolApproveRequest {
 		Always:     make([]Offer, 0, len(a.Offers)),
 
 		DefinitionChanged: a.Redefined,
+		Rewritten:         a.Rewrite,
 		CreatedAt:         a.CreatedAt.UTC(),
 		ExpiresAt:         a.ExpiresAt.UTC(),
 	}

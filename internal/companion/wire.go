@@ -212,9 +212,11 @@ type ToolApproveRequest struct {
 	Always     []Offer         `json:"always"`
 	// DefinitionChanged holds the tool's definition as it was accepted and as it is; nil when they are the same.
 	DefinitionChanged *gate.Redefinition `json:"definitionChanged,omitempty"`
-	Marks             []Mark             `json:"marks,omitempty"`
-	CreatedAt         time.Time          `json:"createdAt"`
-	ExpiresAt         time.Time          `json:"expiresAt"`
+	// Rewritten holds the arguments as they came when a hook changed them; nil when args are what came.
+	Rewritten *gate.Rewrite `json:"rewritten,omitempty"`
+	Marks     []Mark        `json:"marks,omitempty"`
+	CreatedAt time.Time     `json:"createdAt"`
+	ExpiresAt time.Time     `json:"expiresAt"`
 }
 
 // Risk is a class with what people read of it.

@@ -54,6 +54,9 @@ func newCommand(a Action, o Options) (*command, error) {
 	}
 	dynamic := false
 	for _, w := range words[1:] {
+		if strings.HasPrefix(w, "~/") {
+			w = o.path(w)
+		}
 		t, err := parseTemplate(w)
 		if err != nil {
 			return nil, err

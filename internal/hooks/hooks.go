@@ -121,6 +121,7 @@ type Runner struct {
 	mu       sync.RWMutex // orders Fire with Close
 	closed   bool
 	jobs     chan job
+	deciding chan struct{} // one token for each hook that decides and runs
 	running  sync.WaitGroup
 	watching sync.WaitGroup
 	unwatch  chan struct{} // closed when Close begins
@@ -139,7 +140,7 @@ func New(o Options) (*Runner, error) {
 	if len(o.Hooks) == 0 {
 		return nil, nil
 	}
-	r := &Runner{worker: o.Worker, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), pace: defaultPace, jobs: make(chan job, maxQueued), unwatch: make(chan struct{})}
+	r := &Runner{worker: o.Worker, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), pace: defaultPace, jobs: make(chan job, maxQueued), unwatch: make(chan struct{}), deciding: make(chan struct{}, deciders)}
 	for i, c := range o.Hooks {
 		h, err := c.check(o)
 		if err != nil {
@@ -184,7 +185,7 @@ func (c Config) check(o Options) (*hook, error) {
 		return nil, errors.New("a hook needs a name of letters, digits, dots, - and _, at most 64")
 	}
 	h := &hook{
-		name: c.Name, events: c.Event, pattern: cmp.Or(c.Matcher, "*"), before: c.When == "before",
+		name: c.Name, events: c.Event, pattern: cmp.Or(c.Matcher, "*"),
 		onFailure: cmp.Or(c.OnFailure, "ask"), enabled: c.Enabled == nil || *c.Enabled, secrets: c.Secrets,
 	}
 	if len(c.Event) == 0 {
@@ -201,14 +202,17 @@ func (c Config) check(o Options) (*hook, error) {
 			return nil, fmt.Errorf("matcher: %w", err)
 		}
 	}
-	if c.When != "" {
-		return nil, fmt.Errorf("when %q: leave it out", c.When)
+	if h.before, err = c.decides(); err != nil {
+		return nil, err
 	}
 	if c.Timeout < 0 || c.Timeout > maxTimeout {
 		return nil, fmt.Errorf("timeout %s: use a positive duration up to %s", c.Timeout, maxTimeout)
 	}
 	if h.action, h.timeout, err = c.Action.check(c, o); err != nil {
 		return nil, fmt.Errorf("action: %w", err)
+	}
+	if _, ok := h.action.(*command); h.before && !ok {
+		return nil, errors.New("when: before needs an action of type command, whose answer counts")
 	}
 	return h, nil
 }

@@ -172,6 +172,7 @@ func TestConfigurations(t *testing.T) {
 		{command: words("./two words.sh", "{{args}}")},
 		{command: words("sh", "-c", `echo "$1"`, "sh", "{{args}}")},
 		{command: words("sh", "-c", `echo "$MESSAGE" | cat`), env: []string{"MESSAGE={{error}}"}},
+		{command: words("sh", "~/notify.sh", "{{args}}")},
 		{command: words("env", "A=b", "./notify.sh", "{{args}}")},
 		{command: "echo {{toolName}} >> log", want: `list of words`},
 		{command: "echo $(date)", want: "list of words"},

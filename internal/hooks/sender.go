@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// pace is how often things are tried. Tests shorten it.
+// pace is how often things are tried, and for how long. Tests shorten it.
 type pace struct {
-	look    time.Duration // for events of other processes, and for the lock
-	backoff time.Duration // after the first failure; doubles up to maxBackoff
+	look     time.Duration // for events of other processes, and for the lock
+	backoff  time.Duration // after the first failure; doubles up to maxBackoff
+	deciding time.Duration // bounds how long all hooks together hold up one call
 }
 
 // maxBackoff bounds the time between two attempts.
 const maxBackoff = 5 * time.Minute
 
-var defaultPace = pace{look: time.Second, backoff: time.Second}
+var defaultPace = pace{look: time.Second, backoff: time.Second, deciding: maxDeciding}
 
 // offer hands an event over to be queued. It never waits.
 func (w *webhook) offer(e Event) error {

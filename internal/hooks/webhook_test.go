@@ -110,7 +110,7 @@ func startIn(t *testing.T, dir string, hooks ...Config) (*Runner, *lines) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.pace = pace{look: 20 * time.Millisecond, backoff: 10 * time.Millisecond}
+	r.pace = pace{look: 20 * time.Millisecond, backoff: 10 * time.Millisecond, deciding: maxDeciding}
 	log := &lines{}
 	if err := r.Start(slog.New(slog.NewTextHandler(log, nil))); err != nil {
 		t.Fatal(err)

@@ -58,6 +58,9 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	cmd.WaitDelay = lingering
 	began := time.Now()
 	if err := tree.Start(cmd); err != nil {
+		if cause := context.Cause(ctx); cause != nil { // it was over before the program could start
+			err = cause
+		}
 		return Result{}, err
 	}
 	err = cmd.Wait()

@@ -44,6 +44,11 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 	why := errors.New("the deadline")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
 	defer cancel()
+	over, end := context.WithCancelCause(t.Context())
+	end(why)
+	if _, err := Run(over, script("exit 0")); !errors.Is(err, why) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
 	began := time.Now()
 	_, err := Run(ctx, script(`trap '' TERM; (trap '' TERM; sleep 60) & echo $! >"$1"; wait; sleep 60`, file))
 	if !errors.Is(err, why) || time.Since(began) > 20*time.Second {
