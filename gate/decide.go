@@ -38,7 +38,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	if v.Action == permissions.Allow {
 		s.manifests.note(&v)
 		if g.events.listening() {
-			g.events.publish(Started{SessionID: s.id, Agent: s.agent, ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk()})
+			g.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk()})
 		}
 	}
 	return v, call
@@ -66,7 +66,7 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 	return func() {
 		g.recordOutcome(s, call, isError, failure, took)
 		if g.events.listening() {
-			g.events.publish(Finished{SessionID: s.id, Agent: s.agent, ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
+			g.events.publish(Finished{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
 		}
 	}
 }

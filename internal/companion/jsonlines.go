@@ -8,7 +8,7 @@ import (
 )
 
 // Relay is Watch for programs: every frame of the server goes to out as one line of JSON, and every line
-// of in is a tool_approve, cancel or set_autonomy frame (v may be left out). A line that is none gets an
+// of in is a tool_approve, set_autonomy, cancel, agent_add or agent_remove frame (v may be left out). A line that is none gets an
 // error frame on out. The end of in ends only the answers; in is read until the process ends.
 func Relay(ctx context.Context, client *Client, in io.Reader, out io.Writer, once bool) (Outcome, error) {
 	lines := make(chan []byte)
@@ -98,8 +98,20 @@ func (c *Client) relay(data []byte) *refusal {
 		err = c.SetAutonomy(f.SessionID, f.Level)
 	case TypeCancel:
 		err = c.Cancel(head.SessionID)
+	case TypeAgentAdd:
+		var f AgentAdd
+		if refused := decode(data, &f); refused != nil {
+			return refused
+		}
+		err = c.AddAgent(f)
+	case TypeAgentRemove:
+		var f AgentRemove
+		if refused := decode(data, &f); refused != nil {
+			return refused
+		}
+		err = c.RemoveAgent(f.SessionID, f.AgentID)
 	default:
-		return refuse(CodeBadMessage, "type must be tool_approve, set_autonomy or cancel")
+		return refuse(CodeBadMessage, "type must be tool_approve, set_autonomy, cancel, agent_add or agent_remove")
 	}
 	switch {
 	case errors.Is(err, ErrClosed):

@@ -43,7 +43,7 @@ func (s *Server) routes() http.Handler {
 	path("/api/approvals", methods{"GET": s.viewer(s.handleApprovals)})
 	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
 	path("/api/sessions", methods{"GET": s.viewer(s.handleSessions)})
-	path("/api/sessions/{id}/autonomy", methods{"PUT": s.approver(s.handleAutonomy)})
+	s.controlRoutes(path)
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
 	s.changeRoutes(path)
 	s.ruleRoutes(path)
@@ -177,27 +177,6 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) handleSessions(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"sessions": list(s.backend.Sessions())})
-}
-
-func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
-	var f SetAutonomy
-	if !s.body(w, r, &f) {
-		return
-	}
-	id := r.PathValue("id")
-	if refused := oneSession(id); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
-		return
-	}
-	if f.SessionID != "" && f.SessionID != id {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "sessionId is not the session in the path")
-		return
-	}
-	if err := s.backend.SetAutonomy(id, f.Level, approverOf(r)); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id, "level": f.Level})
 }
 
 func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {

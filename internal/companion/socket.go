@@ -13,7 +13,6 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/tools"
-	"callgate/permissions"
 
 	"github.com/gorilla/websocket"
 )
@@ -285,25 +284,12 @@ func (c *socket) agentAdd(data []byte) *refusal {
 	if refused := decode(data, &f); refused != nil {
 		return refused
 	}
-	if f.Role == "" {
-		return refuse(CodeBadMessage, "agent_add needs a role")
-	}
-	profile := permissions.Agent{Name: f.Name, Source: "agent_add"}
-	if f.Permissions != nil {
-		file, err := permissions.ParseFile("agent_add", f.Permissions, "")
-		if err != nil {
-			return refuse(CodeBadMessage, "permissions: %v", err)
-		}
-		if len(file.Grants) > 0 {
-			return refuse(CodeBadMessage, "permissions: an agent has no grants")
-		}
-		for i := range file.Rules {
-			file.Rules[i].Layer = permissions.LayerAgent
-		}
-		profile.Rules = file.Rules
+	profile, info, refused := f.profile()
+	if refused != nil {
+		return refused
 	}
 	return c.mutate(f.SessionID, func() error {
-		_, err := c.server.backend.AddAgent(f.SessionID, profile, gate.AgentInfo{Role: f.Role, Goal: f.Goal}, c.by)
+		_, err := c.server.backend.AddAgent(f.SessionID, profile, info, c.by)
 		return err
 	})
 }

@@ -1,0 +1,116 @@
+package companion
+
+import (
+	"net/http"
+
+	"callgate/gate"
+	"callgate/permissions"
+)
+
+// controlRoutes have the powers of the frames set_autonomy, cancel, agent_add and agent_remove. The process that has
+// the session answers.
+func (s *Server) controlRoutes(path func(string, methods)) {
+	path("/api/sessions/{id}/autonomy", methods{"PUT": s.approver(s.handleAutonomy)})
+	path("/api/sessions/{id}/cancel", methods{"POST": s.approver(s.handleCancel)})
+	path("/api/sessions/{id}/agents", methods{"POST": s.approver(s.handleAddAgent)})
+	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.approver(s.handleRemoveAgent)})
+}
+
+// handleAutonomy takes the members of set_autonomy, without v and type.
+func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
+	var f SetAutonomy
+	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	if !ok {
+		return
+	}
+	if err := s.backend.SetAutonomy(id, f.Level, approverOf(r)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id, "level": f.Level})
+}
+
+// handleCancel ends the running calls of a session and withdraws what waits in it.
+func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
+	var f Cancel
+	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	if !ok {
+		return
+	}
+	if err := s.backend.Cancel(id, approverOf(r)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id})
+}
+
+// handleAddAgent takes the members of agent_add, without v and type, and answers with the agent's id.
+func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
+	var f AgentAdd
+	id, ok := s.ofSession(w, r, &f, &f.SessionID)
+	if !ok {
+		return
+	}
+	profile, info, refused := f.profile()
+	if refused != nil {
+		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		return
+	}
+	agent, err := s.backend.AddAgent(id, profile, info, approverOf(r))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id, "agentId": agent})
+}
+
+// handleRemoveAgent ends a registered profile.
+func (s *Server) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
+	id, agent := r.PathValue("id"), r.PathValue("agent")
+	if err := s.backend.RemoveAgent(id, agent, approverOf(r)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"sessionId": id, "agentId": agent})
+}
+
+// ofSession reads the body into f, and returns the one session that the path names; the body may name it too, in
+// named. When it is not ok the response is written.
+func (s *Server) ofSession(w http.ResponseWriter, r *http.Request, f any, named *string) (id string, ok bool) {
+	if !s.body(w, r, f) {
+		return "", false
+	}
+	id = r.PathValue("id")
+	if refused := oneSession(id); refused != nil {
+		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		return "", false
+	}
+	if *named != "" && *named != id {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "sessionId is not the session in the path")
+		return "", false
+	}
+	return id, true
+}
+
+// profile reads what the frame says of an agent.
+func (f *AgentAdd) profile() (permissions.Agent, gate.AgentInfo, *refusal) {
+	profile, info := permissions.Agent{Name: f.Name, Source: TypeAgentAdd}, gate.AgentInfo{Role: f.Role, Goal: f.Goal}
+	if f.Role == "" {
+		return profile, info, refuse(CodeBadMessage, "agent_add needs a role")
+	}
+	if f.Permissions == nil {
+		return profile, info, nil
+	}
+	file, err := permissions.ParseFile(TypeAgentAdd, f.Permissions, "")
+	if err != nil {
+		return profile, info, refuse(CodeBadMessage, "permissions: %v", err)
+	}
+	if len(file.Grants) > 0 {
+		return profile, info, refuse(CodeBadMessage, "permissions: an agent has no grants")
+	}
+	for i := range file.Rules {
+		file.Rules[i].Layer = permissions.LayerAgent
+	}
+	profile.Rules = file.Rules
+	return profile, info, nil
+}

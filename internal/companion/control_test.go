@@ -1,0 +1,43 @@
+package companion
+
+import (
+	"strings"
+	"testing"
+)
+
+// REST has the powers of the frames, behind the same border.
+func TestControlByREST(t *testing.T) {
+	b := newFakeBackend("s1")
+	b.ask(approval("call_1"))
+	r := start(t, b)
+	for _, tt := range []struct {
+		name, method, path, body string
+		credential               Credential
+		status                   int
+		holds                    string
+	}{
+		{"add", "POST", "/api/sessions/s1/agents", `{"role":"reviewer","name":"rev","goal":"g","permissions":{"shell_exec":"deny"}}`, CredentialApprove, 200, `"agentId":"rev-00000001"`},
+		{"add without a role", "POST", "/api/sessions/s1/agents", `{"name":"rev"}`, CredentialApprove, 400, "needs a role"},
+		{"add with grants", "POST", "/api/sessions/s1/agents", `{"role":"r","permissions":{"$always":[{"tool":"x","pattern":"y","risk":"WRITE"}]}}`, CredentialApprove, 400, "permissions"},
+		{"add broken rules", "POST", "/api/sessions/s1/agents", `{"role":"r","permissions":{"shell_exec":"perhaps"}}`, CredentialApprove, 400, "permissions"},
+		{"add elsewhere", "POST", "/api/sessions/s1/agents", `{"sessionId":"s2","role":"r"}`, CredentialApprove, 400, "not the session in the path"},
+		{"add to nobody", "POST", "/api/sessions/s9/agents", `{"role":"r"}`, CredentialApprove, 404, CodeSessionNotFound},
+		{"add to all", "POST", "/api/sessions/*/agents", `{"role":"r"}`, CredentialApprove, 400, "never"},
+		{"add by a watcher", "POST", "/api/sessions/s1/agents", `{"role":"r"}`, CredentialView, 403, CodeUnauthorized},
+		{"remove", "DELETE", "/api/sessions/s1/agents/rev-00000001", "", CredentialApprove, 200, `"agentId":"rev-00000001"`},
+		{"remove another", "DELETE", "/api/sessions/s1/agents/other", "", CredentialApprove, 400, "no agent"},
+		{"remove by a watcher", "DELETE", "/api/sessions/s1/agents/rev-00000001", "", CredentialView, 403, CodeUnauthorized},
+		{"cancel by a watcher", "POST", "/api/sessions/s1/cancel", "{}", CredentialView, 403, CodeUnauthorized},
+		{"cancel nothing", "POST", "/api/sessions/s9/cancel", "{}", CredentialApprove, 404, CodeSessionNotFound},
+		{"cancel all", "POST", "/api/sessions/*/cancel", "{}", CredentialApprove, 400, "never"},
+		{"cancel", "POST", "/api/sessions/s1/cancel", "{}", CredentialApprove, 200, `"sessionId":"s1"`},
+	} {
+		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body)
+		if response.StatusCode != tt.status || !strings.Contains(body, tt.holds) {
+			t.Errorf("%s: %d %s", tt.name, response.StatusCode, body)
+		}
+	}
+	if got := strings.Join(b.cancelled, " "); got != "s1 rest" || len(b.Pending()) != 0 {
+		t.Errorf("cancelled %q, %d wait", got, len(b.Pending()))
+	}
+}
