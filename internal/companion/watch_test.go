@@ -369,8 +369,10 @@ func TestRelay(t *testing.T) {
 	}
 	write(`{"type":"agent_add","sessionId":"s1","role":"reviewer","name":"rev","permissions":{"*":"deny"}}`)
 	want(TypeTeamUpdate, `"agentId":"rev-00000001"`)
+	want(TypeAgentState, "idle") // the last of what it brings about
 	write(`{"type":"agent_remove","sessionId":"s1","agentId":"rev-00000001"}`)
 	want(TypeTeamUpdate, `"agents":[]`)
+	want(TypeAgentState, "idle")
 	write("")
 	write(`{"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"reject","feedback":"no"}`)
 	want(TypeToolApproveResolved, `"reject"`)
