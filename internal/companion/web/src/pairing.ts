@@ -84,7 +84,7 @@ export async function prove(pairing: Pairing): Promise<void> {
 
 // addresses are what the server may call itself: it proves the address that it listens on.
 function addresses(): string[] {
-  return location.hostname === "localhost" ? [`127.0.0.1:${location.port}`, `[::1]:${location.port}`] : [location.host];
+  return location.protocol === "http:" && location.hostname === "localhost" ? [`127.0.0.1:${location.port}`, `[::1]:${location.port}`] : [location.host];
 }
 
 async function hmac(secret: string, message: string): Promise<string> {
