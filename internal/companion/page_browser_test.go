@@ -222,6 +222,7 @@ func TestPageLooks(t *testing.T) {
 	chromium := requireBrowser(t)
 	r := start(t, showcase(t))
 	r.changes, r.rules, r.tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
+	r.hooks, r.checkpoints = showcaseHooks{}, showcaseCheckpoints{}
 	var pages []string
 	for range 4 {
 		address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})

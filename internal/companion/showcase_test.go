@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/checkpoint"
+	"callgate/internal/hooks"
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
@@ -20,6 +23,7 @@ func showcase(t *testing.T) *fakeBackend {
 	b.sessions[0].Client = gate.Client{Name: "claude-code", Version: "2.1.0"}
 	b.sessions[1].Client = gate.Client{Name: "cursor", Version: "1.9.2"}
 	b.sessions[1].Agent, b.sessions[1].Autonomy = "explore", "CAUTIOUS"
+	b.sessions[0].Agents = append(b.sessions[0].Agents, gate.AgentInfo{ID: "reviewer-5f0e12ab", Role: "reviewer", Goal: "Look through the change before it is pushed"})
 	for i := range b.sessions {
 		b.sessions[i].Status, b.sessions[i].StartedAt = "waiting", now.Add(-time.Duration(40+i*25)*time.Minute)
 	}
@@ -195,4 +199,49 @@ func (showcaseTools) AcceptTool(_, tool, hash, _ string) error {
 		return ErrDefinition
 	}
 	return nil
+}
+
+// showcaseHooks are three hooks, of which one is off and one has failed.
+type showcaseHooks struct{}
+
+func (showcaseHooks) Hooks() []hooks.Status {
+	at := time.Now().Add(-3 * time.Minute)
+	return []hooks.Status{
+		{Name: "format what was written", Event: []string{"tool.completed"}, Matcher: "files_*", Action: "command", When: "after", Enabled: true, Runs: 12},
+		{Name: "tell the team channel", Event: []string{"approval.asked", "approval.resolved"}, Matcher: "*", Action: "webhook", When: "after", Enabled: true, Runs: 9, Failures: 1,
+			LastFailure: &hooks.Failure{At: at, Event: "approval.asked", Error: "https://hooks.example.com/T0: 503 Service Unavailable"}},
+		{Name: "scan for secrets", Event: []string{"tool.called"}, Matcher: "*_write_*", Action: "command", When: "before", Runs: 4},
+	}
+}
+
+func (showcaseHooks) SetHook(string, bool, string) error { return nil }
+
+// showcaseCheckpoints are two calls that changed files, and a restore.
+type showcaseCheckpoints struct{}
+
+func (showcaseCheckpoints) Checkpoints(string, int) ([]CheckpointView, error) {
+	now := time.Now()
+	const root = "/home/ann/src/app"
+	return []CheckpointView{
+		{ID: "ck_c", Tool: "web:ann", SessionID: "s-4KQ7WZP2MHXA", Workspace: root, CreatedAt: now.Add(-time.Minute), Restores: "ck_a", Files: []CheckpointFile{{Path: root + "/src/routes.ts", State: "file", Size: 912}}},
+		{ID: "ck_b", ToolCallID: "c2", Tool: "commands_run", SessionID: "s-4KQ7WZP2MHXA", Workspace: root, CreatedAt: now.Add(-4 * time.Minute), Ended: true, Verified: true, Files: []CheckpointFile{
+			{Path: root + "/package.json", State: "file", Size: 2010, Change: "changed"}, {Path: root + "/package-lock.json", State: "file", Size: 90100, Change: "changed"},
+			{Path: root + "/dist/server.js", State: "absent", Change: "created"}, {Path: root + "/dist/old.js", State: "file", Size: 5100, Change: "deleted"},
+		}},
+		{ID: "ck_a", ToolCallID: "c1", Tool: "files_edit_file", SessionID: "s-4KQ7WZP2MHXA", Workspace: root, CreatedAt: now.Add(-11 * time.Minute), Ended: true, RestoredAt: now.Add(-time.Minute), Files: []CheckpointFile{
+			{Path: root + "/src/routes.ts", State: "file", Size: 880, Change: "changed"},
+		}},
+	}, nil
+}
+
+func (showcaseCheckpoints) CheckpointDiff(context.Context, string, []string) ([]checkpoint.FileDiff, error) {
+	return []checkpoint.FileDiff{
+		{Path: "/home/ann/src/app/package.json", What: "changed", ChangedSince: true, Diff: "--- kept\n+++ now\n@@ -1,5 +1,5 @@\n {\n   \"name\": \"app\",\n-  \"version\": \"1.4.1\",\n+  \"version\": \"1.4.2\",\n   \"private\": true\n }\n"},
+		{Path: "/home/ann/src/app/dist/server.js", What: "created", Binary: true},
+		{Path: "/home/ann/src/app/.env", What: "changed", Hidden: true},
+	}, nil
+}
+
+func (showcaseCheckpoints) RestoreCheckpoint(context.Context, string, []string, bool, string) (*checkpoint.Restored, error) {
+	return &checkpoint.Restored{ID: "ck_b", Files: []string{}}, nil
 }

@@ -1,22 +1,32 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { clock } from "./countdown";
+import { Page, Trouble } from "./parts";
 import { Badge } from "./risk";
 import { message, type Store } from "./store";
 import { Text } from "./text";
+import { visible } from "./visible";
 import type { AuditEntry, Record, Session } from "./wire";
 
 const decisions = ["auto_approved", "approved", "trusted", "rejected", "denied", "timeout", "cancelled", "limited"];
 const limit = 200;
 
+const spans: [label: string, hours: number][] = [
+  ["the beginning", 0],
+  ["an hour ago", 1],
+  ["a day ago", 24],
+  ["a week ago", 168],
+];
+
 interface Filter {
   session: string;
   decision: string;
   tool: string;
+  hours: number; // how far back; 0 for all
 }
 
 // Audit shows the trail: what is on record that matches, and on top of it what is recorded while one looks.
 export function Audit({ store, live, sessions }: { store: Store; live: AuditEntry[]; sessions: Session[] }) {
-  const [filter, setFilter] = useState<Filter>({ session: "", decision: "", tool: "" });
+  const [filter, setFilter] = useState<Filter>({ session: "", decision: "", tool: "", hours: 0 });
   const [records, setRecords] = useState<Record[]>([]);
   const [trouble, setTrouble] = useState("");
   const [open, setOpen] = useState<Record | null>(null);
@@ -43,15 +53,17 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
   useEffect(() => look(500), [newest]);
   useEffect(() => () => clearTimeout(asked.current), []);
   return (
-    <section class="page" aria-labelledby="audit">
-      <h2 id="audit">Audit trail</h2>
+    <Page
+      name="Audit trail"
+      lead="Every decision and outcome, chained by hashes. New records come up by themselves."
+      beside={
       <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
         <label>
           Session
           <select value={filter.session} onChange={(event) => setFilter({ ...filter, session: event.currentTarget.value })}>
             <option value="">all</option>
             {sessions.map((s) => (
-              <option value={s.sessionId}>{s.sessionId}</option>
+              <option value={s.sessionId}>{visible(s.client.name ? `${s.client.name}, ${s.sessionId}` : s.sessionId)}</option>
             ))}
           </select>
         </label>
@@ -74,12 +86,18 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
             onInput={(event) => setFilter({ ...filter, tool: event.currentTarget.value })}
           />
         </label>
+        <label>
+          Since
+          <select value={filter.hours} onChange={(event) => setFilter({ ...filter, hours: Number(event.currentTarget.value) })}>
+            {spans.map(([label, hours]) => (
+              <option value={hours}>{label}</option>
+            ))}
+          </select>
+        </label>
       </form>
-      {trouble && (
-        <p class="note refused" role="alert">
-          <Text of={trouble} />
-        </p>
-      )}
+      }
+    >
+      <Trouble of={trouble} />
       {records.length === 0 && !trouble && <p class="empty">Nothing is on record that matches.</p>}
       <div class="scroll" tabIndex={0} role="region" aria-label="Records">
         <table>
@@ -87,6 +105,7 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
             <tr>
               <th scope="col">Time</th>
               <th scope="col">What</th>
+              <th scope="col">Risk</th>
               <th scope="col">Tool</th>
               <th scope="col">Summary</th>
               <th scope="col">By</th>
@@ -103,6 +122,7 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
                 <td>
                   <span class={`decision ${r.decision ?? r.event} ${r.isError || r.error ? "failed" : ""}`}>{name(r)}</span>
                 </td>
+                <td>{r.risk && <Badge risk={r.risk} short plain />}</td>
                 <td>
                   <Text of={r.tool ?? ""} code />
                 </td>
@@ -118,7 +138,7 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
         </table>
       </div>
       {open && <Details of={open} close={() => setOpen(null)} />}
-    </section>
+    </Page>
   );
 }
 
@@ -127,12 +147,13 @@ function query(filter: Filter): URLSearchParams {
   if (filter.session) query.set("sessionId", filter.session);
   if (filter.decision) query.set("decision", filter.decision);
   if (filter.tool.trim()) query.set("tool", filter.tool.trim());
+  if (filter.hours > 0) query.set("since", new Date(Date.now() - filter.hours * 3_600_000).toISOString());
   return query;
 }
 
 function name(r: Record): string {
   if (r.event === "outcome") return r.isError || r.error ? "failed" : "ran";
-  return (r.decision ?? r.event).replace("_", " ");
+  return visible((r.decision ?? r.event).replace("_", " "));
 }
 
 const facts: [label: string, key: keyof Record][] = [

@@ -22,7 +22,7 @@ export function Checkpoints({ store, state }: { store: Store; state: State }) {
   return (
     <Page
       name="Checkpoints"
-      lead="What files were before a call changed them. Anything can be brought back, that too."
+      lead="What files were before a call changed them, to compare and to bring back."
       beside={<SessionChoice sessions={state.sessions} chosen={chosen} choose={setSession} all="all" />}
     >
       <Trouble of={trouble} />

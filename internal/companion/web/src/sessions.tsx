@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
 import { clock } from "./countdown";
+import { Page } from "./parts";
 import { pending, type State } from "./state";
 import { Text } from "./text";
+import { visible } from "./visible";
 import type { Session } from "./wire";
 
 const levels: [level: string, words: string][] = [
@@ -26,15 +28,14 @@ interface Props {
 export function Sessions(props: Props) {
   const { sessions } = props.state;
   return (
-    <section class="page" aria-labelledby="sessions">
-      <h2 id="sessions">Sessions</h2>
+    <Page name="Sessions" lead="Who is connected, what they do, and how much runs without a person.">
       {sessions.length === 0 && <p class="empty">No host is connected.</p>}
       <div class="cards">
         {sessions.map((s) => (
           <Card key={s.sessionId} of={s} {...props} />
         ))}
       </div>
-    </section>
+    </Page>
   );
 }
 
@@ -53,7 +54,7 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
             <Text of={of.client.version} />
           </span>
         </h3>
-        <span class={`status ${of.status}`}>{of.status}</span>
+        <span class={`status ${of.status}`}>{visible(of.status)}</span>
       </header>
       <dl class="facts">
         <div>
@@ -76,7 +77,7 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
         </div>
         <div>
           <dt>Mode</dt>
-          <dd>{of.mode}</dd>
+          <dd>{visible(of.mode)}</dd>
         </div>
         <div>
           <dt>Waiting</dt>
@@ -87,6 +88,20 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
           <dd>{clock(of.startedAt)}</dd>
         </div>
       </dl>
+      {(of.agents ?? []).length > 1 && (
+        <ul class="agents" aria-label="Agents">
+          {of.agents?.slice(1).map((agent) => (
+            <li>
+              <Text of={agent.role} /> <span class="label"><Text of={agent.agentId} code /></span>
+              {agent.goal && (
+                <p class="label">
+                  <Text of={agent.goal} />
+                </p>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
       <form
         class="row"
         onSubmit={(event) => {

@@ -10,6 +10,7 @@ import { browser, phone, quiet, ready, visit } from "./browser.mjs";
 after(() => browser.close());
 
 const pages = process.env.PAGES.split(" ");
+const scale = process.env.SCREENSHOTS ? 2 : 1; // pictures are as sharp as a good screen
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 async function picture(page, name) {
@@ -28,7 +29,7 @@ async function accessible(page, where) {
 
 for (const scheme of ["light", "dark"]) {
   test(`accessible, ${scheme}`, { timeout: 60_000 }, async () => {
-    const page = await visit(pages.shift(), { viewport: { width: 1160, height: 820 }, colorScheme: scheme });
+    const page = await visit(pages.shift(), { viewport: { width: 1160, height: 820 }, deviceScaleFactor: scale, colorScheme: scheme });
     await ready(page);
     assert.equal(await page.locator(".group").count(), 2, "what waits is grouped by session");
     await accessible(page, "an approval");
@@ -73,7 +74,6 @@ for (const scheme of ["light", "dark"]) {
     await page.keyboard.press("4");
     await page.locator(".grants li").nth(2).waitFor();
     await accessible(page, "rules");
-    if (scheme === "light") await picture(page, "rules");
     await page.locator(".grants button").first().click();
     await accessible(page, "a second question");
     await page.getByRole("button", { name: "Edit the file" }).click();
@@ -90,15 +90,23 @@ for (const scheme of ["light", "dark"]) {
     await page.getByRole("button", { name: "Drop the change" }).click();
     await page.keyboard.press("5");
     await page.locator(".redefined").waitFor();
+    if (scheme === "light") await picture(page, "tools");
     await page.getByText("files_edit_file").click();
     await accessible(page, "servers and tools");
-    if (scheme === "light") await picture(page, "tools");
+    await page.keyboard.press("6");
+    await page.locator(".checkpoints > li").nth(1).getByRole("button", { name: "Compare" }).click();
+    await page.locator(".since .diff").nth(2).waitFor();
+    await accessible(page, "checkpoints");
+    if (scheme === "dark") await picture(page, "checkpoints");
+    await page.keyboard.press("7");
+    await page.locator(".hooks > li").nth(2).waitFor();
+    await accessible(page, "hooks");
     await page.check();
   });
 }
 
 test("a phone", { timeout: 60_000 }, async () => {
-  const page = await visit(pages.shift(), phone);
+  const page = await visit(pages.shift(), { ...phone, deviceScaleFactor: scale });
   await ready(page);
   const fits = async (where) => assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)) <= 0, `${where} is wider than the screen`);
   await fits("an approval");
@@ -106,7 +114,7 @@ test("a phone", { timeout: 60_000 }, async () => {
   await picture(page, "phone");
   await page.locator(".back").tap();
   await fits("the list");
-  for (const [name, selector] of [["Sessions", ".card"], ["Audit", "tbody tr"], ["Rules", ".grants li"], ["Tools", ".redefined"]]) {
+  for (const [name, selector] of [["Sessions", ".card"], ["Audit", "tbody tr"], ["Rules", ".grants li"], ["Tools", ".redefined"], ["Checkpoints", ".checkpoints > li"], ["Hooks", ".hooks > li"]]) {
     await page.getByRole("navigation", { name: "Views" }).getByRole("button", { name }).tap();
     await page.locator(selector).first().waitFor();
     await fits(name);

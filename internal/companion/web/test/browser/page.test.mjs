@@ -459,7 +459,7 @@ story("sessions and audit trail", async (gate, page) => {
   await page.keyboard.press("Escape");
   await page.getByLabel("Decision").selectOption("");
   await page.getByLabel("Tool").fill("demo_shell*");
-  await page.waitForFunction(() => [...document.querySelectorAll("tbody td:nth-child(3)")].every((td) => td.textContent === "demo_shell_exec"));
+  await page.waitForFunction(() => [...document.querySelectorAll("tbody td:nth-child(4)")].every((td) => td.textContent === "demo_shell_exec"));
 
 });
 

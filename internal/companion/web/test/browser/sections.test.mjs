@@ -106,6 +106,7 @@ story("grants are revoked with a second click", async (gate, page) => {
 story(
   "servers, tools, and a definition that changed",
   async (gate, page) => {
+    await gate.call("demo_read_file", { path: "README.md" }); // waits until the server has started
     await show(page, "Tools");
     const demo = page.getByRole("region", { name: "Server demo" });
     await demo.getByText("demo_read_file").waitFor();
