@@ -19,8 +19,11 @@ FUZZTIME ?= 20s
 ANSWER ?=
 # More for the benchmark: make bench BENCHFLAGS='-rounds 9'
 BENCHFLAGS ?=
+# More for the conformance suites: make conformance CONFORMANCEFLAGS=-update
+CONFORMANCEFLAGS ?=
 
 NPM := testdata/npm/node_modules/.package-lock.json
+SUITES := testdata/conformance/node_modules/.package-lock.json
 PAGE := internal/companion/web/node_modules/.package-lock.json
 
 .PHONY: help
@@ -103,6 +106,17 @@ bench-rag: ## measure search: how well it finds, how fast, with how much memory
 	CGO_ENABLED=0 go build -o bin/bench-rag ./rag/bench
 	bin/bench-rag -repos '$(REPOS)'
 
+# The suites and the Node.js that they need come from npm, the reference server is that of the official Go SDK.
+$(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.json
+	npm ci --prefix testdata/conformance --no-audit --no-fund
+	@touch $@
+
+.PHONY: conformance
+conformance: build $(SUITES) ## run the official conformance suites directly and through callgate
+	CGO_ENABLED=0 GOBIN="$(CURDIR)/bin" go install github.com/modelcontextprotocol/go-sdk/conformance/everything-server@v1.8.0
+	CGO_ENABLED=0 go build -o bin/conformance-run ./internal/conformance
+	bin/conformance-run $(CONFORMANCEFLAGS)
+
 .PHONY: microbench
 microbench: ## run the Go benchmarks of PKG
 	go test -run '^$$' -bench . -benchmem $(PKG)
@@ -119,4 +133,4 @@ fuzz: ## run every fuzz target of PKG for FUZZTIME
 
 .PHONY: clean
 clean: ## remove what make made
-	rm -rf bin .demo testdata/npm/node_modules internal/companion/web/node_modules
+	rm -rf bin .demo testdata/npm/node_modules testdata/conformance/node_modules internal/companion/web/node_modules

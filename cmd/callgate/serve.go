@@ -23,7 +23,7 @@ has a session and servers of its own. What a host sees depends on the path:
 Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Further clients get tokens of their own with
 mcpTokens in callgate.yaml; with --auth oauth callgate takes the tokens of an authorization server instead.`,
 		Example: `  callgate serve --mcp-config ~/.mcp.json
-  claude mcp add --transport http callgate http://127.0.0.1:7778/mcp --header "Authorization: Bearer $(cat ~/.local/share/callgate/credentials/mcp)"
+  callgate serve --agent explore --idle-shutdown 2h
   callgate serve --mcp-listen 0.0.0.0:7778 --tls-cert chain.pem --tls-key key.pem --mcp-host tools.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

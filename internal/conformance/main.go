@@ -1,0 +1,144 @@
+// Command conformance runs the official conformance suites against a reference server, directly and through
+// callgate, and fails when a check that passes directly does not pass through callgate. The table that it
+// prints is the one in docs/conformance.md.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// suite is one run of a suite.
+type suite struct {
+	name     string
+	pkg      string // folder of the suite in node_modules
+	args     []string
+	sessions bool // the server is asked to keep sessions
+}
+
+var suites = []suite{
+	{"0.1.16, suite all", "conformance-0.1.16", []string{"--suite", "all"}, true},
+	{"0.2.0-alpha.12, 2025-11-25", "conformance-0.2.0-alpha.12", []string{"--requirements", "2025-11-25"}, true},
+	{"0.2.0-alpha.12, 2026-07-28", "conformance-0.2.0-alpha.12", []string{"--requirements", "2026-07-28"}, false},
+}
+
+// limit bounds one run of a suite: one of the versions has no limits of its own.
+const limit = 4 * time.Minute
+
+func main() {
+	npm := flag.String("npm", "testdata/conformance/node_modules", "`folder` with the suites and Node.js")
+	callgate := flag.String("callgate", "bin/callgate", "`program`")
+	server := flag.String("server", "bin/everything-server", "the reference server, a `program`")
+	baseline := flag.String("baseline", "testdata/conformance/baseline.json", "`file` with the checks that the server itself fails")
+	results := flag.String("results", "bin/conformance", "`folder` for what the suites say")
+	update := flag.Bool("update", false, "write the baseline anew")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	r := runner{npm: abs(*npm), callgate: abs(*callgate), server: abs(*server), results: abs(*results)}
+	lost, failing, err := r.all(ctx)
+	if err == nil && *update {
+		err = writeBaseline(*baseline, failing)
+	}
+	var news []string
+	if err == nil {
+		news, err = notIn(*baseline, failing)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(2)
+	case lost > 0 || len(news) > 0:
+		for _, check := range news {
+			fmt.Fprintln(os.Stderr, "the reference server fails a check that is not in the baseline:", check)
+		}
+		fmt.Fprintf(os.Stderr, "%d checks pass directly and not through callgate\n", lost)
+		os.Exit(1)
+	}
+}
+
+func abs(path string) string {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(2)
+	}
+	return whole
+}
+
+// all runs every suite directly and through callgate, and prints a row for each. failing are the checks that
+// the server fails by itself.
+func (r *runner) all(ctx context.Context) (lost int, failing map[string][]string, err error) {
+	failing = map[string][]string{}
+	fmt.Println("| suite | way | checks | passed | failed | of those that pass directly |")
+	fmt.Println("|---|---|---|---|---|---|")
+	for _, s := range suites {
+		direct, err := r.direct(ctx, s)
+		if err != nil {
+			return lost, nil, fmt.Errorf("%s, directly: %w", s.name, err)
+		}
+		row(s.name, "direct", direct, direct)
+		failing[s.name] = direct.names(false)
+		for _, way := range []string{"stdio", "http"} {
+			through, err := r.through(ctx, s, way)
+			if err != nil {
+				return lost, nil, fmt.Errorf("%s, through callgate over %s: %w", s.name, way, err)
+			}
+			row(s.name, "callgate, server over "+way, through, direct)
+			for _, check := range direct.names(true) {
+				if !through[check] {
+					lost++
+					fmt.Fprintln(os.Stderr, "LOST", s.name, way, check)
+				}
+			}
+		}
+	}
+	return lost, failing, nil
+}
+
+func row(name, way string, c, direct checks) {
+	kept := 0
+	for _, check := range direct.names(true) {
+		if c[check] {
+			kept++
+		}
+	}
+	passed := len(c.names(true))
+	fmt.Printf("| %s | %s | %d | %d | %d | %d of %d |\n", name, way, len(c), passed, len(c)-passed, kept, len(direct.names(true)))
+}
+
+// writeBaseline and notIn keep the checks that the reference server fails, by suite.
+func writeBaseline(path string, failing map[string][]string) error {
+	text, err := json.MarshalIndent(failing, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+func notIn(path string, failing map[string][]string) (news []string, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var known map[string][]string
+	if err := json.Unmarshal(text, &known); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for suite, all := range failing {
+		for _, check := range all {
+			if !slices.Contains(known[suite], check) {
+				news = append(news, suite+": "+check)
+			}
+		}
+	}
+	slices.Sort(news)
+	return news, nil
+}
