@@ -207,7 +207,7 @@ func (e *errand) ask(label string, m rpc.Message) error {
 		e.asked++
 		label = "question-" + strconv.Itoa(e.asked)
 	}
-	e.questions = append(e.questions, openQuestion{key: label, id: m.ID, method: m.Method, params: withoutElicitationID(m)})
+	e.questions = append(e.questions, openQuestion{key: label, id: m.ID, method: m.Method, params: m.Params})
 	if e.gathering == nil {
 		e.gathering = time.AfterFunc(gathered, func() {
 			e.mu.Lock()
@@ -217,15 +217,6 @@ func (e *errand) ask(label string, m rpc.Message) error {
 		})
 	}
 	return nil
-}
-
-// withoutElicitationID returns the params of a question as the stateless revisions have them.
-func withoutElicitationID(m rpc.Message) []byte {
-	var id [1]jsonx.Member
-	if m.Method != "elicitation/create" || jsonx.Members(m.Params, []string{"elicitationId"}, id[:]) != nil || id[0].Value == nil {
-		return m.Params
-	}
-	return jsonx.Splice(m.Params, jsonx.Delete(m.Params, id[0]))
 }
 
 // park ends the leg that waits with what is asked, and lets the errand wait for the next. The caller holds mu.
@@ -423,9 +414,9 @@ func (e *errand) shown(a *gate.Approval) {
 	}
 }
 
-// signpost is the result of a call whose approval is pending: it leads the host's person to the page, and the
+// leadAway is the result of a call whose approval is pending: it leads the host's person to the page, and the
 // next leg goes on with the same approval, also after a restart. Nil where the host cannot do that.
-func (e *errand) signpost(callID string) []byte {
+func (e *errand) leadAway(callID string) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.f.p
@@ -437,7 +428,8 @@ func (e *errand) signpost(callID string) []byte {
 		p.o.Logger.Error("a question to the host could not be put", "error", err)
 		return nil
 	}
-	params := fmt.Appendf(nil, `{"mode":"url","url":%s,"message":%s}`, jsonx.Quote(p.page()), jsonx.Quote(describe(e.approval)))
+	// The revision has no elicitationId any more, and some of its hosts do not understand an address without one.
+	params := signpost(e.approval, p.page())
 	return inputRequired([]openQuestion{{key: "approval", method: "elicitation/create", params: params}}, state)
 }
 
@@ -455,7 +447,7 @@ func (r *inflight) callID(fresh string) string {
 // refused is the result of a call that may not run, or not yet.
 func (r *inflight) refused(call gate.Call, v gate.Verdict) []byte {
 	if r.errand != nil && v.Decision == gate.DecidedPending {
-		if result := r.errand.signpost(call.ID); result != nil {
+		if result := r.errand.leadAway(call.ID); result != nil {
 			return result
 		}
 	}
