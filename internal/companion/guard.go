@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"github.com/gorilla/websocket"
 )
 
 // Header that pages of the companion are locked down with: they load nothing, run nothing and are framed
@@ -18,6 +20,7 @@ const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 
 //   - Origin must be that same host, or absent as it is for programs.
 //   - Sec-Fetch-Site, which only browsers send and no page can forge, must say same-origin or none.
 //   - A credential in the address ends up in histories and logs: refused whether or not it is right.
+//   - A client that asks too often waits.
 func (s *Server) guard(d *door, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -44,7 +47,13 @@ func (s *Server) guard(d *door, next http.Handler) http.Handler {
 				return
 			}
 		}
-		person, refused := s.proven(r)
+		shown := s.identify(bearer(r, websocket.Subprotocols(r)))
+		if s.tooFast(d, r, shown) {
+			h.Set("Retry-After", "1")
+			writeError(w, http.StatusTooManyRequests, CodeBadMessage, "too many requests: wait a second")
+			return
+		}
+		person, refused := s.proven(r, shown)
 		if refused != nil {
 			writeError(w, http.StatusForbidden, refused.code, refused.message)
 			return

@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/gorilla/websocket"
 )
 
 // A person can have a secret of their own: the credential "approve@alice" opens what approve opens, and the record
@@ -93,10 +91,10 @@ func (c *Credentials) Remove(name Credential) error {
 // errTaken refuses a name that is a person's who did not prove to be the client.
 var errTaken = &refusal{CodeUnauthorized, "this name is a person's who has a credential of their own: show that one (callgate approve --as NAME), or go by another name", closeNameTaken}
 
-// proven finds out whose credential the request shows, and has the request carry that name, whatever it said. It
+// proven finds out whose credential shown is, and has the request carry that name, whatever it said. It
 // refuses a name that another person owns.
-func (s *Server) proven(r *http.Request) (person string, _ *refusal) {
-	person = s.identify(bearer(r, websocket.Subprotocols(r))).Person()
+func (s *Server) proven(r *http.Request, shown Credential) (person string, _ *refusal) {
+	person = shown.Person()
 	client, named := clientOf(r)
 	switch {
 	case person != "":

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // DefaultAddress is where the companion listens unless it is told otherwise.
@@ -80,6 +82,7 @@ type Server struct {
 	timing      timing
 	sockets     chan struct{} // one token for each open WebSocket
 	pairings    pairings
+	paces       paces
 	fleet       fleet       // the processes that joined; empty unless this one is the hub
 	leads       atomic.Bool // this one is the hub
 
@@ -107,7 +110,7 @@ func listen(o Options, t timing) (*Server, error) {
 	}
 	s := &Server{
 		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, bringer: o.Bringer, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
-		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, sockets: make(chan struct{}, maxSockets),
+		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, sockets: make(chan struct{}, maxSockets), paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)
