@@ -63,7 +63,22 @@ type Score struct {
 	Recall5 float64 `json:"recall@5"`
 	// Lines10 is the share of labels with lines that the first ten hits cover.
 	Lines10 float64 `json:"lines@10"`
-	lines   int
+	// InFile is, of the labels with lines whose file is among the first ten hits, the share that the first hit of
+	// that file covers.
+	InFile float64 `json:"inFile"`
+
+	lines int // labels with lines
+	files int // those whose file was found
+}
+
+// firstOf returns the first of ten hits in the file, nil when there is none.
+func firstOf(path string, hits []Hit) *Hit {
+	for i := range min(10, len(hits)) {
+		if hits[i].Path == path {
+			return &hits[i]
+		}
+	}
+	return nil
 }
 
 // Add adds the answer to a query.
@@ -75,6 +90,12 @@ func (s *Score) Add(j *Judged, hits []Hit) {
 		}
 		if l.Start > 0 {
 			s.lines++
+			if first := firstOf(l.Path, hits); first != nil {
+				s.files++
+				if l.covers(first) {
+					s.InFile++
+				}
+			}
 		}
 		for r := range min(10, len(hits)) {
 			if !l.covers(&hits[r]) {
@@ -100,7 +121,10 @@ func (s *Score) Add(j *Judged, hits []Hit) {
 // Mean returns the figures as means, of what was added.
 func (s Score) Mean() Score {
 	n := float64(max(1, s.Queries))
-	return Score{s.Queries, s.NDCG10 / n, s.MRR / n, s.Recall5 / n, s.Lines10 / float64(max(1, s.lines)), s.lines}
+	return Score{
+		Queries: s.Queries, NDCG10: s.NDCG10 / n, MRR: s.MRR / n, Recall5: s.Recall5 / n,
+		Lines10: s.Lines10 / float64(max(1, s.lines)), InFile: s.InFile / float64(max(1, s.files)), lines: s.lines, files: s.files,
+	}
 }
 
 // Evaluate answers every query, with the filters of like, and returns how well.

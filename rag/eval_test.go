@@ -9,21 +9,21 @@ import (
 func TestScore(t *testing.T) {
 	hits := []Hit{{Path: "a", Start: 1, End: 9}, {Path: "b", Start: 1, End: 5}, {Path: "b", Start: 6, End: 9}, {Path: "c", Start: 1, End: 1}}
 	for _, c := range []struct {
-		relevant                   []Label
-		ndcg, mrr, recall5, lines5 float64
+		relevant                           []Label
+		ndcg, mrr, recall5, lines5, inFile float64
 	}{
-		{[]Label{{Path: "a"}}, 1, 1, 1, 0},
-		{[]Label{{Path: "b"}}, 1 / math.Log2(3), 0.5, 1, 0},
-		{[]Label{{Path: "b", Start: 7, End: 20}}, 1 / math.Log2(4), 1. / 3, 1, 1},
-		{[]Label{{Path: "b", Start: 10, End: 20}}, 0, 0, 0, 0},
-		{[]Label{{Path: "b", Start: 5}}, 1 / math.Log2(3), 0.5, 1, 1},
-		{[]Label{{Path: "a"}, {Path: "none"}}, 1 / (1 + 1/math.Log2(3)), 1, 0.5, 0},
-		{[]Label{{Path: "none"}}, 0, 0, 0, 0},
+		{[]Label{{Path: "a"}}, 1, 1, 1, 0, 0},
+		{[]Label{{Path: "b"}}, 1 / math.Log2(3), 0.5, 1, 0, 0},
+		{[]Label{{Path: "b", Start: 7, End: 20}}, 1 / math.Log2(4), 1. / 3, 1, 1, 0},
+		{[]Label{{Path: "b", Start: 10, End: 20}}, 0, 0, 0, 0, 0},
+		{[]Label{{Path: "b", Start: 5}}, 1 / math.Log2(3), 0.5, 1, 1, 1},
+		{[]Label{{Path: "a"}, {Path: "none"}}, 1 / (1 + 1/math.Log2(3)), 1, 0.5, 0, 0},
+		{[]Label{{Path: "none"}}, 0, 0, 0, 0, 0},
 	} {
 		var s Score
 		s.Add(&Judged{Relevant: c.relevant}, hits)
 		got := s.Mean()
-		for _, p := range [][2]float64{{got.NDCG10, c.ndcg}, {got.MRR, c.mrr}, {got.Recall5, c.recall5}, {got.Lines10, c.lines5}} {
+		for _, p := range [][2]float64{{got.NDCG10, c.ndcg}, {got.MRR, c.mrr}, {got.Recall5, c.recall5}, {got.Lines10, c.lines5}, {got.InFile, c.inFile}} {
 			if math.Abs(p[0]-p[1]) > 1e-9 {
 				t.Errorf("%+v: got %+v, want %+v", c.relevant, got, c)
 			}
@@ -52,7 +52,7 @@ func TestEvaluate(t *testing.T) {
 	x := memory(t, Options{})
 	syncs(t, x, root)
 	s, err := x.Evaluate(t.Context(), []Judged{{Query: "refreshToken", Relevant: []Label{{Path: "server/token.go", Start: 3, End: 3}}}, {Query: "TokenStore", Relevant: []Label{{Path: "web/app.ts"}}}}, Query{})
-	if want := (Score{Queries: 2, NDCG10: 1, MRR: 1, Recall5: 1, Lines10: 1, lines: 1}); err != nil || s != want {
+	if want := (Score{Queries: 2, NDCG10: 1, MRR: 1, Recall5: 1, Lines10: 1, lines: 1, InFile: 1, files: 1}); err != nil || s != want {
 		t.Errorf("got %+v, %v, want %+v", s, err, want)
 	}
 }

@@ -232,7 +232,7 @@ var buildServers = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", bin+string(os.PathSeparator), "callgate/examples/demo", "callgate/internal/testserver/awkward")
+	build := exec.Command("go", "build", "-o", bin+string(os.PathSeparator), "callgate/examples/demo", "callgate/internal/testserver/awkward", "callgate/internal/testserver/crowd")
 	if out, err := build.CombinedOutput(); err != nil {
 		return bin, fmt.Errorf("build the servers: %w\n%s", err, out)
 	}

@@ -131,8 +131,8 @@ func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query,
 	if asJSON {
 		return json.MarshalWrite(cmd.OutOrStdout(), s, jsontext.Multiline(true))
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d queries  nDCG@10 %.4f  MRR %.4f  Recall@5 %.4f  lines@10 %.4f\n",
-		s.Queries, s.NDCG10, s.MRR, s.Recall5, s.Lines10)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d queries  nDCG@10 %.4f  MRR %.4f  Recall@5 %.4f  lines@10 %.4f  in file %.4f\n",
+		s.Queries, s.NDCG10, s.MRR, s.Recall5, s.Lines10, s.InFile)
 	return err
 }
 

@@ -105,7 +105,7 @@ func TestSearchEval(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, err := run("search", "--eval", file, "--in", root)
-	if want := "1 queries  nDCG@10 1.0000  MRR 1.0000  Recall@5 1.0000  lines@10 1.0000\n"; err != nil || out != want {
+	if want := "1 queries  nDCG@10 1.0000  MRR 1.0000  Recall@5 1.0000  lines@10 1.0000  in file 1.0000\n"; err != nil || out != want {
 		t.Errorf("got %q, %v, want %q", out, err, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/blevesearch/bleve/v2"
@@ -55,7 +56,7 @@ func newPlain(passages []rag.Hit) (*plain, error) {
 	p := &plain{index: index, hits: map[string]rag.Hit{}}
 	batch := index.NewBatch()
 	for i, h := range passages {
-		id := string(rune(i)) // any distinct string
+		id := strconv.Itoa(i)
 		p.hits[id] = h
 		if err := batch.Index(id, map[string]any{"text": h.Text}); err != nil {
 			return nil, err

@@ -21,7 +21,7 @@ type table struct{ w *tabwriter.Writer }
 
 func newTable() *table {
 	t := &table{tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)}
-	fmt.Fprintln(t.w, "\tnDCG@10\tMRR\tRecall@5\tlines@10\tp50\tp95")
+	fmt.Fprintln(t.w, "\tnDCG@10\tMRR\tRecall@5\tlines@10\tin file\tp50\tp95")
 	return t
 }
 
@@ -46,7 +46,7 @@ func (t *table) total(name string, sum *total) {
 		return
 	}
 	s := sum.score.Mean()
-	fmt.Fprintf(t.w, "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t%s\n", name, s.NDCG10, s.MRR, s.Recall5, s.Lines10,
+	fmt.Fprintf(t.w, "%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t%s\n", name, s.NDCG10, s.MRR, s.Recall5, s.Lines10, s.InFile,
 		elapsed(percentile(sum.times, 50)), elapsed(percentile(sum.times, 95)))
 }
 
