@@ -56,10 +56,11 @@ type Log struct {
 	seq     uint64 // of the last record
 	head    string // its hash, or that of the open entry of an empty file
 	last    time.Time
-	vouched uint64 // records that the manifest knows of
-	dirty   bool   // written since the last sync
-	buf     []byte // reused
-	err     error  // why nothing can be appended any more
+	vouched uint64    // records that the manifest knows of
+	dirty   bool      // written since the last sync
+	since   time.Time // when dirty became true
+	buf     []byte    // reused
+	err     error     // why nothing can be appended any more
 	closed  bool
 
 	wake chan struct{} // dirty became true
@@ -183,13 +184,23 @@ func (l *Log) Append(r Record) (Record, error) {
 	l.seq, l.head, l.last = r.Seq, r.Hash, now
 	l.segment.size += int64(n)
 	if !l.dirty {
-		l.dirty = true
+		l.dirty, l.since = true, now
 		select {
 		case l.wake <- struct{}{}:
 		default:
 		}
 	}
 	return r, nil
+}
+
+// Unsynced is how long the oldest record waits for a sync, 0 when none does.
+func (l *Log) Unsynced() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.dirty {
+		return 0
+	}
+	return max(0, time.Since(l.since))
 }
 
 // shrink makes a record that is over the cap fit: shorter strings, no arguments, fewer subjects.

@@ -50,6 +50,7 @@ type config struct {
 	Gate               string
 	Terminal           string
 	AllowTerminalWrite bool
+	Metrics            bool
 	MCPConfig          []string
 	Limits             limitsConfig
 	Shell              shellConfig
@@ -184,6 +185,7 @@ var policySettings = []setting{
 	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: build tools and interpreters are asked about instead of denied", false},
 	{"tools.expose", "expose-tools", "what hosts see: all tools, or search: pinned ones, and tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
+	{"metrics", "metrics", "count what happens, for Prometheus, at /metrics of the side server", false},
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
 }
 

@@ -16,6 +16,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/endpoint"
+	"callgate/internal/metrics"
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
@@ -31,6 +32,7 @@ type sidecar struct {
 	rules     *permissions.Store
 	proxy     *proxy.Proxy
 	companion *companion.Server
+	metrics   *metrics.Metrics   // nil when nothing is counted
 	keeps     *proxy.Checkpoints // nil when checkpoints are off
 	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
 	retrieval *retrieval.Service // nil unless rag.enabled
@@ -78,6 +80,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
 	}
 	c.hooks.Watch(s.gate)
+	s.startMetrics(log)
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
 	bound(servers, c.Limits.MaxResultBytes)
 	for _, server := range servers {
@@ -140,7 +143,7 @@ func (s *sidecar) openCompanion() error {
 		}
 		s.companion, err = companion.Listen(companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Worker: s.config.Worker, Protocols: proxy.Versions(),
-			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Retrieval: s.retrievalForPeople(), Credentials: credentials, Logger: s.log,
+			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Metrics: s.metricsHandler(), Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Retrieval: s.retrievalForPeople(), Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
 			return err

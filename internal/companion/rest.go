@@ -49,6 +49,7 @@ func (s *Server) routes() http.Handler {
 	s.ruleRoutes(path)
 	s.toolRoutes(path)
 	s.hookRoutes(path)
+	s.metricRoutes(path)
 	s.checkpointRoutes(path)
 	s.indexRoutes(path)
 	s.kbRoutes(path)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type Options struct {
 	Rules       Rules        // nil shows none
 	Tools       Tools        // nil shows none
 	Hooks       Hooks        // nil shows none
+	Metrics     http.Handler // answers scrapes; nil counts nothing
 	Checkpoints Checkpoints  // nil when none are kept
 	Bringer     Bringer      // nil takes no tools from clients
 	Retrieval   Retrieval    // nil offers no search and no knowledge bases
@@ -68,6 +70,7 @@ type Server struct {
 	rules       Rules // nil when there are none to be seen
 	tools       Tools // likewise
 	hooks       Hooks // likewise
+	metrics     http.Handler
 	checkpoints Checkpoints
 	bringer     Bringer
 	retrieval   Retrieval
@@ -109,7 +112,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, errors.New("companion: an address for other machines needs a certificate and the names of this machine")
 	}
 	s := &Server{
-		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, checkpoints: o.Checkpoints, bringer: o.Bringer, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, sockets: make(chan struct{}, maxSockets), paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())

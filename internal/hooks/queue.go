@@ -121,6 +121,17 @@ func (q *queue) list() ([]entry, error) {
 	return entries, nil
 }
 
+// status tells what waits; a queue that cannot be read is shown by the sender's failures.
+func (q *queue) status() *Queue {
+	waiting, _ := q.list()
+	s := &Queue{Events: len(waiting)}
+	if len(waiting) > 0 {
+		oldest := waiting[0].at.UTC()
+		s.Oldest = &oldest
+	}
+	return s
+}
+
 func (q *queue) read(e entry) ([]byte, error) { return os.ReadFile(filepath.Join(q.dir, e.file)) }
 
 // remove takes an event out: the receiver has it, or never will.

@@ -21,6 +21,13 @@ type Status struct {
 	Runs        int      `json:"runs"`     // since this process started
 	Failures    int      `json:"failures"` // likewise
 	LastFailure *Failure `json:"lastFailure,omitempty"`
+	Queue       *Queue   `json:"queue,omitempty"` // of a webhook
+}
+
+// Queue is what waits to be posted, in all processes of the worker.
+type Queue struct {
+	Events int        `json:"events"`
+	Oldest *time.Time `json:"oldest,omitempty"`
 }
 
 // Failure is how a hook last failed.
@@ -65,6 +72,9 @@ func (r *Runner) List() []Status {
 		h.stats.mu.Lock()
 		list[i].Runs, list[i].Failures, list[i].LastFailure = h.stats.runs, h.stats.failures, h.stats.last
 		h.stats.mu.Unlock()
+		if w, ok := h.action.(*webhook); ok {
+			list[i].Queue = w.queue.status()
+		}
 	}
 	return list
 }

@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// moment collects what is as it is when somebody asks.
+type moment struct{ m *Metrics }
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+var (
+	build      = describe("callgate_build_info", "Which callgate this is.", "version")
+	sessions   = describe("callgate_sessions", "Hosts that are connected.")
+	pending    = describe("callgate_pending_approvals", "Approvals that wait for a person.")
+	up         = describe("callgate_upstream_up", "1 when the server is ready for any host.", "upstream")
+	tools      = describe("callgate_upstream_tools", "Tools that the server offers.", "upstream")
+	unsynced   = describe("callgate_audit_unsynced_seconds", "Age of the oldest record that the operating system has and the disk may not have.")
+	hookRuns   = describe("callgate_hook_runs_total", "Runs of the hook, and attempts of a webhook.", "hook")
+	hookFailed = describe("callgate_hook_failures_total", "Runs that failed, and events that were lost.", "hook")
+	queued     = describe("callgate_webhook_queue_events", "Events that wait to be posted, in all processes of the worker.", "hook")
+	queuedFor  = describe("callgate_webhook_queue_oldest_seconds", "How long the oldest of them waits.", "hook")
+)
+
+// Describe names what Collect may send.
+func (c moment) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{build, sessions, pending, up, tools, unsynced, hookRuns, hookFailed, queued, queuedFor} {
+		out <- d
+	}
+}
+
+// Collect sends what is now.
+func (c moment) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	counter := func(d *prometheus.Desc, value int, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+	}
+	o := &c.m.o
+	gauge(build, 1, o.Version)
+	gauge(sessions, float64(len(o.Gate.Sessions())))
+	gauge(pending, float64(len(o.Gate.Pending())))
+	if o.Audit != nil {
+		gauge(unsynced, o.Audit.Unsynced().Seconds())
+	}
+	if o.Upstreams != nil {
+		for _, u := range o.Upstreams() {
+			state := 0.0
+			if u.Up {
+				state = 1
+			}
+			gauge(up, state, u.Name)
+			gauge(tools, float64(u.Tools), u.Name)
+		}
+	}
+	for _, h := range o.Hooks.List() {
+		counter(hookRuns, h.Runs, h.Name)
+		counter(hookFailed, h.Failures, h.Name)
+		if h.Queue != nil {
+			gauge(queued, float64(h.Queue.Events), h.Name)
+			age := 0.0
+			if h.Queue.Oldest != nil {
+				age = max(0, time.Since(*h.Queue.Oldest).Seconds())
+			}
+			gauge(queuedFor, age, h.Name)
+		}
+	}
+}
+
+var _ prometheus.Collector = moment{}
