@@ -112,6 +112,7 @@ func (h *host) begin(m rpc.Message, e *errand) {
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
 	r := &inflight{id: m.ID, errand: e, cancel: cancel, token: progressToken(m.Params)}
+	ctx = upstream.Because(ctx, r)
 	id := string(m.ID)
 	h.mu.Lock()
 	_, twice := h.calls[id]

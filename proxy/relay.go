@@ -13,8 +13,9 @@ import (
 )
 
 // notified takes a notification of the server, on the goroutine that reads from it: what comes before a
-// response is with the host before the response is.
-func (s *server) notified(m rpc.Message) {
+// response is with the host before the response is. r is the request of the host that it belongs to, nil when
+// that is not known.
+func (s *server) notified(m rpc.Message, r *inflight) {
 	h := s.host
 	m, err := disowned(m)
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *server) notified(m rpc.Message) {
 		if why := s.pretends(m); why != "" {
 			h.log.Warn("a server's notification does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		} else if h.initialized.Load() {
-			h.relay(s, m)
+			h.relay(s, m, r)
 		}
 	case "notifications/cancelled":
 		h.withdrawn(m)
@@ -84,10 +85,15 @@ func (h *host) progressForHost(s *server, m rpc.Message) {
 	}
 }
 
-// relay passes on a notification of the server that names no request. While the server works on one request
-// alone it belongs to that one, and comes before its response; otherwise nobody can tell.
-func (h *host) relay(s *server, m rpc.Message) {
-	if r, alone := h.worksOn(s); alone {
+// relay passes on a notification of the server that names no request. Where the way that it came does not tell,
+// it belongs to the one request that the server works on, and comes before its response; while there are several,
+// nobody can say.
+func (h *host) relay(s *server, m rpc.Message, r *inflight) {
+	known := r != nil
+	if !known {
+		r, known = h.worksOn(s)
+	}
+	if known {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if !r.ended {
@@ -115,7 +121,7 @@ func sameToken(a, b []byte) bool {
 
 // asked takes a request of the server. It is answered on a goroutine of its own: a host that never answers
 // delays nobody but this request.
-func (s *server) asked(m rpc.Message) {
+func (s *server) asked(m rpc.Message, r *inflight) {
 	h := s.host
 	can := h.capable.Load()
 	ok := false
@@ -145,12 +151,12 @@ func (s *server) asked(m rpc.Message) {
 			cancel()
 			resume()
 		}()
-		s.up.Reply(s.askHost(ctx, m))
+		s.up.Reply(s.askHost(ctx, m, r))
 	})
 }
 
-// askHost puts a server's request to the host and returns the answer for the server.
-func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
+// askHost puts a server's request to the host and returns the answer for the server. r is as in notified.
+func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	h := s.host
 	message := m
 	err := jsonx.Check(m.Raw)
@@ -175,7 +181,9 @@ func (s *server) askHost(ctx context.Context, m rpc.Message) []byte {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	}
-	r, _ := h.worksOn(s)
+	if r == nil {
+		r, _ = h.worksOn(s)
+	}
 	pending, err := h.ask(r, m.Label, message.WithID)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")

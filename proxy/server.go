@@ -35,8 +35,14 @@ func (h *host) newServer(o Server) *server {
 		CacheDir: h.p.o.CacheDir,
 		Logger:   h.log,
 		Events: upstream.Events{
-			Notification: func(_ *upstream.Upstream, m rpc.Message) { s.notified(m) },
-			Request:      func(_ *upstream.Upstream, m rpc.Message) { s.asked(m) },
+			Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) {
+				r, _ := cause.(*inflight)
+				s.notified(m, r)
+			},
+			Request: func(_ *upstream.Upstream, m rpc.Message, cause any) {
+				r, _ := cause.(*inflight)
+				s.asked(m, r)
+			},
 			StateChanged: func(u *upstream.Upstream, state upstream.State) {
 				h.touch()
 				s.tellState(u, state)

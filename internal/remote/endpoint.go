@@ -78,7 +78,7 @@ type Endpoint struct {
 
 	started    chan struct{} // closed when conn and handle are set
 	conn       *rpc.Conn
-	handle     func(rpc.Message)
+	handle     Handler
 	delivering sync.Mutex // the connection takes one message at a time
 
 	mu      sync.Mutex
@@ -116,9 +116,13 @@ func New(cfg Config) (*Endpoint, error) {
 	return e, nil
 }
 
+// Handler gets the messages of the server that answer nothing. of is the id of the request on whose stream it came;
+// nil for what came on no request's.
+type Handler func(m rpc.Message, of []byte)
+
 // Run delivers what the server sends to conn, and to handle what conn does not take, until the conversation is
 // over; nil when Close ended it. It returns when nothing of the endpoint runs any more.
-func (e *Endpoint) Run(conn *rpc.Conn, handle func(rpc.Message)) error {
+func (e *Endpoint) Run(conn *rpc.Conn, handle Handler) error {
 	defer close(e.ended)
 	e.conn, e.handle = conn, handle
 	if e.cfg.Transport == SSE {
@@ -188,8 +192,8 @@ func (e *Endpoint) begin(f func()) bool {
 	return true
 }
 
-// deliver hands on one message of the server.
-func (e *Endpoint) deliver(message []byte) {
+// deliver hands on one message of the server, which came on the stream of the request with the id of, or on none.
+func (e *Endpoint) deliver(message, of []byte) {
 	select {
 	case <-e.started:
 	case <-e.ctx.Done():
@@ -197,7 +201,7 @@ func (e *Endpoint) deliver(message []byte) {
 	}
 	e.delivering.Lock()
 	defer e.delivering.Unlock()
-	e.conn.Deliver(oneLine(message), e.handle)
+	e.conn.Deliver(oneLine(message), func(m rpc.Message) { e.handle(m, of) })
 }
 
 // oneLine replaces line ends, which JSON has between tokens alone. It changes the text in place.

@@ -289,7 +289,7 @@ func (e *Endpoint) refused(response *http.Response, m rpc.Message) error {
 	if response.StatusCode == http.StatusBadRequest && inSession(response.Request) && unknownSession(answer.Error) {
 		return e.lost()
 	}
-	e.deliver(answer.WithID(m.ID)) // servers that could not read the request do not repeat its id
+	e.deliver(answer.WithID(m.ID), m.ID) // servers that could not read the request do not repeat its id
 	return &StatusError{Code: response.StatusCode}
 }
 
@@ -309,7 +309,7 @@ func (e *Endpoint) whole(body io.Reader, m rpc.Message) error {
 	if err != nil {
 		return err
 	}
-	e.deliver(message)
+	e.deliver(message, m.ID)
 	if len(message) > 0 && message[0] == '[' {
 		return &rpc.UnreadableError{Err: errors.New("it is a batch, which nobody asked for")}
 	}
@@ -324,7 +324,7 @@ func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message
 		before := at.last
 		err := readEvents(body, e.cfg.MaxMessage, &at, func(ev event) bool {
 			if ev.name == "" || ev.name == "message" {
-				e.deliver(ev.data)
+				e.deliver(ev.data, m.ID)
 			}
 			return e.conn.Waiting(m.ID)
 		})

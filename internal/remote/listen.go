@@ -48,7 +48,7 @@ func (e *Endpoint) listenOnce(at *position) (again, heard bool) {
 	err = readEvents(response.Body, e.cfg.MaxMessage, at, func(ev event) bool {
 		heard = true
 		if ev.name == "" || ev.name == "message" {
-			e.deliver(ev.data)
+			e.deliver(ev.data, nil)
 		}
 		return true
 	})

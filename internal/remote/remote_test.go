@@ -30,7 +30,7 @@ type talk struct {
 	end  chan error       // what Run returned
 }
 
-func begin(t *testing.T, cfg Config, handle func(rpc.Message)) *talk {
+func begin(t *testing.T, cfg Config, handle Handler) *talk {
 	t.Helper()
 	e, err := New(cfg)
 	if err != nil {
@@ -39,7 +39,10 @@ func begin(t *testing.T, cfg Config, handle func(rpc.Message)) *talk {
 	k := &talk{t: t, e: e, got: make(chan rpc.Message, 10_000), end: make(chan error, 1)}
 	k.conn = rpc.NewConn(nil, e, rpc.Options{})
 	if handle == nil {
-		handle = func(m rpc.Message) { k.got <- m }
+		handle = func(m rpc.Message, of []byte) {
+			m.Raw = append(append([]byte{}, of...), m.Raw...) // for the tests that ask which stream it came on
+			k.got <- m
+		}
 	}
 	go func() { k.end <- e.Run(k.conn, handle) }()
 	t.Cleanup(e.Close)
@@ -313,6 +316,12 @@ func TestOrder(t *testing.T) {
 			t.Error("it speaks after its answer")
 			continue
 		}
+		if !strings.HasPrefix(string(m.Raw), fmt.Sprintf("%q", p.Of)) && len(m.Params) > 0 {
+			_ = json.Unmarshal(m.Params, &p)
+			if !strings.HasPrefix(string(m.Raw), fmt.Sprintf("%q", p.Of)) {
+				t.Errorf("%s came on another stream", m.Raw)
+			}
+		}
 		if err := json.Unmarshal(m.Params, &p); err != nil || p.I != next[p.Of] {
 			t.Fatalf("%s after %d: %v", m.Params, next[p.Of], err)
 		}
@@ -575,7 +584,7 @@ func TestBackPressure(t *testing.T) {
 		}
 	})
 	hold := make(chan struct{})
-	k := begin(t, Config{URL: address, Transport: Streamable}, func(rpc.Message) { <-hold })
+	k := begin(t, Config{URL: address, Transport: Streamable}, func(rpc.Message, []byte) { <-hold })
 	pending, err := k.conn.Send(func(id []byte) []byte { return rpc.Request(id, "x", nil) })
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func (e *Endpoint) readStream(stream *events) error {
 				bad = e.named(stream, string(ev.data))
 			}
 		case "", "message":
-			e.deliver(ev.data)
+			e.deliver(ev.data, nil)
 		}
 		return bad == nil
 	})

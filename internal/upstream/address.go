@@ -34,7 +34,7 @@ func (a *address) connect(o rpc.Options) *rpc.Conn {
 	return a.conn
 }
 
-func (a *address) run(handle func(rpc.Message)) error {
+func (a *address) run(handle func(m rpc.Message, of []byte)) error {
 	defer close(a.ended)
 	a.err = a.endpoint.Run(a.conn, handle)
 	return a.err

@@ -217,7 +217,7 @@ func TestModernServerThatMisbehaves(t *testing.T) {
 			h := newHost(t)
 			var u *Upstream
 			events := h.events()
-			events.Request = func(_ *Upstream, m rpc.Message) { u.Reply(rpc.Result(m.ID, []byte(`{"roots":[]}`))) }
+			events.Request = func(_ *Upstream, m rpc.Message, _ any) { u.Reply(rpc.Result(m.ID, []byte(`{"roots":[]}`))) }
 			u = New(Config{Name: "s", Serve: scripted(nil, map[string]string{"server/discover": modernHello, "tools/list": `{"tools":[]}`, "": c.result})}, Options{Events: events, Logger: logger(t)})
 			t.Cleanup(u.Close)
 			u.Start(hello)

@@ -7,13 +7,16 @@ import "callgate/internal/rpc"
 // NOT block and MUST NOT wait for the server. None may call Close, and StateChanged MUST NOT call Start,
 // Ready or anything else that waits for the server. Reply and Notify are fine everywhere.
 type Events struct {
-	// Notification gets every notification but list_changed, which ListChanged stands for.
-	Notification func(u *Upstream, m rpc.Message)
+	// Notification gets every notification but list_changed, which ListChanged stands for. cause is what Because
+	// said of the request of ours that it belongs to; nil where that is not known, which is always so for
+	// notifications of processes.
+	Notification func(u *Upstream, m rpc.Message, cause any)
 
 	// Request gets the server's requests but ping. The message has an id of callgate's own, unique in this
 	// process, so that an answer can only reach the question it was given to; the rest is as it came. The
-	// answer goes back through Reply. When nil, requests are answered with "method not found".
-	Request func(u *Upstream, m rpc.Message)
+	// answer goes back through Reply, and cause is as above. Questions that a modern server asks in the middle of
+	// a request come here too, on the goroutine of that request. When nil, requests are answered with "method not found".
+	Request func(u *Upstream, m rpc.Message, cause any)
 
 	// StateChanged tells where the upstream is now; changes arrive in order.
 	StateChanged func(u *Upstream, s State)

@@ -23,6 +23,7 @@ type incarnation struct {
 	info    *Info   // set by greet
 	modern  *modern // likewise; nil for a legacy server
 	usage   usage
+	causes  sync.Map     // of requests that run: what Because said, by id
 	faults  atomic.Int32 // requests in a row that the server failed to answer
 	greeted atomic.Bool  // set after info, for the reading goroutine; everybody else comes later
 
@@ -110,7 +111,13 @@ func (in *incarnation) end(down *DownError) {
 
 // send sends the request that compose makes and waits for its response.
 func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
-	p, err := in.conn.Send(func(id []byte) []byte { return oneLine(compose(id)) })
+	cause := causeOf(ctx)
+	p, err := in.conn.Send(func(id []byte) []byte {
+		if cause != nil {
+			in.causes.Store(string(id), cause)
+		}
+		return oneLine(compose(id))
+	})
 	if err != nil {
 		if !errors.Is(err, rpc.ErrClosed) { // it may still write, but nothing can be asked of it any more
 			in.fail(fmt.Errorf("it takes no more input: %w", err))
@@ -118,6 +125,9 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 		return rpc.Message{}, in.verdict(ctx)
 	}
 	m, err := p.Wait(ctx)
+	if cause != nil {
+		in.causes.Delete(string(p.ID))
+	}
 	if err == nil {
 		in.faults.Store(0)
 		return m, nil

@@ -11,7 +11,7 @@ import (
 )
 
 // handle takes what the server sends but the answers to our requests, on the reading goroutine.
-func (in *incarnation) handle(m rpc.Message) {
+func (in *incarnation) handle(m rpc.Message, of []byte) {
 	switch {
 	case m.IsResponse():
 		in.u.log.Debug("answer dropped: nobody waits for it", "id", string(m.ID))
@@ -21,15 +21,15 @@ func (in *incarnation) handle(m rpc.Message) {
 			in.answer(rpc.Error(m.ID, rpc.CodeInvalidRequest, "the request is not valid UTF-8"))
 		}
 	case m.IsNotification():
-		in.notified(m)
+		in.notified(m, in.cause(of))
 	case m.Method == "ping":
 		in.answer(rpc.Result(m.ID, []byte("{}")))
 	default:
-		in.asked(m)
+		in.asked(m, in.cause(of))
 	}
 }
 
-func (in *incarnation) asked(m rpc.Message) {
+func (in *incarnation) asked(m rpc.Message, cause any) {
 	u := in.u
 	if u.events.Request == nil || in.greeted.Load() && in.modern != nil {
 		in.answer(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found"))
@@ -47,7 +47,7 @@ func (in *incarnation) asked(m rpc.Message) {
 		in.answer(rpc.Error(m.ID, rpc.CodeInternal, err.Error()))
 		return
 	}
-	u.events.Request(u, renamed)
+	u.events.Request(u, renamed, cause)
 }
 
 // answer answers the server itself.
@@ -57,7 +57,7 @@ func (in *incarnation) answer(response []byte) {
 	}
 }
 
-func (in *incarnation) notified(m rpc.Message) {
+func (in *incarnation) notified(m rpc.Message, cause any) {
 	u := in.u
 	switch m.Method {
 	case "notifications/tools/list_changed":
@@ -79,7 +79,7 @@ func (in *incarnation) notified(m rpc.Message) {
 		}
 	}
 	if u.events.Notification != nil {
-		u.events.Notification(u, in.untagged(m))
+		u.events.Notification(u, in.untagged(m), cause)
 	}
 }
 

@@ -172,7 +172,7 @@ func (in *incarnation) put(ctx context.Context, q input) (rpc.Message, error) {
 		return rpc.Message{}, err
 	}
 	m.Label = q.key
-	u.events.Request(u, m)
+	u.events.Request(u, m, causeOf(ctx))
 	select {
 	case m := <-answer:
 		return m, nil
@@ -184,7 +184,7 @@ func (in *incarnation) put(ctx context.Context, q input) (rpc.Message, error) {
 	if _, open := u.asks.take(own); open && u.events.Notification != nil {
 		withdrawal, parseErr := rpc.Parse(rpc.Request(nil, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, own)))
 		if parseErr == nil {
-			u.events.Notification(u, withdrawal)
+			u.events.Notification(u, withdrawal, causeOf(ctx))
 		}
 	}
 	return rpc.Message{}, err

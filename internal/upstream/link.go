@@ -18,8 +18,9 @@ type link interface {
 	speak(version string)
 
 	// run gives handle every message of the server but the answers to our requests, one at a time, until
-	// nothing more will come. It returns why, nil for a clean end, and MUST return after stop.
-	run(handle func(rpc.Message)) error
+	// nothing more will come. of is the id of the request of ours that a message belongs to, where the link
+	// tells; nil elsewhere. It returns why, nil for a clean end, and MUST return after stop.
+	run(handle func(m rpc.Message, of []byte)) error
 
 	// epitaph words why the link ended, which itself says cause. It may wait a moment for an explanation.
 	epitaph(cause error) error

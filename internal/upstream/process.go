@@ -111,9 +111,9 @@ func (p *process) connect(o rpc.Options) *rpc.Conn {
 
 func (p *process) speak(string) {}
 
-func (p *process) run(handle func(rpc.Message)) error {
+func (p *process) run(handle func(m rpc.Message, of []byte)) error {
 	defer p.stdout.finish()
-	return p.conn.Run(handle)
+	return p.conn.Run(func(m rpc.Message) { handle(m, nil) })
 }
 
 // epitaph: mostly the process ends at the same moment as its output, and how it did explains more.

@@ -45,8 +45,8 @@ func (h *host) add(format string, args ...any) {
 
 func (h *host) events() Events {
 	return Events{
-		Notification: func(_ *Upstream, m rpc.Message) { h.add("notification %s %s", m.Method, m.Params) },
-		Request:      func(_ *Upstream, m rpc.Message) { h.add("request %s %s %s", m.ID, m.Method, m.Params) },
+		Notification: func(_ *Upstream, m rpc.Message, _ any) { h.add("notification %s %s", m.Method, m.Params) },
+		Request:      func(_ *Upstream, m rpc.Message, _ any) { h.add("request %s %s %s", m.ID, m.Method, m.Params) },
 		StateChanged: func(_ *Upstream, s State) { h.add("state %v", s) },
 		ListChanged: func(u *Upstream, k Kind) {
 			list, _ := u.List(k)
