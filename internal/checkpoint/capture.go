@@ -54,15 +54,15 @@ func (s *Store) newCapture(workspace string, g *segment, contents bool) *capture
 		tree: budget{bytes: s.o.MaxTree, files: s.o.MaxTreeFiles, until: time.Now().Add(s.o.MaxTreeTime), out: map[string]int{}}}
 }
 
-// path looks at one path. The path of the result is another when a folder on the way is missing: then it is
-// the outermost one that is, since all of it comes into being with the file.
+// path looks at one path. The path of the result is another when a folder on the way is missing, or is no folder:
+// then it is the outermost one of these, since all of it comes into being with the file, or goes.
 func (c *capture) path(ctx context.Context, path string, scope Scope) (Kept, error) {
 	if c.s.o.Protected(path) {
 		return Kept{Path: path, Entry: Entry{Kind: LeftOut, Why: whyProtected}}, nil
 	}
-	dir, name, missing, err := openFolderOf(path, c.workspace)
-	if missing != "" {
-		return Kept{Path: missing, Scope: Whole, Entry: Entry{Kind: Absent}}, nil
+	dir, name, stop, err := openFolderOf(path, c.workspace)
+	if stop != "" { // nothing is said of it that was not seen
+		return c.path(ctx, stop, Whole)
 	}
 	if err != nil {
 		return Kept{Path: path, Entry: Entry{Kind: LeftOut, Why: reason(err)}}, nil
@@ -296,6 +296,9 @@ func (c *capture) entries(hash Hash) (list []Entry, err error) {
 
 // reason is an error without the path that it is about.
 func reason(err error) string {
+	if errors.Is(err, errLink) {
+		return errLink.Error()
+	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return path.Err.Error()

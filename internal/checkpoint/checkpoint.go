@@ -86,12 +86,10 @@ type Checkpoint struct {
 
 	// What follows is known when the call has ended, and comes from later records.
 
-	Ended    bool      `json:"-"` // the call's outcome is known: After is
-	After    []Kept    `json:"-"` // for each of Before
-	Changed  []Change  `json:"-"` // by the call, while Ended; at most maxListed
-	More     int       `json:"-"` // changes that are not in Changed
+	Ended    bool      `json:"-"` // what the call left is known
+	Changed  []Change  `json:"-"` // by the call
 	Verified bool      `json:"-"` // a verification after it succeeded
-	Restored time.Time `json:"-"` // when it was put back last
+	Restored time.Time `json:"-"` // when all of it was put back last
 	Cleared  bool      `json:"-"`
 
 	segment string // where it is kept

@@ -44,7 +44,7 @@ func (s *Store) List(f Filter) ([]Checkpoint, error) {
 
 // concerns reports whether the checkpoint keeps something of the path, or beneath it.
 func (c *Checkpoint) concerns(path string) bool {
-	if c.Ended && c.More == 0 {
+	if c.Ended {
 		return slices.ContainsFunc(c.Changed, func(x Change) bool { return beneath(x.Path, path) })
 	}
 	return slices.ContainsFunc(c.Before, func(k Kept) bool { return beneath(k.Path, path) || k.Scope != Alone && beneath(path, k.Path) })
@@ -120,7 +120,7 @@ func (s *Store) read() ([]Checkpoint, error) {
 
 func (c *Checkpoint) apply(e *event) {
 	if e.Ended {
-		c.Ended, c.After, c.Changed, c.More = true, e.After, e.Changed, e.More
+		c.Ended, c.Changed = true, e.Changed
 	}
 	c.Verified = c.Verified || e.Verified
 	c.Cleared = c.Cleared || e.Cleared

@@ -92,6 +92,9 @@ func (s *Store) planKnown(ctx context.Context, p *plan) error {
 		if err != nil {
 			return err
 		}
+		if now.Why == errLink.Error() && p.checkpoint.keepsFolderOf(x.Path) {
+			now = Entry{Kind: Absent}
+		}
 		if now.same(x.Before) {
 			continue
 		}
@@ -153,7 +156,17 @@ func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Rest
 	if taken != nil {
 		_, endErr = taken.End(ctx)
 	}
-	return out, errors.Join(endErr, s.noteLater(event{ID: p.checkpoint.ID, Restored: time.Now().UTC()}))
+	if p.all(o.Paths) {
+		endErr = errors.Join(endErr, s.noteLater(event{ID: p.checkpoint.ID, Restored: time.Now().UTC()}))
+	}
+	return out, endErr
+}
+
+// all reports whether the paths are everything that the call changed; none means all.
+func (p *plan) all(only []string) bool {
+	return len(only) == 0 || !slices.ContainsFunc(p.checkpoint.Changed, func(x Change) bool {
+		return !slices.ContainsFunc(only, func(o string) bool { return beneath(x.Path, filepath.Clean(o)) })
+	})
 }
 
 // check takes the steps out that cannot be done, and is an error when one must not.

@@ -17,7 +17,7 @@ type FileDiff struct {
 	Before       Entry  `json:"before"`                 // what was kept
 	Now          Entry  `json:"now"`                    // what is there
 	Diff         string `json:"diff,omitempty"`         // unified, from what was kept to what is there; "" when it is not text
-	Binary       bool   `json:"binary,omitempty"`       // at least one side is not text, or too large to compare
+	Binary       bool   `json:"binary,omitempty"`       // at least one side is not text, or there is too much to compare
 	Hidden       bool   `json:"hidden,omitempty"`       // the rules deny reading it: that it changed is all that is shown
 	ChangedSince bool   `json:"changedSince,omitempty"` // it is not as the call left it: a restore has to be forced
 }
@@ -29,8 +29,11 @@ type ShowOptions struct {
 	Hidden func(path string) bool
 }
 
-// maxDiff bounds a file that is compared line by line, in bytes.
-const maxDiff = 1 << 20
+// Bounds of what is compared line by line, in bytes: one file, and the text of all.
+const (
+	maxDiff  = 1 << 20
+	maxDiffs = 4 << 20
+)
 
 // Diff returns how the paths of a checkpoint differ now from what was kept. It writes nothing.
 func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff, error) {
@@ -40,6 +43,7 @@ func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff,
 	}
 	defer p.kept.close()
 	var out []FileDiff
+	room := maxDiffs
 	for _, st := range p.steps {
 		d := FileDiff{Path: st.Path, What: st.What(), Before: st.Before, Now: st.After, ChangedSince: st.changedSince}
 		switch {
@@ -47,7 +51,10 @@ func (s *Store) Diff(ctx context.Context, id string, o ShowOptions) ([]FileDiff,
 			d.Hidden = true
 			d.Before, d.Now = Entry{Kind: d.Before.Kind, Mode: d.Before.Mode}, Entry{Kind: d.Now.Kind, Mode: d.Now.Mode}
 		case st.Before.Kind == File || st.After.Kind == File:
-			d.Diff, d.Binary = p.text(st)
+			if d.Binary = room <= 0; !d.Binary {
+				d.Diff, d.Binary = p.text(st)
+				room -= len(d.Diff)
+			}
 		}
 		out = append(out, d)
 	}

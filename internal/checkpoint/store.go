@@ -181,9 +181,7 @@ func (s *Store) sweep() error {
 // event is what became known of a checkpoint after it was taken.
 type event struct {
 	ID       string    `json:"id"`
-	After    []Kept    `json:"after,omitempty"`
 	Changed  []Change  `json:"changed,omitempty"`
-	More     int       `json:"more,omitempty"`
 	Ended    bool      `json:"ended,omitempty"`
 	Verified bool      `json:"verified,omitempty"`
 	Restored time.Time `json:"restored,omitzero"`

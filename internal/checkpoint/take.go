@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ type Request struct {
 	CallID, Tool, SessionID, Worker string
 	Workspace                       string // absolute; "" when nobody knows it
 	Paths                           []Path
-	Restores                        string // the checkpoint that is about to be restored
+	Restores                        string // the checkpoint that is about to be restored: its paths are taken as they are, and no link in them is resolved
 	// Secret reports whether the rules deny reading the file: it is kept to be restored, and never shown.
 	Secret func(path string) bool
 }
@@ -54,7 +55,7 @@ func (s *Store) Take(ctx context.Context, r Request) (*Taken, error) {
 }
 
 func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
-	paths := settle(r.Paths)
+	paths := settle(r.Paths, r.Restores == "")
 	if len(paths) == 0 {
 		return nil, nil
 	}
@@ -88,6 +89,9 @@ func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
 		if slices.ContainsFunc(t.record.Before, func(o Kept) bool { return o.Path == k.Path && o.Scope == k.Scope }) {
 			continue
 		}
+		if k.Why == errLink.Error() && t.record.keepsFolderOf(k.Path) { // its folder is a link, which is kept as such
+			k.Entry = Entry{Kind: Absent}
+		}
 		k.Secret = k.Scope == Alone && r.Secret(k.Path)
 		if k.Kind == LeftOut {
 			t.LeftOut = append(t.LeftOut, Conflict{k.Path, k.Why})
@@ -119,7 +123,7 @@ func (s *Store) Unkept(ctx context.Context, workspace string, paths []Path) (lis
 	s.mu.Unlock()
 	c := s.newCapture(workspace, nil, false)
 	c.probe = true
-	for _, p := range settle(paths) {
+	for _, p := range settle(paths, true) {
 		k, err := c.path(ctx, p.Path, p.Scope)
 		switch {
 		case err != nil:
@@ -134,16 +138,18 @@ func (s *Store) Unkept(ctx context.Context, workspace string, paths []Path) (lis
 // failureStays is how long a store that could not be written counts as one that cannot.
 const failureStays = 30 * time.Second
 
-// settle makes the folders of the paths real, sorts them and takes doubles out. A path that is a link itself
-// is kept as a link, and what it leads to is a path of its own.
-func settle(paths []Path) (out []Path) {
+// settle sorts the paths and takes doubles out. With resolve it makes their folders real; a path that is a link
+// itself is kept as a link, and what it leads to is a path of its own.
+func settle(paths []Path, resolve bool) (out []Path) {
 	for _, p := range paths {
 		if !filepath.IsAbs(p.Path) {
 			continue
 		}
 		p.Path = filepath.Clean(p.Path)
-		if dir, err := realFolder(filepath.Dir(p.Path)); err == nil {
-			p.Path = filepath.Join(dir, filepath.Base(p.Path))
+		if resolve {
+			if dir, err := realFolder(filepath.Dir(p.Path)); err == nil {
+				p.Path = filepath.Join(dir, filepath.Base(p.Path))
+			}
 		}
 		if i := slices.IndexFunc(out, func(o Path) bool { return o.Path == p.Path }); i < 0 {
 			out = append(out, p)
@@ -155,10 +161,14 @@ func settle(paths []Path) (out []Path) {
 	return out
 }
 
-// realFolder resolves the links of a folder that may not be there yet.
+// realFolder resolves the links of a folder that may not be there yet. A link that leads to no folder is not
+// resolved: nothing can be in what it leads to.
 func realFolder(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil {
+		if info, err := os.Lstat(real); err != nil || !info.IsDir() {
+			return dir, err
+		}
 		return real, nil
 	}
 	parent := filepath.Dir(dir)
@@ -204,7 +214,7 @@ func (s *Store) changes(ctx context.Context, c *capture, r *Checkpoint, kept lis
 		if err != nil {
 			return nil, err
 		}
-		if now.Path != k.Path { // its folder is gone
+		if now.Path != k.Path || now.Why == errLink.Error() && r.keepsFolderOf(k.Path) { // its folder is gone, or no folder any more
 			now.Entry = Entry{Kind: Absent}
 		}
 		err = compare(k.Path, k.Entry, now.Entry, kept, c.entries, func(x Change) {
@@ -222,6 +232,13 @@ func (s *Store) changes(ctx context.Context, c *capture, r *Checkpoint, kept lis
 		return nil, errors.Join(ErrFailed, err)
 	}
 	return list, nil
+}
+
+// keepsFolderOf reports whether the checkpoint is about a folder that path lies in: that this became a link is
+// one of the changes then, and what was in it is gone.
+func (c *Checkpoint) keepsFolderOf(path string) bool {
+	return slices.ContainsFunc(c.Before, func(k Kept) bool { return k.Path != path && beneath(path, k.Path) }) ||
+		slices.ContainsFunc(c.Changed, func(x Change) bool { return x.Path != path && beneath(path, x.Path) })
 }
 
 // Note marks checkpoints: their files passed a verification, and clear also forgets them.

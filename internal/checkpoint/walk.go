@@ -12,13 +12,17 @@ import (
 // errLink is why a path is not opened: a part of it became a link, or was swapped for one.
 var errLink = errors.New("a folder on the way is a link")
 
+// errNoFolder is why a path is not opened: a part of it is a file or the like.
+var errNoFolder = errors.New("a part of the way is no folder")
+
 // openFolderOf opens the folder that holds path, which is absolute, and returns the last part of path in it.
 // No part of the way is a link: what was a folder when the call was judged and is a link now leads nowhere.
-// The error is fs.ErrNotExist when a folder is missing; then missing is the outermost one.
+// When a folder on the way is missing, or something else is in its place, the error is fs.ErrNotExist or
+// errNoFolder, and stop is the outermost of these: it MUST be looked at by itself before anything is said of it.
 //
 // The way begins at the workspace when path lies in it, which is without links itself, else at the root of
 // the file system.
-func openFolderOf(path, workspace string) (dir *os.Root, name, missing string, err error) {
+func openFolderOf(path, workspace string) (dir *os.Root, name, stop string, err error) {
 	path = filepath.Clean(path)
 	anchor := filepath.VolumeName(path) + string(filepath.Separator)
 	if workspace != "" && path != workspace && beneath(path, workspace) {
@@ -40,7 +44,7 @@ func openFolderOf(path, workspace string) (dir *os.Root, name, missing string, e
 		at = filepath.Join(at, part)
 		inner, err := openFolderIn(dir, part)
 		dir.Close()
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoFolder) {
 			return nil, "", at, err
 		}
 		if err != nil {
@@ -61,7 +65,7 @@ func openFolderIn(dir *os.Root, name string) (*os.Root, error) {
 		return nil, errLink
 	}
 	if !before.IsDir() {
-		return nil, fmt.Errorf("it is no folder: %w", fs.ErrNotExist)
+		return nil, errNoFolder
 	}
 	inner, err := dir.OpenRoot(name)
 	if err != nil {
