@@ -16,15 +16,16 @@ export class Gate {
   log = "";
 
   // start makes a workspace and a data directory and shakes hands. client is what the host calls itself; awkward adds
-  // a server whose definitions change; config is further text of the configuration.
-  static async start({ client = "Test Host", flags = [], awkward = false, config: more = "" } = {}) {
+  // a server whose definitions change; config is further text of the configuration; beside is another gate whose data
+  // directory this one shares.
+  static async start({ client = "Test Host", flags = [], awkward = false, config: more = "", beside } = {}) {
     const gate = new Gate();
     gate.dir = mkdtempSync(join(tmpdir(), "callgate-page-"));
-    gate.data = join(gate.dir, "data");
+    gate.data = beside?.data ?? join(gate.dir, "data");
     gate.rules = join(gate.data, "workers", "default", "permissions.jsonc");
     gate.workspace = join(gate.dir, "workspace");
     mkdirSync(join(gate.data, "workers", "default"), { recursive: true, mode: 0o700 });
-    writeFileSync(join(gate.data, "workers", "default", "permissions.jsonc"), rules, { mode: 0o600 });
+    if (!beside) writeFileSync(gate.rules, rules, { mode: 0o600 });
     mkdirSync(join(gate.workspace, "build"), { recursive: true });
     writeFileSync(join(gate.workspace, "README.md"), "# Sample\n");
     const config = join(gate.dir, "callgate.yaml");

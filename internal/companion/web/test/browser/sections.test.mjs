@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
 import { browser, quiet, ready, visit } from "./browser.mjs";
+import { Gate } from "./gate.mjs";
 import { story } from "./story.mjs";
 
 after(() => browser.close());
@@ -183,6 +184,53 @@ story("checkpoints: compared, and brought back", async (gate, page) => {
   await row.getByRole("button", { name: "Overwrite" }).click();
   await row.getByText("Everything is as it was kept.").waitFor();
   assert.equal(readFileSync(file, "utf8"), "# Sample\n");
+});
+
+story("two callgates, one page", async (gate, page) => {
+  const other = await Gate.start({ beside: gate, client: "Second Host", awkward: true });
+  try {
+    // The second process' call, compared with its disk, is answered through the first one's page.
+    const call = other.call("demo_edit_file", { path: "README.md", old_text: "# Sample", new_text: "# Second" });
+    await page.locator(".item", { hasText: "demo_edit_file" }).locator(".open").click();
+    await ready(page);
+    await page.locator(".diff figcaption", { hasText: join(other.workspace, "README.md") }).waitFor();
+    await page.keyboard.press("y");
+    assert.equal((await call).isError, false);
+    assert.equal(readFileSync(join(other.workspace, "README.md"), "utf8"), "# Second\n");
+
+    await show(page, "Sessions");
+    await page.locator(".card", { hasText: "Second Host" }).waitFor();
+    assert.equal(await page.locator(".card").count(), 2);
+    await show(page, "Tools");
+    const choice = page.getByLabel("Session");
+    await choice.selectOption({ label: (await choice.locator("option", { hasText: "Second Host" }).innerText()).trim() });
+    await page.getByRole("region", { name: "Server awkward" }).waitFor();
+
+    // A grant in the second one's memory is listed, and revoked where it lives.
+    const granted = other.shell("echo one");
+    await show(page, "Approvals");
+    await ready(page);
+    await page.keyboard.press("a");
+    await page.getByLabel("For", { exact: true }).selectOption("session");
+    await page.getByRole("button", { name: "Approve and always allow" }).click();
+    await granted;
+    await show(page, "Rules");
+    const grant = page.locator(".grants li", { hasText: "echo *" });
+    await grant.getByRole("button", { name: "Revoke…" }).click();
+    await grant.getByRole("button", { name: "Revoke", exact: true }).click();
+    await grant.waitFor({ state: "detached" });
+    await show(page, "Checkpoints");
+    await page.locator(".checkpoints > li", { hasText: "demo_edit_file" }).getByRole("button", { name: "Compare" }).click();
+    await page.locator(".since .diff-new", { hasText: "# Second" }).waitFor();
+    const again = other.shell("echo two");
+    await show(page, "Approvals");
+    await ready(page);
+    await page.keyboard.press("r");
+    await page.keyboard.press("Enter");
+    assert.equal((await again).isError, true);
+  } finally {
+    await other.close();
+  }
 });
 
 story(

@@ -34,3 +34,21 @@ test("very long texts are shown without looking for what stayed", () => {
   const b = Array.from({ length: 3000 }, (_, i) => `b${i}`).join("\n");
   assert.equal(diff(a, b).length, 6000);
 });
+
+const { rows } = await load("diff.ts");
+const laid = (a, b, around) => rows(diff(a, b), around).map((r) => ("gap" in r ? `… ${r.gap}` : `${r.line.op === "gone" ? r.before : r.after}${signs[r.line.op]}${r.line.text}`));
+
+test("what is far from a change is one gap, and lines have their numbers", () => {
+  const a = Array.from({ length: 12 }, (_, i) => `l${i + 1}`).join("\n");
+  assert.deepEqual(laid(a, a.replace("l6", "L6").replace("l12", "L12"), 1), ["… 4", "5 l5", "6-l6", "6+L6", "7 l7", "… 3", "11 l11", "12-l12", "12+L12"]);
+  assert.deepEqual(laid(a, a), ["… 12"]);
+  assert.equal(rows(diff(a, "x"), Infinity).length, 13);
+});
+
+test("what is different in a line is marked when most of it stayed", () => {
+  const marked = (a, b) => rows(diff(a, b)).map((r) => r.changed && [...r.line.text].slice(...r.changed).join(""));
+  assert.deepEqual(marked("port = 8080;", "port = 9090;"), ["808", "909"]);
+  assert.deepEqual(marked("a😀b tail of it", "a😁b tail of it"), ["😀", "😁"], "characters are not cut in two");
+  assert.deepEqual(marked("nothing alike", "quite other ==="), [undefined, undefined]);
+  assert.deepEqual(marked("same\nold one", "same\nold two\nmore"), [undefined, undefined, undefined, undefined], "lines that do not replace each other one by one");
+});
