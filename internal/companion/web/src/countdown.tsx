@@ -1,11 +1,24 @@
 import { useEffect, useState } from "preact/hooks";
 
+// All countdowns share one clock, so that hundreds of them are drawn at once and not one after the other.
+const watching = new Set<(now: number) => void>();
+let clockTimer = 0;
+
 // useNow renders again every second.
 export function useNow(): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
+    watching.add(setNow);
+    if (watching.size === 1) {
+      clockTimer = window.setInterval(() => {
+        const now = Date.now();
+        for (const watch of watching) watch(now);
+      }, 1000);
+    }
+    return () => {
+      watching.delete(setNow);
+      if (watching.size === 0) clearInterval(clockTimer);
+    };
   }, []);
   return now;
 }
