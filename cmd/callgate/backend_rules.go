@@ -169,7 +169,8 @@ func (b backend) RevokeGrant(id, by string) error {
 	}
 	g := grants[i]
 	return b.change(g.SessionID, by, fmt.Sprintf("Revoked the grant %s %q up to %s.", g.Tool, g.Pattern, g.Risk), func() error {
-		n, err := 0, error(nil)
+		var n int
+		var err error
 		if g.Layer == permissions.LayerAlways {
 			n, err = b.s.rules.RemoveGrants(func(grant permissions.Grant) bool {
 				return grantID(gate.HeldGrant{Grant: grant}, permissions.LayerAlways) == id
