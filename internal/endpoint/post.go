@@ -38,7 +38,9 @@ func (s *Server) post(v visit) {
 		s.malformed(v, err)
 		return
 	}
-	if proxy.IsStateless(m) || v.r.Header.Get(headerVersion) >= proxy.StatelessVersion {
+	stateless := proxy.IsStateless(m) || v.r.Header.Get(headerVersion) >= proxy.StatelessVersion
+	s.log.Debug("message of a host", "from", v.who, "method", m.Method, "id", string(m.ID), "stateless", stateless)
+	if stateless {
 		s.exchange(v, m)
 		return
 	}
