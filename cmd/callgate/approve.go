@@ -53,7 +53,7 @@ With --plain it asks line by line, for terminals that cannot do more: y, n [text
 [session|worker], v to see all arguments, s to skip, q to leave. This is so by itself when TERM is "dumb".
 
 With --json every frame of protocol version 1 is printed as one line of JSON, and each line of standard
-input is a tool_approve, set_autonomy, cancel, agent_add or agent_remove frame.
+input is a frame: tool_approve, set_autonomy, cancel, agent_add, agent_remove, chat, or one of kb_….
 
 With --telegram it asks in a chat: each call is a message with the buttons Approve, Always and Deny, and a reply
 denies with a word to the model. Only the chats of --telegram-chats are heard. The token of your bot is read from

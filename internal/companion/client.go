@@ -160,6 +160,34 @@ func (c *Client) Result(f MCPResult) error {
 	return c.send(f)
 }
 
+// Chat asks the model of a session's host. A Token and a Done, or an Error, come back as events.
+func (c *Client) Chat(sessionID, message string) error {
+	return c.send(Chat{Head: head(TypeChat, sessionID), Message: message})
+}
+
+// Add, Search, List and Remove speak with the knowledge base of a session. Head is filled in but for SessionID. A
+// KBAdded, KBSearchResult, KBListResult or KBRemoved, or an Error, comes back as an event.
+func (c *Client) Add(f KBAdd) error {
+	f.V, f.Type = Version, TypeKBAdd
+	return c.send(f)
+}
+
+// Search is described at Add.
+func (c *Client) Search(f KBSearch) error {
+	f.V, f.Type = Version, TypeKBSearch
+	return c.send(f)
+}
+
+// List is described at Add.
+func (c *Client) List(sessionID string) error {
+	return c.send(KBList{Head: head(TypeKBList, sessionID)})
+}
+
+// Remove is described at Add.
+func (c *Client) Remove(sessionID, documentID string) error {
+	return c.send(KBRemove{Head: head(TypeKBRemove, sessionID), DocumentID: documentID})
+}
+
 // Close ends the connection and waits until nothing of the client runs any more.
 func (c *Client) Close() {
 	c.cancel()
@@ -446,6 +474,30 @@ func (t Target) challenge(ctx context.Context, address string, name Credential, 
 	return nil
 }
 
+// serverFrames are the frames that a server sends.
+var serverFrames = map[string]func() any{
+	TypeToolStart:           func() any { return new(ToolStart) },
+	TypeToolApproveRequest:  func() any { return new(ToolApproveRequest) },
+	TypeToolApproveResolved: func() any { return new(ToolApproveResolved) },
+	TypeToolResult:          func() any { return new(ToolResult) },
+	TypeAgentState:          func() any { return new(AgentState) },
+	TypeTeamUpdate:          func() any { return new(TeamUpdate) },
+	TypeAutonomyChanged:     func() any { return new(AutonomyChanged) },
+	TypeAuditEntry:          func() any { return new(AuditEntry) },
+	TypeMCPCall:             func() any { return new(MCPCall) },
+	TypeMCPCancel:           func() any { return new(MCPCancel) },
+	TypeToken:               func() any { return new(Token) },
+	TypeDone:                func() any { return new(Done) },
+	TypeKBAdded:             func() any { return new(KBAdded) },
+	TypeKBSearchResult:      func() any { return new(KBSearchResult) },
+	TypeKBListResult:        func() any { return new(KBListResult) },
+	TypeKBRemoved:           func() any { return new(KBRemoved) },
+	TypeIndexStart:          func() any { return new(IndexStart) },
+	TypeIndexProgress:       func() any { return new(IndexProgress) },
+	TypeIndexDone:           func() any { return new(IndexDone) },
+	TypeError:               func() any { return new(Error) },
+}
+
 // decodeServer reads a frame of the server. It is nil for a type that this version does not know.
 func decodeServer(data []byte) (any, error) {
 	var head Head
@@ -455,33 +507,11 @@ func decodeServer(data []byte) (any, error) {
 	if head.V != Version {
 		return nil, ErrVersion
 	}
-	var frame any
-	switch head.Type {
-	case TypeToolStart:
-		frame = new(ToolStart)
-	case TypeToolApproveRequest:
-		frame = new(ToolApproveRequest)
-	case TypeToolApproveResolved:
-		frame = new(ToolApproveResolved)
-	case TypeToolResult:
-		frame = new(ToolResult)
-	case TypeAgentState:
-		frame = new(AgentState)
-	case TypeTeamUpdate:
-		frame = new(TeamUpdate)
-	case TypeAutonomyChanged:
-		frame = new(AutonomyChanged)
-	case TypeAuditEntry:
-		frame = new(AuditEntry)
-	case TypeMCPCall:
-		frame = new(MCPCall)
-	case TypeMCPCancel:
-		frame = new(MCPCancel)
-	case TypeError:
-		frame = new(Error)
-	default:
+	make, ok := serverFrames[head.Type]
+	if !ok {
 		return nil, nil
 	}
+	frame := make()
 	if err := json.Unmarshal(data, frame); err != nil {
 		return nil, fmt.Errorf("%s from callgate: %w", head.Type, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/rag"
 )
 
 func (r *rig) target() Target {
@@ -93,6 +94,7 @@ func TestClientAnswers(t *testing.T) {
 }
 
 func TestClientDecodesEveryFrame(t *testing.T) {
+	tested := map[string]bool{}
 	for _, frame := range []any{
 		ToolStart{Head: head(TypeToolStart, "s1"), ToolCallID: "call_1", Args: []byte(`{}`), Risk: "WRITE"},
 		approveRequest(approval("call_1")),
@@ -102,6 +104,17 @@ func TestClientDecodesEveryFrame(t *testing.T) {
 		teamUpdate(gate.SessionInfo{ID: "s1"}),
 		autonomyChanged("s1", "NONE", ""),
 		AuditEntry{Head: head(TypeAuditEntry, "s1"), Decision: "denied"},
+		MCPCall{Head: head(TypeMCPCall, "s1"), ToolCallID: "run_1", Args: []byte(`{}`)},
+		MCPCancel{Head: head(TypeMCPCancel, "s1"), ToolCallID: "run_1"},
+		Token{Head: head(TypeToken, "s1"), Content: "Hello"},
+		Done{Head: head(TypeDone, "s1")},
+		KBAdded{Head: head(TypeKBAdded, "s1"), DocumentID: "d1"},
+		KBSearchResult{Head: head(TypeKBSearchResult, "s1"), Results: []rag.KBHit{}},
+		KBListResult{Head: head(TypeKBListResult, "s1"), Documents: []rag.KBDocument{}},
+		KBRemoved{Head: head(TypeKBRemoved, "s1"), DocumentID: "d1", Found: true},
+		IndexStart{Head: head(TypeIndexStart, "s1"), Path: "/w"},
+		IndexProgress{Head: head(TypeIndexProgress, "s1")},
+		IndexDone{Head: head(TypeIndexDone, "s1")},
 		Error{Head: head(TypeError, "s1"), Message: "no", Code: CodeInternal},
 	} {
 		data, err := encode(frame)
@@ -109,12 +122,16 @@ func TestClientDecodesEveryFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := decodeServer(data)
+		tested[fmt.Sprintf("%T", got)] = true
 		if want := fmt.Sprintf("*%T", frame); err != nil || fmt.Sprintf("%T", got) != want {
 			t.Errorf("%s: %T, %v; want %s", data, got, err, want)
 		}
 		if again, err := encode(got); err != nil || string(again) != string(data) {
 			t.Errorf("%s\ncame back as\n%s", data, again)
 		}
+	}
+	if len(tested) != len(serverFrames) {
+		t.Errorf("%d of %d types were tested", len(tested), len(serverFrames))
 	}
 	if got, err := decodeServer([]byte(`{"v":1,"type":"tomorrow"}`)); got != nil || err != nil {
 		t.Errorf("unknown type: %v, %v", got, err)

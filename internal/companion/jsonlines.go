@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // Relay is Watch for programs: every frame of the server goes to out as one line of JSON, and every line
-// of in is a tool_approve, set_autonomy, cancel, agent_add or agent_remove frame (v may be left out). A line that is none gets an
+// of in is one of lineFrames (v may be left out). A line that is none gets an
 // error frame on out. The end of in ends only the answers; in is read until the process ends.
 func Relay(ctx context.Context, client *Client, in io.Reader, out io.Writer, once bool) (Outcome, error) {
 	lines := make(chan []byte)
@@ -73,6 +76,23 @@ func Relay(ctx context.Context, client *Client, in io.Reader, out io.Writer, onc
 	}
 }
 
+// clientFrame is a frame of a client.
+type clientFrame interface{ self() *Head }
+
+// lineFrames are the frames that a line may be.
+var lineFrames = map[string]func() clientFrame{
+	TypeToolApprove: func() clientFrame { return new(ToolApprove) },
+	TypeCancel:      func() clientFrame { return new(Cancel) },
+	TypeSetAutonomy: func() clientFrame { return new(SetAutonomy) },
+	TypeAgentAdd:    func() clientFrame { return new(AgentAdd) },
+	TypeAgentRemove: func() clientFrame { return new(AgentRemove) },
+	TypeChat:        func() clientFrame { return new(Chat) },
+	TypeKBAdd:       func() clientFrame { return new(KBAdd) },
+	TypeKBSearch:    func() clientFrame { return new(KBSearch) },
+	TypeKBList:      func() clientFrame { return new(KBList) },
+	TypeKBRemove:    func() clientFrame { return new(KBRemove) },
+}
+
 // relay sends what one line of JSON asks for.
 func (c *Client) relay(data []byte) *refusal {
 	var head Head
@@ -82,37 +102,16 @@ func (c *Client) relay(data []byte) *refusal {
 	if head.V != 0 && head.V != Version {
 		return refuse(CodeProtocolMismatch, "this is protocol version %d", Version)
 	}
-	var err error
-	switch head.Type {
-	case TypeToolApprove:
-		var f ToolApprove
-		if refused := decode(data, &f); refused != nil {
-			return refused
-		}
-		err = c.Answer(f)
-	case TypeSetAutonomy:
-		var f SetAutonomy
-		if refused := decode(data, &f); refused != nil {
-			return refused
-		}
-		err = c.SetAutonomy(f.SessionID, f.Level)
-	case TypeCancel:
-		err = c.Cancel(head.SessionID)
-	case TypeAgentAdd:
-		var f AgentAdd
-		if refused := decode(data, &f); refused != nil {
-			return refused
-		}
-		err = c.AddAgent(f)
-	case TypeAgentRemove:
-		var f AgentRemove
-		if refused := decode(data, &f); refused != nil {
-			return refused
-		}
-		err = c.RemoveAgent(f.SessionID, f.AgentID)
-	default:
-		return refuse(CodeBadMessage, "type must be tool_approve, set_autonomy, cancel, agent_add or agent_remove")
+	make, ok := lineFrames[head.Type]
+	if !ok {
+		return refuse(CodeBadMessage, "type must be one of %s", strings.Join(slices.Sorted(maps.Keys(lineFrames)), ", "))
 	}
+	frame := make()
+	if refused := decode(data, frame); refused != nil {
+		return refused
+	}
+	frame.self().V = Version
+	err := c.send(frame)
 	switch {
 	case errors.Is(err, ErrClosed):
 		return refuse(CodeInternal, "there is no connection; nothing was sent")

@@ -81,8 +81,8 @@ func (m *metadata) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// questions are those of a client to a knowledge base that are being answered. They are answered beside the
-// reading goroutine: an embedder on the network must not keep an approval from being heard.
+// questions are those of a client that are being answered beside the reading goroutine: an embedder on the network,
+// or a model, must not keep an approval from being heard. begin is the reader's; end comes after the last of it.
 type questions struct {
 	running sync.WaitGroup
 	slots   chan struct{} // nil until the first question
@@ -93,11 +93,29 @@ type questions struct {
 // maxQuestions bounds the questions of one client that are answered at once.
 const maxQuestions = 4
 
-// stopAnswering ends the answers under way and waits for them.
-func (c *socket) stopAnswering() {
-	if c.questions.slots != nil {
-		c.questions.stop()
-		c.questions.running.Wait()
+// begin answers on a goroutine of its own, until ctx ends. It is false when most are being answered already.
+func (q *questions) begin(ctx context.Context, most int, answer func(context.Context)) bool {
+	if q.slots == nil {
+		q.slots = make(chan struct{}, most)
+		q.ctx, q.stop = context.WithCancel(ctx)
+	}
+	select {
+	case q.slots <- struct{}{}:
+	default:
+		return false
+	}
+	q.running.Go(func() {
+		defer func() { <-q.slots }()
+		answer(q.ctx)
+	})
+	return true
+}
+
+// end stops the answers under way and waits for them.
+func (q *questions) end() {
+	if q.slots != nil {
+		q.stop()
+		q.running.Wait()
 	}
 }
 
@@ -113,18 +131,8 @@ func (c *socket) knowledge(head Head, data []byte) *refusal {
 	if refused := c.mutate(head.SessionID, func() error { return nil }); refused != nil {
 		return refused
 	}
-	if c.questions.slots == nil {
-		c.questions.slots = make(chan struct{}, maxQuestions)
-		c.questions.ctx, c.questions.stop = context.WithCancel(c.server.ctx)
-	}
-	select {
-	case c.questions.slots <- struct{}{}:
-	default:
-		return refuse(CodeBadMessage, "%d questions to the knowledge base are being answered: wait for one of them", maxQuestions)
-	}
-	c.questions.running.Go(func() {
-		defer func() { <-c.questions.slots }()
-		frame, err := ask(c.questions.ctx)
+	begun := c.questions.begin(c.server.ctx, maxQuestions, func(ctx context.Context) {
+		frame, err := ask(ctx)
 		if err == nil {
 			c.give(frame)
 			return
@@ -136,6 +144,9 @@ func (c *socket) knowledge(head Head, data []byte) *refusal {
 		}
 		c.reply(refused, head.SessionID, "")
 	})
+	if !begun {
+		return refuse(CodeBadMessage, "%d questions to the knowledge base are being answered: wait for one of them", maxQuestions)
+	}
 	return nil
 }
 

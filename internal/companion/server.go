@@ -31,6 +31,7 @@ type Options struct {
 	Hooks       Hooks        // nil shows none
 	Metrics     http.Handler // answers scrapes; nil counts nothing
 	Checkpoints Checkpoints  // nil when none are kept
+	Chatter     Chatter      // nil passes no chats on
 	Bringer     Bringer      // nil takes no tools from clients
 	Retrieval   Retrieval    // nil offers no search and no knowledge bases
 	Credentials *Credentials // who may watch and answer
@@ -73,6 +74,7 @@ type Server struct {
 	metrics     http.Handler
 	checkpoints Checkpoints
 	bringer     Bringer
+	chatter     Chatter
 	retrieval   Retrieval
 	credentials *Credentials
 	log         *slog.Logger
@@ -112,7 +114,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, errors.New("companion: an address for other machines needs a certificate and the names of this machine")
 	}
 	s := &Server{
-		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, sockets: make(chan struct{}, maxSockets), paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())

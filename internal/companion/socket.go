@@ -50,6 +50,7 @@ type socket struct {
 	toolbox   *toolbox  // what the client brought
 	relay     *relay    // to the processes that joined; nil when the client is the hub
 	questions questions // of the client to a knowledge base, being answered
+	chats     questions // of the client with models, likewise
 	window    time.Time // when the current rate window began
 	count     int       // frames in it
 }
@@ -135,7 +136,8 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		c.write(subscription.Events, newStream(hello.Sessions, c.as))
 	})
 	c.read()
-	c.stopAnswering()
+	c.questions.end()
+	c.chats.end()
 	close(c.replies)
 	<-done
 }
@@ -268,6 +270,8 @@ func (c *socket) take(data []byte) bool {
 		refused = c.mcpResult(data)
 	case TypeKBAdd, TypeKBSearch, TypeKBList, TypeKBRemove:
 		refused = c.knowledge(head, data)
+	case TypeChat:
+		refused = c.chat(data)
 	case TypeHello:
 		refused = refuse(CodeBadMessage, "hello was already said")
 	default:

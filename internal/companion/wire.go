@@ -24,6 +24,7 @@ const (
 	TypeAgentRemove = "agent_remove"
 	TypeMCPTools    = "mcp_tools"
 	TypeMCPResult   = "mcp_result"
+	TypeChat        = "chat"
 	TypeKBAdd       = "kb_add"
 	TypeKBSearch    = "kb_search"
 	TypeKBList      = "kb_list"
@@ -42,6 +43,8 @@ const (
 	TypeAuditEntry          = "audit_entry"
 	TypeMCPCall             = "mcp_call"
 	TypeMCPCancel           = "mcp_cancel"
+	TypeToken               = "token"
+	TypeDone                = "done"
 	TypeKBAdded             = "kb_added"
 	TypeKBSearchResult      = "kb_search_result"
 	TypeKBListResult        = "kb_list_result"
@@ -78,6 +81,8 @@ type Head struct {
 	Type      string `json:"type"`
 	SessionID string `json:"sessionId,omitempty"`
 }
+
+func (h *Head) self() *Head { return h }
 
 // ClientInfo names an approver. It is what the audit trail calls it, "kind:name".
 type ClientInfo struct {
