@@ -20,7 +20,7 @@ func (s *Server) health(r *http.Request) health {
 		h.Upstreams[u.State]++
 	}
 	others := s.others(r)
-	answers := others.each(r, others.processes, http.MethodGet, "/health", nil)
+	answers := others.each(r, others.processes, "/health")
 	h.Upstreams[UpstreamDown] += len(others.processes) - len(answers)
 	for _, one := range answers {
 		var theirs health

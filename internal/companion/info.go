@@ -44,7 +44,7 @@ func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 	}
 	others := s.others(r)
 	said := make(map[*process]info)
-	for _, one := range others.each(r, others.processes, http.MethodGet, "/api/info", nil) {
+	for _, one := range others.each(r, others.processes, "/api/info") {
 		var theirs info
 		if one.status == http.StatusOK && json.Unmarshal(one.body, &theirs) == nil {
 			said[one.process] = theirs

@@ -153,8 +153,8 @@ func (a asking) dress(r *http.Request) {
 	r.Header.Set(fromHeader, a.from)
 }
 
-// each asks several the same at once, in their order. Who does not answer in time is left out.
-func (a asking) each(r *http.Request, whom []*process, method, uri string, body []byte) []answer {
+// each asks several for the same at once; the answers are in their order. Who does not answer in time is left out.
+func (a asking) each(r *http.Request, whom []*process, uri string) []answer {
 	ctx, cancel := context.WithTimeout(r.Context(), gatherWithin)
 	defer cancel()
 	answers := make([]answer, len(whom))
@@ -162,7 +162,7 @@ func (a asking) each(r *http.Request, whom []*process, method, uri string, body 
 	for i, p := range whom {
 		asked.Go(func() {
 			answers[i].process = p
-			request, err := http.NewRequestWithContext(ctx, method, "http://process"+uri, bytes.NewReader(body))
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://process"+uri, nil)
 			if err != nil {
 				return
 			}
@@ -194,7 +194,7 @@ func (a asking) everyone() []*process { return append([]*process{nil}, a.process
 
 // listing finds who has the thing with that id: those whose GET of things lists it.
 func (a asking) listing(r *http.Request, things, id string) (who []*process) {
-	for _, one := range a.each(r, a.everyone(), http.MethodGet, things, nil) {
+	for _, one := range a.each(r, a.everyone(), things) {
 		_, items, ok := items(one)
 		if ok && slices.ContainsFunc(items, func(item json.RawMessage) bool { return isThing(item, id) }) {
 			who = append(who, one.process)
@@ -205,7 +205,7 @@ func (a asking) listing(r *http.Request, things, id string) (who []*process) {
 
 // having finds the first that has such things at all.
 func (a asking) having(r *http.Request, things string) []*process {
-	for _, one := range a.each(r, a.everyone(), http.MethodGet, things, nil) {
+	for _, one := range a.each(r, a.everyone(), things) {
 		if one.status == http.StatusOK {
 			return []*process{one.process}
 		}
@@ -255,7 +255,7 @@ func items(one answer) (member string, list []json.RawMessage, ok bool) {
 // union answers with the lists of all. What is no list is the answer of this process, or else of the first that
 // has one.
 func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
-	answers := a.each(r, a.everyone(), http.MethodGet, r.URL.RequestURI(), nil)
+	answers := a.each(r, a.everyone(), r.URL.RequestURI())
 	var all []json.RawMessage
 	name, lists := "", 0
 	for _, one := range answers {
