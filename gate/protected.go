@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"callgate/internal/jsonx"
@@ -16,6 +17,7 @@ type Protected struct {
 	needles []string        // lower-case texts that name one of the paths, for arguments that are not known to be paths
 	ports   []string        // of companions on this machine
 	others  func() []string // further ones, which come and go; may be nil
+	names   []string        // lower-case names of files that nothing else is called by, wherever they stand
 }
 
 // NewProtected protects the files and folders at paths with everything beneath them, and the TCP ports on
@@ -39,6 +41,18 @@ func NewProtected(paths []string, home string, ports []string) (*Protected, erro
 func (p *Protected) WithPorts(others func() []string) *Protected {
 	q := *p
 	q.others = others
+	return &q
+}
+
+// WithNames is p with names of files that are callgate's whatever path leads to them: that of a socket can stand in
+// the middle of a word that only the program which it is for understands.
+func (p *Protected) WithNames(names ...string) *Protected {
+	q := *p
+	q.names = slices.Clone(p.names)
+	for _, name := range names {
+		q.names = append(q.names, strings.ToLower(name))
+	}
+	q.needles = slices.Concat(p.needles, q.names)
 	return &q
 }
 
@@ -87,6 +101,9 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 		if len(c.Argv) > 0 && isCallgate(c.Argv[0]) {
 			return "No tool may run callgate: it is for the person at the machine."
 		}
+		if slices.ContainsFunc(c.Argv, p.hasName) {
+			return "A word of the command names callgate's own files: no tool may read or change them."
+		}
 	}
 	for _, folder := range a.Folders {
 		for _, path := range p.paths {
@@ -117,6 +134,12 @@ func (p *Protected) named(arguments []byte) (why string) {
 		return true
 	})
 	return why
+}
+
+// hasName reports whether a word holds one of the names.
+func (p *Protected) hasName(word string) bool {
+	lower := strings.ToLower(word)
+	return slices.ContainsFunc(p.names, func(name string) bool { return strings.Contains(lower, name) })
 }
 
 // isCallgate reports whether a command's first word is this program, by whatever path or case.

@@ -33,7 +33,7 @@ func (s *Server) handleMetrics(w http.ResponseWriter, r *http.Request) {
 	plain.Header.Del("Accept")
 	families := map[string]*dto.MetricFamily{}
 	counting := false
-	for _, one := range a.each(plain, a.everyone(), http.MethodGet, "/metrics", nil) {
+	for _, one := range a.each(plain, a.everyone(), "/metrics") {
 		if one.status != http.StatusOK {
 			continue
 		}

@@ -17,12 +17,15 @@ import (
 
 // Of the processes that share a data directory one is the hub: the one that holds the lock on {dataDir}/hub/lock.
 // The system takes the lock from a process that ends, however it ends, so a lock is never stale, and what
-// the file holds means nothing. The others join the hub over the unix socket {dataDir}/hub/sock. They notice its
+// the file holds means nothing. The others join the hub over the unix socket {dataDir}/hub/callgate.sock. They notice its
 // end because their connection ends; then each of them tries for the lock, one gets it, and the rest join that one.
 //
 // A process that can neither get the lock nor join for timing.alone, because the file system has no locks or no
 // sockets, or because the hub hangs or speaks another version, opens a door of its own, so that people can answer
 // what it asks. It goes on trying.
+
+// SocketName is the hub's socket in its folder. Nothing else is called so: no tool may name it.
+const SocketName = "callgate.sock"
 
 const (
 	retryEvery = 20 * time.Millisecond // for the lock and the hub's socket, while nobody else can be reached
@@ -39,7 +42,7 @@ type place interface {
 }
 
 func hubDir(dataDir string) string    { return filepath.Join(dataDir, "hub") }
-func hubSocket(dataDir string) string { return filepath.Join(hubDir(dataDir), "sock") }
+func hubSocket(dataDir string) string { return filepath.Join(hubDir(dataDir), SocketName) }
 
 // keepPlace holds one place after the other until Close. What is taken is always held, because holding is what
 // gives it up.
