@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -25,8 +27,8 @@ func newIndexCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index [PATH]",
 		Short: "Index a workspace for search, or bring its index up to date",
-		Long: `Index reads the text files below PATH, the current directory by default, and makes them searchable by words,
-meaning and symbols. Only what changed since the last time is read. .gitignore and .callgateignore are honoured,
+		Long: `Index reads the text files below PATH and makes them searchable by words, meaning and symbols. PATH is
+the configuration's rag.roots by default, and the current directory where there are none. Only what changed since the last time is read. .gitignore and .callgateignore are honoured,
 and a file that the rules keep from read_file is never read.
 
 The index lies in the data directory and serves all processes of the worker. Nothing leaves the machine, unless
@@ -36,17 +38,16 @@ the configuration's rag.embedder, or --embedder, names a server that makes the v
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			debug.SetGCPercent(indexGCPercent)
-			root := "."
-			if len(args) == 1 {
-				root = args[0]
-			}
 			c, err := s.load()
 			if err != nil {
 				return err
 			}
-			index, err := openIndex(cmd, c, root)
-			if err != nil {
-				return err
+			roots := args
+			if len(roots) == 0 {
+				roots = c.RAG.Roots
+			}
+			if len(roots) == 0 {
+				roots = []string{"."}
 			}
 			if err := c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel}))); err != nil {
 				return err
@@ -57,12 +58,7 @@ the configuration's rag.embedder, or --embedder, names a server that makes the v
 				p.event(e)
 				tellIndexed(c.hooks, e)
 			}
-			if watch {
-				err = index.Watch(cmd.Context(), root, follow)
-			} else {
-				_, err = index.Sync(cmd.Context(), root, follow)
-			}
-			return errors.Join(err, p.close(), index.Close())
+			return errors.Join(indexAll(cmd, c, roots, watch, follow), p.close())
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay and follow changes until interrupted")
@@ -74,11 +70,53 @@ the configuration's rag.embedder, or --embedder, names a server that makes the v
 // tellIndexed tells hooks that an index is through, unless a hook itself indexes: it would be told without end.
 func tellIndexed(h *hooks.Runner, e rag.Event) {
 	if e.Kind == rag.EventDone && os.Getenv(hooks.InHook) == "" {
-		h.Fire(hooks.Event{
-			Name: hooks.IndexDone, Duration: e.Summary.Duration,
-			Detail: fmt.Sprintf("%s: %s, %s changed, %s removed", e.Path, count(e.Summary.Files, "file"), count(e.Summary.Changed, "file"), count(e.Summary.Removed, "file")),
+		h.Fire(indexed(e.Path, e.Summary))
+	}
+}
+
+// indexed is what hooks hear of an index that was brought up to date.
+func indexed(path string, s rag.Summary) hooks.Event {
+	return hooks.Event{
+		Name: hooks.IndexDone, Duration: s.Duration,
+		Detail: fmt.Sprintf("%s: %s, %s changed, %s removed", path, count(s.Files, "file"), count(s.Changed, "file"), count(s.Removed, "file")),
+	}
+}
+
+// indexAll brings the indexes of all roots up to date, one after the other, and then keeps them so until the command
+// is interrupted, if it is to watch. One that fails ends all.
+func indexAll(cmd *cobra.Command, c *config, roots []string, watch bool, follow func(rag.Event)) error {
+	var indexes []*rag.Index
+	close := func(err error) error {
+		for _, index := range indexes {
+			err = errors.Join(err, index.Close())
+		}
+		return err
+	}
+	for _, root := range roots {
+		index, err := openIndex(cmd, c, root)
+		if err != nil {
+			return close(err)
+		}
+		indexes = append(indexes, index)
+		if _, err := index.Sync(cmd.Context(), root, follow); err != nil {
+			return close(err)
+		}
+	}
+	if !watch {
+		return close(nil)
+	}
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	failed := make([]error, len(roots))
+	var watching sync.WaitGroup
+	for i, root := range roots {
+		watching.Go(func() {
+			defer stop()
+			failed[i] = indexes[i].Watch(ctx, root, follow)
 		})
 	}
+	watching.Wait()
+	return close(errors.Join(failed...))
 }
 
 // indexGCPercent trades a little time for a third of the memory: indexing allocates far more than it keeps.
@@ -107,6 +145,7 @@ func openIndex(cmd *cobra.Command, c *config, root string) (*rag.Index, error) {
 
 // indexProgress shows how far an index is: a bar on a terminal, and what came of it.
 type indexProgress struct {
+	mu            sync.Mutex // several workspaces may be watched
 	out, err      io.Writer
 	json, verbose bool
 	terminal      bool
@@ -124,6 +163,8 @@ func newIndexProgress(out, errOut io.Writer, asJSON, verbose bool) *indexProgres
 }
 
 func (p *indexProgress) event(e rag.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.json {
 		p.write(e)
 		return

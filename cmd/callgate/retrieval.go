@@ -11,7 +11,6 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/companion"
-	"callgate/internal/hooks"
 	"callgate/internal/retrieval"
 	"callgate/internal/tools"
 	"callgate/proxy"
@@ -39,7 +38,9 @@ func (s *sidecar) openRetrieval() (proxy.Workspaces, error) {
 		Roots: c.RAG.Roots, Default: here, Home: xdg.Home, Watch: c.RAG.Watch, Logger: s.log,
 		Tell: func(sessionID string, e rag.Event) { s.gate.Tell(companion.Indexed{SessionID: sessionID, Event: e}) },
 		Done: func(sessionID, path string, sum rag.Summary) {
-			c.hooks.Fire(hooks.Event{Name: hooks.IndexDone, Worker: c.Worker, SessionID: sessionID, Detail: path, Duration: sum.Duration})
+			e := indexed(path, sum)
+			e.SessionID = sessionID
+			c.hooks.Fire(e)
 		},
 	}
 	if c.RAG.KB == kbOfWorker {

@@ -50,7 +50,13 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 			if err != nil {
 				return err
 			}
-			root, err := indexedRoot(c.indexDir(), root)
+			if root == "" && len(c.RAG.Roots) > 1 {
+				return fmt.Errorf("rag.roots has %d workspaces: name one with --in", len(c.RAG.Roots))
+			}
+			if root == "" && len(c.RAG.Roots) == 1 {
+				root = c.RAG.Roots[0]
+			}
+			root, err := indexedRoot(c.indexDir(), cmp.Or(root, "."))
 			if err != nil {
 				return err
 			}
@@ -82,7 +88,7 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 			return printHits(out, query.Text, hits, scores)
 		},
 	}
-	cmd.Flags().StringVar(&root, "in", ".", "`folder` of the workspace; an index of a folder above it is used")
+	cmd.Flags().StringVar(&root, "in", "", "`folder` of the workspace (default: that of rag.roots, or the current directory); an index of a folder above it is used")
 	cmd.Flags().IntVarP(&query.Limit, "limit", "n", 10, "how many passages")
 	cmd.Flags().StringVar(&query.Language, "lang", "", "only this language: go, python, markdown, …")
 	cmd.Flags().StringVar(&query.Path, "path", "", "only files that this glob matches: 'internal/**', '*.md'")

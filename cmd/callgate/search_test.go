@@ -133,3 +133,22 @@ func TestBar(t *testing.T) {
 		}
 	}
 }
+
+// TestIndexRoots: without a PATH the configured workspaces are indexed, and search wants to know which is meant.
+func TestIndexRoots(t *testing.T) {
+	root, run := searchSetup(t)
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "bees.md"), []byte("# Bees\n\nThey sleep in winter.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errOut, err := run("index", "--root", root, "--root", other)
+	if err != nil || strings.Count(out, " changed, ") != 2 {
+		t.Fatalf("index says %q, %q, %v", out, errOut, err)
+	}
+	if out, _, err = run("search", "winter", "--root", other, "--no-sync"); err != nil || !strings.HasPrefix(out, "bees.md:") {
+		t.Errorf("search says %q, %v", out, err)
+	}
+	if _, _, err = run("search", "winter", "--root", root, "--root", other); err == nil || !strings.Contains(err.Error(), "--in") {
+		t.Errorf("search in two says %v", err)
+	}
+}
