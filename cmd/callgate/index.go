@@ -213,11 +213,14 @@ func (p *indexProgress) write(e rag.Event) {
 	p.failed = cmp.Or(p.failed, err)
 }
 
-// sayUnsupported names formats that are left out although people may expect them to be read.
+// sayUnsupported names what is left out although people may expect it to be read: formats, and what is too much.
 func (p *indexProgress) sayUnsupported() {
 	for reason, n := range p.skipped {
-		if strings.HasPrefix(reason, "PDF") {
+		switch {
+		case strings.HasPrefix(reason, "PDF"):
 			fmt.Fprintf(p.err, "left out %s: %s\n", count(n, "file"), reason)
+		case strings.Contains(reason, "are left out: "), strings.HasPrefix(reason, "no room: "):
+			fmt.Fprintln(p.err, reason)
 		}
 	}
 }

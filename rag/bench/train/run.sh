@@ -2,7 +2,8 @@
 # Trains an embedding table from beginning to end: run.sh OUT [PACKAGES]. OUT is a folder for all that is made,
 # and OUT/table.bin the table. PACKAGES bounds how many Debian packages are read; 0, the default, reads all.
 # LEAVE_OUT may name a file of texts, {"text": …} a line, whose code is not trained on: those of benchmarks.
-# Needs Go, a Debian system with apt and dpkg-deb, and Python 3 with venv or with NumPy and SciPy.
+# Needs Go, a Debian system with apt and dpkg-deb, and Python 3 with NumPy and SciPy (python3-numpy and
+# python3-scipy); where they are missing, pip installs them below OUT.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 out=${1:?usage: run.sh OUT [PACKAGES]}
@@ -23,11 +24,14 @@ CGO_ENABLED=0 go build -o "$out/train" ./rag/bench/train
 xargs "$out/train" pairs -out "$out/pairs.jsonl" < "$out/list"
 "$out/train" tokens -in "$out/pairs.jsonl" -out "$out/tokens" ${LEAVE_OUT:+-leave-out "$LEAVE_OUT"}
 
-python=python3
-if ! $python -c 'import numpy, scipy' 2>/dev/null; then
+python=
+for candidate in python3 /usr/bin/python3; do
+	if [ -z "$python" ] && "$candidate" -c 'import numpy, scipy' 2>/dev/null; then python=$candidate; fi
+done
+if [ -z "$python" ]; then
 	python3 -m venv "$out/venv"
 	"$out/venv/bin/pip" install -q numpy scipy
 	python=$out/venv/bin/python
 fi
-$python rag/bench/train/train.py "$out/tokens" "$out/table.bin"
+"$python" rag/bench/train/train.py "$out/tokens" "$out/table.bin"
 ls -l "$out/table.bin"
