@@ -21,7 +21,7 @@ type Bounds struct {
 func (s *server) bounded(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	ctx, stop := s.clock.bound(ctx, s.bounds.Timeout, errTooSlow)
 	defer stop()
-	answer, err := s.up.Forward(ctx, compose)
+	answer, err := s.send(ctx, compose)
 	if err != nil && errors.Is(context.Cause(ctx), errTooSlow) {
 		return rpc.Message{}, fmt.Errorf("server %q did not answer within %s (its timeout); it was told to stop", s.alias, s.bounds.Timeout)
 	}

@@ -330,8 +330,8 @@ func (f *face) raise(ctx context.Context, level int) error {
 	return nil
 }
 
-// Close ends the sessions of stateless hosts and waits until nothing of them runs. Hosts that have connections
-// of their own are not the proxy's to end.
+// Close ends the sessions of stateless hosts and the servers that hosts share, and waits until nothing of them
+// runs. Hosts that have connections of their own are not the proxy's to end; they MUST have ended.
 func (p *Proxy) Close() {
 	s := &p.stateless
 	s.mu.Lock()
@@ -343,6 +343,7 @@ func (p *Proxy) Close() {
 	s.mu.Unlock()
 	p.closeFaces(func(faceKey) bool { return true })
 	s.work.Wait()
+	p.closeShared()
 }
 
 // closeFaces ends the sessions of stateless hosts that which says yes to, and waits for it.

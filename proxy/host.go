@@ -163,7 +163,9 @@ func (h *host) notified(m rpc.Message) {
 	case "notifications/roots/list_changed":
 		h.learnRoots()
 		for _, s := range h.servers {
-			s.up.Notify(m.Method, m.Params)
+			if s.shared == nil {
+				s.up.Notify(m.Method, m.Params)
+			}
 		}
 	case "notifications/progress":
 		h.progressForUpstream(m)
@@ -291,7 +293,7 @@ func (h *host) Close() {
 	h.workers.wg.Wait()
 	var closing sync.WaitGroup
 	for _, s := range h.everyone() {
-		closing.Go(s.up.Close)
+		closing.Go(s.close)
 	}
 	closing.Wait()
 	if err := h.finder.close(); err != nil {

@@ -23,6 +23,7 @@ type Server struct {
 	Upstream upstream.Config
 	Tools    tools.Server // Name is the alias; it MUST pass CheckAliases
 	Place    tools.Place  // where its calls run
+	Shared   bool         // one for all hosts, instead of one for each
 	Choice   Choice       // which of its tools there are
 	Bounds   Bounds       // of its requests
 
@@ -62,8 +63,9 @@ type Options struct {
 type Proxy struct {
 	o Options
 
-	mu    sync.Mutex
-	hosts map[*host]struct{}
+	mu     sync.Mutex
+	hosts  map[*host]struct{}
+	shared map[string]*shared // servers that hosts share, by alias
 
 	stateless stateless
 }

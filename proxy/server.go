@@ -22,14 +22,21 @@ type server struct {
 	bounds Bounds
 	clock  clock // of its requests
 
-	up   *upstream.Upstream
-	told atomic.Pointer[string] // the last that hooks heard of its state, as an event
+	up     *upstream.Upstream
+	shared *shared                // whose up it is; nil for a server that is this host's alone
+	told   atomic.Pointer[string] // the last that hooks heard of its state, as an event
 }
 
 func (h *host) newServer(o Server) *server {
 	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil, choice: o.Choice, bounds: o.Bounds}
 	if s.own {
 		o.Upstream.Serve = o.Own(h.session)
+	}
+	if o.Shared {
+		s.shared = h.p.share(o)
+		s.up = s.shared.up
+		s.shared.join(s)
+		return s
 	}
 	s.up = upstream.New(o.Upstream, upstream.Options{
 		CacheDir: h.p.o.CacheDir,

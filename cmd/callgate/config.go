@@ -126,6 +126,7 @@ type serverConfig struct {
 
 	Timeout        time.Duration // of one request; 0 is none
 	MaxResultBytes int           // 0 is none
+	Shared         bool          // one for all sessions
 	IdleTimeout    time.Duration // after which a server that nobody uses is stopped; 0 is never
 
 	source string // file and entry, for messages

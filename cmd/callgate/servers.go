@@ -233,7 +233,7 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 			Trusted: s.Trusted, Packages: packages,
 			IdleTimeout: s.IdleTimeout, MaxMessage: maxMessage(s.MaxResultBytes),
 		},
-		Choice: choice, Bounds: proxy.Bounds{Timeout: s.Timeout, MaxResult: s.MaxResultBytes},
+		Shared: s.Shared, Choice: choice, Bounds: proxy.Bounds{Timeout: s.Timeout, MaxResult: s.MaxResultBytes},
 		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(command, args, url, packages), Trusted: s.Trusted, Mappings: mappings},
 		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home, Shell: shell},
 	}, nil
