@@ -73,8 +73,14 @@ $(PAGE): internal/companion/web/package.json internal/companion/web/package-lock
 page: $(PAGE) ## build the approvers' page into internal/companion/page
 	npm run build --prefix internal/companion/web
 
+# The page takes the system's fonts: pictures taken on different machines look alike with these.
+.PHONY: fonts
+fonts:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && [ -z "$$(fc-list Inter 2>/dev/null)" ]; then \
+		apt-get update -q && apt-get install -y -q --no-install-recommends fontconfig fonts-inter fonts-jetbrains-mono; fi
+
 .PHONY: screenshots
-screenshots: $(PAGE) browser ## take the pictures in docs/images
+screenshots: $(PAGE) browser fonts ## take the pictures in docs/images
 	CALLGATE_SCREENSHOTS=1 go test -count=1 -run TestPageLooks ./internal/companion
 
 # The MCP servers that tests run callgate against.

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Difference } from "./difference";
 import { format, parse, type Json } from "./json";
 import type { Approval } from "./state";
 import { message } from "./store";
@@ -49,6 +50,7 @@ export function EditPanel({ of, off, close, answer }: { of: Approval; off: boole
       <p id="trouble" class="trouble" role="status">
         <Text of={trouble} />
       </p>
+      {edited !== original && trouble === "" && <Difference before={original} after={edited} limit={60} whole />}
       <div class="buttons">
         <button type="button" onClick={close}>
           Back <kbd>Esc</kbd>

@@ -88,6 +88,7 @@ story("edit the arguments", async (gate, page) => {
   await page.getByText("Not JSON").waitFor();
   assert.equal(await page.getByRole("button", { name: "Approve with these" }).getAttribute("aria-disabled"), "true");
   await text.fill(`{"command": "rm -rf build"}`);
+  await page.locator(".panel .diff-new", { hasText: "rm -rf build" }).waitFor();
   await page.getByRole("button", { name: "Approve with these" }).click();
   await page.locator(".note.changed").waitFor();
   assert.match(await page.locator(".note.refused").innerText(), /riskier/);
