@@ -43,7 +43,7 @@ func (s *Store) Watch(ctx context.Context, ids []string) (*Watch, error) {
 
 // look returns what is at one path now.
 func (s *Store) look(ctx context.Context, c *Checkpoint, path string) (Entry, error) {
-	now, err := s.newCapture(c.Workspace, nil, false).path(ctx, path, Alone)
+	now, err := s.newCapture(c.Workspace, nil, false).path(ctx, path, Alone, Entry{})
 	if err != nil || now.Path != path { // its folder is gone, or no folder any more
 		return Entry{Kind: Absent}, err
 	}

@@ -36,6 +36,7 @@ type capture struct {
 	lists     map[Hash][]byte // of folders, when segment is nil
 	contents  bool            // keep the bytes of files too
 	probe     bool            // only find out what could not be kept
+	was       lister          // what was kept before, when it is compared with that; else nil
 	grown     int64
 	tree      budget
 }
@@ -55,14 +56,15 @@ func (s *Store) newCapture(workspace string, g *segment, contents bool) *capture
 }
 
 // path looks at one path. The path of the result is another when a folder on the way is missing, or is no folder:
-// then it is the outermost one of these, since all of it comes into being with the file, or goes.
-func (c *capture) path(ctx context.Context, path string, scope Scope) (Kept, error) {
+// then it is the outermost one of these, since all of it comes into being with the file, or goes. Before is what was
+// kept of it; the zero Entry is nothing.
+func (c *capture) path(ctx context.Context, path string, scope Scope, before Entry) (Kept, error) {
 	if c.s.o.Protected(path) {
 		return Kept{Path: path, Entry: Entry{Kind: LeftOut, Why: whyProtected}}, nil
 	}
 	dir, name, stop, err := openFolderOf(path, c.workspace)
 	if stop != "" { // nothing is said of it that was not seen
-		return c.path(ctx, stop, Whole)
+		return c.path(ctx, stop, Whole, before)
 	}
 	if err != nil {
 		return Kept{Path: path, Entry: Entry{Kind: LeftOut, Why: reason(err)}}, nil
@@ -75,13 +77,13 @@ func (c *capture) path(ctx context.Context, path string, scope Scope) (Kept, err
 	case Git:
 		w = c.s.readWorkspace(kept.Path)
 	case Whole:
-		if w, rel = c.s.workspaceAround(kept.Path); w != nil && w.leavesOut(rel, true) && isFolder(dir, name) {
+		if w, rel = c.s.workspaceAround(kept.Path); w != nil && before.Kind != Directory && w.leavesOut(rel, true) && isFolder(dir, name) {
 			kept.Entry = Entry{Kind: LeftOut, Why: whyIgnored}
 			return kept, nil
 		}
 	}
 	info, err := dir.Lstat(name)
-	kept.Entry, err = c.entry(ctx, found{dir, name, info, err}, kept.Path, rel, scope, w)
+	kept.Entry, err = c.entry(ctx, found{dir, name, info, err}, kept.Path, rel, scope, w, before)
 	kept.Name = ""
 	return kept, err
 }
@@ -96,7 +98,7 @@ type found struct {
 
 // entry looks at what was found at path. Within a workspace rel is its path from there. An error is one of the
 // store.
-func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Scope, w *workspaceRules) (Entry, error) {
+func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Scope, w *workspaceRules, before Entry) (Entry, error) {
 	dir, name, info, err := f.dir, f.name, f.info, f.err
 	e := Entry{Name: name}
 	switch {
@@ -118,8 +120,10 @@ func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Sc
 			break
 		}
 		defer inner.Close()
-		e.Kind, e.Mode = Directory, modeOf(info.Mode())
-		e.Hash, err = c.folder(ctx, inner, path, rel, scope, w)
+		hash, why, err := c.folder(ctx, inner, path, rel, scope, w, before)
+		if e.Kind, e.Mode, e.Hash = Directory, modeOf(info.Mode()), hash; why != "" {
+			e = Entry{Name: name, Kind: LeftOut, Mode: e.Mode, Why: why}
+		}
 		return e, err
 	case !info.Mode().IsRegular():
 		e.Kind, e.Why = LeftOut, whyNoFile
@@ -129,18 +133,17 @@ func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Sc
 	return e, nil
 }
 
-// folder looks at everything in dir and returns the hash of the list.
-func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, scope Scope, w *workspaceRules) (Hash, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return Hash{}, nil // nothing of it can be seen: it counts as a folder alone
+// folder looks at everything in dir and returns the hash of the list, or why there is none. What is not looked at
+// is in the list all the same, as left out: what was there before MUST never look as if it came later.
+func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, scope Scope, w *workspaceRules, before Entry) (hash Hash, why string, err error) {
+	names, why := namesIn(dir)
+	if why != "" {
+		return Hash{}, why, nil
 	}
-	names, err := f.ReadDir(-1)
-	f.Close()
+	was, err := c.keptIn(before)
 	if err != nil {
-		c.tree.out[reason(err)]++
+		return Hash{}, "", err
 	}
-	slices.SortFunc(names, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	if w != nil {
 		w = w.inside(dir.FS(), rel)
 	}
@@ -151,7 +154,15 @@ func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, sc
 		if rel != "." {
 			innerRel = rel + "/" + name
 		}
-		if w != nil && w.leavesOut(innerRel, n.IsDir()) {
+		if w != nil && name == ".git" {
+			continue
+		}
+		// What was kept is compared, and what was ignored stays so, whatever the ignore rules say by now.
+		prev, had := was[name]
+		if had && prev.Why == whyIgnored || !had && w != nil && w.leavesOut(innerRel, n.IsDir()) {
+			if utf8.ValidString(name) {
+				list = append(list, Entry{Name: name, Kind: LeftOut, Why: whyIgnored})
+			}
 			continue
 		}
 		why := c.tree.take(ctx, n)
@@ -160,6 +171,7 @@ func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, sc
 			c.tree.out[whyName]++
 			continue // no list could name it
 		case why == "" && c.s.o.Protected(inner):
+			list = append(list, Entry{Name: name, Kind: LeftOut, Why: whyProtected})
 			continue
 		case why != "":
 			c.tree.out[why]++
@@ -167,9 +179,9 @@ func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, sc
 			continue
 		}
 		info, err := n.Info()
-		e, err := c.entry(ctx, found{dir, name, info, err}, inner, innerRel, scope, w)
+		e, err := c.entry(ctx, found{dir, name, info, err}, inner, innerRel, scope, w, prev)
 		if err != nil {
-			return Hash{}, err
+			return Hash{}, "", err
 		}
 		if e.Kind == LeftOut {
 			c.tree.out[e.Why]++
@@ -178,6 +190,39 @@ func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, sc
 			list = append(list, e)
 		}
 	}
+	hash, err = c.keepList(list)
+	return hash, "", err
+}
+
+// namesIn lists a folder in the order of names, or says why it cannot be listed whole.
+func namesIn(dir *os.Root) (names []fs.DirEntry, why string) {
+	f, err := dir.Open(".")
+	if err == nil {
+		names, err = f.ReadDir(-1)
+		f.Close()
+	}
+	if err != nil {
+		return nil, reason(err)
+	}
+	slices.SortFunc(names, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return names, ""
+}
+
+// keptIn returns what was kept of a folder, by name.
+func (c *capture) keptIn(before Entry) (map[string]Entry, error) {
+	if c.was == nil || before.Kind != Directory || before.Hash == (Hash{}) {
+		return nil, nil
+	}
+	list, err := c.was(before.Hash)
+	was := make(map[string]Entry, len(list))
+	for _, e := range list {
+		was[e.Name] = e
+	}
+	return was, err
+}
+
+// keepList keeps the list of what is in a folder and returns its hash.
+func (c *capture) keepList(list []Entry) (Hash, error) {
 	text, err := json.Marshal(list)
 	if err != nil {
 		return Hash{}, err

@@ -70,7 +70,7 @@ func TestKilledWriters(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	d := newDesk(t, Options{MaxBytes: 4 << 20})
-	for round := range 12 {
+	for round := range 6 {
 		var running sync.WaitGroup
 		for w := range 2 {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWriters$")
@@ -110,7 +110,7 @@ func TestKilledWriters(t *testing.T) {
 	}
 	d.around(func() { d.write("file0", "after all", 0o644) }, Path{Path: d.path("file0")})
 	d.must(d.store.volume.sweep(func(listed) bool { return false }))
-	if left, err := filepath.Glob(filepath.Join(d.store.o.Dir, "*"+segmentExt+lockExt)); err != nil || len(left) > 1+2*12 {
+	if left, err := filepath.Glob(filepath.Join(d.store.o.Dir, "*"+segmentExt+lockExt)); err != nil || len(left) > 1+2*6 {
 		t.Errorf("locks are left: %v, %v", left, err)
 	}
 	if size := storeSize(t, d.store.o.Dir); size > 4<<20 {

@@ -7,7 +7,7 @@ type lister func(Hash) ([]Entry, error)
 
 // compare calls emit for each path that is not the same before and after, folders before what is in them.
 func compare(path string, before, after Entry, was, is lister, emit func(Change)) error {
-	if before.same(after) || before.Why == whyLimit || after.Why == whyLimit {
+	if before.same(after) || unseen(before) || unseen(after) {
 		return nil
 	}
 	if b, a := before.bare(), after.bare(); b != a {
@@ -15,6 +15,9 @@ func compare(path string, before, after Entry, was, is lister, emit func(Change)
 	}
 	if before.Kind == LeftOut || after.Kind == LeftOut {
 		return nil
+	}
+	if before.Kind == Directory && after.Kind == Directory && (before.Hash == Hash{}) != (after.Hash == Hash{}) {
+		return nil // of one side nobody looked at what is in it
 	}
 	old, err := within(before, was)
 	if err != nil {
@@ -41,6 +44,11 @@ func compare(path string, before, after Entry, was, is lister, emit func(Change)
 		}
 	}
 	return nil
+}
+
+// unseen reports that nobody wanted to know what is there, so that nothing can be said of it.
+func unseen(e Entry) bool {
+	return e.Kind == LeftOut && (e.Why == whyLimit || e.Why == whyIgnored || e.Why == whyProtected)
 }
 
 // bare is the entry without what is in it.

@@ -33,6 +33,8 @@ func TestAnythingCanBePutBack(t *testing.T) {
 				d.must(os.RemoveAll(d.path(n.Name())))
 			}
 		}
+		d.store, err = Open(Options{})
+		d.must(err)
 		act(rt, root, "before")
 		before := d.state()
 		taken, err := d.store.Take(context.Background(), Request{Workspace: d.dir, Paths: []Path{{Path: d.dir, Scope: Git}}})

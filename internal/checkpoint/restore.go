@@ -164,7 +164,7 @@ func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Rest
 
 // all reports whether the paths are everything that the call changed; none means all.
 func (p *plan) all(only []string) bool {
-	return len(only) == 0 || !slices.ContainsFunc(p.checkpoint.Changed, func(x Change) bool {
+	return len(only) == 0 || p.checkpoint.Ended && !slices.ContainsFunc(p.checkpoint.Changed, func(x Change) bool {
 		return !slices.ContainsFunc(only, func(o string) bool { return beneath(x.Path, filepath.Clean(o)) })
 	})
 }

@@ -82,7 +82,7 @@ func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
 	}}
 	t.ID, t.CreatedAt = t.record.ID, t.record.CreatedAt
 	for _, p := range paths {
-		k, err := c.path(ctx, p.Path, p.Scope)
+		k, err := c.path(ctx, p.Path, p.Scope, Entry{})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrFailed, err)
 		}
@@ -124,7 +124,7 @@ func (s *Store) Unkept(ctx context.Context, workspace string, paths []Path) (lis
 	c := s.newCapture(workspace, nil, false)
 	c.probe = true
 	for _, p := range settle(paths, true) {
-		k, err := c.path(ctx, p.Path, p.Scope)
+		k, err := c.path(ctx, p.Path, p.Scope, Entry{})
 		switch {
 		case err != nil:
 			list = append(list, Conflict{p.Path, err.Error()})
@@ -205,12 +205,13 @@ func (t *Taken) changes(ctx context.Context) ([]Change, error) {
 // changes looks at all paths of a checkpoint and returns what is not as it was kept.
 func (s *Store) changes(ctx context.Context, c *capture, r *Checkpoint, kept lister, secret func(string) bool) (list []Change, err error) {
 	seen := map[string]bool{}
+	c.was = kept
 	for _, k := range r.Before {
 		scope := k.Scope
-		if k.Kind == Absent { // all that came into being with it
+		if k.Kind != Directory && k.Kind != LeftOut { // all that came into being with it
 			scope = Whole
 		}
-		now, err := c.path(ctx, k.Path, scope)
+		now, err := c.path(ctx, k.Path, scope, k.Entry)
 		if err != nil {
 			return nil, err
 		}

@@ -244,3 +244,58 @@ func BenchmarkWorkspace(b *testing.B) {
 		}
 	}
 }
+
+// Whatever becomes of the rules by which files are left out: what was there before a call is never taken for
+// something that the call created, and so never removed.
+func TestWhatWasThereIsNeverRemoved(t *testing.T) {
+	for name, call := range map[string]func(d *desk){
+		"ignore rules are dropped":  func(d *desk) { d.must(os.Remove(d.path(".gitignore"))) },
+		"ignore rules are loosened": func(d *desk) { d.write(".gitignore", "# nothing\n", 0o644) },
+		"the index is dropped":      func(d *desk) { d.must(os.Remove(d.path(".git/index"))) },
+		"everything is ignored":     func(d *desk) { d.write(".gitignore", "*\n", 0o644); d.write("a.txt", "by the call", 0o644) },
+		"a folder is ignored": func(d *desk) {
+			d.write(".gitignore", "dir/\n*.log\nbuild/\n", 0o644)
+			d.write("dir/b.txt", "by the call", 0o600)
+		},
+		"it is no repository more": func(d *desk) { d.must(os.Rename(d.path(".git"), filepath.Join(filepath.Dir(d.dir), "git"))) },
+	} {
+		for _, killed := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " killed ", killed), func(t *testing.T) {
+				d := repository(t, Options{})
+				d.write(".env.log", "SECRET", 0o600)
+				d.write("own/file", "callgate's", 0o600)
+				d.store.o.Protected = func(path string) bool { return beneath(path, d.path("own")) }
+				before := d.state()
+				taken, err := d.store.Take(context.Background(), Request{Workspace: d.dir, Paths: []Path{{Path: d.dir, Scope: Git}}})
+				d.must(err)
+				call(d)
+				if !killed {
+					_, err = taken.End(context.Background())
+					d.must(err)
+				}
+				d.store = d.open(Options{Dir: d.store.o.Dir}) // another process, to which nothing is protected
+				done, err := d.store.Restore(context.Background(), taken.ID, RestoreOptions{Force: true})
+				d.must(err)
+				if diff := cmp.Diff(before, d.state()); diff != "" {
+					t.Fatalf("restored (-before +now):\n%s\n%+v", diff, done)
+				}
+			})
+		}
+	}
+}
+
+// A folder that could not be listed before the call is not emptied after it.
+func TestAFolderThatNobodyCouldSee(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root sees every folder")
+	}
+	d := repository(t, Options{})
+	d.must(os.Chmod(d.path("dir"), 0))
+	taken := d.around(func() { d.must(os.Chmod(d.path("dir"), 0o755)) }, Path{Path: d.dir, Scope: Git})
+	if _, err := d.store.Restore(context.Background(), taken.ID, RestoreOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.state()["dir/b.txt"]; got != "-rw------- b" {
+		t.Errorf("dir/b.txt is %q", got)
+	}
+}
