@@ -2,9 +2,9 @@
 // (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
 // alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
 //
-//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals]
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|http]
 //
-// Then it has people decide: it measures how long a question takes to a client's screen and an answer back to the
+// Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and has people decide: it measures how long a question takes to a client's screen and an answer back to the
 // call, while many wait and many watch.
 package main
 
@@ -24,7 +24,7 @@ type options struct {
 	starts   int    // cold and warm starts per round and target
 	inflight int    // calls open at the same time
 	large    int    // length of the large text in KiB
-	only     string // "" for everything, or approvals
+	only     string // "" for everything, approvals or http
 	crowd    crowd
 }
 
@@ -36,7 +36,7 @@ func main() {
 	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
 	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
 	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
-	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`")
+	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals` or http")
 	flag.IntVar(&o.crowd.pending, "pending", 500, "approvals that wait while others are measured")
 	flag.IntVar(&o.crowd.clients, "clients", 50, "clients that follow everything")
 	flag.IntVar(&o.crowd.calls, "allowed", 1000/eventsOfCall, "allowed calls a second meanwhile")
@@ -66,8 +66,11 @@ func run(o options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.only == "approvals" {
+	switch o.only {
+	case "approvals":
 		return runApprovals(o, dir, out, progress)
+	case "http":
+		return benchHTTP(o, dir, out)
 	}
 	for i := range o.rounds {
 		fmt.Fprintf(progress, "round %d of %d\n", i+1, o.rounds)
@@ -77,6 +80,10 @@ func run(o options, out, progress io.Writer) error {
 	}
 	if err := report(out, targets, o); err != nil || len(targets) == 2 {
 		return err
+	}
+	fmt.Fprintln(progress, "over HTTP")
+	if err := benchHTTP(o, dir, out); err != nil {
+		return fmt.Errorf("http: %w", err)
 	}
 	return runApprovals(o, dir, out, progress)
 }

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"callgate/internal/bench/load"
+)
+
+// The way over HTTP: a server that answers a POST with JSON, directly, behind Go's reverse proxy, and behind
+// callgate serve. Server and reverse proxy live in this process, callgate in its own, as it would.
+
+// wayHTTP is one way to reach the server over HTTP.
+type wayHTTP struct {
+	name    string
+	url     string
+	tool    string
+	session string
+	client  *http.Client
+	small   load.Latencies
+	large   load.Latencies
+	rates   map[int]*rate // by calls in flight
+}
+
+// widths are how many calls are in flight.
+var widths = []int{1, 16, 64}
+
+// benchHTTP measures all ways in turns and prints the table.
+func benchHTTP(o options, dir string, out io.Writer) (err error) {
+	callgate, err := program(o.bin, "callgate")
+	if err != nil {
+		return err
+	}
+	direct, err := listenHTTP(http.HandlerFunc(echoHTTP))
+	if err != nil {
+		return err
+	}
+	defer direct.Close()
+	target, err := url.Parse("http://" + direct.Addr().String())
+	if err != nil {
+		return err
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 2 * slices.Max(widths)}
+	floor, err := listenHTTP(proxy)
+	if err != nil {
+		return err
+	}
+	defer floor.Close()
+	address, end, err := serveHTTP(callgate, filepath.Join(dir, "http"), target.String())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+
+	ways := []*wayHTTP{
+		{name: "direct", url: target.String(), tool: "echo"},
+		{name: "reverse proxy", url: "http://" + floor.Addr().String(), tool: "echo"},
+		{name: "callgate serve", url: "http://" + address + "/mcp", tool: "bench_echo"},
+	}
+	for _, w := range ways {
+		w.client = &http.Client{Timeout: startLimit, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * slices.Max(widths)}}
+		w.rates = map[int]*rate{}
+		for _, n := range widths {
+			w.rates[n] = &rate{}
+		}
+		if err := w.connect(); err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+	}
+	large := strings.Repeat("0123456789abcdef", o.large<<10/16)
+	for block := range o.rounds * blocks {
+		for i := range ways { // each block begins with another
+			if err := ways[(block+i)%len(ways)].block(o, large); err != nil {
+				return fmt.Errorf("%s: %w", ways[i].name, err)
+			}
+		}
+	}
+	return reportHTTP(out, ways, o)
+}
+
+// startLimit bounds every request.
+const startLimit = 30 * time.Second
+
+func listenHTTP(h http.Handler) (net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		if err := http.Serve(l, h); !errors.Is(err, net.ErrClosed) {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+	}()
+	return l, nil
+}
+
+// echoHTTP is as much of an MCP server as the measurement needs.
+func echoHTTP(w http.ResponseWriter, r *http.Request) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params struct {
+			Arguments struct {
+				Text json.RawMessage `json:"text"`
+			} `json:"arguments"`
+		} `json:"params"`
+	}
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.ID == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch m.Method {
+	case "initialize":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`, m.ID)
+	case "tools/list":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}`, m.ID)
+	case "tools/call":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, m.ID, m.Params.Arguments.Text)
+	default:
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
+	}
+}
+
+// serveHTTP starts callgate serve in front of the server, with rules that allow everything and its record on.
+func serveHTTP(callgate, data, server string) (address string, end func() error, err error) {
+	if err := freshData(data); err != nil {
+		return "", nil, err
+	}
+	config := filepath.Join(data, "callgate.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "servers:\n  - {name: bench, url: %q}\n", server), 0o600); err != nil {
+		return "", nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	address = l.Addr().String()
+	if err := l.Close(); err != nil {
+		return "", nil, err
+	}
+	cmd := exec.Command(callgate, "serve", "--config", config, "--data-dir", data, "--listen", "off", "--mcp-listen", address, "--auth", "none", "--log-level", "error")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	end = func() error {
+		return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
+	}
+	for deadline := time.Now().Add(startLimit); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			return address, end, conn.Close()
+		}
+		if time.Now().After(deadline) {
+			return "", nil, errors.Join(err, end())
+		}
+	}
+}
+
+// connect begins a session, where the way has one, and waits for the tool.
+func (w *wayHTTP) connect() error {
+	if _, err := w.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`); err != nil {
+		return err
+	}
+	if _, err := w.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+		return err
+	}
+	_, _, err := w.calls(1, 1, "ready")
+	return err
+}
+
+func (w *wayHTTP) post(body string) ([]byte, error) {
+	r, err := http.NewRequest(http.MethodPost, w.url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	if w.session != "" {
+		r.Header.Set("Mcp-Session-Id", w.session)
+	}
+	response, err := w.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	w.session = cmp.Or(w.session, response.Header.Get("Mcp-Session-Id"))
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= 300 {
+		err = fmt.Errorf("%s: %.200s", response.Status, answer)
+	}
+	return answer, err
+}
+
+// calls makes n calls with width of them in flight and returns the latency of each, and the time of all.
+func (w *wayHTTP) calls(n, width int, text string) (load.Latencies, time.Duration, error) {
+	var all sync.WaitGroup
+	latencies := make(load.Latencies, n)
+	failures := make([]error, width)
+	began := time.Now()
+	for worker := range width {
+		all.Go(func() {
+			for i := worker; i < n && failures[worker] == nil; i += width {
+				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q}}}`, i+1, w.tool, text)
+				sent := time.Now()
+				answer, err := w.post(body)
+				latencies[i] = time.Since(sent)
+				if err == nil && !bytes.Contains(answer, []byte(text)) {
+					err = fmt.Errorf("not the text that was sent: %.200s", answer)
+				}
+				failures[worker] = err
+			}
+		})
+	}
+	all.Wait()
+	return latencies, time.Since(began), errors.Join(failures...)
+}
+
+// block adds one turn.
+func (w *wayHTTP) block(o options, large string) error {
+	n := max(o.calls/blocks, slices.Max(widths))
+	for _, width := range widths {
+		latencies, took, err := w.calls(n, width, smallText)
+		if err != nil {
+			return err
+		}
+		w.rates[width].add(n, took)
+		if width == 1 {
+			w.small = append(w.small, latencies...)
+		}
+	}
+	latencies, _, err := w.calls(max(1, n/fewer), 1, large)
+	w.large = append(w.large, latencies...)
+	return err
+}
+
+// reportHTTP prints the table.
+func reportHTTP(out io.Writer, ways []*wayHTTP, o options) error {
+	var b strings.Builder
+	line := func(title string, cell func(w *wayHTTP) string) {
+		fmt.Fprintf(&b, "| %s |", title)
+		for _, w := range ways {
+			fmt.Fprintf(&b, " %s |", cell(w))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "\nOver HTTP: %d rounds of %d calls.\n\n", o.rounds, o.calls)
+	line("", func(w *wayHTTP) string { return w.name })
+	fmt.Fprint(&b, "|---|---:|---:|---:|\n")
+	direct, floor := ways[0], ways[1]
+	for _, size := range []struct {
+		title string
+		of    func(w *wayHTTP) load.Latencies
+	}{
+		{"call", func(w *wayHTTP) load.Latencies { return w.small }},
+		{fmt.Sprintf("call with %d KiB", o.large), func(w *wayHTTP) load.Latencies { return w.large }},
+	} {
+		p50 := func(w *wayHTTP) float64 { return micros(size.of(w).Quantile(.5)) }
+		line(size.title+", p50, µs", func(w *wayHTTP) string { return fmt.Sprintf("%.0f", p50(w)) })
+		line("… added, reverse proxy = 1", func(w *wayHTTP) string { return fmt.Sprintf("%.2f", addedRatio(p50(w), p50(direct), p50(floor))) })
+		line(size.title+", p99, µs", func(w *wayHTTP) string { return fmt.Sprintf("%.0f", micros(size.of(w).Quantile(.99))) })
+	}
+	for _, width := range widths {
+		line(fmt.Sprintf("calls per second, %d in flight", width), func(w *wayHTTP) string { return fmt.Sprintf("%.0f", w.rates[width].perSecond()) })
+		line("… reverse proxy = 1", func(w *wayHTTP) string {
+			return fmt.Sprintf("%.2f", w.rates[width].perSecond()/floor.rates[width].perSecond())
+		})
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
