@@ -73,8 +73,8 @@ func exists(pid int) bool {
 	if err != nil {
 		return false
 	}
-	defer process.Release()
-	return !errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	gone := errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	return process.Release() == nil && !gone
 }
 
 func answers(port string) bool {

@@ -80,5 +80,5 @@ func (s *Server) welcomes(origin string) bool {
 func refuse(w http.ResponseWriter, status int, id []byte, code int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(rpc.Error(id, code, message)) // a host that is gone needs no answer
+	_, _ = w.Write(rpc.Error(id, code, message)) // a host that is gone needs no answer
 }
