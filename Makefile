@@ -103,6 +103,7 @@ check: ## gofmt, linters, and builds for Windows and macOS
 bench: build ## compare callgate with no proxy and with the cheapest one
 	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo ./internal/bench/floor
 	bin/bench -bin bin $(BENCHFLAGS)
+	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
 
 # {REPOS}/{name}: checkouts for the development benchmark; empty: that part is skipped.
 REPOS ?=

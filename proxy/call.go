@@ -9,6 +9,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/traces"
 	"callgate/permissions"
 )
 
@@ -27,10 +28,14 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
 	}
 
+	span := h.trace(m.Params, call)
+	defer span.End()
 	call = h.askHooks(ctx, r, call)
 	call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
 	waiting := h.heartbeat(r, "a person's approval")
+	decided := span.Deciding()
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
+	decided(verdict.Decision, verdict.Risk().String())
 	waiting()
 	if verdict.Action != permissions.Allow {
 		h.tellRefused(call, verdict)
@@ -42,11 +47,12 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	var answer rpc.Message
 	if err == nil {
 		h.tellExecute(call, verdict)
-		answer, err = h.forwardCall(ctx, m, r, p, call, to, verdict.Timeout)
+		answer, err = h.forwardCall(ctx, m, r, p, call, to, verdict.Timeout, span)
 	}
 	kept.end(ctx)
 
 	result, isError, failure := outcome(answer, err)
+	span.Failed(failureKind(isError, failure))
 	took := time.Since(began)
 	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
 	r.afterwards = func() {
@@ -94,7 +100,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 
 // forwardCall sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
-func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p callParams, call gate.Call, to *entry, limit time.Duration) (rpc.Message, error) {
+func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p callParams, call gate.Call, to *entry, limit time.Duration, span *traces.Call) (rpc.Message, error) {
 	tooLong := fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit)
 	ctx, stop := to.server.clock.bound(ctx, limit, tooLong)
 	defer stop()
@@ -102,7 +108,9 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	if call.Fixed { // the host's own go out, with what is beside them
 		arguments = p.judged()
 	}
-	params := forwardParams(p, to.tool.Name, arguments)
+	trace, forwarded := span.Forwarding(to.tool.Name)
+	defer forwarded()
+	params := carrying(forwardParams(p, to.tool.Name, arguments), trace)
 	if !h.offers(to) {
 		return rpc.Message{}, errRedefined
 	}

@@ -15,6 +15,7 @@ import (
 	"callgate/internal/hooks"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
+	"callgate/internal/traces"
 	"callgate/internal/upstream"
 )
 
@@ -47,11 +48,12 @@ type Options struct {
 	HandOver time.Duration
 	// HostApproves makes the host an approver: what its person answers in a form counts.
 	HostApproves bool
-	Page         func() string // address of the page for approvers, "" when there is none; may be nil
-	Hooks        *hooks.Runner // nil has none
-	CacheDir     string        // of what upstreams said of themselves; "" means none
-	Checkpoints  *Checkpoints  // keeps files before calls change them; nil keeps none
-	Verification *Verification // runs checks after calls changed files; nil runs none
+	Page         func() string  // address of the page for approvers, "" when there is none; may be nil
+	Hooks        *hooks.Runner  // nil has none
+	Tracer       *traces.Tracer // nil makes no traces
+	CacheDir     string         // of what upstreams said of themselves; "" means none
+	Checkpoints  *Checkpoints   // keeps files before calls change them; nil keeps none
+	Verification *Verification  // runs checks after calls changed files; nil runs none
 	Logger       *slog.Logger
 
 	// Secret seals what stateless hosts carry from one request to the next; nil makes one that ends with the process.

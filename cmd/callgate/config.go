@@ -51,6 +51,7 @@ type config struct {
 	Terminal           string
 	AllowTerminalWrite bool
 	Metrics            bool
+	Traces             bool
 	MCPConfig          []string
 	Limits             limitsConfig
 	Shell              shellConfig
@@ -187,6 +188,7 @@ var policySettings = []setting{
 	{"tools.expose", "expose-tools", "what hosts see: all tools, or search: pinned ones, and tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
 	{"metrics", "metrics", "count what happens, for Prometheus, at /metrics of the side server", false},
+	{"traces", "traces", "tell OpenTelemetry of calls, where OTEL_EXPORTER_OTLP_ENDPOINT says", false},
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
 }
 

@@ -81,6 +81,10 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	}
 	c.hooks.Watch(s.gate)
 	s.startMetrics(log)
+	tracer, err := s.openTracer()
+	if err != nil {
+		return s, err
+	}
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
 	bound(servers, c.Limits.MaxResultBytes)
 	for _, server := range servers {
@@ -100,7 +104,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	s.proxy, err = proxy.New(proxy.Options{
 		Expose: c.exposed(), Workspaces: workspaces,
 		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
-		CacheDir: c.cacheDir(), Hooks: c.hooks, Checkpoints: s.keeps, Verification: checks, Logger: s.log,
+		CacheDir: c.cacheDir(), Hooks: c.hooks, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Logger: s.log,
 		IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(),
 	})
 	if err != nil {

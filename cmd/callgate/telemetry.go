@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"os"
 
 	"callgate/audit"
 	"callgate/internal/companion"
 	"callgate/internal/metrics"
+	"callgate/internal/traces"
 )
 
 // startMetrics begins to count, if that is configured. No session is open yet.
@@ -18,6 +20,19 @@ func (s *sidecar) startMetrics(log *audit.Log) {
 		Gate: s.gate, Worker: s.config.Worker, Process: os.Getpid(), Version: version, Audit: log, Hooks: s.config.hooks, Upstreams: s.upstreamsUp,
 	})
 	s.closers = append(s.closers, func() error { s.metrics.Close(); return nil })
+}
+
+// openTracer begins to tell of calls, if that is configured. The variables of OpenTelemetry alone do not turn it on:
+// a host that has them for itself hands them down.
+func (s *sidecar) openTracer() (*traces.Tracer, error) {
+	if !s.config.Traces {
+		return nil, nil
+	}
+	tracer, err := traces.New(context.Background(), traces.Options{Version: version, Worker: s.config.Worker, Logger: s.log})
+	if err == nil {
+		s.closers = append(s.closers, tracer.Close)
+	}
+	return tracer, err
 }
 
 // metricsHandler answers scrapes; nil when nothing is counted.

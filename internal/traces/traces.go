@@ -1,0 +1,133 @@
+// Package traces tells OpenTelemetry how each call went: a span for the call, one for its decision, with the wait
+// for a person, and one for the server's part. Spans hold names, decisions and times, and nothing of what calls
+// hold. The exporter is that of OTLP over HTTP, set up by the standard OTEL_* variables.
+package traces
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Tracer makes spans. A nil Tracer makes none, and costs nothing.
+type Tracer struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+	worker   string
+}
+
+// Options assemble a Tracer.
+type Options struct {
+	Version string
+	Worker  string
+	Logger  *slog.Logger // is told what cannot be exported
+}
+
+// New returns a Tracer that exports where OTEL_EXPORTER_OTLP_ENDPOINT says. The caller MUST Close it.
+func New(ctx context.Context, o Options) (*Tracer, error) {
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	// What the environment says comes last and counts: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
+	about, err := resource.New(ctx,
+		resource.WithAttributes(attribute.String("service.name", "callgate"), attribute.String("service.version", o.Version)),
+		resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Warn("traces: not exported", "error", err) }))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	return &Tracer{provider: provider, tracer: provider.Tracer("callgate", trace.WithInstrumentationVersion(o.Version)), worker: o.Worker}, nil
+}
+
+// flush bounds how long the last spans may take to be exported when callgate ends.
+const flush = 3 * time.Second
+
+// Close exports what is left.
+func (t *Tracer) Close() error {
+	if t == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flush)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("traces: %w", err)
+	}
+	return nil
+}
+
+// Names are the members of _meta that carry a trace from one side to the other, as W3C Trace Context has them.
+var Names = []string{"traceparent", "tracestate"}
+
+var propagator = propagation.TraceContext{}
+
+// Call is the trace of one tools/call. A nil Call does nothing.
+type Call struct {
+	tracer *Tracer
+	ctx    context.Context // of its span
+	span   trace.Span
+}
+
+// Begin begins the span of a call of the tool, below what the host's _meta carries of a trace.
+func (t *Tracer) Begin(carried map[string]string, tool, server, session string) *Call {
+	if t == nil {
+		return nil
+	}
+	ctx := propagator.Extract(context.Background(), propagation.MapCarrier(carried))
+	ctx, span := t.tracer.Start(ctx, "tools/call "+tool, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", tool),
+		attribute.String("mcp.session.id", session), attribute.String("callgate.server", server), attribute.String("callgate.worker", t.worker)))
+	return &Call{t, ctx, span}
+}
+
+// Deciding begins the span of the decision; decided ends it.
+func (c *Call) Deciding() (decided func(decision, risk string)) {
+	if c == nil {
+		return func(string, string) {}
+	}
+	_, span := c.tracer.tracer.Start(c.ctx, "decide")
+	return func(decision, risk string) {
+		attributes := []attribute.KeyValue{attribute.String("callgate.decision", decision), attribute.String("callgate.risk", risk)}
+		span.SetAttributes(attributes...)
+		c.span.SetAttributes(attributes...)
+		span.End()
+	}
+}
+
+// Forwarding begins the span of the server's part and returns what its _meta carries of the trace; forwarded ends
+// it.
+func (c *Call) Forwarding(tool string) (carried map[string]string, forwarded func()) {
+	if c == nil {
+		return nil, func() {}
+	}
+	ctx, span := c.tracer.tracer.Start(c.ctx, "tools/call "+tool, trace.WithSpanKind(trace.SpanKindClient))
+	carrier := propagation.MapCarrier{}
+	propagator.Inject(ctx, carrier)
+	return carrier, func() { span.End() }
+}
+
+// Failed says how the call failed: a word that has nothing of the call in it. "" is no failure.
+func (c *Call) Failed(kind string) {
+	if c != nil && kind != "" {
+		c.span.SetAttributes(attribute.String("error.type", kind))
+		c.span.SetStatus(codes.Error, "")
+	}
+}
+
+// End ends the call's span.
+func (c *Call) End() {
+	if c != nil {
+		c.span.End()
+	}
+}

@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"bytes"
+
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/traces"
+)
+
+// trace begins the trace of a call, below the one that the host says it belongs to. It is nil, and nothing is read,
+// when no traces are made.
+func (h *host) trace(params []byte, call gate.Call) *traces.Call {
+	if h.p.o.Tracer == nil {
+		return nil
+	}
+	carried := map[string]string{}
+	var meta [1]jsonx.Member
+	var members [2]jsonx.Member
+	if jsonx.Members(params, []string{"_meta"}, meta[:]) == nil && meta[0].Value != nil && jsonx.Members(meta[0].Value, traces.Names, members[:]) == nil {
+		for i, name := range traces.Names {
+			if text, ok := jsonx.String(members[i].Value); ok {
+				carried[name] = text
+			}
+		}
+	}
+	return h.p.o.Tracer.Begin(carried, call.Tool.Qualified, call.Tool.Server, h.session.ID())
+}
+
+// carrying returns the params with a trace in their _meta in place of the host's. They stay as they are when there
+// is no trace, or no place for it.
+func carrying(params []byte, trace map[string]string) []byte {
+	if len(trace) == 0 {
+		return params
+	}
+	var meta [1]jsonx.Member
+	if jsonx.Members(params, []string{"_meta"}, meta[:]) != nil {
+		return params
+	}
+	object := []byte("{}")
+	if meta[0].Value != nil {
+		object = meta[0].Value
+	}
+	var before [2]jsonx.Member
+	if jsonx.Members(object, traces.Names, before[:]) != nil {
+		return params
+	}
+	for i, name := range traces.Names { // the trace that comes next may hold fewer members than the host's
+		if jsonx.Members(object, traces.Names, before[:]) == nil && before[i].Value != nil {
+			object = jsonx.Splice(object, jsonx.Delete(object, before[i]))
+		}
+		if value, ok := trace[name]; ok {
+			object = withMember(object, name, jsonx.Quote(value))
+		}
+	}
+	if meta[0].Value == nil {
+		return withMember(params, "_meta", object)
+	}
+	return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: object})
+}
+
+// withMember returns the object with one more member, which it does not have, at its beginning.
+func withMember(object []byte, name string, value []byte) []byte {
+	at := bytes.IndexByte(object, '{') + 1
+	member := append(append(append([]byte(nil), jsonx.Quote(name)...), ':'), value...)
+	if rest := bytes.TrimSpace(object[at:]); rest[0] != '}' {
+		member = append(member, ',')
+	}
+	return jsonx.Splice(object, jsonx.Edit{Start: at, End: at, With: member})
+}
+
+// failureKind is what a trace says of how a call failed, "" when it did not.
+func failureKind(isError bool, failure string) string {
+	switch {
+	case failure != "":
+		return "call_failed"
+	case isError:
+		return "tool_error"
+	}
+	return ""
+}
