@@ -45,8 +45,15 @@ func (g *Gate) find(id string, answer Answer) (*approval, error) {
 		return nil, fmt.Errorf("%w: the approval belongs to another one", ErrSession)
 	case answer.Digest != a.shown.Digest:
 		return nil, ErrDigest
+	case answer.Together && answer.Decision != "reject" && a.single():
+		return nil, fmt.Errorf("%w: this call has to be looked at by itself: it may lose data, or something about it wants a person", ErrAnswer)
 	}
 	return a, nil
+}
+
+// single reports whether the call must not be released along with others.
+func (a *approval) single() bool {
+	return len(a.verdict.Marks) > 0 || !permissions.Destructive.Exceeds(a.verdict.Risk())
 }
 
 func (g *Gate) finish(id string, answer Answer, r resolution) error {

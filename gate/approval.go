@@ -39,6 +39,7 @@ type resolution struct {
 	reason    string
 	arguments json.RawMessage // what an approver changed the arguments to; nil when they stay
 	reach     string          // of what was shown
+	twin      bool            // it was given to the same call, and holds for this one too
 }
 
 // enqueue makes the approval and shows it; refused says why it may not even wait. A call that was handed over
@@ -154,6 +155,7 @@ func (g *Gate) resolveTwins(a *approval, r resolution) {
 		return
 	}
 	if r.decision == "reject" {
+		r.twin = true
 		for _, twin := range a.twins {
 			twin.done <- r
 		}

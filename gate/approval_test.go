@@ -129,7 +129,7 @@ func TestApproveAndReject(t *testing.T) {
 func TestFirstAnswerWins(t *testing.T) {
 	b := newBench(t, asking, nil)
 	for round := range 20 {
-		end := b.decide(t.Context(), b.shell(fmt.Sprint(round), "make"))
+		end := b.decide(t.Context(), b.shell(fmt.Sprint(round), fmt.Sprint("make ", round)))
 		a := b.waiting(1)[0]
 		var applied atomic.Int32
 		var answering sync.WaitGroup

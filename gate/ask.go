@@ -10,6 +10,9 @@ import (
 
 // ask puts the call before people and waits. The verdict it returns allows or denies.
 func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call) {
+	if tired := s.refused.tired(call, time.Now()); tired != "" {
+		return v.deny(DecidedLimited, "callgate", "coolDown", tired), call
+	}
 	a, claimed, refused := g.enqueue(s, call, v)
 	if claimed != nil { // the call was handed over before, and has been answered since
 		return g.answered(s, call, v, *claimed)
@@ -63,8 +66,12 @@ func (g *Gate) answered(s *Session, call Call, v Verdict, r resolution) (Verdict
 	v.From = r.from
 	switch r.decision {
 	case "approve", "always":
+		s.refused.forget(call)
 		return g.stillAllowed(s, call, v, r)
 	case "reject":
+		if !r.twin {
+			r.reason += s.refused.note(call, time.Now())
+		}
 		return v.deny(DecidedRejected, r.by, v.Rule, r.reason), call
 	case "timeout":
 		return v.deny(DecidedTimeout, r.by, v.Rule, r.reason), call

@@ -110,6 +110,7 @@ type Answer struct {
 	SessionID string          // must be the approval's
 	Digest    string          // of the arguments that the approver saw
 	Decision  string          // approve, reject or always
+	Together  bool            // it is one of several answered at once: what has to be looked at by itself is left out
 	Feedback  string          // reject: goes to the model
 	Grants    []GrantChoice   // always: which offers; empty means the default of each subject
 	Scope     string          // always: session or worker, default worker

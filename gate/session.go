@@ -27,6 +27,7 @@ type Session struct {
 	running     atomic.Int32  // forwarded calls without an outcome
 	turn        turn
 	manifests   manifests
+	refused     refusals
 	closed      chan struct{}
 	closing     sync.Once
 

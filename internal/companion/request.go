@@ -89,6 +89,7 @@ func (f *ToolApprove) answer(by, from string) (gate.Answer, *refusal) {
 		Digest:    f.ArgsDigest,
 		Decision:  f.Decision,
 		Feedback:  f.Feedback,
+		Together:  f.Together,
 		Grants:    f.Grants,
 		Scope:     scope,
 		ExpiresIn: time.Duration(f.ExpiresIn) * time.Second,

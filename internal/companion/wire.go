@@ -109,6 +109,7 @@ type ToolApprove struct {
 	ExpiresIn  int64              `json:"expiresIn,omitempty"` // always: seconds; 0 means never
 	Feedback   string             `json:"feedback,omitempty"`  // reject: what the model is told
 	Arguments  json.RawMessage    `json:"arguments,omitempty"` // approve: replaces the arguments
+	Together   bool               `json:"together,omitempty"`  // one of several answered at once: refused for what has to be looked at by itself
 	Person     string             `json:"person,omitempty"`    // who answered, where a client speaks for several; the audit trail adds it to the client's name
 }
 

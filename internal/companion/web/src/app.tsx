@@ -94,7 +94,7 @@ export function App({ store }: { store: Store }) {
   };
   const approveSelected = () => {
     for (const a of waiting) {
-      if (selected.has(a.request.toolCallId) && needsPerson(a) === "") store.answer(a, { decision: "approve" });
+      if (selected.has(a.request.toolCallId) && needsPerson(a) === "") store.answer(a, { decision: "approve", together: true });
     }
     setSelected(new Set());
   };

@@ -324,6 +324,7 @@ export interface Record {
 export interface Answer {
   decision: "approve" | "reject" | "always";
   feedback?: string;
+  together?: boolean;
   grants?: { tool: string; pattern: string }[];
   scope?: "session" | "worker";
   expiresIn?: number;

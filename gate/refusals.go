@@ -1,0 +1,68 @@
+package gate
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// What a person's no does when it is not heard. A model that asks the same thing again and again wears people
+// down until they click yes: so it is told to stop, and then the question is not put any more for a while.
+const (
+	refusedOften  = 2                // refusals of the very same call after which the model is told to stop
+	refusedEnough = 3                // refusals after which nobody is asked about it
+	coolDown      = 10 * time.Minute // from the last of them
+	maxRefused    = 256              // calls that a session remembers
+)
+
+// refusals counts what people refused in a session. Its zero value is ready.
+type refusals struct {
+	mu sync.Mutex
+	of map[refusedCall]refused
+}
+
+// refusedCall is the very same call: the digest has its arguments and agent.
+type refusedCall struct{ tool, digest string }
+
+type refused struct {
+	times int
+	last  time.Time
+}
+
+// note counts a person's refusal of the call and returns what the model is to be told beside their words.
+func (r *refusals) note(call Call, now time.Time) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil || len(r.of) >= maxRefused {
+		r.of = map[refusedCall]refused{} // who refused so much will see it again
+	}
+	key := refusedCall{call.Tool.Qualified, call.Digest}
+	before := r.of[key]
+	if now.Sub(before.last) >= coolDown {
+		before.times = 0
+	}
+	r.of[key] = refused{before.times + 1, now}
+	if before.times+1 < refusedOften {
+		return ""
+	}
+	return fmt.Sprintf(" This very call was refused %d times. Do not repeat it: tell the user what you want to achieve, and ask how to go on.", before.times+1)
+}
+
+// forget starts the count anew: somebody wanted the call after all.
+func (r *refusals) forget(call Call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, refusedCall{call.Tool.Qualified, call.Digest})
+}
+
+// tired says why nobody is asked about the call now; "" when somebody can be.
+func (r *refusals) tired(call Call, now time.Time) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.of[refusedCall{call.Tool.Qualified, call.Digest}]
+	if wait := coolDown - now.Sub(before.last); before.times >= refusedEnough && wait > 0 {
+		return fmt.Sprintf("People refused this very call %d times, so nobody is asked about it for another %s. Stop repeating it: tell the user what you want to achieve, and ask how to go on.",
+			before.times, wait.Round(time.Second))
+	}
+	return ""
+}
