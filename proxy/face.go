@@ -275,10 +275,7 @@ func (f *face) serve(ctx context.Context, x Exchange, r statelessRequest) {
 		}
 	}
 	l := &leg{ctx: ctx, x: x, id: r.ID, token: r.token, level: levelOf(r.level), done: make(chan struct{})}
-	if err := f.raise(ctx, l.level); err != nil {
-		respond(rpc.Error(r.ID, rpc.CodeInvalidParams, err.Error()))
-		return
-	}
+	f.raise(ctx, l.level)
 	if err := f.p.depart(f, l, r); err != nil {
 		respond(rpc.Error(r.ID, rpc.CodeInvalidParams, err.Error()))
 		return
@@ -317,7 +314,7 @@ func levelOf(name string) int {
 }
 
 // raise has servers log what the request wants to hear, if no request before has wanted as much.
-func (f *face) raise(ctx context.Context, level int) error {
+func (f *face) raise(ctx context.Context, level int) {
 	f.mu.Lock()
 	enough := f.level <= level
 	if !enough {
@@ -327,7 +324,6 @@ func (f *face) raise(ctx context.Context, level int) error {
 	if !enough {
 		f.request(ctx, "logging/setLevel", fmt.Appendf(nil, `{"level":%s}`, jsonx.Quote(levels[level])))
 	}
-	return nil
 }
 
 // Close ends the sessions of stateless hosts and the servers that hosts share, and waits until nothing of them

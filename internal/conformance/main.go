@@ -42,7 +42,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	r := runner{npm: abs(*npm), callgate: abs(*callgate), server: abs(*server), results: abs(*results)}
+	r := runner{out: os.Stdout, npm: abs(*npm), callgate: abs(*callgate), server: abs(*server), results: abs(*results)}
 	lost, failing, err := r.all(ctx)
 	if err == nil && *update {
 		err = writeBaseline(*baseline, failing)
@@ -77,21 +77,21 @@ func abs(path string) string {
 // the server fails by itself.
 func (r *runner) all(ctx context.Context) (lost int, failing map[string][]string, err error) {
 	failing = map[string][]string{}
-	fmt.Println("| suite | way | checks | passed | failed | of those that pass directly |")
-	fmt.Println("|---|---|---|---|---|---|")
+	fmt.Fprintln(r.out, "| suite | way | checks | passed | failed | of those that pass directly |")
+	fmt.Fprintln(r.out, "|---|---|---|---|---|---|")
 	for _, s := range suites {
 		direct, err := r.direct(ctx, s)
 		if err != nil {
 			return lost, nil, fmt.Errorf("%s, directly: %w", s.name, err)
 		}
-		row(s.name, "direct", direct, direct)
+		r.row(s.name, "direct", direct, direct)
 		failing[s.name] = direct.names(false)
 		for _, way := range []string{"stdio", "http"} {
 			through, err := r.through(ctx, s, way)
 			if err != nil {
 				return lost, nil, fmt.Errorf("%s, through callgate over %s: %w", s.name, way, err)
 			}
-			row(s.name, "callgate, server over "+way, through, direct)
+			r.row(s.name, "callgate, server over "+way, through, direct)
 			for _, check := range direct.names(true) {
 				if !through[check] {
 					lost++
@@ -103,7 +103,7 @@ func (r *runner) all(ctx context.Context) (lost int, failing map[string][]string
 	return lost, failing, nil
 }
 
-func row(name, way string, c, direct checks) {
+func (r *runner) row(name, way string, c, direct checks) {
 	kept := 0
 	for _, check := range direct.names(true) {
 		if c[check] {
@@ -111,7 +111,7 @@ func row(name, way string, c, direct checks) {
 		}
 	}
 	passed := len(c.names(true))
-	fmt.Printf("| %s | %s | %d | %d | %d | %d of %d |\n", name, way, len(c), passed, len(c)-passed, kept, len(direct.names(true)))
+	fmt.Fprintf(r.out, "| %s | %s | %d | %d | %d | %d of %d |\n", name, way, len(c), passed, len(c)-passed, kept, len(direct.names(true)))
 }
 
 // writeBaseline and notIn keep the checks that the reference server fails, by suite.

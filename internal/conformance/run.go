@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -19,6 +20,7 @@ import (
 
 // runner knows where everything is.
 type runner struct {
+	out                            io.Writer // of the table
 	npm, callgate, server, results string
 }
 
