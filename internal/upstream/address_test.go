@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -207,5 +208,78 @@ func TestNobodyIsThere(t *testing.T) {
 	var down *DownError
 	if !errors.As(err, &down) || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Fatal(err)
+	}
+}
+
+// In the modern era over HTTP arguments that the schema names are repeated in headers, which the server compares.
+func TestArgumentsInHeaders(t *testing.T) {
+	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTool(mcp.NewToolWithRawSchema("at", "", []byte(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)),
+		func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("in " + r.Header.Get("Mcp-Param-Region")), nil
+		})
+	modern := addresses[1]
+	u := modern.reach(t, newHost(t), s)
+	if _, err := u.Fresh(short(t), Tools); err != nil {
+		t.Fatal(err)
+	}
+	if got := call(t, u, "tools/call", `{"name":"at","arguments":{"region":"eu"}}`); !strings.Contains(got, "in eu") {
+		t.Error(got)
+	}
+}
+
+func TestToolsWithImpossibleHeadersAreDropped(t *testing.T) {
+	list := List{Items: []Item{
+		{Key: "good", Raw: []byte(`{"name":"good","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`)},
+		{Key: "plain", Raw: []byte(`{"name":"plain"}`)},
+		{Key: "bad", Raw: []byte(`{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}}`)},
+		{Key: "worse", Raw: []byte(`{"name":"worse","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A b\r\nX: 1"}}}}`)},
+	}}
+	for want, era := range map[string]*modern{"good,plain,bad,worse": nil, "good,plain": newModern(hello)} {
+		in := &incarnation{u: New(Config{URL: "http://x"}, Options{}), modern: era}
+		got := List{Items: append([]Item(nil), list.Items...)}
+		if in.dropUncallable(&got); keys(got) != want {
+			t.Errorf("%s, want %s", keys(got), want)
+		}
+	}
+}
+
+// 64 MiB come through where the configuration lets them, as one body and as one event.
+func TestLargeResults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves 128 MiB")
+	}
+	const size = 64 << 20
+	text := strings.Repeat("x", size)
+	for _, stream := range []bool{false, true} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			m, parseErr := rpc.Parse(body)
+			if err != nil || parseErr != nil || m.ID == nil {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			result := `{"protocolVersion":"2025-11-25","capabilities":{}}`
+			if m.Method == "tools/call" {
+				result = `{"content":[{"type":"text","text":"` + text + `"}]}`
+			}
+			answer := rpc.Result(m.ID, []byte(result))
+			if stream {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "data: %s\n\n", answer)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(answer)
+		}))
+		for limit, ok := range map[int]bool{0: false, 65 << 20: true} {
+			u := open(t, Config{Name: "large", URL: web.URL, Era: Legacy, MaxMessage: limit}, Options{})
+			m, err := u.Request(short(t), "tools/call", []byte(`{"name":"x"}`))
+			if ok != (err == nil) || ok && len(m.Result) < size || !ok && !strings.Contains(err.Error(), "too long") {
+				t.Errorf("stream %v, limit %d: %d bytes, %v", stream, limit, len(m.Result), err)
+			}
+			u.Close()
+		}
+		web.Close()
 	}
 }

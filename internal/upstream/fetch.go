@@ -211,6 +211,9 @@ func (in *incarnation) pages(k Kind) (List, error) {
 			return List{}, fmt.Errorf("%s: %w", k.Method(), err)
 		}
 		if cursor == nil {
+			if k == Tools {
+				in.dropUncallable(&r.list)
+			}
 			return r.list, nil
 		}
 		params = append(append([]byte(`{"cursor":`), cursor...), '}')

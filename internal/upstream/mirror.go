@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"slices"
+
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"callgate/internal/jsonx"
@@ -24,6 +26,25 @@ func (u *Upstream) mirror(call rpc.Message) map[string]string {
 		}
 	}
 	return nil
+}
+
+// dropUncallable takes tools off a list that are to repeat arguments in headers that there cannot be: in the modern era
+// over HTTP a server refuses their calls.
+func (in *incarnation) dropUncallable(list *List) {
+	if in.modern == nil || in.u.cfg.URL == "" {
+		return
+	}
+	list.Items = slices.DeleteFunc(list.Items, func(item Item) bool {
+		tool := headerTool(item.Raw)
+		if tool == nil {
+			return false
+		}
+		err := mcp.ValidateParamHeaderAnnotations(tool)
+		if err != nil {
+			in.u.log.Warn("definition of the server skipped", "list", Tools.String(), "definition", excerpt(item.Raw), "error", err)
+		}
+		return err != nil
+	})
 }
 
 // headerTool returns a definition as far as its headers need it; nil when its schema names none.
