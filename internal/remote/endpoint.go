@@ -265,7 +265,7 @@ func (e *Endpoint) request(m rpc.Message) error {
 			delete(e.running, id)
 			e.mu.Unlock()
 		}()
-		if err := e.exchange(ctx, m); err == ErrSessionLost || err != nil && ctx.Err() == nil && !e.isBroken() {
+		if err := e.exchange(ctx, m); errors.Is(err, ErrNotRun) || err != nil && ctx.Err() == nil && !e.isBroken() {
 			e.conn.Fail(m.ID, err) // who waits for another hears why the conversation is over
 		}
 	})

@@ -17,9 +17,11 @@ import (
 	"callgate/internal/rpc"
 )
 
-// ErrSessionLost says that the server does not know the session any more. The request that heard so was not
-// run: it may be sent again in another session.
+// ErrSessionLost says that the server does not know the session any more: the conversation is over.
 var ErrSessionLost = errors.New("the server has ended the session")
+
+// ErrNotRun is what a request hears that was refused because of that: it may be sent again in another session.
+var ErrNotRun = errors.New("the server has ended the session, and did not run the request")
 
 // AuthError says that the server wants to know who calls.
 type AuthError struct {
@@ -253,9 +255,10 @@ func (e *Endpoint) unauthorized(response *http.Response) error {
 // inSession reports whether the request was one of a session.
 func inSession(request *http.Request) bool { return request.Header.Get(mcp.HeaderSessionID) != "" }
 
+// lost ends the conversation, for a request that the server refused because of its session.
 func (e *Endpoint) lost() error {
 	e.fail(ErrSessionLost)
-	return ErrSessionLost
+	return ErrNotRun
 }
 
 // learnSession keeps the session that the answer to initialize begins.
@@ -389,7 +392,8 @@ func (e *Endpoint) rest(ctx context.Context, at position) (body io.ReadCloser, a
 	case response.StatusCode == http.StatusOK && contentType(response) == "text/event-stream":
 		return response.Body, false, nil
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
-		err = e.lost()
+		e.fail(ErrSessionLost)
+		err = ErrSessionLost // the request itself was run
 	case response.StatusCode == http.StatusUnauthorized:
 		err = e.unauthorized(response)
 	}

@@ -197,7 +197,7 @@ func TestLostSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := initialized(t, Config{}, refuse)
-			if _, err := k.ask("tools/call"); !errors.Is(err, ErrSessionLost) {
+			if _, err := k.ask("tools/call"); !errors.Is(err, ErrNotRun) {
 				t.Errorf("the request: %v", err)
 			}
 			if err := k.over(); !errors.Is(err, ErrSessionLost) {
@@ -653,4 +653,22 @@ func (c *chopped) Read(p []byte) (int, error) {
 	n := copy(p, c.text[:min(c.size, len(c.text))])
 	c.text = c.text[n:]
 	return n, nil
+}
+
+// A request whose stream was cut off and cannot be taken up, because the session is over, may have been run: it is
+// no request to send again.
+func TestRunRequestIsNotOneToRepeat(t *testing.T) {
+	k := initialized(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			stream(w, "retry: 1\nid: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n")
+			return
+		}
+		http.Error(w, "gone", http.StatusNotFound)
+	})
+	if _, err := k.ask("tools/call"); err == nil || errors.Is(err, ErrNotRun) {
+		t.Error(err)
+	}
+	if err := k.over(); !errors.Is(err, ErrSessionLost) {
+		t.Error(err)
+	}
 }

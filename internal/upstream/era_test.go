@@ -89,7 +89,7 @@ func TestEras(t *testing.T) {
 				return serve(ctx, in, out)
 			}}, Options{})
 			info, err := u.Ready(short(t))
-			got := ""
+			var got string
 			if err != nil {
 				got = err.Error()
 			} else {

@@ -140,7 +140,7 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 		return rpc.Message{}, ctx.Err()
 	case errors.Is(err, rpc.ErrClosed):
 		return rpc.Message{}, in.verdict(ctx)
-	case err == remote.ErrSessionLost:
+	case errors.Is(err, remote.ErrNotRun):
 		return rpc.Message{}, errNotRun
 	}
 	if in.faults.Add(1) == maxFaults {
