@@ -64,7 +64,6 @@ type inflight struct {
 	// of the call is written, and while the call ends.
 	mu      sync.Mutex
 	ended   bool
-	beats   int     // heartbeats that were sent
 	reached float64 // the highest progress that the host was told of
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
@@ -74,8 +76,8 @@ func patienceOf(c gate.Client, progress bool) time.Duration {
 // lost one.
 const beat = 12 * time.Second
 
-// heartbeat tells the host, as long as its call waits for something, that it does. The values rise and stay
-// far below 1, where servers begin. stop MUST be called; nothing is sent after it has returned.
+// heartbeat tells the host, as long as its call waits for something, that it does. stop MUST be called; nothing is
+// sent after it has returned.
 func (h *host) heartbeat(r *inflight, forWhat string) (stop func()) {
 	if r.token == nil {
 		return func() {}
@@ -90,10 +92,8 @@ func (h *host) heartbeat(r *inflight, forWhat string) (stop func()) {
 		if r.ended || stopped {
 			return
 		}
-		r.beats++
 		waited += beat
-		h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":0.%04d,"message":%s}`,
-			r.token, r.beats, jsonx.Quote(fmt.Sprintf("waiting for %s, %s so far", forWhat, waited)))))
+		h.progress(r, fmt.Sprintf("waiting for %s, %s so far", forWhat, waited))
 		timer.Reset(beat)
 	})
 	return func() {
@@ -101,5 +101,22 @@ func (h *host) heartbeat(r *inflight, forWhat string) (stop func()) {
 		r.mu.Lock()
 		stopped = true
 		r.mu.Unlock()
+	}
+}
+
+// progress tells the host of progress of our own. The values rise, from far below 1, where servers begin, or from
+// where the server ended. The caller holds r.mu, and r has a token and has not ended.
+func (h *host) progress(r *inflight, text string) {
+	r.reached += 0.0001
+	h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%.4f,"message":%s}`,
+		r.token, r.reached, jsonx.Quote(text))))
+}
+
+// told notes how far the progress is that the host is told of by the server. The caller holds r.mu.
+func (r *inflight) told(params []byte) {
+	var m [1]jsonx.Member
+	var progress float64
+	if jsonx.Members(params, []string{"progress"}, m[:]) == nil && json.Unmarshal(m[0].Value, &progress) == nil {
+		r.reached = max(r.reached, progress)
 	}
 }

@@ -175,46 +175,17 @@ func isErrorResult(result []byte) bool {
 	return jsonx.Members(result, []string{"isError"}, m[:]) == nil && string(m[0].Value) == "true"
 }
 
-// verifying tells the host, as long as the checks run, that they do: at once and then at every beat. The
-// progress goes on from where the server's ended. stop MUST be called; nothing is sent after it has returned.
+// verifying tells the host at once that the checks run, and then at every beat. stop MUST be called.
 func (h *host) verifying(r *inflight) (stop func()) {
 	if r.token == nil {
 		return func() {}
 	}
-	began, stopped := time.Now(), false
-	var timer *time.Timer
-	tell := func() {
-		if r.ended || stopped {
-			return
-		}
-		r.reached += 0.0001
-		h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%.4f,"message":%s}`,
-			r.token, r.reached, jsonx.Quote(fmt.Sprintf("verifying what changed, %s so far", time.Since(began).Round(time.Second))))))
-		timer.Reset(beat)
-	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	timer = time.AfterFunc(beat, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		tell()
-	})
-	tell()
-	return func() {
-		timer.Stop()
-		r.mu.Lock()
-		stopped = true
-		r.mu.Unlock()
+	if !r.ended {
+		h.progress(r, "verifying what changed")
 	}
-}
-
-// told notes how far the progress is that the host is told of; the caller holds mu.
-func (r *inflight) told(params []byte) {
-	var m [1]jsonx.Member
-	var progress float64
-	if jsonx.Members(params, []string{"progress"}, m[:]) == nil && json.Unmarshal(m[0].Value, &progress) == nil {
-		r.reached = max(r.reached, progress)
-	}
+	r.mu.Unlock()
+	return h.heartbeat(r, "the verification of what changed")
 }
 
 // rollbackPatience bounds how long files may take to be put back after a verification.
