@@ -99,7 +99,7 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
     >
       <Trouble of={trouble} />
       {records.length === 0 && !trouble && <p class="empty">Nothing is on record that matches.</p>}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Records">
+      <div class="scroll trail" tabIndex={0} role="region" aria-label="Records">
         <table>
           <thead>
             <tr>

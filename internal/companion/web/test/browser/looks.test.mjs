@@ -118,6 +118,7 @@ test("a phone", { timeout: 60_000 }, async () => {
     await page.getByRole("navigation", { name: "Views" }).getByRole("button", { name }).tap();
     await page.locator(selector).first().waitFor();
     await fits(name);
+    await accessible(page, `${name} on a phone`);
   }
   await page.check();
 });

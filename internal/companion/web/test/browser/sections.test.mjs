@@ -36,6 +36,13 @@ story("rules: seen, edited, and saved only when they are valid", async (gate, pa
   assert.equal(await text.evaluate((area) => area.value.slice(area.selectionStart).split("\n")[0]), '"perhaps"', "the cursor is where the mistake is");
   assert.equal(readFileSync(gate.rules, "utf8"), before, "nothing is saved");
 
+  const fits = () => text.evaluate((area) => {
+    const coloured = area.parentElement.querySelector("pre");
+    return area.scrollWidth <= area.clientWidth && area.scrollHeight <= area.clientHeight && coloured.offsetWidth === area.offsetWidth;
+  });
+  await text.fill(`{\n  // ${"a long line ".repeat(60)}\n  "*": "ask"\n}${"\n".repeat(80)}`);
+  assert.ok(await fits(), "every letter stands on its coloured copy, however long the lines are");
+
   const after = `{\n  // nobody prints\n  "*": "ask",\n  "shell_exec": { "*": "ask", "printf *": "deny" }\n}\n`;
   await text.fill(after);
   await page.getByText("Valid: 3 rules.").waitFor();
