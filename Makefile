@@ -124,6 +124,14 @@ conformance: build $(SUITES) ## run the official conformance suites directly and
 	CGO_ENABLED=0 go build -o bin/conformance-run ./internal/conformance
 	bin/conformance-run $(CONFORMANCEFLAGS)
 
+# Where the embedding table is trained, and how many Debian packages are read: 0 is all.
+OUT ?= .embedding
+PACKAGES ?= 0
+
+.PHONY: embedding
+embedding: ## train the embedding table of search anew (Debian, Python with NumPy and SciPy)
+	rag/bench/train/run.sh '$(OUT)' $(PACKAGES)
+
 .PHONY: microbench
 microbench: ## run the Go benchmarks of PKG
 	go test -run '^$$' -bench . -benchmem $(PKG)

@@ -18,9 +18,11 @@ const startUp = time.Second
 // thread that woke up for the message; on more, each hand-over wakes a thread on another core, which costs
 // more than what it is woken for. A collector that starts twice as early keeps large messages from
 // doubling the memory, and a heap this small is collected in well under a millisecond.
-func tuneForStdio() {
+//
+// Who indexes besides needs the other processors: a call must not wait for a file that is taken apart.
+func tuneForStdio(indexes bool) {
 	time.AfterFunc(startUp, func() {
-		if os.Getenv("GOMAXPROCS") == "" {
+		if os.Getenv("GOMAXPROCS") == "" && !indexes {
 			runtime.GOMAXPROCS(1)
 		}
 		if os.Getenv("GOGC") == "" {

@@ -225,7 +225,7 @@ func (c *config) ownFiles() []string {
 
 // relay serves the host on standard input and output until it ends.
 func (s *sidecar) relay(ctx context.Context, v proxy.View) error {
-	tuneForStdio()
+	tuneForStdio(s.retrieval != nil)
 	in, out := rpc.Stdio()
 	return s.proxy.Run(ctx, v, in, out)
 }

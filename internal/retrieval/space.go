@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -154,13 +156,25 @@ func (w *space) settle(state string, err error) {
 	}
 }
 
+// What it takes to open, or to read, for memory to be given back.
+const (
+	manyChunks = 10_000
+	manyFiles  = 1000
+)
+
+// giveBack gives memory back to the system: what opening or making a large index took is not needed again soon.
+func giveBack() {
+	runtime.GC() // this one only empties pools
+	debug.FreeOSMemory()
+}
+
 // tellEvery keeps listeners from being flooded: thousands of files are indexed in a second.
 const tellEvery = 200 * time.Millisecond
 
 // event follows the index and tells every session.
 func (w *space) event(e rag.Event) {
 	w.mu.Lock()
-	tell := true
+	tell, first := true, w.status.State == Indexing
 	switch e.Kind {
 	case rag.EventStart:
 		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile, w.status.Skipped = 0, e.Total, "", 0
@@ -179,6 +193,9 @@ func (w *space) event(e rag.Event) {
 	}
 	sessions := slices.Sorted(maps.Keys(w.sessions))
 	w.mu.Unlock()
+	if e.Kind == rag.EventDone && (first && e.Summary.Chunks >= manyChunks || e.Summary.Changed >= manyFiles) {
+		time.AfterFunc(time.Second, giveBack) // the run has to end first
+	}
 	for _, id := range sessions {
 		if tell && w.service.o.Tell != nil {
 			w.service.o.Tell(id, e)
