@@ -129,7 +129,7 @@ func (s *Server) bind(addresses []string) (listener net.Listener, err error) {
 				return listener, nil
 			}
 			err = cmp.Or(err, bindErr)
-			if i == len(addresses)-1 || !errors.Is(bindErr, syscall.EADDRINUSE) || time.Since(began) > bindWithin || !s.pause(10*time.Millisecond) {
+			if i == len(addresses)-1 || !taken(bindErr) || time.Since(began) > bindWithin || !s.pause(10*time.Millisecond) {
 				break
 			}
 		}
@@ -142,6 +142,12 @@ func (s *Server) bind(addresses []string) (listener net.Listener, err error) {
 	}
 	s.log.Warn("companion: the address is not free, another port is used", "wanted", wanted, "address", listener.Addr().String(), slog.Any("error", err))
 	return listener, nil
+}
+
+// taken reports whether somebody has the address.
+func taken(err error) bool {
+	const windows = syscall.Errno(10048) // WSAEADDRINUSE, which the syscall package does not take for EADDRINUSE
+	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windows)
 }
 
 // loopback checks that an address is one that only this machine reaches, and spells it with an IP. "" is

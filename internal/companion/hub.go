@@ -46,7 +46,7 @@ func (s *Server) lead(lock *flock.Flock, address string, own *door) (_ place, er
 	if err != nil {
 		return nil, fmt.Errorf("hub: no unix socket can be made: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := makePrivate(path); err != nil {
 		return nil, errors.Join(fmt.Errorf("hub: %w", err), h.listener.Close())
 	}
 	if h.door == nil {

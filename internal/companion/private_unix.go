@@ -26,3 +26,6 @@ func checkPrivate(path string) error {
 	}
 	return nil
 }
+
+// makePrivate takes the rights of others at path away.
+func makePrivate(path string) error { return os.Chmod(path, 0o600) }

@@ -9,20 +9,21 @@ import (
 
 // When the hub ends, another is there within a second, and the same approvals still wait. A client that comes back
 // so soon goes on as if nothing had happened: what is shown again as it was is not delivered again, what is over
-// meanwhile is delivered as resolved, and an answer that may have been lost is delivered as failed when its approval
+// meanwhile is delivered as over, and an answer that may have been lost is delivered as failed when its approval
 // still waits.
 
 const (
 	resumeAfter  = 300 * time.Millisecond  // connections that break sooner are not worth it
 	resumeWithin = 2 * time.Second         // after this the connection is lost, and what was known is void
 	resumeEvery  = 50 * time.Millisecond   // between two attempts to come back
-	resumeSettle = 1500 * time.Millisecond // after which an approval that was not shown again is over
+	resumeSettle = 1500 * time.Millisecond // after which what was not shown again is over
 )
 
-// ledger is what a client was shown that waits. Its zero value is ready.
+// ledger is what a client was shown: what waits, and which sessions there are. Its zero value is ready.
 type ledger struct {
-	mu      sync.Mutex
-	waiting map[string]*waitingRequest // by toolCallId
+	mu       sync.Mutex
+	waiting  map[string]*waitingRequest // by toolCallId
+	sessions map[string]bool            // by id; false until it was shown again on a renewed connection
 }
 
 type waitingRequest struct {
@@ -37,6 +38,7 @@ func (l *ledger) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.waiting)
+	clear(l.sessions)
 }
 
 // answered notes that an answer is on its way.
@@ -71,6 +73,13 @@ func (l *ledger) take(e Event) []Event {
 		l.waiting[f.ToolCallID] = &waitingRequest{frame: f, raw: e.Raw}
 	case *ToolApproveResolved:
 		delete(l.waiting, f.ToolCallID)
+	case *TeamUpdate:
+		if l.sessions == nil {
+			l.sessions = make(map[string]bool)
+		}
+		if l.sessions[f.SessionID] = true; len(f.Agents) == 0 {
+			delete(l.sessions, f.SessionID)
+		}
 	case *Error:
 		if w := l.waiting[f.ToolCallID]; w != nil {
 			w.answer = false
@@ -79,16 +88,19 @@ func (l *ledger) take(e Event) []Event {
 	return []Event{e}
 }
 
-// renewed notes that the connection is another: all that waits has to be shown again.
+// renewed notes that the connection is another: everything has to be shown again.
 func (l *ledger) renewed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.waiting {
 		w.missing = true
 	}
+	for id := range l.sessions {
+		l.sessions[id] = false
+	}
 }
 
-// settle returns what is to be delivered for approvals that were not shown again.
+// settle returns what is to be delivered for approvals and sessions that were not shown again.
 func (l *ledger) settle() (events []Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,6 +113,12 @@ func (l *ledger) settle() (events []Event) {
 			Head: head(TypeToolApproveResolved, w.frame.SessionID), ToolCallID: id, Decision: "withdrawn", By: "callgate",
 			Reason: "It was answered, or its process ended, while the connection was being renewed.",
 		})...)
+	}
+	for id, shown := range l.sessions {
+		if !shown {
+			delete(l.sessions, id)
+			events = append(events, told(noTeam(id))...)
+		}
 	}
 	return events
 }

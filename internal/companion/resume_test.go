@@ -25,9 +25,9 @@ func TestATakeoverIsNoEventForAClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.resolve("call_3", "timeout", "callgate")
-	var over []string
+	var over, ended []string
 	failed := false
-	for deadline := time.After(15 * time.Second); len(over) < 3; {
+	for deadline := time.After(15 * time.Second); len(over) < 3 || len(ended) < 1; {
 		select {
 		case e := <-c.Events():
 			switch f := e.Frame.(type) {
@@ -35,6 +35,10 @@ func TestATakeoverIsNoEventForAClient(t *testing.T) {
 				t.Errorf("%T %s", f, e.Raw)
 			case *ToolApproveResolved:
 				over = append(over, f.ToolCallID+" "+f.Decision)
+			case *TeamUpdate:
+				if len(f.Agents) == 0 {
+					ended = append(ended, f.SessionID)
+				}
 			case *Error:
 				if f.ToolCallID == "call_2" && !failed {
 					failed = true
@@ -44,8 +48,11 @@ func TestATakeoverIsNoEventForAClient(t *testing.T) {
 				}
 			}
 		case <-deadline:
-			t.Fatalf("over are %v", over)
+			t.Fatalf("over are %v, ended %v", over, ended)
 		}
+	}
+	if len(ended) != 1 || ended[0] != "s1" {
+		t.Errorf("these sessions ended: %s", ended)
 	}
 	if !failed {
 		t.Error("the client was not told that its answer may be lost")
