@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -223,5 +224,43 @@ func TestSchemaIsServed(t *testing.T) {
 	response, body := r.do(t, "", "GET", "/protocol.schema.json", "")
 	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/schema+json" || body != string(docs.ProtocolSchema) {
 		t.Errorf("%d %s: %.80s", response.StatusCode, response.Header.Get("Content-Type"), body)
+	}
+}
+
+// The schema lists every path that the server routes under /api and /health, with its methods, and no other.
+func TestSchemaHasEveryEndpoint(t *testing.T) {
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routed := map[string]bool{}
+	route, method := regexp.MustCompile(`path\("(/(?:api|health)[^"]*)", methods\{([^\n]*)\}\)`), regexp.MustCompile(`"([A-Z]+)":`)
+	for _, name := range sources {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range route.FindAllStringSubmatch(string(source), -1) {
+			for _, verb := range method.FindAllStringSubmatch(m[2], -1) {
+				routed[verb[1]+" "+m[1]] = true
+			}
+		}
+	}
+	listed := map[string]bool{}
+	for _, e := range endpoints() {
+		listed[e.Method+" "+e.Path] = true
+	}
+	for what := range routed {
+		if !listed[what] {
+			t.Errorf("the schema does not list %s", what)
+		}
+	}
+	for what := range listed {
+		if !routed[what] {
+			t.Errorf("the schema lists %s, which is not routed", what)
+		}
+	}
+	if len(routed) < 20 {
+		t.Errorf("only %d routes were found", len(routed))
 	}
 }
