@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,29 +13,29 @@ import (
 	"callgate/internal/rpc"
 )
 
-// hostLimit is how long a host lets a tool call run over stdio.
-type hostLimit struct {
-	name    string        // how clientInfo.name begins
-	idle    time.Duration // without progress; 0 is no limit
-	total   time.Duration // with progress; 0 is no limit
-	extends bool          // progress starts idle anew
+// HostLimit is how long a host lets a tool call run.
+type HostLimit struct {
+	Name    string        // how clientInfo.name begins
+	Idle    time.Duration // without progress; 0 is no limit
+	Total   time.Duration // with progress; 0 is no limit
+	Extends bool          // progress starts Idle anew
 }
 
 // hostLimits were measured on the hosts themselves, see docs/hosts.md.
-var hostLimits = []hostLimit{
-	{name: "claude-code"},
-	{name: "opencode", idle: 60 * time.Second, extends: true},
-	{name: "copilot-cli", idle: 180 * time.Second, extends: true},
-	{name: "qwen-cli", idle: 300 * time.Second, total: 600 * time.Second, extends: true},
-	{name: "codex", idle: 300 * time.Second},
-	{name: "gemini-cli", idle: 600 * time.Second},
-	{name: "@cline/", idle: 60 * time.Second},
-	{name: "continue-cli", idle: 60 * time.Second},
+var hostLimits = []HostLimit{
+	{Name: "claude-code"},
+	{Name: "opencode", Idle: 60 * time.Second, Extends: true},
+	{Name: "copilot-cli", Idle: 180 * time.Second, Extends: true},
+	{Name: "qwen-cli", Idle: 300 * time.Second, Total: 600 * time.Second, Extends: true},
+	{Name: "codex", Idle: 300 * time.Second},
+	{Name: "gemini-cli", Idle: 600 * time.Second},
+	{Name: "@cline/", Idle: 60 * time.Second},
+	{Name: "continue-cli", Idle: 60 * time.Second},
 }
 
 // unknownHost is what a host that is not in the table gets: the limit of the most common SDK, which
 // progress extends.
-var unknownHost = hostLimit{idle: 60 * time.Second, extends: true}
+var unknownHost = HostLimit{Idle: 60 * time.Second, Extends: true}
 
 // margin is how long before a host's limit the call is handed over.
 const margin = 10 * time.Second
@@ -50,26 +51,27 @@ func (h *host) handOver(r *inflight) time.Duration {
 	if h.p.o.HandOver != 0 {
 		return max(h.p.o.HandOver, 0)
 	}
-	return patienceOf(h.session.Client(), r.token != nil)
+	return patienceOf(h.p.o.Hosts, h.session.Client(), r.token != nil)
 }
 
-// patienceOf is handOver for a host by its name. progress says that it listens to progress on the call.
-func patienceOf(c gate.Client, progress bool) time.Duration {
+// patienceOf is handOver for a host by its name; what users know of their hosts comes before what was measured.
+// progress says that the host listens to progress on the call.
+func patienceOf(known []HostLimit, c gate.Client, progress bool) time.Duration {
 	limit := unknownHost
-	for _, l := range hostLimits {
-		if strings.HasPrefix(c.Name, l.name) {
+	for _, l := range slices.Concat(known, hostLimits) {
+		if strings.HasPrefix(c.Name, l.Name) {
 			limit = l
 			break
 		}
 	}
-	wait := limit.idle
-	if progress && limit.extends {
-		wait = limit.total
+	wait := limit.Idle
+	if progress && limit.Extends {
+		wait = limit.Total
 	}
 	if wait == 0 {
 		return 0
 	}
-	return wait - margin
+	return max(wait-margin, wait/2)
 }
 
 // beat is how often a host hears that its call still waits: below the limit of every host, with room for a

@@ -8,6 +8,7 @@ import (
 )
 
 func TestPatience(t *testing.T) {
+	known := []HostLimit{{Name: "my-host", Idle: 2 * time.Minute}, {Name: "hasty", Idle: 10 * time.Second}, {Name: "cline-fork"}}
 	for _, c := range []struct {
 		name     string
 		progress bool
@@ -23,8 +24,12 @@ func TestPatience(t *testing.T) {
 		{"somebody else", true, 0},
 		{"somebody else", false, 50 * time.Second},
 		{"", false, 50 * time.Second},
+		{"my-host 2", true, 110 * time.Second},
+		{"my-host 2", false, 110 * time.Second},
+		{"hasty", false, 5 * time.Second},
+		{"cline-fork", false, 0},
 	} {
-		if got := patienceOf(gate.Client{Name: c.name}, c.progress); got != c.want {
+		if got := patienceOf(known, gate.Client{Name: c.name}, c.progress); got != c.want {
 			t.Errorf("%q, progress %v: %s, want %s", c.name, c.progress, got, c.want)
 		}
 	}

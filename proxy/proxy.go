@@ -46,6 +46,7 @@ type Options struct {
 	// HandOver is how long a call waits for a person before the host gets an answer; 0 goes by the host's own
 	// limit, a negative one lets calls wait as long as approvals do.
 	HandOver time.Duration
+	Hosts    []HostLimit // what users know of their hosts' limits
 	// HostApproves makes the host an approver: what its person answers in a form counts.
 	HostApproves bool
 	Page         func() string  // address of the page for approvers, "" when there is none; may be nil

@@ -25,6 +25,7 @@ import (
 	"callgate/internal/hooks"
 	"callgate/internal/tools"
 	"callgate/permissions"
+	"callgate/proxy"
 	"callgate/shellparse"
 )
 
@@ -63,6 +64,7 @@ type config struct {
 	Verify      verifyConfig
 	RAG         ragConfig
 	Telegram    telegramConfig
+	Hosts       []hostConfig
 	Servers     []serverConfig
 	Hooks       []hooks.Config
 	serveConfig `mapstructure:",squash"`
@@ -76,6 +78,7 @@ type config struct {
 	gateOff    bool
 	terminal   *gate.Terminal
 	limits     gate.Limits
+	hostLimits []proxy.HostLimit
 	shell      *tools.ShellSetup
 	hooks      *hooks.Runner // not started
 }
@@ -413,6 +416,9 @@ func (c *config) validate() (err error) {
 	}
 	if c.Timeout <= 0 {
 		return bad("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
+	}
+	if c.hostLimits, err = assembleHosts(c.Hosts); err != nil {
+		return bad("hosts", err)
 	}
 	if err := c.Telegram.validate(); err != nil {
 		return bad("telegram", err)

@@ -103,7 +103,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
 	s.proxy, err = proxy.New(proxy.Options{
 		Expose: c.exposed(), Workspaces: workspaces,
-		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
+		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
 		CacheDir: c.cacheDir(), Hooks: c.hooks, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Logger: s.log,
 		IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(),
 	})

@@ -73,7 +73,7 @@ func measureApprovals(callgate, echo, dir string, c crowd) (a approvals, err err
 		watching.Go(func() { p.follow(h, i == 0) })
 	}
 	for i := range c.pending {
-		if _, err := h.call(fmt.Sprintf("wait %d", i)); err != nil {
+		if err := h.call(fmt.Sprintf("wait %d", i)); err != nil {
 			return a, err
 		}
 	}
@@ -159,12 +159,12 @@ func (h *busyHost) write(line string) error {
 }
 
 // call has text stamped by the server.
-func (h *busyHost) call(text string) (id int, err error) {
+func (h *busyHost) call(text string) error {
 	h.mu.Lock()
 	h.id++
-	id = h.id
+	id := h.id
 	h.mu.Unlock()
-	return id, h.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"bench_stamp","arguments":{"text":%q}}}`, id, text))
+	return h.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"bench_stamp","arguments":{"text":%q}}}`, id, text))
 }
 
 // goOn makes calls for as long as the crowd lasts.
@@ -185,7 +185,7 @@ func (h *busyHost) goOn(c crowd) error {
 		if n%every == 0 {
 			text = fmt.Sprintf("now %d %d", n, rand.Uint64())
 		}
-		if _, err := h.call(text); err != nil {
+		if err := h.call(text); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -68,7 +69,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	if a.Fail != nil {
 		if status, body := a.Fail(rest); status != 0 {
 			w.WriteHeader(status)
-			io.WriteString(w, body)
+			_, _ = io.WriteString(w, body) // a bot that is gone reads nothing
 			return
 		}
 	}
@@ -95,13 +96,21 @@ func reply(w http.ResponseWriter, result any) {
 	if err != nil {
 		panic(err)
 	}
-	w.Write(text)
+	_, _ = w.Write(text) // a bot that is gone reads nothing
+}
+
+// number is a member of the form, 0 when it is none.
+func number(r *http.Request, name string) int64 {
+	n, err := strconv.ParseInt(r.FormValue(name), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // poll answers when there is an update, or after a moment.
 func (a *API) poll(w http.ResponseWriter, r *http.Request) {
-	var offset int64
-	fmt.Sscan(r.FormValue("offset"), &offset)
+	offset := number(r, "offset")
 	timeout := time.After(time.Second)
 	for {
 		a.mu.Lock()
@@ -129,8 +138,7 @@ func (a *API) poll(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) write(w http.ResponseWriter, r *http.Request, method string) {
-	var chat int64
-	fmt.Sscan(r.FormValue("chat_id"), &chat)
+	chat := number(r, "chat_id")
 	if n := len([]rune(r.FormValue("text"))); n > 6000 || n == 0 {
 		a.complain("a message of %d characters", n)
 	}
@@ -161,9 +169,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, method string) {
 	defer a.mu.Unlock()
 	var m *Message
 	if method == "editMessageText" {
-		var id int
-		fmt.Sscan(r.FormValue("message_id"), &id)
-		m = a.messages[id]
+		m = a.messages[int(number(r, "message_id"))]
 		if m == nil || m.Chat != chat {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(w, `{"ok":false,"error_code":400,"description":"Bad Request: message to edit not found"}`)
