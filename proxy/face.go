@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -70,11 +72,18 @@ func (s *stateless) enter() bool {
 	return true
 }
 
+// maxFaces bounds the sessions: who sends requests says by itself what tells them apart.
+const maxFaces = 1000
+
 // face returns the one that the request belongs to, opened. The caller MUST leave it.
 func (p *Proxy) face(from Sender, r statelessRequest) (*face, error) {
 	key := faceKey{from: from, said: sha256.Sum256(append(append(append([]byte{}, r.capabilities...), 0), r.client...))}
 	p.stateless.mu.Lock()
 	f := p.stateless.faces[key]
+	if f == nil && len(p.stateless.faces) >= maxFaces {
+		p.stateless.mu.Unlock()
+		return nil, fmt.Errorf("%d sessions are open: no more fit", maxFaces)
+	}
 	if f == nil {
 		f = &face{p: p, key: key, errands: map[string]*errand{}, own: map[string]chan []byte{}, listeners: map[*listener]struct{}{}, watched: map[string]int{}, level: len(levels)}
 		p.stateless.faces[key] = f
@@ -154,6 +163,10 @@ func (f *face) leave() {
 
 // expire closes the face if still nobody uses it.
 func (f *face) expire() {
+	if !f.p.stateless.enter() {
+		return // everything is closed now
+	}
+	defer f.p.stateless.work.Done()
 	f.p.stateless.mu.Lock()
 	f.mu.Lock()
 	gone := f.users == 0 && f.p.stateless.faces[f.key] == f
@@ -340,6 +353,16 @@ func (p *Proxy) Close() {
 	p.closeFaces(func(faceKey) bool { return true })
 	s.work.Wait()
 	p.closeShared()
+}
+
+// Farewell ends, in an orderly way, what stateless hosts keep open to hear of changes. Everything else goes on.
+func (p *Proxy) Farewell() {
+	p.stateless.mu.Lock()
+	faces := slices.Collect(maps.Values(p.stateless.faces))
+	p.stateless.mu.Unlock()
+	for _, f := range faces {
+		f.endListeners()
+	}
 }
 
 // closeFaces ends the sessions of stateless hosts that which says yes to, and waits for it.

@@ -290,6 +290,7 @@ func (s *Server) Close() error {
 	for _, session := range open {
 		session.standalone.end() // a GET would be waited for in vain
 	}
+	s.o.Proxy.Farewell() // as would what the other era has for it
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	err := s.http.Shutdown(ctx)
