@@ -42,6 +42,24 @@ type Opinion struct {
 	Arguments []byte // to be judged and sent in place of the call's; nil leaves them
 }
 
+// words say what the opinion would do to a call.
+func (o *Opinion) words() string {
+	var lines []string
+	switch {
+	case o.Deny:
+		lines = append(lines, "denies: "+o.Reason)
+	case o.Ask:
+		lines = append(lines, "asks a person: "+o.Reason)
+	}
+	if o.Arguments != nil && !o.Deny {
+		lines = append(lines, "changes the arguments: "+string(o.Arguments))
+	}
+	if lines == nil {
+		return "has nothing to say: the gate decides"
+	}
+	return strings.Join(lines, "\n")
+}
+
 // decides reports whether the hook is asked before the gate decides.
 func (c Config) decides() (bool, error) {
 	switch {

@@ -40,6 +40,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if text := os.Getenv(crashVariable); text != "" {
+		fmt.Fprintln(os.Stderr, crash(text))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

@@ -116,12 +116,19 @@ func (r *Runner) enabled(h *hook) bool {
 	return h.enabled
 }
 
-// Test runs one hook now, whether it is enabled or not, and returns what it said.
+// Test runs one hook now, whether it is enabled or not, and returns what it said, or what it would decide.
 func (r *Runner) Test(ctx context.Context, name string, e Event) (output string, err error) {
 	h, err := r.named(name)
 	if err != nil {
 		return "", err
 	}
 	r.complete(&e)
-	return r.perform(ctx, h, &e)
+	if !h.before {
+		return r.perform(ctx, h, &e)
+	}
+	o, err := r.ask(ctx, h, &e)
+	if err != nil {
+		return "", err
+	}
+	return o.words(), nil
 }
