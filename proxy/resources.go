@@ -11,6 +11,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
+	"callgate/internal/upstream"
 	"callgate/permissions"
 )
 
@@ -21,7 +22,7 @@ func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []b
 		h.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	s := h.findResource(uri)
+	s := h.findResource(ctx, uri)
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
@@ -35,7 +36,7 @@ func (h *host) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte
 		h.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	e := h.table.Load().prompts[name]
+	e := h.findPrompt(ctx, name)
 	if e == nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
 	}
@@ -108,10 +109,8 @@ func (h *host) newCall(tool *tools.Tool, s *server, argument, value string, more
 	}, nil
 }
 
-// findResource returns the server that a URI belongs to: the one that lists it, or whose template it fits,
-// or the only one that has resources at all.
-func (h *host) findResource(uri string) *server {
-	t := h.table.Load()
+// resource returns the server that lists the resource, or whose template it fits.
+func (t *table) resource(uri string) *server {
 	if s := t.resources[uri]; s != nil {
 		return s
 	}
@@ -119,6 +118,20 @@ func (h *host) findResource(uri string) *server {
 		if tmpl.fits(uri) {
 			return tmpl.server
 		}
+	}
+	return nil
+}
+
+// findResource returns the server that a URI belongs to: the one that lists it, or whose template it fits,
+// or the only one that has resources at all. Servers that are still starting are waited for, as in findTool.
+func (h *host) findResource(ctx context.Context, uri string) *server {
+	if s := h.table.Load().resource(uri); s != nil {
+		return s
+	}
+	h.await(ctx, upstream.DefaultStartTimeout, func(s *server) bool { return has(upstream.Resources)(s) && has(upstream.Templates)(s) })
+	h.rebuild()
+	if s := h.table.Load().resource(uri); s != nil {
+		return s
 	}
 	var only *server
 	for _, s := range h.servers {
@@ -163,7 +176,7 @@ func (h *host) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	s := h.findResource(uri)
+	s := h.findResource(ctx, uri)
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
@@ -187,13 +200,13 @@ func (h *host) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte 
 				return h.passOn(ctx, m, t.server, func(id []byte) []byte { return m.WithID(id) })
 			}
 		}
-		if s := h.findResource(uri); s != nil {
+		if s := h.findResource(ctx, uri); s != nil {
 			return h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
 		}
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown resource: "+uri)
 	}
 	name, _ := jsonx.String(of[1].Value)
-	e := h.table.Load().prompts[name]
+	e := h.findPrompt(ctx, name)
 	if e == nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
 	}

@@ -282,6 +282,16 @@ func (h *host) findTool(ctx context.Context, name string) *entry {
 	return h.table.Load().tools[name]
 }
 
+// findPrompt is findTool for prompts.
+func (h *host) findPrompt(ctx context.Context, name string) *entry {
+	if e := h.table.Load().prompts[name]; e != nil {
+		return e
+	}
+	h.await(ctx, upstream.DefaultStartTimeout, has(upstream.Prompts))
+	h.rebuild()
+	return h.table.Load().prompts[name]
+}
+
 // offers reports whether the table still has exactly this definition of a tool.
 func (h *host) offers(to *entry) bool {
 	e := h.table.Load().tools[to.shown]
