@@ -13,7 +13,6 @@ import (
 // Filter selects checkpoints. Empty fields do not restrict.
 type Filter struct {
 	SessionID string
-	Worker    string
 	Path      string // absolute: what is kept of it or beneath it
 	Idle      bool   // also calls that changed nothing, and what was cleared
 	Limit     int    // at most this many; 0 means all
@@ -31,7 +30,7 @@ func (s *Store) List(f Filter) ([]Checkpoint, error) {
 	all, err := s.read()
 	out := make([]Checkpoint, 0, len(all))
 	for _, c := range all {
-		if f.SessionID != "" && c.SessionID != f.SessionID || f.Worker != "" && c.Worker != f.Worker ||
+		if f.SessionID != "" && c.SessionID != f.SessionID ||
 			!f.Idle && (c.Cleared || c.Ended && len(c.Changed) == 0) || f.Path != "" && !c.concerns(f.Path) {
 			continue
 		}

@@ -29,13 +29,13 @@ type Options struct {
 	Logger    *slog.Logger
 }
 
-// DefaultOptions are what zero values mean.
-var DefaultOptions = Options{
+// defaults are what zero values mean.
+var defaults = Options{
 	MaxBytes: 512 << 20, MaxFile: 16 << 20, MaxAge: 7 * 24 * time.Hour, MaxTreeFiles: 50_000, MaxTreeTime: 2 * time.Second,
 }
 
 func (o Options) withDefaults() Options {
-	d := DefaultOptions
+	d := defaults
 	o.MaxBytes = max(cmp.Or(o.MaxBytes, d.MaxBytes), 1<<20)
 	o.MaxFile = min(cmp.Or(o.MaxFile, d.MaxFile), o.MaxBytes/4)
 	o.MaxAge = cmp.Or(o.MaxAge, d.MaxAge)

@@ -31,13 +31,12 @@ type Path struct {
 
 // Taken is a checkpoint whose call has not ended. End MUST be called.
 type Taken struct {
-	store     *Store
-	segment   *segment
-	record    Checkpoint
-	secret    func(string) bool
-	LeftOut   []Conflict // paths that the call names and that could not be kept
-	ID        string
-	CreatedAt time.Time
+	store   *Store
+	segment *segment
+	record  Checkpoint
+	secret  func(string) bool
+	LeftOut []Conflict // paths that the call names and that could not be kept
+	ID      string
 }
 
 // Take keeps what is at the paths now. When it returns without an error, the checkpoint is on the disk and
@@ -80,7 +79,7 @@ func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
 		ID: "ck_" + strings.ToLower(rand.Text()[:10]), CallID: r.CallID, Tool: r.Tool, SessionID: r.SessionID,
 		Worker: r.Worker, Workspace: workspace, CreatedAt: time.Now().UTC(), Restores: r.Restores,
 	}}
-	t.ID, t.CreatedAt = t.record.ID, t.record.CreatedAt
+	t.ID = t.record.ID
 	for _, p := range paths {
 		k, err := c.path(ctx, p.Path, p.Scope, Entry{})
 		if err != nil {

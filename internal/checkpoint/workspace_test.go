@@ -210,41 +210,6 @@ func TestIgnoredFoldersAreLeftOut(t *testing.T) {
 	}
 }
 
-// BenchmarkWorkspace keeps a workspace in which one file changes.
-func BenchmarkWorkspace(b *testing.B) {
-	dir := b.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
-		b.Fatal(err)
-	}
-	for i := range 5000 {
-		sub := filepath.Join(dir, fmt.Sprintf("d%02d/e%02d", i%20, i%7))
-		if err := os.MkdirAll(sub, 0o755); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(sub, fmt.Sprint("f", i)), []byte(strings.Repeat(fmt.Sprint(i), 500)), 0o644); err != nil {
-			b.Fatal(err)
-		}
-	}
-	s, err := Open(Options{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	time.Sleep(settled)
-	for b.Loop() {
-		taken, err := s.Take(context.Background(), Request{Workspace: dir, Paths: []Path{{Path: dir, Scope: Git}}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "d00/e00/f0"), []byte(time.Now().String()), 0o644); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := taken.End(context.Background()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // Whatever becomes of the rules by which files are left out: what was there before a call is never taken for
 // something that the call created, and so never removed.
 func TestWhatWasThereIsNeverRemoved(t *testing.T) {
