@@ -22,6 +22,7 @@ type Approval struct {
 	Server    string
 	Tool      string // qualified name
 	Kind      string
+	Says      string // what the tool's server says of it
 	Arguments json.RawMessage
 	Digest    string
 	Analysis  *tools.Analysis

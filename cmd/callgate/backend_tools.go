@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
-
 	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/tools"
@@ -56,7 +54,7 @@ func (b backend) sight(session string) (func(proxy.Standing) companion.ToolView,
 	return func(standing proxy.Standing) companion.ToolView {
 		t := standing.Tool
 		view := companion.ToolView{
-			Tool: t.Qualified, Name: t.Name, Description: described(t.Definition), Kind: t.Kind, Bound: t.Bound, Why: t.Why,
+			Tool: t.Qualified, Name: t.Name, Description: t.Description(), Kind: t.Kind, Bound: t.Bound, Why: t.Why,
 			Subjects: judged(t), Hash: t.Hash, Verdict: permissions.Deny.String(),
 		}
 		if r := standing.Redefined; r != nil {
@@ -70,17 +68,6 @@ func (b backend) sight(session string) (func(proxy.Standing) companion.ToolView,
 		view.Verdict, view.Rule, view.Patterns = o.Verdict, o.Rule, o.Patterns
 		return view
 	}, nil
-}
-
-// described is what a definition says of its tool, "" when it says nothing that can be read.
-func described(definition []byte) string {
-	var d struct {
-		Description string `json:"description"`
-	}
-	if json.Unmarshal(definition, &d) != nil {
-		return ""
-	}
-	return d.Description
 }
 
 func (b backend) AcceptTool(sessionID, tool, hash, by string) error {

@@ -131,6 +131,7 @@ func approveRequest(a *gate.Approval) ToolApproveRequest {
 		Reasons:    make([]Reason, 0, len(a.Reasons)),
 		Always:     make([]Offer, 0, len(a.Offers)),
 
+		Description:       a.Says,
 		DefinitionChanged: a.Redefined,
 		Rewritten:         a.Rewrite,
 		CreatedAt:         a.CreatedAt.UTC(),

@@ -155,6 +155,11 @@ func TestPageWithHostileStrings(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Redefined = &gate.Redefinition{New: definition, Why: "changed"}
+	came, err := json.Marshal(map[string]string{"came": evil("original")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Says, a.Rewrite = evil("says"), &gate.Rewrite{By: evil("rewriter"), Original: came}
 	edit := *a
 	edit.ID, edit.Kind = evil("edit"), tools.KindEditFile
 	b.pending = []*gate.Approval{a, &edit}

@@ -37,6 +37,9 @@ func show(f *ToolApproveRequest, now time.Time, whole bool) (text string, comple
 	for _, m := range f.Marks {
 		fmt.Fprintf(&b, "!      %s\n", tools.Visible(m.Text))
 	}
+	if f.Rewritten != nil {
+		fmt.Fprintf(&b, "!      The hook %s changed the arguments. They came as %s\n", tools.Visible(f.Rewritten.By), tools.Visible(string(f.Rewritten.Original)))
+	}
 	complete = showArguments(&b, f.Args, whole)
 	for i, c := range f.Commands {
 		if i == 0 {

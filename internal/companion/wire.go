@@ -216,6 +216,8 @@ type ToolApproveRequest struct {
 	Reasons    []Reason        `json:"reasons"`
 	Commands   []Command       `json:"commands,omitempty"`
 	Always     []Offer         `json:"always"`
+	// Description is what the tool's server says of it: a claim.
+	Description string `json:"description,omitempty"`
 	// DefinitionChanged holds the tool's definition as it was accepted and as it is; nil when they are the same.
 	DefinitionChanged *gate.Redefinition `json:"definitionChanged,omitempty"`
 	// Rewritten holds the arguments as they came when a hook changed them; nil when args are what came.

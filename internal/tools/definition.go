@@ -81,6 +81,9 @@ func parseDefinition(raw []byte) (d definition) {
 	return d
 }
 
+// Description is what the tool's server says of it, "" when it says nothing that can be read. It is a claim.
+func (t *Tool) Description() string { return parseDefinition(t.Definition).description }
+
 // enumOf returns the values that a schema allows when all of them are strings.
 func enumOf(schema []byte) []string {
 	var in struct {

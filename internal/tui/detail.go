@@ -58,6 +58,11 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		add(wrap(shown(change.Why)+" d goes to where it can be accepted.", width, "")...)
 		add(s.definitionLines(string(change.Old), string(change.New), width)...)
 	}
+	if r := a.Rewritten; r != nil {
+		heading("What a hook changed in the arguments")
+		field("Hook", shown(r.By))
+		add(s.diffLines(readable(r.Original), readable(a.Args), width)...)
+	}
 	if compared := s.changeLines(a.changes, width); compared != nil {
 		heading("Changes on the disk")
 		add(compared...)
@@ -90,6 +95,10 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	for _, o := range a.Always {
 		text := "• " + shown(o.Tool) + " " + companion.Quoted(o.Pattern) + ", at worst: " + companion.RiskWords(o.Risk)
 		add(wrap(text, width, "  ")...)
+	}
+	if a.Description != "" {
+		heading("The server says of this tool")
+		add(wrap(shown(a.Description), width, "")...)
 	}
 	heading("Record")
 	field("Call", shown(a.ToolCallID))

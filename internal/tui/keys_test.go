@@ -15,6 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"callgate/gate"
 	"callgate/internal/companion"
 )
 
@@ -657,4 +658,17 @@ func TestQuiet(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a hook changed, and what the server says of its tool, stand beside the call.
+func TestWhatCameAndWhatIsSaid(t *testing.T) {
+	story(t, "a rewritten call", func(t *testing.T, p *person) {
+		f := push()
+		f.Marks, f.Commands, f.Always = nil, nil, nil
+		f.Description = "Runs a command.\u202E"
+		f.Rewritten = &gate.Rewrite{By: "add-dry-run\x1b", Original: json.RawMessage(`{"command":"git push","timeout_seconds":30}`)}
+		p.event(f)
+		p.sees("What a hook changed in the arguments", "add-dry-run⟨U+001B⟩", `-   "command": "git push",`, `+   "command": "git push origin main && rm -rf build",`)
+		p.sees("The server says of this tool", "Runs a command.⟨U+202E⟩")
+	})
 }

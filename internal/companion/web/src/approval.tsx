@@ -2,7 +2,9 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { AlwaysPanel } from "./always";
 import { useChanges, type Compare } from "./changes";
 import { Countdown } from "./countdown";
+import { Difference } from "./difference";
 import { EditPanel } from "./edit";
+import { format } from "./json";
 import { JsonTree } from "./jsonview";
 import { Definition, Readable } from "./readable";
 import { RejectPanel } from "./reject";
@@ -68,6 +70,14 @@ export function Detail(props: Props) {
         {request.kind && <Fact name="Kind" value={request.kind} />}
       </dl>
       {props.of.definition && <Definition of={props.of.definition} limit={lines} />}
+      {props.of.rewritten && args && (
+        <section aria-labelledby="rewritten">
+          <h3 id="rewritten">
+            What the hook <Text of={props.of.rewritten.by} /> changed in the arguments
+          </h3>
+          <Difference before={props.of.rewritten.original} after={format(args)} limit={lines} whole />
+        </section>
+      )}
       <section aria-labelledby="arguments">
         <Readable of={props.of} limit={lines} onDisk={onDisk} />
         <h3 id="arguments">Exact arguments</h3>

@@ -7,6 +7,7 @@ export interface Approval {
   raw: string; // the arguments, byte for byte
   args: Json | null; // null when they cannot be read
   definition: { old: string; new: string } | null; // of the tool, when it is not the one that was accepted
+  rewritten: { by: string; original: string } | null; // what came, when a hook changed it
   viewed: boolean; // all of the arguments were shown
   changed: boolean; // the question was asked again with other arguments
   sent: string; // the decision that left this page and is not confirmed
@@ -161,6 +162,8 @@ function asked(state: State, request: Request, text: string): State {
   const args = read(raw);
   const changed = rawMember(text, "definitionChanged");
   const definition = changed ? { old: indented(rawMember(changed, "old") ?? ""), new: indented(rawMember(changed, "new") ?? "") } : null;
+  const came = rawMember(text, "rewritten");
+  const rewritten = came && request.rewritten ? { by: request.rewritten.by, original: indented(rawMember(came, "original") ?? "") } : null;
   const known = find(state, request.toolCallId);
   const same = known?.request.argsDigest === request.argsDigest;
   const next: Approval = {
@@ -168,6 +171,7 @@ function asked(state: State, request: Request, text: string): State {
     raw,
     args,
     definition,
+    rewritten,
     viewed: (same && known.viewed) || !(large(raw, args) || (definition !== null && definition.new.split("\n").length > shownLines)),
     changed: known !== undefined && (!same || known.changed),
     sent: "",

@@ -57,6 +57,7 @@ export interface Request {
   always: Offer[];
   marks?: Mark[];
   definitionChanged?: { why: string };
+  rewritten?: { by: string };
   createdAt: string;
   expiresAt: string;
 }

@@ -21,7 +21,7 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
   };
   await page.keyboard.press("v");
   await shows(".detail", "tool", "server", "session", "agent", "worker", "kind", "category", "summary", "reason", "mark", "code");
-  await shows(".detail", "name", "item", "inner", "lines", "script", "argv", "via", "reads", "writes", "subject", "because", "layer", "definition");
+  await shows(".detail", "name", "item", "inner", "lines", "script", "argv", "via", "reads", "writes", "subject", "because", "layer", "definition", "says", "rewriter", "original");
   await shows(".queue", "client", "session", "tool", "summary");
   await page.waitForTimeout(quiet);
   await page.keyboard.press("j");

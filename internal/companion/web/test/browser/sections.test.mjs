@@ -273,6 +273,20 @@ story(
 );
 
 story(
+  "what a hook changed is shown beside what came",
+  async (gate, page) => {
+    const call = gate.shell("echo came");
+    await ready(page);
+    const section = page.locator("section", { has: page.locator("#rewritten") });
+    assert.match(await section.innerText(), /What the hook quieter changed[\s\S]*echo came[\s\S]*echo changed/);
+    assert.match(await page.locator(".why").innerText(), /The server says of this tool: /);
+    await page.keyboard.press("y");
+    assert.match((await call).text, /^changed/);
+  },
+  { config: `hooks:\n  - name: quieter\n    event: tool.requested\n    when: before\n    action: {command: ["echo", '{"arguments": {"command": "echo changed"}}']}\n` },
+);
+
+story(
   "who may only watch changes nothing",
   async (gate, page) => {
     await show(page, "Rules");
