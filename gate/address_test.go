@@ -1,9 +1,12 @@
 package gate
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/tools"
@@ -127,4 +130,14 @@ func BenchmarkAddresses(b *testing.B) {
 			b.Fatal("found")
 		}
 	}
+}
+
+func TestHasExponent(t *testing.T) {
+	expression := regexp.MustCompile(`[0-9][eE][+-]?[0-9]`)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[01eE+\-x.]{0,12}`).Draw(t, "text")
+		if got, want := hasExponent([]byte(text)), expression.MatchString(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	})
 }
