@@ -32,8 +32,10 @@ type hub struct {
 // that is open already, or nil.
 func (s *Server) lead(lock *flock.Flock, address string, own *door) (_ place, err error) {
 	h := &hub{s: s, lock: lock, door: own}
+	s.leads.Store(true) // before the door opens, so that nobody who comes in hears otherwise
 	defer func() {
 		if err != nil {
+			s.leads.Store(false)
 			err = errors.Join(err, lock.Close())
 		}
 	}()
@@ -70,7 +72,6 @@ func (h *hub) heir() string { return h.door.address }
 // hold lets processes join until ctx ends. The order of the end matters: who comes next removes the socket that
 // it finds, so the lock is the last to go.
 func (h *hub) hold(ctx context.Context) place {
-	h.s.leads.Store(true)
 	defer h.s.leads.Store(false)
 	var joining sync.WaitGroup
 	joining.Go(func() { h.admitAll(ctx, &joining) })
