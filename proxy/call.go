@@ -55,10 +55,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	span.Failed(failureKind(isError, failure))
 	took := time.Since(began)
 	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
-	r.afterwards = func() {
-		record()
-		h.tellEnded(call, verdict, result, isError, failure, took)
-	}
+	r.afterwards = h.ended(record, call, verdict, result, isError, failure, took)
 	if err != nil {
 		return rpc.Result(m.ID, errorResult(failure))
 	}

@@ -79,16 +79,21 @@ func (h *host) tellExecute(call gate.Call, v gate.Verdict) {
 	}
 }
 
-// tellEnded tells hooks how a forwarded call ended.
-func (h *host) tellEnded(call gate.Call, v gate.Verdict, result []byte, isError bool, failure string, took time.Duration) {
+// ended returns what is left to do once the host has its answer: record, and hooks that want to know how the call
+// went. A call that no hook asks about costs nothing more.
+func (h *host) ended(record func(), call gate.Call, v gate.Verdict, result []byte, isError bool, failure string, took time.Duration) func() {
 	name := hooks.ToolCompleted
 	if isError || failure != "" {
 		name = hooks.ToolFailed
 	}
-	if h.p.o.Hooks.Wants(name) {
-		e := h.about(name, call)
-		e.Risk, e.Decision, e.By, e.Duration = v.Risk().String(), v.Decision, v.By, took
-		e.Ended, e.Result, e.Error = true, result, hooks.FailureOf(result, isError, failure)
+	if !h.p.o.Hooks.Wants(name) {
+		return record
+	}
+	e := h.about(name, call)
+	e.Risk, e.Decision, e.By, e.Duration, e.Ended, e.Result = v.Risk().String(), v.Decision, v.By, took, true, result
+	return func() {
+		record()
+		e.Error = hooks.FailureOf(result, isError, failure)
 		h.p.o.Hooks.Fire(e)
 	}
 }

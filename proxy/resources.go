@@ -82,10 +82,7 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	result, isError, failure := outcome(answer, err)
 	took := time.Since(began)
 	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
-	r.afterwards = func() {
-		record()
-		h.tellEnded(call, verdict, result, isError, failure, took)
-	}
+	r.afterwards = h.ended(record, call, verdict, result, isError, failure, took)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, failure)
 	}
