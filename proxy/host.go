@@ -110,7 +110,7 @@ func (h *host) begin(m rpc.Message, e *errand) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{id: m.ID, errand: e, cancel: cancel, token: progressToken(m.Params)}
+	r := &inflight{id: m.ID, errand: e, cancel: cancel, token: progressToken(m.Params), reached: beforeServers}
 	ctx = upstream.Because(ctx, r)
 	id := string(m.ID)
 	h.mu.Lock()

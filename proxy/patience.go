@@ -106,7 +106,10 @@ func (h *host) heartbeat(r *inflight, forWhat string) (stop func()) {
 	}
 }
 
-// progress tells the host of progress of our own. The values rise, from far below 1, where servers begin, or from
+// beforeServers is where progress of our own begins: servers begin at 0 or above, and values have to rise.
+const beforeServers = -1
+
+// progress tells the host of progress of our own. The values rise, from far below 0, where servers begin, or from
 // where the server ended. The caller holds r.mu, and r has a token and has not ended.
 func (h *host) progress(r *inflight, text string) {
 	r.reached += 0.0001
