@@ -1,0 +1,123 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+)
+
+func get(t *testing.T, c *http.Client, address string) (string, error) {
+	t.Helper()
+	response, err := c.Get(address)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
+}
+
+// What a server names for signing in is its word: it leads neither into the network of whoever signs in, nor out
+// of encryption, nor elsewhere, and it may not answer without end.
+func TestClientGoesWhereItMay(t *testing.T) {
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(elsewhere.Close)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+			return
+		}
+		_, _ = io.WriteString(w, strings.Repeat("x", maxAnswer+1))
+	}))
+	t.Cleanup(web.Close)
+	t.Setenv("HTTPS_PROXY", "")
+	t.Setenv("https_proxy", "")
+
+	if body, err := get(t, newClient(web.URL), web.URL); err != nil || len(body) != maxAnswer {
+		t.Errorf("a server on this machine: %d bytes, %v", len(body), err)
+	}
+	if _, err := get(t, newClient("https://203.0.113.5/mcp"), web.URL); err == nil || !strings.Contains(err.Error(), "inside of your network") {
+		t.Errorf("from outside to the inside: %v", err)
+	}
+	if _, err := get(t, newClient(web.URL), "http://203.0.113.5/"); err == nil || !strings.Contains(err.Error(), "is not https") {
+		t.Errorf("without encryption: %v", err)
+	}
+	if _, err := get(t, newClient(web.URL), web.URL+"/away"); err == nil || !strings.Contains(err.Error(), "redirects elsewhere") {
+		t.Errorf("redirected: %v", err)
+	}
+}
+
+func TestCallback(t *testing.T) {
+	answers := make(chan answer, 1)
+	h := callback("right", answers)
+	visit := func(method, target string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, target, nil))
+		return w
+	}
+	for _, c := range [][2]string{
+		{"GET", "/callback?code=c&state=wrong"}, {"GET", "/callback?code=c"}, {"POST", "/callback?code=c&state=right"}, {"GET", "/?code=c&state=right"},
+	} {
+		if w := visit(c[0], c[1]); w.Code != http.StatusBadRequest || len(answers) > 0 {
+			t.Errorf("%s %s: %d", c[0], c[1], w.Code)
+		}
+	}
+	w := visit("GET", "/callback?error=access_denied&error_description=%3Cb%3Eno&state=right")
+	if got := <-answers; got.fault != "access_denied <b>no" || strings.Contains(w.Body.String(), "<b>") {
+		t.Errorf("%+v, %s", got, w.Body)
+	}
+	if visit("GET", "/callback?code=c&iss=i&state=right"); len(answers) != 1 {
+		t.Fatal("no answer")
+	}
+	if w := visit("GET", "/callback?code=other&state=right"); w.Code != http.StatusConflict {
+		t.Errorf("a second answer: %d", w.Code)
+	}
+	if got := <-answers; got.code != "c" || got.issuer != "i" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestStore(t *testing.T) {
+	dir := t.TempDir()
+	a := New(dir, Server{Name: "s", URL: "https://a/"})
+	if value, err := a.Authorize(t.Context(), ""); value != "" || err != nil {
+		t.Errorf("without a login: %q, %v", value, err)
+	}
+	unlock, err := a.store.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := New(dir, Server{Name: "s", URL: "https://a/"}).store.lock(short); err == nil {
+		t.Error("locked twice")
+	}
+	if err := a.store.save(&login{URL: "https://a/", Token: &transport.Token{AccessToken: "secret"}}); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	if value, err := a.Authorize(t.Context(), ""); value != "Bearer secret" || err != nil {
+		t.Errorf("%q, %v", value, err)
+	}
+	if _, err := a.Authorize(t.Context(), "Bearer secret"); err == nil || !strings.Contains(err.Error(), "has expired") {
+		t.Errorf("refused, and not to be refreshed: %v", err)
+	}
+	if value, err := New(dir, Server{Name: "s", URL: "https://b/"}).Authorize(t.Context(), ""); value != "" || err != nil {
+		t.Errorf("another address: %q, %v", value, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "logins", "s.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(dir, Server{Name: "s", URL: "https://a/"}).store.GetToken(t.Context()); err == nil || errors.Is(err, transport.ErrNoToken) {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
