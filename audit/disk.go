@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"callgate/internal/durable"
 )
 
 // disk is every durable operation of the package, and nothing else writes: what a power cut or a full
@@ -76,6 +78,8 @@ func openFile(path string, flags int) (file, error) {
 }
 
 func (osDisk) remove(path string) error { return os.Remove(path) }
+
+func (osDisk) syncDir(dir string) error { return durable.SyncFolder(dir) }
 
 func (osDisk) lock(path string, wait time.Duration) (io.Closer, error) {
 	l := flock.New(path, flock.SetPermissions(0o600))

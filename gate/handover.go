@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"callgate/internal/durable"
 )
 
 // handedOver is the decision on a call that its host stopped waiting for, as it is kept on disk until the
@@ -101,18 +103,7 @@ func (g *Gate) writeHandedOver(key string, kept handedOver) error {
 	if err := os.MkdirAll(g.o.Dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(g.o.Dir, "*.tmp") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(g.o.Dir, key+".json"))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return durable.Replace(filepath.Join(g.o.Dir, key+".json"), text, 0o600)
 }
 
 // claim consumes the decision that was kept for exactly this call. Of several processes that claim it, the
@@ -154,7 +145,7 @@ func (g *Gate) sweep() {
 			continue // claimed meanwhile
 		}
 		var kept handedOver
-		if json.Unmarshal(text, &kept) == nil && time.Now().Before(kept.ClaimBy) || strings.HasSuffix(path, ".tmp") {
+		if json.Unmarshal(text, &kept) == nil && time.Now().Before(kept.ClaimBy) || strings.HasSuffix(path, durable.Temporary) {
 			continue // another process may wait longer, or be writing
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

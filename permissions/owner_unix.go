@@ -24,16 +24,3 @@ func checkFile(path string, info fs.FileInfo) error {
 	}
 	return nil
 }
-
-// syncDir makes a rename in the directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}

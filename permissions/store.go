@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"callgate/internal/durable"
 )
 
 // StoreOptions are what a Store needs beside its path.
@@ -165,7 +167,7 @@ func (s *Store) seed() error {
 	if _, err := os.Lstat(s.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := replaceFile(s.path, defaults, 0o600); err != nil {
+	if err := durable.Replace(s.path, defaults, 0o600); err != nil {
 		return err
 	}
 	s.logger.Info("permissions file created with defaults", "path", s.path)
@@ -255,7 +257,7 @@ func (s *Store) tryUpdate(change func(data []byte) ([]byte, error)) error {
 	if !(stamp{info: info}).holds(now) {
 		return errEdited
 	}
-	return replaceFile(s.path, written, info.Mode().Perm())
+	return durable.Replace(s.path, written, info.Mode().Perm())
 }
 
 // locked runs f with the directory there and the lock between processes held.
@@ -263,5 +265,5 @@ func (s *Store) locked(f func() error) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	return withLock(s.path+".lock", f)
+	return durable.Locked(s.path+".lock", f)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -123,8 +122,8 @@ func TestFirstUseSeedsTheDefaults(t *testing.T) {
 	if text(t, s) != string(defaults) || len(p.File) == 0 {
 		t.Errorf("the new file is not the defaults, or its %d rules are not in force", len(p.File))
 	}
-	if _, err := os.Stat(s.Path() + ".tmp"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the temporary file is left over: %v", err)
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(s.Path()), ".*")); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left over: %q, %v", left, err)
 	}
 }
 
@@ -469,28 +468,14 @@ func TestAnEditBetweenReadingAndWritingIsKept(t *testing.T) {
 
 func TestAFailedWriteLeavesTheFile(t *testing.T) {
 	const before = `{"a": "ask"}`
-	s := storeWith(t, before)
-	if err := os.MkdirAll(filepath.Join(s.Path()+".tmp", "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	name := strings.Repeat("p", 245) // no file system takes the longer name of a file that is not whole yet
+	s := OpenStore(filepath.Join(t.TempDir(), name), StoreOptions{Home: "/home/u"})
+	write(t, s, before)
 	if err := s.AddGrants([]Grant{grantFor("x")}); err == nil {
 		t.Error("no error")
 	}
 	if got := text(t, s); got != before {
 		t.Errorf("the file is now %q", got)
-	}
-}
-
-func TestWhatACrashLeftIsNotInTheWay(t *testing.T) {
-	s := storeWith(t, `{}`)
-	if err := os.WriteFile(s.Path()+".tmp", []byte(`{"$alw`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AddGrants([]Grant{grantFor("x")}); err != nil {
-		t.Fatal(err)
-	}
-	if got := patterns(policy(t, s)); !slices.Equal(got, []string{"x"}) {
-		t.Errorf("the file grants %q", got)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"callgate/internal/durable"
 )
 
 const (
@@ -142,7 +144,7 @@ func (s *segment) writeMerged(d *disk, parts []part) error {
 	if err := mergePostings(d.path(name+temporary), from, dead); err != nil {
 		return err
 	}
-	if err := d.rename(name+temporary, name); err != nil {
+	if err := durable.Rename(d.path(name+temporary), d.path(name)); err != nil {
 		return errors.Join(err, os.Remove(d.path(name+temporary)))
 	}
 	sum, err := d.adopt(name)

@@ -9,7 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
+
+	"callgate/internal/durable"
 )
 
 // disk owns every write to an index directory. Files are written under another name, synced and renamed: a
@@ -65,19 +66,9 @@ func (d *disk) write(name string, write func(io.Writer) error) (sum fileSum, err
 		return sum, err
 	}
 	if err = d.try("rename", name); err == nil {
-		err = d.rename(name+temporary, name)
+		err = durable.Rename(d.path(name+temporary), d.path(name))
 	}
 	return fileSum{name, w.size, w.crc}, err
-}
-
-// rename replaces to. On Windows that fails while another process reads to, which takes it a moment.
-func (d *disk) rename(from, to string) error {
-	err := os.Rename(d.path(from), d.path(to))
-	for wait := time.Millisecond; err != nil && runtime.GOOS == "windows" && wait < time.Second; wait *= 2 {
-		time.Sleep(wait)
-		err = os.Rename(d.path(from), d.path(to))
-	}
-	return err
 }
 
 // adopt syncs a file that somebody else wrote, and returns its sum.
@@ -110,18 +101,6 @@ func (d *disk) verify(want fileSum) error {
 		return fmt.Errorf("%s: %w: %d bytes with sum %08x, not %d with %08x", d.path(want.Name), errDamaged, w.size, w.crc, want.Size, want.CRC)
 	}
 	return nil
-}
-
-// sync makes renames durable, where the system lets directories be synced.
-func (d *disk) sync() error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(d.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // sweep removes the files that keep does not want. One that another process has open on Windows stays until

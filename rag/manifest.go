@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"callgate/internal/durable"
 )
 
 // manifest says what an index consists of. Writing it is what makes a change happen: readers follow it, and
@@ -44,7 +46,7 @@ func (m *manifest) write(d *disk) error {
 	if err != nil {
 		return err
 	}
-	if err := d.sync(); err != nil {
+	if err := durable.SyncFolder(d.dir); err != nil {
 		return err
 	}
 	if old, err := os.ReadFile(d.path(manifestName)); err == nil {
@@ -56,7 +58,7 @@ func (m *manifest) write(d *disk) error {
 		_, err := fmt.Fprintf(w, "callgate index %08x\n%s\n", crc32.Checksum(body, castagnoli), body)
 		return err
 	})
-	return errors.Join(err, d.sync())
+	return errors.Join(err, durable.SyncFolder(d.dir))
 }
 
 // readManifest returns an empty manifest when there is none.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"callgate/internal/durable"
 )
 
 // volume is where segments are: a folder, or memory. What a full disk or a kill can break is on this page.
@@ -107,7 +109,7 @@ func (v *folder) create(name string) (m medium, err error) {
 		}
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_RDWR, 0o600)
 		if err == nil {
-			err = syncDir(v.dir)
+			err = durable.SyncFolder(v.dir)
 		}
 		if err != nil {
 			return errors.Join(err, l.Close())

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gofrs/flock"
+	"callgate/internal/durable"
 )
 
 // Credential names one of the secrets in {dataDir}/credentials. None implies another.
@@ -51,19 +51,20 @@ func OpenCredentials(dataDir string) (*Credentials, error) {
 	if err := checkPrivate(c.dir); err != nil {
 		return nil, err
 	}
-	unlock, err := c.lock()
+	err := c.locked(func() error {
+		for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker, CredentialTools} {
+			_, err := c.Token(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = c.replace(name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer unlock()
-	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker, CredentialTools} {
-		_, err := c.Token(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = c.replace(name)
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	return c, nil
 }
@@ -91,12 +92,7 @@ func Foreign(dataDir, name string) (string, error) {
 
 // Rotate replaces the secret called name. Clients that hold the old one are turned away from now on.
 func (c *Credentials) Rotate(name Credential) error {
-	unlock, err := c.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return c.replace(name)
+	return c.locked(func() error { return c.replace(name) })
 }
 
 // identify returns which of the credentials of the companion token is, a person's among them, or "".
@@ -123,13 +119,12 @@ func (c *Credentials) identify(token string) (Credential, error) {
 	return "", nil
 }
 
-// lock keeps other processes from making secrets until the returned function is called.
-func (c *Credentials) lock() (unlock func(), err error) {
-	l := flock.New(filepath.Join(c.dir, ".lock"), flock.SetPermissions(0o600))
-	if err := l.Lock(); err != nil {
-		return nil, fmt.Errorf("credentials: %w", err)
+// locked runs f while no other process makes secrets.
+func (c *Credentials) locked(f func() error) error {
+	if err := durable.Locked(filepath.Join(c.dir, ".lock"), f); err != nil {
+		return fmt.Errorf("credentials: %w", err)
 	}
-	return func() { l.Close() }, nil
+	return nil
 }
 
 // replace writes a new secret. The caller MUST hold the lock.

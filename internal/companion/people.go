@@ -63,21 +63,18 @@ func (c *Credentials) People() (all []Credential, err error) {
 
 // Add makes a person's credential. One person has one: a second is an error that wraps fs.ErrExist.
 func (c *Credentials) Add(name Credential) error {
-	unlock, err := c.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	known, err := c.People()
-	if err != nil {
-		return err
-	}
-	for _, other := range known {
-		if strings.EqualFold(other.Person(), name.Person()) {
-			return fmt.Errorf("%s: %w", other, fs.ErrExist)
+	return c.locked(func() error {
+		known, err := c.People()
+		if err != nil {
+			return err
 		}
-	}
-	return c.replace(name)
+		for _, other := range known {
+			if strings.EqualFold(other.Person(), name.Person()) {
+				return fmt.Errorf("%s: %w", other, fs.ErrExist)
+			}
+		}
+		return c.replace(name)
+	})
 }
 
 // Remove takes a person's credential away. It opens nothing from now on.

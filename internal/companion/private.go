@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+
+	"callgate/internal/durable"
 )
 
 // maxPrivate bounds a private file, in bytes: all of them are small.
@@ -31,25 +32,4 @@ func readPrivate(path string) ([]byte, error) {
 }
 
 // writePrivate puts data at path, whole or not at all, readable and writable by the user alone.
-func writePrivate(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600, and never an existing file
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
+func writePrivate(path string, data []byte) error { return durable.Replace(path, data, 0o600) }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"callgate/internal/durable"
 )
 
 // queue is what waits to be posted: a folder that all processes of the worker put files into, one event a file,
@@ -49,26 +51,15 @@ type entry struct {
 }
 
 // put adds an event. It is on disk when put returns.
-func (q *queue) put(body []byte) (err error) {
+func (q *queue) put(body []byte) error {
 	if err := os.MkdirAll(q.dir, 0o700); err != nil {
 		return err
 	}
 	if err := q.room(int64(len(body))); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(q.dir, ".*.tmp") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(body)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		name := fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), rand.Text(), eventFile)
-		err = os.Rename(f.Name(), filepath.Join(q.dir, name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	name := fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), rand.Text(), eventFile)
+	return durable.Replace(filepath.Join(q.dir, name), body, 0o600)
 }
 
 // recount is after how many additions the folder is counted anew: others add to it and take from it.

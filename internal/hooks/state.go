@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
+	"callgate/internal/durable"
 )
 
 // state is what people switched at run time: a file that all processes of the worker share. It is read again
@@ -66,48 +66,30 @@ func readState(path string) (map[string]bool, error) {
 
 // set switches one hook. A crash leaves the old file or the new one, and processes that write at once do not
 // lose each other's changes.
-func (s *state) set(name string, on bool) (err error) {
+func (s *state) set(name string, on bool) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	lock := flock.New(s.path + ".lock")
-	if err := lock.Lock(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	switched, err := readState(s.path)
+	err := durable.Locked(s.path+".lock", func() error {
+		switched, err := readState(s.path)
+		if err != nil {
+			return err
+		}
+		if switched == nil {
+			switched = map[string]bool{}
+		}
+		switched[name] = on
+		text, err := json.MarshalIndent(stateFile{switched}, "", "  ")
+		if err != nil {
+			return err
+		}
+		return durable.Replace(s.path, append(text, '\n'), 0o600)
+	})
 	if err != nil {
-		return err
-	}
-	if switched == nil {
-		switched = map[string]bool{}
-	}
-	switched[name] = on
-	text, err := json.MarshalIndent(stateFile{switched}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := writeFile(s.path, append(text, '\n')); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.read = false // two changes in one tick of the clock may be of one size
 	s.mu.Unlock()
-	return nil
-}
-
-// writeFile replaces the file; it holds all of text or what it held before.
-func writeFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".*.tmp") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
 	return nil
 }

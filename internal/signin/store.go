@@ -13,8 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/mark3labs/mcp-go/client/transport"
+
+	"callgate/internal/durable"
 )
 
 // login is what is kept of one sign-in.
@@ -47,11 +48,11 @@ func (s *store) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return nil, err
 	}
-	lock := flock.New(s.path + ".lock")
-	if ok, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
-		return nil, fmt.Errorf("the login cannot be locked: %w", errors.Join(err, ctx.Err()))
+	release, err := durable.Lock(ctx, s.path+".lock")
+	if err != nil {
+		return nil, fmt.Errorf("the login cannot be locked: %w", err)
 	}
-	return func() { _ = lock.Unlock() }, nil // the end of the process unlocks it too
+	return func() { _ = release() }, nil // the end of the process unlocks it too
 }
 
 // load returns the login; fs.ErrNotExist when there is none for the server's address.
@@ -81,27 +82,14 @@ func (s *store) load() (*login, error) {
 }
 
 // save replaces the file. The lock is held.
-func (s *store) save(l *login) (err error) {
+func (s *store) save(l *login) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.path), "login-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), s.path); err != nil {
+	if err := durable.Replace(s.path, text, 0o600); err != nil {
 		return err
 	}
 	s.known = nil

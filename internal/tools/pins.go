@@ -1,18 +1,17 @@
 package tools
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/gofrs/flock"
+
+	"callgate/internal/durable"
 )
 
 // Pins remembers the definition of every tool as a person has come to know it, in one file that all
@@ -99,15 +98,12 @@ func (p Pinned) Room() (tools, bytes int) {
 // Accept pins the definitions of a server's tools, by tool name, in place of what was pinned before: the
 // first time that they are seen, or because a person said so. It returns when they are on the disk. What would
 // make a server's pins more than may be is an error, and none of it is pinned.
-func (p *Pins) Accept(server string, definitions map[string][]byte) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), pinsWait)
-	defer cancel()
-	lock := flock.New(p.path+".lock", flock.SetPermissions(0o600))
-	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); !ok {
-		return fmt.Errorf("lock %s: %w", p.path, err)
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+func (p *Pins) Accept(server string, definitions map[string][]byte) error {
+	return durable.Locked(p.path+".lock", func() error { return p.accept(server, definitions) })
+}
 
+// accept is Accept while the lock between processes is held.
+func (p *Pins) accept(server string, definitions map[string][]byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.reload(); err != nil {
@@ -131,14 +127,11 @@ func (p *Pins) Accept(server string, definitions map[string][]byte) (err error) 
 	if err != nil {
 		return err
 	}
-	if err := replacePins(p.path, data); err != nil {
+	if err := durable.Replace(p.path, data, 0o600); err != nil {
 		return err
 	}
 	return p.reload()
 }
-
-// pinsWait bounds how long a write waits for other processes: a write takes milliseconds.
-const pinsWait = 10 * time.Second
 
 // reload reads the file when it is not the one that was read last. The caller holds p.mu.
 func (p *Pins) reload() error {
@@ -179,25 +172,4 @@ func sizeOf(pins map[string]pin) (n int) {
 		n += len(pin.Definition)
 	}
 	return n
-}
-
-// replacePins gives the file new contents in one step: after a crash it is the old one or the new one. The
-// caller holds the lock, so that a temporary file that is found is what a crash left.
-func replacePins(path string, data []byte) (err error) {
-	temp := path + ".tmp"
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return syncFolder(filepath.Dir(path))
 }

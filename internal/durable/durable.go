@@ -1,0 +1,99 @@
+// Package durable holds how small files that several processes share are written: whole or not at all, one
+// writer after the other.
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Temporary is how the names end of files that are not whole yet. They begin with a dot. A crash may leave one.
+const Temporary = ".tmp"
+
+// Replace gives the file at path new contents in one step: at any moment, and after a crash, it is the old one
+// or the new one, whole, and it is the new one once Replace has returned nil. The folder MUST exist. Of several
+// that replace one file at a time the last wins; who changes what was there MUST hold a lock meanwhile.
+func Replace(path string, data []byte, perm fs.FileMode) (err error) {
+	folder := filepath.Dir(path)
+	f, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*"+Temporary) // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil && perm != 0o600 {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return SyncFolder(folder)
+}
+
+// Rename replaces to. On Windows that fails while another process reads to, which takes it a moment.
+func Rename(from, to string) error {
+	err := os.Rename(from, to)
+	for wait := time.Millisecond; err != nil && runtime.GOOS == "windows" && wait < time.Second; wait *= 2 {
+		time.Sleep(wait)
+		err = os.Rename(from, to)
+	}
+	return err
+}
+
+// SyncFolder makes the names in a folder last. Windows has no call for that: NTFS journals names by itself.
+func SyncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lockRetry is how often a lock that another process holds is asked for.
+const lockRetry = 5 * time.Millisecond
+
+// Lock takes the lock file at path, which it makes if need be, and waits for others until ctx ends. The system
+// gives the lock back when the process ends, however it ends.
+func Lock(ctx context.Context, path string) (unlock func() error, err error) {
+	lock := flock.New(path, flock.SetPermissions(0o600))
+	if ok, err := lock.TryLockContext(ctx, lockRetry); !ok {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return lock.Close, nil
+}
+
+// lockWait bounds how long Locked waits: a write takes milliseconds.
+const lockWait = 10 * time.Second
+
+// Locked runs f while this process holds the lock file at path. It waits for others ten seconds at most.
+func Locked(path string, f func() error) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	unlock, err := Lock(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return f()
+}
