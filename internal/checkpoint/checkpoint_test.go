@@ -363,6 +363,22 @@ func TestDeniedPathsAreNotRestored(t *testing.T) {
 	}
 }
 
+// A model may name any path.
+func TestAPathThatWasNotKeptIsAnError(t *testing.T) {
+	for _, storage := range []string{"", "memory"} {
+		d := newDesk(t, Options{Dir: storage})
+		d.fill()
+		taken := d.around(func() { d.write("a.txt", "new", 0o644) }, Path{Path: d.path("a.txt")})
+		paths := []string{d.path("nope")}
+		if _, err := d.store.Restore(context.Background(), taken.ID, RestoreOptions{Paths: paths}); !errors.Is(err, ErrUnknown) {
+			t.Errorf("restored: %v", err)
+		}
+		if _, err := d.store.Diff(context.Background(), taken.ID, ShowOptions{Hidden: show, Paths: paths}); !errors.Is(err, ErrUnknown) {
+			t.Errorf("compared: %v", err)
+		}
+	}
+}
+
 func TestListAndGet(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.fill()

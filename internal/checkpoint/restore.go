@@ -53,12 +53,14 @@ func (s *Store) plan(ctx context.Context, id string, only []string) (p *plan, er
 	if p.checkpoint, err = s.Get(id); err != nil {
 		return nil, err
 	}
-	if p.kept, err = s.contents(p.checkpoint.segment); err != nil {
+	kept, err := s.contents(p.checkpoint.segment)
+	if err != nil {
 		return nil, err
 	}
+	p.kept = kept
 	defer func() {
 		if err != nil {
-			p.kept.close()
+			kept.close()
 		}
 	}()
 	if p.checkpoint.Ended {
