@@ -16,6 +16,9 @@ import (
 	"callgate/internal/tools"
 )
 
+// rollbackName is what the tool is known by, and who restored where it did.
+const rollbackName = "callgate_rollback_checkpoint"
+
 // rollbackTool lets the model of a session put back what its own calls changed, when the configuration offers
 // that.
 func (s *sidecar) rollbackTool() []ownTool {
@@ -56,7 +59,7 @@ func (s *sidecar) rollback(ctx context.Context, session *gate.Session, id string
 		}
 	}
 	done, err := s.keeps.Store.Restore(ctx, one.ID, checkpoint.RestoreOptions{
-		Paths: only, By: "callgate_rollback_checkpoint", SessionID: session.ID(),
+		Paths: only, By: rollbackName, SessionID: session.ID(),
 		Denies: func(path string) string { return s.gate.ForbidsWriting(session, place, path) },
 		Secret: func(path string) bool { return s.gate.HidesFile(session, place, path) },
 	})
@@ -85,12 +88,16 @@ func (s *sidecar) rollback(ctx context.Context, session *gate.Session, id string
 }
 
 // ownCheckpoint finds a checkpoint of the session by its id, or its newest one that changed something and was
-// not put back.
+// not put back. What a person or a verification put back is theirs: the model MUST NOT undo it.
 func (s *sidecar) ownCheckpoint(session *gate.Session, id string) (checkpoint.Checkpoint, error) {
 	if id != "" {
 		one, err := s.keeps.Store.Get(id)
-		if err == nil && one.SessionID != session.ID() {
+		switch {
+		case err != nil:
+		case one.SessionID != session.ID():
 			err = fmt.Errorf("%w of this session: %q", checkpoint.ErrUnknown, id)
+		case one.Restores != "" && one.Tool != rollbackName:
+			err = fmt.Errorf("%q was kept when %s put files back: only the user can undo that", id, one.Tool)
 		}
 		return one, err
 	}

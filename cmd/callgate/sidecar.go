@@ -212,6 +212,9 @@ func (c *config) ownFiles() []string {
 	for _, path := range c.MCPConfig {
 		files = append(files, expandHome(path))
 	}
+	for _, token := range c.MCPTokens {
+		files = append(files, expandHome(token.File))
+	}
 	for _, path := range []string{c.LogFile, c.TLS.Key} {
 		if path != "" {
 			files = append(files, expandHome(path))
