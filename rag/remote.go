@@ -10,7 +10,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"callgate/internal/loopback"
 )
 
 // RemoteOptions configure an embedder behind HTTP. Texts of the workspace are sent there.
@@ -74,7 +75,7 @@ func NewRemote(o RemoteOptions) (Embedder, error) {
 		if r.key = os.Getenv(o.KeyEnv); r.key == "" {
 			return nil, fmt.Errorf("embedder: environment variable %s is not set", o.KeyEnv)
 		}
-		if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		if !loopback.Confidential(u) {
 			return nil, fmt.Errorf("embedder: the key would travel readable to %s: use https", u.Host)
 		}
 	}
@@ -87,11 +88,6 @@ func NewRemote(o RemoteOptions) (Embedder, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return r, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (r *remote) ID() string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"callgate/internal/companion"
+	"callgate/internal/loopback"
 	"callgate/internal/telegram"
 )
 
@@ -49,8 +49,7 @@ func (t *telegramConfig) validate() error {
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("api: %q is not an address such as https://api.telegram.org", t.API)
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	if local := err == nil && ip.IsLoopback() || u.Hostname() == "localhost"; u.Scheme != "https" && !(u.Scheme == "http" && local) {
+	if !loopback.Confidential(u) {
 		return fmt.Errorf("api: %q: the bot's token is part of every request, so use https, or http to this machine alone", t.API)
 	}
 	return nil

@@ -11,11 +11,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"callgate/internal/spawn"
 )
 
 // Who has a door announces it in {dataDir}/companions/PID-PORT.json: the hub, and processes that cannot join it.
@@ -231,19 +231,9 @@ func sweep(dataDir string) {
 	found, _ := announced(dataDir)
 	for _, a := range found {
 		_, port, err := net.SplitHostPort(a.Address)
-		if err != nil || exists(a.PID) || answers(dataDir, a.Address) {
+		if err != nil || spawn.Exists(a.PID) || answers(dataDir, a.Address) {
 			continue
 		}
 		os.Remove(filepath.Join(companionsDir(dataDir), fmt.Sprintf("%d-%s.json", a.PID, port)))
 	}
-}
-
-// exists reports whether a process with that id is there.
-func exists(pid int) bool {
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	gone := runtime.GOOS != "windows" && errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
-	return process.Release() == nil && !gone
 }

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"callgate/internal/spawn"
 )
 
 // A server's port is noted in {dataDir}/endpoints/PID-PORT as long as it listens. Every callgate of the data
@@ -59,22 +60,13 @@ func sweep(dir string) {
 	for _, note := range notes {
 		text, port, _ := strings.Cut(note.Name(), "-")
 		pid, err := strconv.Atoi(text)
-		if err != nil || exists(pid) || answers(port) {
+		if err != nil || spawn.Exists(pid) || answers(port) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, note.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return // the folder is not ours to change, which announce will say
 		}
 	}
-}
-
-func exists(pid int) bool {
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	gone := errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
-	return process.Release() == nil && !gone
 }
 
 func answers(port string) bool {

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+
+	"callgate/internal/loopback"
 )
 
 // OAuthConfig makes callgate a protected resource of an authorization server (RFC 9728).
@@ -65,9 +66,7 @@ func safeURL(address string) error {
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("%q is no URL", address)
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	local := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
-	if u.Scheme != "https" && !(u.Scheme == "http" && local) {
+	if !loopback.Confidential(u) {
 		return fmt.Errorf("%q: use https", address)
 	}
 	return nil

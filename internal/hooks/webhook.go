@@ -18,6 +18,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"callgate/internal/loopback"
 )
 
 // webhook posts events to an address, in their order and each until it was taken. What waits is on disk, see
@@ -61,7 +63,7 @@ func newWebhook(a Action, c Config, o Options) (*webhook, error) {
 	case address.User != nil || address.Fragment != "":
 		return nil, errors.New("url holds a user or a fragment, which are not sent: put a secret into secretFile")
 	case address.Scheme == "https":
-	case address.Scheme == "http" && a.AllowPrivate && loopbackHost(address.Hostname()):
+	case address.Scheme == "http" && a.AllowPrivate && loopback.Host(address.Hostname()):
 	case address.Scheme == "http":
 		return nil, errors.New("url: only https is posted to; plain http takes allowPrivate: true and an address of this machine, such as http://127.0.0.1:8080/")
 	default:

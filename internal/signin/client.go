@@ -12,6 +12,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"callgate/internal/loopback"
 )
 
 // maxAnswer bounds what an authorization server may answer.
@@ -49,7 +51,7 @@ func newClient(server string) *http.Client {
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
+	if !loopback.Confidential(r.URL) {
 		return nil, fmt.Errorf("%s is not https", r.URL.Redacted())
 	}
 	response, err := b.next.RoundTrip(r)
@@ -60,14 +62,6 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		}{io.LimitReader(response.Body, maxAnswer), response.Body}
 	}
 	return response, err
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 func inside(ip netip.Addr) bool {
@@ -81,7 +75,7 @@ func private(server string) bool {
 	if err != nil {
 		return false
 	}
-	if loopback(u.Hostname()) {
+	if loopback.Host(u.Hostname()) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -1,0 +1,24 @@
+// Package loopback tells what stays on this machine.
+package loopback
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Host reports whether the host of an address, without port, is this machine by its very spelling. No name is
+// looked up: what one means can change.
+func Host(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback()
+}
+
+// Confidential reports whether nobody on the way reads what is sent to u: it is https, or http that does not
+// leave this machine.
+func Confidential(u *url.URL) bool {
+	return u.Scheme == "https" || u.Scheme == "http" && Host(u.Hostname())
+}
