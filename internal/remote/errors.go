@@ -1,0 +1,63 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// ErrSessionLost says that the server does not know the session any more: the conversation is over.
+var ErrSessionLost = errors.New("the server has ended the session")
+
+// ErrNotRun is what a request hears that was refused because of that: it may be sent again in another session.
+var ErrNotRun = errors.New("the server has ended the session, and did not run the request")
+
+// AuthError says that the server wants to know who calls.
+type AuthError struct {
+	Challenge string // the WWW-Authenticate header
+	Err       error  // why there is no credential; nil when the server refused one, or none was there
+}
+
+func (e *AuthError) Error() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
+	return "it wants to know who calls (HTTP 401)"
+}
+
+func (e *AuthError) Unwrap() error { return e.Err }
+
+// StatusError is an answer that is none of MCP.
+type StatusError struct {
+	Code int
+	Body string // its beginning
+}
+
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("the server answers HTTP %d %s", e.Code, http.StatusText(e.Code))
+	if e.Body != "" {
+		text += ": " + e.Body
+	}
+	return text
+}
+
+// errNoAnswer is for requests whose stream ended too early.
+var errNoAnswer = errors.New("the connection ended before the answer; the server may have done it or not")
+
+func statusError(response *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 600)) // what cannot be read does not explain anything
+	return &StatusError{Code: response.StatusCode, Body: excerpt(body)}
+}
+
+// excerpt is the beginning of text of the server, on one line and without control characters.
+func excerpt(text []byte) string {
+	s := strings.ToValidUTF8(string(text[:min(len(text), 300)]), "\uFFFD")
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return ' '
+		}
+		return r
+	}, s)), " ")
+}

@@ -1,0 +1,109 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"callgate/internal/rpc"
+)
+
+// follow delivers the events of a request's stream until its answer is among them, and takes the stream up
+// again where it was cut off, if the server numbers its events.
+func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message) error {
+	var at position
+	for failures := 0; ; {
+		before := at.last
+		err := readEvents(body, e.cfg.MaxMessage, &at, func(ev event) bool {
+			if ev.name == "" || ev.name == "message" {
+				e.deliver(ev.data, m.ID)
+			}
+			return e.conn.Waiting(m.ID)
+		})
+		if !e.conn.Waiting(m.ID) {
+			discard(body)
+			body.Close()
+			return nil
+		}
+		body.Close()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errTooLong): // it would come again
+			return err
+		case at.last == "" || !e.streamable():
+			return errNoAnswer
+		case at.last != before:
+			failures = 0
+		}
+		if body, failures, err = e.resume(ctx, at, failures); err != nil {
+			return err
+		}
+	}
+}
+
+// resume asks for the rest of a stream until it comes, the server says that there is none, or it was asked for
+// too often since the last event.
+func (e *Endpoint) resume(ctx context.Context, at position, failures int) (io.ReadCloser, int, error) {
+	for failures < maxResumptions {
+		failures++
+		if !sleep(ctx, resumeAfter(at, failures)) {
+			return nil, failures, ctx.Err()
+		}
+		body, again, err := e.rest(ctx, at)
+		if err == nil {
+			return body, failures, nil
+		}
+		if !again {
+			return nil, failures, fmt.Errorf("%w (%w)", errNoAnswer, err)
+		}
+	}
+	return nil, failures, errNoAnswer
+}
+
+// maxResumptions bounds how often a stream is asked for again that brings nothing new.
+const maxResumptions = 6
+
+func resumeAfter(at position, failures int) time.Duration {
+	if at.retry > 0 && failures == 1 {
+		return at.retry
+	}
+	return min(max(at.retry, 100*time.Millisecond)<<min(failures-1, 10), maxRetry)
+}
+
+// rest asks for the rest of a stream. again says that it may be asked for once more.
+func (e *Endpoint) rest(ctx context.Context, at position) (body io.ReadCloser, again bool, err error) {
+	response, err := e.get(ctx, e.cfg.URL, at)
+	if err != nil {
+		return nil, true, err
+	}
+	switch {
+	case response.StatusCode == http.StatusOK && contentType(response) == "text/event-stream":
+		return response.Body, false, nil
+	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
+		e.fail(ErrSessionLost)
+		err = ErrSessionLost // the request itself was run
+	case response.StatusCode == http.StatusUnauthorized:
+		err = e.unauthorized(response)
+	}
+	response.Body.Close()
+	if err == nil {
+		err = &StatusError{Code: response.StatusCode}
+	}
+	return nil, response.StatusCode >= 500, err
+}
+
+// sleep waits for d; false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
