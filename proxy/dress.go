@@ -82,7 +82,7 @@ func (f *face) discovered() []byte {
 		return []byte("{}") // cannot be: we made it
 	}
 	b := []byte(`{"supportedVersions":[`)
-	for i, version := range supportedVersions() {
+	for i, version := range SupportedVersions() {
 		if i > 0 {
 			b = append(b, ',')
 		}

@@ -151,7 +151,7 @@ func readStateless(m rpc.Message, x Exchange) (r statelessRequest, fault []byte)
 		}
 	}
 	if version != StatelessVersion {
-		supported, _ := json.Marshal(supportedVersions()) // strings
+		supported, _ := json.Marshal(SupportedVersions()) // strings
 		return r, errorWithData(m.ID, codeUnsupportedVersion, "unsupported protocol version", fmt.Appendf(nil, `{"supported":%s,"requested":%s}`, supported, jsonx.Quote(version)))
 	}
 	if r.capabilities = said[1].Value; r.capabilities == nil || r.capabilities[0] != '{' {
@@ -183,8 +183,8 @@ func argumentHeadersAgree(h headed, definition []byte, params []byte) error {
 	return mcp.ValidateParamHeadersLookup(h.Header, &tool, params)
 }
 
-// supportedVersions are all revisions that hosts can speak with callgate, the newest first.
-func supportedVersions() []string {
+// SupportedVersions are all revisions that hosts can speak with callgate, the newest first.
+func SupportedVersions() []string {
 	all := append(Versions(), StatelessVersion)
 	slices.Reverse(all)
 	return all

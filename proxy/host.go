@@ -340,5 +340,5 @@ func (s *server) status() UpstreamStatus {
 	return UpstreamStatus{Name: s.alias, State: st.State, Resting: st.Resting, Tools: len(list.Items), Reason: st.Reason}
 }
 
-// Versions are the revisions of MCP that hosts can speak with callgate, oldest first.
+// Versions are the revisions of MCP with a handshake that hosts can speak with callgate, oldest first.
 func Versions() []string { return slices.Clone(upstream.Versions) }

@@ -95,7 +95,7 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show the session with this `id` alone; can be repeated")
 	flags.StringVar(&o.as, "as", "", "answer as the `person` who has a credential of their own (callgate credentials add)")
-	flags.StringVar(&o.address, "address", "", "`host:port` of the companion (default: the newest that answers)")
+	flags.StringVar(&o.address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
 	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram")
 	cmd.MarkFlagsMutuallyExclusive("once", "telegram")
 	cmd.MarkFlagsMutuallyExclusive("as", "telegram")

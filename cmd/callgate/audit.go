@@ -326,7 +326,7 @@ func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
 		Use:     "show CALLID",
 		Short:   "Print everything on record about one call",
 		Example: `  callgate audit show call_tosh72862382f3b7_5`,
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := auditDir(dataDir)
 			if err != nil {

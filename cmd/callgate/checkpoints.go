@@ -103,6 +103,10 @@ func realPathOf(path string) (string, error) {
 }
 
 func printCheckpoints(w io.Writer, list []checkpoint.Checkpoint) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "No checkpoints: nothing that fits was kept.")
+		return err
+	}
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for i := len(list) - 1; i >= 0; i-- {
 		c := &list[i]
@@ -167,7 +171,7 @@ func newCheckpointsDiffCommand(s *settings) *cobra.Command {
 is enough. Files that the rules keep from being read are named and not shown.`,
 		Example: `  callgate checkpoints diff ck_4nq2
   callgate checkpoints diff ck_4nq2 --path src/auth.ts`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, store, err := checkpointsOf(s)
 			if err != nil {
@@ -298,7 +302,7 @@ You are not bound by the rules here: they are for tools. callgate's own files ar
 is ever followed.`,
 		Example: `  callgate checkpoints restore ck_4nq2
   callgate checkpoints restore ck_4nq2 --path src/auth.ts --force`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c, store, err := checkpointsOf(s)
 			if err != nil {

@@ -195,6 +195,11 @@ var policySettings = []setting{
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
 }
 
+// allSettings are the keys of all subcommands.
+func allSettings() []setting {
+	return slices.Concat(commonSettings, policySettings, searchSettings, telegramSettings, serveSettings, listenSettings, checkpointSettings, verifySettings)
+}
+
 // settings reads the configuration when a subcommand needs it.
 type settings struct {
 	common *pflag.FlagSet
@@ -242,6 +247,12 @@ func newSettings(common *pflag.FlagSet) *settings {
 // listening gives a subcommand the flags of those that let approvers in.
 func (s *settings) listening(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentFlags().AddFlagSet(s.listen)
+	return cmd
+}
+
+// naming gives a subcommand the flag that names files with servers.
+func (s *settings) naming(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().AddFlag(s.policy.Lookup("mcp-config"))
 	return cmd
 }
 
@@ -310,6 +321,11 @@ func (s *settings) load() (*config, error) {
 	}
 	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
 		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.file)
+	}
+	for _, key := range []string{"hooks", "hosts", "mcpTokens"} { // likewise
+		if _, ok := s.viper.Get(key).(map[string]any); ok {
+			return nil, fmt.Errorf("configuration %s: %s: write a list, with a \"- name: …\" for each", c.file, key)
+		}
 	}
 	decode := viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), unitless))
 	if err := s.viper.UnmarshalExact(c, decode); err != nil {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +17,12 @@ var credentialNames = []string{string(companion.CredentialApprove), string(compa
 func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials",
-		Short: "Replace the secrets that clients use",
+		Short: "Replace the secrets that clients use, and give people their own",
 		Long: `Each secret is a file in {dataDir}/credentials that only you can read. None implies another: approve answers,
 view watches, mcp is for hosts, worker lets a callgate process join the hub, tools brings tools into
-sessions.`,
+sessions. A person can have a secret of their own, such as approve@alice.`,
+		Example: `  callgate credentials rotate mcp
+  callgate credentials add approve@alice`,
 	}
 	change := func(done string, do func(*companion.Credentials, companion.Credential) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
@@ -38,11 +42,11 @@ sessions.`,
 		}
 	}
 	named := func(cmd *cobra.Command, args []string) error {
-		if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+		if err := exactly(1)(cmd, args); err != nil {
 			return err
 		}
-		name := companion.Credential(args[0])
-		_, err := companion.CredentialOf(name.Role(), name.Person())
+		role, person, _ := strings.Cut(args[0], "@")
+		_, err := companion.CredentialOf(companion.Credential(role), person)
 		return err
 	}
 	cmd.AddCommand(
@@ -53,10 +57,13 @@ sessions.`,
   callgate credentials rotate approve@alice`,
 			ValidArgs: credentialNames,
 			Args: func(cmd *cobra.Command, args []string) error {
-				if len(args) == 1 && companion.Credential(args[0]).Person() != "" {
-					return nil
+				if err := exactly(1)(cmd, args); err != nil {
+					return err
 				}
-				return cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)(cmd, args)
+				if companion.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames, args[0]) {
+					return fmt.Errorf("%q is no credential: use %s, or approve@NAME or view@NAME of a person", args[0], strings.Join(credentialNames, ", "))
+				}
+				return nil
 			},
 			RunE: change("the credential %[1]s is a new secret now", (*companion.Credentials).Rotate),
 		},
@@ -93,6 +100,10 @@ because the secret proves it, and no client that has not shown it can go by the 
 				}
 				people, err := credentials.People()
 				if err != nil {
+					return err
+				}
+				if len(people) == 0 {
+					_, err := fmt.Fprintln(cmd.OutOrStdout(), "No person has a secret of their own: callgate credentials add approve@NAME makes one.")
 					return err
 				}
 				for _, name := range people {

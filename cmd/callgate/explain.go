@@ -45,11 +45,9 @@ func keyOf(field string) string { return exportedName.ReplaceAllStringFunc(field
 
 // variableOf names the variable that sets a key, "" when none does.
 func variableOf(key string) string {
-	for _, settings := range [][]setting{commonSettings, policySettings, searchSettings, serveSettings, listenSettings} {
-		for _, s := range settings {
-			if name := variable(s.flag); s.key == key && os.Getenv(name) != "" {
-				return name
-			}
+	for _, s := range allSettings() {
+		if name := variable(s.flag); s.key == key && os.Getenv(name) != "" {
+			return name
 		}
 	}
 	return ""
@@ -71,8 +69,47 @@ func cure(key, complaint string) string {
 		return cures["bool"]
 	case strings.Contains(complaint, "expected type 'string'"):
 		return "write plain text here"
+	case strings.Contains(complaint, "expected a map"):
+		return "keys are missing below it, as in examples/callgate.yaml"
 	}
 	return complaint
+}
+
+// exactly takes n arguments, and says how the command is written when there are others.
+func exactly(n int) cobra.PositionalArgs { return between(n, n) }
+
+// between takes at least least and at most most arguments, likewise.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		words := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("an argument is missing: %s", words)
+		case len(args) > most:
+			return fmt.Errorf("%q is one argument too many: %s", args[most], words)
+		}
+		return nil
+	}
+}
+
+// explainGroups makes a word that is no subcommand of a group an error, where the library shows the help and succeeds.
+func explainGroups(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if !cmd.HasSubCommands() || cmd.Runnable() {
+			continue
+		}
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, sub := range cmd.Commands() {
+				names = append(names, sub.Name())
+			}
+			return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+		}
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 }
 
 // cures say what a value of a type looks like, by the names that flags have for types.

@@ -83,7 +83,7 @@ func printHooks(w io.Writer, list []hooks.Status) error {
 
 func newSwitchCommand(s *settings, verb string, on bool) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " NAME", Short: strings.ToUpper(verb[:1]) + verb[1:] + " a hook", Args: cobra.ExactArgs(1),
+		Use: verb + " NAME", Short: strings.ToUpper(verb[:1]) + verb[1:] + " a hook", Args: exactly(1),
 		Example: "  callgate hooks " + verb + " notify",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.load()
@@ -112,7 +112,7 @@ func newTestHookCommand(s *settings) *cobra.Command {
 		Long: `Test runs the hook at once with the event tool.test, also when it is off, and prints what it wrote. It fails
 when the hook does.`,
 		Example: "  callgate hooks test notify",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.load()
 			if err != nil {

@@ -61,7 +61,7 @@ func (c *config) runHub(cmd *cobra.Command) error {
 		return err
 	}
 	server, err := companion.Listen(companion.Options{
-		DataDir: c.DataDir, Address: c.Listen, Remote: remote, Version: version, Protocols: proxy.Versions(),
+		DataDir: c.DataDir, Address: c.Listen, Remote: remote, Version: version, Protocols: proxy.SupportedVersions(),
 		Backend: onlooker{c.DataDir}, Credentials: credentials, Logger: s.log,
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ The index lies in the data directory and serves all processes of the worker. Not
 the configuration's rag.embedder, or --embedder, names a server that makes the vectors.`,
 		Example: `  callgate index
   callgate index ~/src/app --watch`,
-		Args: cobra.MaximumNArgs(1),
+		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			debug.SetGCPercent(indexGCPercent)
 			c, err := s.load()

@@ -25,7 +25,7 @@ The answer comes back to an address of this machine: sign in with a browser that
 oauth.redirectPort.`,
 		Example: `  callgate login github
   callgate login github --print      # print the address instead of starting a browser`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, account, err := s.accountOf(args[0])
 			if err != nil {
@@ -74,7 +74,7 @@ func newLogoutCommand(s *settings) *cobra.Command {
 		Short:   "Forget the login at a server",
 		Long:    `Logout removes what callgate login has kept. The server is not told: end the session there if it must end at once.`,
 		Example: `  callgate logout github`,
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, account, err := s.accountOf(args[0])
 			if err != nil {

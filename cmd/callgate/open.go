@@ -61,7 +61,7 @@ code works.`,
 	flags.BoolVar(&show, "print", false, "print the address instead of starting a browser")
 	flags.BoolVar(&view, "view", false, "pair a page that may watch and not answer")
 	flags.StringVar(&as, "as", "", "pair the page for the `person` who has a credential of their own (callgate credentials add)")
-	flags.StringVar(&address, "address", "", "`host:port` of the companion (default: the newest that answers)")
+	flags.StringVar(&address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
 	return cmd
 }
 

@@ -44,10 +44,12 @@ Point your host at "callgate run" instead of at its servers, or put "callgate wr
 server's command.`,
 		Example: `  callgate run --mcp-config ~/.mcp.json          # all servers of a host, behind one gate
   callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
+  callgate serve --mcp-config ~/.mcp.json         # the same for any number of hosts, over HTTP
   callgate open                                   # answer what is asked, on a page
   callgate approve                                # or in this terminal
   callgate check shell_exec 'git push && rm -rf build'
-  callgate audit --tail 20`,
+  callgate audit --tail 20
+  callgate checkpoints list                       # what calls changed, and the way back`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -56,10 +58,11 @@ server's command.`,
 	settings := newSettings(root.PersistentFlags())
 	root.AddCommand(
 		settings.relaying(newRunCommand(settings)), settings.relaying(newServeCommand(settings)), settings.relaying(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
-		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.judging(newLoginCommand(settings)), settings.judging(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
+		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.naming(newLoginCommand(settings)), settings.naming(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newHooksCommand(settings), settings.keeping(newCheckpointsCommand(settings)),
 		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newVersionCommand(),
 	)
+	explainGroups(root)
 	return root
 }

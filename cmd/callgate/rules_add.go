@@ -20,7 +20,7 @@ a glob over tool names, PATTERN a glob over values or "arg=glob"; "*" is any val
 confirm or deny. A rule that could decide nothing there is refused.`,
 		Example: `  callgate rules add shell_exec 'git push *' confirm
   callgate rules add 'github_*' '*' ask --first`,
-		Args: cobra.ExactArgs(3),
+		Args: exactly(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			action, err := permissions.ParseAction(args[2])
 			if err != nil {
@@ -94,7 +94,7 @@ func newRulesRemoveCommand(s *settings) *cobra.Command {
 rules of the tool.`,
 		Example: `  callgate rules remove shell_exec 'git push *'
   callgate rules remove 'github_*'`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := openRulebook(s, cmd.OutOrStdout())
 			if err != nil {

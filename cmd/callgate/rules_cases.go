@@ -53,7 +53,7 @@ would, and compares:
 fails.`,
 		Example: `  callgate rules test
   callgate rules test --file ci/permissions.jsonc ci/permissions.test.jsonc`,
-		Args: cobra.MaximumNArgs(1),
+		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.load()
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -46,6 +47,10 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			query.Kind = rag.Kind(kind)
+			if query.Kind != "" && !slices.Contains([]rag.Kind{rag.KindCode, rag.KindDoc, rag.KindConfig}, query.Kind) {
+				return fmt.Errorf("--kind %q: use code, doc or config", kind)
+			}
 			c, err := s.load()
 			if err != nil {
 				return err
@@ -72,7 +77,6 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 					return err
 				}
 			}
-			query.Kind = rag.Kind(kind)
 			if judgements != "" {
 				return evaluate(cmd, index, judgements, query, asJSON)
 			}

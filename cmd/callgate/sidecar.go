@@ -146,7 +146,7 @@ func (s *sidecar) openCompanion() error {
 			return err
 		}
 		s.companion, err = companion.Listen(companion.Options{
-			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Worker: s.config.Worker, Protocols: proxy.Versions(),
+			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Worker: s.config.Worker, Protocols: proxy.SupportedVersions(),
 			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Metrics: s.metricsHandler(), Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Chatter: backend{s}, Retrieval: s.retrievalForPeople(), Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {

@@ -70,7 +70,7 @@ func (c *Credentials) Add(name Credential) error {
 		}
 		for _, other := range known {
 			if strings.EqualFold(other.Person(), name.Person()) {
-				return fmt.Errorf("%s: %w", other, fs.ErrExist)
+				return fmt.Errorf("%s: %w: rotate it, or remove it first", other, fs.ErrExist)
 			}
 		}
 		return c.replace(name)
@@ -82,7 +82,11 @@ func (c *Credentials) Remove(name Credential) error {
 	if name.Person() == "" {
 		return fmt.Errorf("%s is nobody's in particular: rotate it", name)
 	}
-	return os.Remove(filepath.Join(c.dir, string(name)))
+	err := os.Remove(filepath.Join(c.dir, string(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no credential %s", name)
+	}
+	return err
 }
 
 // errTaken refuses a name that is a person's who did not prove to be the client.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -61,11 +62,14 @@ const fresh = time.Second
 // NewTokens returns a door for the holders of the tokens.
 func NewTokens(of ...Token) *Tokens { return &Tokens{of: of} }
 
+// whereTokens helps who may read callgate's log, and tells nothing to anybody else.
+const whereTokens = "callgate's log names the file with the token"
+
 // Admit names the client whose token it is.
 func (t *Tokens) Admit(r *http.Request) (Principal, error) {
 	token, err := bearer(r)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w; %s", err, whereTokens)
 	}
 	hashes, err := t.hashes()
 	if err != nil {
@@ -79,7 +83,7 @@ func (t *Tokens) Admit(r *http.Request) (Principal, error) {
 		}
 	}
 	if found < 0 {
-		return "", errors.New("the Bearer token is not known")
+		return "", errors.New("the Bearer token is not known; " + whereTokens)
 	}
 	return t.of[found].Name, nil
 }

@@ -139,7 +139,7 @@ func (s *Server) malformed(v visit, err error) {
 func (s *Server) sessionFor(v visit, m rpc.Message) (*Session, error) {
 	id := v.r.Header.Get(headerSession)
 	if version := v.r.Header.Get(headerVersion); version != "" && !slices.Contains(proxy.Versions(), version) {
-		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "unknown protocol version " + strconv.Quote(version) + ": callgate speaks " + strings.Join(proxy.Versions(), ", ")}
+		return nil, &httpError{http.StatusBadRequest, rpc.CodeInvalidRequest, "unknown protocol version " + strconv.Quote(version) + ": callgate speaks " + strings.Join(proxy.SupportedVersions(), ", ")}
 	}
 	if id != "" {
 		session := s.find(id, v)

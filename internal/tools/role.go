@@ -1,6 +1,10 @@
 package tools
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Role says what an argument of a mapped tool is.
 type Role uint8
@@ -54,5 +58,5 @@ func ParseRole(s string) (Role, error) {
 			return Role(r), nil
 		}
 	}
-	return Unmapped, fmt.Errorf("unknown argument role %q", s)
+	return Unmapped, fmt.Errorf("unknown argument role %q: use one of %s", s, strings.Join(slices.Sorted(slices.Values(roleNames[Plain:])), ", "))
 }

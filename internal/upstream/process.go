@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +43,9 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 	}
 	path, err := lookPath(cfg.Command, cfg.Dir, env)
 	if err != nil {
+		if strings.ContainsAny(cfg.Command, " \t") {
+			err = fmt.Errorf("%w: no shell reads the command: its words belong into args", err)
+		}
 		return nil, err
 	}
 
