@@ -63,6 +63,9 @@ func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *
 		first.twins = append(first.twins, a)
 		return a, nil, ""
 	}
+	if g.pending[call.ID] != nil { // a call keeps its id when it is repeated, in another session too
+		return nil, &resolution{decision: "pending", reason: waitsAlready}, ""
+	}
 	g.put(a)
 	return a, nil, ""
 }

@@ -49,7 +49,7 @@ func (g *Gate) handOver(a *approval) resolution {
 			return r
 		default:
 			g.leave(a)
-			return resolution{decision: "pending", reason: "The same call waits for a person's approval already. " + repeat}
+			return resolution{decision: "pending", reason: waitsAlready}
 		}
 	}
 	a.detached = true
@@ -61,7 +61,10 @@ func (g *Gate) handOver(a *approval) resolution {
 	return resolution{decision: "pending", reason: fmt.Sprintf("Approval %s is pending: a person has to look at the call, and the host does not wait so long. %s", a.call.ID, repeat)}
 }
 
-const repeat = "Repeat the same call, unchanged, once it is decided."
+const (
+	repeat       = "Repeat the same call, unchanged, once it is decided."
+	waitsAlready = "The same call waits for a person's approval already. " + repeat
+)
 
 // attach lets a repeated call wait on the approval that was handed over for it; nil when there is none. The
 // caller holds mu.

@@ -47,6 +47,32 @@ func TestHandedOverAndRepeatedWhilePending(t *testing.T) {
 	})
 }
 
+// A call that comes again under its id in another session takes nothing away from the one that waits.
+func TestRepeatedUnderItsIDElsewhere(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		call.HandOver = 0
+		first := b.decide(t.Context(), call)
+		synctest.Wait()
+		other, err := b.gate.OpenSession("", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := b.gate.Decide(t.Context(), other, call); v.Decision != DecidedPending {
+			t.Errorf("the repeat: %s: %s", v.Decision, v.Reason)
+		}
+		shown := b.gate.Pending()
+		if len(shown) != 1 || shown[0].SessionID != b.session.ID() {
+			t.Fatalf("pending: %+v", shown)
+		}
+		if err := b.answer(shown[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-first; d.verdict.Action != permissions.Allow {
+			t.Errorf("the first: %s: %s", d.verdict.Decision, d.verdict.Reason)
+		}
+	})
+}
+
 func TestDecidedBetweenTheCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		decision string

@@ -137,7 +137,7 @@ func (p *Proxy) goOn(h handle, l *leg, responses []byte) error {
 	p.stateless.mu.Lock()
 	e := p.stateless.parked[h.Errand]
 	p.stateless.mu.Unlock()
-	if e == nil || !e.comeBack(h.Leg) {
+	if e == nil || e.f.key.from.Principal != h.Principal || !e.comeBack(h.Leg) {
 		return errors.New("the call that asked this waits no longer: callgate was restarted, the answer took too long, or it was given already. The call may have had effects: look before you make it again")
 	}
 	answers, err := readResponses(responses)

@@ -79,9 +79,11 @@ func (p *Proxy) Bring(sessionID string, g Guest) (*Visit, error) {
 
 // welcomes says why a guest of that name cannot be let in.
 func (p *Proxy) welcomes(name string, present []*server) error {
-	aliases := []string{name}
+	aliases := []string{name, OwnName}
 	for _, s := range p.o.Servers {
-		aliases = append(aliases, s.Tools.Name)
+		if s.Own == nil {
+			aliases = append(aliases, s.Tools.Name)
+		}
 	}
 	for _, s := range present {
 		aliases = append(aliases, s.alias)

@@ -188,7 +188,7 @@ func TestGuestLeavesWhileAsked(t *testing.T) {
 func TestGuestNames(t *testing.T) {
 	w, h := ready(t, askGuests, false, []string{"fs", "git"}, withOneTool, withOneTool)
 	h.listed("fs_do")
-	for _, name := range []string{"fs", "FS", "git", "read", "", "a b", "fs_x", strings.Repeat("x", 33)} {
+	for _, name := range []string{"fs", "FS", "git", "read", "", "a b", "fs_x", "callgate", "Callgate", "callgate_x", strings.Repeat("x", 33)} {
 		if _, err := w.bring(name, echoTool); !errors.Is(err, gate.ErrAnswer) {
 			t.Errorf("%q: %v", name, err)
 		}

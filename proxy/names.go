@@ -9,6 +9,10 @@ import (
 	"callgate/internal/tools"
 )
 
+// OwnName is the alias of the server that callgate itself is. Nothing else may have it, also where callgate offers
+// no tool: rules that allow callgate's own would allow those of whoever took the name.
+const OwnName = "callgate"
+
 // maxName is the longest name that every host and model takes.
 const maxName = 64
 

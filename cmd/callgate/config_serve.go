@@ -144,14 +144,15 @@ func (c *serveConfig) door(ctx context.Context, dataDir string, log *slog.Logger
 	return endpoint.NewTokens(tokens...), nil
 }
 
-// sealingSecret is what hosts without sessions have their state sealed with. As long as it is the same their state
-// survives a restart; nil, where there is none yet or it cannot be read, lets it end with the process.
+// sealingSecret is what hosts without sessions have their state sealed with: one that no host holds, because who
+// knows it can make handles. As long as it is the same their state survives a restart; nil, where there is none yet
+// or it cannot be read, lets it end with the process.
 func (c *config) sealingSecret() []byte {
 	credentials, err := companion.OpenCredentials(c.DataDir)
 	if err != nil {
 		return nil // who needs the credentials says what is wrong with them
 	}
-	token, err := credentials.Token(companion.CredentialMCP)
+	token, err := credentials.Token(companion.CredentialWorker)
 	if err != nil {
 		return nil
 	}

@@ -19,9 +19,6 @@ import (
 	"callgate/proxy"
 )
 
-// ownName is the alias and the identity of the server that callgate itself is. No configured server may have it.
-const ownName = "callgate"
-
 // ownTool makes one of callgate's own tools for a session. Its name at the server has no prefix: hosts and rules
 // know it as callgate_{name}. What it does is judged like a call of any server, by the entry that the catalogue
 // in internal/tools has for the package "callgate"; a tool without one asks.
@@ -36,8 +33,8 @@ func (s *sidecar) ownServer() []proxy.Server {
 		return nil
 	}
 	return []proxy.Server{{
-		Upstream: upstream.Config{Name: ownName},
-		Tools:    tools.Server{Name: ownName, Packages: []string{ownName}, Identity: ownName, Trusted: true},
+		Upstream: upstream.Config{Name: proxy.OwnName},
+		Tools:    tools.Server{Name: proxy.OwnName, Packages: []string{proxy.OwnName}, Identity: proxy.OwnName, Trusted: true},
 		Own: func(session *gate.Session) func(context.Context, io.Reader, io.Writer) error {
 			return serveOwn(session, s.own, s.prompts)
 		},
@@ -50,7 +47,7 @@ const maxOwnCalls = 16
 // serveOwn speaks MCP for the tools and prompts of one session, a message a line. Prompts may be nil.
 func serveOwn(session *gate.Session, own []ownTool, prompts ownPrompts) func(context.Context, io.Reader, io.Writer) error {
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
-		s := server.NewMCPServer(ownName, version, server.WithToolCapabilities(false), server.WithRecovery())
+		s := server.NewMCPServer(proxy.OwnName, version, server.WithToolCapabilities(false), server.WithRecovery())
 		for _, tool := range own {
 			s.AddTools(tool(session))
 		}

@@ -178,7 +178,7 @@ func TestOwnNameIsReserved(t *testing.T) {
 		}
 	}
 	server, err := (&serverConfig{Name: "x", Command: "callgate", Args: []string{"wrap"}}).assemble(nil)
-	if err != nil || len(server.Tools.Packages) > 0 || server.Tools.Identity == ownName {
+	if err != nil || len(server.Tools.Packages) > 0 || server.Tools.Identity == proxy.OwnName {
 		t.Errorf("a configured callgate passes for callgate's own server: %+v, %v", server.Tools, err)
 	}
 	if alias := aliasOf("callgate", nil); alias != "wrapped" {

@@ -346,3 +346,13 @@ func (s *served) resident() int64 {
 	}
 	return pages * int64(os.Getpagesize())
 }
+
+// Who knows what seals handles can make them, so no host holds it.
+func TestHostsCannotSealHandles(t *testing.T) {
+	dir := t.TempDir()
+	secret := (&config{DataDir: dir}).sealingSecret()
+	mcp, err := os.ReadFile(filepath.Join(dir, "credentials", "mcp"))
+	if err != nil || len(secret) == 0 || bytes.Equal(bytes.TrimSpace(mcp), secret) {
+		t.Errorf("handles are sealed with what hosts hold, or with nothing: %v", err)
+	}
+}

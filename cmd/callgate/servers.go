@@ -157,8 +157,8 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if s.Name == "" {
 		return none, fmt.Errorf("a server needs a name")
 	}
-	if s.Name == ownName || strings.HasPrefix(s.Name, ownName+"_") || s.Package == ownName {
-		return none, fmt.Errorf("server %q: %q is the name of callgate's own tools; choose another", s.Name, ownName)
+	if s.Name == proxy.OwnName || strings.HasPrefix(s.Name, proxy.OwnName+"_") || s.Package == proxy.OwnName {
+		return none, fmt.Errorf("server %q: %q is the name of callgate's own tools; choose another", s.Name, proxy.OwnName)
 	}
 	if (s.Command == "") == (s.URL == "") {
 		return none, fmt.Errorf("server %q needs either a command or a url", s.Name)
@@ -222,7 +222,7 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if s.Timeout < 0 || s.IdleTimeout < 0 || s.MaxResultBytes < 0 {
 		return none, fmt.Errorf("server %q: timeout, idleTimeout and maxResultBytes: leave them out, or use 0, for none", s.Name)
 	}
-	packages := slices.DeleteFunc(upstream.Packages(command, args, url), func(name string) bool { return name == ownName })
+	packages := slices.DeleteFunc(upstream.Packages(command, args, url), func(name string) bool { return name == proxy.OwnName })
 	if s.Package != "" {
 		packages = append(packages, s.Package)
 	}
@@ -447,7 +447,7 @@ func aliasOf(command string, args []string) string {
 	for _, affix := range []string{"-mcp-server", "-server", "-mcp", ".exe"} {
 		name = strings.TrimSuffix(name, affix)
 	}
-	if name = proxy.Sanitize(name); name == "" || name == ownName || strings.HasPrefix(name, ownName+"_") || proxy.CheckAliases([]string{name}) != nil {
+	if name = proxy.Sanitize(name); name == "" || name == proxy.OwnName || strings.HasPrefix(name, proxy.OwnName+"_") || proxy.CheckAliases([]string{name}) != nil {
 		return "wrapped"
 	}
 	return name
