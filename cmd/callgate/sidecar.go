@@ -15,7 +15,6 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
-	"callgate/internal/endpoint"
 	"callgate/internal/metrics"
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
@@ -53,65 +52,82 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 		return s, err
 	}
 	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before
+	trail, err := s.openAudit()
+	if err != nil {
+		return s, err
+	}
+	if err := s.openGate(trail); err != nil {
+		return s, err
+	}
+	s.startMetrics(trail)
+	if err := s.openProxy(servers); err != nil {
+		return s, err
+	}
+	return s, s.openCompanion()
+}
+
+// openGate opens what judges calls, and what follows its judgments.
+func (s *sidecar) openGate(trail *audit.Log) error {
+	c := s.config
 	agents, err := c.agents()
 	if err != nil {
-		return s, err
-	}
-	pins, err := tools.OpenPins(c.pinsFile())
-	if err != nil {
-		return s, err
-	}
-	log, err := s.openAudit()
-	if err != nil {
-		return s, err
+		return err
 	}
 	var unkept func(gate.Call, *tools.Analysis) string
 	if s.keeps, unkept, err = s.openCheckpoints(); err != nil {
-		return s, err
+		return err
 	}
 	s.rules = permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log})
 	s.gate = gate.New(gate.Options{
-		Worker: c.Worker, Audit: log, Logger: s.log, Store: s.rules,
+		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: c.history, ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
 		Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Unkept: unkept, Off: c.gateOff,
 	})
+	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
 	if c.gateOff {
 		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
 	}
 	c.hooks.Watch(s.gate)
-	s.startMetrics(log)
+	return nil
+}
+
+// openProxy opens what stands between the host and the servers, callgate's own among them.
+func (s *sidecar) openProxy(servers []proxy.Server) error {
+	c := s.config
+	pins, err := tools.OpenPins(c.pinsFile())
+	if err != nil {
+		return err
+	}
 	tracer, err := s.openTracer()
 	if err != nil {
-		return s, err
+		return err
 	}
-	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
+	checks, err := s.openVerification()
+	if err != nil {
+		return err
+	}
+	workspaces, err := s.openRetrieval()
+	if err != nil {
+		return err
+	}
 	bound(servers, c.Limits.MaxResultBytes)
 	for _, server := range servers {
 		if unpinned(server.Upstream) {
 			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
 		}
 	}
-	checks, err := s.openVerification()
-	if err != nil {
-		return s, err
-	}
-	workspaces, err := s.openRetrieval()
-	if err != nil {
-		return s, err
-	}
 	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
 	s.proxy, err = proxy.New(proxy.Options{
-		Expose: c.exposed(), Workspaces: workspaces,
-		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, Version: version,
-		CacheDir: c.cacheDir(), Hooks: c.hooks, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Logger: s.log,
-		IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(),
+		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, Version: version, CacheDir: c.cacheDir(), Logger: s.log,
+		HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(),
+		Expose: c.exposed(), Workspaces: workspaces, Hooks: c.hooks, Tracer: tracer, Checkpoints: s.keeps, Verification: checks,
 	})
 	if err != nil {
-		return s, err
+		return err
 	}
 	s.closers = append(s.closers, func() error { s.proxy.Close(); return nil })
-	return s, s.openCompanion()
+	return nil
 }
 
 // openAudit opens the trail, and the place where its heads are kept.
@@ -192,38 +208,6 @@ func (c *config) history() (commands []string) {
 		}
 	}
 	return commands
-}
-
-// pinsFile is where tool definitions are remembered as people have accepted them.
-func (c *config) pinsFile() string { return filepath.Join(c.DataDir, "pins.json") }
-
-// ownPorts are those of every callgate that shares the data directory, and with it the credentials: where
-// approvals are given, and where tools are called.
-func (c *config) ownPorts() []string {
-	return append(companion.Ports(c.DataDir), endpoint.Ports(c.DataDir)...)
-}
-
-// ownFiles are the files that no tool may touch.
-func (c *config) ownFiles() []string {
-	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate")}, c.hooks.Files()...)
-	if c.file != "" {
-		files = append(files, c.file)
-	}
-	for _, path := range c.MCPConfig {
-		files = append(files, expandHome(path))
-	}
-	for _, token := range c.MCPTokens {
-		files = append(files, expandHome(token.File))
-	}
-	for _, path := range []string{c.LogFile, c.TLS.Key} {
-		if path != "" {
-			files = append(files, expandHome(path))
-		}
-	}
-	if c.AuditAnchor != "" && c.AuditAnchor != "syslog" {
-		files = append(files, expandHome(c.AuditAnchor))
-	}
-	return files
 }
 
 // relay serves the host on standard input and output until it ends.

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"callgate/gate"
+	"callgate/permissions"
+)
+
+// limitsConfig bounds what one session may do.
+type limitsConfig struct {
+	Preset       string // "" or strict
+	CallsPerTurn int
+	TurnIdle     time.Duration
+	Concurrent   int
+	Timeouts     []timeoutConfig
+
+	MaxResultBytes int // of servers that have no bound of their own
+}
+
+type timeoutConfig struct {
+	Tool  string // glob over the qualified name or the kind; "" is every tool
+	Risk  string // a class; "" is every class
+	After time.Duration
+}
+
+// strict is the preset for agents that run by themselves.
+var strict = limitsConfig{
+	CallsPerTurn: 8, TurnIdle: 30 * time.Second,
+	Timeouts: []timeoutConfig{{After: 15 * time.Second}, {Risk: "NETWORK", After: 30 * time.Second}, {Risk: "BUILD_TEST", After: 120 * time.Second}},
+}
+
+// assemble checks the limits. What is written beside a preset counts before what the preset says.
+func (l limitsConfig) assemble() (gate.Limits, error) {
+	switch l.Preset {
+	case "":
+	case "strict":
+		l.CallsPerTurn, l.TurnIdle = cmp.Or(l.CallsPerTurn, strict.CallsPerTurn), cmp.Or(l.TurnIdle, strict.TurnIdle)
+		l.Timeouts = slices.Concat(strict.Timeouts, l.Timeouts)
+	default:
+		return gate.Limits{}, fmt.Errorf("preset %q: use strict, or write the limits out", l.Preset)
+	}
+	if l.CallsPerTurn < 0 || l.Concurrent < 0 || l.TurnIdle < 0 || l.MaxResultBytes < 0 {
+		return gate.Limits{}, errors.New("a limit is negative: leave it out, or use 0, for none")
+	}
+	out := gate.Limits{CallsPerTurn: l.CallsPerTurn, TurnIdle: cmp.Or(l.TurnIdle, 30*time.Second), Concurrent: l.Concurrent}
+	for i, t := range l.Timeouts {
+		one := gate.Timeout{After: t.After}
+		if t.After <= 0 {
+			return out, fmt.Errorf("timeouts[%d]: after %s: use a positive duration such as 30s", i, t.After)
+		}
+		if t.Tool != "" {
+			glob, err := permissions.CompileGlob(t.Tool)
+			if err != nil {
+				return out, fmt.Errorf("timeouts[%d]: tool: %w", i, err)
+			}
+			one.Tool = glob
+		}
+		if t.Risk != "" {
+			risk, err := permissions.ParseRisk(t.Risk)
+			if err != nil {
+				return out, fmt.Errorf("timeouts[%d]: %w", i, err)
+			}
+			one.Risk = &risk
+		}
+		out.Timeouts = append(out.Timeouts, one)
+	}
+	return out, nil
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"time"
+)
+
+// serverConfig is one entry of "servers". Names are values, never keys, so that their case counts.
+type serverConfig struct {
+	Name       string
+	Type       string // stdio, sse, http; told from command and url when it is missing
+	Command    string
+	Args       []string
+	Env        []string // NAME=value
+	InheritEnv bool
+	Cwd        string
+	URL        string
+	Headers    []string // Name: value
+	Era        string   // auto, legacy or modern
+	OAuth      oauthConfig
+	Trusted    bool
+	Enabled    *bool
+	Package    string // what the command runs, when the command does not name it
+	Tools      []toolConfig
+	AllowTools []string // globs over the server's own names
+	HideTools  []string
+
+	Timeout        time.Duration // of one request; 0 is none
+	MaxResultBytes int           // 0 is none
+	Shared         bool          // one for all sessions
+	IdleTimeout    time.Duration // after which a server that nobody uses is stopped; 0 is never
+
+	source string // file and entry, for messages
+}
+
+// oauthConfig is a client that the authorization server of a server behind a URL knows. Without it callgate
+// registers itself.
+type oauthConfig struct {
+	ClientID     string
+	ClientSecret string
+	Scopes       []string
+	RedirectPort int // of the address of this machine that takes the answer; 0 is any
+}
+
+// toolConfig maps a tool to a kind.
+type toolConfig struct {
+	Name  string
+	As    string // what hosts and rules call it; "" is Name
+	Kind  string // "" for a tool that is none of the kinds
+	Risk  string // class of its calls; what a call holds can only raise it
+	Roles []roleConfig
+}
+
+type roleConfig struct {
+	Argument string
+	Role     string
+}
