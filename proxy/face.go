@@ -228,7 +228,8 @@ func (f *face) Notify(about, message []byte) error {
 	if err != nil {
 		return err
 	}
-	if e := f.errand(about); e != nil {
+	// What a resource has become belongs to those who listen to it, also while a request runs that may have changed it.
+	if e := f.errand(about); e != nil && m.Method != "notifications/resources/updated" {
 		e.notify(m)
 		return nil
 	}

@@ -23,12 +23,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"callgate/internal/testserver/botapi"
+	"callgate/internal/testserver/features"
 )
 
 // TestMain makes this program's own commands available to the stories: callgate is the real main, in a
 // process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(cleaning{m}, map[string]func(){"callgate": main, "receiver": receiver})
+	testscript.Main(cleaning{m}, map[string]func(){"callgate": main, "receiver": receiver, "features": features.Main})
 }
 
 // cleaning removes the built servers after all tests.

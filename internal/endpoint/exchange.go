@@ -63,7 +63,11 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 	reads := accepts(v.r)
 	x := &exchange{st: newStream(""), r: v.r, gone: ctx.Done(), sparse: !reads.stream}
 	from := proxy.Sender{View: v.view, Principal: string(v.who), Session: v.r.Header.Get(headerClient)}
-	if !m.IsRequest() {
+	switch {
+	case m.Method == "notifications/cancelled" && m.ID == nil: // SDKs send it beside closing the connection, which says the same
+		v.w.WriteHeader(http.StatusAccepted)
+		return
+	case !m.IsRequest():
 		refuse(v.w, http.StatusBadRequest, nil, rpc.CodeInvalidRequest, "hosts of this revision send requests: to take one back, close its connection")
 		return
 	}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"callgate/internal/testserver/features"
+)
+
+var updateMatrix = flag.Bool("update", false, "write docs/matrix.md from what the matrix found")
+
+// Bounds of the matrix. They are long because machines are slow.
+const (
+	matrixPair = 2 * time.Minute
+	matrixCell = 30 * time.Second
+)
+
+// pair is a host and a server, as indices of ends.
+type pair struct{ host, upstream int }
+
+// TestMatrix tries every feature between every host and every server through callgate, and holds docs/matrix.md
+// against what it found. Hosts are clients of the official Go SDK, servers are internal/testserver/features on the
+// same SDK; `go test ./cmd/callgate -run Matrix -update` writes the page.
+func TestMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel()
+	g := startGates(t)
+	found := map[pair]map[string]error{}
+	var (
+		mu   sync.Mutex
+		wait sync.WaitGroup
+		busy = make(chan struct{}, 6) // pairs at the same time
+	)
+	for h := range ends {
+		for u := range ends {
+			transport, prefix := g.transport(h, u)
+			wait.Go(func() {
+				busy <- struct{}{}
+				defer func() { <-busy }()
+				whole, end := context.WithTimeout(t.Context(), matrixPair)
+				defer end()
+				host, err := connectHost(whole, ends[h].era, prefix, transport)
+				results := map[string]error{}
+				for _, f := range matrixFeatures {
+					if results[f.name] = err; err != nil || f.try == nil {
+						continue
+					}
+					ctx, cancel := context.WithTimeout(whole, matrixCell)
+					results[f.name] = f.try(ctx, host, ends[h], ends[u])
+					cancel()
+				}
+				if err == nil {
+					_ = host.session.Close() // how it ends is tried elsewhere
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				found[pair{h, u}] = results
+			})
+		}
+	}
+	wait.Wait()
+	holdMatrix(t, matrixPage(t, found))
+}
+
+// matrixPage is docs/matrix.md for what was found. A cell that does not work fails the test.
+func matrixPage(t *testing.T, found map[pair]map[string]error) string {
+	t.Helper()
+	var tables, reasons strings.Builder
+	cells := map[string]int{}
+	for h, host := range ends {
+		fmt.Fprintf(&tables, "\n## Host: %s\n\n| |", host)
+		for _, upstream := range ends {
+			fmt.Fprintf(&tables, " %s |", upstream)
+		}
+		fmt.Fprintf(&tables, "\n|---|%s\n", strings.Repeat("---|", len(ends)))
+		for _, f := range matrixFeatures {
+			fmt.Fprintf(&tables, "| %s |", f.name)
+			for u, upstream := range ends {
+				cell := "ok"
+				switch err := found[pair{h, u}][f.name]; {
+				case f.legacy != "" && (host.era == features.Modern || upstream.era == features.Modern):
+					cell = "n/a"
+				case f.notYet != "":
+					cell = "not yet"
+				case err != nil:
+					t.Errorf("host %s, server %s, %s: %v", host, upstream, f.name, err)
+					cell = "fails"
+				}
+				cells[cell]++
+				fmt.Fprintf(&tables, " %s |", cell)
+			}
+			fmt.Fprintln(&tables)
+		}
+	}
+	for _, f := range matrixFeatures {
+		if f.legacy != "" {
+			fmt.Fprintf(&reasons, "- **%s**, n/a: %s\n", f.name, f.legacy)
+		}
+		if f.notYet != "" {
+			fmt.Fprintf(&reasons, "- **%s**, not yet: %s\n", f.name, f.notYet)
+		}
+	}
+	return fmt.Sprintf(matrixHead, cells["ok"], cells["n/a"], cells["not yet"], reasons.String()) + tables.String()
+}
+
+const matrixHead = `# Every host with every server
+
+The eras of MCP and the transports that each has, on the host's side and on the server's, times what MCP can do. A
+test writes this page from what it found, and fails when a cell fails or the page says something else:
+
+` + "```sh\ngo test ./cmd/callgate -run TestMatrix          # holds the page against what works\ngo test ./cmd/callgate -run TestMatrix -update  # writes it\n```" + `
+
+Hosts are clients of the official Go SDK v1.8.0. Servers are on the same SDK, and each speaks one era only. Between
+the two is ` + "`callgate run` over stdio and `callgate serve`" + ` over HTTP. Columns are servers. 2026-07-28 does not have
+HTTP+SSE.
+
+%d cells are ok, %d are n/a and %d not yet.
+
+%s`
+
+// holdMatrix holds the page in docs against the one that was made, or writes it.
+func holdMatrix(t *testing.T, page string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", "matrix.md")
+	if *updateMatrix {
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != page {
+		t.Errorf("%s is not what the matrix found: run `go test ./cmd/callgate -run Matrix -update`\n%s", path, page)
+	}
+}
