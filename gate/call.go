@@ -12,6 +12,7 @@ import (
 type Call struct {
 	ID        string // callgate's own, unique over all processes: "call_", the time, chance, and a number
 	SessionID string
+	Principal string // who the host has proven to be to its transport: what people approve is for that one alone
 	Agent     string // whom the call names as its agent: the session's, or one that can only tighten
 	Tool      *tools.Tool
 	Arguments []byte // the raw arguments object; nil when the request has none

@@ -29,11 +29,11 @@ type handedOver struct {
 	ClaimBy   time.Time       `json:"claimBy"`
 }
 
-// handOverKey names what a handed-over approval is bound to: worker, agent, workspace, server, tool, the
+// handOverKey names what a handed-over approval is bound to: worker, principal, agent, workspace, server, tool, the
 // tool's definition and the arguments, as they came and as they are judged. Only the very same call can claim it.
 func (g *Gate) handOverKey(call Call) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{
-		g.o.Worker, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.digestAsCame(), call.Digest,
+		g.o.Worker, call.Principal, call.Agent, call.Place.Dir, call.Tool.Server, call.Tool.Qualified, call.Tool.Hash, call.digestAsCame(), call.Digest,
 	}))
 	return hex.EncodeToString(sum[:])
 }

@@ -73,6 +73,38 @@ func TestRepeatedUnderItsIDElsewhere(t *testing.T) {
 	})
 }
 
+// What people approve for one client no other claims, whether they have decided or are still asked.
+func TestHandedOverForOnePrincipal(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		call.Principal, call.HandOver = "laptop", time.Second
+		<-b.decide(t.Context(), call)
+		session, err := b.gate.OpenSession("", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign := call
+		foreign.ID, foreign.SessionID, foreign.Principal = "2", session.ID(), "ci"
+		if v, _ := b.gate.Decide(t.Context(), session, foreign); v.Decision != DecidedPending {
+			t.Errorf("another client: %s: %s", v.Decision, v.Reason)
+		}
+		pending := b.gate.Pending()
+		if len(pending) != 2 {
+			t.Fatalf("%d approvals are pending, want one of each client", len(pending))
+		}
+		if err := b.answer(pending[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		foreign.ID = "3"
+		if v, _ := b.gate.Decide(t.Context(), session, foreign); v.Decision != DecidedPending {
+			t.Errorf("another client claimed it: %s", v.Decision)
+		}
+		call.ID = "4"
+		if d := <-b.decide(t.Context(), call); d.verdict.Action != permissions.Allow {
+			t.Errorf("the client itself: %s: %s", d.verdict.Decision, d.verdict.Reason)
+		}
+	})
+}
+
 func TestDecidedBetweenTheCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		decision string

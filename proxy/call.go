@@ -66,7 +66,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 // What decoders could read differently is refused here. The Call is as complete as the message lets it be
 // even when it is refused, because refusals are recorded too.
 func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to *entry, p callParams, err error) {
-	call = gate.Call{ID: newCallID(), SessionID: h.session.ID(), Agent: h.session.Agent()}
+	call = gate.Call{ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent()}
 	if err = jsonx.Check(m.Raw); err != nil {
 		return call, nil, p, err
 	}

@@ -110,7 +110,7 @@ func (p *Proxy) forget(f *face) {
 
 // begin opens the session with the handshake that the host did not have to make.
 func (f *face) begin(r statelessRequest) (err error) {
-	if f.h, err = f.p.connect(context.Background(), f.key.from.View, f, upstream.Modern); err != nil {
+	if f.h, err = f.p.connect(context.Background(), f.key.from.View, f.key.from.Principal, f, upstream.Modern); err != nil {
 		return err
 	}
 	client := r.client

@@ -17,13 +17,14 @@ import (
 
 // host is one host's connection with everything that belongs to it.
 type host struct {
-	p       *Proxy
-	log     *slog.Logger
-	line    Line
-	view    View
-	era     upstream.Era // that the host speaks
-	session *gate.Session
-	servers []*server // those of the view, in the order of the configuration
+	p         *Proxy
+	log       *slog.Logger
+	line      Line
+	view      View
+	principal string       // who the host has proven to be to its transport
+	era       upstream.Era // that the host speaks
+	session   *gate.Session
+	servers   []*server // those of the view, in the order of the configuration
 
 	inviting sync.Mutex                // held while guests changes
 	guests   atomic.Pointer[[]*server] // that clients of the companion brought; nil for none

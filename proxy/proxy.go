@@ -108,9 +108,10 @@ type Peer interface {
 	Close()
 }
 
-// Connect begins a session with a host that speaks over the line, until ctx ends. The caller MUST Close it.
-func (p *Proxy) Connect(ctx context.Context, v View, line Line) (Peer, error) {
-	return p.connect(ctx, v, line, upstream.Legacy)
+// Connect begins a session with the principal's host, which speaks over the line, until ctx ends. The caller MUST
+// Close it.
+func (p *Proxy) Connect(ctx context.Context, v View, principal string, line Line) (Peer, error) {
+	return p.connect(ctx, v, principal, line, upstream.Legacy)
 }
 
 // Knows says why there is no such view.
@@ -132,8 +133,8 @@ func (p *Proxy) Knows(v View) error {
 }
 
 // connect begins a session with a host that speaks over the line. The caller MUST Close it.
-func (p *Proxy) connect(ctx context.Context, v View, line Line, era upstream.Era) (*host, error) {
-	h := &host{p: p, view: v, era: era, line: line, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, workers: workers{jobs: make(chan func())}}
+func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era) (*host, error) {
+	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, workers: workers{jobs: make(chan func())}}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)
 	if err != nil {

@@ -26,6 +26,9 @@ type stdio struct {
 
 var _ Line = stdio{}
 
+// stdioPrincipal is the host that started callgate.
+const stdioPrincipal = "stdio"
+
 // Run serves one host until in ends or ctx does. It returns when nothing of the connection runs any more.
 func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer) error {
 	if err := p.Knows(v); err != nil {
@@ -86,7 +89,7 @@ func (c *connection) handle(m rpc.Message) {
 // host returns the session of the eras with a handshake; nil when it could not be opened, which ends the connection.
 func (c *connection) host() *host {
 	if c.legacy == nil && c.failed == nil {
-		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, c.line, upstream.Legacy); c.failed != nil {
+		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, stdioPrincipal, c.line, upstream.Legacy); c.failed != nil {
 			c.hangUp()
 		}
 	}
@@ -112,7 +115,7 @@ func (c *connection) exchange(m rpc.Message) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.running[id] = cancel
 	c.mu.Unlock()
-	c.p.Exchange(ctx, Sender{View: c.view, Principal: "stdio", Session: c.name}, stdioExchange{c: c, id: id}, m)
+	c.p.Exchange(ctx, Sender{View: c.view, Principal: stdioPrincipal, Session: c.name}, stdioExchange{c: c, id: id}, m)
 }
 
 // cancelled takes back the stateless request that the host names; false when there is none.

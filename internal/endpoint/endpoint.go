@@ -197,7 +197,7 @@ func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
 // open begins a session, which the caller MUST register or close.
 func (s *Server) open(v visit) (*Session, error) {
 	session := newSession(s.ctx, v.who, v.view)
-	peer, err := s.o.Proxy.Connect(session.ctx, v.view, session)
+	peer, err := s.o.Proxy.Connect(session.ctx, v.view, string(v.who), session)
 	if err != nil {
 		session.stop()
 		return nil, err
