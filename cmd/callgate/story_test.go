@@ -291,7 +291,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 func storyEnv(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"PATH", "HOME", "CALLGATE_DATA_DIR", "CALLGATE_LISTEN", "CALLGATE_CONFIG", "CALLGATE_MODE", "CALLGATE_TELEGRAM_TOKEN",
+		"PATH", "HOME", "CALLGATE_DATA_DIR", "CALLGATE_LISTEN", "CALLGATE_MCP_LISTEN", "CALLGATE_CONFIG", "CALLGATE_MODE", "CALLGATE_TELEGRAM_TOKEN",
 		"XDG_CONFIG_HOME", "STORY_SECRET", "STORY_VALUE", "HOOK_SECRET", "TESTSCRIPT_COVERAGE_DIR",
 	} {
 		if v := ts.Getenv(name); v != "" {

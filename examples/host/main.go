@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"sync"
@@ -83,6 +84,10 @@ func run(ctx context.Context, o options, in io.Reader, p *printer) error {
 	var log logs
 	if o.verbose {
 		log.also = os.Stderr
+	}
+	p.callgate = o.command[0]
+	if path, err := exec.LookPath(p.callgate); err == nil {
+		p.callgate = path // make run has it on a PATH of its own
 	}
 	begun := time.Now()
 	c, err := client.NewStdioMCPClientWithOptions(o.command[0], nil, o.command[1:], transport.WithCommandStderrWriter(&log))

@@ -13,9 +13,10 @@ import (
 
 // printer tells the story. It is for one goroutine.
 type printer struct {
-	out   io.Writer
-	color bool
-	steps int
+	out      io.Writer
+	color    bool
+	callgate string // the program, as a terminal elsewhere has to call it
+	steps    int
 }
 
 func newPrinter(out io.Writer, color bool) *printer { return &printer{out: out, color: color} }
@@ -91,7 +92,7 @@ func (p *printer) quote(text string) {
 // question shows what waits for a person, and how to answer from elsewhere.
 func (p *printer) question(c *companion, a approval) {
 	fmt.Fprintf(p.out, "   %s %s %s\n", p.paint(yellow, "? waits for a person:"), plain(a.Summary), p.paint(dim, fmt.Sprintf("(%s, %s risk)", plain(a.Risk.Class), plain(a.Risk.Label))))
-	fmt.Fprintf(p.out, "     on the page    callgate open --data-dir %s\n     in a terminal  callgate approve --data-dir %s\n     by REST        POST %s/api/approvals/%s\n", c.dataDir, c.dataDir, c.address, plain(a.ID))
+	fmt.Fprintf(p.out, "     on the page    %[1]s open --data-dir %[2]s\n     in a terminal  %[1]s approve --data-dir %[2]s\n     by REST        POST %[3]s/api/approvals/%[4]s\n", p.callgate, c.dataDir, c.address, plain(a.ID))
 	for _, offer := range a.Always {
 		if offer.Default {
 			fmt.Fprintf(p.out, "     always means   %s %q\n", plain(offer.Tool), plain(offer.Pattern))
