@@ -20,7 +20,7 @@ import (
 )
 
 // patienceOfTests bounds every wait; it is long because machines are slow.
-const patienceOfTests = 20 * time.Second
+const patienceOfTests = time.Minute
 
 // world is a proxy with a gate, a record and scripted upstreams.
 type world struct {

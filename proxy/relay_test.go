@@ -348,7 +348,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 // outcomes waits until n outcomes are on record: the host has its answer a moment before.
 func (w *world) outcomes(n int) []audit.Record {
 	w.t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patienceOfTests); ; time.Sleep(time.Millisecond) {
 		if got := w.records(audit.Outcome); len(got) >= n || time.Now().After(deadline) {
 			return got
 		}

@@ -40,7 +40,7 @@ func TestToolsThatPoseAsAnothers(t *testing.T) {
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	h.next()
 	host := w.onlyHost(t)
-	for deadline := time.Now().Add(10 * time.Second); len(host.table.Load().tools) < 1+len(posing)+len(plain); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patienceOfTests); len(host.table.Load().tools) < 1+len(posing)+len(plain); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the servers' tools are not there")
 		}

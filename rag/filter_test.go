@@ -33,7 +33,7 @@ func TestGlob(t *testing.T) {
 	if matchPath(splitGlob(strings.Repeat("**/a/", 60)+"b"), strings.Repeat("a/", 200)+"c") {
 		t.Error("matches")
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("a pattern of many ** took %s", took)
 	}
 }

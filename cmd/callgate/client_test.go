@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds every wait of a test; it is long because machines are slow, not because callgate is.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // client speaks lines of JSON with a process: a host with callgate, or with a server directly.
 type client struct {

@@ -111,7 +111,7 @@ func (h *ownHost) send(line string) {
 func (h *ownHost) expect(pattern string) string {
 	h.t.Helper()
 	wanted := regexp.MustCompile(pattern)
-	limit := time.After(20 * time.Second)
+	limit := time.After(patience)
 	for {
 		select {
 		case line, ok := <-h.lines:
@@ -151,7 +151,7 @@ func TestOwnTools(t *testing.T) {
 			h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
 			select {
 			case <-cancelled:
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience):
 				t.Fatal("the cancellation did not reach the tool")
 			}
 		})

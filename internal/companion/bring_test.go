@@ -71,7 +71,7 @@ func (v *fakeVisit) Leave(reason string) {
 // want waits until there says so; it is called under the lock.
 func (b *fakeBringer) want(t *testing.T, what string, there func() bool) {
 	t.Helper()
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		b.mu.Lock()
 		ok, change := there(), b.change

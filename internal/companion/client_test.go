@@ -34,7 +34,7 @@ func dial(t *testing.T, target Target) *Client {
 // await reads events up to the first frame of type T that fits.
 func await[T any](t *testing.T, c *Client, fits func(T) bool) T {
 	t.Helper()
-	timeout := time.After(15 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case e, ok := <-c.Events():

@@ -69,7 +69,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	defer s.Close()
 	r := &rig{Server: s, backend: b, dir: dir, log: log}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if response, err := client.Get("https://" + address + "/health/live"); err == nil {
 			response.Body.Close()
 			break

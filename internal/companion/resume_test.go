@@ -27,7 +27,7 @@ func TestATakeoverIsNoEventForAClient(t *testing.T) {
 	b.resolve("call_3", "timeout", "callgate")
 	var over, ended []string
 	failed := false
-	for deadline := time.After(15 * time.Second); len(over) < 3 || len(ended) < 1; {
+	for deadline := time.After(time.Minute); len(over) < 3 || len(ended) < 1; {
 		select {
 		case e := <-c.Events():
 			switch f := e.Frame.(type) {

@@ -54,7 +54,7 @@ func watch(t *testing.T, r *rig, once bool) *terminal {
 func (x *terminal) expect(texts ...string) {
 	x.t.Helper()
 	for _, text := range texts {
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 			screen := x.screen.String()
 			if at := strings.Index(screen[x.seen:], text); at >= 0 {
 				x.seen += at + len(text)
@@ -80,7 +80,7 @@ func (x *terminal) ends(want Outcome) {
 	x.t.Helper()
 	select {
 	case <-x.done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		x.t.Fatal("Watch did not end")
 	}
 	if x.err != nil || x.outcome != want {

@@ -215,18 +215,18 @@ func TestWebhookToASlowReceiver(t *testing.T) {
 	defer slow.Close()
 	defer close(release)
 	hook := to.hook()
-	hook.Timeout = 100 * time.Millisecond
+	hook.Timeout = time.Second // of a hundred one after the other, much more than firing may take
 	hook.Action.URL = slow.URL // of the same authority
 	r, log := startIn(t, t.TempDir(), hook)
 	began := time.Now()
 	fire(r, 1, 100)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("firing took %s", took)
 	}
-	eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "no answer within 100ms") })
+	eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "no answer within 1s") })
 	began = time.Now()
 	r.Close()
-	if took := time.Since(began); took > drain+5*time.Second {
+	if took := time.Since(began); took > drain+30*time.Second {
 		t.Errorf("closing took %s", took)
 	}
 }

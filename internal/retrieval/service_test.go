@@ -209,7 +209,7 @@ func TestDamaged(t *testing.T) {
 	if _, err := r.Search(t.Context(), "s1", rag.Query{Text: "tulips"}); err == nil || !strings.Contains(err.Error(), "damaged and is being built again") {
 		t.Fatalf("searching says %v", err)
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		answer, err := r.Search(t.Context(), "s1", rag.Query{Text: "tulips"})
 		if err == nil && len(answer.Hits) > 0 && answer.Hits[0].Path == "notes.md" {
 			return

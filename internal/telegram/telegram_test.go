@@ -109,7 +109,7 @@ func (g *gate) want(t *testing.T, want companion.ToolApprove) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("answered %+v, want %+v", got, want)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("no answer %+v", want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait; it is long because machines are slow, not because callgate is.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // desk is a real terminal (tmux) beside a real callgate with the demo server behind it.
 type desk struct {

@@ -279,7 +279,7 @@ func TestModernStandIns(t *testing.T) {
 		}
 	}
 	listening := `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a://b"]}`
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		mu.Lock()
 		all := strings.Join(seen, "\n")
 		mu.Unlock()

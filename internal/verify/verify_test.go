@@ -108,7 +108,7 @@ func TestNothingIsLeft(t *testing.T) {
 func TestCallsShareARun(t *testing.T) {
 	dir := t.TempDir()
 	var runs, checkpoints atomic.Int32
-	r := runner(t, Options{Debounce: 150 * time.Millisecond, Commands: [][]string{sh("echo ran >> runs; sleep 0.2")}, Around: func(_ context.Context, run Run) func(bool) []string {
+	r := runner(t, Options{Debounce: 500 * time.Millisecond, Commands: [][]string{sh("echo ran >> runs; sleep 0.2")}, Around: func(_ context.Context, run Run) func(bool) []string {
 		runs.Add(1)
 		checkpoints.Add(int32(len(run.Checkpoints)))
 		return func(passed bool) []string { return []string{fmt.Sprint("passed ", passed)} }
@@ -127,11 +127,15 @@ func TestCallsShareARun(t *testing.T) {
 	for range 5 {
 		wait.Go(call)
 	}
-	time.Sleep(250 * time.Millisecond) // the first run has begun
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, "runs")); err == nil {
+			break // the first run has begun
+		}
+	}
 	wait.Go(call)
 	wait.Go(func() { // another workspace waits for nobody
 		began := time.Now()
-		if report, _, err := r.Verify(context.Background(), t.TempDir(), ""); err != nil || !report.Passed || time.Since(began) > 5*time.Second {
+		if report, _, err := r.Verify(context.Background(), t.TempDir(), ""); err != nil || !report.Passed || time.Since(began) > 30*time.Second {
 			t.Errorf("%+v, %v", report, err)
 		}
 	})
