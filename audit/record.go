@@ -22,6 +22,9 @@ type Subject struct {
 	Risk   string `json:"risk"`
 }
 
+// Author is who acts, as records name them: By and From of a Record.
+type Author struct{ By, From string }
+
 // Record is one line of the log. Seq, Time, Prev and Hash are set by Append.
 type Record struct {
 	Seq       uint64    `json:"seq"`
@@ -38,7 +41,7 @@ type Record struct {
 	Decision  string    `json:"decision,omitempty"`
 	Risk      string    `json:"risk,omitempty"` // class, "WRITE"
 	By        string    `json:"by,omitempty"`   // "rule", "grant", "autonomy:SUPERVISED", "web:alice", …
-	From      string    `json:"from,omitempty"` // where a person answered from: address of the client, or "elicitation"
+	From      string    `json:"from,omitempty"` // where a person acted from: address of the client, or "elicitation"
 	Rule      string    `json:"rule,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Summary   string    `json:"summary,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"callgate/audit"
 	"callgate/internal/tools"
 )
 
@@ -171,12 +172,12 @@ func (g *Gate) resolveTwins(a *approval, r resolution) {
 
 // withdraw resolves everything that waits in the session, of one server unless it is "". What was handed over
 // outlives it.
-func (g *Gate) withdraw(s *Session, server, by, reason string) {
+func (g *Gate) withdraw(s *Session, server string, who audit.Author, reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := 0; i < len(g.order); { // a twin may take the place of what is withdrawn
 		if a := g.pending[g.order[i]]; a.session == s && !a.detached && (server == "" || a.call.Tool.Server == server) {
-			g.resolve(a, resolution{decision: "withdrawn", by: by, reason: reason})
+			g.resolve(a, resolution{decision: "withdrawn", by: who.By, from: who.From, reason: reason})
 		} else {
 			i++
 		}

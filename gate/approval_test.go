@@ -194,7 +194,7 @@ func TestWaitsEndByThemselves(t *testing.T) {
 		"host cancels": {func(_ *bench, cancel context.CancelFunc) { cancel() }, DecidedCancelled},
 		"session ends": {func(b *bench, _ context.CancelFunc) { b.session.Close() }, DecidedCancelled},
 		"approver cancels the session": {func(b *bench, _ context.CancelFunc) {
-			if err := b.gate.Cancel(b.session.ID(), "test"); err != nil {
+			if err := b.gate.Cancel(b.session.ID(), audit.Author{By: "test"}); err != nil {
 				b.t.Error(err)
 			}
 		}, DecidedCancelled},
@@ -527,7 +527,7 @@ func TestAgentsThatClientsRegister(t *testing.T) {
 	b := newBench(t, `{"*": "allow"}`, nil)
 	id, err := b.gate.AddAgent(b.session.ID(), permissions.Agent{Name: "rev", Rules: []permissions.Rule{
 		{Tool: "shell_exec", Pattern: "*", Action: permissions.Deny, Source: "agent_add:1"},
-	}}, AgentInfo{Role: "reviewer"}, "test")
+	}}, AgentInfo{Role: "reviewer", Domain: "go", Provider: "p", Model: "m", Roles: []AgentRole{{Name: "r"}}}, audit.Author{By: "web:alice", From: "127.0.0.1:5"})
 	if err != nil || !strings.HasPrefix(id, "rev-") || len(id) != len("rev-")+8 {
 		t.Fatalf("%q, %v", id, err)
 	}
@@ -543,19 +543,19 @@ func TestAgentsThatClientsRegister(t *testing.T) {
 	if got := decide(""); got != permissions.Allow {
 		t.Errorf("under the session's own: %s", got)
 	}
-	if team := b.gate.Sessions()[0].Agents; len(team) != 2 || team[1].ID != id || team[1].Role != "reviewer" {
+	if team := b.gate.Sessions()[0].Agents; len(team) != 2 || team[1].ID != id || team[1].Role != "reviewer" || team[1].Domain != "go" || team[1].Provider != "p" || team[1].Model != "m" || len(team[1].Roles) != 1 {
 		t.Errorf("the team is %+v", team)
 	}
-	if err := b.gate.RemoveAgent(b.session.ID(), id, "test"); err != nil {
+	if err := b.gate.RemoveAgent(b.session.ID(), id, audit.Author{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := decide(id); got != permissions.Deny {
 		t.Errorf("a call that names a removed agent: %s", got)
 	}
-	if err := b.gate.RemoveAgent(b.session.ID(), id, "test"); !errors.Is(err, ErrAnswer) {
+	if err := b.gate.RemoveAgent(b.session.ID(), id, audit.Author{By: "test"}); !errors.Is(err, ErrAnswer) {
 		t.Errorf("removed twice: %v", err)
 	}
-	if _, err := b.gate.AddAgent("s-none", permissions.Agent{}, AgentInfo{}, "test"); !errors.Is(err, ErrSession) {
+	if _, err := b.gate.AddAgent("s-none", permissions.Agent{}, AgentInfo{}, audit.Author{By: "test"}); !errors.Is(err, ErrSession) {
 		t.Errorf("another session: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	admitted := v.Action == permissions.Allow
 	v = g.recordDecision(s, call, v)
 	if admitted && v.Action != permissions.Allow {
-		s.running.Add(-1)
+		s.runs(call, -1)
 	}
 	if v.Action == permissions.Allow {
 		s.manifests.note(&v)
@@ -50,8 +50,8 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 	if v.Action != permissions.Allow {
 		return v
 	}
-	if n := g.o.Limits.Concurrent; int(s.running.Add(1)) > n && n > 0 {
-		s.running.Add(-1)
+	if n := g.o.Limits.Concurrent; s.runs(call, +1) > n && n > 0 {
+		s.runs(call, -1)
 		return v.deny(DecidedLimited, "limits", "concurrent", fmt.Sprintf("%d calls of this session already run, which is as many as may. Wait until one has ended.", n))
 	}
 	v.Timeout = g.o.Limits.timeout(call, v.Risk())
@@ -62,7 +62,7 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 // and may be after the host has its answer: it is not kept waiting for the disk. Result is the raw result,
 // nil when none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
-	s.running.Add(-1)
+	s.runs(call, -1)
 	return func() {
 		g.recordOutcome(s, call, isError, failure, took)
 		if g.events.listening() {

@@ -100,8 +100,8 @@ func (g *Gate) Sessions() []SessionInfo {
 	return g.roster()
 }
 
-// SetAutonomy changes a session's level. Level is a name that ParseAutonomy reads; by is for the record.
-func (g *Gate) SetAutonomy(sessionID, level, by string) error {
+// SetAutonomy changes a session's level. Level is a name that ParseAutonomy reads.
+func (g *Gate) SetAutonomy(sessionID, level string, who audit.Author) error {
 	autonomy, err := ParseAutonomy(level)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAnswer, err)
@@ -110,28 +110,31 @@ func (g *Gate) SetAutonomy(sessionID, level, by string) error {
 	if err != nil {
 		return err
 	}
-	if err := g.record(audit.Record{
-		Event: audit.Control, SessionID: s.id, Agent: s.agent, By: by,
+	if err := g.control(who, audit.Record{
+		SessionID: s.id, Agent: s.agent,
 		Summary: fmt.Sprintf("Autonomy is now %s.", autonomy), Reason: autonomy.String(),
 	}); err != nil {
 		return err
 	}
 	s.autonomy.Store(uint32(autonomy))
-	g.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: by})
+	g.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})
 	return nil
 }
 
-// Cancel withdraws every pending approval of the session and cancels its running calls.
-func (g *Gate) Cancel(sessionID, by string) error {
+// Cancel withdraws every pending approval of the session and cancels its running calls, also when that cannot be
+// put on record; the error says so.
+func (g *Gate) Cancel(sessionID string, who audit.Author) error {
 	s, err := g.session(sessionID)
 	if err != nil {
 		return err
 	}
-	g.withdraw(s, "", by, "The session's calls were cancelled.")
+	const what = "The session's calls were cancelled."
+	err = g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
+	g.withdraw(s, "", who, what)
 	if s.cancelCalls != nil {
 		s.cancelCalls()
 	}
-	return nil
+	return err
 }
 
 func (g *Gate) session(id string) (*Session, error) {

@@ -11,8 +11,8 @@ import (
 
 // Note puts on record what a person changed beside answering approvals: rules, grants, definitions. The caller
 // MUST NOT change anything when it fails. sessionID is "" for what concerns no session.
-func (g *Gate) Note(sessionID, by, summary string) error {
-	return g.record(audit.Record{Event: audit.Control, SessionID: sessionID, By: by, Summary: summary})
+func (g *Gate) Note(sessionID string, who audit.Author, summary string) error {
+	return g.control(who, audit.Record{SessionID: sessionID, Summary: summary})
 }
 
 // Policy returns what the rules say now for calls of the session's own agent, grants in memory included.

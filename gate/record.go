@@ -48,6 +48,12 @@ func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string
 	})
 }
 
+// control puts on record what who changed beside answering approvals.
+func (g *Gate) control(who audit.Author, r audit.Record) error {
+	r.Event, r.By, r.From = audit.Control, who.By, who.From
+	return g.record(r)
+}
+
 // record writes one record and tells the listeners.
 func (g *Gate) record(r audit.Record) error {
 	r.Worker = g.o.Worker

@@ -37,7 +37,7 @@ type Session struct {
 	mu       sync.Mutex
 	made     madeFrom
 	policies map[string]*permissions.Policy // by agent
-	team     map[string]teamMember          // profiles that clients registered, by id
+	team     map[string]*teamMember         // profiles that clients registered, by id
 }
 
 // madeFrom is what a policy was made from: when it is another now, the policy is made anew.
@@ -125,14 +125,14 @@ func (s *Session) SetClient(c Client) {
 
 // WithdrawServer withdraws what waits for calls of one server, which is gone for good.
 func (s *Session) WithdrawServer(server, reason string) {
-	s.gate.withdraw(s, server, "callgate", reason)
+	s.gate.withdraw(s, server, audit.Author{By: "callgate"}, reason)
 }
 
 // Close withdraws what waits in the session and ends it.
 func (s *Session) Close() {
 	s.closing.Do(func() {
 		g := s.gate
-		g.withdraw(s, "", "host", "The session ended.")
+		g.withdraw(s, "", audit.Author{By: "host"}, "The session ended.")
 		close(s.closed)
 		g.mu.Lock()
 		delete(g.sessions, s.id)
@@ -178,15 +178,9 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 
 // info describes the session; the caller holds gate.mu.
 func (s *Session) info(pending int) SessionInfo {
-	status := "idle"
-	switch {
-	case pending > 0:
-		status = "waiting"
-	case s.running.Load() > 0:
-		status = "running"
-	}
+	status := statusOf(pending, int(s.running.Load()))
 	return SessionInfo{
-		ID: s.id, Worker: s.gate.o.Worker, Agent: s.agent, Agents: s.agents(), Client: *s.client.Load(),
+		ID: s.id, Worker: s.gate.o.Worker, Agent: s.agent, Agents: s.agents(status), Client: *s.client.Load(),
 		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: s.gate.modeName(),
 		Status: status, Pending: pending, StartedAt: s.startedAt,
 	}

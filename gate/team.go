@@ -15,17 +15,30 @@ import (
 // maxAgents bounds the profiles that clients may register in one session.
 const maxAgents = 64
 
-// AgentInfo is what people see of an agent that runs in a session.
+// AgentInfo is what people see of an agent that runs in a session. But for ID and Status it is what whoever
+// registered the agent says of it: shown, never trusted.
 type AgentInfo struct {
-	ID   string `json:"agentId"`
-	Role string `json:"role"`
-	Goal string `json:"goal,omitempty"`
+	ID       string      `json:"agentId"`
+	Role     string      `json:"role"`
+	Goal     string      `json:"goal,omitempty"`
+	Domain   string      `json:"domain,omitempty"`
+	Provider string      `json:"provider,omitempty"`
+	Model    string      `json:"model,omitempty"`
+	Roles    []AgentRole `json:"roles,omitempty"`
+	Status   string      `json:"status"` // idle, waiting or running
+}
+
+// AgentRole is one of several roles of an agent.
+type AgentRole struct {
+	Name   string `json:"name"`
+	Goal   string `json:"goal"`
+	Domain string `json:"domain"`
 }
 
 // AddAgent registers a subagent profile for the session and returns its id, the name and eight hex digits. A
 // call that names the id in _meta "callgate/agent" is judged under the profile too, which can only tighten.
 // The profile ends with the session.
-func (g *Gate) AddAgent(sessionID string, profile permissions.Agent, info AgentInfo, by string) (id string, err error) {
+func (g *Gate) AddAgent(sessionID string, profile permissions.Agent, info AgentInfo, who audit.Author) (id string, err error) {
 	s, err := g.session(sessionID)
 	if err != nil {
 		return "", err
@@ -42,15 +55,15 @@ func (g *Gate) AddAgent(sessionID string, profile permissions.Agent, info AgentI
 		return "", fmt.Errorf("%w: the session has %d agents already: remove one", ErrAnswer, maxAgents)
 	}
 	if s.team == nil {
-		s.team = map[string]teamMember{}
+		s.team = map[string]*teamMember{}
 	}
-	s.team[info.ID] = teamMember{info, profile}
+	s.team[info.ID] = &teamMember{info: info, profile: profile}
 	s.mu.Unlock()
-	return info.ID, g.teamChanged(s, by, fmt.Sprintf("Agent %q added.", info.ID))
+	return info.ID, g.teamChanged(s, who, fmt.Sprintf("Agent %q added.", info.ID))
 }
 
 // RemoveAgent ends a registered profile. Calls that still name it are denied: nobody knows it any more.
-func (g *Gate) RemoveAgent(sessionID, id, by string) error {
+func (g *Gate) RemoveAgent(sessionID, id string, who audit.Author) error {
 	s, err := g.session(sessionID)
 	if err != nil {
 		return err
@@ -63,11 +76,11 @@ func (g *Gate) RemoveAgent(sessionID, id, by string) error {
 	if !ok {
 		return fmt.Errorf("%w: the session has no agent %q", ErrAnswer, id)
 	}
-	return g.teamChanged(s, by, fmt.Sprintf("Agent %q removed.", id))
+	return g.teamChanged(s, who, fmt.Sprintf("Agent %q removed.", id))
 }
 
-func (g *Gate) teamChanged(s *Session, by, what string) error {
-	err := g.record(audit.Record{Event: audit.Control, SessionID: s.id, Agent: s.agent, By: by, Summary: what})
+func (g *Gate) teamChanged(s *Session, who audit.Author, what string) error {
+	err := g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
 	g.mu.Lock()
 	info := s.info(g.pendingOf(s))
 	g.mu.Unlock()
@@ -79,6 +92,19 @@ func (g *Gate) teamChanged(s *Session, by, what string) error {
 type teamMember struct {
 	info    AgentInfo
 	profile permissions.Agent
+	running int // its forwarded calls without an outcome
+}
+
+// runs counts a call of the session, +1 when it is forwarded and -1 when it ended, and returns how many run now.
+func (s *Session) runs(call Call, n int32) int {
+	if call.Agent != "" && call.Agent != s.agent {
+		s.mu.Lock()
+		if m := s.team[call.Agent]; m != nil {
+			m.running += int(n)
+		}
+		s.mu.Unlock()
+	}
+	return int(s.running.Add(n))
 }
 
 // profile finds an agent by its name: one of the configuration, or one that a client registered.
@@ -88,18 +114,44 @@ func (s *Session) profile(name string) (permissions.Agent, bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, ok := s.team[name]
-	return m.profile, ok
+	if m, ok := s.team[name]; ok {
+		return m.profile, true
+	}
+	return permissions.Agent{}, false
 }
 
-// agents lists the session's own agent and those that clients registered, by id.
-func (s *Session) agents() []AgentInfo {
+// waits counts the pending approvals of one of the session's agents; the caller holds mu.
+func (g *Gate) waits(s *Session, agent string) (n int) {
+	for _, a := range g.pending {
+		if a.session == s && a.call.Agent == agent {
+			n++
+		}
+	}
+	return n
+}
+
+// statusOf words what an agent, or a session, does.
+func statusOf(waiting, running int) string {
+	switch {
+	case waiting > 0:
+		return "waiting"
+	case running > 0:
+		return "running"
+	}
+	return "idle"
+}
+
+// agents lists the session's own agent, whose status is the whole session's, and those that clients registered, by
+// id. The caller holds gate.mu.
+func (s *Session) agents(status string) []AgentInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]AgentInfo, 0, len(s.team)+1)
 	for _, m := range s.team {
-		list = append(list, m.info)
+		info := m.info
+		info.Status = statusOf(s.gate.waits(s, info.ID), m.running)
+		list = append(list, info)
 	}
 	slices.SortFunc(list, func(a, b AgentInfo) int { return cmp.Compare(a.ID, b.ID) })
-	return append([]AgentInfo{{ID: s.agent, Role: s.agent}}, list...)
+	return append([]AgentInfo{{ID: s.agent, Role: s.agent, Status: status}}, list...)
 }

@@ -26,18 +26,20 @@ func (b backend) Answer(_ context.Context, id string, a gate.Answer) (bool, erro
 	return err == nil, err
 }
 
-func (b backend) SetAutonomy(sessionID, level, by string) error {
-	return b.s.gate.SetAutonomy(sessionID, level, by)
+func (b backend) SetAutonomy(sessionID, level string, who audit.Author) error {
+	return b.s.gate.SetAutonomy(sessionID, level, who)
 }
 
-func (b backend) Cancel(sessionID, by string) error { return b.s.gate.Cancel(sessionID, by) }
-
-func (b backend) AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, by string) (string, error) {
-	return b.s.gate.AddAgent(sessionID, profile, info, by)
+func (b backend) Cancel(sessionID string, who audit.Author) error {
+	return b.s.gate.Cancel(sessionID, who)
 }
 
-func (b backend) RemoveAgent(sessionID, id, by string) error {
-	return b.s.gate.RemoveAgent(sessionID, id, by)
+func (b backend) AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, who audit.Author) (string, error) {
+	return b.s.gate.AddAgent(sessionID, profile, info, who)
+}
+
+func (b backend) RemoveAgent(sessionID, id string, who audit.Author) error {
+	return b.s.gate.RemoveAgent(sessionID, id, who)
 }
 
 func (b backend) Sessions() []gate.SessionInfo { return b.s.gate.Sessions() }

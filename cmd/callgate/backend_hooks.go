@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"callgate/audit"
 	"callgate/internal/companion"
 	"callgate/internal/hooks"
 )
@@ -11,11 +12,11 @@ var _ companion.Hooks = backend{}
 
 func (b backend) Hooks() []hooks.Status { return b.s.config.hooks.List() }
 
-func (b backend) SetHook(name string, enabled bool, by string) error {
+func (b backend) SetHook(name string, enabled bool, who audit.Author) error {
 	if !b.s.config.hooks.Has(name) {
 		return fmt.Errorf("%w: %q", hooks.ErrUnknown, name)
 	}
-	return b.change("", by, switched(name, enabled), func() error { return b.s.config.hooks.SetEnabled(name, enabled) })
+	return b.change("", who, switched(name, enabled), func() error { return b.s.config.hooks.SetEnabled(name, enabled) })
 }
 
 // switched is what the audit trail says of a hook that somebody switched.

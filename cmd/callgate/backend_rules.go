@@ -11,6 +11,7 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/tools"
@@ -105,7 +106,7 @@ func (b backend) CheckRules(text string) companion.RulesCheck {
 	return check
 }
 
-func (b backend) ReplaceRules(base, text, by string) error {
+func (b backend) ReplaceRules(base, text string, who audit.Author) error {
 	file, err := permissions.ParseFile(b.s.rules.Path(), []byte(text), xdg.Home)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (b backend) ReplaceRules(base, text, by string) error {
 	if string(now) == text {
 		return nil
 	}
-	return b.change("", by, "Edited the rules: "+differences(b.rulesOf([]byte(base)), file.Rules)+".", func() error {
+	return b.change("", who, "Edited the rules: "+differences(b.rulesOf([]byte(base)), file.Rules)+".", func() error {
 		return b.s.rules.Replace([]byte(base), []byte(text))
 	})
 }
@@ -158,7 +159,7 @@ func differences(before, after []permissions.Rule) string {
 	return strings.Join(changes, ", ")
 }
 
-func (b backend) RevokeGrant(id, by string) error {
+func (b backend) RevokeGrant(id string, who audit.Author) error {
 	grants, err := b.Grants()
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func (b backend) RevokeGrant(id, by string) error {
 		return companion.ErrNoGrant
 	}
 	g := grants[i]
-	return b.change(g.SessionID, by, fmt.Sprintf("Revoked the grant %s %q up to %s.", g.Tool, g.Pattern, g.Risk), func() error {
+	return b.change(g.SessionID, who, fmt.Sprintf("Revoked the grant %s %q up to %s.", g.Tool, g.Pattern, g.Risk), func() error {
 		var n int
 		var err error
 		if g.Layer == permissions.LayerAlways {

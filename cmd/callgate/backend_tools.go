@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/tools"
@@ -70,13 +71,13 @@ func (b backend) sight(session string) (func(proxy.Standing) companion.ToolView,
 	}, nil
 }
 
-func (b backend) AcceptTool(sessionID, tool, hash, by string) error {
+func (b backend) AcceptTool(sessionID, tool, hash string, who audit.Author) error {
 	if _, standings, err := b.s.proxy.Standings(sessionID); err != nil {
 		return err
 	} else if err := acceptable(standings, tool, hash); err != nil {
 		return err
 	}
-	return b.change(sessionID, by, fmt.Sprintf("Accepted the definition of %s with hash %s.", tools.Visible(tool), hash), func() error {
+	return b.change(sessionID, who, fmt.Sprintf("Accepted the definition of %s with hash %s.", tools.Visible(tool), hash), func() error {
 		return b.s.proxy.Accept(sessionID, tool, hash)
 	})
 }
@@ -96,13 +97,13 @@ func acceptable(standings []proxy.Standing, tool, hash string) error {
 }
 
 // change puts on record what a person changes, then changes it. Where nothing can be recorded, nothing changes.
-func (b backend) change(sessionID, by, summary string, apply func() error) error {
-	if err := b.s.gate.Note(sessionID, by, summary); err != nil {
+func (b backend) change(sessionID string, who audit.Author, summary string, apply func() error) error {
+	if err := b.s.gate.Note(sessionID, who, summary); err != nil {
 		return fmt.Errorf("the change could not be recorded, so nothing was changed: %w", err)
 	}
 	err := apply()
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, b.s.gate.Note(sessionID, by, "Not done: "+summary))
+	return errors.Join(err, b.s.gate.Note(sessionID, who, "Not done: "+summary))
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"callgate/audit"
 	"callgate/internal/verify"
 	"callgate/permissions"
 	"callgate/proxy"
@@ -80,7 +81,7 @@ func (s *sidecar) openVerification() (*proxy.Verification, error) {
 	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Logger: s.log}
 	if s.keeps != nil {
 		o.Around = s.keeps.AroundVerification(v.OnFailure == verifyRollback, s.config.Checkpoints.ClearVerified, func(summary string) error {
-			return s.gate.Note("", "callgate", summary)
+			return s.gate.Note("", audit.Author{By: "callgate"}, summary)
 		})
 	}
 	runner, err := verify.New(o)

@@ -85,15 +85,15 @@ func (onlooker) Answer(context.Context, string, gate.Answer) (bool, error) {
 	return false, gate.ErrNotPending
 }
 
-func (onlooker) SetAutonomy(sessionID, _, _ string) error { return noSession(sessionID) }
+func (onlooker) SetAutonomy(sessionID, _ string, _ audit.Author) error { return noSession(sessionID) }
 
-func (onlooker) Cancel(sessionID, _ string) error { return noSession(sessionID) }
+func (onlooker) Cancel(sessionID string, _ audit.Author) error { return noSession(sessionID) }
 
-func (onlooker) AddAgent(sessionID string, _ permissions.Agent, _ gate.AgentInfo, _ string) (string, error) {
+func (onlooker) AddAgent(sessionID string, _ permissions.Agent, _ gate.AgentInfo, _ audit.Author) (string, error) {
 	return "", noSession(sessionID)
 }
 
-func (onlooker) RemoveAgent(sessionID, _, _ string) error { return noSession(sessionID) }
+func (onlooker) RemoveAgent(sessionID, _ string, _ audit.Author) error { return noSession(sessionID) }
 
 func (onlooker) Sessions() []gate.SessionInfo { return nil }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/mark3labs/mcp-go/server"
 
+	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/retrieval"
@@ -74,40 +75,40 @@ type onRecord struct {
 	b backend
 }
 
-func (r onRecord) Reindex(sessionID, path string, force bool, by string) (statuses []retrieval.Status, err error) {
-	err = r.b.change(sessionID, by, "Index "+workspaceName(path)+" anew.", func() (err error) {
+func (r onRecord) Reindex(sessionID, path string, force bool, who audit.Author) (statuses []retrieval.Status, err error) {
+	err = r.b.change(sessionID, who, "Index "+workspaceName(path)+" anew.", func() (err error) {
 		statuses, err = r.Service.Reindex(sessionID, path, force)
 		return err
 	})
 	return statuses, err
 }
 
-func (r onRecord) Cancel(sessionID, path, by string) (statuses []retrieval.Status, err error) {
-	err = r.b.change(sessionID, by, "Stop indexing "+workspaceName(path)+".", func() (err error) {
+func (r onRecord) Cancel(sessionID, path string, who audit.Author) (statuses []retrieval.Status, err error) {
+	err = r.b.change(sessionID, who, "Stop indexing "+workspaceName(path)+".", func() (err error) {
 		statuses, err = r.Service.Cancel(sessionID, path)
 		return err
 	})
 	return statuses, err
 }
 
-func (r onRecord) Clear(ctx context.Context, sessionID, path, by string) (statuses []retrieval.Status, err error) {
-	err = r.b.change(sessionID, by, "Empty the index of "+workspaceName(path)+".", func() (err error) {
+func (r onRecord) Clear(ctx context.Context, sessionID, path string, who audit.Author) (statuses []retrieval.Status, err error) {
+	err = r.b.change(sessionID, who, "Empty the index of "+workspaceName(path)+".", func() (err error) {
 		statuses, err = r.Service.Clear(ctx, sessionID, path)
 		return err
 	})
 	return statuses, err
 }
 
-func (r onRecord) AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string, by string) (id string, err error) {
-	err = r.b.change(sessionID, by, fmt.Sprintf("Add a document of %d bytes to the knowledge base.", len(content)), func() (err error) {
+func (r onRecord) AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string, who audit.Author) (id string, err error) {
+	err = r.b.change(sessionID, who, fmt.Sprintf("Add a document of %d bytes to the knowledge base.", len(content)), func() (err error) {
 		id, err = r.Service.AddDocument(ctx, sessionID, content, metadata)
 		return err
 	})
 	return id, err
 }
 
-func (r onRecord) RemoveDocument(ctx context.Context, sessionID, id, by string) (found bool, err error) {
-	err = r.b.change(sessionID, by, fmt.Sprintf("Remove the document %q from the knowledge base.", tools.Visible(id)), func() (err error) {
+func (r onRecord) RemoveDocument(ctx context.Context, sessionID, id string, who audit.Author) (found bool, err error) {
+	err = r.b.change(sessionID, who, fmt.Sprintf("Remove the document %q from the knowledge base.", tools.Visible(id)), func() (err error) {
 		found, err = r.Service.RemoveDocument(ctx, sessionID, id)
 		return err
 	})

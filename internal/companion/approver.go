@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"callgate/audit"
 	"callgate/internal/tools"
 )
 
@@ -27,13 +28,13 @@ func originOf(r *http.Request) string {
 // restClient is how the audit trail names an approver that came by REST and did not say who it is.
 const restClient = "rest"
 
-// approverOf is how the audit trail names who sent a REST request that approver let pass.
-func approverOf(r *http.Request) string {
-	client, named := clientOf(r)
-	if !named {
-		return restClient
+// authorOf is how the audit trail names who sent a REST request that approver let pass, and where from.
+func authorOf(r *http.Request) audit.Author {
+	who := audit.Author{By: restClient, From: originOf(r)}
+	if client, named := clientOf(r); named {
+		who.By = approverName(client)
 	}
-	return approverName(client)
+	return who
 }
 
 func clientOf(r *http.Request) (client ClientInfo, named bool) {

@@ -29,14 +29,14 @@ type Backend interface {
 	Answer(ctx context.Context, id string, a gate.Answer) (applied bool, err error)
 
 	// SetAutonomy sets the level of one session. level is a level, a category preset, or NONE.
-	SetAutonomy(sessionID, level, by string) error
+	SetAutonomy(sessionID, level string, who audit.Author) error
 
 	// Cancel ends the running calls and withdraws the pending approvals of one session.
-	Cancel(sessionID, by string) error
+	Cancel(sessionID string, who audit.Author) error
 
 	// AddAgent registers a subagent profile in one session and returns its id; RemoveAgent ends it.
-	AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, by string) (id string, err error)
-	RemoveAgent(sessionID, id, by string) error
+	AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, who audit.Author) (id string, err error)
+	RemoveAgent(sessionID, id string, who audit.Author) error
 
 	// Sessions returns the roster, Pending the approvals that wait, oldest first.
 	Sessions() []gate.SessionInfo

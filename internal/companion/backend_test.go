@@ -34,7 +34,7 @@ func newFakeBackend(sessions ...string) *fakeBackend {
 	b := &fakeBackend{queue: 256, subs: make(map[chan gate.Event]bool)}
 	for _, id := range sessions {
 		b.sessions = append(b.sessions, gate.SessionInfo{
-			ID: id, Worker: "default", Agent: "main", Agents: []gate.AgentInfo{{ID: "main", Role: "main"}}, Client: gate.Client{Name: "host", Version: "1"},
+			ID: id, Worker: "default", Agent: "main", Agents: []gate.AgentInfo{{ID: "main", Role: "main", Status: "idle"}}, Client: gate.Client{Name: "host", Version: "1"},
 			Autonomy: "NONE", Mode: "ask", Status: "idle",
 		})
 	}
@@ -135,18 +135,18 @@ func (b *fakeBackend) has(session string) bool {
 	return slices.ContainsFunc(b.sessions, func(s gate.SessionInfo) bool { return s.ID == session })
 }
 
-func (b *fakeBackend) AddAgent(session string, profile permissions.Agent, info gate.AgentInfo, by string) (string, error) {
+func (b *fakeBackend) AddAgent(session string, profile permissions.Agent, info gate.AgentInfo, _ audit.Author) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.has(session) {
 		return "", fmt.Errorf("%w: %q", gate.ErrSession, session)
 	}
-	info.ID = fmt.Sprintf("%s-%08x", profile.Name, len(profile.Rules))
+	info.ID, info.Status = fmt.Sprintf("%s-%08x", profile.Name, len(profile.Rules)), "idle"
 	b.send(gate.SessionOpened{Info: gate.SessionInfo{ID: session, Status: "idle", Autonomy: "NONE", Agents: []gate.AgentInfo{info}}})
 	return info.ID, nil
 }
 
-func (b *fakeBackend) RemoveAgent(session, id, by string) error {
+func (b *fakeBackend) RemoveAgent(session, id string, _ audit.Author) error {
 	if id != "rev-00000001" {
 		return fmt.Errorf("%w: the session has no agent %q", gate.ErrAnswer, id)
 	}
@@ -156,7 +156,7 @@ func (b *fakeBackend) RemoveAgent(session, id, by string) error {
 	return nil
 }
 
-func (b *fakeBackend) SetAutonomy(session, level, by string) error {
+func (b *fakeBackend) SetAutonomy(session, level string, who audit.Author) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.has(session) {
@@ -165,20 +165,20 @@ func (b *fakeBackend) SetAutonomy(session, level, by string) error {
 	if !slices.Contains([]string{"NONE", "MANUAL", "CAUTIOUS", "SUPERVISED", "FULL_AUTO"}, level) {
 		return fmt.Errorf("%w: unknown level %q", gate.ErrAnswer, level)
 	}
-	b.send(gate.AutonomyChanged{SessionID: session, Level: level, By: by})
+	b.send(gate.AutonomyChanged{SessionID: session, Level: level, By: who.By})
 	return nil
 }
 
-func (b *fakeBackend) Cancel(session, by string) error {
+func (b *fakeBackend) Cancel(session string, who audit.Author) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.has(session) {
 		return gate.ErrSession
 	}
-	b.cancelled = append(b.cancelled, session+" "+by)
+	b.cancelled = append(b.cancelled, session+" "+who.By)
 	for _, a := range slices.Clone(b.pending) {
 		if a.SessionID == session {
-			b.resolveLocked(a.ID, "withdrawn", by)
+			b.resolveLocked(a.ID, "withdrawn", who.By)
 		}
 	}
 	return nil

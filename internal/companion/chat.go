@@ -3,13 +3,15 @@ package companion
 import (
 	"context"
 	"strings"
+
+	"callgate/audit"
 )
 
 // Chatter asks the model of a session's host: it passes the gate as the kind sampling, so a person may be asked
 // first. It returns what the model says. Errors are gate.ErrSession, and gate.ErrAnswer when the host does not offer
 // its model, the gate refuses, or the host answers with an error.
 type Chatter interface {
-	Chat(ctx context.Context, sessionID, message, by string) (text string, err error)
+	Chat(ctx context.Context, sessionID, message string, who audit.Author) (text string, err error)
 }
 
 // Chat asks the model of the session's host, with what the workspace and the knowledge base say about it in front.
@@ -61,7 +63,7 @@ func (c *socket) chat(data []byte) *refusal {
 		begun := c.chats.begin(c.server.ctx, maxChats, func(ctx context.Context) {
 			var text string
 			refused := c.change(f.SessionID, func() (err error) {
-				text, err = c.server.chatter.Chat(ctx, f.SessionID, f.Message, c.by)
+				text, err = c.server.chatter.Chat(ctx, f.SessionID, f.Message, c.who)
 				return err
 			})
 			if refused != nil {

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/audit"
 	"callgate/gate"
 )
 
 // fakeChatter answers with what it was asked, or waits when that is "wait".
 type fakeChatter struct{ waiting chan struct{} }
 
-func (f fakeChatter) Chat(ctx context.Context, session, message, by string) (string, error) {
+func (f fakeChatter) Chat(ctx context.Context, session, message string, who audit.Author) (string, error) {
 	switch {
 	case session != "s1":
 		return "", gate.ErrSession
@@ -23,7 +24,7 @@ func (f fakeChatter) Chat(ctx context.Context, session, message, by string) (str
 	case message == "refused":
 		return "", fmt.Errorf("%w: callgate denied sampling", gate.ErrAnswer)
 	}
-	return by + " said " + message, nil
+	return who.By + " said " + message, nil
 }
 
 func chatFrame(session, message string) string {

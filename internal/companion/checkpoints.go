@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"callgate/audit"
 	"callgate/internal/checkpoint"
 )
 
@@ -23,7 +24,7 @@ type Checkpoints interface {
 
 	// RestoreCheckpoint puts files back and on record under the name that by is. With force also those that are
 	// not as the call left them; paths that are given leave the others alone.
-	RestoreCheckpoint(ctx context.Context, id string, paths []string, force bool, by string) (*checkpoint.Restored, error)
+	RestoreCheckpoint(ctx context.Context, id string, paths []string, force bool, who audit.Author) (*checkpoint.Restored, error)
 }
 
 // CheckpointView is one checkpoint as people see it.
@@ -145,7 +146,7 @@ func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request)
 		return
 	}
 	// The restore ends well also when the client goes away in the middle of it.
-	done, err := s.checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f.Paths, f.Force, approverOf(r))
+	done, err := s.checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f.Paths, f.Force, authorOf(r))
 	if err != nil {
 		s.failCheckpoint(w, r, err)
 		return

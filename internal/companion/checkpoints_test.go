@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/audit"
 	"callgate/internal/checkpoint"
 )
 
@@ -44,14 +45,14 @@ func (f *fakeCheckpoints) CheckpointDiff(_ context.Context, id string, paths []s
 	}, nil
 }
 
-func (f *fakeCheckpoints) RestoreCheckpoint(_ context.Context, id string, paths []string, force bool, by string) (*checkpoint.Restored, error) {
+func (f *fakeCheckpoints) RestoreCheckpoint(_ context.Context, id string, paths []string, force bool, who audit.Author) (*checkpoint.Restored, error) {
 	switch {
 	case id != "ck_1":
 		return nil, fmt.Errorf("%w: %q", checkpoint.ErrUnknown, id)
 	case !force:
 		return nil, &checkpoint.ConflictError{Conflicts: []checkpoint.Conflict{{Path: "/work/a.txt", Why: "it was changed since"}}}
 	}
-	f.by, f.paths = by, paths
+	f.by, f.paths = who.By, paths
 	return &checkpoint.Restored{ID: id, Checkpoint: "ck_2", Files: []string{"/work/a.txt"}, Failed: []checkpoint.Conflict{{Path: "/work/b.txt", Why: "no"}}}, nil
 }
 

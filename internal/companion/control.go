@@ -23,7 +23,7 @@ func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.backend.SetAutonomy(id, f.Level, approverOf(r)); err != nil {
+	if err := s.backend.SetAutonomy(id, f.Level, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -37,7 +37,7 @@ func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.backend.Cancel(id, approverOf(r)); err != nil {
+	if err := s.backend.Cancel(id, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -56,7 +56,7 @@ func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.code, refused.message)
 		return
 	}
-	agent, err := s.backend.AddAgent(id, profile, info, approverOf(r))
+	agent, err := s.backend.AddAgent(id, profile, info, authorOf(r))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -67,7 +67,7 @@ func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 // handleRemoveAgent ends a registered profile.
 func (s *Server) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
 	id, agent := r.PathValue("id"), r.PathValue("agent")
-	if err := s.backend.RemoveAgent(id, agent, approverOf(r)); err != nil {
+	if err := s.backend.RemoveAgent(id, agent, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -92,11 +92,27 @@ func (s *Server) ofSession(w http.ResponseWriter, r *http.Request, f any, named 
 	return id, true
 }
 
+// maxDescribed bounds, in bytes, what is said of one agent: everybody who watches gets it with each change of a team.
+const maxDescribed = 16 << 10
+
+func (f *AgentAdd) described() int {
+	size := len(f.Name) + len(f.Role) + len(f.Goal) + len(f.Domain) + len(f.Provider) + len(f.Model)
+	for _, r := range f.Roles {
+		size += len(r.Name) + len(r.Goal) + len(r.Domain) + len(`{"name":"","goal":"","domain":""}`)
+	}
+	return size
+}
+
 // profile reads what the frame says of an agent.
 func (f *AgentAdd) profile() (permissions.Agent, gate.AgentInfo, *refusal) {
-	profile, info := permissions.Agent{Name: f.Name, Source: TypeAgentAdd}, gate.AgentInfo{Role: f.Role, Goal: f.Goal}
+	profile, info := permissions.Agent{Name: f.Name, Source: TypeAgentAdd}, gate.AgentInfo{
+		Role: f.Role, Goal: f.Goal, Domain: f.Domain, Provider: f.Provider, Model: f.Model, Roles: f.Roles,
+	}
 	if f.Role == "" {
 		return profile, info, refuse(CodeBadMessage, "agent_add needs a role")
+	}
+	if size := f.described(); size > maxDescribed {
+		return profile, info, refuse(CodeBadMessage, "what describes the agent is %d bytes; at most %d are kept", size, maxDescribed)
 	}
 	if f.Permissions == nil {
 		return profile, info, nil

@@ -76,7 +76,7 @@ func (s *stream) frames(event gate.Event) []any {
 	if e, ok := event.(framed); ok {
 		out = append(out, e.frame())
 	}
-	if state, changed := s.roster.apply(event); changed {
+	for _, state := range s.roster.apply(event) {
 		out = append(out, state)
 	}
 	return out
@@ -90,7 +90,10 @@ func head(kind, session string) Head { return Head{V: Version, Type: kind, Sessi
 func teamUpdate(info gate.SessionInfo) TeamUpdate {
 	f := TeamUpdate{Head: head(TypeTeamUpdate, info.ID), Agents: []TeamAgent{}, Strategy: strategy}
 	for _, a := range info.Agents {
-		f.Agents = append(f.Agents, TeamAgent{AgentID: a.ID, Role: a.Role, Goal: a.Goal, Client: info.Client, Permissions: info.Mode})
+		f.Agents = append(f.Agents, TeamAgent{
+			AgentID: a.ID, Role: a.Role, Goal: a.Goal, Domain: a.Domain, Provider: a.Provider, Model: a.Model, Roles: a.Roles,
+			Client: info.Client, Permissions: info.Mode,
+		})
 	}
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"callgate/audit"
 	"callgate/internal/hooks"
 )
 
@@ -14,7 +15,7 @@ type Hooks interface {
 	Hooks() []hooks.Status
 
 	// SetHook switches a hook on or off. It returns hooks.ErrUnknown when there is none of that name.
-	SetHook(name string, enabled bool, by string) error
+	SetHook(name string, enabled bool, who audit.Author) error
 }
 
 // hookRoutes are answered by any process of the worker for what is switched, which all of them share; runs and
@@ -48,7 +49,7 @@ func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("name")
-	switch err := s.hooks.SetHook(name, *f.Enabled, approverOf(r)); {
+	switch err := s.hooks.SetHook(name, *f.Enabled, authorOf(r)); {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]any{"name": name, "enabled": *f.Enabled})
 	case errors.Is(err, hooks.ErrUnknown):

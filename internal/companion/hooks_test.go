@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/audit"
 	"callgate/internal/hooks"
 )
 
@@ -19,11 +20,11 @@ func (f *fakeHooks) Hooks() []hooks.Status {
 	return []hooks.Status{{Name: "ring", Event: []string{hooks.ApprovalAsked}, Matcher: "*", Action: "command", When: "after", Enabled: f.enabled}}
 }
 
-func (f *fakeHooks) SetHook(name string, enabled bool, by string) error {
+func (f *fakeHooks) SetHook(name string, enabled bool, who audit.Author) error {
 	if name != "ring" {
 		return fmt.Errorf("%w: %q", hooks.ErrUnknown, name)
 	}
-	f.enabled, f.by = enabled, by
+	f.enabled, f.by = enabled, who.By
 	return nil
 }
 

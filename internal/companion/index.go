@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/retrieval"
 	"callgate/rag"
@@ -18,14 +19,14 @@ type Retrieval interface {
 	Search(ctx context.Context, sessionID string, q rag.Query) (retrieval.Answer, error)
 
 	// Reindex, Cancel and Clear change the indexes of all the session's workspaces, or of the one at path.
-	Reindex(sessionID, path string, force bool, by string) ([]retrieval.Status, error)
-	Cancel(sessionID, path, by string) ([]retrieval.Status, error)
-	Clear(ctx context.Context, sessionID, path, by string) ([]retrieval.Status, error)
+	Reindex(sessionID, path string, force bool, who audit.Author) ([]retrieval.Status, error)
+	Cancel(sessionID, path string, who audit.Author) ([]retrieval.Status, error)
+	Clear(ctx context.Context, sessionID, path string, who audit.Author) ([]retrieval.Status, error)
 
-	AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string, by string) (id string, err error)
+	AddDocument(ctx context.Context, sessionID, content string, metadata map[string]string, who audit.Author) (id string, err error)
 	SearchDocuments(ctx context.Context, sessionID, query string, limit int, threshold float64) ([]rag.KBHit, error)
 	Documents(sessionID string) ([]rag.KBDocument, error)
-	RemoveDocument(ctx context.Context, sessionID, id, by string) (found bool, err error)
+	RemoveDocument(ctx context.Context, sessionID, id string, who audit.Author) (found bool, err error)
 }
 
 // IndexStart: a workspace is being indexed.
@@ -144,7 +145,7 @@ func (s *Server) handleReindex(w http.ResponseWriter, r *http.Request) {
 	if !s.retrieves(w) || !s.body(w, r, &f) {
 		return
 	}
-	statuses, err := s.retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, approverOf(r))
+	statuses, err := s.retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, authorOf(r))
 	s.answerIndexes(w, r, http.StatusAccepted, statuses, err)
 }
 
@@ -153,7 +154,7 @@ func (s *Server) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
 	if !s.retrieves(w) || !s.body(w, r, &f) {
 		return
 	}
-	statuses, err := s.retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, approverOf(r))
+	statuses, err := s.retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, authorOf(r))
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
@@ -162,7 +163,7 @@ func (s *Server) handleClearIndex(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	query := r.URL.Query()
-	statuses, err := s.retrieval.Clear(r.Context(), query.Get("sessionId"), query.Get("path"), approverOf(r))
+	statuses, err := s.retrieval.Clear(r.Context(), query.Get("sessionId"), query.Get("path"), authorOf(r))
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 

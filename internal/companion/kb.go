@@ -139,7 +139,7 @@ func (c *socket) knowledge(head Head, data []byte) *refusal {
 		}
 		refused := retrievalRefusal(err)
 		if refused == nil {
-			c.server.log.Error("companion: frame failed", "client", c.by, "session", head.SessionID, slog.Any("error", err))
+			c.server.log.Error("companion: frame failed", "client", c.who.By, "session", head.SessionID, slog.Any("error", err))
 			refused = refuse(CodeInternal, "callgate could not do that; its log says why")
 		}
 		c.reply(refused, head.SessionID, "")
@@ -163,7 +163,7 @@ func (c *socket) question(head_ Head, data []byte) (func(context.Context) (any, 
 			return nil, refuse(CodeBadMessage, "content is missing")
 		}
 		return func(ctx context.Context) (any, error) {
-			id, err := r.AddDocument(ctx, session, f.Content, f.Metadata, c.by)
+			id, err := r.AddDocument(ctx, session, f.Content, f.Metadata, c.who)
 			return KBAdded{head(TypeKBAdded, session), id}, err
 		}, nil
 	case TypeKBSearch:
@@ -192,7 +192,7 @@ func (c *socket) question(head_ Head, data []byte) (func(context.Context) (any, 
 			return nil, refuse(CodeBadMessage, "documentId is missing")
 		}
 		return func(ctx context.Context) (any, error) {
-			found, err := r.RemoveDocument(ctx, session, f.DocumentID, c.by)
+			found, err := r.RemoveDocument(ctx, session, f.DocumentID, c.who)
 			return KBRemoved{head(TypeKBRemoved, session), f.DocumentID, found}, err
 		}, nil
 	}
@@ -240,7 +240,7 @@ func (s *Server) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, CodeBadMessage, "content is missing")
 		return
 	}
-	id, err := s.retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, approverOf(r))
+	id, err := s.retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
 	if err != nil {
 		s.failRetrieval(w, r, err)
 		return
@@ -296,7 +296,7 @@ func (s *Server) handleKBRemove(w http.ResponseWriter, r *http.Request) {
 	if session == "" {
 		return
 	}
-	found, err := s.retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), approverOf(r))
+	found, err := s.retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), authorOf(r))
 	if err != nil {
 		s.failRetrieval(w, r, err)
 		return

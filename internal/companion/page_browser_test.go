@@ -216,7 +216,7 @@ func (hostile) Tools(string) (ToolsView, error) {
 	return ToolsView{SessionID: evil("session"), Servers: []ServerView{{UpstreamState{Name: evil("upstream"), State: UpstreamDown, Error: evil("downwhy")}, []ToolView{tool}}}}, nil
 }
 
-func (hostile) AcceptTool(_, _, _, _ string) error { return ErrNoTool }
+func (hostile) AcceptTool(_, _, _ string, _ audit.Author) error { return ErrNoTool }
 
 func (hostile) Changes(string) ([]tools.FileChange, error) {
 	return []tools.FileChange{{Path: evil("diskpath"), State: tools.ChangeEdited, Before: evil("diskbefore"), After: evil("diskafter"), Why: evil("diskremark")}}, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"callgate/audit"
 	"callgate/gate"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -50,7 +51,7 @@ func oneSession(id string) *refusal {
 
 // answer checks a tool_approve and turns it into what the gate takes. A member that means nothing with
 // the decision is refused, not dropped: the person believes that it does something.
-func (f *ToolApprove) answer(by, from string) (gate.Answer, *refusal) {
+func (f *ToolApprove) answer(who audit.Author) (gate.Answer, *refusal) {
 	if r := oneSession(f.SessionID); r != nil {
 		return gate.Answer{}, r
 	}
@@ -94,8 +95,8 @@ func (f *ToolApprove) answer(by, from string) (gate.Answer, *refusal) {
 		Scope:     scope,
 		ExpiresIn: time.Duration(f.ExpiresIn) * time.Second,
 		Arguments: json.RawMessage(f.Arguments),
-		By:        personName(by, f.Person),
-		From:      from,
+		By:        personName(who.By, f.Person),
+		From:      who.From,
 	}, nil
 }
 

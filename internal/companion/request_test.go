@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/audit"
 	"callgate/internal/tools"
 )
 
@@ -28,7 +29,7 @@ func FuzzToolApprove(f *testing.F) {
 		if decode(data, &frame) != nil {
 			return
 		}
-		a, refused := frame.answer("custom:x", "there")
+		a, refused := frame.answer(audit.Author{By: "custom:x", From: "there"})
 		if refused != nil {
 			if refused.code != CodeBadMessage || refused.message == "" {
 				t.Fatalf("%s: refused with %+v", data, refused)

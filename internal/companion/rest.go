@@ -156,7 +156,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.ToolCallID = id
-	answer, refused := f.answer(approverOf(r), originOf(r))
+	answer, refused := f.answer(authorOf(r))
 	if refused != nil {
 		writeError(w, http.StatusBadRequest, refused.code, refused.message)
 		return

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/retrieval"
 	"callgate/rag"
@@ -17,23 +18,23 @@ import (
 // searched is the real service over a small workspace, for one session s1. What people change is not recorded.
 type searched struct{ *retrieval.Service }
 
-func (s searched) Reindex(session, path string, force bool, _ string) ([]retrieval.Status, error) {
+func (s searched) Reindex(session, path string, force bool, _ audit.Author) ([]retrieval.Status, error) {
 	return s.Service.Reindex(session, path, force)
 }
 
-func (s searched) Cancel(session, path, _ string) ([]retrieval.Status, error) {
+func (s searched) Cancel(session, path string, _ audit.Author) ([]retrieval.Status, error) {
 	return s.Service.Cancel(session, path)
 }
 
-func (s searched) Clear(ctx context.Context, session, path, _ string) ([]retrieval.Status, error) {
+func (s searched) Clear(ctx context.Context, session, path string, _ audit.Author) ([]retrieval.Status, error) {
 	return s.Service.Clear(ctx, session, path)
 }
 
-func (s searched) AddDocument(ctx context.Context, session, content string, metadata map[string]string, _ string) (string, error) {
+func (s searched) AddDocument(ctx context.Context, session, content string, metadata map[string]string, _ audit.Author) (string, error) {
 	return s.Service.AddDocument(ctx, session, content, metadata)
 }
 
-func (s searched) RemoveDocument(ctx context.Context, session, id, _ string) (bool, error) {
+func (s searched) RemoveDocument(ctx context.Context, session, id string, _ audit.Author) (bool, error) {
 	return s.Service.RemoveDocument(ctx, session, id)
 }
 

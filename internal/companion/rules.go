@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"callgate/audit"
 	"callgate/permissions"
 )
 
@@ -22,13 +23,13 @@ type Rules interface {
 	// ReplaceRules gives the file a new text that was made from the text base. It returns a
 	// *permissions.FileError for a text that is not valid, and permissions.ErrRulesChanged when somebody else
 	// changed the rules since base; the file is as before then. Grants that came or went since base are kept.
-	ReplaceRules(base, text, by string) error
+	ReplaceRules(base, text string, who audit.Author) error
 
 	// Grants lists what people allowed always, in the file and in memory.
 	Grants() ([]GrantView, error)
 
 	// RevokeGrant takes back the grant with that id, wherever it is kept. It returns ErrNoGrant when there is none.
-	RevokeGrant(id, by string) error
+	RevokeGrant(id string, who audit.Author) error
 }
 
 // ErrNoGrant: the grant was revoked, ended with its session, or never was.
@@ -149,7 +150,7 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
 		return
 	}
-	err := s.rules.ReplaceRules(*f.Base, *f.Text, approverOf(r))
+	err := s.rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
 	var fault *permissions.FileError
 	switch {
 	case err == nil:
@@ -182,7 +183,7 @@ func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := r.PathValue("id")
-	switch err := s.rules.RevokeGrant(id, approverOf(r)); {
+	switch err := s.rules.RevokeGrant(id, authorOf(r)); {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]string{"revoked": id})
 	case errors.Is(err, ErrNoGrant):

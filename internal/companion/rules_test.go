@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/audit"
 	"callgate/permissions"
 )
 
@@ -36,7 +37,7 @@ func (f *fakeRules) CheckRules(text string) RulesCheck {
 	return RulesCheck{Rules: len(file.Rules)}
 }
 
-func (f *fakeRules) ReplaceRules(base, text, by string) error {
+func (f *fakeRules) ReplaceRules(base, text string, who audit.Author) error {
 	switch {
 	case f.fail != nil:
 		return f.fail
@@ -45,15 +46,15 @@ func (f *fakeRules) ReplaceRules(base, text, by string) error {
 	case text == "{":
 		return &permissions.FileError{Path: "permissions.jsonc", Line: 1, Column: 2, Message: "it ends too soon"}
 	}
-	f.text, f.changes = text, append(f.changes, by)
+	f.text, f.changes = text, append(f.changes, who.By)
 	return nil
 }
 
-func (f *fakeRules) RevokeGrant(id, by string) error {
+func (f *fakeRules) RevokeGrant(id string, who audit.Author) error {
 	if id != "g1" {
 		return ErrNoGrant
 	}
-	f.changes = append(f.changes, by)
+	f.changes = append(f.changes, who.By)
 	return f.fail
 }
 

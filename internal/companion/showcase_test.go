@@ -23,7 +23,7 @@ func showcase(t *testing.T) *fakeBackend {
 	b.sessions[0].Client = gate.Client{Name: "claude-code", Version: "2.1.0"}
 	b.sessions[1].Client = gate.Client{Name: "cursor", Version: "1.9.2"}
 	b.sessions[1].Agent, b.sessions[1].Autonomy = "explore", "CAUTIOUS"
-	b.sessions[0].Agents = append(b.sessions[0].Agents, gate.AgentInfo{ID: "reviewer-5f0e12ab", Role: "reviewer", Goal: "Look through the change before it is pushed"})
+	b.sessions[0].Agents = append(b.sessions[0].Agents, gate.AgentInfo{ID: "reviewer-5f0e12ab", Role: "reviewer", Goal: "Look through the change before it is pushed", Domain: "Go", Provider: "local", Model: "reader-2", Status: "idle"})
 	for i := range b.sessions {
 		b.sessions[i].Status, b.sessions[i].StartedAt = "waiting", now.Add(-time.Duration(40+i*25)*time.Minute)
 	}
@@ -194,7 +194,7 @@ func (showcaseTools) Tools(string) (ToolsView, error) {
 	}}, nil
 }
 
-func (showcaseTools) AcceptTool(_, tool, hash, _ string) error {
+func (showcaseTools) AcceptTool(_, tool, hash string, _ audit.Author) error {
 	if tool != "github_create_issue" || hash != "5f" {
 		return ErrDefinition
 	}
@@ -214,7 +214,7 @@ func (showcaseHooks) Hooks() []hooks.Status {
 	}
 }
 
-func (showcaseHooks) SetHook(string, bool, string) error { return nil }
+func (showcaseHooks) SetHook(string, bool, audit.Author) error { return nil }
 
 // showcaseCheckpoints are two calls that changed files, and a restore.
 type showcaseCheckpoints struct{}
@@ -242,6 +242,6 @@ func (showcaseCheckpoints) CheckpointDiff(context.Context, string, []string) ([]
 	}, nil
 }
 
-func (showcaseCheckpoints) RestoreCheckpoint(context.Context, string, []string, bool, string) (*checkpoint.Restored, error) {
+func (showcaseCheckpoints) RestoreCheckpoint(context.Context, string, []string, bool, audit.Author) (*checkpoint.Restored, error) {
 	return &checkpoint.Restored{ID: "ck_b", Files: []string{}}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/tools"
 
@@ -43,8 +44,7 @@ type socket struct {
 	conn      *websocket.Conn
 	as        Credential        // what the client could do when it came
 	may       func() Credential // what the client may do now: a credential that was rotated opens nothing any more
-	by        string            // "kind:name", for the record
-	from      string            // where the client is, likewise
+	who       audit.Author      // "kind:name" and where the client is, for the record
 	person    string            // whose credential the client has shown; "" when it is nobody's in particular
 	replies   chan reply
 	toolbox   *toolbox  // what the client brought
@@ -82,7 +82,7 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		s.log.Debug("companion: upgrade failed", slog.Any("error", err))
 		return
 	}
-	c := &socket{server: s, conn: conn, as: as, may: may, from: originOf(r), person: personOf(r), replies: make(chan reply, maxReplies)}
+	c := &socket{server: s, conn: conn, as: as, may: may, who: audit.Author{From: originOf(r)}, person: personOf(r), replies: make(chan reply, maxReplies)}
 	c.serve(r.Context(), doorOf(r) != nil)
 }
 
@@ -112,11 +112,11 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		c.turnAway(refused)
 		return
 	}
-	c.by = approverName(hello.Client)
-	c.toolbox = newToolbox(c.server.bringer, c.by, c.server.timing.tool)
+	c.who.By = approverName(hello.Client)
+	c.toolbox = newToolbox(c.server.bringer, c.who.By, c.server.timing.tool)
 	defer c.toolbox.close()
-	c.server.log.Info("companion: client connected", "client", c.by)
-	defer c.server.log.Info("companion: client gone", "client", c.by)
+	c.server.log.Info("companion: client connected", "client", c.who.By)
+	defer c.server.log.Info("companion: client gone", "client", c.who.By)
 
 	if all {
 		raw, err := encode(hello)
@@ -124,7 +124,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 			c.server.log.Error("companion: client refused", slog.Any("error", err))
 			return
 		}
-		c.relay = c.server.newRelay(raw, c.may, c.from)
+		c.relay = c.server.newRelay(raw, c.may, c.who.From)
 		defer c.relay.close()
 	}
 	subscription := c.server.backend.Subscribe()
@@ -251,18 +251,18 @@ func (c *socket) take(data []byte) bool {
 	case TypeToolApprove:
 		call, refused = c.toolApprove(data)
 	case TypeCancel:
-		refused = c.mutate(head.SessionID, func() error { return c.server.backend.Cancel(head.SessionID, c.by) })
+		refused = c.mutate(head.SessionID, func() error { return c.server.backend.Cancel(head.SessionID, c.who) })
 	case TypeSetAutonomy:
 		var f SetAutonomy
 		if refused = decode(data, &f); refused == nil {
-			refused = c.mutate(f.SessionID, func() error { return c.server.backend.SetAutonomy(f.SessionID, f.Level, c.by) })
+			refused = c.mutate(f.SessionID, func() error { return c.server.backend.SetAutonomy(f.SessionID, f.Level, c.who) })
 		}
 	case TypeAgentAdd:
 		refused = c.agentAdd(data)
 	case TypeAgentRemove:
 		var f AgentRemove
 		if refused = decode(data, &f); refused == nil {
-			refused = c.mutate(f.SessionID, func() error { return c.server.backend.RemoveAgent(f.SessionID, f.AgentID, c.by) })
+			refused = c.mutate(f.SessionID, func() error { return c.server.backend.RemoveAgent(f.SessionID, f.AgentID, c.who) })
 		}
 	case TypeMCPTools:
 		refused = c.mcpTools(data)
@@ -293,7 +293,7 @@ func (c *socket) agentAdd(data []byte) *refusal {
 		return refused
 	}
 	return c.mutate(f.SessionID, func() error {
-		_, err := c.server.backend.AddAgent(f.SessionID, profile, info, c.by)
+		_, err := c.server.backend.AddAgent(f.SessionID, profile, info, c.who)
 		return err
 	})
 }
@@ -303,7 +303,7 @@ func (c *socket) toolApprove(data []byte) (call string, _ *refusal) {
 	if refused := decode(data, &f); refused != nil {
 		return "", refused
 	}
-	answer, refused := f.answer(c.by, c.from)
+	answer, refused := f.answer(c.who)
 	if refused != nil {
 		return f.ToolCallID, refused
 	}
@@ -340,7 +340,7 @@ func (c *socket) change(session string, change func() error) *refusal {
 	}
 	refused := refusalOf(err)
 	if refused.code == CodeInternal {
-		c.server.log.Error("companion: frame failed", "client", c.by, "session", session, slog.Any("error", err))
+		c.server.log.Error("companion: frame failed", "client", c.who.By, "session", session, slog.Any("error", err))
 	}
 	return refused
 }
@@ -412,7 +412,7 @@ func (c *socket) write(events <-chan gate.Event, stream *stream) {
 			err = c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.server.timing.write))
 		}
 		if err != nil {
-			c.server.log.Debug("companion: client evicted", "client", c.by, slog.Any("error", err))
+			c.server.log.Debug("companion: client evicted", "client", c.who.By, slog.Any("error", err))
 			return
 		}
 	}

@@ -371,6 +371,7 @@ func TestAgents(t *testing.T) {
 		{`{"v":1,"type":"agent_add","sessionId":"s1"}`, CodeBadMessage, "role"},
 		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","permissions":{"shell_exec":"perhaps"}}`, CodeBadMessage, "perhaps"},
 		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","permissions":[]}`, CodeBadMessage, "permissions"},
+		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","roles":[{"name":"` + strings.Repeat("n", maxDescribed) + `"}]}`, CodeBadMessage, "at most"},
 		{`{"v":1,"type":"agent_add","sessionId":"*","role":"r"}`, CodeBadMessage, "never"},
 		{`{"v":1,"type":"agent_add","sessionId":"s9","role":"r"}`, CodeSessionNotFound, "s9"},
 		{`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"nobody"}`, CodeBadMessage, "nobody"},
@@ -381,8 +382,8 @@ func TestAgents(t *testing.T) {
 		}
 	}
 
-	p.send(`{"v":1,"type":"agent_add","sessionId":"s1","name":"rev","role":"reviewer","goal":"read","permissions":{"*":"deny"}}`)
-	want := "[map[agentId:rev-00000001 client:map[name: version:] goal:read permissions: role:reviewer]]"
+	p.send(`{"v":1,"type":"agent_add","sessionId":"s1","name":"rev","role":"reviewer","goal":"read","domain":"go","provider":"p","model":"m","roles":[{"name":"critic"}],"permissions":{"*":"deny"}}`)
+	want := "[map[agentId:rev-00000001 client:map[name: version:] domain:go goal:read model:m permissions: provider:p role:reviewer roles:[map[domain: goal: name:critic]]]]"
 	if got := p.want(TypeTeamUpdate); fmt.Sprint(got["agents"]) != want {
 		t.Errorf("the team is %v, want %s", got["agents"], want)
 	}

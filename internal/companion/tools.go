@@ -3,6 +3,8 @@ package companion
 import (
 	"errors"
 	"net/http"
+
+	"callgate/audit"
 )
 
 // Tools is what the servers offer, as people see it. Nil in Options means that there is nothing to see. All
@@ -14,7 +16,7 @@ type Tools interface {
 
 	// AcceptTool accepts a tool's definition, which ends its quarantine. hash is that of the definition that was
 	// looked at. It returns ErrNoTool when the tool is not there, and ErrDefinition when it has another definition.
-	AcceptTool(sessionID, tool, hash, by string) error
+	AcceptTool(sessionID, tool, hash string, who audit.Author) error
 }
 
 var (
@@ -106,7 +108,7 @@ func (s *Server) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.code, refused.message)
 		return
 	}
-	switch err := s.tools.AcceptTool(session, f.Tool, f.Hash, approverOf(r)); {
+	switch err := s.tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r)); {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]string{"accepted": f.Tool})
 	case errors.Is(err, ErrNoTool):

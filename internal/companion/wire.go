@@ -126,21 +126,14 @@ type SetAutonomy struct {
 // is judged under the profile's permissions too; its id comes back in team_update.
 type AgentAdd struct {
 	Head
-	Role        string          `json:"role"`
-	Name        string          `json:"name,omitempty"`
-	Goal        string          `json:"goal,omitempty"`
-	Domain      string          `json:"domain,omitempty"`
-	Provider    string          `json:"provider,omitempty"`
-	Model       string          `json:"model,omitempty"`
-	Roles       []AgentRole     `json:"roles,omitempty"`
-	Permissions json.RawMessage `json:"permissions,omitempty"` // rules as in permissions.jsonc; absent adds none
-}
-
-// AgentRole is one of several roles of an agent.
-type AgentRole struct {
-	Name   string `json:"name"`
-	Goal   string `json:"goal"`
-	Domain string `json:"domain"`
+	Role        string           `json:"role"`
+	Name        string           `json:"name,omitempty"`
+	Goal        string           `json:"goal,omitempty"`
+	Domain      string           `json:"domain,omitempty"`
+	Provider    string           `json:"provider,omitempty"`
+	Model       string           `json:"model,omitempty"`
+	Roles       []gate.AgentRole `json:"roles,omitempty"`
+	Permissions json.RawMessage  `json:"permissions,omitempty"` // rules as in permissions.jsonc; absent adds none
 }
 
 // AgentRemove ends a registered profile.
@@ -289,7 +282,8 @@ type ToolResult struct {
 	IsError    bool            `json:"isError"`
 }
 
-// AgentState: what the agent of a session does now.
+// AgentState: what an agent of a session does now. What the session's own, the first of the roster, does is what
+// the whole session does.
 type AgentState struct {
 	Head
 	AgentID string `json:"agentId"`
@@ -304,13 +298,17 @@ type TeamUpdate struct {
 	Strategy string      `json:"strategy"`
 }
 
-// TeamAgent is one agent in the roster.
+// TeamAgent is one agent in the roster: the session's own, or one that agent_add registered, as it was described.
 type TeamAgent struct {
-	AgentID     string      `json:"agentId"`
-	Role        string      `json:"role"`
-	Goal        string      `json:"goal,omitempty"`
-	Client      gate.Client `json:"client"`
-	Permissions string      `json:"permissions"` // the mode of the session's gate
+	AgentID     string           `json:"agentId"`
+	Role        string           `json:"role"`
+	Goal        string           `json:"goal,omitempty"`
+	Domain      string           `json:"domain,omitempty"`
+	Provider    string           `json:"provider,omitempty"`
+	Model       string           `json:"model,omitempty"`
+	Roles       []gate.AgentRole `json:"roles,omitempty"`
+	Client      gate.Client      `json:"client"`
+	Permissions string           `json:"permissions"` // the mode of the session's gate
 }
 
 // AutonomyChanged: the session's level, NONE when rules alone decide.

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"callgate/internal/companion"
 )
@@ -16,7 +17,14 @@ type roster struct {
 
 // session is one connection of a host.
 type session struct {
+	id                                 string // of its own agent
 	client, agent, mode, level, status string
+	team                               []agent // whom clients registered
+}
+
+// agent is one that a client registered, as it was described.
+type agent struct {
+	id, role, about, status string
 }
 
 func newRoster() roster { return roster{sessions: map[string]session{}} }
@@ -29,16 +37,49 @@ func (r *roster) team(f *companion.TeamUpdate) {
 	}
 	s := r.known(f.SessionID)
 	a := f.Agents[0]
-	s.agent, s.mode, s.client = cmp.Or(a.Role, a.AgentID), a.Permissions, a.Client.Name
+	s.id, s.agent, s.mode, s.client = a.AgentID, cmp.Or(a.Role, a.AgentID), a.Permissions, a.Client.Name
 	if a.Client.Version != "" {
 		s.client += " " + a.Client.Version
 	}
+	s.team = teamOf(f.Agents[1:], s.team)
 	r.sessions[f.SessionID] = s
+}
+
+// teamOf describes the agents that clients registered; what they do is known from before.
+func teamOf(agents []companion.TeamAgent, before []agent) []agent {
+	team := make([]agent, len(agents))
+	for i, a := range agents {
+		one := agent{id: a.AgentID, role: a.Role}
+		if at := slices.IndexFunc(before, func(b agent) bool { return b.id == a.AgentID }); at >= 0 {
+			one.status = before[at].status
+		}
+		var about []string
+		model := strings.TrimSpace(a.Provider + " " + a.Model)
+		for _, said := range []string{a.Domain, model, a.Goal} {
+			if said != "" {
+				about = append(about, said)
+			}
+		}
+		for _, r := range a.Roles {
+			about = append(about, strings.TrimSpace("also "+r.Name+" "+r.Domain))
+		}
+		one.about = strings.Join(about, ", ")
+		team[i] = one
+	}
+	return team
 }
 
 func (r *roster) state(f *companion.AgentState) {
 	s := r.known(f.SessionID)
-	s.status = f.Status
+	if f.AgentID == s.id {
+		s.status = f.Status
+	}
+	s.team = slices.Clone(s.team)
+	for i := range s.team {
+		if s.team[i].id == f.AgentID {
+			s.team[i].status = f.Status
+		}
+	}
 	r.sessions[f.SessionID] = s
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/tools"
 )
@@ -40,6 +41,20 @@ var scenes = []struct {
 		p.event(push())
 		p.rests()
 		p.update(statusMsg{p.m.address, status{servers: []server{{Name: "demo", State: "up", Tools: 6}, {Name: "github", State: "down", Error: "exec: \"github-mcp\": executable file not found in $PATH"}}}})
+		p.types("2")
+	}},
+	{"team", func(p *person) {
+		host(p)
+		head := companion.Head{SessionID: "s-1"}
+		p.event(&companion.TeamUpdate{Head: head, Agents: []companion.TeamAgent{
+			{AgentID: "main", Role: "main", Permissions: "ask", Client: gate.Client{Name: "claude-code", Version: "2.1"}},
+			{AgentID: "rev-5f0e12ab", Role: "reviewer", Goal: "Look through the change before it is pushed", Domain: "go", Provider: "local", Model: "m-1", Roles: []gate.AgentRole{{Name: "critic", Domain: "tests"}}},
+			{AgentID: "fix-00112233", Role: "fixer"},
+		}})
+		p.event(&companion.AgentState{Head: head, AgentID: "main", Status: "running"})
+		p.event(&companion.AgentState{Head: head, AgentID: "rev-5f0e12ab", Status: "idle"})
+		p.event(&companion.AgentState{Head: head, AgentID: "fix-00112233", Status: "running"})
+		p.rests()
 		p.types("2")
 	}},
 	{"audit", func(p *person) {

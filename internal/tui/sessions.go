@@ -55,6 +55,16 @@ func (m *model) sessionLines(width, rows int) []string {
 			mark, focus = "▸ ", len(lines)
 		}
 		lines = append(lines, mark+line)
+		for _, a := range one.team {
+			text := fmt.Sprintf("%s  %s", shown(a.role), shown(a.id))
+			if a.status != "" {
+				text += "  " + shown(a.status)
+			}
+			lines = append(lines, "    "+text)
+			for _, line := range wrap(shown(a.about), width-6, "") {
+				lines = append(lines, "      "+s.faint.Styled(line))
+			}
+		}
 	}
 	lines = append(lines, "", s.heading.Styled("Servers"))
 	switch {

@@ -4,7 +4,7 @@ import { Page } from "./parts";
 import { pending, type State } from "./state";
 import { Text } from "./text";
 import { visible } from "./visible";
-import type { Session } from "./wire";
+import type { Agent, Session } from "./wire";
 
 const levels: [level: string, words: string][] = [
   ["NONE", "the rules alone decide"],
@@ -91,14 +91,7 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
       {(of.agents ?? []).length > 1 && (
         <ul class="agents" aria-label="Agents">
           {of.agents?.slice(1).map((agent) => (
-            <li>
-              <Text of={agent.role} /> <span class="label"><Text of={agent.agentId} code /></span>
-              {agent.goal && (
-                <p class="label">
-                  <Text of={agent.goal} />
-                </p>
-              )}
-            </li>
+            <Member key={agent.agentId} of={agent} />
           ))}
         </ul>
       )}
@@ -157,5 +150,33 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
           </button>
         ))}
     </article>
+  );
+}
+
+// Member is an agent that a client registered.
+function Member({ of }: { of: Agent }) {
+  return (
+    <li>
+      <Text of={of.role} />{" "}
+      <span class="label">
+        <Text of={of.agentId} code />
+      </span>
+      {of.status && <span class={`status ${of.status}`}>{visible(of.status)}</span>}
+      {of.goal && <Said of={of.goal} />}
+      {of.domain && <Said name="Domain" of={of.domain} />}
+      {(of.provider || of.model) && <Said name="Model" of={[of.provider, of.model].filter(Boolean).join(" ")} />}
+      {of.roles?.map((role) => (
+        <Said name="Also" of={[role.name, role.domain, role.goal].filter(Boolean).join(", ")} />
+      ))}
+    </li>
+  );
+}
+
+function Said({ name, of }: { name?: string; of: string }) {
+  return (
+    <p class="label">
+      {name && `${name}: `}
+      <Text of={of} />
+    </p>
   );
 }

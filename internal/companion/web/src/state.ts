@@ -147,7 +147,7 @@ function frame(state: State, text: string, now: number): State {
     case "autonomy_changed":
       return session(state, f.sessionId, (s) => ({ ...s, autonomy: f.level }), f.by === "" ? "" : `Autonomy of session ${f.sessionId} is ${f.level}.`);
     case "agent_state":
-      return session(state, f.sessionId, (s) => ({ ...s, status: f.status }), "");
+      return session(state, f.sessionId, (s) => doing(s, f.agentId, f.status), "");
     case "audit_entry":
       return { ...state, audit: [f, ...state.audit].slice(0, maxAudit) };
     case "error":
@@ -288,6 +288,12 @@ function change(state: State, id: string, to: (a: Approval) => Approval): State 
 
 function outcome(state: State, id: string, to: (o: Outcome) => Outcome): State {
   return { ...state, outcomes: state.outcomes.map((o) => (o.id === id ? to(o) : o)) };
+}
+
+// doing notes what an agent does. What the session's own does is what the whole session does.
+function doing(s: Session, agent: string, status: string): Session {
+  const agents = s.agents?.map((a) => (a.agentId === agent ? { ...a, status } : a));
+  return { ...s, agents, status: agent === s.agentId ? status : s.status };
 }
 
 function session(state: State, id: string, to: (s: Session) => Session, said: string): State {

@@ -90,6 +90,7 @@ export interface ToolResult {
 export interface AgentState {
   type: "agent_state";
   sessionId: string;
+  agentId: string;
   status: string;
 }
 
@@ -140,11 +141,23 @@ export type Frame =
   | AuditEntry
   | ErrorFrame;
 
+// Agent is one that works in a session, as whoever registered it described it.
+export interface Agent {
+  agentId: string;
+  role: string;
+  goal?: string;
+  domain?: string;
+  provider?: string;
+  model?: string;
+  roles?: { name: string; goal?: string; domain?: string }[];
+  status?: string;
+}
+
 export interface Session {
   sessionId: string;
   workerId: string;
   agentId: string;
-  agents?: { agentId: string; role: string; goal?: string }[];
+  agents?: Agent[]; // the session's own first
   client: { name: string; version: string };
   autonomy: string;
   mode: string;
