@@ -62,11 +62,6 @@ func question(a *gate.Approval) []byte {
 	return fmt.Appendf(nil, `{"message":%s,"requestedSchema":{"type":"object","properties":{"decision":{"type":"string","title":"Decision","enum":["approve","deny"]}},"required":["decision"]}}`, jsonx.Quote(describe(a)))
 }
 
-// signpost leads to the page. The address proves nothing about who opens it.
-func signpost(a *gate.Approval, page string) []byte {
-	return fmt.Appendf(nil, `{"mode":"url","elicitationId":%s,"url":%s,"message":%s}`, jsonx.Quote(a.ID), jsonx.Quote(page), jsonx.Quote(describe(a)))
-}
-
 func describe(a *gate.Approval) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "callgate: %s wants to run. %s Risk: %s (%s).", a.Tool, a.Analysis.Summary, a.Analysis.Risk.Label(), a.Analysis.Risk)

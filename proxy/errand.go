@@ -3,14 +3,9 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
@@ -61,14 +56,6 @@ type leg struct {
 	level  int
 	errand *errand
 	done   chan struct{} // closed when it has its response
-}
-
-// openQuestion is one open question to the host.
-type openQuestion struct {
-	key    string
-	id     []byte // of the request that asks, ours
-	method string
-	params []byte
 }
 
 // depart sends the leg's request on its way: to the errand that it goes on with, or on a new one. The error is
@@ -162,63 +149,6 @@ func (p *Proxy) goOn(h handle, l *leg, responses []byte) error {
 	return nil
 }
 
-// answer gives the answers to whoever asked. The caller holds mu.
-func (e *errand) answer(answers map[string][]byte) {
-	e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool {
-		result, ok := answers[q.key]
-		if !ok {
-			return false
-		}
-		m, err := rpc.Parse(rpc.Result(q.id, result))
-		return err == nil && e.f.asked.Answer(m)
-	})
-}
-
-// readResponses reads the answers by the keys of the questions. What is no object answers nothing.
-func readResponses(object []byte) (map[string][]byte, error) {
-	answers := map[string][]byte{}
-	if object == nil {
-		return answers, nil
-	}
-	rest, err := others(object, nil)
-	if err != nil {
-		return nil, fmt.Errorf("inputResponses: %w", err)
-	}
-	var raw map[string]jsontext.Value
-	if err := json.Unmarshal(rest, &raw); err != nil {
-		return nil, fmt.Errorf("inputResponses: %w", err)
-	}
-	for key, value := range raw {
-		if len(value) > 0 && value[0] == '{' {
-			answers[key] = value
-		}
-	}
-	return answers, nil
-}
-
-// ask puts a question to the host: the leg that waits ends with it.
-func (e *errand) ask(label string, m rpc.Message) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.over {
-		return errNoWay
-	}
-	if taken := func(q openQuestion) bool { return q.key == label }; label == "" || slices.ContainsFunc(e.questions, taken) {
-		e.asked++
-		label = "question-" + strconv.Itoa(e.asked)
-	}
-	e.questions = append(e.questions, openQuestion{key: label, id: m.ID, method: m.Method, params: m.Params})
-	if e.gathering == nil {
-		e.gathering = time.AfterFunc(gathered, func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.gathering = nil
-			e.park()
-		})
-	}
-	return nil
-}
-
 // park ends the leg that waits with what is asked, and lets the errand wait for the next. The caller holds mu.
 func (e *errand) park() {
 	if e.over || e.waiting == nil || len(e.questions) == 0 {
@@ -275,29 +205,6 @@ func (e *errand) lapse() {
 	}
 }
 
-// inputRequired is the result that asks the host.
-func inputRequired(questions []openQuestion, state string) []byte {
-	b := []byte(`{"resultType":"input_required","inputRequests":`)
-	b = appendQuestions(b, questions)
-	return append(append(append(b, `,"requestState":`...), jsonx.Quote(state)...), '}')
-}
-
-func appendQuestions(b []byte, questions []openQuestion) []byte {
-	b = append(b, '{')
-	for i, q := range questions {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(b, jsonx.Quote(q.key)...), `:{"method":`...)
-		b = append(b, jsonx.Quote(q.method)...)
-		if q.params != nil {
-			b = append(append(b, `,"params":`...), q.params...)
-		}
-		b = append(b, '}')
-	}
-	return append(b, '}')
-}
-
 // notify tells the leg that waits, or the next one.
 func (e *errand) notify(m rpc.Message) {
 	e.mu.Lock()
@@ -335,14 +242,6 @@ func (e *errand) tell(m rpc.Message) {
 		return // nothing else belongs to a request
 	}
 	e.f.p.told(l.x.Notify(message))
-}
-
-// withdraw takes a question back that was decided elsewhere. The caller holds mu.
-func (e *errand) withdraw(m rpc.Message) {
-	var id [1]jsonx.Member
-	if jsonx.Members(m.Params, []string{"requestId"}, id[:]) == nil {
-		e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool { return string(q.id) == string(id[0].Value) })
-	}
 }
 
 // end brings the errand its response; nil when there is none because it was taken back.
@@ -383,73 +282,4 @@ func (e *errand) gone(l *leg) {
 	if waits {
 		e.f.h.takeBack(e.id)
 	}
-}
-
-// patience is how long the call may wait for a person before this leg ends. ok is false when the errand has no
-// better way than to hold the leg.
-func (e *errand) patience() (wait time.Duration, ok bool) {
-	switch {
-	case e.task != nil:
-		return 0, true
-	case e.resumes == "" && e.leadsToPage():
-		return time.Second, true // a decision that comes at once needs no second leg
-	}
-	return 0, false
-}
-
-// leadsToPage reports whether the host can lead its person to the page for approvers.
-func (e *errand) leadsToPage() bool {
-	h := e.f.h
-	return h.capable.Load().elicitationURL && !h.p.o.HostApproves && h.p.page() != ""
-}
-
-// shown notes what a person is asked about the errand's call. A host that can wait for a task gets one.
-func (e *errand) shown(a *gate.Approval) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.approval = a
-	if e.task != nil && e.waiting != nil {
-		e.task.begin()
-		e.arriveWith(rpc.Result(e.waiting.id, e.f.dress(e.method, e.task.announcement())))
-	}
-}
-
-// leadAway is the result of a call whose approval is pending: it leads the host's person to the page, and the
-// next leg goes on with the same approval, also after a restart. Nil where the host cannot do that.
-func (e *errand) leadAway(callID string) []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := e.f.p
-	if e.approval == nil || e.resumes != "" || !e.leadsToPage() {
-		return nil
-	}
-	state, err := p.seal(handle{Approval: callID, Principal: e.f.key.from.Principal, Digest: e.digest, Until: time.Now().Add(signpostFor)})
-	if err != nil {
-		p.o.Logger.Error("a question to the host could not be put", "error", err)
-		return nil
-	}
-	// The revision has no elicitationId any more, and some of its hosts do not understand an address without one.
-	params := signpost(e.approval, p.page())
-	return inputRequired([]openQuestion{{key: "approval", method: "elicitation/create", params: params}}, state)
-}
-
-// signpostFor is how long the host may take to come back from the page. The gate knows how long a decision holds.
-const signpostFor = 24 * time.Hour
-
-// callID is the id of the request's call: a fresh one, or that of the approval which it comes back for.
-func (r *inflight) callID(fresh string) string {
-	if r.errand != nil && r.errand.resumes != "" {
-		return r.errand.resumes
-	}
-	return fresh
-}
-
-// refused is the result of a call that may not run, or not yet.
-func (r *inflight) refused(call gate.Call, v gate.Verdict) []byte {
-	if r.errand != nil && v.Decision == gate.DecidedPending {
-		if result := r.errand.leadAway(call.ID); result != nil {
-			return result
-		}
-	}
-	return refusal(call, v)
 }

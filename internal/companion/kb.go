@@ -151,9 +151,9 @@ func (c *socket) knowledge(head Head, data []byte) *refusal {
 }
 
 // question reads the frame into what has to be asked.
-func (c *socket) question(head_ Head, data []byte) (func(context.Context) (any, error), *refusal) {
-	r, session := c.server.retrieval, head_.SessionID
-	switch head_.Type {
+func (c *socket) question(common Head, data []byte) (func(context.Context) (any, error), *refusal) {
+	r, session := c.server.retrieval, common.SessionID
+	switch common.Type {
 	case TypeKBAdd:
 		var f KBAdd
 		if refused := decode(data, &f); refused != nil {

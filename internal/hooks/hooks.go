@@ -8,14 +8,10 @@
 package hooks
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,55 +20,6 @@ import (
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
-
-// Config is one hook as it is written in the configuration.
-type Config struct {
-	Name      string
-	Event     []string      // one or several of Events
-	Matcher   string        // glob over the qualified tool, its kind, the agent or the server; "" is everything
-	When      string        // "", or before: the hook decides, see Decide
-	OnFailure string        // of a hook that decides: ask, the default, or deny
-	Action    Action        //
-	Enabled   *bool         // nil is true; what people switched at run time counts before it
-	Timeout   time.Duration // 0 is 30 s
-	Secrets   bool          // the event is handed over as it is, with what looks like a secret
-}
-
-// Action is what a hook does.
-type Action struct {
-	Type    string   // command, log or webhook; told from the other members when it is missing
-	Command any      // a list of words; or one text whose words blanks divide, for a program without quoting
-	Env     []string // NAME=value, added to the program's environment
-	Cwd     string   // "" is callgate's own
-	Message string   // of a log line
-
-	URL          string // of a webhook: https
-	SecretFile   string // that holds what signs it
-	SecretEnv    string // or the variable that does
-	CAFile       string // authorities that may vouch for the receiver, beside none of the system's
-	AllowPrivate bool   // the receiver may be in a private network, or this machine
-}
-
-// Options assemble a Runner.
-type Options struct {
-	Hooks     []Config
-	Worker    string
-	StateFile string // where what people switch is kept, for all processes of the worker
-	QueueDir  string // where webhooks keep what waits to be posted, a folder for each
-	Dir       string // that relative paths start from, the configuration's own
-	Home      string // what ~ means in paths
-}
-
-// path resolves a path of the configuration; "" stays.
-func (o Options) path(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~"); ok && rest != "" && os.IsPathSeparator(rest[0]) {
-		return filepath.Join(o.Home, rest)
-	}
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(o.Dir, path)
-}
 
 // hook is one configured hook, checked.
 type hook struct {
@@ -133,8 +80,6 @@ type job struct {
 	event Event
 }
 
-var hookName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 // New checks the hooks and returns what runs them once it is started, nil when there are none.
 func New(o Options) (*Runner, error) {
 	if len(o.Hooks) == 0 {
@@ -177,72 +122,6 @@ func (r *Runner) Start(log *slog.Logger) error {
 		}
 	}
 	return nil
-}
-
-// check turns the configuration of a hook into one that can run.
-func (c Config) check(o Options) (*hook, error) {
-	if !hookName.MatchString(c.Name) {
-		return nil, errors.New("a hook needs a name of letters, digits, dots, - and _, at most 64")
-	}
-	h := &hook{
-		name: c.Name, events: c.Event, pattern: cmp.Or(c.Matcher, "*"),
-		onFailure: cmp.Or(c.OnFailure, "ask"), enabled: c.Enabled == nil || *c.Enabled, secrets: c.Secrets,
-	}
-	if len(c.Event) == 0 {
-		return nil, fmt.Errorf("event is missing: use %s", strings.Join(Events, ", "))
-	}
-	for _, event := range c.Event {
-		if !slices.Contains(Events, event) {
-			return nil, fmt.Errorf("event %q: use %s", event, strings.Join(Events, ", "))
-		}
-	}
-	var err error
-	if h.pattern != "*" {
-		if h.matcher, err = permissions.CompileGlob(h.pattern); err != nil {
-			return nil, fmt.Errorf("matcher: %w", err)
-		}
-	}
-	if h.before, err = c.decides(); err != nil {
-		return nil, err
-	}
-	if c.Timeout < 0 || c.Timeout > maxTimeout {
-		return nil, fmt.Errorf("timeout %s: use a positive duration up to %s", c.Timeout, maxTimeout)
-	}
-	if h.action, h.timeout, err = c.Action.check(c, o); err != nil {
-		return nil, fmt.Errorf("action: %w", err)
-	}
-	if _, ok := h.action.(*command); h.before && !ok {
-		return nil, errors.New("when: before needs an action of type command, whose answer counts")
-	}
-	return h, nil
-}
-
-// check makes the action and says how long it may take.
-func (a Action) check(c Config, o Options) (action, time.Duration, error) {
-	kind := a.Type
-	if kind == "" && a.Command != nil {
-		kind = "command"
-	}
-	if kind == "" && a.Message != "" {
-		kind = "log"
-	}
-	if kind == "" && a.URL != "" {
-		kind = "webhook"
-	}
-	timeout := cmp.Or(c.Timeout, defaultTimeout)
-	switch kind {
-	case "webhook":
-		w, err := newWebhook(a, c, o)
-		return w, cmp.Or(c.Timeout, webhookTimeout), err
-	case "command":
-		command, err := newCommand(a, o)
-		return command, timeout, err
-	case "log":
-		message, err := parseTemplate(a.Message)
-		return logLine{message}, timeout, err
-	default:
-		return nil, 0, fmt.Errorf("type %q: use command, log or webhook", a.Type)
-	}
 }
 
 func (r *Runner) find(name string) *hook {

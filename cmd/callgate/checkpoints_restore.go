@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/internal/checkpoint"
+	"callgate/internal/tools"
+)
+
+func newCheckpointsRestoreCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	var paths []string
+	o := checkpoint.RestoreOptions{}
+	cmd := &cobra.Command{
+		Use:   "restore ID",
+		Short: "Put files back as they were kept",
+		Long: `Restore puts every file of the checkpoint back, or those that --path names. It changes nothing when one of them
+is not as the call left it, unless --force is given. What is there now is kept first: restoring that
+checkpoint takes the restore back.
+
+You are not bound by the rules here: they are for tools. callgate's own files are never restored, and no link
+is ever followed.`,
+		Example: `  callgate checkpoints restore ck_4nq2
+  callgate checkpoints restore ck_4nq2 --path src/auth.ts --force`,
+		Args: exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			c, store, err := checkpointsOf(s)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, store.Close()) }()
+			one, err := store.Get(args[0])
+			if err != nil {
+				return err
+			}
+			if o.Paths, err = realPathsOf(paths); err != nil {
+				return err
+			}
+			by := "cli:" + userName()
+			if err := c.recordRestore(&one, by, o.Force); err != nil {
+				return err
+			}
+			o.By, o.SessionID, o.Secret = by, one.SessionID, c.hidden(&one)
+			done, err := store.Restore(cmd.Context(), one.ID, o)
+			if err != nil {
+				return explainRestore(err)
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), done)
+			} else {
+				err = printRestored(cmd.OutOrStdout(), done)
+			}
+			if err == nil && len(done.Failed) > 0 {
+				return exitCode(1)
+			}
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&paths, "path", nil, "only this file or folder; repeatable")
+	flags.BoolVar(&o.Force, "force", false, "also files that changed since the call, and without those that were not kept")
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// recordRestore puts on record that a person restores: nothing is restored when that fails.
+func (c *config) recordRestore(one *checkpoint.Checkpoint, by string, force bool) error {
+	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = log.Append(audit.Record{Event: audit.Control, Worker: c.Worker, SessionID: one.SessionID, CallID: one.CallID, By: by, Summary: restoreSummary(one, force)})
+	return errors.Join(err, log.Close())
+}
+
+// restoreSummary is the record of a restore.
+func restoreSummary(one *checkpoint.Checkpoint, force bool) string {
+	text := fmt.Sprintf("Restores checkpoint %s of %s.", one.ID, one.Tool)
+	if force {
+		text += " By force."
+	}
+	return text
+}
+
+// explainRestore adds what can be done about it.
+func explainRestore(err error) error {
+	if conflict := (*checkpoint.ConflictError)(nil); errors.As(err, &conflict) {
+		var b strings.Builder
+		b.WriteString("nothing was restored:\n")
+		for _, c := range conflict.Conflicts {
+			fmt.Fprintf(&b, "  %s: %s\n", tools.Visible(c.Path), tools.Visible(c.Why))
+		}
+		b.WriteString("Look with \"callgate checkpoints diff\"; --force puts back what was kept all the same, --path leaves the rest alone")
+		return errors.New(b.String())
+	}
+	return err
+}
+
+func printRestored(w io.Writer, done *checkpoint.Restored) error {
+	var b strings.Builder
+	for _, path := range done.Files {
+		fmt.Fprintf(&b, "restored  %s\n", tools.Visible(path))
+	}
+	for _, f := range done.Failed {
+		fmt.Fprintf(&b, "NOT       %s: %s\n", tools.Visible(f.Path), tools.Visible(f.Why))
+	}
+	switch {
+	case done.Checkpoint != "":
+		fmt.Fprintf(&b, "to take this back: callgate checkpoints restore %s\n", done.Checkpoint)
+	case len(done.Failed) == 0:
+		b.WriteString("everything is as it was kept already\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

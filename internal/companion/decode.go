@@ -1,0 +1,50 @@
+package companion
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// serverFrames are the frames that a server sends.
+var serverFrames = map[string]func() any{
+	TypeToolStart:           func() any { return new(ToolStart) },
+	TypeToolApproveRequest:  func() any { return new(ToolApproveRequest) },
+	TypeToolApproveResolved: func() any { return new(ToolApproveResolved) },
+	TypeToolResult:          func() any { return new(ToolResult) },
+	TypeAgentState:          func() any { return new(AgentState) },
+	TypeTeamUpdate:          func() any { return new(TeamUpdate) },
+	TypeAutonomyChanged:     func() any { return new(AutonomyChanged) },
+	TypeAuditEntry:          func() any { return new(AuditEntry) },
+	TypeMCPCall:             func() any { return new(MCPCall) },
+	TypeMCPCancel:           func() any { return new(MCPCancel) },
+	TypeToken:               func() any { return new(Token) },
+	TypeDone:                func() any { return new(Done) },
+	TypeKBAdded:             func() any { return new(KBAdded) },
+	TypeKBSearchResult:      func() any { return new(KBSearchResult) },
+	TypeKBListResult:        func() any { return new(KBListResult) },
+	TypeKBRemoved:           func() any { return new(KBRemoved) },
+	TypeIndexStart:          func() any { return new(IndexStart) },
+	TypeIndexProgress:       func() any { return new(IndexProgress) },
+	TypeIndexDone:           func() any { return new(IndexDone) },
+	TypeError:               func() any { return new(Error) },
+}
+
+// decodeServer reads a frame of the server. It is nil for a type that this version does not know.
+func decodeServer(data []byte) (any, error) {
+	var head Head
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("frame from callgate: %w", err)
+	}
+	if head.V != Version {
+		return nil, ErrVersion
+	}
+	make, ok := serverFrames[head.Type]
+	if !ok {
+		return nil, nil
+	}
+	frame := make()
+	if err := json.Unmarshal(data, frame); err != nil {
+		return nil, fmt.Errorf("%s from callgate: %w", head.Type, err)
+	}
+	return frame, nil
+}

@@ -1,0 +1,169 @@
+package companion
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gorilla/websocket"
+)
+
+// Target says where a client connects and as whom.
+type Target struct {
+	DataDir    string     // has the announcements and the credentials
+	Address    string     // host:port, https://host:port on another machine; "" means the hub, or the newest that answers
+	Credential Credential // "" means approve
+	Client     ClientInfo
+	Sessions   []string // to watch; nil means all
+	Logger     *slog.Logger
+
+	roots *x509.CertPool // whose certificates count; nil means the system's
+}
+
+// connect finds the companion, has it prove itself, opens the WebSocket and says hello.
+func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	address, token, err := t.prove(ctx, t.Credential)
+	if err != nil {
+		return nil, "", err
+	}
+	dialer := websocket.Dialer{TLSClientConfig: t.tls(), HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
+	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(urlOf(address), "http")+"/ws", http.Header{"Authorization": {"Bearer " + token}})
+	if response != nil && response.StatusCode == http.StatusUnauthorized {
+		return nil, "", ErrUnauthorized
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+	}
+	conn.SetReadLimit(maxServer)
+	sessions := t.Sessions
+	if sessions == nil {
+		sessions = []string{AllSessions}
+	}
+	hello, err := encode(Hello{Head: head(TypeHello, ""), Client: t.Client, Sessions: sessions})
+	if err == nil {
+		err = conn.WriteMessage(websocket.TextMessage, hello)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, "", fmt.Errorf("say hello: %w", err)
+	}
+	return conn, address, nil
+}
+
+// direct follows no redirects and asks no proxy: what is said there is for one other side.
+func (t Target) direct() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: t.tls()},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (t Target) tls() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots} }
+
+// prove finds a companion, reads the credential and has the other side prove that it holds it too. Of several
+// that are announced it takes the newest that can.
+func (t Target) prove(ctx context.Context, name Credential) (address, token string, err error) {
+	addresses := []string{t.Address}
+	if t.Address == "" {
+		found, err := companions(t.DataDir)
+		if err != nil {
+			return "", "", err
+		}
+		addresses = addresses[:0]
+		for _, a := range found {
+			addresses = append(addresses, a.Address)
+		}
+	}
+	token, err = (&Credentials{dir: credentialsDir(t.DataDir)}).Token(name)
+	if errors.Is(err, fs.ErrNotExist) && name.Person() != "" {
+		return "", "", fmt.Errorf("%w: %s", ErrNoCredential, name)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("read the %s credential: %w", name, err)
+	}
+	var first error
+	for _, address := range addresses {
+		address, err := t.proveAt(ctx, address, name, token)
+		if err == nil {
+			return address, token, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return "", "", first
+}
+
+func (t Target) proveAt(ctx context.Context, address string, name Credential, token string) (string, error) {
+	if t.Address == "" { // one of several must not use up the others' time
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, proofTimeout)
+		defer cancel()
+	}
+	if remote, ok := strings.CutPrefix(address, remoteScheme); ok {
+		host, port, err := net.SplitHostPort(strings.TrimSuffix(remote, "/"))
+		if err != nil {
+			return "", fmt.Errorf("companion address %q: use https://host:port", address)
+		}
+		address = remoteScheme + net.JoinHostPort(host, port)
+	} else {
+		var err error
+		if address, err = loopback(address); err != nil {
+			return "", err
+		}
+	}
+	return address, t.challenge(ctx, address, name, token)
+}
+
+// remoteScheme begins the address of a callgate on another machine.
+const remoteScheme = "https://"
+
+// urlOf is where the companion at address is asked: on this machine as it is, elsewhere over TLS alone.
+func urlOf(address string) string {
+	if strings.HasPrefix(address, remoteScheme) {
+		return address
+	}
+	return "http://" + address
+}
+
+// challenge asks whoever listens at address to prove that it holds token, without showing it.
+func (t Target) challenge(ctx context.Context, address string, name Credential, token string) error {
+	var random [nonceLength / 2]byte
+	rand.Read(random[:])
+	nonce := hex.EncodeToString(random[:])
+	query := url.Values{"credential": {string(name)}, "nonce": {nonce}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, urlOf(address)+"/api/proof?"+query.Encode(), nil)
+	if err != nil {
+		return fmt.Errorf("companion address %q: %w", address, err)
+	}
+	response, err := t.direct().Do(request)
+	if err != nil {
+		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Proof string `json:"proof"`
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPrivate))
+	if err != nil {
+		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || !hmac.Equal([]byte(answer.Proof), []byte(prove(token, nonce, strings.TrimPrefix(address, remoteScheme)))) {
+		return fmt.Errorf("%s: %w", address, ErrImpostor)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package proxy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// openQuestion is one open question to the host.
+type openQuestion struct {
+	key    string
+	id     []byte // of the request that asks, ours
+	method string
+	params []byte
+}
+
+// ask puts a question to the host: the leg that waits ends with it.
+func (e *errand) ask(label string, m rpc.Message) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return errNoWay
+	}
+	if taken := func(q openQuestion) bool { return q.key == label }; label == "" || slices.ContainsFunc(e.questions, taken) {
+		e.asked++
+		label = "question-" + strconv.Itoa(e.asked)
+	}
+	e.questions = append(e.questions, openQuestion{key: label, id: m.ID, method: m.Method, params: m.Params})
+	if e.gathering == nil {
+		e.gathering = time.AfterFunc(gathered, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.gathering = nil
+			e.park()
+		})
+	}
+	return nil
+}
+
+// answer gives the answers to whoever asked. The caller holds mu.
+func (e *errand) answer(answers map[string][]byte) {
+	e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool {
+		result, ok := answers[q.key]
+		if !ok {
+			return false
+		}
+		m, err := rpc.Parse(rpc.Result(q.id, result))
+		return err == nil && e.f.asked.Answer(m)
+	})
+}
+
+// readResponses reads the answers by the keys of the questions. What is no object answers nothing.
+func readResponses(object []byte) (map[string][]byte, error) {
+	answers := map[string][]byte{}
+	if object == nil {
+		return answers, nil
+	}
+	rest, err := others(object, nil)
+	if err != nil {
+		return nil, fmt.Errorf("inputResponses: %w", err)
+	}
+	var raw map[string]jsontext.Value
+	if err := json.Unmarshal(rest, &raw); err != nil {
+		return nil, fmt.Errorf("inputResponses: %w", err)
+	}
+	for key, value := range raw {
+		if len(value) > 0 && value[0] == '{' {
+			answers[key] = value
+		}
+	}
+	return answers, nil
+}
+
+// withdraw takes a question back that was decided elsewhere. The caller holds mu.
+func (e *errand) withdraw(m rpc.Message) {
+	var id [1]jsonx.Member
+	if jsonx.Members(m.Params, []string{"requestId"}, id[:]) == nil {
+		e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool { return string(q.id) == string(id[0].Value) })
+	}
+}
+
+// inputRequired is the result that asks the host.
+func inputRequired(questions []openQuestion, state string) []byte {
+	b := []byte(`{"resultType":"input_required","inputRequests":`)
+	b = appendQuestions(b, questions)
+	return append(append(append(b, `,"requestState":`...), jsonx.Quote(state)...), '}')
+}
+
+func appendQuestions(b []byte, questions []openQuestion) []byte {
+	b = append(b, '{')
+	for i, q := range questions {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, jsonx.Quote(q.key)...), `:{"method":`...)
+		b = append(b, jsonx.Quote(q.method)...)
+		if q.params != nil {
+			b = append(append(b, `,"params":`...), q.params...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"fmt"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// patience is how long the call may wait for a person before this leg ends. ok is false when the errand has no
+// better way than to hold the leg.
+func (e *errand) patience() (wait time.Duration, ok bool) {
+	switch {
+	case e.task != nil:
+		return 0, true
+	case e.resumes == "" && e.leadsToPage():
+		return time.Second, true // a decision that comes at once needs no second leg
+	}
+	return 0, false
+}
+
+// leadsToPage reports whether the host can lead its person to the page for approvers.
+func (e *errand) leadsToPage() bool {
+	h := e.f.h
+	return h.capable.Load().elicitationURL && !h.p.o.HostApproves && h.p.page() != ""
+}
+
+// shown notes what a person is asked about the errand's call. A host that can wait for a task gets one.
+func (e *errand) shown(a *gate.Approval) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.approval = a
+	if e.task != nil && e.waiting != nil {
+		e.task.begin()
+		e.arriveWith(rpc.Result(e.waiting.id, e.f.dress(e.method, e.task.announcement())))
+	}
+}
+
+// leadAway is the result of a call whose approval is pending: it leads the host's person to the page, and the
+// next leg goes on with the same approval, also after a restart. Nil where the host cannot do that.
+func (e *errand) leadAway(callID string) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := e.f.p
+	if e.approval == nil || e.resumes != "" || !e.leadsToPage() {
+		return nil
+	}
+	state, err := p.seal(handle{Approval: callID, Principal: e.f.key.from.Principal, Digest: e.digest, Until: time.Now().Add(signpostFor)})
+	if err != nil {
+		p.o.Logger.Error("a question to the host could not be put", "error", err)
+		return nil
+	}
+	// The revision has no elicitationId any more, and some of its hosts do not understand an address without one.
+	params := signpost(e.approval, p.page())
+	return inputRequired([]openQuestion{{key: "approval", method: "elicitation/create", params: params}}, state)
+}
+
+// signpostFor is how long the host may take to come back from the page. The gate knows how long a decision holds.
+const signpostFor = 24 * time.Hour
+
+// callID is the id of the request's call: a fresh one, or that of the approval which it comes back for.
+func (r *inflight) callID(fresh string) string {
+	if r.errand != nil && r.errand.resumes != "" {
+		return r.errand.resumes
+	}
+	return fresh
+}
+
+// refused is the result of a call that may not run, or not yet.
+func (r *inflight) refused(call gate.Call, v gate.Verdict) []byte {
+	if r.errand != nil && v.Decision == gate.DecidedPending {
+		if result := r.errand.leadAway(call.ID); result != nil {
+			return result
+		}
+	}
+	return refusal(call, v)
+}
+
+// signpost leads to the page. The address proves nothing about who opens it.
+func signpost(a *gate.Approval, page string) []byte {
+	return fmt.Appendf(nil, `{"mode":"url","elicitationId":%s,"url":%s,"message":%s}`, jsonx.Quote(a.ID), jsonx.Quote(page), jsonx.Quote(describe(a)))
+}
