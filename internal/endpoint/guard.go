@@ -27,6 +27,8 @@ func hostNames(more []string, address *net.TCPAddr) map[string]bool {
 //
 //   - Host must be one of this server's own names: a name that a foreign DNS points here is not.
 //   - Origin must be this server, a page that the configuration names, or absent as it is for programs.
+//   - What a page does across sites without an Origin, such as an image or a link, names no such page: Sec-Fetch-Site
+//     says so in every browser, and programs do not send it.
 //   - A credential in the address ends up in histories and logs: refused, right or wrong.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,6 +44,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if len(origin) > 1 || len(origin) == 1 && !s.welcomes(origin[0]) {
 			s.log.Warn("a request of another origin was refused", "origin", origin)
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: requests from this origin are refused; pages are added with mcpOrigins")
+			return
+		}
+		if site := r.Header.Values("Sec-Fetch-Site"); len(origin) == 0 && slices.ContainsFunc(site, foreign) {
+			s.log.Warn("a request of another site was refused", "site", site)
+			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: requests from this site are refused; pages are added with mcpOrigins")
 			return
 		}
 		for name := range r.URL.Query() {
@@ -65,6 +72,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// foreign reports whether a value of Sec-Fetch-Site says that another site's page sends the request.
+func foreign(site string) bool { return site != "same-origin" && site != "none" }
 
 // welcomes reports whether pages of the origin may connect.
 func (s *Server) welcomes(origin string) bool {
