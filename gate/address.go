@@ -23,6 +23,7 @@ import (
 //
 //   - HOST:PORT in any text, where the host is this machine by name or by any spelling of its numbers;
 //   - a URL with that port, whatever its host: a name can resolve to this machine;
+//   - a URL without a port, where its scheme means one of the ports, and the host is this machine;
 //   - the words of a command, where host and port may stand apart, and names count if it uses the network;
 //   - members of a JSON object, where they stand apart too.
 
@@ -51,10 +52,15 @@ func reaches(call Call, a *tools.Analysis, ports []string) bool {
 	return slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool { return commandReaches(c, ports) })
 }
 
-// mayHoldNumber reports whether text can spell a number at all, in digits of any script. Most calls cannot, and
-// nobody needs to know the ports for those.
-func mayHoldNumber(text []byte) bool {
-	return slices.ContainsFunc(text, func(b byte) bool { return isDigit(b) || b >= utf8.RuneSelf })
+// mayNameAddress reports whether text can spell a number at all, in digits of any script, or a URL. Most calls
+// cannot, and nobody needs to know the ports for those.
+func mayNameAddress(text []byte) bool {
+	for i, b := range text {
+		if isDigit(b) || b >= utf8.RuneSelf || (b == '/' || b == '\\') && i > 0 && text[i-1] == ':' {
+			return true
+		}
+	}
+	return false
 }
 
 // hasExponent reports whether text may hold a number that is not spelled with its digits, such as 7777e0. It looks
@@ -82,6 +88,9 @@ func namesNumber(text string, ports []string) bool {
 
 // namesAddress reports whether text, which is plain, holds HOST:PORT of this machine, or a URL with the port.
 func namesAddress(text string, ports []string) bool {
+	if impliesPort(text, ports) {
+		return true
+	}
 	if !namesNumber(text, ports) {
 		return false
 	}
@@ -110,6 +119,8 @@ func namesAddress(text string, ports []string) bool {
 var (
 	// urlWithPort is a URL's host and its port, behind a scheme and perhaps a user.
 	urlWithPort = regexp.MustCompile(`[a-z][a-z0-9+.-]*:[/\\]{1,3}(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]*):([0-9]+)\b`)
+	// urlWithoutPort is a URL's scheme and host where no port follows.
+	urlWithoutPort = regexp.MustCompile(`\b(https?|wss?):[/\\]*(?:[^/\\\s?#"'<>]*@)?(\[[^\]\s]*\]|[^/\\\s?#"'<>@:]+):?(?:$|[/\\\s?#"'<>,;)\]}|&])`)
 	// deviceWithPort is a connection as shells spell it.
 	deviceWithPort = regexp.MustCompile(`/dev/(?:tcp|udp)/([^/\s]+)/([0-9]+)\b`)
 	// betweenHostAndPort is what may stand there: host:port, host port, ("host", port), host=h;port=p.
@@ -120,6 +131,27 @@ const (
 	longestHost = 300 // how far before a port its host is looked for
 	longestGap  = 24  // and what may stand between them
 )
+
+// impliesPort reports whether text holds a URL of this machine whose scheme means one of the ports. Other names do
+// not count here: behind port 443 every page of the web would be denied.
+func impliesPort(text string, ports []string) bool {
+	if !implied(ports) {
+		return false
+	}
+	for _, m := range urlWithoutPort.FindAllStringSubmatch(text, -1) {
+		if isPort(schemePorts[m[1]], ports) && isLocal(m[2]) {
+			return true
+		}
+	}
+	return false
+}
+
+// implied reports whether a URL can lead to one of the ports without naming it.
+func implied(ports []string) bool {
+	return slices.Contains(ports, "80") || slices.Contains(ports, "443")
+}
+
+var schemePorts = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443"}
 
 // followsLocal reports whether what comes before a port ends with this machine as its host.
 func followsLocal(before string) bool {
@@ -226,7 +258,7 @@ func isLocal(host string) bool {
 			addr = netip.AddrFrom4([4]byte(b[12:])) // ::127.0.0.1
 		}
 	}
-	return addr.IsLoopback() || addr.IsUnspecified()
+	return addr.IsLoopback() || addr.IsUnspecified() || slices.Contains(ownAddresses(), addr)
 }
 
 // mayBeLocal is isLocal for places where a host stands for certain: a name that is no number may resolve to
@@ -297,8 +329,13 @@ func commandReaches(c tools.CommandView, ports []string) bool {
 	}
 	network := c.Risk == permissions.Network || c.Risk.Exceeds(permissions.Network)
 	var port, host, name bool
+	fetches, option := implied(ports) && len(c.Argv) > 0 && fetches(c.Argv[0]), false
 	for _, word := range c.Argv[min(1, len(c.Argv)):] {
 		word = plain(word)
+		if at := authority.FindString(word); fetches && isLocal(at) && !(option && isNumber(at) && at == word) {
+			return true // without a scheme it is http, which may lead on to https
+		}
+		option = strings.HasPrefix(word, "-")
 		for _, part := range []string{word, word[strings.LastIndexByte(word, '=')+1:], attached(word)} {
 			port = port || isPort(part, ports)
 			host = host || isLocal(part) && (network || !isNumber(part))

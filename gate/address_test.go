@@ -141,3 +141,36 @@ func TestHasExponent(t *testing.T) {
 		}
 	})
 }
+
+// URLs need not name the port that their scheme means, and this machine has the addresses of its interfaces.
+func TestAddressesByImpliedPortsAndInterfaces(t *testing.T) {
+	protected, err := NewProtected(nil, "/home/u", []string{"443", "80", "7778"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &Judge{Policy: policy(t, `{"*":"allow"}`), Protected: protected, Now: time.Now()}
+	own := "127.0.0.1"
+	for _, addr := range ownAddresses() {
+		if addr.Is4() && !addr.IsLoopback() {
+			own = addr.String()
+		}
+	}
+	for command, want := range map[string]bool{
+		"curl http://localhost/mcp": true, "curl https://127.1/": true, "curl https://u@localhost": true, "curl -k 'https://[::1]?x'": true, "curl http://localhost:/": true,
+		"curl localhost/mcp": true, "curl localhost": true, "wget -q 2130706433/mcp": true, "curl https://" + own + ":7778/mcp": true, "curl -k https://" + own + "/mcp": true,
+		"nc " + own + " 7778": true, "python3 -c 'get(\"https://localhost/mcp\")'": true,
+		"curl https://example.com/": false, "curl -m 0 https://example.com": false, "curl http://192.0.2.77/": false, "echo localhost": false, "curl https://localhost.example.com/": false,
+		"curl https://example.com/http/localhost": false,
+	} {
+		v := j.Judge(kindCallRapid(t.TempDir(), command))
+		if denied := v.Action == permissions.Deny; denied != want {
+			t.Errorf("%s: denied %v: %s", command, denied, v.Reason)
+		}
+	}
+	for text, want := range map[string]bool{`{"url":"http:\/\/localhost\/mcp"}`: true, `{"url":"https://[::1]/"}`: true, `{"url":"https://example.com/"}`: false, `{"text":"see localhost"}`: false} {
+		call := Call{ID: "call", Tool: tools.KindTool("skill"), Arguments: []byte(text), Place: tools.Place{Dir: "/w", Roots: []string{"/w"}, Home: "/home/u"}}
+		if v := j.Judge(call); strings.Contains(v.Reason, "address that approvals are given at") != want {
+			t.Errorf("%s: %s %s", text, v.Action, v.Reason)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 	if why := p.named(call.Arguments); why != "" {
 		return why
 	}
-	if (len(a.Commands) > 0 || mayHoldNumber(call.Arguments)) && reaches(call, a, p.allPorts()) {
+	if (len(a.Commands) > 0 || mayNameAddress(call.Arguments)) && reaches(call, a, p.allPorts()) {
 		return "An argument names the address that approvals are given at: no tool may talk to it."
 	}
 	return ""
