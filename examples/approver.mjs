@@ -1,4 +1,4 @@
-// A minimal approver: node examples/approver.mjs [DATA_DIR]   (Node 22 or later, nothing to install)
+// A minimal approver: node examples/approver.mjs [DATA_DIR]   (nothing to install; Node 20 needs --experimental-websocket)
 // Shows each call that waits and takes y (approve) or n (reject). An empty line asks again.
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";

@@ -1,5 +1,5 @@
-// Brings one tool of its own into every session: node examples/tools-client.mjs [DATA_DIR]   (Node 22 or later, nothing to
-// install). The host sees desk_clock; each call of it passes the gate first and then runs here.
+// Brings one tool of its own into every session: node examples/tools-client.mjs [DATA_DIR]   (nothing to install; Node 20
+// needs --experimental-websocket). The host sees desk_clock; each call of it passes the gate first and then runs here.
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

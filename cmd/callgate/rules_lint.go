@@ -14,6 +14,7 @@ import (
 
 	"callgate/internal/tools"
 	"callgate/permissions"
+	"callgate/proxy"
 )
 
 func newRulesLintCommand(s *settings) *cobra.Command {
@@ -105,6 +106,9 @@ func liveTools(ctx context.Context, c *config) ([]permissions.LintTool, error) {
 	list := make([]permissions.LintTool, len(rows))
 	for i, r := range rows {
 		list[i] = permissions.LintTool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound}
+	}
+	for _, name := range tools.Own() { // rules for them are in every new file
+		list = append(list, permissions.LintTool{Name: proxy.OwnName + "_" + name})
 	}
 	return list, nil
 }

@@ -1,6 +1,11 @@
 package tools
 
-import "callgate/permissions"
+import (
+	"maps"
+	"slices"
+
+	"callgate/permissions"
+)
 
 // entry is what the catalogue knows of one tool: its kind, the role of every argument that it takes, and
 // what the kind does not say.
@@ -13,6 +18,9 @@ type entry struct {
 }
 
 type roles map[string]Role
+
+// Own lists callgate's own tools by the names that callgate gives them, whether the configuration offers them or not.
+func Own() []string { return slices.Sorted(maps.Keys(catalogue["callgate"])) }
 
 // catalogue holds well-known servers by package name, as a configured command or URL names it. An entry
 // MUST list every argument of the tool: one that is missing makes the call ask. A tool that is missing is

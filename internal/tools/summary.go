@@ -104,7 +104,10 @@ func (b *builder) ofServer() string {
 func (b *builder) size(name string) string {
 	for _, a := range b.list {
 		if a.name == name && len(a.value) > 1 && a.value[0] == '"' {
-			return fmt.Sprintf(" (%d bytes of JSON text)", len(a.value)-2)
+			if n := len(a.value) - 2; n != 1 {
+				return fmt.Sprintf(" (%d bytes of JSON text)", n)
+			}
+			return " (1 byte of JSON text)"
 		}
 	}
 	return ""
