@@ -158,8 +158,8 @@ type gates struct {
 	programs string // has callgate and features
 }
 
-// startGates starts callgate serve with one server for each pair of host and server over HTTP.
-func startGates(t *testing.T) *gates {
+// newGates has the programs, and none running.
+func newGates(t *testing.T) *gates {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
@@ -171,6 +171,13 @@ func startGates(t *testing.T) *gates {
 			t.Fatal(err)
 		}
 	}
+	return g
+}
+
+// startGates starts callgate serve with one server for each pair of host and server over HTTP.
+func startGates(t *testing.T) *gates {
+	t.Helper()
+	g := newGates(t)
 	var config strings.Builder
 	fmt.Fprintln(&config, "servers:")
 	for h, host := range ends {

@@ -36,6 +36,10 @@ const (
 	Failure   = -32055                          // the code of the tool fail, which has the data {"why":"asked to"}
 )
 
+// pace is between a step of the tool progress and what follows it. The TypeScript SDK drops progress that arrives in
+// one piece with the result.
+const pace = 100 * time.Millisecond
+
 // Server is a server that speaks one era only.
 func Server(era string) *mcp.Server {
 	versions := []string{Modern}
@@ -102,6 +106,7 @@ func tools(s *mcp.Server) map[string]mcp.ToolHandler {
 				if err := progress(ctx, r, float64(i+1)); err != nil {
 					return nil, err
 				}
+				time.Sleep(pace)
 			}
 			return text("done"), nil
 		},
