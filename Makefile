@@ -105,12 +105,14 @@ bench: build ## compare callgate with no proxy and with the cheapest one
 	bin/bench -bin bin $(BENCHFLAGS)
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
 
-# {REPOS}/{name}: checkouts for the development benchmark; empty: that part is skipped.
-REPOS ?=
+# {REPOS}/{name}: the repositories of the development benchmark, fetched when they are not there; empty: that part
+# is skipped.
+REPOS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/callgate/bench-repos
 
 .PHONY: bench-rag
 bench-rag: ## measure search: how well it finds, how fast, with how much memory
 	CGO_ENABLED=0 go build -o bin/bench-rag ./rag/bench
+	$(if $(REPOS),rag/bench/fetch.sh '$(REPOS)')
 	bin/bench-rag -repos '$(REPOS)'
 
 # The suites and the Node.js that they need come from npm, the reference server is that of the official Go SDK.

@@ -2,14 +2,18 @@ package rag
 
 import (
 	"math"
+	"strings"
 
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// analyzer turns texts into terms. It remembers every token that it has seen, so that stemming and the look-up
-// in the static table are paid once. It is not safe for concurrent use: each worker has its own.
+// analyzer turns texts into terms. It remembers every word that it has seen and the terms that it is made of, so
+// that a word costs one look-up: taking it apart, stemming and the static table are paid once. It is not safe for
+// concurrent use: each worker has its own.
 type analyzer struct {
 	table *staticTable     // nil: no vectors wanted
+	words map[string]made  // as they are written
+	made  []int32          // the terms of all words: a part's id, or ^id of a whole identifier
 	ids   map[string]int32 // of tokens
 	stems map[string]int32
 	terms []term
@@ -20,6 +24,9 @@ type analyzer struct {
 	sum     []float32
 }
 
+// made is where the terms of a word are, [from, to) of analyzer.made.
+type made struct{ from, to uint32 }
+
 // term is a stem and how often it is in the text at hand.
 type term struct {
 	stem  string
@@ -29,7 +36,7 @@ type term struct {
 	parts int32 // count without whole identifiers, which the table does not know
 }
 
-// maxTerms bounds the memory of an analyzer: beyond it, it forgets.
+// maxTerms bounds the memory of an analyzer: beyond that many tokens, or words, it forgets.
 const maxTerms = 1 << 16
 
 func newAnalyzer(table *staticTable) *analyzer {
@@ -42,6 +49,7 @@ func newAnalyzer(table *staticTable) *analyzer {
 }
 
 func (a *analyzer) forget() {
+	a.words, a.made = map[string]made{}, nil
 	a.ids, a.stems, a.terms = map[string]int32{}, map[string]int32{}, nil
 }
 
@@ -51,21 +59,47 @@ func (a *analyzer) begin() {
 		a.terms[id].count, a.terms[id].parts = 0, 0
 	}
 	a.touched, a.length = a.touched[:0], 0
-	if len(a.ids) > maxTerms {
+	if len(a.ids) > maxTerms || len(a.words) > maxTerms {
 		a.forget()
 	}
 }
 
 // add adds s to the text.
 func (a *analyzer) add(s string) {
-	tokenize(s, func(token []byte) { a.count(token).parts++ }, func(token []byte) { a.count(token) })
+	eachWord(s, func(word string) {
+		of, ok := a.words[word]
+		if !ok {
+			of = a.takeApart(word)
+		}
+		for _, id := range a.made[of.from:of.to] {
+			if id < 0 {
+				a.count(^id)
+			} else {
+				a.count(id).parts++
+			}
+		}
+	})
 }
 
-func (a *analyzer) count(token []byte) *term {
-	id, ok := a.ids[string(token)]
-	if !ok {
-		id = a.learn(string(token))
+// takeApart learns the terms of a word.
+func (a *analyzer) takeApart(word string) made {
+	of := made{from: uint32(len(a.made))}
+	tokenizeWord(word,
+		func(token []byte) { a.made = append(a.made, a.id(token)) },
+		func(token []byte) { a.made = append(a.made, ^a.id(token)) })
+	of.to = uint32(len(a.made))
+	a.words[strings.Clone(word)] = of // not to hold on to the file's text
+	return of
+}
+
+func (a *analyzer) id(token []byte) int32 {
+	if id, ok := a.ids[string(token)]; ok {
+		return id
 	}
+	return a.learn(string(token))
+}
+
+func (a *analyzer) count(id int32) *term {
 	t := &a.terms[id]
 	if t.count == 0 {
 		a.touched = append(a.touched, id)

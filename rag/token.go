@@ -13,31 +13,36 @@ const maxToken = 64
 // tokenize calls part with each lower-cased word that s is made of, camelCase, snake_case and digits taken
 // apart, and whole with each identifier that has several of them. The slices are valid during the call only.
 func tokenize(s string, part, whole func([]byte)) {
-	var buf [maxToken]byte
+	eachWord(s, func(word string) { tokenizeWord(word, part, whole) })
+}
+
+// eachWord calls do with every word of s as it is written, identifiers whole. What is too long is noise.
+func eachWord(s string, do func(string)) {
 	for i := 0; i < len(s); {
 		if class[s[i]] == separator {
 			i++
 			continue
 		}
 		start := i
-		ascii := true
 		for i < len(s) && class[s[i]] != separator {
-			ascii = ascii && s[i] < utf8.RuneSelf
 			i++
 		}
-		if i-start > maxToken {
-			continue
+		if i-start <= maxToken {
+			do(s[start:i])
 		}
-		word := buf[:copy(buf[:], s[start:i])]
-		if !ascii {
-			word = []byte(strings.ToLower(s[start:i]))
-			if len(word) <= maxToken {
-				part(word)
-			}
-			continue
-		}
-		splitWord(s[start:i], word, part, whole)
 	}
+}
+
+// tokenizeWord is tokenize of one word that eachWord found.
+func tokenizeWord(word string, part, whole func([]byte)) {
+	if strings.IndexFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+		if lowered := []byte(strings.ToLower(word)); len(lowered) <= maxToken {
+			part(lowered)
+		}
+		return
+	}
+	var buf [maxToken]byte
+	splitWord(word, buf[:copy(buf[:], word)], part, whole)
 }
 
 // splitWord lowers word, a copy of the ASCII identifier id, and hands out its parts and itself.

@@ -119,8 +119,8 @@ func indexAll(cmd *cobra.Command, c *config, roots []string, watch bool, follow 
 	return close(errors.Join(failed...))
 }
 
-// indexGCPercent trades a little time for a third of the memory: indexing allocates far more than it keeps.
-const indexGCPercent = 50
+// indexGCPercent trades a little time for a fifth of the memory: indexing allocates far more than it keeps.
+const indexGCPercent = 75
 
 // openIndex opens the index of the workspace root under the worker's rules.
 func openIndex(cmd *cobra.Command, c *config, root string) (*rag.Index, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/internal/retrieval"
 	"callgate/internal/tools"
 	"callgate/rag"
 )
@@ -55,44 +56,55 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 			if err != nil {
 				return err
 			}
-			if root == "" && len(c.RAG.Roots) > 1 {
-				return fmt.Errorf("rag.roots has %d workspaces: name one with --in", len(c.RAG.Roots))
-			}
-			if root == "" && len(c.RAG.Roots) == 1 {
-				root = c.RAG.Roots[0]
-			}
-			root, err := indexedRoot(c.indexDir(), cmp.Or(root, "."))
+			roots, err := searchedRoots(c, root)
 			if err != nil {
 				return err
 			}
-			index, err := openIndex(cmd, c, root)
-			if err != nil {
-				return err
+			if judgements != "" && len(roots) > 1 {
+				return fmt.Errorf("rag.roots has %d workspaces, and --eval is about one: name it with --in", len(roots))
 			}
-			defer func() { err = errors.Join(err, index.Close()) }()
-			if !noSync {
+			var indexes []*rag.Index
+			defer func() {
+				for _, index := range indexes {
+					err = errors.Join(err, index.Close())
+				}
+			}()
+			for _, root := range roots {
+				index, err := openIndex(cmd, c, root)
+				if err != nil {
+					return err
+				}
+				indexes = append(indexes, index)
+				if noSync {
+					continue
+				}
 				p := newIndexProgress(io.Discard, cmd.ErrOrStderr(), false, false)
-				_, err := index.Sync(cmd.Context(), root, p.event)
+				_, err = index.Sync(cmd.Context(), root, p.event)
 				if err = errors.Join(err, p.close()); err != nil {
 					return err
 				}
 			}
 			if judgements != "" {
-				return evaluate(cmd, index, judgements, query, asJSON)
+				return evaluate(cmd, indexes[0], judgements, query, asJSON)
 			}
 			query.Text, query.WithText = args[0], true
-			hits, err := index.Search(cmd.Context(), query)
-			if err != nil {
-				return err
+			var found [][]retrieval.Hit
+			for i, index := range indexes {
+				hits, err := index.Search(cmd.Context(), query)
+				if err != nil {
+					return err
+				}
+				found = append(found, retrieval.HitsOf(roots[i], hits))
 			}
+			hits := retrieval.Best(query.Limit, found...)
 			out := cmd.OutOrStdout()
 			if asJSON {
-				return json.MarshalWrite(out, map[string]any{"root": root, "hits": hits}, json.Deterministic(true), jsontext.Multiline(true))
+				return json.MarshalWrite(out, map[string]any{"roots": roots, "hits": hits}, json.Deterministic(true), jsontext.Multiline(true))
 			}
-			return printHits(out, query.Text, hits, scores)
+			return printHits(out, query.Text, hits, len(roots) > 1, scores)
 		},
 	}
-	cmd.Flags().StringVar(&root, "in", "", "`folder` of the workspace (default: that of rag.roots, or the current directory); an index of a folder above it is used")
+	cmd.Flags().StringVar(&root, "in", "", "`folder` of the workspace (default: all of rag.roots, or the current directory); an index of a folder above it is used")
 	cmd.Flags().IntVarP(&query.Limit, "limit", "n", 10, "how many passages")
 	cmd.Flags().StringVar(&query.Language, "lang", "", "only this language: go, python, markdown, …")
 	cmd.Flags().StringVar(&query.Path, "path", "", "only files that this glob matches: 'internal/**', '*.md'")
@@ -102,6 +114,26 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 	cmd.Flags().BoolVar(&noSync, "no-sync", false, "search the index as it is")
 	cmd.Flags().StringVar(&judgements, "eval", "", "answer the queries of this `file` and say how well")
 	return cmd
+}
+
+// searchedRoots returns the folders whose indexes are searched: the one that is asked for, those of the
+// configuration, or the current directory.
+func searchedRoots(c *config, asked string) ([]string, error) {
+	dirs := c.RAG.Roots
+	if asked != "" {
+		dirs = []string{asked}
+	} else if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	var roots []string
+	for _, dir := range dirs {
+		root, err := indexedRoot(c.indexDir(), dir)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, root)
+	}
+	return retrieval.Outermost(roots), nil
 }
 
 // indexedRoot returns the nearest folder, dir or above, that has an index; dir if none has.
@@ -146,12 +178,17 @@ func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query,
 	return err
 }
 
-func printHits(w io.Writer, query string, hits []rag.Hit, scores bool) error {
+// printHits prints hits by their paths in their workspace, or whole paths where there are several.
+func printHits(w io.Writer, query string, hits []retrieval.Hit, several, scores bool) error {
 	f, ok := w.(*os.File)
 	p := hitPrinter{colour: ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "", words: queryWords(query)}
 	var b strings.Builder
 	for i := range hits {
-		p.print(&b, &hits[i], scores)
+		h := hits[i].Hit
+		if several {
+			h.Path = hits[i].File()
+		}
+		p.print(&b, &h, scores)
 	}
 	if len(hits) == 0 {
 		b.WriteString("nothing found\n")

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"callgate/internal/retrieval"
 	"callgate/rag"
 )
 
@@ -82,10 +84,10 @@ func TestIndexAndSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var answer struct {
-		Root string    `json:"root"`
-		Hits []rag.Hit `json:"hits"`
+		Roots []string        `json:"roots"`
+		Hits  []retrieval.Hit `json:"hits"`
 	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Hits) != 1 || answer.Hits[0].Symbol != "render_page" || answer.Root != root {
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Hits) != 1 || answer.Hits[0].Symbol != "render_page" || answer.Hits[0].Root != root || !slices.Equal(answer.Roots, []string{root}) {
 		t.Errorf("search --json says %s, %v", out, err)
 	}
 	if out, _, err = run("search", "page", "--in", root, "--path", "auth/**", "--lang", "python"); err != nil || out != "nothing found\n" {
@@ -95,6 +97,38 @@ func TestIndexAndSearch(t *testing.T) {
 		if _, _, err := run(args...); err == nil {
 			t.Errorf("%q is no error", args)
 		}
+	}
+}
+
+// All folders of the configuration are searched, and what is found comes in one order.
+func TestSearchSeveralRoots(t *testing.T) {
+	root, run := searchSetup(t)
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "renew.go"), []byte("package renew\n\n// renewToken renews the token.\nfunc renewToken() {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	both := []string{"--root", root, "--root", other, "--root", filepath.Join(root, "web")}
+	out, errOut, err := run(append([]string{"search", "renewToken"}, both...)...)
+	mine, theirs := strings.Index(out, filepath.Join(root, "auth", "token.go")+":1-6"), strings.Index(out, filepath.Join(other, "renew.go")+":1-4")
+	if err != nil || theirs != 0 || mine < 0 {
+		t.Errorf("search in two folders says %q, %q, %v", out, errOut, err)
+	}
+	if strings.Count(out, "page.py") > 1 {
+		t.Errorf("a folder in another is searched twice: %q", out)
+	}
+	out, _, err = run(append([]string{"search", "token", "--limit", "1", "--json"}, both...)...)
+	var answer struct {
+		Roots []string        `json:"roots"`
+		Hits  []retrieval.Hit `json:"hits"`
+	}
+	if uerr := json.Unmarshal([]byte(out), &answer); err != nil || uerr != nil || len(answer.Hits) != 1 || !slices.Equal(answer.Roots, []string{root, other}) {
+		t.Errorf("search --json in two folders says %s, %v, %v", out, err, uerr)
+	}
+	if out, _, err = run(append([]string{"search", "renewToken", "--in", root}, both...)...); err != nil || strings.Contains(out, "renew.go") {
+		t.Errorf("--in one of them says %q, %v", out, err)
+	}
+	if _, _, err = run(append([]string{"search", "--eval", "x"}, both...)...); err == nil || !strings.Contains(err.Error(), "--in") {
+		t.Errorf("--eval over two folders says %v", err)
 	}
 }
 
@@ -134,7 +168,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// TestIndexRoots: without a PATH the configured workspaces are indexed, and search wants to know which is meant.
+// TestIndexRoots: without a PATH the configured workspaces are indexed.
 func TestIndexRoots(t *testing.T) {
 	root, run := searchSetup(t)
 	other := t.TempDir()
@@ -147,8 +181,5 @@ func TestIndexRoots(t *testing.T) {
 	}
 	if out, _, err = run("search", "winter", "--root", other, "--no-sync"); err != nil || !strings.HasPrefix(out, "bees.md:") {
 		t.Errorf("search says %q, %v", out, err)
-	}
-	if _, _, err = run("search", "winter", "--root", root, "--root", other); err == nil || !strings.Contains(err.Error(), "--in") {
-		t.Errorf("search in two says %v", err)
 	}
 }

@@ -37,7 +37,8 @@ func (s *Service) Search(ctx context.Context, sessionID string, q rag.Query) (An
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Hits: []Hit{}}
+	var answer Answer
+	var found [][]Hit
 	var failed []error
 	for _, w := range spaces {
 		hits, note, err := w.search(ctx, sessionID, q)
@@ -48,9 +49,7 @@ func (s *Service) Search(ctx context.Context, sessionID string, q rag.Query) (An
 		if note != "" {
 			answer.Note = joined(answer.Note, note)
 		}
-		for _, h := range hits {
-			answer.Hits = append(answer.Hits, Hit{w.root, h})
-		}
+		found = append(found, HitsOf(w.root, hits))
 	}
 	if err := errors.Join(failed...); err != nil {
 		if len(failed) == len(spaces) {
@@ -58,9 +57,25 @@ func (s *Service) Search(ctx context.Context, sessionID string, q rag.Query) (An
 		}
 		answer.Note = joined(answer.Note, err.Error())
 	}
-	slices.SortStableFunc(answer.Hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
-	answer.Hits = answer.Hits[:min(len(answer.Hits), cmp.Or(max(0, q.Limit), 10))]
+	answer.Hits = Best(q.Limit, found...)
 	return answer, nil
+}
+
+// HitsOf returns hits with the workspace that they are of.
+func HitsOf(root string, hits []rag.Hit) []Hit {
+	of := make([]Hit, len(hits))
+	for i, h := range hits {
+		of[i] = Hit{root, h}
+	}
+	return of
+}
+
+// Best returns the best of what the same query found in several workspaces, limit of them at most; 0: ten. It
+// goes by scores. They mean something across workspaces since each is made of parts of the best there is.
+func Best(limit int, found ...[]Hit) []Hit {
+	hits := slices.Concat([]Hit{}, slices.Concat(found...))
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	return hits[:min(len(hits), cmp.Or(max(0, limit), 10))]
 }
 
 func joined(a, b string) string {

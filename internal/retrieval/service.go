@@ -185,8 +185,8 @@ func (s *Service) Close() error {
 }
 
 // roots returns the folders to search: those of the configuration, else those that the host names, else the default.
-// One that lies in another is the other's. The home folder and the top of the file system are nobody's workspace:
-// hosts that are started from a desktop run there.
+// The home folder and the top of the file system are nobody's workspace: hosts that are started from a desktop run
+// there.
 func (s *Service) roots(named []string) []string {
 	roots := s.o.Roots
 	if len(roots) == 0 {
@@ -198,6 +198,11 @@ func (s *Service) roots(named []string) []string {
 			return root == s.o.Home || filepath.Dir(root) == root
 		})
 	}
+	return Outermost(roots)
+}
+
+// Outermost returns every folder once, and none that lies in another: it is the other's.
+func Outermost(roots []string) []string {
 	var outer []string
 	for _, root := range roots {
 		inside := slices.ContainsFunc(roots, func(other string) bool { return other != root && within(root, other) })

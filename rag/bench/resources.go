@@ -65,7 +65,7 @@ func resources(ctx context.Context, src string) error {
 // indexAndWait is the other side: it indexes, reports, and holds the index open until stdin ends; then it changes
 // the index and says how long that took.
 func indexAndWait(dir, src string) error {
-	debug.SetGCPercent(50) // as callgate index has it
+	debug.SetGCPercent(75) // as callgate index has it
 	ctx := context.Background()
 	index, err := rag.Open(dir, rag.Options{})
 	if err != nil {
