@@ -22,10 +22,13 @@ import (
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	call, to, p, err := h.readCall(ctx, m)
 	call.ID = r.callID(call.ID)
+	if err == nil {
+		err = h.defers(r, &p, to)
+	}
 	if err != nil {
 		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
 		h.tellRefused(call, verdict)
-		return rpc.Error(m.ID, rpc.CodeInvalidParams, verdict.Reason)
+		return rpc.Error(m.ID, codeOf(err), verdict.Reason)
 	}
 
 	span := h.trace(m.Params, call)
@@ -107,12 +110,15 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	}
 	trace, forwarded := span.Forwarding(to.tool.Name)
 	defer forwarded()
-	params := carrying(forwardParams(p, to.tool.Name, arguments), trace)
+	params := carrying(h.asTask(r, to, forwardParams(p, to.tool.Name, arguments)), trace)
 	if !h.offers(to) {
 		return rpc.Message{}, errRedefined
 	}
 	r.from.Store(to.server)
 	answer, err := to.server.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+	if err == nil {
+		answer, err = h.follow(ctx, r, to.server, answer)
+	}
 	if err != nil && errors.Is(context.Cause(ctx), tooLong) {
 		err = tooLong
 	}

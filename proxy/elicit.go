@@ -22,6 +22,9 @@ func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 	if r.errand != nil {
 		r.errand.shown(a)
 	}
+	if r.deferred != nil {
+		h.announce(r.deferred, "waiting for a person's approval")
+	}
 	can := h.capable.Load()
 	params := []byte(nil)
 	switch page := h.p.page(); {

@@ -49,12 +49,15 @@ type host struct {
 	begun   uint64                    // requests so far
 	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
 	reports []report                  // of verifications that the host could not wait for
+
+	deferrals deferrals
 }
 
 // inflight is a request of the host that has no answer yet.
 type inflight struct {
 	id         []byte                 // as spelled
 	errand     *errand                // of a stateless host that it is a part of; nil for other hosts
+	deferred   *deferred              // set before it is forwarded, where the host wants a task; else nil
 	number     uint64                 // in the order of arrival
 	token      []byte                 // progress token as spelled, nil without one
 	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
@@ -100,6 +103,10 @@ var requests = map[string]requestHandler{
 	"resources/unsubscribe":    (*host).subscribe,
 	"completion/complete":      (*host).complete,
 	"logging/setLevel":         (*host).setLevel,
+	"tasks/get":                (*host).getTask,
+	"tasks/result":             (*host).taskResult,
+	"tasks/list":               (*host).listTasks,
+	"tasks/cancel":             (*host).cancelTask,
 }
 
 // begin starts a request, for an errand or for none. It is registered before the next message is read, so that a
@@ -129,11 +136,10 @@ func (h *host) begin(m rpc.Message, e *errand) {
 	}
 	h.workers.run(h.ctx, func() {
 		response := handler(h, ctx, m, r)
-		h.end(id, r)
 		if errors.Is(context.Cause(ctx), errTakenBack) {
 			response = nil
 		}
-		h.respond(m.ID, response)
+		h.deliver(r, response)
 		if r.afterwards != nil {
 			r.afterwards()
 		}
@@ -142,9 +148,9 @@ func (h *host) begin(m rpc.Message, e *errand) {
 }
 
 // end makes sure that no notification of the request follows its response.
-func (h *host) end(id string, r *inflight) {
+func (h *host) end(r *inflight) {
 	h.mu.Lock()
-	delete(h.calls, id)
+	delete(h.calls, r.key())
 	h.mu.Unlock()
 	r.mu.Lock()
 	r.ended = true
@@ -223,12 +229,23 @@ func (h *host) sent(err error) {
 	}
 }
 
-// about is the id of the request; nil for none.
+// about is the id of the request that what is told of r belongs to; nil for none.
 func (r *inflight) about() []byte {
-	if r == nil {
+	switch {
+	case r == nil:
 		return nil
+	case r.deferred != nil && r.deferred.announced.Load():
+		return r.deferred.listening()
 	}
 	return r.id
+}
+
+// key is what the request runs under.
+func (r *inflight) key() string {
+	if r.deferred != nil && r.deferred.announced.Load() {
+		return r.deferred.key()
+	}
+	return string(r.id)
 }
 
 // worksOn returns the newest request of the host that the server works on, nil when there is none. Alone says
@@ -303,6 +320,7 @@ func (h *host) Close() {
 	if h.p.o.Workspaces != nil {
 		h.p.o.Workspaces.Closed(h.session.ID())
 	}
+	h.deferrals.close()
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()

@@ -100,6 +100,12 @@ func (h *host) welcome(version string) []byte {
 		}
 		b = append(b, '}')
 	}
+	if tasks := h.deferrals.capability(h.servers, version, h.era); tasks != nil {
+		if !first {
+			b = append(b, ',')
+		}
+		b = append(append(b, `"tasks":`...), tasks...)
+	}
 	b = append(b, `},"serverInfo":`...)
 	if h.view.untouched() && only != nil && only.ServerInfo != nil {
 		b = append(b, only.ServerInfo...)

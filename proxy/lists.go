@@ -27,8 +27,7 @@ func (h *host) listTemplates(ctx context.Context, m rpc.Message, _ *inflight) []
 
 // list answers with what is known. Lists are never cut into pages, so no cursor of a host is one of ours.
 func (h *host) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byte {
-	var cursor [1]jsonx.Member
-	if m.Params != nil && jsonx.Members(m.Params, []string{"cursor"}, cursor[:]) == nil && cursor[0].Value != nil && string(cursor[0].Value) != "null" {
+	if hasCursor(m) {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
 	}
 	h.await(ctx, patience, has(k))
@@ -36,6 +35,12 @@ func (h *host) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byte 
 	result := h.table.Load().results[k]
 	h.served[k].Store(&result)
 	return rpc.Result(m.ID, result)
+}
+
+// hasCursor reports whether a request for a list wants another page than the first.
+func hasCursor(m rpc.Message) bool {
+	var cursor [1]jsonx.Member
+	return m.Params != nil && jsonx.Members(m.Params, []string{"cursor"}, cursor[:]) == nil && cursor[0].Value != nil && string(cursor[0].Value) != "null"
 }
 
 // listChanged takes over a new list and tells the host, if it has been given another one.

@@ -150,7 +150,7 @@ func agentOf(meta []byte) (string, error) {
 }
 
 // forwardParams returns the call's params with the upstream's name for the tool and these arguments; every
-// other byte stays, but a request to run as a task, which callgate does not offer.
+// other byte stays, but a wish to be a task that nobody offered.
 func forwardParams(p callParams, name string, arguments []byte) []byte {
 	params := p.of
 	var edits []jsonx.Edit

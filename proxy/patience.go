@@ -48,6 +48,9 @@ func (h *host) handOver(r *inflight) time.Duration {
 			return wait
 		}
 	}
+	if r.deferred != nil {
+		return 0
+	}
 	if h.p.o.HandOver != 0 {
 		return max(h.p.o.HandOver, 0)
 	}

@@ -22,9 +22,12 @@ func (s *server) notified(m rpc.Message, r *inflight) {
 		h.log.Warn("a server's notification does not reach the host", "server", s.alias, "error", err)
 		return
 	}
+	m = s.forHost(m)
 	switch m.Method {
 	case "notifications/progress":
 		h.progressForHost(s, m)
+	case "notifications/tasks/status":
+		h.taskStatus(s, m)
 	case "notifications/message", "notifications/resources/updated", "notifications/elicitation/complete":
 		if why := s.pretends(m); why != "" {
 			h.log.Warn("a server's notification does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
@@ -158,7 +161,7 @@ func (s *server) asked(m rpc.Message, r *inflight) {
 // askHost puts a server's request to the host and returns the answer for the server. r is as in notified.
 func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	h := s.host
-	message := m
+	message := s.forHost(m)
 	err := jsonx.Check(m.Raw)
 	if err != nil { // the host could read it unlike whoever is asked about it
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
@@ -177,7 +180,7 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 			h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 		}
-		if message, err = s.signed(m); err != nil {
+		if message, err = s.signed(message); err != nil {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	}
@@ -193,7 +196,7 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		h.notify(r, rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
 		return rpc.Error(m.ID, rpc.CodeInternal, "the request was cancelled")
 	}
-	return answer.WithID(m.ID)
+	return s.forServer(answer).WithID(m.ID)
 }
 
 // samplingRefused lets a request to the host's model pass the gate as the kind sampling, with what it says,

@@ -187,6 +187,8 @@ func (sh *shared) notified(m rpc.Message, cause any) {
 		}
 		sh.mu.Unlock()
 		sh.to(all, func(s *server) { s.notified(m, nil) })
+	case "notifications/tasks/status":
+		sh.everyone(func(s *server) { s.notified(m, nil) }) // each knows its own
 	case "notifications/message":
 		if r != nil {
 			if s := r.from.Load(); s != nil {
@@ -245,11 +247,16 @@ func (sh *shared) forward(ctx context.Context, s *server, compose func(id []byte
 	sh.mu.Lock()
 	sh.tokens[string(own)] = running{s, bytes.Clone(token)}
 	sh.mu.Unlock()
-	defer func() {
+	release := func() {
 		sh.mu.Lock()
 		delete(sh.tokens, string(own))
 		sh.mu.Unlock()
-	}()
+	}
+	if wantsTask(m) { // which tells of progress when the request has long been answered
+		context.AfterFunc(ctx, release)
+	} else {
+		defer release()
+	}
 	return sh.up.Forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
 }
 

@@ -31,6 +31,8 @@ type entry struct {
 	shown      string // of a tool: the name that the host sees
 	definition []byte // of a tool: the upstream's own
 
+	taskSupport string // of a tool: "optional" or "required" where its calls can be tasks, else ""
+
 	redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
 }
 
@@ -87,7 +89,7 @@ func (h *host) rebuild() {
 		t.tools[n.shown] = &entry{
 			server: n.server, name: n.name, redefined: unlike[n.server][n.name],
 			tool:  h.descriptions.describe(n.server, n.name, n.qualified, n.raw),
-			shown: n.shown, definition: n.raw,
+			shown: n.shown, definition: n.raw, taskSupport: taskSupport(n.raw),
 		}
 	}
 	h.descriptions.of, h.descriptions.next = h.descriptions.next, nil

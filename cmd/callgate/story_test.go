@@ -155,7 +155,7 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 	if h == nil {
 		ts.Fatalf("host %s was not started", name)
 	}
-	needs := map[string]int{"send": 1, "call": 2, "list": 1, "expect": 2, "forget": 1, "save": 2, "notified": 1, "reply": 1, "seen": 1, "order": 2, "log": 1, "ended": 1}
+	needs := map[string]int{"send": 1, "call": 2, "list": 1, "expect": 2, "forget": 1, "capture": 3, "save": 2, "notified": 1, "reply": 1, "seen": 1, "order": 2, "log": 1, "ended": 1}
 	if len(rest) < needs[verb] {
 		ts.Fatalf("host NAME %s needs %d arguments", verb, needs[verb])
 	}
@@ -184,6 +184,14 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 		h.mu.Lock()
 		delete(h.responses, rest[0])
 		h.mu.Unlock()
+	case "capture": // the first group of a match becomes a variable
+		response, err := h.response(rest[0])
+		ts.Check(err)
+		match := regexp.MustCompile("(?s)" + rest[1]).FindSubmatch(response)
+		if len(match) < 2 {
+			ts.Fatalf("the response to %s is %.3000s", rest[0], response)
+		}
+		ts.Setenv(rest[2], string(match[1]))
 	case "save":
 		response, err := h.response(rest[0])
 		ts.Check(err)

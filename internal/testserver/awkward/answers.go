@@ -34,6 +34,9 @@ var fixedAnswers = map[string]json.RawMessage{
 func (s *server) fixed(m message) (json.RawMessage, bool) {
 	switch m.Method {
 	case "initialize":
+		if s.tasks {
+			return withTasks(initialized(m.Params)), true
+		}
 		return initialized(m.Params), true
 	case "tools/list":
 		return s.toolList(), true

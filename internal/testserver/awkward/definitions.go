@@ -14,6 +14,9 @@ func (s *server) toolList() json.RawMessage {
 	if s.changed {
 		list = changedList
 	}
+	if s.tasks {
+		list = bytes.Replace(list, []byte(`"tools":[`), []byte(`"tools":[`+taskTools), 1)
+	}
 	for _, name := range s.more {
 		tool := fmt.Appendf(nil, `"tools":[{"name":%s,"inputSchema":{"type":"object"}},`, quote(name))
 		list = bytes.Replace(list, []byte(`"tools":[`), tool, 1)

@@ -5,7 +5,7 @@
 //
 // The tools are described where they are defined, in tools.go. Nothing here uses an SDK.
 //
-//	awkward [-noise] [-strict] [-after FILE] [-record FILE] [-tool NAME]…
+//	awkward [-noise] [-strict] [-after FILE] [-record FILE] [-tasks] [-tool NAME]…
 package main
 
 import (
@@ -20,6 +20,7 @@ func main() {
 	strict := flag.Bool("strict", false, "exit when anything but initialize comes first, as some servers do")
 	after := flag.String("after", "", "read nothing before this `file` exists, as a server that is slow to start")
 	record := flag.String("record", "", "append every line that arrives to this `file`")
+	tasks := flag.Bool("tasks", false, "offer tasks, and the tools work, labour and finish that make and end them")
 	var tools []string
 	flag.Func("tool", "offer one more tool with this `name`, which answers like echo; repeatable", func(name string) error {
 		tools = append(tools, name)
@@ -27,7 +28,7 @@ func main() {
 	})
 	flag.Parse()
 	s := newServer(os.Stdout, os.Exit)
-	s.noise, s.strict, s.more = *noise, *strict, tools
+	s.noise, s.strict, s.tasks, s.more = *noise, *strict, *tasks, tools
 	if err := run(s, *after, *record); err != nil {
 		fmt.Fprintln(os.Stderr, "awkward:", err)
 		os.Exit(1)

@@ -21,6 +21,7 @@ type message struct {
 
 type server struct {
 	noise, strict bool
+	tasks         bool
 	exit          func(code int) // what the tool crash calls
 	record        io.Writer      // gets every line that arrives; nil for none
 	more          []string       // tools that answer like echo, beside it
@@ -34,6 +35,7 @@ type server struct {
 	running   map[string]chan struct{} // by id of the call; closed when the client cancels it
 	cancelled [][]byte                 // params of every notifications/cancelled, in order
 	changed   bool                     // tool change_definition was called
+	made      []*task                  // in their order
 	calls     sync.WaitGroup           // handlers that run
 }
 
@@ -109,6 +111,9 @@ func (s *server) handle(m message, cancel <-chan struct{}) {
 	}
 	if m.Method == "tools/call" {
 		s.callTool(m, cancel)
+		return
+	}
+	if s.tasks && s.serveTask(m, cancel) {
 		return
 	}
 	result, ok := s.fixed(m)

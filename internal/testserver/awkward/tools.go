@@ -62,9 +62,11 @@ const elicitationParams = `{"message":"Which \u0063olour?","requestedSchema":{"t
 type callParams struct {
 	Name      string `json:"name"`
 	Arguments struct {
-		Ms    int `json:"ms"`
-		Steps int `json:"steps"`
+		Ms    int  `json:"ms"`
+		Steps int  `json:"steps"`
+		Ask   bool `json:"ask"`
 	} `json:"arguments"`
+	Task json.RawMessage `json:"task"`
 	Meta struct {
 		ProgressToken json.RawMessage `json:"progressToken"`
 	} `json:"_meta"`
@@ -74,6 +76,9 @@ func (s *server) callTool(m message, cancel <-chan struct{}) {
 	var p callParams
 	if err := json.Unmarshal(m.Params, &p); err != nil {
 		s.fail(m.ID, -32602, err.Error(), nil)
+		return
+	}
+	if s.callTask(m, p, cancel) {
 		return
 	}
 	if result, ok := fixedResults[p.Name]; ok {

@@ -1,0 +1,296 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. To callgate it
+// is a call that takes long: it is judged before anything of it goes out, and ends when the server's task does, with
+// a result that is cut, recorded and verified like any other. Only its host waits in another way.
+type deferred struct {
+	id     string // callgate's own: who knows it knows nothing of the server's tasks, or of another host's
+	r      *inflight
+	server *server
+	began  time.Time
+
+	announced atomic.Bool            // the host knows the task; set under r.mu
+	listener  atomic.Pointer[[]byte] // id of the host's tasks/result that waits; nil for none
+	made      chan struct{}          // closed when theirs is set
+	ended     chan struct{}          // closed when response is set
+
+	stopping sync.Mutex // held while the host's wish to stop it is with the server
+
+	mu       sync.Mutex
+	shown    []byte // the Task, as the host sees it
+	theirs   string // the server's id of its task; "" until there is one
+	over     bool
+	response []byte      // to the tools/call; nil when the call was cancelled
+	expiry   *time.Timer // forgets the task once it is over
+}
+
+const (
+	maxDeferred   = 64          // tasks of one session that run, or whose result waits
+	deferredKept  = time.Hour   // how long a result waits at most
+	deferredLeast = time.Minute // and at least, whatever the server's time to live
+)
+
+// taskSupport reads from a tool's definition whether its calls can be tasks.
+func taskSupport(definition []byte) string {
+	var execution, support [1]jsonx.Member
+	if !bytes.Contains(definition, []byte("taskSupport")) || jsonx.Members(definition, []string{"execution"}, execution[:]) != nil ||
+		execution[0].Value == nil || jsonx.Members(execution[0].Value, []string{"taskSupport"}, support[:]) != nil {
+		return ""
+	}
+	if text, _ := jsonx.String(support[0].Value); text == "optional" || text == "required" {
+		return text
+	}
+	return ""
+}
+
+// asTask returns the params of a call. Where the tool's calls have to be tasks and the host is offered none, callgate
+// wants one in its place, and waits for its end.
+func (h *host) asTask(r *inflight, to *entry, params []byte) []byte {
+	if to.taskSupport == "required" && r.deferred == nil && !h.deferrals.offered.Load() && to.server.makesTasks() {
+		return put(params, "task", []byte("{}"))
+	}
+	return params
+}
+
+// wantsTask reports whether a request is a call that is to be a task.
+func wantsTask(m rpc.Message) bool {
+	var task [1]jsonx.Member
+	return m.Method == "tools/call" && jsonx.Members(m.Params, []string{"task"}, task[:]) == nil && task[0].Value != nil
+}
+
+// codeOf is the code of a refusal that comes before the gate.
+func codeOf(err error) int {
+	if errors.Is(err, errNoDeferral) {
+		return rpc.CodeMethodNotFound
+	}
+	return rpc.CodeInvalidParams
+}
+
+var errNoDeferral = errors.New(`the tool does not run as a task (its definition's "execution.taskSupport"): call it without "task"`)
+
+// defers prepares a call to be a task when its host asks for one. A host that is offered no tasks is answered as if
+// it had not asked: so the revision wants it.
+func (h *host) defers(r *inflight, p *callParams, to *entry) error {
+	if p.task.Value == nil || !h.deferrals.offered.Load() {
+		return nil
+	}
+	if p.task.Value[0] != '{' {
+		return errors.New(`"task" is not an object`)
+	}
+	if to.taskSupport == "" || !to.server.makesTasks() {
+		return errNoDeferral
+	}
+	var ttl [1]jsonx.Member
+	if err := jsonx.Members(p.task.Value, []string{"ttl"}, ttl[:]); err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	d := &deferred{id: "task-" + rand.Text(), r: r, server: to.server, began: now, made: make(chan struct{}), ended: make(chan struct{})}
+	at := now.Format(time.RFC3339Nano)
+	d.shown = fmt.Appendf(nil, `{"taskId":%s,"status":"working","createdAt":%q,"lastUpdatedAt":%q,"ttl":%s,"pollInterval":%d}`,
+		jsonx.Quote(d.id), at, at, timeToLive(ttl[0].Value), taskPoll.Milliseconds())
+	if !h.deferrals.add(d) {
+		return fmt.Errorf("this session has %d tasks: wait until one of them has ended and its result is not kept any more", maxDeferred)
+	}
+	r.deferred, p.task = d, jsonx.Member{} // it stays in what is forwarded
+	return nil
+}
+
+// announce answers the call with its task, once. What is told of the call from here on belongs to no request, or to
+// the one that waits for the result.
+func (h *host) announce(d *deferred, message string) {
+	r := d.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d.announced.Load() {
+		return
+	}
+	d.mu.Lock()
+	if message != "" {
+		d.shown = put(d.shown, "statusMessage", jsonx.Quote(message))
+	}
+	task := d.shown
+	d.mu.Unlock()
+	h.mu.Lock()
+	delete(h.calls, string(r.id))
+	h.calls[d.key()] = r
+	h.mu.Unlock()
+	h.respond(r.id, rpc.Result(r.id, append(append([]byte(`{"task":`), task...), '}')))
+	d.announced.Store(true)
+}
+
+// listening is the id of the host's request that waits for the result; nil for none.
+func (d *deferred) listening() []byte {
+	if id := d.listener.Load(); id != nil {
+		return *id
+	}
+	return nil
+}
+
+// key is what the call runs under once it is a task: no request has such an id.
+func (d *deferred) key() string { return "task " + d.id }
+
+// deliver gives the host the response to its request: at once, or, where it is a task, when the host asks.
+func (h *host) deliver(r *inflight, response []byte) {
+	d := r.deferred
+	if d == nil || !d.announced.Load() && !isResult(response) {
+		if d != nil {
+			h.deferrals.drop(d)
+		}
+		h.end(r)
+		h.respond(r.id, response)
+		return
+	}
+	h.announce(d, "")
+	h.end(r)
+	h.notify(nil, rpc.Request(nil, "notifications/tasks/status", h.deferrals.end(d, response)))
+}
+
+func isResult(response []byte) bool {
+	m, err := rpc.Parse(response)
+	return err == nil && m.Result != nil
+}
+
+// follow waits for the end of the task that the server has made of a call, and returns the call's result. An answer
+// that is no task is the result already.
+func (h *host) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
+	made, ok := taskIn(answer.Result)
+	if !ok {
+		return answer, nil
+	}
+	if d := r.deferred; d != nil {
+		d.becomes(made)
+		h.announce(d, "")
+	}
+	limit := made.ttl
+	if limit > 0 {
+		limit += deferredLeast
+	}
+	ctx, stop := s.clock.bound(ctx, limit, errTaskOver)
+	defer stop()
+	params := append(append([]byte(`{"taskId":`), jsonx.Quote(made.id)...), '}')
+	answer, err := s.send(ctx, func(id []byte) []byte { return rpc.Request(id, "tasks/result", params) })
+	if r.deferred != nil { // that there is no result because the host did not want one is no error of the server
+		r.deferred.stopping.Lock()
+		defer r.deferred.stopping.Unlock()
+		if err == nil && answer.Error != nil {
+			err = ctx.Err()
+		}
+	}
+	if err == nil {
+		return disowned(unrelated(answer))
+	}
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped) {
+		h.stop(s, params)
+	}
+	if errors.Is(context.Cause(ctx), errTaskOver) {
+		err = errTaskOver
+	}
+	return answer, err
+}
+
+var (
+	errTaskOver = errors.New("the task's time to live is over, and the server has not said how it ended; it was told to stop")
+	errStopped  = fmt.Errorf("%w, and its server has stopped the task", errTakenBack)
+)
+
+// stop tells the server that nobody wants the task any more. The session may be ending: it gets a moment.
+func (h *host) stop(s *server, params []byte) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), patience)
+	defer cancel()
+	answer, err := s.send(ctx, func(id []byte) []byte { return rpc.Request(id, "tasks/cancel", params) })
+	if err != nil || answer.Error != nil {
+		h.log.Warn("a server's task was not stopped", "server", s.alias, "error", err, "answer", string(answer.Error))
+	}
+}
+
+// becomes notes the server's task.
+func (d *deferred) becomes(t serverTask) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.theirs = t.id
+	d.shown = put(t.raw, "taskId", jsonx.Quote(d.id))
+	close(d.made)
+}
+
+// sees takes over what the server says of its task. over says that the server's task has ended, and relevant that
+// it is this task, which for the host still runs.
+func (d *deferred) sees(raw []byte) (shown []byte, over, relevant bool) {
+	t, ok := readTask(raw)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !ok || d.over || d.theirs == "" || t.id != d.theirs {
+		return d.shown, d.over, false
+	}
+	d.shown = put(raw, "taskId", jsonx.Quote(d.id))
+	return d.shown, t.over(), true
+}
+
+// serverTask is what a server says of a task.
+type serverTask struct {
+	raw        []byte
+	id, status string
+	ttl        time.Duration // 0 is none
+}
+
+func (t serverTask) over() bool {
+	return t.status == "completed" || t.status == "failed" || t.status == "cancelled"
+}
+
+// taskIn reads the result of a call that has become a task.
+func taskIn(result []byte) (serverTask, bool) {
+	var m [1]jsonx.Member
+	if result == nil || jsonx.Members(result, []string{"task"}, m[:]) != nil || m[0].Value == nil {
+		return serverTask{}, false
+	}
+	return readTask(m[0].Value)
+}
+
+func readTask(raw []byte) (t serverTask, ok bool) {
+	var m [3]jsonx.Member
+	if len(raw) == 0 || raw[0] != '{' || jsonx.Members(raw, []string{"taskId", "status", "ttl"}, m[:]) != nil {
+		return t, false
+	}
+	t.raw = raw
+	t.id, ok = jsonx.String(m[0].Value)
+	t.status, _ = jsonx.String(m[1].Value)
+	if milliseconds, err := strconv.ParseFloat(string(m[2].Value), 64); err == nil {
+		t.ttl = time.Duration(min(milliseconds, 1e12)) * time.Millisecond
+	}
+	return t, ok && t.id != ""
+}
+
+// timeToLive returns what the host wants as it is, when it is a number, or else null.
+func timeToLive(raw []byte) []byte {
+	if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
+		return []byte("null")
+	}
+	return raw
+}
+
+// put returns the object with that member, in the place of the one that it has, or in front.
+func put(object []byte, name string, value []byte) []byte {
+	var m [1]jsonx.Member
+	if jsonx.Members(object, []string{name}, m[:]) != nil {
+		return object
+	}
+	if m[0].Value != nil {
+		return jsonx.Splice(object, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: value})
+	}
+	return jsonx.Splice(object, inFront(object, 0, append(append(jsonx.Quote(name), ':'), value...)))
+}
