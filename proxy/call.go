@@ -110,7 +110,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	}
 	trace, forwarded := span.Forwarding(to.tool.Name)
 	defer forwarded()
-	params := carrying(h.asTask(r, to, forwardParams(p, to.tool.Name, arguments)), trace)
+	params := carrying(h.asTask(to, forwardParams(p, to.tool.Name, arguments)), trace)
 	if !h.offers(to) {
 		return rpc.Message{}, errRedefined
 	}

@@ -54,7 +54,7 @@ func (b *deferrals) end(d *deferred, response []byte) (shown []byte) {
 	d.over, d.response = true, response
 	t, _ := readTask(d.shown)
 	if status := statusOf(response); t.status != status {
-		d.shown = put(d.shown, "status", jsonx.Quote(status))
+		d.shown = put(withoutMember(d.shown, "statusMessage"), "status", jsonx.Quote(status))
 	}
 	d.shown = put(d.shown, "lastUpdatedAt", jsonx.Quote(time.Now().UTC().Format(time.RFC3339Nano)))
 	kept := deferredKept

@@ -13,6 +13,7 @@ import (
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/upstream"
 )
 
 // deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. To callgate it
@@ -58,10 +59,10 @@ func taskSupport(definition []byte) string {
 	return ""
 }
 
-// asTask returns the params of a call. Where the tool's calls have to be tasks and the host is offered none, callgate
-// wants one in its place, and waits for its end.
-func (h *host) asTask(r *inflight, to *entry, params []byte) []byte {
-	if to.taskSupport == "required" && r.deferred == nil && !h.deferrals.offered.Load() && to.server.makesTasks() {
+// asTask returns the params of a call. Where the tool's calls have to be tasks and the host's revision has none of the
+// kind, callgate wants one in its place, and waits for its end.
+func (h *host) asTask(to *entry, params []byte) []byte {
+	if to.taskSupport == "required" && h.era == upstream.Modern && to.server.makesTasks() {
 		return put(params, "task", []byte("{}"))
 	}
 	return params
@@ -130,8 +131,8 @@ func (h *host) announce(d *deferred, message string) {
 	delete(h.calls, string(r.id))
 	h.calls[d.key()] = r
 	h.mu.Unlock()
+	d.announced.Store(true) // before the host can ask for it
 	h.respond(r.id, rpc.Result(r.id, append(append([]byte(`{"task":`), task...), '}')))
-	d.announced.Store(true)
 }
 
 // listening is the id of the host's request that waits for the result; nil for none.
@@ -281,6 +282,15 @@ func timeToLive(raw []byte) []byte {
 		return []byte("null")
 	}
 	return raw
+}
+
+// withoutMember returns the object without that member.
+func withoutMember(object []byte, name string) []byte {
+	var m [1]jsonx.Member
+	if jsonx.Members(object, []string{name}, m[:]) != nil || m[0].Value == nil {
+		return object
+	}
+	return jsonx.Splice(object, jsonx.Delete(object, m[0]))
 }
 
 // put returns the object with that member, in the place of the one that it has, or in front.

@@ -59,14 +59,7 @@ func (b behind) start(t *testing.T, env []string, rules string, command ...strin
 	data := t.TempDir()
 	file := filepath.Join(data, "workers", "default", "permissions.jsonc")
 	write(t, file, rules)
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	callgate := filepath.Join(t.TempDir(), "callgate") // the test binary is callgate under this name
-	if err := os.Symlink(executable, callgate); err != nil {
-		t.Fatal(err)
-	}
+	callgate := callgateBinary(t)
 	common := []string{"--data-dir", data, "--listen", "off", "--mode", "no-prompt"}
 	if b.prefix == "" {
 		return begin(t, callgate, slices.Concat([]string{"wrap", "--name", "s"}, common, []string{"--"}, command), env)
@@ -78,6 +71,20 @@ func (b behind) start(t *testing.T, env []string, rules string, command ...strin
 	}
 	write(t, config, string(text)) // JSON is YAML
 	return begin(t, callgate, slices.Concat([]string{"run", "--config", config}, common), env)
+}
+
+// callgateBinary returns the path of callgate: the test binary is it under this name.
+func callgateBinary(t *testing.T) string {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	callgate := filepath.Join(t.TempDir(), "callgate")
+	if err := os.Symlink(executable, callgate); err != nil {
+		t.Fatal(err)
+	}
+	return callgate
 }
 
 // begin starts a process that answers what servers ask of hosts, and greets it.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -82,13 +81,5 @@ func (b behind) reach(t *testing.T, env []string, address string) *client {
 	write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), allowAll)
 	config := filepath.Join(data, "callgate.yaml")
 	write(t, config, fmt.Sprintf("servers: [{name: s, url: %q}]", address))
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	callgate := filepath.Join(t.TempDir(), "callgate") // the test binary is callgate under this name
-	if err := os.Symlink(executable, callgate); err != nil {
-		t.Fatal(err)
-	}
-	return begin(t, callgate, []string{"run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt"}, env)
+	return begin(t, callgateBinary(t), []string{"run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt"}, env)
 }
