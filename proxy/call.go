@@ -16,8 +16,9 @@ import (
 // call is the life of one tools/call, in the order that keeps it safe:
 //
 //	strict check → the immutable Call → hooks before → the gate, on record → checkpoint → forward exactly that Call →
-//	outcome on record → verify → answer
+//	outcome → verify → answer
 //
+// What the outcome leaves to do, its record and the hooks after the call, is done when the host has its answer.
 // Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	call, to, p, err := h.readCall(ctx, m)
