@@ -137,9 +137,6 @@ func bind(o Options) (net.Listener, error) {
 	return listener, nil
 }
 
-// Address is host and port that the server listens on.
-func (s *Server) Address() string { return s.address }
-
 // URL is what hosts are given.
 func (s *Server) URL() string {
 	if s.o.TLS != nil {
