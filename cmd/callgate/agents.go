@@ -8,12 +8,14 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"callgate/gate"
 	"callgate/permissions"
 )
 
 // agents reads the profiles that sessions may run under: those built in, the user's in {dataDir}/agents,
 // which may replace one that is built in, and the workspace's in .callgate/agents. The last come with a
-// repository that may be anybody's: they only tighten, and take no name that is known already.
+// repository that may be anybody's: they only tighten, and take no name that is known already. A configured profile that
+// is none of them is an error.
 func (c *config) agents() ([]permissions.Agent, error) {
 	agents := permissions.BuiltinAgents()
 	own, err := readAgents(filepath.Join(c.DataDir, "agents"))
@@ -32,6 +34,9 @@ func (c *config) agents() ([]permissions.Agent, error) {
 			return nil, fmt.Errorf("%s: agent %q exists already (%s): a workspace cannot replace it, choose another name", a.Source, a.Name, agents[i].Source)
 		}
 		agents = append(agents, a.Tightened())
+	}
+	if c.Agent != "" && c.Agent != gate.DefaultAgent && !slices.ContainsFunc(agents, named(c.Agent)) {
+		return nil, fmt.Errorf("unknown agent %q: use explore, general, or add %s", c.Agent, filepath.Join(c.DataDir, "agents", c.Agent+".md"))
 	}
 	return agents, nil
 }
@@ -63,19 +68,14 @@ func readAgents(folder string) (agents []permissions.Agent, err error) {
 	return agents, nil
 }
 
-// agentRules are the rules of the profile that is configured; none without one. A name that nobody knows is
-// an error.
+// agentRules are the rules of the profile that is configured; none without one.
 func (c *config) agentRules() ([]permissions.Rule, error) {
-	if c.Agent == "" {
+	if c.Agent == "" || c.Agent == gate.DefaultAgent {
 		return nil, nil
 	}
 	agents, err := c.agents()
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(agents, named(c.Agent))
-	if i < 0 {
-		return nil, fmt.Errorf("unknown agent %q: use explore, general, or add %s", c.Agent, filepath.Join(c.DataDir, "agents", c.Agent+".md"))
-	}
-	return agents[i].Rules, nil
+	return agents[slices.IndexFunc(agents, named(c.Agent))].Rules, nil
 }

@@ -316,7 +316,7 @@ func (c *config) validate() (err error) {
 	if err != nil {
 		return invalid(c.file, err)
 	}
-	if err := c.validateRemote(); err != nil {
+	if err := c.validateListen(); err != nil {
 		return err
 	}
 	if err := c.serveConfig.validate(); err != nil {

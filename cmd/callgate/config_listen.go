@@ -29,8 +29,11 @@ func (c *config) remote() (*companion.Remote, error) {
 	return &companion.Remote{Address: c.ListenRemote, Hosts: c.ListenHosts, Certificate: certificate}, nil
 }
 
-// validateRemote checks that other machines come in over TLS and by a name.
-func (c *config) validateRemote() error {
+// validateListen checks that other machines come in over TLS and by a name.
+func (c *config) validateListen() error {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil && c.Listen != "" && c.Listen != "off" {
+		return fmt.Errorf("listen: %q: use an address with a port, such as %s, or off", c.Listen, companion.DefaultAddress)
+	}
 	if c.ListenRemote == "" {
 		if len(c.ListenHosts) > 0 {
 			return errors.New("listenHosts: these are names for other machines, and listenRemote lets none in")

@@ -14,7 +14,7 @@ import (
 var (
 	invalidKeys  = regexp.MustCompile(`'([^']*)' has invalid keys: ([^\n]*)`)
 	invalidValue = regexp.MustCompile(`(?m)^'([^']+)' (.*)$`)
-	exportedName = regexp.MustCompile(`(?:^|\.)[A-Z]+`)
+	exportedName = regexp.MustCompile(`(?:^|\.)(?:MCP|[A-Z]+)`)
 )
 
 // explainUnmarshal says which key of which file or variable is wrong, and what to do about it.
@@ -40,8 +40,10 @@ func explainUnmarshal(file string, err error) error {
 	return fmt.Errorf("configuration %s: %w", file, err)
 }
 
-// keyOf is a field of config as a file spells it: Servers[0].Env is servers[0].env.
-func keyOf(field string) string { return exportedName.ReplaceAllStringFunc(field, strings.ToLower) }
+// keyOf is a field of config as a file spells it: Servers[0].Env is servers[0].env, MCPTokens is mcpTokens.
+func keyOf(field string) string {
+	return exportedName.ReplaceAllStringFunc(strings.ReplaceAll(field, "OAuth", "Oauth"), strings.ToLower)
+}
 
 // variableOf names the variable that sets a key, "" when none does.
 func variableOf(key string) string {

@@ -66,7 +66,11 @@ func (s *sidecar) serve(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, e.Close)
-	s.log.Info("hosts are served", "url", e.URL(), "auth", c.Auth, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
+	how := []any{"url", e.URL(), "auth", c.Auth}
+	if c.Auth == "token" {
+		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
+	}
+	s.log.Info("hosts are served", how...)
 	select {
 	case <-ctx.Done():
 	case <-e.Idle():

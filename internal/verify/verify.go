@@ -105,6 +105,9 @@ func find(argv []string) (string, error) {
 	}
 	path, err := exec.LookPath(name) // refuses what PATH finds relative to the current directory
 	if err != nil {
+		if strings.Contains(name, " ") {
+			err = fmt.Errorf("%w: no shell reads it, so write a list of words such as [\"npm\", \"test\"]", err)
+		}
 		return "", err
 	}
 	return filepath.Abs(path)
