@@ -102,8 +102,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 // forwardCall sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
 func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p callParams, call gate.Call, to *entry, limit time.Duration, span *traces.Call) (rpc.Message, error) {
-	tooLong := fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit)
-	ctx, stop := to.server.clock.bound(ctx, limit, tooLong)
+	ctx, stop := to.server.clock.bound(ctx, limit, errTooLong)
 	defer stop()
 	arguments := call.Arguments
 	if call.Fixed { // the host's own go out, with what is beside them
@@ -120,10 +119,13 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	if err == nil {
 		answer, err = h.follow(ctx, r, to.server, answer)
 	}
-	if err != nil && errors.Is(context.Cause(ctx), tooLong) {
-		err = tooLong
+	if err != nil && errors.Is(context.Cause(ctx), errTooLong) {
+		err = fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit)
 	}
 	return to.server.cut(answer), err
 }
 
-var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")
+var (
+	errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")
+	errTooLong   = errors.New("the call's time has passed")
+)

@@ -67,9 +67,10 @@ func (h *host) checkpoint(ctx context.Context, call gate.Call, v *gate.Verdict) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, keepPatience)
 	defer cancel()
+	place := call.Place
 	taken, err := k.Store.Take(ctx, checkpoint.Request{
 		CallID: call.ID, Tool: call.Tool.Qualified, SessionID: h.session.ID(), Worker: h.p.o.Gate.Worker(), Workspace: call.Place.Dir, Paths: paths,
-		Secret: func(path string) bool { return h.p.o.Gate.HidesFile(h.session, call.Place, path) },
+		Secret: func(path string) bool { return h.p.o.Gate.HidesFile(h.session, place, path) },
 	})
 	out := &kept{taken: taken, log: h.log, tool: call.Tool.Qualified}
 	var why string

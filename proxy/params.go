@@ -198,11 +198,11 @@ func errorResult(text string) []byte {
 
 // outcome reads how a forwarded call ended. failure is for people and, when no result came, for the model.
 func outcome(answer rpc.Message, err error) (result []byte, isError bool, failure string) {
-	var unkept *unkeptError
 	switch {
-	case errors.As(err, &unkept):
-		return nil, true, "callgate: the call was not run. " + unkept.Error()
 	case err != nil:
+		if unkept, ok := errors.AsType[*unkeptError](err); ok {
+			return nil, true, "callgate: the call was not run. " + unkept.Error()
+		}
 		return nil, true, fmt.Sprintf("callgate: the call did not end: %v", err)
 	case answer.Error != nil:
 		return nil, true, "the server answered with an error: " + string(answer.Error[:min(len(answer.Error), 300)])

@@ -61,11 +61,11 @@ func (h *host) handOver(r *inflight) time.Duration {
 // progress says that the host listens to progress on the call.
 func patienceOf(known []HostLimit, c gate.Client, progress bool) time.Duration {
 	limit := unknownHost
-	for _, l := range slices.Concat(known, hostLimits) {
-		if strings.HasPrefix(c.Name, l.Name) {
-			limit = l
-			break
-		}
+	named := func(l HostLimit) bool { return strings.HasPrefix(c.Name, l.Name) }
+	if i := slices.IndexFunc(known, named); i >= 0 {
+		limit = known[i]
+	} else if i := slices.IndexFunc(hostLimits, named); i >= 0 {
+		limit = hostLimits[i]
 	}
 	wait := limit.Idle
 	if progress && limit.Extends {

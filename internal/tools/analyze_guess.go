@@ -24,7 +24,10 @@ func (b *builder) guessed(list []argument) {
 // guessedDir finds where commands of the call run.
 func (b *builder) guessedDir(list []argument) {
 	for _, a := range list {
-		if s, ok := text(a.value); ok && guessRole(a.name) == Dir {
+		if guessRole(a.name) != Dir { // decoded only where it counts: others may be large
+			continue
+		}
+		if s, ok := text(a.value); ok {
 			b.dir(s)
 		}
 	}

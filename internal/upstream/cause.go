@@ -1,6 +1,9 @@
 package upstream
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 type causeKey struct{}
 
@@ -12,11 +15,30 @@ func Because(ctx context.Context, cause any) context.Context {
 
 func causeOf(ctx context.Context) any { return ctx.Value(causeKey{}) }
 
+// causes are what Because said of requests that run, by id. The zero value is ready.
+type causes struct {
+	mu sync.Mutex
+	of map[string]any
+}
+
+func (c *causes) add(id []byte, cause any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[string]any{}
+	}
+	c.of[string(id)] = cause
+}
+
+func (c *causes) remove(id []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.of, string(id))
+}
+
 // cause returns what the request with that id was sent for.
 func (in *incarnation) cause(id []byte) any {
-	if id == nil {
-		return nil
-	}
-	cause, _ := in.causes.Load(string(id))
-	return cause
+	in.causes.mu.Lock()
+	defer in.causes.mu.Unlock()
+	return in.causes.of[string(id)]
 }

@@ -23,7 +23,7 @@ type incarnation struct {
 	info    *Info   // set by greet
 	modern  *modern // likewise; nil for a legacy server
 	usage   usage
-	causes  sync.Map     // of requests that run: what Because said, by id
+	causes  causes
 	faults  atomic.Int32 // requests in a row that the server failed to answer
 	greeted atomic.Bool  // set after info, for the reading goroutine; everybody else comes later
 
@@ -114,7 +114,7 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	cause := causeOf(ctx)
 	p, err := in.conn.Send(func(id []byte) []byte {
 		if cause != nil {
-			in.causes.Store(string(id), cause)
+			in.causes.add(id, cause)
 		}
 		return oneLine(compose(id))
 	})
@@ -126,7 +126,7 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 	}
 	m, err := p.Wait(ctx)
 	if cause != nil {
-		in.causes.Delete(string(p.ID))
+		in.causes.remove(p.ID)
 	}
 	if err == nil {
 		in.faults.Store(0)
