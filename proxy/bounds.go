@@ -30,6 +30,17 @@ func (s *server) bounded(ctx context.Context, compose func(id []byte) []byte) (r
 
 var errTooSlow = errors.New("the server's timeout has passed")
 
+// errTooLong is the cause of contexts of calls that ran longer than the limits of the gate let them.
+var errTooLong = errors.New("the call's time has passed")
+
+// timed returns err, in the words for the model when the limit of the call ended it.
+func timed(ctx context.Context, err error, limit time.Duration) error {
+	if err != nil && errors.Is(context.Cause(ctx), errTooLong) {
+		return fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit)
+	}
+	return err
+}
+
 // clock stands still while the server waits for the host.
 type clock struct {
 	mu      sync.Mutex

@@ -119,13 +119,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	if err == nil {
 		answer, err = h.follow(ctx, r, to.server, answer)
 	}
-	if err != nil && errors.Is(context.Cause(ctx), errTooLong) {
-		err = fmt.Errorf("it ran longer than the %s it may; the server was told to stop", limit)
-	}
-	return to.server.cut(answer), err
+	return to.server.cut(answer), timed(ctx, err, limit)
 }
 
-var (
-	errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")
-	errTooLong   = errors.New("the call's time has passed")
-)
+var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")

@@ -34,7 +34,7 @@ func (p *Proxy) Chat(ctx context.Context, sessionID, prompt string) (string, err
 	}
 	params := fmt.Appendf(nil, `{"messages":[{"role":"user","content":{"type":"text","text":%s}}],"maxTokens":%d}`, jsonx.Quote(prompt), chatTokens)
 	asker := &server{host: h, alias: chatServer}
-	if refused := asker.samplingRefused(ctx, params); refused != "" {
+	if refused := asker.samplingRefused(ctx, params, nil); refused != "" {
 		return "", fmt.Errorf("%w: %s", gate.ErrAnswer, refused)
 	}
 	ctx, cancel := context.WithTimeout(ctx, chatAnswers)

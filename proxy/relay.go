@@ -9,6 +9,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
+	"callgate/internal/traces"
 	"callgate/permissions"
 )
 
@@ -170,10 +171,18 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 	}
+	var span *traces.Call // of sampling; elicitation and roots are the person's and the host's own affair
 	switch m.Method {
 	case "sampling/createMessage":
-		if refused := s.samplingRefused(ctx, m.Params); refused != "" {
+		span = h.traceOf(m.Params, traces.About{Method: m.Method, Server: s.alias})
+		defer span.End()
+		if refused := s.samplingRefused(ctx, m.Params, span); refused != "" {
 			return rpc.Error(m.ID, -1, refused)
+		}
+		trace, forwarded := span.Forwarding("")
+		defer forwarded()
+		if message, err = traced(m, trace); err != nil {
+			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	case "elicitation/create":
 		if why := imitates(m.Params); why != "" {
@@ -192,6 +201,9 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		return rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")
 	}
 	answer, err := pending.Wait(ctx)
+	if err != nil || answer.Error != nil {
+		span.Failed("call_failed")
+	}
 	if err != nil {
 		h.notify(r, rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
 		return rpc.Error(m.ID, rpc.CodeInternal, "the request was cancelled")
@@ -200,15 +212,17 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 }
 
 // samplingRefused lets a request to the host's model pass the gate as the kind sampling, with what it says,
-// and says why it may not.
-func (s *server) samplingRefused(ctx context.Context, params []byte) string {
+// and says why it may not. span is nil for what belongs to no trace.
+func (s *server) samplingRefused(ctx context.Context, params []byte, span *traces.Call) string {
 	h := s.host
 	call, err := h.newCall(kindTool(tools.KindSampling, s), s, "server", s.alias, params)
 	if err != nil {
 		return err.Error()
 	}
 	call = h.askHooks(ctx, nil, call)
+	decided := span.Deciding()
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
+	decided(verdict.Decision, verdict.Risk().String())
 	if verdict.Action != permissions.Allow {
 		h.tellRefused(call, verdict)
 		return "callgate denied sampling. " + verdict.Reason

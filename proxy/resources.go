@@ -11,6 +11,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
+	"callgate/internal/traces"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 )
@@ -26,7 +27,7 @@ func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []b
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
-	return h.gated(ctx, m, r, s, kindTool(tools.KindResource, s), "uri", uri, m.Params, func(id []byte) []byte { return m.WithID(id) })
+	return h.gated(ctx, m, r, s, kindTool(tools.KindResource, s), traces.About{}, "uri", uri, m.Params)
 }
 
 // getPrompt is the life of a prompts/get: it passes the gate as the kind prompt_get.
@@ -44,15 +45,16 @@ func (h *host) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	return h.gated(ctx, m, r, e.server, e.tool, "name", e.name, params, func(id []byte) []byte { return m.WithParams(id, params) })
+	return h.gated(ctx, m, r, e.server, e.tool, traces.About{Prompt: name}, "name", e.name, params)
 }
 
 // codeNoResource is what MCP gives for a resource that nobody has.
 const codeNoResource = -32002
 
 // gated lets a request of another method than tools/call through the gate, as a call of a kind whose rules see
-// one argument, and forwards it. params is what the server gets. A refusal is an error: these methods have no place for one in a result.
-func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, argument, value string, params []byte, compose func(id []byte) []byte) []byte {
+// one argument, and forwards it. params is what the server gets. A refusal is an error: these methods have no place
+// for one in a result.
+func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, about traces.About, argument, value string, params []byte) []byte {
 	var more []byte
 	var known [2]jsonx.Member
 	names := []string{argument, "_meta"}
@@ -67,19 +69,21 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
+	about.Method, about.Server = m.Method, s.alias
+	span := h.traceOf(m.Params, about)
+	defer span.End()
 	call = h.askHooks(ctx, r, call)
+	decided := span.Deciding()
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
+	decided(verdict.Decision, verdict.Risk().String())
 	if verdict.Action != permissions.Allow {
 		h.tellRefused(call, verdict)
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, fmt.Sprintf("callgate denied %s. %s", m.Method, verdict.Reason))
 	}
 	began := time.Now()
-	r.from.Store(s)
-	answer, err := s.forward(ctx, compose)
-	if err == nil {
-		err = s.tooLarge(answer)
-	}
+	answer, err := h.forwardGated(ctx, m, r, s, value, params, verdict.Timeout, span)
 	result, isError, failure := outcome(answer, err)
+	span.Failed(failureKind(isError, failure))
 	took := time.Since(began)
 	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
 	r.afterwards = h.ended(record, call, verdict, result, isError, failure, took)
@@ -87,6 +91,24 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 		return rpc.Error(m.ID, rpc.CodeInternal, failure)
 	}
 	return answer.WithID(m.ID)
+}
+
+// forwardGated is forwardCall for such a request.
+func (h *host) forwardGated(ctx context.Context, m rpc.Message, r *inflight, s *server, name string, params []byte, limit time.Duration, span *traces.Call) (rpc.Message, error) {
+	ctx, stop := s.clock.bound(ctx, limit, errTooLong)
+	defer stop()
+	if m.Method == "resources/read" {
+		name = "" // spans hold no addresses
+	}
+	trace, forwarded := span.Forwarding(name)
+	defer forwarded()
+	params = carrying(params, trace)
+	r.from.Store(s)
+	answer, err := s.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+	if err != nil {
+		return answer, timed(ctx, err, limit)
+	}
+	return answer, s.tooLarge(answer)
 }
 
 // newCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,

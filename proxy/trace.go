@@ -5,15 +5,21 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
 	"callgate/internal/traces"
 )
 
-// trace begins the trace of a call, below the one that the host says it belongs to. It is nil, and nothing is read,
-// when no traces are made.
+// trace begins the trace of a tools/call. It is nil, and nothing is read, when no traces are made.
 func (h *host) trace(params []byte, call gate.Call) *traces.Call {
+	return h.traceOf(params, traces.About{Method: "tools/call", Tool: call.Tool.Qualified, Server: call.Tool.Server})
+}
+
+// traceOf is trace for any request, below the trace that its params say it belongs to.
+func (h *host) traceOf(params []byte, about traces.About) *traces.Call {
 	if h.p.o.Tracer == nil {
 		return nil
 	}
+	about.Session = h.session.ID()
 	carried := map[string]string{}
 	var meta [1]jsonx.Member
 	var members [2]jsonx.Member
@@ -24,7 +30,7 @@ func (h *host) trace(params []byte, call gate.Call) *traces.Call {
 			}
 		}
 	}
-	return h.p.o.Tracer.Begin(carried, call.Tool.Qualified, call.Tool.Server, h.session.ID())
+	return h.p.o.Tracer.Begin(carried, about)
 }
 
 // carrying returns the params with a trace in their _meta in place of the host's. They stay as they are when there
@@ -57,6 +63,14 @@ func carrying(params []byte, trace map[string]string) []byte {
 		return withMember(params, "_meta", object)
 	}
 	return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: object})
+}
+
+// traced is carrying for a server's request.
+func traced(m rpc.Message, trace map[string]string) (rpc.Message, error) {
+	if len(trace) == 0 || m.Params == nil {
+		return m, nil
+	}
+	return rpc.Parse(m.WithParams(m.ID, carrying(m.Params, trace)))
 }
 
 // withMember returns the object with one more member, which it does not have, at its beginning.

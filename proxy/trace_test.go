@@ -69,6 +69,19 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// collected returns a tracer and what gets its spans.
+func collected(t *testing.T) (*spans, *traces.Tracer) {
+	got := &spans{named: map[string]*tracev1.Span{}}
+	collector := httptest.NewServer(got)
+	t.Cleanup(collector.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	tracer, err := traces.New(context.Background(), traces.Options{Version: "test", Worker: "default", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, tracer
+}
+
 func attribute(s *tracev1.Span, key string) string {
 	for _, a := range s.GetAttributes() {
 		if a.Key == key {
@@ -81,14 +94,7 @@ func attribute(s *tracev1.Span, key string) string {
 // A call is a span below the host's, the decision and the server's part are spans below it, and the server gets
 // the trace. Nothing of what the call holds leaves.
 func TestTraces(t *testing.T) {
-	got := &spans{named: map[string]*tracev1.Span{}}
-	collector := httptest.NewServer(got)
-	defer collector.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	tracer, err := traces.New(context.Background(), traces.Options{Version: "test", Worker: "default", Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got, tracer := collected(t)
 	w := newWorld(t, `{ "*": "allow" }`, false, []string{"s"}, script{Lists: map[string]string{"tools/list": oneTool}})
 	w.proxy.o.Tracer = tracer
 	h := w.connect().collect()
@@ -115,7 +121,6 @@ func TestTraces(t *testing.T) {
 	if err := tracer.Close(); err != nil {
 		t.Fatal(err)
 	}
-
 	got.mu.Lock()
 	defer got.mu.Unlock()
 	call, decide, client := got.named["tools/call s_do"], got.named["decide"], got.named["tools/call do"]
@@ -144,5 +149,64 @@ func TestTracesOff(t *testing.T) {
 	h.calls("2", "s_do", `{"do":"received"}`)
 	if text, _ := h.text("2"); !strings.Contains(text, `"_meta":{ "traceparent":"00-x" }`) {
 		t.Errorf("the server got %s", text)
+	}
+}
+
+// What passes the gate by another way than tools/call is traced like it: below the trace that the request names, with
+// its decision and the part of whoever answers. No address of a resource and no text of a prompt leaves.
+func TestTracesOfOtherMethods(t *testing.T) {
+	got, tracer := collected(t)
+	w := newWorld(t, `{ "*": "allow", "resource_read": { "*": "allow", "*DENIED*": "deny" } }`, false, []string{"s"}, script{Capabilities: `{"tools":{},"prompts":{},"resources":{}}`, Lists: map[string]string{
+		"tools/list": oneTool, "prompts/list": `{"prompts":[{"name":"p"}]}`, "prompts/get": `{"messages":[]}`,
+		"resources/list": `{"resources":[{"uri":"x:PRIVATE","name":"a"}]}`, "resources/read": `{"contents":[]}`,
+	}})
+	w.proxy.o.Tracer = tracer
+	h := w.connect().collect()
+	h.greet(helloParams)
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	meta := `"_meta":{"traceparent":"00-` + trace + `-b7ad6b7169203331-01","n":1.0}`
+	for id, line := range map[string]string{
+		"1": `"resources/read","params":{"uri":"x:PRIVATE",` + meta + `}`,
+		"2": `"prompts/get","params":{"name":"s_p","arguments":{"a":"PRIVATE"},` + meta + `}`,
+	} {
+		h.send(`{"jsonrpc":"2.0","id":` + id + `,"method":` + line + `}`)
+		if m := h.next(); m.Result == nil {
+			t.Fatalf("%s: %s", line, m.Raw)
+		}
+	}
+	h.send(`{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"x:DENIED"}}`)
+	if m := h.next(); m.Error == nil {
+		t.Fatalf("it was not denied: %s", m.Raw)
+	}
+	h.calls("4", "s_do", strings.ReplaceAll(`{"do":"write","text":"{'jsonrpc':'2.0','id':'q','method':'sampling/createMessage','params':{'messages':['PRIVATE'],`+strings.ReplaceAll(meta, `"`, `'`)+`}}"}`, `'`, `\"`))
+	asked := h.next()
+	if p := string(asked.Params); !strings.Contains(p, `"traceparent":"00-`+trace) || strings.Contains(p, "b7ad6b7169203331") || !strings.Contains(p, `"n":1.0`) {
+		t.Errorf("the host got %s", p)
+	}
+	h.send(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"error":{"code":1,"message":"PRIVATE"}}`)
+	h.close()
+	if err := tracer.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	got.mu.Lock()
+	defer got.mu.Unlock()
+	for _, name := range []string{"resources/read", "prompts/get s_p", "prompts/get p", "sampling/createMessage"} {
+		span := got.named[name]
+		if span == nil {
+			t.Fatalf("no span is called %q: %v", name, got.named)
+		}
+		if span.Kind == tracev1.Span_SPAN_KIND_SERVER && (attribute(span, "callgate.decision") == "" || attribute(span, "callgate.server") != "s") {
+			t.Errorf("the span of %s is %v", name, span)
+		}
+	}
+	if prompt := got.named["prompts/get s_p"]; attribute(prompt, "gen_ai.prompt.name") != "s_p" || fmt.Sprintf("%x", prompt.TraceId) != trace {
+		t.Errorf("the span of the prompt is %v", prompt)
+	}
+	if failed := attribute(got.named["sampling/createMessage"], "error.type"); failed != "call_failed" {
+		t.Errorf("the span of sampling says %q", failed)
+	}
+	if strings.Contains(got.raw.String(), "PRIVATE") || strings.Contains(got.raw.String(), "DENIED") {
+		t.Error("something of the requests left in a span")
 	}
 }

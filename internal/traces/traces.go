@@ -1,6 +1,6 @@
 // Package traces tells OpenTelemetry how each call went: a span for the call, one for its decision, with the wait
-// for a person, and one for the server's part. Spans hold names, decisions and times, and nothing of what calls
-// hold. The exporter is that of OTLP over HTTP, set up by the standard OTEL_* variables.
+// for a person, and one for the part of whoever it is forwarded to. Spans hold names, decisions and times, and
+// nothing of what calls hold. The exporter is that of OTLP over HTTP, set up by the standard OTEL_* variables.
 package traces
 
 import (
@@ -72,23 +72,47 @@ var Names = []string{"traceparent", "tracestate"}
 
 var propagator = propagation.TraceContext{}
 
-// Call is the trace of one tools/call. A nil Call does nothing.
+// Call is the trace of one request that passes the gate. A nil Call does nothing.
 type Call struct {
 	tracer *Tracer
+	method string
 	ctx    context.Context // of its span
 	span   trace.Span
 }
 
-// Begin begins the span of a call of the tool, below what the host's _meta carries of a trace.
-func (t *Tracer) Begin(carried map[string]string, tool, server, session string) *Call {
+// About is what a span says of its call.
+type About struct {
+	Method          string // of MCP
+	Tool, Prompt    string // the one that is called for, by the name that the host sees; "" for other methods
+	Server, Session string
+}
+
+// Begin begins the span of a call, below what its _meta carries of a trace.
+func (t *Tracer) Begin(carried map[string]string, a About) *Call {
 	if t == nil {
 		return nil
 	}
+	attributes := []attribute.KeyValue{
+		attribute.String("mcp.method.name", a.Method), attribute.String("mcp.session.id", a.Session),
+		attribute.String("callgate.server", a.Server), attribute.String("callgate.worker", t.worker),
+	}
+	if a.Tool != "" {
+		attributes = append(attributes, attribute.String("gen_ai.tool.name", a.Tool))
+	}
+	if a.Prompt != "" {
+		attributes = append(attributes, attribute.String("gen_ai.prompt.name", a.Prompt))
+	}
 	ctx := propagator.Extract(context.Background(), propagation.MapCarrier(carried))
-	ctx, span := t.tracer.Start(ctx, "tools/call "+tool, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
-		attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", tool),
-		attribute.String("mcp.session.id", session), attribute.String("callgate.server", server), attribute.String("callgate.worker", t.worker)))
-	return &Call{t, ctx, span}
+	ctx, span := t.tracer.Start(ctx, spanName(a.Method, a.Tool+a.Prompt), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attributes...))
+	return &Call{t, a.Method, ctx, span}
+}
+
+// spanName is the method with the name of what it is about, where it has one of few.
+func spanName(method, name string) string {
+	if name == "" {
+		return method
+	}
+	return method + " " + name
 }
 
 // Deciding begins the span of the decision; decided ends it.
@@ -105,13 +129,13 @@ func (c *Call) Deciding() (decided func(decision, risk string)) {
 	}
 }
 
-// Forwarding begins the span of the server's part and returns what its _meta carries of the trace; forwarded ends
-// it.
-func (c *Call) Forwarding(tool string) (carried map[string]string, forwarded func()) {
+// Forwarding begins the span of the part of whoever answers the call and returns what the _meta that goes there
+// carries of the trace; forwarded ends it. name is that of the tool or prompt there, "" for other methods.
+func (c *Call) Forwarding(name string) (carried map[string]string, forwarded func()) {
 	if c == nil {
 		return nil, func() {}
 	}
-	ctx, span := c.tracer.tracer.Start(c.ctx, "tools/call "+tool, trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := c.tracer.tracer.Start(c.ctx, spanName(c.method, name), trace.WithSpanKind(trace.SpanKindClient))
 	carrier := propagation.MapCarrier{}
 	propagator.Inject(ctx, carrier)
 	return carrier, func() { span.End() }
