@@ -92,7 +92,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 20 s", what)
+			t.Fatalf("%s: not within a minute", what)
 		}
 	}
 }
@@ -280,19 +280,27 @@ func TestRunsAreBoundedAndNeverWaitedFor(t *testing.T) {
 	}
 	dir := t.TempDir()
 	r, log := start(t, Config{
-		Name: "slow", Event: []string{ToolCompleted}, Timeout: 300 * time.Millisecond,
+		Name: "slow", Event: []string{ToolCompleted}, Timeout: time.Minute, // none ends before it is looked at
 		Action: Action{Command: []any{"sh", "-c", `: > "$0/$$"; sleep 60`, dir}},
 	})
 	began := time.Now()
 	for range workers + maxQueued + 50 {
 		r.Fire(Event{Name: ToolCompleted})
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > 30*time.Second { // a run takes longer
 		t.Errorf("firing took %s", took)
 	}
-	time.Sleep(200 * time.Millisecond) // less than a run takes
-	if began, err := os.ReadDir(dir); err != nil || len(began) > workers {
-		t.Errorf("%d ran at once: %v", len(began), err)
+	running := func() int {
+		began, err := os.ReadDir(dir)
+		if err != nil {
+			t.Error(err)
+		}
+		return len(began)
+	}
+	eventually(t, "as many run as may", func() bool { return running() >= workers })
+	time.Sleep(200 * time.Millisecond) // for one more to begin, if it could
+	if n := running(); n != workers {
+		t.Errorf("%d ran at once", n)
 	}
 	began = time.Now()
 	r.Close()
@@ -303,10 +311,8 @@ func TestRunsAreBoundedAndNeverWaitedFor(t *testing.T) {
 	if status.Failures < 50 || status.Runs == 0 || status.Runs+50 > workers+maxQueued+50 || status.LastFailure == nil {
 		t.Errorf("%+v", status)
 	}
-	for _, want := range []string{"this run is dropped", "longer than the 300ms"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log does not say %q", want)
-		}
+	if !strings.Contains(log.String(), "this run is dropped") {
+		t.Error("the log does not say what was dropped")
 	}
 }
 
