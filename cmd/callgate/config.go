@@ -308,10 +308,9 @@ func (c *config) validate() (err error) {
 	if err := c.Tools.check(); err != nil {
 		return invalid("tools", err)
 	}
-	own := filepath.Join(c.DataDir, "workers", c.Worker)
 	c.hooks, err = hooks.New(hooks.Options{
 		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.file), Home: xdg.Home,
-		StateFile: filepath.Join(own, "hooks.json"), QueueDir: filepath.Join(own, "webhooks"),
+		StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"), QueueDir: c.webhookQueues(),
 	})
 	if err != nil {
 		return invalid(c.file, err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -54,9 +55,11 @@ of the worker, at once and after restarts.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.hooks.List()))
+				err = printJSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.hooks.List()))
+			} else {
+				err = printHooks(cmd.OutOrStdout(), c.hooks.List())
 			}
-			return printHooks(cmd.OutOrStdout(), c.hooks.List())
+			return errors.Join(err, printOrphans(cmd.ErrOrStderr(), c))
 		},
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON, as GET /api/hooks does")
@@ -79,6 +82,21 @@ func printHooks(w io.Writer, list []hooks.Status) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", h.Name, state, h.When, h.Action, tools.Visible(h.Matcher), strings.Join(h.Event, " "))
 	}
 	return table.Flush()
+}
+
+// webhookQueues is the folder where webhooks of the worker keep what waits to be posted.
+func (c *config) webhookQueues() string {
+	return filepath.Join(c.DataDir, "workers", c.Worker, "webhooks")
+}
+
+// printOrphans tells what waits for webhooks that the configuration does not have any more.
+func printOrphans(w io.Writer, c *config) error {
+	orphans, err := hooks.Orphans(c.webhookQueues(), c.hooks)
+	for _, o := range orphans {
+		_, failed := fmt.Fprintf(w, "%s is no webhook of the configuration: %d events wait for it, the oldest since %s\n", tools.Visible(o.Name), o.Events, o.Oldest.Local().Format(time.DateTime))
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 func newSwitchCommand(s *settings, verb string, on bool) *cobra.Command {

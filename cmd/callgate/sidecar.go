@@ -15,6 +15,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/hooks"
 	"callgate/internal/metrics"
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
@@ -52,6 +53,9 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 		return s, err
 	}
 	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before
+	if err := hooks.Expire(c.webhookQueues(), c.hooks, s.log); err != nil {
+		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
+	}
 	trail, err := s.openAudit()
 	if err != nil {
 		return s, err

@@ -248,19 +248,3 @@ func TestWhatWasThereIsNeverRemoved(t *testing.T) {
 		}
 	}
 }
-
-// A folder that could not be listed before the call is not emptied after it.
-func TestAFolderThatNobodyCouldSee(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root sees every folder")
-	}
-	d := repository(t, Options{})
-	d.must(os.Chmod(d.path("dir"), 0))
-	taken := d.around(func() { d.must(os.Chmod(d.path("dir"), 0o755)) }, Path{Path: d.dir, Scope: Git})
-	if _, err := d.store.Restore(context.Background(), taken.ID, RestoreOptions{Force: true}); err != nil {
-		t.Fatal(err)
-	}
-	if got := d.state()["dir/b.txt"]; got != "-rw------- b" {
-		t.Errorf("dir/b.txt is %q", got)
-	}
-}

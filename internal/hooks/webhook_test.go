@@ -375,3 +375,54 @@ func TestWebhookConfigurations(t *testing.T) {
 		}
 	}
 }
+
+// What waits for a webhook that was taken out of the configuration is told of, posted when it comes back, and given up
+// when it is too old.
+func TestWebhookThatIsNotConfiguredAnyMore(t *testing.T) {
+	dir, to := t.TempDir(), newReceiver(t)
+	queues := filepath.Join(dir, "queues")
+	old := newQueue(filepath.Join(queues, "send"))
+	for _, body := range []string{`{"event":"old"}`, `{"event":"young"}`} {
+		if err := old.put([]byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting, err := old.list()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale := fmt.Sprintf("%020d-OLD%s", time.Now().Add(-maxAge-time.Minute).UnixNano(), eventFile)
+	if err := os.Rename(filepath.Join(old.dir, waiting[0].file), filepath.Join(old.dir, stale)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(queues, "stray"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	log := &lines{}
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	orphans, err := Orphans(queues, nil)
+	if err != nil || len(orphans) != 1 || orphans[0].Name != "send" || orphans[0].Events != 2 || time.Since(orphans[0].Oldest) < maxAge {
+		t.Fatalf("%+v, %v", orphans, err)
+	}
+	if err := Expire(queues, nil, logger); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"are given up\" hook=send events=1", "given up when they are too old\" hook=send events=1"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%q is not in the log:\n%s", want, log)
+		}
+	}
+	if left, err := old.list(); err != nil || len(left) != 1 || left[0].file != waiting[1].file {
+		t.Fatalf("%+v, %v", left, err)
+	}
+
+	r, _ := startIn(t, dir, to.hook())
+	if orphans, err := Orphans(queues, r); err != nil || len(orphans) != 0 {
+		t.Errorf("%+v, %v", orphans, err)
+	}
+	eventually(t, "it is posted after all", func() bool { _, ids := to.has(); return len(ids) == 1 })
+	if err := Expire(filepath.Join(dir, "nowhere"), r, logger); err != nil {
+		t.Error(err)
+	}
+}

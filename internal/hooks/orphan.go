@@ -1,0 +1,89 @@
+package hooks
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Orphan is what waits for a webhook that the configuration does not have any more.
+type Orphan struct {
+	Name   string // of the webhook
+	Events int
+	Oldest time.Time
+}
+
+// Orphans tells what waits in the folder of queues for none of r's webhooks; a nil r has none. Such events are
+// posted when the configuration has a webhook of that name again.
+func Orphans(queueDir string, r *Runner) ([]Orphan, error) {
+	folders, err := os.ReadDir(queueDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var orphans []Orphan
+	for _, f := range folders {
+		if !f.IsDir() || r.sends(f.Name()) {
+			continue
+		}
+		waiting, err := newQueue(filepath.Join(queueDir, f.Name())).list()
+		if err != nil {
+			return nil, err
+		}
+		if len(waiting) > 0 {
+			orphans = append(orphans, Orphan{Name: f.Name(), Events: len(waiting), Oldest: waiting[0].at})
+		}
+	}
+	return orphans, nil
+}
+
+// Expire removes what waits for none of r's webhooks once it is as old as a webhook would give it up, and logs what is
+// removed and what still waits. Another process may have such a webhook: it would give the same up.
+func Expire(queueDir string, r *Runner, log *slog.Logger) error {
+	orphans, err := Orphans(queueDir, r)
+	for _, o := range orphans {
+		removed, failed := newQueue(filepath.Join(queueDir, o.Name)).expire()
+		err = errors.Join(err, failed)
+		if removed > 0 {
+			log.Warn("events for a webhook that is not configured any more are given up", "hook", o.Name, "events", removed, "olderThan", maxAge)
+		}
+		if left := o.Events - removed; left > 0 {
+			log.Warn("events wait for a webhook that is not configured: they are posted if it is again, and given up when they are too old", "hook", o.Name, "events", left, "olderThan", maxAge)
+		}
+	}
+	return err
+}
+
+// sends reports whether a webhook of that name is configured.
+func (r *Runner) sends(name string) bool {
+	if r == nil {
+		return false
+	}
+	h := r.find(name)
+	if h == nil {
+		return false
+	}
+	_, ok := h.action.(*webhook)
+	return ok && h.name == name // the folder has the name as it is written
+}
+
+// expire removes what is too old to be posted.
+func (q *queue) expire() (removed int, err error) {
+	waiting, err := q.list()
+	for _, e := range waiting {
+		if time.Since(e.at) <= maxAge {
+			break // those that follow are younger
+		}
+		if failed := q.remove(e); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		removed++
+	}
+	return removed, err
+}
