@@ -53,6 +53,8 @@ var protectedPlaces = []protected{
 		.git/ git~1/ .gitconfig .config/git/ .githooks/ .husky/ /etc/gitconfig .hg/ .hgrc .svn/ .jj/`},
 	{"ssh-folder", "part of the SSH configuration, which says who may log in and what runs then", `
 		.ssh/ /etc/ssh/ .gnupg/ authorized_keys`},
+	{"search-list", "the list of what a search leaves out or brings in, files that hold secrets among it", `
+		.callgateignore`},
 	{"credential-file", "a file that says as whom, or by which helper programs, other machines are reached", `
 		.netrc _netrc .git-credentials .aws/credentials .aws/config .kube/ .docker/config.json .config/containers/ .azure/
 		.config/gcloud/ .config/gh/ .pypirc .gem/credentials .cargo/credentials .cargo/credentials.toml .terraformrc .terraform.d/`},

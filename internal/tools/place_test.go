@@ -27,6 +27,7 @@ func TestProtectedPlaces(t *testing.T) {
 		"/home/u/.claude.json":                      "host-config",
 		"/ws/callgate.yaml":                         "host-config",
 		"/ws/sub/CLAUDE.md":                         "agent-file",
+		"/ws/.callgateignore":                       "search-list",
 		"/ws/AGENTS.md":                             "agent-file",
 		"/ws/.github/copilot-instructions.md":       "agent-file",
 		"/home/u/.bashrc":                           "start-up-file",
