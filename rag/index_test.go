@@ -438,3 +438,36 @@ func BenchmarkSearch(b *testing.B) {
 		}
 	}
 }
+
+// An index that rested finds what it found before, also while it is searched.
+func TestRest(t *testing.T) {
+	x, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Add(t.Context(), Document{ID: "bees", Text: "Bees sleep in winter."}, Document{ID: "tulips", Text: "Tulips are planted in autumn."}); err != nil {
+		t.Fatal(err)
+	}
+	var searching sync.WaitGroup
+	for range 4 {
+		searching.Go(func() {
+			for range 50 {
+				if hits, err := x.Search(t.Context(), Query{Text: "winter", Limit: 1}); err != nil || len(hits) != 1 || hits[0].Path != "bees" {
+					t.Errorf("found %v, %v", hits, err)
+				}
+			}
+		})
+	}
+	for range 50 {
+		if err := x.Rest(); err != nil {
+			t.Error(err)
+		}
+	}
+	searching.Wait()
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Rest(); !errors.Is(err, ErrClosed) {
+		t.Errorf("a closed index rests: %v", err)
+	}
+}

@@ -55,6 +55,14 @@ func (p *postings) WriteTo(w io.Writer) (int64, error) {
 	return p.segment.(io.WriterTo).WriteTo(w)
 }
 
+// rest gives up the memory of the file, if there is one.
+func (p *postings) rest() error {
+	if s, ok := p.segment.(*zap.Segment); ok {
+		return giveUp(s.Data())
+	}
+	return nil
+}
+
 func (p *postings) close() error { return p.segment.Close() }
 
 // mergePostings writes to path the live rows of all segments, in order.

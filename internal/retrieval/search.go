@@ -103,6 +103,11 @@ func (w *space) search(ctx context.Context, sessionID string, q rag.Query) (hits
 		q.Denied = func(path string) bool { return veto(sessionID, w.root, path) }
 	}
 	hits, err = w.index.Search(ctx, q)
+	if status.ChunkCount >= manyChunks {
+		w.mu.Lock()
+		w.restAfter(afterSearch)
+		w.mu.Unlock()
+	}
 	if damaged := (*rag.DamagedError)(nil); errors.As(err, &damaged) {
 		w.service.o.Logger.Warn("retrieval: the index is damaged and built again", "path", w.root, "error", err)
 		go w.restart(false)

@@ -53,6 +53,7 @@ type space struct {
 	status   Status
 	settled  chan struct{} // closed when it is no longer indexing
 	told     time.Time     // when progress was told last
+	rest     *time.Timer   // gives memory back; nil as long as nothing was large
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 }
@@ -162,8 +163,26 @@ const (
 	manyFiles  = 1000
 )
 
-// giveBack gives memory back to the system: what opening or making a large index took is not needed again soon.
-func giveBack() {
+// How long it takes until memory is given back: a run has to end first, and searches come in bursts.
+const (
+	afterRun    = time.Second
+	afterSearch = 10 * time.Second
+)
+
+// restAfter gives memory back to the system once nobody has asked for as long: what opening, making or searching a
+// large index took is not needed again soon. The caller holds mu.
+func (w *space) restAfter(quiet time.Duration) {
+	if w.rest == nil {
+		w.rest = time.AfterFunc(quiet, w.giveBack)
+	} else {
+		w.rest.Reset(quiet)
+	}
+}
+
+func (w *space) giveBack() {
+	if err := w.index.Rest(); err != nil && !errors.Is(err, rag.ErrClosed) {
+		w.service.o.Logger.Debug("retrieval: memory is not given back", "path", w.root, "error", err)
+	}
 	runtime.GC() // this one only empties pools
 	debug.FreeOSMemory()
 }
@@ -192,10 +211,10 @@ func (w *space) event(e rag.Event) {
 		w.settle(Ready, nil)
 	}
 	sessions := slices.Sorted(maps.Keys(w.sessions))
-	w.mu.Unlock()
 	if e.Kind == rag.EventDone && (first && e.Summary.Chunks >= manyChunks || e.Summary.Changed >= manyFiles) {
-		time.AfterFunc(time.Second, giveBack) // the run has to end first
+		w.restAfter(afterRun)
 	}
+	w.mu.Unlock()
 	for _, id := range sessions {
 		if tell && w.service.o.Tell != nil {
 			w.service.o.Tell(id, e)
@@ -225,6 +244,11 @@ func (w *space) close() error {
 	defer w.controlling.Unlock()
 	w.ended = true
 	w.stop(Cancelled)
+	w.mu.Lock()
+	if w.rest != nil {
+		w.rest.Stop()
+	}
+	w.mu.Unlock()
 	if w.index == nil {
 		return nil
 	}
