@@ -85,35 +85,39 @@ because the secret proves it, and no client that has not shown it can go by the 
 			Args:    named,
 			RunE:    change("the credential %[1]s opens nothing any more", (*companion.Credentials).Remove),
 		},
-		&cobra.Command{
-			Use:   "list",
-			Short: "List the secrets of persons",
-			Args:  cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				dir, err := dataDir()
-				if err != nil {
-					return err
-				}
-				credentials, err := companion.OpenCredentials(dir)
-				if err != nil {
-					return err
-				}
-				people, err := credentials.People()
-				if err != nil {
-					return err
-				}
-				if len(people) == 0 {
-					_, err := fmt.Fprintln(cmd.OutOrStdout(), "No person has a secret of their own: callgate credentials add approve@NAME makes one.")
-					return err
-				}
-				for _, name := range people {
-					if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
-						return err
-					}
-				}
-				return nil
-			},
-		},
+		newCredentialsListCommand(dataDir),
 	)
 	return cmd
+}
+
+func newCredentialsListCommand(dataDir func() (string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the secrets of persons",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			credentials, err := companion.OpenCredentials(dir)
+			if err != nil {
+				return err
+			}
+			people, err := credentials.People()
+			if err != nil {
+				return err
+			}
+			if len(people) == 0 {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "No person has a secret of their own: callgate credentials add approve@NAME makes one.")
+				return err
+			}
+			for _, name := range people {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
 }

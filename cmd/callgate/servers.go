@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -64,58 +65,12 @@ func (c *config) servers() ([]proxy.Server, error) {
 
 func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	none := proxy.Server{}
-	if s.Name == "" {
-		return none, fmt.Errorf("a server needs a name")
-	}
-	if s.Name == proxy.OwnName || strings.HasPrefix(s.Name, proxy.OwnName+"_") || s.Package == proxy.OwnName {
-		return none, fmt.Errorf("server %q: %q is the name of callgate's own tools; choose another", s.Name, proxy.OwnName)
-	}
-	if (s.Command == "") == (s.URL == "") {
-		return none, fmt.Errorf("server %q needs either a command or a url", s.Name)
-	}
-	switch want := map[bool][]string{true: {"", "stdio"}, false: {"", "http", "sse", "streamable-http", "streamableHttp"}}[s.Command != ""]; {
-	case !slices.Contains(want, s.Type):
-		return none, fmt.Errorf("server %q: type %q does not fit: leave it out, or use %s", s.Name, s.Type, strings.Join(want[1:], ", "))
-	}
-	var expansion error
-	expand := func(text string) string {
-		out, err := expandVariables(text)
-		if err != nil && expansion == nil {
-			expansion = fmt.Errorf("server %q: %w", s.Name, err)
-		}
-		return out
-	}
-	args := make([]string, len(s.Args))
-	for i, arg := range s.Args {
-		args[i] = expand(arg)
-	}
-	env := make([]string, len(s.Env))
-	for i, entry := range s.Env {
-		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" {
-			return none, fmt.Errorf("server %q: env entry %q is not NAME=value", s.Name, entry)
-		}
-		env[i] = expand(entry)
-	}
-	header, err := s.header(expand)
-	if err != nil {
+	if err := s.check(); err != nil {
 		return none, err
 	}
-	command, url := expandHome(expand(s.Command)), expand(s.URL)
-	cwd := expandHome(expand(s.Cwd))
-	if expansion != nil {
-		return none, expansion
-	}
-	dir, err := filepath.Abs(cwd)
+	at, err := s.place()
 	if err != nil {
 		return none, err
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return none, fmt.Errorf("server %q: cwd %s is not a directory", s.Name, dir)
-	}
-	if url != "" {
-		if err := (&remote.Config{URL: url}).Check(); err != nil {
-			return none, fmt.Errorf("server %q: url: %w", s.Name, err)
-		}
 	}
 	era, err := upstream.ParseEra(s.Era)
 	if err != nil {
@@ -129,24 +84,94 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 	if err != nil {
 		return none, err
 	}
-	if s.Timeout < 0 || s.IdleTimeout < 0 || s.MaxResultBytes < 0 {
-		return none, fmt.Errorf("server %q: timeout, idleTimeout and maxResultBytes: leave them out, or use 0, for none", s.Name)
-	}
-	packages := slices.DeleteFunc(upstream.Packages(command, args, url), func(name string) bool { return name == proxy.OwnName })
+	packages := slices.DeleteFunc(upstream.Packages(at.command, at.args, at.url), func(name string) bool { return name == proxy.OwnName })
 	if s.Package != "" {
 		packages = append(packages, s.Package)
 	}
 	return proxy.Server{
 		Upstream: upstream.Config{
-			Name: s.Name, Command: command, Args: args, Env: env, InheritEnv: s.InheritEnv, Dir: dir,
-			URL: url, Transport: s.transport(), Header: header, Era: era,
+			Name: s.Name, Command: at.command, Args: at.args, Env: at.env, InheritEnv: s.InheritEnv, Dir: at.dir,
+			URL: at.url, Transport: s.transport(), Header: at.header, Era: era,
 			Trusted: s.Trusted, Packages: packages,
 			IdleTimeout: s.IdleTimeout, MaxMessage: maxMessage(s.MaxResultBytes),
 		},
 		Shared: s.Shared, Choice: choice, Bounds: proxy.Bounds{Timeout: s.Timeout, MaxResult: s.MaxResultBytes},
-		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(command, args, url, packages), Trusted: s.Trusted, Mappings: mappings},
-		Place: tools.Place{Dir: dir, Roots: roots(dir, args), Home: xdg.Home, Shell: shell},
+		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(at.command, at.args, at.url, packages), Trusted: s.Trusted, Mappings: mappings},
+		Place: tools.Place{Dir: at.dir, Roots: roots(at.dir, at.args), Home: xdg.Home, Shell: shell},
 	}, nil
+}
+
+// check looks at what needs neither variables nor the disk.
+func (s *serverConfig) check() error {
+	if s.Name == "" {
+		return errors.New("a server needs a name")
+	}
+	if s.Name == proxy.OwnName || strings.HasPrefix(s.Name, proxy.OwnName+"_") || s.Package == proxy.OwnName {
+		return fmt.Errorf("server %q: %q is the name of callgate's own tools; choose another", s.Name, proxy.OwnName)
+	}
+	if (s.Command == "") == (s.URL == "") {
+		return fmt.Errorf("server %q needs either a command or a url", s.Name)
+	}
+	types := []string{"", "stdio"}
+	if s.URL != "" {
+		types = []string{"", "http", "sse", "streamable-http", "streamableHttp"}
+	}
+	if !slices.Contains(types, s.Type) {
+		return fmt.Errorf("server %q: type %q does not fit: leave it out, or use %s", s.Name, s.Type, strings.Join(types[1:], ", "))
+	}
+	if s.Timeout < 0 || s.IdleTimeout < 0 || s.MaxResultBytes < 0 {
+		return fmt.Errorf("server %q: timeout, idleTimeout and maxResultBytes: leave them out, or use 0, for none", s.Name)
+	}
+	return nil
+}
+
+// serverPlace is what a server is reached by, its variables replaced by what they hold.
+type serverPlace struct {
+	command, url, dir string
+	args, env         []string
+	header            http.Header
+}
+
+func (s *serverConfig) place() (at serverPlace, err error) {
+	var expansion error
+	expand := func(text string) string {
+		out, err := expandVariables(text)
+		if err != nil && expansion == nil {
+			expansion = fmt.Errorf("server %q: %w", s.Name, err)
+		}
+		return out
+	}
+	at.args = make([]string, len(s.Args))
+	for i, arg := range s.Args {
+		at.args[i] = expand(arg)
+	}
+	at.env = make([]string, len(s.Env))
+	for i, entry := range s.Env {
+		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" {
+			return at, fmt.Errorf("server %q: env entry %q is not NAME=value", s.Name, entry)
+		}
+		at.env[i] = expand(entry)
+	}
+	if at.header, err = s.header(expand); err != nil {
+		return at, err
+	}
+	at.command, at.url = expandHome(expand(s.Command)), expand(s.URL)
+	cwd := expandHome(expand(s.Cwd))
+	if expansion != nil {
+		return at, expansion
+	}
+	if at.dir, err = filepath.Abs(cwd); err != nil {
+		return at, err
+	}
+	if info, err := os.Stat(at.dir); err != nil || !info.IsDir() {
+		return at, fmt.Errorf("server %q: cwd %s is not a directory", s.Name, at.dir)
+	}
+	if at.url != "" {
+		if err := (&remote.Config{URL: at.url}).Check(); err != nil {
+			return at, fmt.Errorf("server %q: url: %w", s.Name, err)
+		}
+	}
+	return at, nil
 }
 
 // account is callgate's login at a server behind a URL; nil where none is needed, or the configuration has a header.
