@@ -17,7 +17,7 @@ func newCheckpointsCommand(s *settings) *cobra.Command {
 		Short: "Show what calls changed in files, and put it back",
 		Long: `Before a call that writes files is forwarded, callgate keeps what they are. Checkpoints lists what was kept,
 shows how it differs from what is there now, and puts it back: bytes, modes, links, and the absence of
-files that were not there.`,
+files that were not there. Owners, times and extended attributes are not kept: what comes back is a new file.`,
 		Example: `  callgate checkpoints list
   callgate checkpoints diff ck_4nq2
   callgate checkpoints restore ck_4nq2 --path src/auth.ts`,
