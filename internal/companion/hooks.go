@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -18,8 +19,8 @@ type Hooks interface {
 	SetHook(name string, enabled bool, who audit.Author) error
 }
 
-// hookRoutes are answered by any process of the worker for what is switched, which all of them share; runs and
-// failures are those of the process that answers: `?worker=`, `?sessionId=`.
+// hookRoutes are answered by any process of the worker for what is switched, which all of them share. Runs and
+// failures are those of the process that answers (`?sessionId=`), and of all processes where none is named.
 func (s *Server) hookRoutes(path func(string, methods)) {
 	path("/api/hooks", methods{"GET": s.viewer(s.handleHooks)})
 	path("/api/hooks/{name}", methods{"PUT": s.approver(s.handleSetHook)})
@@ -57,4 +58,37 @@ func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.fail(w, r, err)
 	}
+}
+
+// addHook adds what another process counts of the same hook, and keeps the failure that was last. What cannot be
+// read as a hook, of another version, adds nothing.
+func addHook(sum, next json.RawMessage) json.RawMessage {
+	var counts, more struct {
+		Runs        int            `json:"runs"`
+		Failures    int            `json:"failures"`
+		LastFailure *hooks.Failure `json:"lastFailure"`
+	}
+	members := map[string]json.RawMessage{} // all of them, those of later versions too
+	if json.Unmarshal(sum, &counts) != nil || json.Unmarshal(next, &more) != nil || json.Unmarshal(sum, &members) != nil {
+		return sum
+	}
+	counts.Runs += more.Runs
+	counts.Failures += more.Failures
+	if l := more.LastFailure; l != nil && (counts.LastFailure == nil || l.At.After(counts.LastFailure.At)) {
+		counts.LastFailure = l
+	}
+	for name, value := range map[string]any{"runs": counts.Runs, "failures": counts.Failures, "lastFailure": counts.LastFailure} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return sum
+		}
+		if string(text) != "null" {
+			members[name] = text
+		}
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return sum
+	}
+	return text
 }

@@ -3,6 +3,7 @@ package companion
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/checkpoint"
+	"callgate/internal/hooks"
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
@@ -129,6 +132,10 @@ func TestPageWithHostileStrings(t *testing.T) {
 	b := newFakeBackend(evil("session"))
 	b.sessions[0].Client = gate.Client{Name: evil("client"), Version: evil("version")}
 	b.sessions[0].Agent, b.sessions[0].Worker = evil("agent"), evil("worker")
+	b.sessions[0].Agents = append(b.sessions[0].Agents, gate.AgentInfo{
+		ID: evil("member"), Role: evil("role"), Goal: evil("goal"), Domain: evil("domain"), Provider: evil("provider"), Model: evil("model"),
+		Roles: []gate.AgentRole{{Name: evil("rolename"), Goal: evil("rolegoal"), Domain: evil("roledomain")}}, Status: "idle",
+	})
 	b.records = []audit.Record{{
 		Seq: 1, Time: time.Now(), Event: audit.Decision, CallID: evil("call"), SessionID: evil("session"), Worker: evil("worker"),
 		Agent: evil("agent"), Server: evil("server"), Tool: evil("tool"), Kind: evil("kind"), Decision: "denied", Risk: "WRITE", By: evil("by"),
@@ -165,6 +172,7 @@ func TestPageWithHostileStrings(t *testing.T) {
 	b.pending = []*gate.Approval{a, &edit}
 	r := start(t, b)
 	r.changes, r.rules, r.tools = hostile{}, hostile{}, hostile{}
+	r.hooks, r.checkpoints = hostile{}, hostile{}
 	address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
 	if err != nil {
 		t.Fatal(err)
@@ -220,6 +228,32 @@ func (hostile) AcceptTool(_, _, _ string, _ audit.Author) error { return ErrNoTo
 
 func (hostile) Changes(string) ([]tools.FileChange, error) {
 	return []tools.FileChange{{Path: evil("diskpath"), State: tools.ChangeEdited, Before: evil("diskbefore"), After: evil("diskafter"), Why: evil("diskremark")}}, nil
+}
+
+func (hostile) Hooks() []hooks.Status {
+	return []hooks.Status{{
+		Name: evil("hookname"), Event: []string{evil("hookevent")}, Matcher: evil("matcher"), Action: evil("action"), When: evil("when"), Enabled: true, Runs: 1, Failures: 1,
+		LastFailure: &hooks.Failure{At: time.Now(), Event: evil("failedevent"), Error: evil("failure")},
+	}}
+}
+
+func (hostile) SetHook(string, bool, audit.Author) error { return hooks.ErrUnknown }
+
+func (hostile) Checkpoints(string, int) ([]CheckpointView, error) {
+	return []CheckpointView{
+		{ID: evil("checkpoint"), Tool: evil("checkpointtool"), SessionID: evil("session"), Workspace: "/w", CreatedAt: time.Now(), Ended: true, Notes: []string{evil("note")}, Files: []CheckpointFile{
+			{Path: "/w/" + evil("file"), State: "file", Change: evil("change"), Why: evil("filewhy")},
+		}},
+		{ID: "ck_2", Tool: evil("restorer"), SessionID: evil("othersession"), CreatedAt: time.Now().Add(-time.Hour), Restores: "ck_1", Files: []CheckpointFile{}},
+	}, nil
+}
+
+func (hostile) CheckpointDiff(context.Context, string, []string) ([]checkpoint.FileDiff, error) {
+	return []checkpoint.FileDiff{{Path: evil("diffpath"), What: evil("what"), Diff: "--- kept\n+++ now\n@@ -1,1 +1,1 @@\n-" + evil("kept") + "\n+" + evil("now") + "\n"}}, nil
+}
+
+func (hostile) RestoreCheckpoint(context.Context, string, []string, bool, audit.Author) (*checkpoint.Restored, error) {
+	return nil, checkpoint.ErrUnknown
 }
 
 // TestPageLooks checks accessibility, colours and width with several sessions and many kinds of calls.

@@ -21,13 +21,17 @@ import (
 //   - What all processes share (shared) the hub answers alone.
 //   - A request that names a session (?sessionId=) or a worker (?worker=) goes to the process that has it.
 //   - /api/THINGS/ID goes to the process whose /api/THINGS lists ID; what several list they share, and one answers.
-//   - GET /api/THINGS without a name is the lists of all processes in one.
+//   - GET /api/THINGS without a name is the lists of all processes in one. What several list they share: it is there
+//     once, and what each of them counts (counted) is added up.
 //   - What is left goes to the hub itself, or to the first process that has /api/THINGS when the hub has not.
 //
 // The hub checks the client's credential and says to the process what it was; the credential itself stays here.
 
 // shared is what is one for all processes: files of the data directory, or the hub's own.
 var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit"}
+
+// counted adds up what each process counts of the things that they share.
+var counted = map[string]func(sum, next json.RawMessage) json.RawMessage{"/api/hooks": addHook}
 
 // gatherWithin is how long the hub waits for the processes' part of an answer.
 const gatherWithin = 2 * time.Second
@@ -271,7 +275,7 @@ func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
 		answers[0].copyTo(w)
 		return
 	}
-	if all = once(all); things == "/api/approvals" {
+	if all = once(all, counted[things]); things == "/api/approvals" {
 		all = oldestFirst(all)
 	}
 	if name == "" {
@@ -281,19 +285,27 @@ func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
 	writeJSON(w, http.StatusOK, map[string]any{name: list(all)})
 }
 
-// once leaves out items that another process listed before: they share them.
-func once(all []json.RawMessage) []json.RawMessage {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(all, func(item json.RawMessage) bool {
+// once leaves out items that another process listed before: they share them. count, which may be nil, adds what such
+// an item counts to the one that stays.
+func once(all []json.RawMessage, count func(sum, next json.RawMessage) json.RawMessage) []json.RawMessage {
+	at := map[string]int{} // where the items are, by key
+	var kept []json.RawMessage
+	for _, item := range all {
 		var has struct{ ID, Name string }
 		key := ""
 		if json.Unmarshal(item, &has) == nil {
 			key = cmp.Or(has.ID, has.Name)
 		}
-		again := key != "" && seen[key]
-		seen[key] = true
-		return again
-	})
+		if i, again := at[key]; again && key != "" {
+			if count != nil {
+				kept[i] = count(kept[i], item)
+			}
+			continue
+		}
+		at[key] = len(kept)
+		kept = append(kept, item)
+	}
+	return kept
 }
 
 // oldestFirst sorts by createdAt, where all items have one.

@@ -82,7 +82,7 @@ export function Detail(props: Props) {
         <Readable of={props.of} limit={lines} onDisk={onDisk} />
         <h3 id="arguments">Exact arguments</h3>
         {args ? (
-          <JsonTree of={args} lines={lines} bytes={bytes} />
+          <JsonTree key={`${request.toolCallId} ${request.argsDigest} ${viewed}`} of={args} lines={lines} bytes={bytes} fold={!viewed} />
         ) : (
           <pre class="json">
             <Text of={raw.slice(0, bytes)} code />

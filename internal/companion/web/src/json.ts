@@ -171,3 +171,17 @@ export function member(json: Json | undefined, name: string): Json | undefined {
 export function text(json: Json | undefined): string | undefined {
   return json?.kind === "string" ? json.value : undefined;
 }
+
+// lineCount is about how many lines it takes to show all of it.
+export function lineCount(json: Json): number {
+  switch (json.kind) {
+    case "object":
+      return json.members.reduce((sum, [, value]) => sum + lineCount(value), 2);
+    case "array":
+      return json.items.reduce((sum, item) => sum + lineCount(item), 2);
+    case "string":
+      return json.value.split("\n").length;
+    default:
+      return 1;
+  }
+}

@@ -1,19 +1,27 @@
 import type { ComponentChildren } from "preact";
-import type { Json } from "./json";
+import { useState } from "preact/hooks";
+import { lineCount, type Json } from "./json";
 import { Text } from "./text";
 
-// Budget is how many lines and bytes may still be shown.
+// Budget is how many lines and bytes may still be shown, and whether large parts begin folded.
 interface Budget {
   lines: number;
   bytes: number;
+  fold: boolean;
 }
 
+// What is larger than this is folded at first, where folding is asked for.
+const foldLines = 12;
+const foldBytes = 1_000;
+
 // JsonTree shows arguments as a tree, with names and numbers as they were spelled. Nothing of it is left out but
-// what is over the limits, and that is said.
-export function JsonTree({ of, lines, bytes }: { of: Json; lines: number; bytes: number }) {
+// what is over the limits, and that is said. Its parts can be folded. With fold the large ones begin so, and what is
+// small is seen whatever stands before it: only where nobody can approve before everything was unfolded. The caller
+// MUST give it a key that changes with what is shown, so that nothing is folded because something else was.
+export function JsonTree({ of, lines, bytes, fold }: { of: Json; lines: number; bytes: number; fold: boolean }) {
   return (
     <div class="json">
-      <Value of={of} budget={{ lines, bytes }} />
+      <Value of={of} budget={{ lines, bytes, fold }} />
     </div>
   );
 }
@@ -54,16 +62,82 @@ function container(items: { name: string; member: Json; index?: boolean }[], emp
       break;
     }
     spend(budget, 0, name.length);
-    rows.push(
-      <li>
-        <span class={index ? "json-index" : "json-name"}>
-          <Text of={index || simpleName.test(name) ? name : quoted(name)} code />
-        </span>
-        {value(member, budget)}
-      </li>,
+    const head = (
+      <span class={index ? "json-index" : "json-name"}>
+        <Text of={index || simpleName.test(name) ? name : quoted(name)} code />
+      </span>
     );
+    rows.push(<li>{foldable(member) ? folding(head, member, budget) : [head, value(member, budget)]}</li>);
   }
   return <ul>{rows}</ul>;
+}
+
+function foldable(json: Json): boolean {
+  switch (json.kind) {
+    case "object":
+      return json.members.length > 0;
+    case "array":
+      return json.items.length > 0;
+    case "string":
+      return json.value.length > foldBytes || json.value.includes("\n");
+    default:
+      return false;
+  }
+}
+
+function folding(head: ComponentChildren, json: Json, budget: Budget): ComponentChildren {
+  const { lines, bytes, fold } = budget;
+  if (fold && large(json)) {
+    spend(budget, 1, 0);
+    return <Fold head={head} of={json} inside={() => value(json, { lines, bytes, fold })} />;
+  }
+  return <Fold head={head} of={json} shown={value(json, budget)} />;
+}
+
+function large(json: Json): boolean {
+  return json.kind === "string" ? json.value.length > foldBytes || json.value.split("\n").length > foldLines : lineCount(json) > foldLines || bytesOf(json) > foldBytes;
+}
+
+function bytesOf(json: Json): number {
+  switch (json.kind) {
+    case "object":
+      return json.members.reduce((sum, [name, member]) => sum + name.length + bytesOf(member), 0);
+    case "array":
+      return json.items.reduce((sum, item) => sum + bytesOf(item), 0);
+    case "string":
+      return json.value.length;
+    default:
+      return json.text.length;
+  }
+}
+
+// Fold is a part that opens and closes, by its head, with the keyboard too. inside is only drawn once it is opened.
+function Fold({ head, of, shown, inside }: { head: ComponentChildren; of: Json; shown?: ComponentChildren; inside?: () => ComponentChildren }) {
+  const [open, setOpen] = useState(inside === undefined);
+  return (
+    <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        {head}
+        {!open && <span class="more">{extent(of)}</span>}
+      </summary>
+      {inside ? open && inside() : shown}
+    </details>
+  );
+}
+
+// extent says how much is folded away.
+function extent(json: Json): string {
+  const count = (n: number, what: string) => `${n.toLocaleString()} ${what}${n === 1 ? "" : "s"}`;
+  switch (json.kind) {
+    case "object":
+      return `{ ${count(json.members.length, "member")} }`;
+    case "array":
+      return `[ ${count(json.items.length, "item")} ]`;
+    case "string":
+      return `${count(json.value.split("\n").length, "line")}, ${count(json.value.length, "character")}`;
+    default:
+      return "";
+  }
 }
 
 function text(value: string, budget: Budget): ComponentChildren {

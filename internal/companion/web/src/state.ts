@@ -1,4 +1,4 @@
-import { indented, parse, rawMember, type Json } from "./json";
+import { lineCount, indented, parse, rawMember, type Json } from "./json";
 import type { AuditEntry, Frame, Request, Resolved, Session } from "./wire";
 
 // Approval is one question. It stays in the list after it is over as long as it is the one that is looked at.
@@ -198,19 +198,6 @@ function read(raw: string): Json | null {
 
 function large(raw: string, args: Json | null): boolean {
   return raw.length > shownBytes || (args !== null && lineCount(args) > shownLines);
-}
-
-function lineCount(json: Json): number {
-  switch (json.kind) {
-    case "object":
-      return json.members.reduce((sum, [, value]) => sum + lineCount(value), 2);
-    case "array":
-      return json.items.reduce((sum, item) => sum + lineCount(item), 2);
-    case "string":
-      return json.value.split("\n").length;
-    default:
-      return 1;
-  }
 }
 
 function resolved(state: State, f: Resolved, now: number): State {

@@ -39,6 +39,7 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
 
   await page.keyboard.press("2");
   await shows(".card", "client", "version", "session", "agent", "worker");
+  await shows(".agents", "member", "role", "goal", "domain", "provider", "model", "rolename", "rolegoal", "roledomain");
   await page.keyboard.press("3");
   await page.locator("tbody tr").waitFor();
   await shows("tbody", "tool", "record", "by");
@@ -54,6 +55,15 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
   await page.keyboard.press("5");
   await page.locator(".redefined").waitFor();
   await shows(".page", "upstream", "downwhy", "toolname", "toolkind", "toolwhy", "toolrule", "tooldescription", "toolargument", "toolrole", "definitionwhy", "olddefinition", "newdefinition");
+  await page.keyboard.press("6");
+  await page.locator(".checkpoints > li").nth(1).waitFor();
+  await shows(".checkpoints", "checkpointtool", "note", "file", "change", "filewhy", "restorer", "othersession");
+  await page.getByRole("button", { name: "Compare" }).first().click();
+  await page.locator(".since .diff").waitFor();
+  await shows(".since", "diffpath", "what", "kept", "now");
+  await page.keyboard.press("7");
+  await page.locator(".hooks li").waitFor();
+  await shows(".hooks", "hookname", "hookevent", "matcher", "action", "when", "failedevent", "failure");
 
   await page.keyboard.press("2");
   await page.getByLabel("Autonomy").selectOption("MANUAL");
