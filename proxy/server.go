@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"callgate/internal/jsonx"
@@ -51,13 +52,27 @@ func (h *host) newServer(o Server) *server {
 				s.asked(m, r)
 			},
 			StateChanged: func(u *upstream.Upstream, state upstream.State) {
-				h.touch()
-				s.tellState(u, state)
+				s.changed(u, state)
 			},
 			ListChanged: func(_ *upstream.Upstream, k upstream.Kind) { h.listChanged(k) },
 		},
 	})
 	return s
+}
+
+// changed hears where the server is now.
+func (s *server) changed(up *upstream.Upstream, state upstream.State) {
+	s.host.touch()
+	s.tellState(up, state)
+	s.giveUp(up, state)
+}
+
+// giveUp withdraws what waits for a person when the server is not to be expected back soon: the call would fail
+// however they answer. A server that ended once is started by the call that was approved.
+func (s *server) giveUp(up *upstream.Upstream, state upstream.State) {
+	if status := up.Status(); state == upstream.Down && status.Broken {
+		s.host.session.WithdrawServer(s.alias, fmt.Sprintf("The server %q is down: %s.", s.alias, status.Reason))
+	}
 }
 
 // untouched reports whether the host sees the server's own names.

@@ -57,10 +57,7 @@ func (p *Proxy) share(o Server) *shared {
 		Events: upstream.Events{
 			Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) { sh.notified(m, cause) },
 			StateChanged: func(u *upstream.Upstream, state upstream.State) {
-				sh.everyone(func(s *server) {
-					s.host.touch()
-					s.tellState(u, state)
-				})
+				sh.everyone(func(s *server) { s.changed(u, state) })
 			},
 			ListChanged: func(_ *upstream.Upstream, k upstream.Kind) {
 				sh.everyone(func(s *server) { s.host.listChanged(k) })

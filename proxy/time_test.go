@@ -211,3 +211,44 @@ func TestWorkers(t *testing.T) {
 		w.wg.Wait()
 	})
 }
+
+// A server that fails now and then may be there when a person has answered; one that is left alone takes what waits
+// with it.
+func TestApprovalsOfAServerThatStaysDown(t *testing.T) {
+	inBubble(t, `{"*": "allow", "s_do": "ask"}`, func(w *world, h *testHost) {
+		h.greet(`{}`)
+		w.offer("do")
+		h.calls("1", "s_do", `{}`)
+		synctest.Wait()
+		w.offer("other")
+		for id, broken := 2, false; !broken; id++ {
+			if id > 20 {
+				t.Fatal("the server is never left alone")
+			}
+			if n := len(w.gate.Pending()); n != 1 {
+				t.Fatalf("%d approvals wait before call %d", n, id)
+			}
+			h.calls(fmt.Sprint(id), "s_other", `{}`)
+			synctest.Wait()
+			for host := range w.proxy.hosts {
+				status := host.servers[0].up.Status()
+				if broken = status.Broken; !broken {
+					time.Sleep(time.Until(status.RetryAt))
+				}
+			}
+		}
+		if n := len(w.gate.Pending()); n != 0 {
+			t.Errorf("%d approvals wait for a server that is left alone", n)
+		}
+		for {
+			m := h.next()
+			if string(m.ID) != "1" {
+				continue
+			}
+			if text := string(m.Result); !strings.Contains(text, "left alone") || !strings.Contains(text, `"isError":true`) {
+				t.Errorf("the call got %s", m.Raw)
+			}
+			return
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"callgate/audit"
 	"callgate/internal/hooks"
@@ -26,6 +27,41 @@ func (f *fakeHooks) SetHook(name string, enabled bool, who audit.Author) error {
 	}
 	f.enabled, f.by = enabled, who.By
 	return nil
+}
+
+// What hooks did is added up over the processes; a session's own process can be asked alone.
+func TestHooksOfAllProcesses(t *testing.T) {
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	did := func(runs, failures int, last *hooks.Failure) []hooks.Status {
+		return []hooks.Status{{Name: "ring", Event: []string{hooks.ApprovalAsked}, Matcher: "*", Action: "log", When: "after", Enabled: true, Runs: runs, Failures: failures, LastFailure: last}}
+	}
+	hub := start(t, newFakeBackend("s1"))
+	hub.hooks = counting(did(2, 1, &hooks.Failure{At: at, Event: "e", Error: "the earlier"}))
+	other, third := hub.joined(t, newFakeBackend("s2")), hub.joined(t, newFakeBackend("s3"))
+	other.hooks = counting(append(did(40, 2, &hooks.Failure{At: at.Add(time.Minute), Event: "e", Error: "the later"}), hooks.Status{Name: "own", Event: []string{}, Action: "log", When: "after", Runs: 7}))
+	third.hooks = counting(did(0, 0, nil))
+	meet(t, hub, 2)
+	var all []hooks.Status
+	hub.get(t, "/api/hooks", &all)
+	if len(all) != 2 || all[0].Runs != 42 || all[0].Failures != 3 || all[0].LastFailure == nil || all[0].LastFailure.Error != "the later" || all[0].Matcher != "*" || all[1].Name != "own" || all[1].Runs != 7 {
+		t.Errorf("all did %+v", all)
+	}
+	for session, want := range map[string]int{"s1": 2, "s2": 40, "s3": 0} {
+		var one []hooks.Status
+		hub.get(t, "/api/hooks?sessionId="+session, &one)
+		if len(one) == 0 || one[0].Runs != want {
+			t.Errorf("the process of %s did %+v, want %d runs", session, one, want)
+		}
+	}
+}
+
+// counting are hooks that did something.
+type counting []hooks.Status
+
+func (c counting) Hooks() []hooks.Status { return c }
+
+func (c counting) SetHook(name string, _ bool, _ audit.Author) error {
+	return fmt.Errorf("%w: %q", hooks.ErrUnknown, name)
 }
 
 func TestHooksByREST(t *testing.T) {

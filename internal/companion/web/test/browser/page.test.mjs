@@ -265,6 +265,84 @@ story("keyboard and selection", async (gate, page) => {
   assert.deepEqual((await Promise.all(calls)).map((c) => c.isError).sort(), [false, false, true]);
 });
 
+test("the hub is killed while a call waits", { timeout: 90_000 }, async () => {
+  const hub = await Gate.start();
+  const other = await Gate.start({ beside: hub, client: "Other Host" });
+  try {
+    const addresses = [hub.page(), hub.page()];
+    const pages = await Promise.all(
+      addresses.map((address) =>
+        visit(address, desktop, async (page) => {
+          page.opened = 0;
+          page.on("websocket", () => page.opened++);
+        }),
+      ),
+    );
+    const call = other.shell("echo survived");
+    await Promise.all(pages.map(ready));
+    const before = pages.map((page) => page.opened);
+    hub.process.kill("SIGKILL");
+    await hub.exited;
+    for (const [i, page] of pages.entries()) {
+      while (page.opened === before[i]) await page.waitForTimeout(50); // the connection breaks
+      await page.locator(".connection.open").waitFor();
+      await ready(page);
+      assert.equal(await page.locator(".item").count(), 1, "what waited is shown once");
+      assert.match(await page.locator(".detail .summary").innerText(), /echo survived/);
+      assert.equal(new URL(page.url()).origin, new URL(addresses[i]).origin, "at the same address");
+    }
+    await pages[0].waitForTimeout(quiet);
+    await Promise.all(pages.map((page) => page.keyboard.press("y")));
+    assert.deepEqual(await call, { text: "survived\n", isError: false });
+    for (const page of pages) await page.locator(".nothing, .note.over").first().waitFor();
+    const decided = other.audit().filter((r) => r.event === "decision" && JSON.stringify(r.arguments).includes("echo survived"));
+    assert.deepEqual(decided.map((r) => r.decision), ["approved"], "the answer counts once");
+    for (const page of pages) await page.check();
+  } catch (error) {
+    error.message += `\ncallgate logged:\n${other.log.slice(-2000)}`;
+    throw error;
+  } finally {
+    await other.end();
+    await hub.close();
+    await other.close();
+  }
+});
+
+story("the tree of arguments folds", async (gate, page) => {
+  const content = Array.from({ length: 400 }, (_, i) => `line ${i}`).join("\n") + "\nthe very end\n";
+  const call = gate.call("demo_write_file", { content, path: "after the long one.txt" });
+  await ready(page);
+  const tree = page.locator(".json");
+  const head = tree.locator("summary", { hasText: "content" });
+  assert.match(await tree.innerText(), /402 lines[^]*path\s*"after the long one\.txt"/, "what is small is seen, whatever stands before it");
+  assert.doesNotMatch(await tree.innerText(), /line 1\b/);
+  await head.focus();
+  await page.keyboard.press("Enter");
+  await tree.getByText("line 1", { exact: true }).waitFor();
+  assert.doesNotMatch(await tree.innerText(), /the very end/, "a part is no more than a beginning until all is looked at");
+  await page.keyboard.press("Space");
+  await tree.getByText("line 1", { exact: true }).waitFor({ state: "detached" });
+  await page.keyboard.press("v");
+  await tree.getByText("the very end", { exact: true }).waitFor();
+  await head.focus();
+  await page.keyboard.press("Enter");
+  await tree.getByText("the very end", { exact: true }).waitFor({ state: "hidden" });
+  assert.match(await head.innerText(), /402 lines/);
+  // What comes next is not folded because this was.
+  void gate.call("demo_write_file", { content: "two\nlines", path: "next.txt" });
+  await page.locator(".item").nth(1).waitFor();
+  await page.keyboard.press("j");
+  await tree.getByText("lines", { exact: true }).waitFor();
+  assert.equal(await tree.locator("details:not([open])").count(), 0);
+  gate.cancel();
+  await page.waitForTimeout(quiet);
+  await page.keyboard.press("k");
+  await page.waitForTimeout(quiet);
+  await page.keyboard.press("r");
+  await page.keyboard.press("Enter");
+  assert.equal((await call).isError, true);
+});
+
 story("long arguments are looked at first", async (gate, page) => {
   const content = Array.from({ length: 400 }, (_, i) => `line ${i}`).join("\n") + "\nthe very end\n";
   const call = gate.call("demo_write_file", { path: "long.txt", content });
