@@ -184,6 +184,7 @@ func startGates(t *testing.T) *gates {
 		for u, upstream := range ends {
 			if host.transport != overStdio {
 				fmt.Fprintf(&config, "  - %s\n", g.entry(pairName(h, u), upstream))
+				fmt.Fprintf(&config, "  - %s\n", g.entry(tasksPrefix+pairName(h, u), upstream))
 			}
 		}
 	}
@@ -194,23 +195,32 @@ func startGates(t *testing.T) *gates {
 // pairName is how the server of a pair is called in the configuration.
 func pairName(host, upstream int) string { return fmt.Sprintf("h%du%d", host, upstream) }
 
+// tasksPrefix begins the names of servers of tasks.
+const tasksPrefix = "tasks-"
+
 // entry is the configuration of a server of its own.
 func (g *gates) entry(name string, upstream end) string {
-	if upstream.transport == overStdio {
-		return fmt.Sprintf("{name: %s, command: %q, args: [%q]}", name, filepath.Join(g.programs, "features"), upstream.era)
+	arg, handler, path := upstream.era, features.Handler, ""
+	if strings.HasPrefix(name, tasksPrefix) {
+		arg, handler = features.TasksArg, func(_ string, old bool) http.Handler { return features.TasksHandler(old) }
+		if upstream.transport == overSSE {
+			path = "/sse"
+		}
 	}
-	server := httptest.NewServer(features.Handler(upstream.era, upstream.transport == overSSE))
+	if upstream.transport == overStdio {
+		return fmt.Sprintf("{name: %s, command: %q, args: [%q]}", name, filepath.Join(g.programs, "features"), arg)
+	}
+	server := httptest.NewServer(handler(upstream.era, upstream.transport == overSSE))
 	g.t.Cleanup(func() {
 		server.CloseClientConnections() // streams stay open as long as somebody reads them
 		server.Close()
 	})
 	kind := map[string]string{overHTTP: "http", overSSE: "sse"}[upstream.transport]
-	return fmt.Sprintf("{name: %s, url: %q, type: %s}", name, server.URL, kind)
+	return fmt.Sprintf("{name: %s, url: %q, type: %s}", name, server.URL+path, kind)
 }
 
-// transport is the host's way to the gate in front of the server of the pair, and the prefix of names there.
-func (g *gates) transport(host, upstream int) (transport sdk.Transport, prefix string) {
-	name := pairName(host, upstream)
+// transport is the host's way to the gate in front of the server of that name, and the prefix of names there.
+func (g *gates) transport(name string, host, upstream int) (transport sdk.Transport, prefix string) {
 	client := &http.Client{Transport: bearer{g.served.token, name}}
 	switch ends[host].transport {
 	case overHTTP:

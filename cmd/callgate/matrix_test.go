@@ -42,7 +42,8 @@ func TestMatrix(t *testing.T) {
 	)
 	for h := range ends {
 		for u := range ends {
-			transport, prefix := g.transport(h, u)
+			transport, prefix := g.transport(pairName(h, u), h, u)
+			apart, prefixApart := g.transport(tasksPrefix+pairName(h, u), h, u)
 			wait.Go(func() {
 				busy <- struct{}{}
 				defer func() { <-busy }()
@@ -51,11 +52,15 @@ func TestMatrix(t *testing.T) {
 				host, err := connectHost(whole, ends[h].era, prefix, transport)
 				results := map[string]error{}
 				for _, f := range matrixFeatures {
-					if results[f.name] = err; err != nil || f.try == nil {
+					if results[f.name] = err; err != nil || f.outside(ends[h], ends[u]) {
 						continue
 					}
 					ctx, cancel := context.WithTimeout(whole, matrixCell)
-					results[f.name] = f.try(ctx, host, ends[h], ends[u])
+					if f.apart != nil {
+						results[f.name] = f.apart(ctx, apart, prefixApart)
+					} else {
+						results[f.name] = f.try(ctx, host, ends[h], ends[u])
+					}
 					cancel()
 				}
 				if err == nil {
@@ -69,6 +74,11 @@ func TestMatrix(t *testing.T) {
 	}
 	wait.Wait()
 	holdMatrix(t, matrixPage(t, found))
+}
+
+// outside reports whether there is no such thing between the two.
+func (f feature) outside(host, upstream end) bool {
+	return f.legacy != "" && (host.era == features.Modern || upstream.era == features.Modern)
 }
 
 // matrixPage is docs/matrix.md for what was found. A cell that does not work fails the test.
@@ -87,10 +97,8 @@ func matrixPage(t *testing.T, found map[pair]map[string]error) string {
 			for u, upstream := range ends {
 				cell := "ok"
 				switch err := found[pair{h, u}][f.name]; {
-				case f.legacy != "" && (host.era == features.Modern || upstream.era == features.Modern):
+				case f.outside(host, upstream):
 					cell = "n/a"
-				case f.notYet != "":
-					cell = "not yet"
 				case err != nil:
 					t.Errorf("host %s, server %s, %s: %v", host, upstream, f.name, err)
 					cell = "fails"
@@ -105,11 +113,8 @@ func matrixPage(t *testing.T, found map[pair]map[string]error) string {
 		if f.legacy != "" {
 			fmt.Fprintf(&reasons, "- **%s**, n/a: %s\n", f.name, f.legacy)
 		}
-		if f.notYet != "" {
-			fmt.Fprintf(&reasons, "- **%s**, not yet: %s\n", f.name, f.notYet)
-		}
 	}
-	return fmt.Sprintf(matrixHead, cells["ok"], cells["n/a"], cells["not yet"], reasons.String()) + tables.String()
+	return fmt.Sprintf(matrixHead, cells["ok"], cells["n/a"], reasons.String()) + tables.String()
 }
 
 const matrixHead = `# Every host with every server
@@ -119,11 +124,12 @@ test writes this page from what it found, and fails when a cell fails or the pag
 
 ` + "```sh\ngo test ./cmd/callgate -run TestMatrix          # holds the page against what works\ngo test ./cmd/callgate -run TestMatrix -update  # writes it\n```" + `
 
-Hosts are clients of the official Go SDK v1.8.0. Servers are on the same SDK, and each speaks one era only. Between
+Hosts are clients of the official Go SDK v1.8.0. Servers are on the same SDK, and each speaks one era only; for tasks,
+which the SDK does not have, hosts send messages as they are, and servers are on mcp-go v1.2.1. Between
 the two is ` + "`callgate run` over stdio and `callgate serve`" + ` over HTTP. Columns are servers. 2026-07-28 does not have
 HTTP+SSE.
 
-%d cells are ok, %d are n/a and %d not yet.
+%d cells are ok and %d are n/a.
 
 %s`
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -182,8 +183,15 @@ func Handler(era string, old bool) http.Handler {
 	return mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: era == Modern, PropagateRequestCancellation: true})
 }
 
-// Main serves over standard input and output. The argument says the era.
+// Main serves over standard input and output. The argument says the era, or that it is the server of tasks.
 func Main() {
+	if os.Args[1] == TasksArg {
+		if err := server.ServeStdio(Tasks()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := Server(os.Args[1]).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
