@@ -1,3 +1,4 @@
+//nolint:staticcheck // Logging, sampling and roots are deprecated and still to be relayed.
 package main
 
 import (

@@ -125,9 +125,8 @@ test writes this page from what it found, and fails when a cell fails or the pag
 ` + "```sh\ngo test ./cmd/callgate -run TestMatrix          # holds the page against what works\ngo test ./cmd/callgate -run TestMatrix -update  # writes it\n```" + `
 
 Hosts are clients of the official Go SDK v1.8.0. Servers are on the same SDK, and each speaks one era only; for tasks,
-which the SDK does not have, hosts send messages as they are, and servers are on mcp-go v1.2.1. Between
-the two is ` + "`callgate run` over stdio and `callgate serve`" + ` over HTTP. Columns are servers. 2026-07-28 does not have
-HTTP+SSE.
+which the SDK does not have, hosts send messages as they are, and servers are on mcp-go v1.2.1. Between the two is
+` + "`callgate run` over stdio and `callgate serve`" + ` over HTTP. Columns are servers. 2026-07-28 does not have HTTP+SSE.
 
 %d cells are ok and %d are n/a.
 

@@ -70,7 +70,7 @@ func TestClientMCPGo(t *testing.T) {
 			case "stdio":
 				way = transport.NewStdio(door[1], os.Environ(), door[2:]...)
 			case "http":
-				way, err = transport.NewStreamableHTTP(door[1], transport.WithHTTPHeaders(headers), transport.WithContinuousListening())
+				way, err = transport.NewStreamableHTTP(door[1], transport.WithHTTPHeaders(headers))
 			case "sse":
 				way, err = transport.NewSSE(door[1], transport.WithHeaders(headers))
 			}
