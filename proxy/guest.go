@@ -88,7 +88,12 @@ func (p *Proxy) welcomes(name string, present []*server) error {
 	for _, s := range present {
 		aliases = append(aliases, s.alias)
 	}
+	reserved := func(other string) bool {
+		return strings.EqualFold(other, name) || strings.HasPrefix(other, name+"_") || strings.HasPrefix(name, other+"_")
+	}
 	switch {
+	case slices.ContainsFunc(p.o.Reserved, reserved):
+		return fmt.Errorf("server name %q is that of a configured server, or could be mistaken for it", name)
 	case len(present) >= maxGuests:
 		return fmt.Errorf("%d servers were brought into the session already", maxGuests)
 	case len(name) > maxGuestName:

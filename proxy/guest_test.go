@@ -185,6 +185,16 @@ func TestGuestLeavesWhileAsked(t *testing.T) {
 	v.visit.Leave("again")
 }
 
+// Rules may allow what a server does that is configured and switched off: its name is not free.
+func TestGuestNamesOfServersThatAreNotServed(t *testing.T) {
+	p := &Proxy{o: Options{Reserved: []string{"github"}}}
+	for name, welcome := range map[string]bool{"github": false, "GitHub": false, "github_x": false, "git": true, "githubs": true} {
+		if err := p.welcomes(name, nil); (err == nil) != welcome {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 func TestGuestNames(t *testing.T) {
 	w, h := ready(t, askGuests, false, []string{"fs", "git"}, withOneTool, withOneTool)
 	h.listed("fs_do")

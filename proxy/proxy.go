@@ -38,6 +38,7 @@ type Server struct {
 type Options struct {
 	Gate       *gate.Gate
 	Servers    []Server
+	Reserved   []string    // further names that nobody may bring tools under: of servers that are configured and not served
 	Pins       *tools.Pins // definitions as people know them; nil compares none
 	Agent      string      // profile that sessions run under whose view names none; "" is none
 	Version    string

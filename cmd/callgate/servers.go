@@ -34,6 +34,16 @@ func (c *config) serverConfigs() ([]serverConfig, error) {
 	return all, nil
 }
 
+// serverNames are the names of all configured servers: rules speak of those that are not served too.
+func (c *config) serverNames() ([]string, error) {
+	all, err := c.serverConfigs()
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	return names, err
+}
+
 // servers assembles what the proxy needs of every enabled server, from the configuration and from the
 // mcpServers files. Each is checked here, once, and an error names the entry.
 func (c *config) servers() ([]proxy.Server, error) {

@@ -122,8 +122,12 @@ func (s *sidecar) openProxy(servers []proxy.Server) error {
 		}
 	}
 	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
+	names, err := c.serverNames()
+	if err != nil {
+		return err
+	}
 	s.proxy, err = proxy.New(proxy.Options{
-		Gate: s.gate, Servers: append(servers, s.ownServer()...), Pins: pins, Agent: c.Agent, Version: version, CacheDir: c.cacheDir(), Logger: s.log,
+		Gate: s.gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: version, CacheDir: c.cacheDir(), Logger: s.log,
 		HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(),
 		Expose: c.exposed(), Workspaces: workspaces, Hooks: c.hooks, Tracer: tracer, Checkpoints: s.keeps, Verification: checks,
 	})
