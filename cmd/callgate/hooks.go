@@ -45,6 +45,9 @@ func newHooksCommand(s *settings) *cobra.Command {
 		Long: `Hooks run programs, write log lines or call webhooks when something happens around a call. They stand in
 callgate.yaml under "hooks"; docs/hooks.md tells what they can do. What is switched here holds for every callgate
 of the worker, at once and after restarts.`,
+		Example: `  callgate hooks list
+  callgate hooks test notify
+  callgate hooks disable notify`,
 	}
 	var asJSON bool
 	list := &cobra.Command{

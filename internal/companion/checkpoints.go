@@ -163,7 +163,7 @@ func (s *Server) failCheckpoint(w http.ResponseWriter, r *http.Request, err erro
 			"conflicts": conflict.Conflicts,
 		})
 	case errors.Is(err, checkpoint.ErrUnknown):
-		writeError(w, http.StatusNotFound, CodeBadMessage, "there is no such checkpoint any more")
+		writeError(w, http.StatusNotFound, CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}
