@@ -19,7 +19,7 @@ const scriptVariable = "PROXY_TEST_SERVER"
 type script struct {
 	Capabilities string            // raw; "" means tools alone
 	Instructions string            //
-	Lists        map[string]string // raw results of the list methods
+	Lists        map[string]string // raw results of other methods than tools/call; "" is never answered
 	Info         string            // raw serverInfo; "" means a name and a version
 }
 
@@ -90,7 +90,9 @@ func (s *scriptedServer) handle(m rpc.Message) {
 	case "":
 		s.answered(m)
 	default:
-		if result, ok := s.Lists[m.Method]; ok {
+		if result, ok := s.Lists[m.Method]; ok && result == "" {
+			return // it never answers
+		} else if ok {
 			s.result(m.ID, result)
 		} else if m.IsRequest() {
 			s.write(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found"))
