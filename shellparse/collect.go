@@ -184,7 +184,7 @@ func (c *collector) builtin(args []*syntax.Word) {
 			if operands = operands[1:]; len(operands) == 0 {
 				return
 			}
-			first, known = unquoted(operands[0])
+			first, _ = unquoted(operands[0])
 		}
 		switch {
 		case len(operands) == 0 || first == "-v" || first == "-V":

@@ -103,9 +103,9 @@ func liveTools(ctx context.Context, c *config) ([]permissions.LintTool, error) {
 	if len(down) > 0 {
 		return nil, errors.Join(down...)
 	}
-	list := make([]permissions.LintTool, len(rows))
-	for i, r := range rows {
-		list[i] = permissions.LintTool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound}
+	var list []permissions.LintTool
+	for _, r := range rows {
+		list = append(list, permissions.LintTool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound})
 	}
 	for _, name := range tools.Own() { // rules for them are in every new file
 		list = append(list, permissions.LintTool{Name: proxy.OwnName + "_" + name})
