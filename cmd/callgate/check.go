@@ -160,7 +160,7 @@ func newChecker(c *config) (*checker, error) {
 		return nil, err
 	}
 	ch := &checker{
-		config: c, cwd: cwd, protected: protected.WithNames(companion.SocketName).WithPorts(c.ownPorts), parsed: map[string]*permissions.Policy{},
+		config: c, cwd: cwd, protected: protected.WithNames(companion.SocketName).WithPorts(c.ownPorts()), parsed: map[string]*permissions.Policy{},
 		store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home}),
 	}
 	if ch.agent, err = c.agentRules(); err != nil {

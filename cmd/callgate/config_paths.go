@@ -1,8 +1,6 @@
 package main
 
 import (
-	"callgate/internal/companion"
-	"callgate/internal/endpoint"
 	"net"
 	"os"
 	"path/filepath"
@@ -37,12 +35,6 @@ func (c *config) ports() []string {
 
 // pinsFile is where tool definitions are remembered as people have accepted them.
 func (c *config) pinsFile() string { return filepath.Join(c.DataDir, "pins.json") }
-
-// ownPorts are those of every callgate that shares the data directory, and with it the credentials: where
-// approvals are given, and where tools are called.
-func (c *config) ownPorts() []string {
-	return append(companion.Ports(c.DataDir), endpoint.Ports(c.DataDir)...)
-}
 
 // ownFiles are the files that no tool may touch.
 func (c *config) ownFiles() []string {

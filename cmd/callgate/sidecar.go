@@ -188,7 +188,7 @@ func (s *sidecar) openCompanion() error {
 	if err != nil {
 		return err
 	}
-	s.gate.Protect(protected.WithNames(companion.SocketName).WithPorts(s.config.ownPorts))
+	s.gate.Protect(protected.WithNames(companion.SocketName).WithPorts(s.config.ownPorts()))
 	return nil
 }
 

@@ -40,8 +40,10 @@ const (
 	proofTimeout = 2 * time.Second // how long one of several announced companions may take to prove itself
 )
 
-func announcePath(dataDir string) string  { return filepath.Join(dataDir, "companion.json") }
-func companionsDir(dataDir string) string { return filepath.Join(dataDir, "companions") }
+func announcePath(dataDir string) string { return filepath.Join(dataDir, "companion.json") }
+
+// PortsDir is the folder in which companions are announced, each in a file of its own.
+func PortsDir(dataDir string) string { return filepath.Join(dataDir, "companions") }
 
 // ownPath is where a companion of this process at address announces itself.
 func ownPath(dataDir, address string) (string, error) {
@@ -49,7 +51,7 @@ func ownPath(dataDir, address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(companionsDir(dataDir), fmt.Sprintf("%d-%s.json", os.Getpid(), port)), nil
+	return filepath.Join(PortsDir(dataDir), fmt.Sprintf("%d-%s.json", os.Getpid(), port)), nil
 }
 
 // announce writes the announcement of a companion of this process and removes those of processes that are gone.
@@ -73,7 +75,7 @@ func write(dataDir string, a announcement) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(companionsDir(dataDir), 0o700); err != nil {
+	if err := os.MkdirAll(PortsDir(dataDir), 0o700); err != nil {
 		return fmt.Errorf("announce companion: %w", err)
 	}
 	a.PID, a.Started = os.Getpid(), time.Now().UTC()
@@ -140,7 +142,7 @@ func companions(dataDir string) ([]announcement, error) {
 	found, err := announced(dataDir)
 	found = slices.DeleteFunc(found, func(a announcement) bool { return a.Remote })
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%w: %s has no announcement", ErrNotRunning, companionsDir(dataDir))
+		err = fmt.Errorf("%w: %s has no announcement", ErrNotRunning, PortsDir(dataDir))
 	}
 	return found, err
 }
@@ -148,7 +150,7 @@ func companions(dataDir string) ([]announcement, error) {
 // announced reads every announcement, the hub's first, then the newest. Some may be of processes that are gone; what
 // cannot be read is left out unless it is all there is. The error is ErrNotRunning when there is none.
 func announced(dataDir string) (found []announcement, err error) {
-	files, err := os.ReadDir(companionsDir(dataDir))
+	files, err := os.ReadDir(PortsDir(dataDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -157,7 +159,7 @@ func announced(dataDir string) (found []announcement, err error) {
 		if _, ok := announcedPort(file.Name()); !ok {
 			continue
 		}
-		path := filepath.Join(companionsDir(dataDir), file.Name())
+		path := filepath.Join(PortsDir(dataDir), file.Name())
 		data, err := readPrivate(path)
 		if errors.Is(err, fs.ErrNotExist) { // withdrawn meanwhile
 			continue
@@ -173,7 +175,7 @@ func announced(dataDir string) (found []announcement, err error) {
 		found = append(found, a)
 	}
 	if len(found) == 0 && unreadable == nil {
-		return nil, fmt.Errorf("%w: %s has no announcement", ErrNotRunning, companionsDir(dataDir))
+		return nil, fmt.Errorf("%w: %s has no announcement", ErrNotRunning, PortsDir(dataDir))
 	}
 	if len(found) == 0 {
 		return nil, unreadable
@@ -193,7 +195,7 @@ func announced(dataDir string) (found []announcement, err error) {
 // Ports lists the TCP ports of all companions that are announced in the data directory. It reads names alone,
 // which is cheap enough for every call.
 func Ports(dataDir string) (ports []string) {
-	dir, err := os.Open(companionsDir(dataDir))
+	dir, err := os.Open(PortsDir(dataDir))
 	if err != nil {
 		return nil
 	}
@@ -234,6 +236,6 @@ func sweep(dataDir string) {
 		if err != nil || spawn.Exists(a.PID) || answers(dataDir, a.Address) {
 			continue
 		}
-		os.Remove(filepath.Join(companionsDir(dataDir), fmt.Sprintf("%d-%s.json", a.PID, port)))
+		os.Remove(filepath.Join(PortsDir(dataDir), fmt.Sprintf("%d-%s.json", a.PID, port)))
 	}
 }

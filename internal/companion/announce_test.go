@@ -110,7 +110,7 @@ func crashed(t *testing.T, dataDir string) (path, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path = filepath.Join(companionsDir(dataDir), strconv.Itoa(cmd.Process.Pid)+"-"+port(t, address)+".json")
+	path = filepath.Join(PortsDir(dataDir), strconv.Itoa(cmd.Process.Pid)+"-"+port(t, address)+".json")
 	for _, p := range []string{path, announcePath(dataDir)} {
 		if err := writePrivate(p, data); err != nil {
 			t.Fatal(err)

@@ -174,7 +174,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	if ports := Ports(dir); len(ports) != 0 {
 		t.Errorf("still announced: %s", ports)
 	}
-	if left, err := filepath.Glob(filepath.Join(companionsDir(dir), "*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(PortsDir(dir), "*")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %s %v", left, err)
 	}
 }

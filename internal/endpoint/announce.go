@@ -17,11 +17,12 @@ import (
 // A server's port is noted in {dataDir}/endpoints/PID-PORT as long as it listens. Every callgate of the data
 // directory keeps the tools behind it away from these ports: who reaches one could call tools past its own gate's session.
 
-func portsDir(dataDir string) string { return filepath.Join(dataDir, "endpoints") }
+// PortsDir is the folder of these notes.
+func PortsDir(dataDir string) string { return filepath.Join(dataDir, "endpoints") }
 
 // announce notes the port and returns what takes the note away.
 func announce(dataDir string, port int) (withdraw func() error, err error) {
-	dir := portsDir(dataDir)
+	dir := PortsDir(dataDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("announce the port for hosts: %w", err)
 	}
@@ -36,7 +37,7 @@ func announce(dataDir string, port int) (withdraw func() error, err error) {
 // Ports lists the ports of all servers of the data directory. It reads names alone, which is cheap enough for
 // every call.
 func Ports(dataDir string) (ports []string) {
-	dir, err := os.Open(portsDir(dataDir))
+	dir, err := os.Open(PortsDir(dataDir))
 	if err != nil {
 		return nil
 	}
