@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // workers run jobs side by side. A goroutine that has run one waits for the next: its stack has grown to
@@ -14,10 +15,12 @@ type workers struct {
 	wg      sync.WaitGroup
 }
 
-// maxWaiting bounds the goroutines that wait for a job.
-const maxWaiting = 8
+const (
+	maxWaiting = 8                // goroutines that wait for a job
+	unused     = 10 * time.Second // after which they do not: a session that nobody uses has to cost little
+)
 
-// run starts job and does not wait for it. Workers without a job end with ctx.
+// run starts job and does not wait for it. Workers without a job end after a while, and with ctx.
 func (w *workers) run(ctx context.Context, job func()) {
 	select {
 	case w.jobs <- job:
@@ -27,15 +30,21 @@ func (w *workers) run(ctx context.Context, job func()) {
 }
 
 func (w *workers) work(ctx context.Context, job func()) {
+	bored := time.NewTimer(unused)
+	defer bored.Stop()
 	for {
 		job()
 		if w.waiting.Add(1) > maxWaiting {
 			w.waiting.Add(-1)
 			return
 		}
+		bored.Reset(unused)
 		select {
 		case job = <-w.jobs:
 			w.waiting.Add(-1)
+		case <-bored.C:
+			w.waiting.Add(-1)
+			return
 		case <-ctx.Done():
 			return
 		}
