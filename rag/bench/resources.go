@@ -76,6 +76,9 @@ func indexAndWait(dir, src string) error {
 	if err != nil {
 		return err
 	}
+	if err := index.Rest(); err != nil { // as callgate run has it when nobody searches
+		return err
+	}
 	runtime.GC() // the first one only empties pools
 	debug.FreeOSMemory()
 	var m runtime.MemStats
