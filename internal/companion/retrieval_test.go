@@ -137,6 +137,16 @@ func TestKnowledgeBaseIsOff(t *testing.T) {
 func TestIndexByREST(t *testing.T) {
 	r, root := withRetrieval(t)
 	p := r.join(t, CredentialView)
+	hears := func() {
+		started := p.want(TypeIndexStart)
+		if started["totalFiles"] != 1.0 || started["sessionId"] != "s1" {
+			t.Errorf("told %v", started)
+		}
+		p.want(TypeIndexProgress)
+		if done := p.want(TypeIndexDone); done["fileCount"] != 1.0 || done["chunkCount"] != 1.0 {
+			t.Errorf("told %v", done)
+		}
+	}
 	for _, tt := range []struct {
 		credential         Credential
 		method, path, body string
@@ -165,18 +175,13 @@ func TestIndexByREST(t *testing.T) {
 		{CredentialView, "GET", "/api/kb?sessionId=s1&limit=0", "", 400, "limit"},
 		{CredentialApprove, "DELETE", "/api/kb/doc-none?sessionId=s1", "", 404, ""},
 	} {
+		if strings.Contains(tt.path, "/index/cancel") { // before it ends what the events tell of
+			hears()
+		}
 		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body)
 		if response.StatusCode != tt.want || !strings.Contains(body, tt.says) {
 			t.Errorf("%s %s %s as %q: %d %s", tt.method, tt.path, tt.body, tt.credential, response.StatusCode, body)
 		}
-	}
-	started := p.want(TypeIndexStart)
-	if started["totalFiles"] != 1.0 || started["sessionId"] != "s1" {
-		t.Errorf("told %v", started)
-	}
-	p.want(TypeIndexProgress)
-	if done := p.want(TypeIndexDone); done["fileCount"] != 1.0 || done["chunkCount"] != 1.0 {
-		t.Errorf("told %v", done)
 	}
 }
 
