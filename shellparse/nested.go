@@ -65,7 +65,7 @@ func (a *analysis) deeper(list []*syntax.Stmt, sc *scope) {
 		return
 	}
 	sc.effects, sc.env, sc.via, sc.denyOnly = nil, nil, nil, false
-	a.stmts(list, sc)
+	a.within(func() { a.stmts(list, sc) })
 }
 
 // substitution walks a command substitution.
