@@ -187,7 +187,7 @@ func TestLogin(t *testing.T) {
 	if err := os.WriteFile(config, fmt.Appendf(nil, "servers: [{name: g, url: %q}, {name: local, command: x, enabled: false}]", g.URL+"/mcp"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	common := []string{"--config", config, "--data-dir", filepath.Join(dir, "data"), "--listen", "off"}
+	common := []string{"--config", config, "--data-dir", filepath.Join(dir, "data")}
 	run := func(line func(string), args ...string) (string, error) { return cli(line, append(args, common...)...) }
 
 	if out, err := run(nil, "tools"); err == nil || !strings.Contains(out, `callgate login g`) {
@@ -271,7 +271,7 @@ func TestLoginIsForOneAddress(t *testing.T) {
 	g, other := newGuarded(t), newGuarded(t)
 	dir := t.TempDir()
 	config := filepath.Join(dir, "callgate.yaml")
-	common := []string{"--config", config, "--data-dir", filepath.Join(dir, "data"), "--listen", "off"}
+	common := []string{"--config", config, "--data-dir", filepath.Join(dir, "data")}
 	write := func(address string) {
 		t.Helper()
 		if err := os.WriteFile(config, fmt.Appendf(nil, "servers: [{name: g, url: %q}]", address+"/mcp"), fs.FileMode(0o600)); err != nil {

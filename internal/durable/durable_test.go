@@ -101,21 +101,37 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	n := 0
+	path, file := filepath.Join(t.TempDir(), "lock"), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	count := func() (int, error) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return 0, err
+		}
+		return strconv.Atoi(string(text))
+	}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for range 10 {
-				if err := Locked(path, func() error { n++; return nil }); err != nil {
+				err := Locked(path, func() error { // guards files: memory that goroutines share needs a mutex
+					n, err := count()
+					if err != nil {
+						return err
+					}
+					return os.WriteFile(file, []byte(strconv.Itoa(n+1)), 0o600)
+				})
+				if err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	if n != 40 {
-		t.Errorf("%d of 40 changes are there", n)
+	if n, err := count(); n != 40 || err != nil {
+		t.Errorf("%d of 40 changes are there, %v", n, err)
 	}
 
 	want := errors.New("of the function")

@@ -229,8 +229,8 @@ func (u *Upstream) run(a *attempt) {
 	down := u.fall(err, up, in)
 	if a.in == nil {
 		a.err = down
+		u.saveFailure(down) // first: whoever hears of it may close, or ask for it
 		close(a.settled)
-		u.saveFailure(down)
 	}
 	if in != nil {
 		in.end(down)
