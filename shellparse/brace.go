@@ -86,3 +86,19 @@ func sequenceCount(b *syntax.BraceExp) int {
 	}
 	return n + 1
 }
+
+// loneDollar says that a word has a dollar which begins no expansion as it stands.
+func loneDollar(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		l, ok := p.(*syntax.Lit)
+		for i := 0; ok && i < len(l.Value); i++ {
+			switch l.Value[i] {
+			case '\\':
+				i++
+			case '$':
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,6 +51,9 @@ type redirs struct {
 	input         input
 }
 
+// closing is a redirection that closes a descriptor.
+var closing = regexp.MustCompile(`[0-9]*[<>]&[ \t]*-`)
+
 // redirs reads a list of redirections: what they open, and what becomes the standard input.
 func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 	var r redirs
@@ -71,6 +75,12 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			r.input = input{kind: inputText, text: a.value(rd.Word, sc)}
 		case syntax.DplIn, syntax.DplOut:
 			w := a.target(rd.Word, sc)
+			if raw := sc.text(rd.Word); len(raw) > 1 && raw[0] == '-' {
+				// To bash the dash ends the redirection, and what follows it is a word of the command.
+				a.problem("disagreement", "Shells read the words at "+quote(sc.text(rd))+" differently.")
+				a.guess(closing.ReplaceAllString(sc.src, " "), sc)
+				continue
+			}
 			if w.known && (isNumber(strings.TrimSuffix(w.text, "-")) || w.text == "-") {
 				if rd.Op == syntax.DplIn && w.text != "-" {
 					r.input = input{kind: inputFile}

@@ -47,6 +47,9 @@ func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
 	}
 	src := sc.text(w)
 	w = &syntax.Word{Parts: slices.Clone(w.Parts)} // SplitBraces changes it, and a word is looked at more than once
+	if hasBrace(w) && a.opts.Dialect != POSIX && loneDollar(w) {
+		return append(argv, word{text: src, many: true}) // braces come first: {$,x}y is $y, and xy
+	}
 	if hasBrace(w) && a.opts.Dialect != POSIX && syntax.SplitBraces(w) {
 		n := braceCount(w)
 		if n > maxBraces {

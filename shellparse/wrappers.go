@@ -176,7 +176,7 @@ func (a *analysis) assignments(c *call, at int) (int, []Assignment) {
 			text = w.head
 		}
 		name, val, ok := strings.Cut(text, "=")
-		if !ok || name == "" || strings.HasPrefix(name, "-") {
+		if !ok || strings.HasPrefix(name, "-") { // an empty name is one to env
 			break
 		}
 		v := word{text: val, known: w.known}
