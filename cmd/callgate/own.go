@@ -73,17 +73,24 @@ func answerLines(ctx context.Context, s *server.MCPServer, in io.Reader, out io.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	slots := make(chan struct{}, maxOwnCalls)
+	requests := runningRequests{cancel: map[string]context.CancelFunc{}}
 	var writing sync.Mutex
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if m, malformed := rpc.Parse(bytes.TrimSpace(line)); malformed == nil {
 			if m.IsNotification() {
+				requests.heed(m)
 				s.HandleMessage(ctx, m.Raw)
 			} else {
+				ctx, done := requests.begin(ctx, m.ID) // before the next line is read, which may cancel it
 				running.Go(func() {
+					defer done()
 					slots <- struct{}{} // every one that has it gives it back, at the latest when ctx ends
 					defer func() { <-slots }()
+					if ctx.Err() != nil { // nobody waits for the answer
+						return
+					}
 					answer := answerTo(ctx, s, m)
 					writing.Lock()
 					defer writing.Unlock()

@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -155,6 +157,48 @@ func TestOwnTools(t *testing.T) {
 				t.Fatal("the cancellation did not reach the tool")
 			}
 		})
+	}
+}
+
+// A request may be cancelled before it runs: right behind it, or while all places are taken. The place is free
+// again, and a tool that was not begun does not begin.
+func TestOwnToolsAreCancelledBeforeTheyRun(t *testing.T) {
+	const calls = 10 * maxOwnCalls
+	began, cancelled := make(chan struct{}, calls), make(chan struct{}, calls)
+	s := server.NewMCPServer("own", "1")
+	for _, tool := range ownTestTools(began, cancelled) {
+		s.AddTools(tool(new(gate.Session)))
+	}
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := answerLines(t.Context(), s, in, out)
+		ended <- errors.Join(err, out.Close())
+	}()
+	go func() {
+		for id := range calls {
+			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":"%d","method":"tools/call","params":{"name":"wait"}}`+"\n", id)
+			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%d"}}`+"\n", id)
+		}
+		fmt.Fprintln(toServer, `{"jsonrpc":"2.0","id":"last","method":"ping"}`)
+	}()
+	defer time.AfterFunc(patience, func() { fromServer.Close() }).Stop()
+	answers := bufio.NewScanner(fromServer)
+	for answers.Scan() && !strings.Contains(answers.Text(), `"last"`) {
+	}
+	if !strings.Contains(answers.Text(), `"last"`) {
+		t.Fatal("calls that were cancelled keep their places")
+	}
+	go func() {
+		for answers.Scan() {
+		}
+	}()
+	if err := errors.Join(toServer.Close(), <-ended); err != nil {
+		t.Error(err)
+	}
+	if len(began) != len(cancelled) {
+		t.Errorf("%d calls began and %d were cancelled", len(began), len(cancelled))
 	}
 }
 
