@@ -85,23 +85,21 @@ func tighten(node any) {
 	}
 }
 
-var compiled sync.Map // definition → *jsonschema.Schema
+var compiling sync.Mutex // a compiler serves one goroutine at a time, and remembers what it compiled
 
 // check validates text against a definition of the schema.
 func check(definition string, text []byte) error {
-	schema, ok := compiled.Load(definition)
-	if !ok {
-		made, err := protocol().Compile("urn:callgate:protocol:1#/$defs/" + definition)
-		if err != nil {
-			return err
-		}
-		schema, _ = compiled.LoadOrStore(definition, made)
+	compiling.Lock()
+	schema, err := protocol().Compile("urn:callgate:protocol:1#/$defs/" + definition)
+	compiling.Unlock()
+	if err != nil {
+		return err
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
-	return schema.(*jsonschema.Schema).Validate(value)
+	return schema.Validate(value)
 }
 
 // checkFrame validates what is a frame, and lets everything else pass: REST is checked where it is read.
