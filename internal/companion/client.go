@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"sync"
@@ -21,6 +22,7 @@ var (
 	ErrNoCredential = errors.New("there is no such credential of a person")
 	ErrVersion      = errors.New("callgate speaks another version of the protocol")
 	ErrClosed       = errors.New("the connection is closed")
+	ErrNotBack      = fmt.Errorf("%w: the process that asks has not come to the new hub yet", ErrClosed)
 )
 
 const (
@@ -91,14 +93,11 @@ func Dial(ctx context.Context, t Target) (*Client, error) {
 func (c *Client) Events() <-chan Event { return c.events }
 
 // Answer sends an answer. Head is filled in but for SessionID. What became of it comes as an event: a
-// ToolApproveResolved, or an Error with the same ToolCallID.
+// ToolApproveResolved, or an Error with the same ToolCallID. With ErrNotBack, which is an ErrClosed, nothing was sent:
+// the approval may be answered again in a moment, or is told to be over.
 func (c *Client) Answer(f ToolApprove) error {
 	f.V, f.Type = Version, TypeToolApprove
-	err := c.send(f)
-	if err == nil {
-		c.ledger.answered(f.ToolCallID)
-	}
-	return err
+	return c.sendNoted(f, func() error { return c.ledger.answered(f.ToolCallID) })
 }
 
 // SetAutonomy asks for a level. An AutonomyChanged or an Error comes back as an event.
@@ -170,6 +169,11 @@ func (c *Client) Close() {
 }
 
 func (c *Client) send(frame any) error {
+	return c.sendNoted(frame, func() error { return nil })
+}
+
+// sendNoted calls note, and sends the frame unless that fails. The connection is the same to both.
+func (c *Client) sendNoted(frame any, note func() error) error {
 	data, err := encode(frame)
 	if err != nil {
 		return err
@@ -178,6 +182,9 @@ func (c *Client) send(frame any) error {
 	defer c.mu.Unlock()
 	if c.conn == nil {
 		return ErrClosed
+	}
+	if err := note(); err != nil {
+		return err
 	}
 	if err := c.conn.SetWriteDeadline(time.Now().Add(dialTimeout)); err != nil {
 		return err
@@ -267,7 +274,11 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	c.mu.Lock()
-	c.conn = conn
+	if c.conn = conn; renewed {
+		c.ledger.renewed()
+	} else {
+		c.ledger.clear()
+	}
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
@@ -275,13 +286,9 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 		c.mu.Unlock()
 	}()
 	if renewed {
-		c.ledger.renewed()
 		defer c.settleLater(ctx)()
-	} else {
-		c.ledger.clear()
-		if !c.deliver(ctx, Event{Frame: Connected{Address: address}}) {
-			return ctx.Err()
-		}
+	} else if !c.deliver(ctx, Event{Frame: Connected{Address: address}}) {
+		return ctx.Err()
 	}
 	alive := func() error { return conn.SetReadDeadline(time.Now().Add(clientSilence)) }
 	pong := conn.PingHandler()

@@ -111,8 +111,15 @@ func (c *Client) relay(data []byte) *refusal {
 		return refused
 	}
 	frame.self().V = Version
-	err := c.send(frame)
+	var err error
+	if answer, ok := frame.(*ToolApprove); ok {
+		err = c.Answer(*answer)
+	} else {
+		err = c.send(frame)
+	}
 	switch {
+	case errors.Is(err, ErrNotBack):
+		return refuse(CodeInternal, "%v; nothing was sent, try again in a moment", err)
 	case errors.Is(err, ErrClosed):
 		return refuse(CodeInternal, "there is no connection; nothing was sent")
 	case err != nil:

@@ -41,13 +41,20 @@ func (l *ledger) clear() {
 	clear(l.sessions)
 }
 
-// answered notes that an answer is on its way.
-func (l *ledger) answered(id string) {
+// answered notes that an answer is on its way. It MUST be called before the answer is sent. With ErrNotBack the answer
+// MUST NOT be sent: the hub does not know yet whose the approval is, and would say that it does not wait.
+func (l *ledger) answered(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.waiting[id]; w != nil {
+	w := l.waiting[id]
+	switch {
+	case w == nil:
+	case w.missing:
+		return ErrNotBack
+	default:
 		w.answer = true
 	}
+	return nil
 }
 
 // take notes a frame and returns what is to be delivered for it.

@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -59,5 +60,54 @@ func TestATakeoverIsNoEventForAClient(t *testing.T) {
 	}
 	if len(b.applied()) != 1 {
 		t.Errorf("%d answers were applied", len(b.applied()))
+	}
+}
+
+// TestAnAnswerWaitsForTheApprovalsProcess: a person answers what is on the screen while the next hub does not know it
+// yet, because its process has not joined again. The hub would say that it does not wait, and what is shown again as it
+// was is not delivered again, so nobody would answer it any more.
+func TestAnAnswerWaitsForTheApprovalsProcess(t *testing.T) {
+	s := start(t, newFakeBackend("s1"))
+	b := newFakeBackend("s2")
+	b.ask(approvalOf("s2", "call_1"))
+	c := dial(t, s.target())
+	await[*TeamUpdate](t, c, nil)
+	shown, err := encode(approveRequest(approvalOf("s2", "call_1")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame, err := decodeServer(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ledger.take(Event{Frame: frame, Raw: shown}) // by the hub before
+	c.ledger.renewed()
+	answer := ToolApprove{Head: Head{SessionID: "s2"}, ToolCallID: "call_1", ArgsDigest: "d-call_1", Decision: "approve"}
+	if err := c.Answer(answer); !errors.Is(err, ErrNotBack) || !errors.Is(err, ErrClosed) {
+		t.Errorf("the answer was sent to a hub that does not know the call: %v", err)
+	}
+	s.joined(t, b)
+	meet(t, s, 1)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		err := c.Answer(answer)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrNotBack) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	for {
+		switch f := (<-c.Events()).Frame.(type) {
+		case *ToolApproveRequest, *Error:
+			t.Fatalf("%+v", f)
+		case *ToolApproveResolved:
+			if f.ToolCallID != "call_1" || f.Decision != "approve" {
+				t.Errorf("%+v", f)
+			}
+			return
+		case Connected, Disconnected:
+			t.Fatalf("%+v", f)
+		}
 	}
 }

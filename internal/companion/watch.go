@@ -294,6 +294,8 @@ func (w *watcher) answer(f ToolApprove) error {
 	}
 	f.SessionID, f.ToolCallID, f.ArgsDigest = w.current.SessionID, w.current.ToolCallID, w.current.ArgsDigest
 	switch err := w.client.Answer(f); {
+	case errors.Is(err, ErrNotBack):
+		return w.say("The process that asks has not come to the new hub yet. Nothing was sent; answer again in a moment.")
 	case errors.Is(err, ErrClosed):
 		return w.say("There is no connection. Nothing was sent.")
 	case err != nil:

@@ -97,6 +97,9 @@ func (m *model) toastLines(rows int) (lines []string) {
 
 // notSent says what a failed write means.
 func notSent(err error) string {
+	if errors.Is(err, companion.ErrNotBack) {
+		return "The process that asks has not come to the new hub yet. Nothing was sent; answer again in a moment."
+	}
 	if errors.Is(err, companion.ErrClosed) {
 		return "There is no connection. Nothing was sent."
 	}
