@@ -54,25 +54,30 @@ func shellCases(t testing.TB, name string) (cases []shellCase) {
 
 func (c shellCase) policy(t testing.TB) *permissions.Policy {
 	t.Helper()
-	rules := `{"*":"ask","shell_exec":{"*":"ask"`
-	last := map[string]string{}
-	for _, p := range c.AllowRules {
-		last[p] = "allow"
+	return policy(t, `{"*":"ask","shell_exec":`+rulesOf(t, c.AllowRules, c.DenyRules)+`,"write_file":`+rulesOf(t, c.AllowWrites, nil)+`}`)
+}
+
+// rulesOf writes rules for one tool, which asks for what no pattern names. A pattern that is both is denied.
+func rulesOf(t testing.TB, allow, deny []string) string {
+	t.Helper()
+	patterns := slices.Concat(allow, deny)
+	if !slices.Contains(patterns, "*") {
+		patterns = slices.Insert(patterns, 0, "*")
 	}
-	for _, p := range c.DenyRules {
-		last[p] = "deny"
-	}
-	for _, p := range slices.Concat(c.AllowRules, c.DenyRules) {
-		if action, ok := last[p]; ok {
-			rules += fmt.Sprintf(",%s:%q", quoteJSON(t, p), action)
-			delete(last, p)
+	var rules []string
+	for i, p := range patterns {
+		action := "ask"
+		switch {
+		case slices.Contains(patterns[:i], p):
+			continue
+		case slices.Contains(deny, p):
+			action = "deny"
+		case slices.Contains(allow, p):
+			action = "allow"
 		}
+		rules = append(rules, fmt.Sprintf("%s:%q", quoteJSON(t, p), action))
 	}
-	rules += `},"write_file":{"*":"ask"`
-	for _, p := range c.AllowWrites {
-		rules += fmt.Sprintf(`,%s:"allow"`, quoteJSON(t, p))
-	}
-	return policy(t, rules+`}}`)
+	return "{" + strings.Join(rules, ",") + "}"
 }
 
 func quoteJSON(t testing.TB, s string) string {
