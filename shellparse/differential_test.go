@@ -365,3 +365,13 @@ func TestDifferentialRandom(t *testing.T) {
 	}
 	t.Logf("seed %d: %d texts, %d programs ran", seed, texts, ran)
 }
+
+func init() {
+	generated = func() (texts []string) {
+		g := grammar{rand.New(rand.NewPCG(1, 1))}
+		for range 2000 {
+			texts = append(texts, g.mutate(g.text(1+g.r.IntN(3))))
+		}
+		return texts
+	}
+}
