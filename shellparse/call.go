@@ -66,6 +66,7 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 	for _, w := range ce.Args {
 		c.argv = a.fields(c.argv, w, sc)
 	}
+	c.argv = append(c.argv, r.words...)
 	if len(c.argv) == 0 { // every word expanded to nothing
 		if len(r.reads)+len(r.writes)+len(r.effects) > 0 {
 			a.null(st, sc, r)

@@ -46,6 +46,7 @@ func (a *analysis) null(st syntax.Node, sc *scope, r redirs) {
 
 // redirs are the files and the input that redirections give to a command.
 type redirs struct {
+	words         []word // of the command itself
 	reads, writes []File
 	effects       []string
 	input         input
@@ -79,6 +80,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 				// To bash the dash ends the redirection, and what follows it is a word of the command.
 				a.problem("disagreement", "Shells read the words at "+quote(sc.text(rd))+" differently.")
 				a.guess(closing.ReplaceAllString(sc.src, " "), sc)
+				r.words = append(r.words, word{text: raw[1:], known: plain(raw[1:]) && !strings.ContainsAny(raw, "'\"$`")})
 				continue
 			}
 			if w.known && (isNumber(strings.TrimSuffix(w.text, "-")) || w.text == "-") {
