@@ -21,8 +21,8 @@ type fakeCheckpoints struct {
 var kept = checkpoint.Checkpoint{
 	ID: "ck_1", CallID: "call_1", Tool: "fs_write_file", SessionID: "s1", Worker: "default", Workspace: "/work", CreatedAt: time.Unix(1, 0).UTC(), Ended: true,
 	Changed: []checkpoint.Change{
-		{Path: "/work/a.txt", Before: checkpoint.Entry{Kind: checkpoint.File, Mode: 0o644, Size: 3}, After: checkpoint.Entry{Kind: checkpoint.File, Mode: 0o600}},
-		{Path: "/work/b.txt", Before: checkpoint.Entry{Kind: checkpoint.Absent}, After: checkpoint.Entry{Kind: checkpoint.File}},
+		{Path: "/home/alice/app/a.txt", Before: checkpoint.Entry{Kind: checkpoint.File, Mode: 0o644, Size: 3}, After: checkpoint.Entry{Kind: checkpoint.File, Mode: 0o600}},
+		{Path: "/home/alice/app/b.txt", Before: checkpoint.Entry{Kind: checkpoint.Absent}, After: checkpoint.Entry{Kind: checkpoint.File}},
 	},
 }
 
@@ -39,9 +39,9 @@ func (f *fakeCheckpoints) CheckpointDiff(_ context.Context, id string, paths []s
 	}
 	f.paths = paths
 	return []checkpoint.FileDiff{
-		{Path: "/work/a.txt", What: "changed", Before: kept.Changed[0].Before, Now: kept.Changed[0].After, Diff: "@@ -1 +1 @@\n-a\n+b\n", ChangedSince: true},
-		{Path: "/work/.env", What: "changed", Before: kept.Changed[0].Before, Now: kept.Changed[0].After, Hidden: true},
-		{Path: "/work/bin", What: "created", Before: checkpoint.Entry{Kind: checkpoint.Absent}, Now: checkpoint.Entry{Kind: checkpoint.LeftOut, Why: "larger", Stamp: 1}, Binary: true},
+		{Path: "/home/alice/app/a.txt", What: "changed", Before: kept.Changed[0].Before, Now: kept.Changed[0].After, Diff: "@@ -1 +1 @@\n-a\n+b\n", ChangedSince: true},
+		{Path: "/home/alice/app/.env", What: "changed", Before: kept.Changed[0].Before, Now: kept.Changed[0].After, Hidden: true},
+		{Path: "/home/alice/app/bin", What: "created", Before: checkpoint.Entry{Kind: checkpoint.Absent}, Now: checkpoint.Entry{Kind: checkpoint.LeftOut, Why: "larger", Stamp: 1}, Binary: true},
 	}, nil
 }
 
@@ -50,10 +50,10 @@ func (f *fakeCheckpoints) RestoreCheckpoint(_ context.Context, id string, paths 
 	case id != "ck_1":
 		return nil, fmt.Errorf("%w: %q", checkpoint.ErrUnknown, id)
 	case !force:
-		return nil, &checkpoint.ConflictError{Conflicts: []checkpoint.Conflict{{Path: "/work/a.txt", Why: "it was changed since"}}}
+		return nil, &checkpoint.ConflictError{Conflicts: []checkpoint.Conflict{{Path: "/home/alice/app/a.txt", Why: "it was changed since"}}}
 	}
 	f.by, f.paths = who.By, paths
-	return &checkpoint.Restored{ID: id, Checkpoint: "ck_2", Files: []string{"/work/a.txt"}, Failed: []checkpoint.Conflict{{Path: "/work/b.txt", Why: "no"}}}, nil
+	return &checkpoint.Restored{ID: id, Checkpoint: "ck_2", Files: []string{"/home/alice/app/a.txt"}, Failed: []checkpoint.Conflict{{Path: "/home/alice/app/b.txt", Why: "no"}}}, nil
 }
 
 func TestCheckpointsByREST(t *testing.T) {
@@ -74,20 +74,20 @@ func TestCheckpointsByREST(t *testing.T) {
 		says       string
 	}{
 		{CredentialView, "GET", "/api/checkpoints", "", 200, `[{"id":"ck_1","toolCallId":"call_1","tool":"fs_write_file","sessionId":"s1"`},
-		{CredentialView, "GET", "/api/checkpoints", "", 200, `"files":[{"path":"/work/a.txt","state":"file","size":3,"change":"changed"},{"path":"/work/b.txt","state":"absent","size":0,"change":"created"}]`},
+		{CredentialView, "GET", "/api/checkpoints", "", 200, `"files":[{"path":"/home/alice/app/a.txt","state":"file","size":3,"change":"changed"},{"path":"/home/alice/app/b.txt","state":"absent","size":0,"change":"created"}]`},
 		{CredentialView, "GET", "/api/checkpoints?limit=1", "", 200, `"more":1`},
 		{CredentialView, "GET", "/api/checkpoints?sessionId=other", "", 200, `[]`},
 		{CredentialView, "GET", "/api/checkpoints?limit=0", "", 400, "limit"},
 		{CredentialMCP, "GET", "/api/checkpoints", "", 401, ""},
 		{"", "GET", "/api/checkpoints/ck_1/diff", "", 401, ""},
-		{CredentialView, "GET", "/api/checkpoints/ck_1/diff?path=/work/a.txt&path=/work/b", "", 200, `"changedSince":true`},
+		{CredentialView, "GET", "/api/checkpoints/ck_1/diff?path=/home/alice/app/a.txt&path=/home/alice/app/b", "", 200, `"changedSince":true`},
 		{CredentialView, "GET", "/api/checkpoints/ck_9/diff", "", 404, "no such checkpoint"},
 		{CredentialView, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 403, ""},
 		{CredentialMCP, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 401, ""},
-		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{}`, 409, `"conflicts":[{"path":"/work/a.txt","why":"it was changed since"}]`},
+		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{}`, 409, `"conflicts":[{"path":"/home/alice/app/a.txt","why":"it was changed since"}]`},
 		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{"force":"yes"}`, 400, ""},
 		{CredentialApprove, "POST", "/api/checkpoints/ck_9/restore", `{"force":true}`, 404, "no such checkpoint"},
-		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{"force":true,"paths":["/work/a.txt"]}`, 200, `"checkpoint":"ck_2","files":["/work/a.txt"]`},
+		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{"force":true,"paths":["/home/alice/app/a.txt"]}`, 200, `"checkpoint":"ck_2","files":["/home/alice/app/a.txt"]`},
 		{CredentialApprove, "GET", "/api/checkpoints/ck_1/restore", "", 405, ""},
 	} {
 		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body)
