@@ -18,6 +18,8 @@ type Policy struct {
 	File   []Rule  // in file order
 	Grants []Grant // worker grants first, then session grants
 
+	bindsContent bool // a grant holds for what a script contains
+
 	views *atomic.Pointer[map[viewKey]*view] // nil in a Policy that was not compiled
 }
 
@@ -44,6 +46,7 @@ func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 		if err := p.Grants[i].compile(LayerSession); err != nil {
 			return nil, err
 		}
+		p.bindsContent = p.bindsContent || p.Grants[i].Content != ""
 	}
 	return p, nil
 }
@@ -56,9 +59,7 @@ func (p *Policy) With(agent []Rule, session []Grant) (*Policy, error) {
 }
 
 // BindsContent reports whether a grant holds for what a script contains.
-func (p *Policy) BindsContent() bool {
-	return p != nil && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.Content != "" })
-}
+func (p *Policy) BindsContent() bool { return p != nil && p.bindsContent }
 
 func (r *Rule) compile(layer Layer) (err error) {
 	r.Layer = cmp.Or(r.Layer, layer)

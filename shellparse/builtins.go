@@ -246,6 +246,9 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 			continue
 		}
 		if c.name == "wait" {
+			if !w.safe() { // it may be -p
+				a.forget(word{})
+			}
 			continue
 		}
 		if c.name == "unset" {

@@ -174,7 +174,7 @@ func (c *collector) builtin(args []*syntax.Word) {
 	operands := args[1:]
 	first := ""
 	if len(operands) > 0 {
-		first, known = unquoted(operands[0])
+		first, _ = unquoted(operands[0])
 	}
 	switch name {
 	case "source", ".":
@@ -194,7 +194,7 @@ func (c *collector) builtin(args []*syntax.Word) {
 			c.builtin(operands)
 		}
 	case "printf", "wait":
-		if strings.HasPrefix(first, "-") || !known && !startsOtherwise(operands[0]) {
+		if strings.HasPrefix(first, "-") {
 			c.set(anything, 1, false)
 		}
 	case "read", "mapfile", "readarray", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly":
@@ -245,24 +245,6 @@ func unquoted(w *syntax.Word) (value string, known bool) {
 		}
 	}
 	return value, true
-}
-
-// startsOtherwise says that a word whose value is not known is certainly no option.
-func startsOtherwise(w *syntax.Word) bool {
-	start := ""
-	switch p := w.Parts[0].(type) {
-	case *syntax.Lit:
-		start = p.Value
-	case *syntax.SglQuoted:
-		start = p.Value
-	case *syntax.DblQuoted:
-		if len(p.Parts) > 0 {
-			if l, ok := p.Parts[0].(*syntax.Lit); ok {
-				start = l.Value
-			}
-		}
-	}
-	return start != "" && start[0] != '-' && (start[0] != '\\' || len(start) > 1 && start[1] != '-' && start[1] != 'x' && (start[1] < '0' || start[1] > '9') && start[1] != 'u' && start[1] != 'U')
 }
 
 // number says that a word's value is certainly a number.
