@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -8,12 +9,10 @@ import (
 	"os"
 )
 
-// maxProgram bounds how much of an executed file is looked at.
-const maxProgram = 16 << 20
-
 // content is a fingerprint of what the files hold that a command executes: a script that changes while a person
 // looks at its name, or after an "always" was given for it, is another script. A file that does not exist cannot
-// run; when it appears later the fingerprint changes, as it does when a file cannot be read.
+// run; when it appears later the fingerprint changes. What cannot be read to its end equals nothing, not even
+// itself: nobody knows what it holds.
 func content(paths []string) string {
 	h := sha256.New()
 	for _, path := range paths {
@@ -23,7 +22,9 @@ func content(paths []string) string {
 			continue
 		}
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			_, _ = io.Copy(h, io.LimitReader(f, maxProgram)) // what could be read is the fingerprint
+			if _, err := io.Copy(h, f); err != nil {
+				_, _ = io.CopyN(h, rand.Reader, sha256.Size) // never fails
+			}
 		}
 		f.Close()
 	}
