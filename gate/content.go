@@ -4,8 +4,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -17,16 +19,24 @@ func content(paths []string) string {
 	h := sha256.New()
 	for _, path := range paths {
 		fmt.Fprintf(h, "\x00%s\x00", path)
-		f, err := os.Open(path)
-		if err != nil {
-			continue
+		if err := readAll(h, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			_, _ = io.CopyN(h, rand.Reader, sha256.Size) // never fails
 		}
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			if _, err := io.Copy(h, f); err != nil {
-				_, _ = io.CopyN(h, rand.Reader, sha256.Size) // never fails
-			}
-		}
-		f.Close()
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// readAll copies a file into w. Of what is no regular file there is nothing to read.
+func readAll(w io.Writer, path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
 }
