@@ -1,4 +1,4 @@
-// Package loopback tells what stays on this machine.
+// Package loopback tells what stays on this machine, or within its network.
 package loopback
 
 import (

@@ -26,7 +26,7 @@ func newClient(server string) *http.Client {
 	if !private(server) && os.Getenv("HTTPS_PROXY") == "" && os.Getenv("https_proxy") == "" {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
 			to, err := netip.ParseAddrPort(address)
-			if err != nil || inside(to.Addr()) {
+			if err != nil || !loopback.Public(to.Addr()) {
 				return fmt.Errorf("the server sends the sign-in to %s, inside of your network: refused", address)
 			}
 			return nil
@@ -64,11 +64,6 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func inside(ip netip.Addr) bool {
-	ip = ip.Unmap()
-	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast()
-}
-
 // private reports whether the server itself is inside of the network.
 func private(server string) bool {
 	u, err := url.Parse(server)
@@ -85,7 +80,7 @@ func private(server string) bool {
 		return false
 	}
 	for _, ip := range addresses {
-		if inside(ip) {
+		if !loopback.Public(ip) {
 			return true
 		}
 	}
