@@ -324,6 +324,7 @@ func (h *host) Close() {
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()
+	h.p.quota.leave(h.principal)
 }
 
 // progressToken returns the token of a request as spelled, nil without one.

@@ -61,11 +61,13 @@ type Options struct {
 	// Secret seals what stateless hosts carry from one request to the next; nil makes one that ends with the process.
 	Secret      []byte
 	IdleTimeout time.Duration // sessions of stateless hosts end when nobody used them for so long; 0 means 30 min
+	MaxSessions int           // of one principal at once; 0 sets no bound
 }
 
 // Proxy serves hosts. Each connection has a session and upstream processes of its own.
 type Proxy struct {
-	o Options
+	o     Options
+	quota quota
 
 	mu     sync.Mutex
 	hosts  map[*host]struct{}
@@ -93,7 +95,7 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Proxy{o: o, hosts: map[*host]struct{}{}, stateless: stateless{seal: seal, faces: map[faceKey]*face{}, parked: map[string]*errand{}, tasks: map[string]*task{}}}, nil
+	return &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}, stateless: stateless{seal: seal, faces: map[faceKey]*face{}, parked: map[string]*errand{}, tasks: map[string]*task{}}}, nil
 }
 
 // Peer is one host's session, for a transport that reads the host's messages by itself.
@@ -110,7 +112,7 @@ type Peer interface {
 }
 
 // Connect begins a session with the principal's host, which speaks over the line, until ctx ends. The caller MUST
-// Close it.
+// Close it. The error is a *QuotaError when the principal has too many.
 func (p *Proxy) Connect(ctx context.Context, v View, principal string, line Line) (Peer, error) {
 	return p.connect(ctx, v, principal, line, upstream.Legacy)
 }
@@ -135,11 +137,15 @@ func (p *Proxy) Knows(v View) error {
 
 // connect begins a session with a host that speaks over the line. The caller MUST Close it.
 func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line, era upstream.Era) (*host, error) {
+	if err := p.quota.enter(principal); err != nil {
+		return nil, err
+	}
 	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, workers: workers{jobs: make(chan func())}}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)
 	if err != nil {
 		h.cancel()
+		p.quota.leave(principal)
 		return nil, err
 	}
 	h.session = session

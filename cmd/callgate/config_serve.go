@@ -28,6 +28,7 @@ type serveConfig struct {
 	Auth         string
 	IdleTimeout  time.Duration
 	IdleShutdown time.Duration
+	MaxSessions  int // of one client
 	TLS          struct{ Cert, Key string }
 	OAuth        struct{ Issuer, Audience, JWKS, Scope string }
 }
@@ -50,6 +51,7 @@ var serveSettings = []setting{
 	{"oauth.scope", "oauth-scope", "`scope` that tokens have to grant", ""},
 	{"idleTimeout", "idle-timeout", "a session that nobody uses for so long ends, and its servers with it", 30 * time.Minute},
 	{"idleShutdown", "idle-shutdown", "callgate ends when there was no session for so long; 0s never", time.Duration(0)},
+	{"maxSessions", "max-sessions", "`number` of sessions that one client, known by its token, has at once at most", 2000},
 }
 
 // idleSeconds is a variable that several gateways share for idleTimeout.
@@ -90,6 +92,9 @@ func (c *serveConfig) validate() error {
 	}
 	if c.IdleShutdown < 0 {
 		return fmt.Errorf("idleShutdown: %s: use a positive duration such as 2h, or 0s for never", c.IdleShutdown)
+	}
+	if c.MaxSessions < 1 || c.MaxSessions > endpoint.MaxSessions {
+		return fmt.Errorf("maxSessions: %d: use a number from 1 to %d", c.MaxSessions, endpoint.MaxSessions)
 	}
 	for _, origin := range c.MCPOrigins {
 		if u, err := url.Parse(origin); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin {

@@ -128,7 +128,7 @@ func (s *sidecar) openProxy(servers []proxy.Server) error {
 	}
 	s.proxy, err = proxy.New(proxy.Options{
 		Gate: s.gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: version, CacheDir: c.cacheDir(), Logger: s.log,
-		HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(),
+		HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(), MaxSessions: c.MaxSessions,
 		Expose: c.exposed(), Workspaces: workspaces, Hooks: c.hooks, Tracer: tracer, Checkpoints: s.keeps, Verification: checks,
 	})
 	if err != nil {

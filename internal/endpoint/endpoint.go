@@ -19,6 +19,9 @@ import (
 	"callgate/proxy"
 )
 
+// MaxSessions bounds the sessions of all hosts together.
+const MaxSessions = 10_000
+
 // DefaultAddress is where hosts are served unless it is said otherwise.
 const DefaultAddress = "127.0.0.1:7778"
 
@@ -44,7 +47,6 @@ const (
 	headerPatience     = 10 * time.Second // how long a request may take to name itself
 	bodyPatience       = time.Minute      // and how long to be there
 	farewell           = 5 * time.Second  // how long calls that run may take to end when the server does
-	maxSessions        = 10_000
 )
 
 // Server is a running endpoint. Close it.
@@ -210,8 +212,8 @@ func (s *Server) register(session *Session) error {
 	if s.closed {
 		return errors.New("callgate ends")
 	}
-	if len(s.sessions) >= maxSessions {
-		return fmt.Errorf("%d sessions are open: no more fit", maxSessions)
+	if len(s.sessions) >= MaxSessions {
+		return fmt.Errorf("%d sessions of all clients are open: no more fit; idle ones end after %s (idleTimeout)", MaxSessions, s.o.IdleTimeout)
 	}
 	s.sessions[session.id] = session
 	return nil

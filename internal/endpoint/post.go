@@ -71,8 +71,12 @@ func (e *httpError) Error() string { return e.text }
 
 func statusOf(err error) int {
 	var e *httpError
-	if errors.As(err, &e) {
+	var quota *proxy.QuotaError
+	switch {
+	case errors.As(err, &e):
 		return e.status
+	case errors.As(err, &quota):
+		return http.StatusTooManyRequests
 	}
 	return http.StatusServiceUnavailable
 }
