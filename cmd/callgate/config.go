@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -219,7 +218,7 @@ func (s *settings) load() (*config, error) {
 			return nil, fmt.Errorf("configuration %s: %s: write a list, with a \"- name: …\" for each", c.file, key)
 		}
 	}
-	decode := viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), unitless))
+	decode := viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(ofItsType, mapstructure.StringToTimeDurationHookFunc()))
 	if err := s.viper.UnmarshalExact(c, decode); err != nil {
 		return nil, explainUnmarshal(c.file, err)
 	}
@@ -227,14 +226,6 @@ func (s *settings) load() (*config, error) {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return c, nil
-}
-
-// unitless refuses a duration that is a bare number: it would be one of nanoseconds.
-func unitless(_, to reflect.Type, value any) (any, error) {
-	if n, ok := value.(int); ok && n != 0 && to == reflect.TypeFor[time.Duration]() {
-		return nil, errors.New("time: missing unit")
-	}
-	return value, nil
 }
 
 // readFile finds the configuration file and reads it. One that was named must exist; a repository's own

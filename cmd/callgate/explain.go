@@ -57,11 +57,11 @@ func variableOf(key string) string {
 
 // cure says what a key takes whose value the decoder refused with a complaint.
 func cure(key, complaint string) string {
-	last := key[strings.LastIndexByte(key, '.')+1:]
+	last, _, _ := strings.Cut(key[strings.LastIndexByte(key, '.')+1:], "[")
 	switch {
-	case strings.HasPrefix(last, "env["):
+	case last == "env":
 		return `write a list of "NAME=value" lines`
-	case strings.HasPrefix(last, "headers["):
+	case last == "headers":
 		return `write a list of "Name: value" lines`
 	case strings.Contains(complaint, "time: "):
 		return cures["duration"]

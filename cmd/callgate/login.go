@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/signin"
+	"callgate/proxy"
 )
 
 func newLoginCommand(s *settings) *cobra.Command {
@@ -70,25 +71,29 @@ func showSignIn(out io.Writer, address string, browser bool) error {
 
 func newLogoutCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use:     "logout SERVER",
-		Short:   "Forget the login at a server",
-		Long:    `Logout removes what callgate login has kept. The server is not told: end the session there if it must end at once.`,
+		Use:   "logout SERVER",
+		Short: "Forget the login at a server",
+		Long: `Logout removes what callgate login has kept, also of a server that is not configured any more. The server is
+not told: end the session there if it must end at once.`,
 		Example: `  callgate logout github`,
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			server, account, err := s.accountOf(args[0])
+			dir, err := s.dataDir()
 			if err != nil {
 				return err
 			}
-			had, err := account.SignOut()
-			if err != nil {
+			had, err := signin.Forget(dir, proxy.Sanitize(args[0]))
+			switch {
+			case err != nil:
+				return err
+			case had:
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the login at %s is forgotten\n", args[0])
 				return err
 			}
-			text := "the login at %s is forgotten\n"
-			if !had {
-				text = "there was no login at %s\n"
+			if _, _, err := s.accountOf(args[0]); err != nil { // the name may be mistyped
+				return fmt.Errorf("there is no login at %s: %w", args[0], err)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), text, server.Name)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "there was no login at %s\n", args[0])
 			return err
 		},
 	}

@@ -260,6 +260,26 @@ func TestLogin(t *testing.T) {
 	if _, err := run(nil, "login", "local"); err == nil || !strings.Contains(err.Error(), "there is g") {
 		t.Fatal(err)
 	}
+	if _, err := run(nil, "logout", "local"); err == nil || !strings.Contains(err.Error(), "there is no login at local") {
+		t.Fatal(err)
+	}
+
+	// A login outlives its server in the configuration, and can be forgotten all the same.
+	if out, err := run(browse(t), "login", "g", "--print"); err != nil {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if err := os.WriteFile(config, []byte("servers: [{name: local, command: x, enabled: false}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(nil, "logout", "g"); err != nil || !strings.Contains(out, "the login at g is forgotten") {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the login is still there: %v", err)
+	}
+	if _, err := run(nil, "logout", "g"); err == nil || !strings.Contains(err.Error(), "there is no login at g") {
+		t.Fatal(err)
+	}
 	left, err := filepath.Glob(filepath.Join(dir, "data", "logins", "login-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)

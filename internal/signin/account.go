@@ -36,7 +36,7 @@ type Account struct {
 
 // New returns the account whose login is kept in dataDir.
 func New(dataDir string, s Server) *Account {
-	return &Account{server: s, store: &store{path: filepath.Join(dataDir, "logins", s.Name+".json"), url: s.URL}}
+	return &Account{server: s, store: &store{path: file(dataDir, s.Name), url: s.URL}}
 }
 
 // Authorize returns the Authorization header for the server; "" when nobody has signed in. refused is a header that
@@ -96,14 +96,17 @@ func (a *Account) SignedIn() (until time.Time, ok bool) {
 	return l.Token.ExpiresAt, true
 }
 
-// SignOut forgets the login. ok is false when there was none.
-func (a *Account) SignOut() (ok bool, err error) {
-	err = os.Remove(a.store.path)
+// Forget removes the login of the server with the alias, whatever its address. ok is false when there was none.
+func Forget(dataDir, alias string) (ok bool, err error) {
+	err = os.Remove(file(dataDir, alias))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
 }
+
+// file is where the login of the server with the alias is.
+func file(dataDir, alias string) string { return filepath.Join(dataDir, "logins", alias+".json") }
 
 // handler is the library's view of the login.
 func (a *Account) handler(l *login, redirect string) *transport.OAuthHandler {

@@ -7,6 +7,7 @@ import (
 	"html"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -98,8 +99,7 @@ func (a *Account) keep(ctx context.Context, h *transport.OAuthHandler, challenge
 		return err
 	}
 	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
-		_, gone := a.SignOut()
-		return errors.Join(brief(err), gone)
+		return errors.Join(brief(err), os.Remove(a.store.path))
 	}
 	return nil
 }
