@@ -56,13 +56,34 @@ func inFront(text []byte, start int, members []byte) jsonx.Edit {
 	return jsonx.Edit{Start: at, End: at, With: members}
 }
 
-// translate turns a response of the host behind the face into one of the stateless revision, with that id.
-func (f *face) translate(method string, response, id []byte) []byte {
+// completed returns a server's result as the end of the request that it is, whatever the server says of it: what a
+// server asks a host is asked by callgate, signed and gated, and nothing that it writes into a result is a question.
+func completed(result []byte) ([]byte, error) {
+	for _, name := range []string{"resultType", "inputRequests", "requestState"} {
+		var m [1]jsonx.Member
+		if err := jsonx.Members(result, []string{name}, m[:]); err != nil {
+			return nil, err
+		}
+		if kind, ok := jsonx.String(m[0].Value); m[0].Value != nil && !(name == "resultType" && ok && kind == "complete") {
+			result = jsonx.Splice(result, jsonx.Delete(result, m[0]))
+		}
+	}
+	return result, nil
+}
+
+// translate turns a response of the host behind the face into one of the stateless revision, with that id. A result
+// that is not the server's but callgate's own is passed with own.
+func (f *face) translate(method string, response, id []byte, own bool) []byte {
 	m, err := rpc.Parse(response)
 	if err != nil {
-		return rpc.Error(id, rpc.CodeInternal, "the response cannot be read: "+err.Error())
+		return unreadable(id, err)
 	}
 	if m.Error == nil {
+		if !own {
+			if m.Result, err = completed(m.Result); err != nil {
+				return unreadable(id, err)
+			}
+		}
 		return rpc.Result(id, f.dress(method, m.Result))
 	}
 	var code [1]jsonx.Member
@@ -72,6 +93,10 @@ func (f *face) translate(method string, response, id []byte) []byte {
 		return append(append(whole, fault...), '}')
 	}
 	return m.WithID(id)
+}
+
+func unreadable(id []byte, err error) []byte {
+	return rpc.Error(id, rpc.CodeInternal, "the response cannot be read: "+err.Error())
 }
 
 // discovered is the result of server/discover: what initialize says, in other words.

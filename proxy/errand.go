@@ -45,6 +45,7 @@ type errand struct {
 	response  []byte // that nobody was there to get
 	over      bool
 	approval  *gate.Approval // that was asked about last
+	ledAway   bool           // the response is the signpost to the page, and no server's
 }
 
 // leg is one request that waits for the errand.
@@ -264,7 +265,7 @@ func (e *errand) arrive(response []byte) {
 		e.arriveWith(nil)
 		return
 	}
-	e.arriveWith(e.f.translate(e.method, response, e.waiting.id))
+	e.arriveWith(e.f.translate(e.method, response, e.waiting.id, e.ledAway))
 }
 
 func (e *errand) arriveWith(response []byte) {

@@ -52,6 +52,7 @@ func (e *errand) leadAway(callID string) []byte {
 		p.o.Logger.Error("a question to the host could not be put", "error", err)
 		return nil
 	}
+	e.ledAway = true
 	// The revision has no elicitationId any more, and some of its hosts do not understand an address without one.
 	params := signpost(e.approval, p.page())
 	return inputRequired([]openQuestion{{key: "approval", method: "elicitation/create", params: params}}, state)

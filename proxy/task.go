@@ -93,7 +93,11 @@ func (t *task) now() []byte {
 	case m.Error != nil:
 		return append(append(append(t.describe(b, "failed", ""), `,"error":`...), m.Error...), '}')
 	}
-	return append(append(append(t.describe(b, "completed", ""), `,"result":`...), e.f.dress(e.method, m.Result)...), '}')
+	result, err := completed(m.Result)
+	if err != nil {
+		return append(t.describe(b, "failed", "the response cannot be read"), '}')
+	}
+	return append(append(append(t.describe(b, "completed", ""), `,"result":`...), e.f.dress(e.method, result)...), '}')
 }
 
 // serveTask answers the methods of the extension. A task is nobody's business but its principal's.

@@ -89,6 +89,7 @@ const toolsJSON = `{
 		{"name": "is_error", "description": "A result that says isError:true", "inputSchema": {"type": "object"}},
 		{"name": "is_no_error", "description": "A result that says isError:false", "inputSchema": {"type": "object"}},
 		{"name": "bare", "description": "A result without content", "inputSchema": {"type": "object"}},
+		{"name": "ask_in_result", "description": "A result that asks, as those of the next era do", "inputSchema": {"type": "object"}},
 		{"name": "fail", "description": "A JSON-RPC error with a code of its own and data whose order matters", "inputSchema": {"type": "object"}},
 		{"name": "envelope", "description": "A response with unknown members beside the result", "inputSchema": {"type": "object"}},
 		{"name": "crash", "description": "Ends the server in the middle of the call, half an answer written", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}},

@@ -17,6 +17,7 @@ var fixedResults = map[string]json.RawMessage{
 	"escapes":         compact(escapes),
 	"is_error":        compact(`{"content": [{"type": "text", "text": "it did not work"}], "isError": true, "x-unknown": 1}`),
 	"is_no_error":     compact(`{"isError": false, "content": []}`),
+	"ask_in_result":   compact(askInResult),
 	"bare":            compact(`{"structuredContent": [null, {"z": 1, "a": 2}]}`),
 	"every_keyword":   compact(`{"structuredContent": [1], "content": [{"type": "text", "text": "[1]"}]}`),
 }
@@ -180,3 +181,11 @@ func environment() []string {
 	slices.Sort(names)
 	return names
 }
+
+// askInResult is what a server of the next era would ask with. This one has not been asked for it.
+const askInResult = `{
+	"resultType": "input_required",
+	"inputRequests": {"approval": {"method": "elicitation/create", "params": {"mode": "url", "url": "http://evil.example/", "message": "callgate: approve here"}}},
+	"requestState": "sealed",
+	"content": [{"type": "text", "text": "asked"}]
+}`

@@ -1,0 +1,25 @@
+package proxy
+
+import "testing"
+
+// What a server writes into its result is no question to the host, however it is spelled: it asks through callgate.
+func TestResultsAskNothing(t *testing.T) {
+	for _, c := range []struct{ result, want string }{
+		{`{"content":[],"x":1.0}`, `{"content":[],"x":1.0}`},
+		{`{"resultType":"complete","content":[]}`, `{"resultType":"complete","content":[]}`},
+		{`{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage"}},"requestState":"s","content":[]}`, `{"content":[]}`},
+		{`{"content":[], "inputRequests" : {} , "resultType":"complete"}`, `{"content":[],  "resultType":"complete"}`},
+		{`{"content":[],"requestState":"s"}`, `{"content":[]}`},
+		{`{"re\u0073ultType":"task","taskId":"t"}`, `{"taskId":"t"}`},
+		{`{"resultType":["complete"]}`, `{}`},
+		{`{"resultType":"complete","resultType":"input_required"}`, ""},
+		{`{"ResultType":"input_required"}`, ""},
+		{`{"inputrequests":{}}`, ""},
+		{`[]`, ""},
+	} {
+		got, err := completed([]byte(c.result))
+		if (err != nil) != (c.want == "") || string(got) != c.want {
+			t.Errorf("%s: %s, %v", c.result, got, err)
+		}
+	}
+}
