@@ -67,11 +67,25 @@ func (a *Account) Authorize(ctx context.Context, refused string) (string, error)
 	if l.Token.RefreshToken == "" {
 		return "", errors.New("the login has expired")
 	}
-	token, err := a.handler(l, "").RefreshToken(ctx, l.Token.RefreshToken)
+	token, err := a.refresh(ctx, l)
 	if err != nil {
 		return "", fmt.Errorf("the login cannot be refreshed: %w", brief(err))
 	}
 	return bearer(token), nil
+}
+
+// refresh gets another token from who gave the first. Where that is, is the server's word each time anew: one that
+// has changed its mind, or its owner, does not get what another gave.
+func (a *Account) refresh(ctx context.Context, l *login) (*transport.Token, error) {
+	h := a.handler(l, "")
+	metadata, err := h.GetServerMetadata(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if metadata.TokenEndpoint != l.Issued {
+		return nil, errors.New("the server names another address for it than the one that gave the login: sign in again if that is right")
+	}
+	return h.RefreshToken(ctx, l.Token.RefreshToken)
 }
 
 func fresh(t *transport.Token) bool {

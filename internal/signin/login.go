@@ -81,11 +81,11 @@ func (a *Account) SignIn(ctx context.Context, port int, show func(address string
 	case got.issuer != "" && got.issuer != metadata.Issuer:
 		return fmt.Errorf("the answer comes from %q, and %q was asked", got.issuer, metadata.Issuer)
 	}
-	return a.keep(ctx, h, challenge, got.code, state, verifier)
+	return a.keep(ctx, h, metadata.TokenEndpoint, challenge, got.code, state, verifier)
 }
 
-// keep exchanges the code for a token and writes the login.
-func (a *Account) keep(ctx context.Context, h *transport.OAuthHandler, challenge []string, code, state, verifier string) error {
+// keep exchanges the code for a token at that address and writes the login.
+func (a *Account) keep(ctx context.Context, h *transport.OAuthHandler, at string, challenge []string, code, state, verifier string) error {
 	unlock, err := a.store.lock(ctx)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *Account) keep(ctx context.Context, h *transport.OAuthHandler, challenge
 	defer unlock()
 	fresh := &login{
 		URL: a.server.URL, ClientID: h.GetClientID(), ClientSecret: h.GetClientSecret(), AuthMethod: h.GetTokenEndpointAuthMethod(),
-		Challenge: challenge, Token: &transport.Token{},
+		Challenge: challenge, Issued: at, Token: &transport.Token{},
 	}
 	if err := a.store.save(fresh); err != nil { // SaveToken puts the token into it
 		return err

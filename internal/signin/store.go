@@ -25,6 +25,7 @@ type login struct {
 	ClientSecret string           `json:"clientSecret,omitempty"`
 	AuthMethod   string           `json:"authMethod,omitempty"`
 	Challenge    []string         `json:"challenge,omitempty"` // with which the server said where to sign in
+	Issued       string           `json:"issued"`              // by which address: refresh token and client secret are sent nowhere else
 	Token        *transport.Token `json:"token"`
 }
 
