@@ -46,6 +46,7 @@ const (
 	defaultIdleTimeout = 30 * time.Minute
 	headerPatience     = 10 * time.Second // how long a request may take to name itself
 	bodyPatience       = time.Minute      // and how long to be there
+	refusedPatience    = time.Second      // what is left of one that was refused
 	farewell           = 5 * time.Second  // how long calls that run may take to end when the server does
 )
 

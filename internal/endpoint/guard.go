@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"callgate/internal/rpc"
 )
@@ -30,11 +31,14 @@ func hostNames(more []string, address *net.TCPAddr) map[string]bool {
 //   - What a page does across sites without an Origin, such as an image or a link, names no such page: Sec-Fetch-Site
 //     says so in every browser, and programs do not send it.
 //   - A credential in the address ends up in histories and logs: refused, right or wrong.
+//
+// What it lets by has a minute to be there as a whole: who does not come in could otherwise hold connections for good.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
+		expect(w, bodyPatience)
 		if !s.hosts[strings.ToLower(r.Host)] {
 			s.log.Warn("a request for another host was refused", "host", r.Host)
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: this is not the host that was asked for; names are added with mcpHosts")
@@ -86,8 +90,20 @@ func (s *Server) welcomes(origin string) bool {
 	return ok && s.hosts[host] || slices.Contains(s.o.Origins, origin)
 }
 
-// refuse answers with an error of our own. The message is for whoever runs the host.
+// expect bounds how long the rest of the request may take to arrive; 0 is no bound. Where the server cannot do that,
+// the request cannot be read either.
+func expect(w http.ResponseWriter, limit time.Duration) {
+	var deadline time.Time
+	if limit > 0 {
+		deadline = time.Now().Add(limit)
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(deadline)
+}
+
+// refuse answers with an error of our own. The message is for whoever runs the host. What is on its way of a request
+// that nobody reads has a moment to arrive, so that the host gets the answer and not the end of the connection.
 func refuse(w http.ResponseWriter, status int, id []byte, code int, message string) {
+	expect(w, refusedPatience)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(rpc.Error(id, code, message)) // a host that is gone needs no answer

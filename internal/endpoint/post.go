@@ -94,10 +94,6 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 	if kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "the Content-Type has to be application/json"}
 	}
-	deadline := http.NewResponseController(v.w)
-	if err := deadline.SetReadDeadline(time.Now().Add(bodyPatience)); err != nil {
-		return rpc.Message{}, err
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, int64(s.o.MaxMessage)))
 	var tooLong *http.MaxBytesError
 	switch {
@@ -106,9 +102,7 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 	case err != nil:
 		return rpc.Message{}, &httpError{http.StatusBadRequest, rpc.CodeParse, "the message did not arrive whole: " + err.Error()}
 	}
-	if err := deadline.SetReadDeadline(time.Time{}); err != nil { // the response may take its time
-		return rpc.Message{}, err
-	}
+	expect(v.w, 0) // the response may take its time
 	m, err := rpc.Parse(body)
 	if err != nil {
 		code := rpc.CodeInvalidRequest

@@ -24,8 +24,9 @@ type events struct {
 	http *http.ResponseController
 }
 
-// beginEvents starts the response.
+// beginEvents starts the response, which may take as long as it likes.
 func beginEvents(w http.ResponseWriter) events {
+	expect(w, 0)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")

@@ -1,0 +1,52 @@
+package endpoint
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/proxy"
+)
+
+// Who is not let in cannot hold a connection with a body that never comes.
+func TestRefusedRequestsHoldNoConnection(t *testing.T) {
+	p, err := proxy.New(proxy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Listen(Options{Address: "127.0.0.1:0", Door: NewTokens(Token{"mcp", func() (string, error) { return "secret", nil }}), Proxy: p, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		p.Close()
+	})
+	for name, head := range map[string]string{
+		"401": "POST /mcp HTTP/1.1\r\nHost: " + s.address + "\r\n",
+		"403": "POST /mcp HTTP/1.1\r\nHost: elsewhere\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", s.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if err := conn.SetDeadline(time.Now().Add(bodyPatience / 2)); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(conn, "%sContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", head)
+			answer, err := io.ReadAll(conn) // to its end, which is the server's to make
+			if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 "+name+" ") {
+				t.Errorf("%v: %.100s", err, answer)
+			}
+		})
+	}
+}
