@@ -109,8 +109,12 @@ func (in *incarnation) end(down *DownError) {
 	in.u.asks.drop(in)
 }
 
-// send sends the request that compose makes and waits for its response.
+// send sends the request that compose makes and waits for its response. One that was taken back while it was decided
+// about, or while the server started, is not sent.
 func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	if ctx.Err() != nil {
+		return rpc.Message{}, fmt.Errorf("it was taken back before the server heard of it: %w", ctx.Err())
+	}
 	cause := causeOf(ctx)
 	p, err := in.conn.Send(func(id []byte) []byte {
 		if cause != nil {

@@ -331,6 +331,24 @@ func TestCancelIsSent(t *testing.T) {
 	}
 }
 
+// A call can be taken back at the moment a person approves it: then the server never hears of it.
+func TestNothingIsSentForWhoHasGone(t *testing.T) {
+	u := open(t, configOf(t, behaviour{}), Options{})
+	call(t, u, "echo", "{}")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := u.Forward(ctx, func(id []byte) []byte {
+		t.Error("a request of nobody was composed")
+		return rpc.Request(id, "echo", []byte(`{}`))
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v", err)
+	}
+	if got := call(t, u, "cancelled", ""); strings.Contains(got, "requestId") {
+		t.Errorf("the server was told of the end of what never began: %s", got)
+	}
+}
+
 func TestServerThatDoesNotReadBlocksNobody(t *testing.T) {
 	u := open(t, configOf(t, behaviour{}), Options{})
 	call(t, u, "stop reading", `{"n":700}`)
