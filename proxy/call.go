@@ -110,13 +110,14 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	}
 	trace, forwarded := span.Forwarding(to.tool.Name)
 	defer forwarded()
-	params := carrying(h.asTask(to, forwardParams(p, to.tool.Name, arguments)), trace)
+	params, asTask := h.asTask(p, to, forwardParams(p, to.tool.Name, arguments))
+	params = carrying(params, trace)
 	if !h.offers(to) {
 		return rpc.Message{}, errRedefined
 	}
 	r.from.Store(to.server)
 	answer, err := to.server.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
-	if err == nil {
+	if err == nil && asTask {
 		answer, err = h.follow(ctx, r, to.server, answer)
 	}
 	return to.server.cut(answer), timed(ctx, err, limit)

@@ -95,12 +95,14 @@ func (b *deferrals) close() {
 	b.all = nil
 }
 
-// find returns the first task that is meant, nil when there is none.
+// find returns the newest task that is meant, nil when there is none.
 func (b *deferrals) find(meant func(*deferred) bool) *deferred {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if i := slices.IndexFunc(b.all, meant); i >= 0 {
-		return b.all[i]
+	for _, d := range slices.Backward(b.all) {
+		if meant(d) {
+			return d
+		}
 	}
 	return nil
 }
@@ -132,7 +134,28 @@ func (b *deferrals) theirs(s *server, id string) *deferred {
 // aMoment is how long the server's messages may wait for its answer to be looked at.
 const aMoment = 100 * time.Millisecond
 
-// known returns the task that is with the server and that it knows by that id; "" is for one that has none yet.
+// become notes the server's task of a call; false when another one that still runs has it.
+func (b *deferrals) become(d *deferred, s *server, t serverTask, result []byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, other := range b.all {
+		if other.runsAs(s, t.id) {
+			return false
+		}
+	}
+	d.becomes(t, result)
+	return true
+}
+
+// runsAs reports whether the call runs at the server as that task.
+func (d *deferred) runsAs(s *server, theirs string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.r.from.Load() == s && d.theirs == theirs && !d.over
+}
+
+// known returns the newest task that is with the server and that it knows by that id, because a server that was started
+// anew may use ids again; "" is for one that has none yet.
 func (b *deferrals) known(s *server, id string) *deferred {
 	return b.find(func(d *deferred) bool {
 		d.mu.Lock()

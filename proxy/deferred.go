@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,7 @@ type deferred struct {
 
 	mu       sync.Mutex
 	shown    []byte // the Task, as the host sees it
+	envelope []byte // the result that the server's task came in; nil until there is one
 	theirs   string // the server's id of its task; "" until there is one
 	over     bool
 	response []byte      // to the tools/call; nil when the call was cancelled
@@ -59,19 +61,39 @@ func taskSupport(definition []byte) string {
 	return ""
 }
 
-// asTask returns the params of a call. Where the tool's calls have to be tasks and the host's revision has none of the
-// kind, callgate wants one in its place, and waits for its end.
-func (h *host) asTask(to *entry, params []byte) []byte {
-	if to.taskSupport == "required" && h.era == upstream.Modern && to.server.makesTasks() {
-		return put(params, "task", []byte("{}"))
+// asTask returns the params of a call, and whether they ask for a task. Where the tool's calls have to be tasks and the
+// host's revision has none of the kind, callgate wants one in its place, and waits for its end.
+func (h *host) asTask(p callParams, to *entry, params []byte) (forwarded []byte, asks bool) {
+	if p.wish == nil && to.taskSupport == "required" && h.era == upstream.Modern && to.server.makesTasks() {
+		return put(params, "task", []byte("{}")), true
 	}
-	return params
+	return params, p.wish != nil
 }
 
 // wantsTask reports whether a request is a call that is to be a task.
 func wantsTask(m rpc.Message) bool {
 	var task [1]jsonx.Member
 	return m.Method == "tools/call" && jsonx.Members(m.Params, []string{"task"}, task[:]) == nil && task[0].Value != nil
+}
+
+// readWish reads what a host or a server says of the task that it wants, and returns it as it is passed on: how long
+// the result is to be kept, and nothing that nobody has looked at.
+func readWish(raw []byte) (wish []byte, err error) {
+	if raw[0] != '{' {
+		return nil, errors.New(`"task" is not an object`)
+	}
+	var ttl [1]jsonx.Member
+	if err := jsonx.Members(raw, []string{"ttl"}, ttl[:]); err != nil {
+		return nil, err
+	}
+	switch text := string(ttl[0].Value); {
+	case text == "" || text == "null":
+		return []byte("{}"), nil
+	case len(text) > 15 || strings.Trim(text, "0123456789") != "":
+		return nil, fmt.Errorf(`the "ttl" of "task" is %.40s: it has to be a whole number of milliseconds, of at most 15 digits`, text)
+	default:
+		return append(append([]byte(`{"ttl":`), text...), '}'), nil
+	}
 }
 
 // codeOf is the code of a refusal that comes before the gate.
@@ -90,25 +112,22 @@ func (h *host) defers(r *inflight, p *callParams, to *entry) error {
 	if p.task.Value == nil || !h.deferrals.offered.Load() {
 		return nil
 	}
-	if p.task.Value[0] != '{' {
-		return errors.New(`"task" is not an object`)
+	wish, err := readWish(p.task.Value)
+	if err != nil {
+		return err
 	}
 	if to.taskSupport == "" || !to.server.makesTasks() {
 		return errNoDeferral
-	}
-	var ttl [1]jsonx.Member
-	if err := jsonx.Members(p.task.Value, []string{"ttl"}, ttl[:]); err != nil {
-		return err
 	}
 	now := time.Now().UTC()
 	d := &deferred{id: "task-" + rand.Text(), r: r, server: to.server, began: now, made: make(chan struct{}), ended: make(chan struct{})}
 	at := now.Format(time.RFC3339Nano)
 	d.shown = fmt.Appendf(nil, `{"taskId":%s,"status":"working","createdAt":%q,"lastUpdatedAt":%q,"ttl":%s,"pollInterval":%d}`,
-		jsonx.Quote(d.id), at, at, timeToLive(ttl[0].Value), taskPoll.Milliseconds())
+		jsonx.Quote(d.id), at, at, timeToLive(wish), taskPoll.Milliseconds())
 	if !h.deferrals.add(d) {
 		return fmt.Errorf("this session has %d tasks: wait until one of them has ended and its result is not kept any more", maxDeferred)
 	}
-	r.deferred, p.task = d, jsonx.Member{} // it stays in what is forwarded
+	r.deferred, p.wish = d, wish
 	return nil
 }
 
@@ -125,14 +144,18 @@ func (h *host) announce(d *deferred, message string) {
 	if message != "" {
 		d.shown = put(d.shown, "statusMessage", jsonx.Quote(message))
 	}
-	task := d.shown
+	envelope := d.envelope
+	if envelope == nil {
+		envelope = []byte("{}")
+	}
+	result := put(envelope, "task", d.shown)
 	d.mu.Unlock()
 	h.mu.Lock()
 	delete(h.calls, string(r.id))
 	h.calls[d.key()] = r
 	h.mu.Unlock()
 	d.announced.Store(true) // before the host can ask for it
-	h.respond(r.id, rpc.Result(r.id, append(append([]byte(`{"task":`), task...), '}')))
+	h.respond(r.id, rpc.Result(r.id, result))
 }
 
 // listening is the id of the host's request that waits for the result; nil for none.
@@ -175,7 +198,9 @@ func (h *host) follow(ctx context.Context, r *inflight, s *server, answer rpc.Me
 		return answer, nil
 	}
 	if d := r.deferred; d != nil {
-		d.becomes(made)
+		if !h.deferrals.become(d, s, made, answer.Result) {
+			return rpc.Message{}, fmt.Errorf("server %q answered with a task that it has made for another call", s.alias)
+		}
 		h.announce(d, "")
 	}
 	limit := made.ttl
@@ -220,12 +245,13 @@ func (h *host) stop(s *server, params []byte) {
 	}
 }
 
-// becomes notes the server's task.
-func (d *deferred) becomes(t serverTask) {
+// becomes notes the server's task, and the result that it came in.
+func (d *deferred) becomes(t serverTask, result []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.theirs = t.id
 	d.shown = put(t.raw, "taskId", jsonx.Quote(d.id))
+	d.envelope = related(result, func(string) string { return d.id })
 	close(d.made)
 }
 
@@ -262,26 +288,30 @@ func taskIn(result []byte) (serverTask, bool) {
 	return readTask(m[0].Value)
 }
 
+// maxTask bounds what a server may say of a task: it is kept, and told again and again.
+const maxTask = 64 << 10
+
 func readTask(raw []byte) (t serverTask, ok bool) {
 	var m [3]jsonx.Member
-	if len(raw) == 0 || raw[0] != '{' || jsonx.Members(raw, []string{"taskId", "status", "ttl"}, m[:]) != nil {
+	if len(raw) == 0 || len(raw) > maxTask || raw[0] != '{' || jsonx.Members(raw, []string{"taskId", "status", "ttl"}, m[:]) != nil {
 		return t, false
 	}
 	t.raw = raw
 	t.id, ok = jsonx.String(m[0].Value)
 	t.status, _ = jsonx.String(m[1].Value)
 	if milliseconds, err := strconv.ParseFloat(string(m[2].Value), 64); err == nil {
-		t.ttl = time.Duration(min(milliseconds, 1e12)) * time.Millisecond
+		t.ttl = time.Duration(max(0, min(milliseconds, 1e12))) * time.Millisecond
 	}
 	return t, ok && t.id != ""
 }
 
-// timeToLive returns what the host wants as it is, when it is a number, or else null.
-func timeToLive(raw []byte) []byte {
-	if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
+// timeToLive is the time to live of a wish, null without one.
+func timeToLive(wish []byte) []byte {
+	var ttl [1]jsonx.Member
+	if jsonx.Members(wish, []string{"ttl"}, ttl[:]) != nil || ttl[0].Value == nil {
 		return []byte("null")
 	}
-	return raw
+	return ttl[0].Value
 }
 
 // withoutMember returns the object without that member.

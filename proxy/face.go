@@ -350,6 +350,12 @@ func (p *Proxy) Close() {
 		e.expiry.Stop()
 	}
 	clear(s.parked)
+	for _, t := range s.tasks {
+		if t.expiry != nil {
+			t.expiry.Stop()
+		}
+	}
+	clear(s.tasks)
 	s.mu.Unlock()
 	p.closeFaces(func(faceKey) bool { return true })
 	s.work.Wait()

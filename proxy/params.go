@@ -27,6 +27,7 @@ type callParams struct {
 	rawName   jsonx.Member
 	arguments jsonx.Member
 	task      jsonx.Member
+	wish      []byte // the task as it is passed on; nil where none is wanted of the server
 	beside    []byte // object of the members that callgate knows no meaning of, nil when there is none
 	agent     string // _meta["callgate/agent"], "" when there is none
 }
@@ -150,7 +151,7 @@ func agentOf(meta []byte) (string, error) {
 }
 
 // forwardParams returns the call's params with the upstream's name for the tool and these arguments; every
-// other byte stays, but a wish to be a task that nobody offered.
+// other byte stays, but the wish to be a task, of which nothing is passed on that nobody has looked at.
 func forwardParams(p callParams, name string, arguments []byte) []byte {
 	params := p.of
 	var edits []jsonx.Edit
@@ -165,7 +166,10 @@ func forwardParams(p callParams, name string, arguments []byte) []byte {
 			edits = append(edits, jsonx.Edit{Start: p.arguments.Start, End: p.arguments.End(), With: arguments})
 		}
 	}
-	if p.task.Value != nil {
+	switch {
+	case p.wish != nil:
+		edits = append(edits, jsonx.Edit{Start: p.task.Start, End: p.task.End(), With: p.wish})
+	case p.task.Value != nil:
 		edits = append(edits, jsonx.Delete(params, p.task))
 	}
 	if edits == nil {

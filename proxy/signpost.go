@@ -32,8 +32,7 @@ func (e *errand) shown(a *gate.Approval) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.approval = a
-	if e.task != nil && e.waiting != nil {
-		e.task.begin()
+	if e.task != nil && e.waiting != nil && e.task.begin() {
 		e.arriveWith(rpc.Result(e.waiting.id, e.f.dress(e.method, e.task.announcement())))
 	}
 }

@@ -15,6 +15,7 @@ const extensionTasks = "io.modelcontextprotocol/tasks"
 const (
 	taskKept = time.Hour       // how long the result of a task waits for its host
 	taskPoll = 2 * time.Second // how often the host is asked to look
+	maxTasks = 128             // of one principal, those included whose result waits
 )
 
 // task is how a host that declares the extension waits for a call that waits for a person. Its fields are
@@ -22,9 +23,9 @@ const (
 type task struct {
 	errand  *errand
 	id      string
-	began   time.Time // zero until the host was told of it
+	expiry  *time.Timer // set, with the proxy's lock, when it is over
+	began   time.Time   // zero until the host was told of it
 	updated time.Time
-	stopped bool // the host cancelled it
 }
 
 func newTask(e *errand) *task { return &task{errand: e, id: "task-" + rand.Text()} }
@@ -36,14 +37,14 @@ func declaresTasks(capabilities []byte) bool {
 		jsonx.Members(extensions[0].Value, []string{extensionTasks}, tasks[:]) == nil && tasks[0].Value != nil
 }
 
-// begin makes the task known by its id.
-func (t *task) begin() {
+// begin makes the task known by its id; false when its principal has too many that run.
+func (t *task) begin() bool {
+	if !t.errand.f.p.stateless.keep(t) {
+		return false
+	}
 	t.began = time.Now().UTC()
 	t.updated = t.began
-	s := &t.errand.f.p.stateless
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tasks[t.id] = t
+	return true
 }
 
 // ended notes that the errand is over. The result waits for the host, for some time.
@@ -53,11 +54,40 @@ func (t *task) ended() {
 	}
 	t.updated = time.Now().UTC()
 	s := &t.errand.f.p.stateless
-	time.AfterFunc(taskKept, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.tasks, t.id)
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tasks[t.id] == t {
+		t.expiry = time.AfterFunc(taskKept, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.tasks, t.id)
+		})
+	}
+}
+
+// keep takes a task in, unless its principal has too many. The one that was over first makes room.
+func (s *stateless) keep(t *task) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, oldest := 0, (*task)(nil)
+	for _, have := range s.tasks {
+		if have.errand.f.key.from.Principal != t.errand.f.key.from.Principal {
+			continue
+		}
+		n++
+		if have.expiry != nil && (oldest == nil || have.updated.Before(oldest.updated)) {
+			oldest = have
+		}
+	}
+	switch {
+	case s.closed || n >= maxTasks && oldest == nil:
+		return false
+	case n >= maxTasks:
+		oldest.expiry.Stop()
+		delete(s.tasks, oldest.id)
+	}
+	s.tasks[t.id] = t
+	return true
 }
 
 // describe appends the members that every message about the task has.
@@ -81,7 +111,7 @@ func (t *task) now() []byte {
 	b := []byte(`{"resultType":"complete",`)
 	m, err := rpc.Parse(e.response)
 	switch {
-	case t.stopped || e.over && e.response == nil:
+	case e.over && e.response == nil:
 		return append(t.describe(b, "cancelled", ""), '}')
 	case !e.over && len(e.questions) > 0:
 		b = append(t.describe(b, "input_required", ""), `,"inputRequests":`...)
@@ -117,9 +147,6 @@ func (f *face) serveTask(r statelessRequest) []byte {
 	e, result := t.errand, []byte("{}")
 	switch r.Method {
 	case "tasks/cancel":
-		e.mu.Lock()
-		t.stopped = t.stopped || !e.over
-		e.mu.Unlock()
 		e.f.h.takeBack(e.id)
 	case "tasks/update":
 		answers, err := readResponses(m[1].Value)

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"callgate/internal/rpc"
@@ -23,9 +25,10 @@ func (h *host) getTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 	if err != nil || answer.Error != nil {
 		return answered(m, answer, err)
 	}
-	if _, over, _ := d.sees(answer.Result); over { // its result comes in a moment
+	if _, over, _ := d.sees(unrelated(answer).Result); over { // its result comes in a moment
 		select {
 		case <-d.ended:
+		case <-time.After(patience):
 		case <-ctx.Done():
 			return nil
 		}
@@ -122,15 +125,25 @@ func (h *host) cancelTask(ctx context.Context, m rpc.Message, _ *inflight) []byt
 	return rpc.Result(m.ID, d.now())
 }
 
+// stopPatience is how long a server has to say whether it stops a task.
+const stopPatience = 10 * time.Second
+
+var errNotStopped = fmt.Errorf("the server has not said within %s whether it stops the task", stopPatience)
+
 // stop has the server stop its task, and ends the call when it has. It returns why it has not.
 func (d *deferred) stop(ctx context.Context, m rpc.Message, params []byte) (refused []byte) {
+	ctx, cancel := context.WithTimeoutCause(ctx, stopPatience, errNotStopped)
+	defer cancel()
 	d.stopping.Lock()
 	defer d.stopping.Unlock()
 	answer, err := d.server.forward(ctx, func(id []byte) []byte { return rpc.Request(id, m.Method, params) })
+	if err != nil && errors.Is(context.Cause(ctx), errNotStopped) {
+		err = errNotStopped
+	}
 	if err != nil || answer.Error != nil {
 		return answered(m, answer, err)
 	}
-	d.sees(answer.Result)
+	d.sees(unrelated(answer).Result)
 	d.r.cancel(errStopped)
 	return nil
 }

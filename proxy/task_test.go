@@ -1,0 +1,94 @@
+package proxy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+)
+
+const (
+	modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"new","version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}`
+	withTasks  = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+)
+
+// modern sends a request of the stateless revision; params are members without braces.
+func (h *testHost) modern(id, method, params, capabilities string) {
+	h.t.Helper()
+	h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s,%s}}`, id, method, params, fmt.Sprintf(modernMeta, capabilities)))
+}
+
+func (h *testHost) modernTask(id, method, task string) {
+	h.t.Helper()
+	h.modern(id, method, fmt.Sprintf(`"taskId":%q`, task), withTasks)
+}
+
+// begun is the id of the task of the extension that the call became.
+func (h *testHost) begun(id string) string {
+	h.t.Helper()
+	m := h.next()
+	_, rest, ok := strings.Cut(string(m.Result), `"taskId":"`)
+	if string(m.ID) != id || !ok || !strings.Contains(string(m.Result), `"resultType":"task"`) {
+		h.t.Fatalf("%s is no task: %s", id, m.Raw)
+	}
+	task, _, _ := strings.Cut(rest, `"`)
+	return task
+}
+
+// by is capabilities that make another session of a host.
+func by(session int) string {
+	return fmt.Sprintf(`{"experimental":{"session":%d},"extensions":{"io.modelcontextprotocol/tasks":{}}}`, session)
+}
+
+// A principal has so many tasks and no more: the next call is held, and one that has ended makes room. A cancelled task
+// withdraws what a person was asked, and nothing of its call runs.
+func TestManyTasksOfTheExtension(t *testing.T) {
+	w, h := ready(t, `{ "*": "ask" }`, false, []string{"s"}, withOneTool)
+	call := func(i int) string {
+		id := fmt.Sprint(i)
+		h.modern(id, "tools/call", `"name":"s_do","arguments":{"n":`+id+`}`, by(i/50))
+		return id
+	}
+	first := h.begun(call(1))
+	for i := 2; i <= maxTasks; i++ {
+		h.begun(call(i))
+	}
+	held := call(maxTasks + 1)
+	h.quietStateless()
+	h.modernTask(`"c"`, "tasks/cancel", first)
+	if m := h.next(); !strings.Contains(string(m.Result), `"resultType":"complete"`) {
+		t.Errorf("cancelled: %s", m.Raw)
+	}
+	var n int
+	for range 200 {
+		if n = len(w.gate.Pending()); n == maxTasks {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if n != maxTasks {
+		t.Errorf("%d approvals wait", n)
+	}
+	h.begun(call(maxTasks + 2))
+	h.modernTask(`"g"`, "tasks/get", first)
+	if m := h.next(); !strings.Contains(string(m.Error), "there is no such task") { // it made room
+		t.Errorf("the first: %s", m.Raw)
+	}
+	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + held + `}}`)
+	h.quietStateless()
+	if got := w.records(audit.Decision); len(got) == 0 || got[0].Decision != gate.DecidedCancelled {
+		t.Errorf("recorded as %+v", got)
+	}
+}
+
+// quietStateless is quiet for a host that has not shaken hands.
+func (h *testHost) quietStateless() {
+	h.t.Helper()
+	h.modern(`"quiet"`, "server/discover", `"x":1`, `{}`)
+	if m := h.next(); string(m.ID) != `"quiet"` {
+		h.t.Fatalf("nobody asked for %s", m.Raw)
+	}
+}
