@@ -105,6 +105,12 @@ bench: build ## compare callgate with no proxy and with the cheapest one
 	bin/bench -bin bin $(BENCHFLAGS)
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
 
+# Other MCP proxies are installed in the user's cache, in versions that internal/bench/peers.go names.
+.PHONY: bench-peers
+bench-peers: build ## install other MCP proxies and compare callgate with them alone
+	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo
+	bin/bench -bin bin -install -only peers $(BENCHFLAGS)
+
 # {REPOS}/{name}: the repositories of the development benchmark, fetched when they are not there; empty: that part
 # is skipped.
 REPOS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/callgate/bench-repos

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"os"
@@ -140,6 +141,67 @@ func TestApprovals(t *testing.T) {
 	}
 	if err := run(options{bin: bin, rounds: 1}, io.Discard, io.Discard); err == nil {
 		t.Error("ran without a crowd")
+	}
+}
+
+// A small run of a real callgate beside nobody: who is not installed is named, and so is how to change that.
+func TestPeers(t *testing.T) {
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./echo", "./floor", "callgate/cmd/callgate")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	var out bytes.Buffer
+	o := options{bin: bin, rounds: 1, calls: 10, starts: 1, inflight: 4, large: 64, only: "peers", peers: t.TempDir(), crowd: smallCrowd}
+	if err := run(o, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range setups {
+		if !strings.Contains(out.String(), "\nOver "+s.title+"; direct is "+s.direct+".\n") {
+			t.Errorf("no table for %s", s.title)
+		}
+	}
+	if strings.Count(out.String(), "\n| callgate | ") != len(setups) || strings.Contains(out.String(), "NaN") || strings.Contains(out.String(), "| 0 |\n") {
+		t.Errorf("report:\n%s", out.String())
+	}
+	for _, p := range peers {
+		if !strings.Contains(out.String(), p.name+" "+p.version) {
+			t.Errorf("%s is skipped without a word", p.name)
+		}
+	}
+	if !strings.Contains(out.String(), "make bench-peers") {
+		t.Error("nothing says how to install the others")
+	}
+}
+
+// The fastest peer is what callgate is held against, and what refuses a text has no figures for it.
+func TestPeersReport(t *testing.T) {
+	stood := func(name string, p peer, us int) *standing {
+		d := time.Duration(us) * time.Microsecond
+		c := &standing{candidate: candidate{name: name, peer: p}, small: load.Latencies{d}, large: load.Latencies{10 * d}, rates: map[int]*rate{}}
+		for _, n := range widths {
+			c.rates[n] = &rate{100, 100 * d}
+		}
+		return c
+	}
+	refusing := stood("slow 1", peer{name: "slow"}, 500)
+	refusing.tooLarge = errors.New("413")
+	var out strings.Builder
+	all := []*standing{stood(direct, peer{}, 50), stood(own, peer{}, 100), refusing, stood("quick 2", peer{name: "quick"}, 250)}
+	if err := setups[0].report(&out, all, nil, options{large: 100}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"| callgate | 100 | 50 | 1000 | 500 | 10000 | 10000 | 10000 |",
+		"| slow 1 | 500 | 450 | refused | – | 2000 | 2000 | 2000 |",
+		"- adds at most half of what the fastest of the others adds, quick 2: met (0.25)",
+	} {
+		if !strings.Contains(out.String(), line+"\n") {
+			t.Errorf("the report lacks %q:\n%s", line, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "not installed") {
+		t.Error("somebody is missed")
 	}
 }
 

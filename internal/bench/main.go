@@ -2,10 +2,11 @@
 // (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
 // alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
 //
-//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|http]
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|http|peers] [-peers DIR] [-install]
 //
-// Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and has people decide: it measures how long a question takes to a client's screen and an answer back to the
-// call, while many wait and many watch.
+// Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over every
+// transport. At last it has people decide: it measures how long a question takes to a client's screen and an answer
+// back to the call, while many wait and many watch.
 package main
 
 import (
@@ -24,7 +25,9 @@ type options struct {
 	starts   int    // cold and warm starts per round and target
 	inflight int    // calls open at the same time
 	large    int    // length of the large text in KiB
-	only     string // "" for everything, approvals or http
+	only     string // "" for everything, approvals, http or peers
+	peers    string // folder of the other proxies
+	install  bool   // those that are not there
 	crowd    crowd
 }
 
@@ -36,7 +39,9 @@ func main() {
 	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
 	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
 	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
-	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals` or http")
+	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, http or peers")
+	flag.StringVar(&o.peers, "peers", peersFolder(), "`folder` of the other proxies")
+	flag.BoolVar(&o.install, "install", false, "install the other proxies that are not there, from npm and as Go modules")
 	flag.IntVar(&o.crowd.pending, "pending", 500, "approvals that wait while others are measured")
 	flag.IntVar(&o.crowd.clients, "clients", 50, "clients that follow everything")
 	flag.IntVar(&o.crowd.calls, "allowed", 1000/eventsOfCall, "allowed calls a second meanwhile")
@@ -57,6 +62,9 @@ func run(o options, out, progress io.Writer) error {
 	if o.rounds < 1 || o.calls < blocks || o.starts < 1 || o.inflight < 1 || o.large < 1 || o.large > 512 {
 		return fmt.Errorf("an option is out of range: %+v", o)
 	}
+	if o.install {
+		install(o.peers, progress)
+	}
 	dir, err := os.MkdirTemp("", "callgate-bench-")
 	if err != nil {
 		return err
@@ -71,6 +79,8 @@ func run(o options, out, progress io.Writer) error {
 		return runApprovals(o, dir, out, progress)
 	case "http":
 		return benchHTTP(o, dir, out)
+	case "peers":
+		return benchPeers(o, dir, out, progress)
 	}
 	for i := range o.rounds {
 		fmt.Fprintf(progress, "round %d of %d\n", i+1, o.rounds)
@@ -84,6 +94,9 @@ func run(o options, out, progress io.Writer) error {
 	fmt.Fprintln(progress, "over HTTP")
 	if err := benchHTTP(o, dir, out); err != nil {
 		return fmt.Errorf("http: %w", err)
+	}
+	if err := benchPeers(o, dir, out, progress); err != nil {
+		return err
 	}
 	return runApprovals(o, dir, out, progress)
 }
