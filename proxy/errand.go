@@ -233,10 +233,7 @@ func (e *errand) tell(m rpc.Message) {
 		}
 		message = rpc.Request(nil, m.Method, jsonx.Splice(m.Params, jsonx.Edit{Start: member[0].Start, End: member[0].End(), With: l.token}))
 	case "notifications/message":
-		if jsonx.Members(m.Params, []string{"level"}, member[:]) != nil {
-			return
-		}
-		if level, _ := jsonx.String(member[0].Value); l.level >= len(levels) || levelOf(level) < l.level {
+		if !l.hears(m) {
 			return
 		}
 	default:

@@ -248,23 +248,6 @@ func (r *inflight) key() string {
 	return string(r.id)
 }
 
-// worksOn returns the newest request of the host that the server works on, nil when there is none. Alone says
-// that it is the only one.
-func (h *host) worksOn(s *server) (newest *inflight, alone bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := 0
-	for _, r := range h.calls {
-		if r.from.Load() != s {
-			continue
-		}
-		if n++; newest == nil || r.number > newest.number {
-			newest = r
-		}
-	}
-	return newest, n == 1
-}
-
 // Malformed records what is not a message, or more than one: it may be a call that is meant to be read in two
 // ways.
 func (h *host) Malformed(err error) {

@@ -89,23 +89,25 @@ func (h *host) progressForHost(s *server, m rpc.Message) {
 	}
 }
 
-// relay passes on a notification of the server that names no request. Where the way that it came does not tell,
-// it belongs to the one request that the server works on, and comes before its response; while there are several,
-// nobody can say.
+// relay passes on a notification of the server that names no request, before the response of the one that carries it.
 func (h *host) relay(s *server, m rpc.Message, r *inflight) {
-	known := r != nil
-	if !known {
-		r, known = h.worksOn(s)
-	}
-	if known {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if !r.ended {
-			h.notify(r, m.Raw)
+	for _, r := range h.carriers(s, m, r) {
+		if h.notifyRunning(r, m.Raw) {
 			return
 		}
 	}
 	h.notify(nil, m.Raw)
+}
+
+// notifyRunning writes a notification that belongs to the request, unless that has ended.
+func (h *host) notifyRunning(r *inflight, message []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return false
+	}
+	h.notify(r, message)
+	return true
 }
 
 // sameToken reports whether two progress tokens are one, as spelled by the host and by the server: a server
@@ -194,7 +196,9 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		}
 	}
 	if r == nil {
-		r, _ = h.worksOn(s)
+		if running := h.worksOn(s); len(running) > 0 {
+			r = running[0]
+		}
 	}
 	pending, err := h.ask(r, m.Label, message.WithID)
 	if err != nil {
