@@ -112,8 +112,10 @@ func tools(s *mcp.Server) map[string]mcp.ToolHandler {
 			return text("done"), nil
 		},
 		"wait": func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if err := progress(ctx, r, 1); err != nil { // tells the host that it runs
-				return nil, err
+			if r.Params.GetProgressToken() != nil {
+				if err := progress(ctx, r, 1); err != nil { // tells the host that it runs
+					return nil, err
+				}
 			}
 			select {
 			case <-ctx.Done():
