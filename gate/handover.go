@@ -79,6 +79,35 @@ func (g *Gate) attach(repeated *approval) *approval {
 	return nil
 }
 
+// Awaits reports whether the approval with that id was handed over and its call has not come back: it still waits for a
+// person, or what was decided is kept.
+func (g *Gate) Awaits(id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a := g.pending[id]; a != nil {
+		return a.detached
+	}
+	entries, err := os.ReadDir(g.o.Dir)
+	if err != nil {
+		return false // there is no folder yet
+	}
+	for _, e := range entries {
+		if kept, ok := g.readHandedOver(e.Name()); ok && kept.ID == id && filepath.Ext(e.Name()) == ".json" { // else it is being claimed
+			return true
+		}
+	}
+	return false
+}
+
+// readHandedOver reads a file of the folder; ok is false for one that holds no decision that can be claimed now.
+func (g *Gate) readHandedOver(name string) (kept handedOver, ok bool) {
+	text, err := os.ReadFile(filepath.Join(g.o.Dir, name))
+	if err != nil {
+		return handedOver{}, false // claimed meanwhile
+	}
+	return kept, json.Unmarshal(text, &kept) == nil && time.Now().Before(kept.ClaimBy)
+}
+
 // settle keeps the decision on an approval that no call waits on. The caller holds mu.
 func (g *Gate) settle(a *approval, r resolution) {
 	a.expiry.Stop()
@@ -142,16 +171,10 @@ func (g *Gate) sweep() {
 		return // there is no folder yet
 	}
 	for _, e := range entries {
-		path := filepath.Join(g.o.Dir, e.Name())
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // claimed meanwhile
-		}
-		var kept handedOver
-		if json.Unmarshal(text, &kept) == nil && time.Now().Before(kept.ClaimBy) || strings.HasSuffix(path, durable.Temporary) {
+		if _, good := g.readHandedOver(e.Name()); good || strings.HasSuffix(e.Name(), durable.Temporary) {
 			continue // another process may wait longer, or be writing
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(g.o.Dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			g.o.Logger.Warn("an old decision was not removed", "error", err)
 		}
 	}

@@ -153,6 +153,38 @@ func TestDecidedBetweenTheCalls(t *testing.T) {
 	}
 }
 
+// An approval can be come back for as long as it waits or its decision is kept, and once.
+func TestAwaits(t *testing.T) {
+	inSynctest(t, func(t *testing.T, b *bench, call Call) {
+		awaits := func(when string, want bool) {
+			t.Helper()
+			synctest.Wait()
+			if got := b.gate.Awaits("1"); got != want {
+				t.Errorf("%s: %v", when, got)
+			}
+		}
+		awaits("before there is one", false)
+		first := b.decide(t.Context(), call)
+		awaits("while its call waits", false)
+		<-first
+		awaits("handed over", true)
+		if err := b.answer(b.gate.Pending()[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		awaits("decided", true)
+		if d := <-b.decide(t.Context(), call); d.verdict.Action != permissions.Allow {
+			t.Fatalf("claimed as %s", d.verdict.Decision)
+		}
+		awaits("claimed", false)
+		<-b.decide(t.Context(), call)
+		if err := b.answer(b.gate.Pending()[0], "approve", nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(24 * time.Hour)
+		awaits("too late", false)
+	})
+}
+
 func TestADecisionWaitsOnlySoLong(t *testing.T) {
 	inSynctest(t, func(t *testing.T, b *bench, call Call) {
 		<-b.decide(t.Context(), call)

@@ -31,7 +31,8 @@ type errand struct {
 	id      []byte // of the request behind the face, ours
 	method  string
 	digest  string // of what the host wants: the same on every leg
-	resumes string // id of the approval that an earlier leg left pending, "" without one
+	back    bool   // the host comes from the page that an earlier leg led it to
+	resumes string // id of the approval that it led to, "" when nothing is left of that
 	task    *task  // nil unless the host can wait for a task
 
 	mu        sync.Mutex
@@ -72,13 +73,14 @@ func (p *Proxy) depart(f *face, l *leg, r statelessRequest) error {
 			return err
 		}
 	}
+	approval := ""
 	if state, ok := jsonx.String(m[1].Value); ok && slices.Contains(repeatable, r.Method) {
-		h, err := p.unseal(state, f.key.from.Principal, e.digest)
+		h, err := p.unseal(f.key.from, state, e.digest)
 		switch {
 		case err != nil:
 			return err
 		case h.Approval != "":
-			e.resumes = h.Approval
+			e.back, approval = true, h.Approval
 		default:
 			return p.goOn(h, l, m[0].Value)
 		}
@@ -93,6 +95,7 @@ func (p *Proxy) depart(f *face, l *leg, r statelessRequest) error {
 	if r.Method == "tools/call" && declaresTasks(r.capabilities) {
 		e.task = newTask(e)
 	}
+	e.resumes = p.resume(approval)
 	l.errand, e.waiting = e, l
 	f.enter() // until it is over
 	f.mu.Lock()
@@ -158,7 +161,7 @@ func (e *errand) park() {
 	p := e.f.p
 	e.legs++
 	name := e.name()
-	state, err := p.seal(handle{Errand: name, Leg: e.legs, Principal: e.f.key.from.Principal, Digest: e.digest, Until: time.Now().Add(parkedFor)})
+	state, err := p.seal(e.f.key.from, handle{Errand: name, Leg: e.legs, Digest: e.digest, Until: time.Now().Add(parkedFor)})
 	if err != nil {
 		p.o.Logger.Error("a question to the host could not be put", "error", err)
 		return
@@ -253,6 +256,7 @@ func (e *errand) end(response []byte) {
 	if e.waiting != nil {
 		e.arrive(response)
 	}
+	e.f.p.resumed(e.resumes)
 	e.f.leave()
 }
 

@@ -27,6 +27,8 @@ type stateless struct {
 	faces  map[faceKey]*face
 	parked map[string]*errand // by id: those that wait for the host to come back
 	tasks  map[string]*task   // by id
+
+	resuming map[string]bool // ids of approvals that a request has come back for
 }
 
 // faceKey is what requests have in common that share a session: who sends them, and what they say of their host.

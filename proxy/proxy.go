@@ -95,7 +95,7 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}, stateless: stateless{seal: seal, faces: map[faceKey]*face{}, parked: map[string]*errand{}, tasks: map[string]*task{}}}, nil
+	return &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}, stateless: stateless{seal: seal, faces: map[faceKey]*face{}, parked: map[string]*errand{}, tasks: map[string]*task{}, resuming: map[string]bool{}}}, nil
 }
 
 // Peer is one host's session, for a transport that reads the host's messages by itself.

@@ -13,12 +13,13 @@ import (
 )
 
 // handle is what a stateless host carries from one leg of an errand to the next, sealed: it can neither read
-// nor make one. It is good for one principal, one request and some time.
+// nor make one. It is good for one principal, one view, one request and some time.
 type handle struct {
 	Errand    string    `json:"e,omitempty"` // that is parked
 	Leg       int       `json:"l,omitempty"` // which of its legs ended with this handle
 	Approval  string    `json:"a,omitempty"` // or the approval that is pending
 	Principal string    `json:"p"`
+	View      View      `json:"v"`
 	Digest    string    `json:"d"`
 	Until     time.Time `json:"u"`
 }
@@ -39,7 +40,8 @@ func newSeal(secret []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-func (p *Proxy) seal(h handle) (string, error) {
+func (p *Proxy) seal(from Sender, h handle) (string, error) {
+	h.Principal, h.View = from.Principal, from.View
 	text, err := json.Marshal(h)
 	if err != nil {
 		return "", err
@@ -47,14 +49,14 @@ func (p *Proxy) seal(h handle) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(p.stateless.seal.Seal(nil, nil, text, nil)), nil
 }
 
-// unseal opens a handle for the principal's request with that digest.
-func (p *Proxy) unseal(text, principal, digest string) (h handle, err error) {
+// unseal opens a handle for the sender's request with that digest.
+func (p *Proxy) unseal(from Sender, text, digest string) (h handle, err error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
 		return handle{}, errHandle
 	}
 	open, err := p.stateless.seal.Open(nil, nil, sealed, nil)
-	if err != nil || json.Unmarshal(open, &h) != nil || h.Principal != principal || h.Digest != digest || digest == "" || time.Now().After(h.Until) {
+	if err != nil || json.Unmarshal(open, &h) != nil || h.Principal != from.Principal || h.View != from.View || h.Digest != digest || digest == "" || time.Now().After(h.Until) {
 		return handle{}, errHandle
 	}
 	return h, nil

@@ -15,7 +15,7 @@ func (e *errand) patience() (wait time.Duration, ok bool) {
 	switch {
 	case e.task != nil:
 		return 0, true
-	case e.resumes == "" && e.leadsToPage():
+	case !e.back && e.leadsToPage():
 		return time.Second, true // a decision that comes at once needs no second leg
 	}
 	return 0, false
@@ -43,10 +43,10 @@ func (e *errand) leadAway(callID string) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.f.p
-	if e.approval == nil || e.resumes != "" || !e.leadsToPage() {
+	if e.approval == nil || e.back || !e.leadsToPage() {
 		return nil
 	}
-	state, err := p.seal(handle{Approval: callID, Principal: e.f.key.from.Principal, Digest: e.digest, Until: time.Now().Add(signpostFor)})
+	state, err := p.seal(e.f.key.from, handle{Approval: callID, Digest: e.digest, Until: time.Now().Add(signpostFor)})
 	if err != nil {
 		p.o.Logger.Error("a question to the host could not be put", "error", err)
 		return nil
@@ -59,6 +59,26 @@ func (e *errand) leadAway(callID string) []byte {
 
 // signpostFor is how long the host may take to come back from the page. The gate knows how long a decision holds.
 const signpostFor = 24 * time.Hour
+
+// resume returns the id of the approval for the one request that may go on under it, and "" for all others: a handle
+// that is brought again, or too late, makes a call of its own, which shares nothing with the first.
+func (p *Proxy) resume(approval string) string {
+	s := &p.stateless
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if approval == "" || s.resuming[approval] || !p.o.Gate.Awaits(approval) {
+		return ""
+	}
+	s.resuming[approval] = true
+	return approval
+}
+
+// resumed notes that the request has ended that went on under the approval.
+func (p *Proxy) resumed(approval string) {
+	p.stateless.mu.Lock()
+	defer p.stateless.mu.Unlock()
+	delete(p.stateless.resuming, approval)
+}
 
 // callID is the id of the request's call: a fresh one, or that of the approval which it comes back for.
 func (r *inflight) callID(fresh string) string {
