@@ -60,18 +60,20 @@ func (c *socket) chat(data []byte) *refusal {
 		return refuse(CodeBadMessage, "message is larger than %d bytes", maxChatMessage)
 	}
 	return c.mutate(f.SessionID, func() error {
-		begun := c.chats.begin(c.server.ctx, maxChats, func(ctx context.Context) {
+		begun := c.chats.begin(c.server.ctx, maxChats, func(ctx context.Context) func() {
 			var text string
 			refused := c.change(f.SessionID, func() (err error) {
 				text, err = c.server.chatter.Chat(ctx, f.SessionID, f.Message, c.who)
 				return err
 			})
-			if refused != nil {
-				c.reply(refused, f.SessionID, "")
-				return
+			return func() {
+				if refused != nil {
+					c.reply(refused, f.SessionID, "")
+					return
+				}
+				c.give(Token{Head: head(TypeToken, f.SessionID), AgentID: c.agentOf(f.SessionID), Content: text})
+				c.give(Done{Head: head(TypeDone, f.SessionID)})
 			}
-			c.give(Token{Head: head(TypeToken, f.SessionID), AgentID: c.agentOf(f.SessionID), Content: text})
-			c.give(Done{Head: head(TypeDone, f.SessionID)})
 		})
 		if !begun {
 			return refuse(CodeBadMessage, "%d chats are being answered: wait for one of them", maxChats)

@@ -93,8 +93,9 @@ type questions struct {
 // maxQuestions bounds the questions of one client that are answered at once.
 const maxQuestions = 4
 
-// begin answers on a goroutine of its own, until ctx ends. It is false when most are being answered already.
-func (q *questions) begin(ctx context.Context, most int, answer func(context.Context)) bool {
+// begin answers on a goroutine of its own, until ctx ends. It is false when most are being answered already. What answer
+// returns tells the client; its place is free before, so that who has an answer can ask again.
+func (q *questions) begin(ctx context.Context, most int, answer func(context.Context) (tell func())) bool {
 	if q.slots == nil {
 		q.slots = make(chan struct{}, most)
 		q.ctx, q.stop = context.WithCancel(ctx)
@@ -105,8 +106,9 @@ func (q *questions) begin(ctx context.Context, most int, answer func(context.Con
 		return false
 	}
 	q.running.Go(func() {
-		defer func() { <-q.slots }()
-		answer(q.ctx)
+		tell := answer(q.ctx)
+		<-q.slots
+		tell()
 	})
 	return true
 }
@@ -131,18 +133,17 @@ func (c *socket) knowledge(head Head, data []byte) *refusal {
 	if refused := c.mutate(head.SessionID, func() error { return nil }); refused != nil {
 		return refused
 	}
-	begun := c.questions.begin(c.server.ctx, maxQuestions, func(ctx context.Context) {
+	begun := c.questions.begin(c.server.ctx, maxQuestions, func(ctx context.Context) func() {
 		frame, err := ask(ctx)
 		if err == nil {
-			c.give(frame)
-			return
+			return func() { c.give(frame) }
 		}
 		refused := retrievalRefusal(err)
 		if refused == nil {
 			c.server.log.Error("companion: frame failed", "client", c.who.By, "session", head.SessionID, slog.Any("error", err))
 			refused = refuse(CodeInternal, "callgate could not do that; its log says why")
 		}
-		c.reply(refused, head.SessionID, "")
+		return func() { c.reply(refused, head.SessionID, "") }
 	})
 	if !begun {
 		return refuse(CodeBadMessage, "%d questions to the knowledge base are being answered: wait for one of them", maxQuestions)
