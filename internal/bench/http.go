@@ -1,16 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +22,7 @@ import (
 )
 
 // The way over HTTP: a server that answers a POST with JSON, directly, behind Go's reverse proxy, and behind
-// callgate serve. Server and reverse proxy live in this process, callgate in its own, as it would.
+// callgate serve. Each is a process of its own.
 
 // wayHTTP is one way to reach the server over HTTP.
 type wayHTTP struct {
@@ -47,31 +45,33 @@ func benchHTTP(o options, dir string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	direct, err := listenHTTP(http.HandlerFunc(echoHTTP))
+	echo, err := program(o.bin, "echo")
 	if err != nil {
 		return err
 	}
-	defer direct.Close()
-	target, err := url.Parse("http://" + direct.Addr().String())
+	floor, err := program(o.bin, "floor")
 	if err != nil {
 		return err
 	}
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 2 * slices.Max(widths)}
-	floor, err := listenHTTP(proxy)
+	server, endServer, err := startHTTP(echo, "-http")
 	if err != nil {
 		return err
 	}
-	defer floor.Close()
-	address, end, err := serveHTTP(callgate, filepath.Join(dir, "http"), target.String())
+	defer func() { err = errors.Join(err, endServer()) }()
+	reverse, endReverse, err := startHTTP(floor, "-http", server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endReverse()) }()
+	address, end, err := serveHTTP(callgate, filepath.Join(dir, "http"), server)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 
 	ways := []*wayHTTP{
-		{name: "direct", url: target.String(), tool: "echo"},
-		{name: "reverse proxy", url: "http://" + floor.Addr().String(), tool: "echo"},
+		{name: "direct", url: server, tool: "echo"},
+		{name: "reverse proxy", url: reverse, tool: "echo"},
 		{name: "callgate serve", url: "http://" + address + "/mcp", tool: "bench_echo"},
 	}
 	for _, w := range ways {
@@ -98,49 +98,30 @@ func benchHTTP(o options, dir string, out io.Writer) (err error) {
 // startLimit bounds every request.
 const startLimit = 30 * time.Second
 
-func listenHTTP(h http.Handler) (net.Listener, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// startHTTP starts a program that says on its first line where it serves.
+func startHTTP(program string, args ...string) (url string, end func() error, err error) {
+	cmd := exec.Command(program, args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	go func() {
-		if err := http.Serve(l, h); !errors.Is(err, net.ErrClosed) {
-			fmt.Fprintln(os.Stderr, "bench:", err)
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	end = func() error {
+		var killed *exec.ExitError
+		err := errors.Join(cmd.Process.Kill(), cmd.Wait())
+		if errors.As(err, &killed) {
+			return nil
 		}
-	}()
-	return l, nil
-}
-
-// echoHTTP is as much of an MCP server as the measurement needs.
-func echoHTTP(w http.ResponseWriter, r *http.Request) {
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params struct {
-			Arguments struct {
-				Text json.RawMessage `json:"text"`
-			} `json:"arguments"`
-		} `json:"params"`
+		return err
 	}
-	if r.Method != http.MethodPost {
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("%s says no address: %w", program, err), end())
 	}
-	if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.ID == nil {
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	switch m.Method {
-	case "initialize":
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`, m.ID)
-	case "tools/list":
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}`, m.ID)
-	case "tools/call":
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, m.ID, m.Params.Arguments.Text)
-	default:
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
-	}
+	return strings.TrimSpace(line), end, nil
 }
 
 // serveHTTP starts callgate serve in front of the server, with rules that allow everything and its record on.

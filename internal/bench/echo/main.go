@@ -1,9 +1,13 @@
-// Echo is the upstream of the benchmark: an MCP server over stdio that answers with the text that it was sent.
+// Echo is the upstream of the benchmark: an MCP server that answers with the text that it was sent, over stdio, or
+// over HTTP at an address that it prints.
+//
+//	echo [-http]
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +18,21 @@ import (
 )
 
 func main() {
+	overHTTP := flag.Bool("http", false, "serve Streamable HTTP on a free port of this machine")
+	flag.Parse()
+	var err error
+	if *overHTTP {
+		err = serveHTTP(os.Stdout)
+	} else {
+		err = serveStdio()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "echo:", err)
+		os.Exit(1)
+	}
+}
+
+func serveStdio() error {
 	s := server.NewMCPServer("echo", "1.0.0", server.WithToolCapabilities(false))
 	s.AddTool(mcp.NewTool("echo",
 		mcp.WithDescription("Answer with the same text."),
@@ -36,9 +55,8 @@ func main() {
 		}
 		return mcp.NewToolResultText(fmt.Sprintf("%d %s", now, text)), nil
 	})
-	err := server.NewStdioServer(s).Listen(context.Background(), os.Stdin, os.Stdout)
-	if err != nil && !errors.Is(err, io.EOF) {
-		fmt.Fprintln(os.Stderr, "echo:", err)
-		os.Exit(1)
+	if err := server.NewStdioServer(s).Listen(context.Background(), os.Stdin, os.Stdout); !errors.Is(err, io.EOF) {
+		return err
 	}
+	return nil
 }

@@ -1,14 +1,16 @@
 // Floor is the cheapest gate over stdio that can be written in Go with the standard library: it reads each line far
 // enough to know the method, the id and the tool, and passes the bytes on as they are. It judges nothing and records
-// nothing. What callgate costs is measured against it.
+// nothing. What callgate costs is measured against it. Over HTTP it is Go's reverse proxy, at an address that it prints.
 //
 //	floor -- COMMAND [ARGUMENT...]
+//	floor -http URL
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -25,15 +27,19 @@ type head struct {
 }
 
 func main() {
-	command := os.Args[1:]
-	if len(command) > 0 && command[0] == "--" {
-		command = command[1:]
-	}
-	if len(command) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: floor -- COMMAND [ARGUMENT...]")
+	server := flag.String("http", "", "pass on to the server at this `URL`")
+	flag.Parse()
+	var err error
+	switch command := flag.Args(); {
+	case *server != "":
+		err = reverse(*server, os.Stdout)
+	case len(command) > 0:
+		err = run(command)
+	default:
+		fmt.Fprintln(os.Stderr, "usage: floor -- COMMAND [ARGUMENT...], or floor -http URL")
 		os.Exit(2)
 	}
-	if err := run(command); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "floor:", err)
 		os.Exit(1)
 	}
