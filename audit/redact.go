@@ -71,17 +71,13 @@ func redactSubjects(subjects []Subject, limit int) []Subject {
 
 // redactText returns s without the secrets in it, cut to about limit bytes.
 func redactText(s string, limit int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
 	window := s
 	if len(s) > limit+lookAhead {
 		window = s[:runeBoundary(s, limit+lookAhead)]
 	}
-	clean, changed := cutSecrets(window)
+	clean := cutSecrets(strings.ToValidUTF8(window, "\uFFFD"))
 	if len(clean) <= limit && len(window) == len(s) {
-		if changed {
-			return clean
-		}
-		return s
+		return clean
 	}
 	if len(window) < len(s) {
 		// The window may end within a token, too early to know it.
@@ -117,10 +113,10 @@ func runeBoundary(s string, n int) int {
 }
 
 // cutSecrets replaces every secret in s.
-func cutSecrets(s string) (clean string, changed bool) {
+func cutSecrets(s string) string {
 	start, end, ok := nextSecret(s, 0)
 	if !ok {
-		return s, false
+		return s
 	}
 	var b strings.Builder
 	from := 0
@@ -131,5 +127,5 @@ func cutSecrets(s string) (clean string, changed bool) {
 		start, end, ok = nextSecret(s, from)
 	}
 	b.WriteString(s[from:])
-	return b.String(), true
+	return b.String()
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/netip"
 	"net/url"
@@ -13,7 +14,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"callgate/internal/jsonx"
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
@@ -27,21 +27,21 @@ import (
 //   - the words of a command, where host and port may stand apart, and names count if it uses the network;
 //   - members of a JSON object, where they stand apart too.
 
-// reaches reports whether the call names one of the ports on this machine.
-func reaches(call Call, a *tools.Analysis, ports []string) bool {
+// reaches reports whether a call with these arguments, and texts in them, names one of the ports on this machine.
+func reaches(arguments []byte, texts []string, a *tools.Analysis, ports []string) bool {
 	if len(ports) == 0 {
 		return false
 	}
-	found, numbered := false, namesNumber(string(call.Arguments), ports) || hasExponent(call.Arguments)
-	jsonx.Strings(call.Arguments, func(text string) bool {
-		texts := readings(text)
-		for _, text := range texts {
-			numbered = numbered || namesNumber(text, ports)
-			found = found || namesAddress(text, ports)
+	numbered := slices.ContainsFunc(ports, func(port string) bool { return bytes.Contains(arguments, []byte(port)) }) || hasExponent(arguments)
+	for _, text := range texts {
+		for _, reading := range readings(text) {
+			numbered = numbered || namesNumber(reading, ports)
+			if namesAddress(reading, ports) {
+				return true
+			}
 		}
-		return !found
-	})
-	if found || numbered && namesPair(call.Arguments, ports) {
+	}
+	if numbered && namesPair(arguments, ports) {
 		return true
 	}
 	for _, path := range a.Paths {
@@ -182,7 +182,7 @@ func readings(text string) []string {
 	if strings.ContainsAny(text, "\"'`\\") {
 		out = append(out, unquoting.Replace(text))
 	}
-	if strings.ContainsAny(text, "\t\r\n") && strings.Contains(text, "://") {
+	if strings.Contains(text, "://") && strings.ContainsAny(text, "\t\r\n") {
 		out = append(out, unbreaking.Replace(text))
 	}
 	return out

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,14 +111,15 @@ func FuzzAddresses(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		ports := []string{"7777"}
-		call := Call{Arguments: []byte(`{"host":` + string(jsonx.Quote(text)) + `}`)}
+		names := func(arguments string, a *tools.Analysis) bool {
+			return reaches([]byte(arguments), slices.Collect(jsonx.Strings([]byte(arguments))), a, ports)
+		}
 		argv := strings.Fields(text)
 		commands := []tools.CommandView{{Argv: argv}}
 		unknownAddress(commands[0])
-		reaches(call, &tools.Analysis{Paths: []string{text}, Commands: commands}, ports)
+		names(`{"host":`+string(jsonx.Quote(text))+`}`, &tools.Analysis{Paths: []string{text}, Commands: commands})
 		// Whatever stands around it, in words of its own the plain address is found.
-		call.Arguments = []byte(`{"text":` + string(jsonx.Quote(text+" http://localhost:7777/ "+text)) + `}`)
-		if !reaches(call, &tools.Analysis{}, ports) {
+		if !names(`{"text":`+string(jsonx.Quote(text+" http://localhost:7777/ "+text))+`}`, &tools.Analysis{}) {
 			t.Errorf("%q hides the address", text)
 		}
 	})
@@ -126,7 +128,7 @@ func FuzzAddresses(f *testing.F) {
 func BenchmarkAddresses(b *testing.B) {
 	text := []byte(`{"path":"a","content":` + string(jsonx.Quote(strings.Repeat("a line of text, 127.0.0.1:8080 and 7777\n", 2000))) + `}`)
 	for b.Loop() {
-		if reaches(Call{Arguments: text}, &tools.Analysis{}, []string{"7777"}) {
+		if reaches(text, slices.Collect(jsonx.Strings(text)), &tools.Analysis{}, []string{"7777"}) {
 			b.Fatal("found")
 		}
 	}

@@ -146,7 +146,7 @@ func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
 
 // addressMark marks a command that may connect to the address that approvals are given at.
 func (j *Judge) addressMark(a *tools.Analysis) (tools.Mark, bool) {
-	if j.Protected == nil || len(j.Protected.allPorts()) == 0 {
+	if j.Protected == nil || len(a.Commands) == 0 || len(j.Protected.allPorts()) == 0 {
 		return tools.Mark{}, false
 	}
 	for _, c := range a.Commands {

@@ -112,28 +112,27 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 			}
 		}
 	}
-	if why := p.named(call.Arguments); why != "" {
+	texts := slices.Collect(jsonx.Strings(call.Arguments))
+	if why := p.named(texts); why != "" {
 		return why
 	}
-	if (len(a.Commands) > 0 || mayNameAddress(call.Arguments)) && reaches(call, a, p.allPorts()) {
+	if (len(a.Commands) > 0 || mayNameAddress(call.Arguments)) && reaches(call.Arguments, texts, a, p.allPorts()) {
 		return "An argument names the address that approvals are given at: no tool may talk to it."
 	}
 	return ""
 }
 
 // named looks for protected paths in the strings of the arguments, names included.
-func (p *Protected) named(arguments []byte) (why string) {
-	jsonx.Strings(arguments, func(text string) bool {
+func (p *Protected) named(texts []string) (why string) {
+	for _, text := range texts {
 		lower := strings.ToLower(text)
 		for _, needle := range p.needles {
 			if strings.Contains(lower, needle) {
-				why = "An argument names callgate's own files: no tool may read or change them."
-				return false
+				return "An argument names callgate's own files: no tool may read or change them."
 			}
 		}
-		return true
-	})
-	return why
+	}
+	return ""
 }
 
 // hasName reports whether a word holds one of the names.
@@ -152,25 +151,21 @@ func isCallgate(word string) bool {
 // approvals are given at, callgate's own files, or an approval that is pending, and so could pass for
 // callgate. "" when it may.
 func (g *Gate) Imitates(params []byte) (why string) {
+	texts := slices.Collect(jsonx.Strings(params))
 	if p := g.protected.Load(); p != nil {
-		if why := p.named(params); why != "" {
+		if why := p.named(texts); why != "" {
 			return why
 		}
-		if reaches(Call{Arguments: params}, &tools.Analysis{}, p.allPorts()) {
+		if reaches(params, texts, &tools.Analysis{}, p.allPorts()) {
 			return "It names the address that approvals are given at."
 		}
 	}
-	pending := g.Pending()
-	jsonx.Strings(params, func(text string) bool {
-		for _, a := range pending {
-			if strings.Contains(text, a.ID) {
-				why = "It names a pending approval."
-				return false
-			}
+	for _, a := range g.Pending() {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, a.ID) }) {
+			return "It names a pending approval."
 		}
-		return true
-	})
-	return why
+	}
+	return ""
 }
 
 // Holds reports whether path is one of the protected files or beneath a protected folder.

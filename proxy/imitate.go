@@ -40,11 +40,10 @@ func imitates(params []byte) (why string) {
 			return "Its message names callgate in a line that is not signed."
 		}
 	}
-	jsonx.Strings(unsigned, func(text string) bool {
+	for text := range jsonx.Strings(unsigned) {
 		if namesCallgate(text) {
-			why = "It names callgate outside of the message that is signed."
+			return "It names callgate outside of the message that is signed."
 		}
-		return why == ""
-	})
-	return why
+	}
+	return ""
 }

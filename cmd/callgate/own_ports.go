@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -36,6 +38,10 @@ func (n *notes) list() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	info, err := os.Stat(n.dir)
+	if errors.Is(err, fs.ErrNotExist) { // nobody has noted anything yet
+		n.changed, n.known = time.Time{}, nil
+		return nil
+	}
 	if err != nil {
 		n.changed = time.Time{}
 		return n.read()

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"bytes"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -23,6 +22,9 @@ const (
 	// codeNoSession is what hosts know to begin anew at.
 	codeNoSession = -32001
 )
+
+// believed is how much room a host gets for a length that it has only announced.
+const believed = 256 << 10
 
 // prompt is how long a response may take to come as plain JSON. One that takes longer comes as an event
 // stream, which can be kept alive and resumed.
@@ -94,7 +96,10 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 	if kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "the Content-Type has to be application/json"}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, int64(s.o.MaxMessage)))
+	var text bytes.Buffer
+	text.Grow(int(min(max(v.r.ContentLength, 0), believed)) + bytes.MinRead)
+	_, err := text.ReadFrom(http.MaxBytesReader(v.w, v.r.Body, int64(s.o.MaxMessage)))
+	body := text.Bytes()
 	var tooLong *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLong):

@@ -1,6 +1,7 @@
 package jsonx
 
 import (
+	"bytes"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -89,13 +90,11 @@ func duplicate(quoted []byte) error {
 // unquoted decodes a name that the decoder has accepted.
 func unquoted(quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
-	for _, b := range inner {
-		if b == '\\' {
-			decoded, _ := jsontext.AppendUnquote(nil, quoted) // the decoder has validated it
-			return decoded
-		}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
 	}
-	return inner
+	decoded, _ := jsontext.AppendUnquote(nil, quoted) // the decoder has validated it
+	return decoded
 }
 
 // appendFolded appends the smallest string that equals name under Unicode simple case folding.

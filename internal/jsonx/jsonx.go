@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"sync"
 
@@ -125,24 +126,25 @@ func indexOf(names []string, quoted, folded []byte) (int, error) {
 	return -1, nil
 }
 
-// Strings calls yield with every string in text, names included, decoded, until yield returns false or the
-// text ends. Text that Check refuses may end it early.
-func Strings(text []byte, yield func(string) bool) {
-	if len(text) == 0 {
-		return
-	}
-	r := open(text, jsontext.AllowDuplicateNames(true))
-	defer r.close()
-	for {
-		if r.dec.PeekKind() != '"' {
-			if _, err := r.dec.ReadToken(); err != nil {
+// Strings yields every string in text, names included, decoded. Text that Check refuses may end it early.
+func Strings(text []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if len(text) == 0 {
+			return
+		}
+		r := open(text, jsontext.AllowDuplicateNames(true))
+		defer r.close()
+		for {
+			if r.dec.PeekKind() != '"' {
+				if _, err := r.dec.ReadToken(); err != nil {
+					return
+				}
+				continue
+			}
+			quoted, err := r.dec.ReadValue()
+			if err != nil || !yield(string(unquoted(quoted))) {
 				return
 			}
-			continue
-		}
-		quoted, err := r.dec.ReadValue()
-		if err != nil || !yield(string(unquoted(quoted))) {
-			return
 		}
 	}
 }

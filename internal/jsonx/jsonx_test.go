@@ -94,10 +94,11 @@ func TestMembers(t *testing.T) {
 
 func TestStrings(t *testing.T) {
 	var got []string
-	Strings([]byte(`{"a":["b",1,{"\u0063":"d\n"}],"e":null}`), func(s string) bool {
-		got = append(got, s)
-		return s != "d\n"
-	})
+	for s := range Strings([]byte(`{"a":["b",1,{"\u0063":"d\n"}],"e":null}`)) {
+		if got = append(got, s); s == "d\n" {
+			break
+		}
+	}
 	if want := "[\"a\" \"b\" \"c\" \"d\\n\"]"; fmt.Sprintf("%q", got) != want {
 		t.Errorf("got %q, want %s", got, want)
 	}

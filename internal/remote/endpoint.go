@@ -207,9 +207,13 @@ func (e *Endpoint) deliver(message, of []byte) {
 // oneLine replaces line ends, which JSON has between tokens alone. It changes the text in place.
 func oneLine(text []byte) []byte {
 	text = bytes.TrimSpace(text)
-	for i, b := range text {
-		if b == '\n' || b == '\r' {
-			text[i] = ' '
+	for _, end := range []byte("\r\n") {
+		for rest := text; ; {
+			i := bytes.IndexByte(rest, end)
+			if i < 0 {
+				break
+			}
+			rest[i], rest = ' ', rest[i+1:]
 		}
 	}
 	return text

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -45,7 +44,7 @@ func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) error {
 		return e.follow(ctx, response.Body, m)
 	case kind == "application/json":
 		e.learnSession(response, m)
-		return e.whole(response.Body, m)
+		return e.whole(response, m)
 	}
 	return fmt.Errorf("the server's answer is neither JSON nor an event stream but %.60q (HTTP %d)", contentType(response), response.StatusCode)
 }
@@ -126,7 +125,7 @@ func (e *Endpoint) refused(response *http.Response, m rpc.Message) error {
 	if contentType(response) != "application/json" {
 		return statusError(response)
 	}
-	body, err := readAll(response.Body, 1<<20)
+	body, err := readAll(response, 1<<20)
 	if err != nil {
 		return &StatusError{Code: response.StatusCode}
 	}
@@ -152,8 +151,8 @@ func unknownSession(fault []byte) bool {
 }
 
 // whole delivers an answer that is the whole body.
-func (e *Endpoint) whole(body io.Reader, m rpc.Message) error {
-	message, err := readAll(body, e.cfg.MaxMessage)
+func (e *Endpoint) whole(response *http.Response, m rpc.Message) error {
+	message, err := readAll(response, e.cfg.MaxMessage)
 	if err != nil {
 		return err
 	}

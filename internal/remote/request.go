@@ -155,16 +155,21 @@ func contentType(response *http.Response) string {
 // inSession reports whether the request was one of a session.
 func inSession(request *http.Request) bool { return request.Header.Get(mcp.HeaderSessionID) != "" }
 
-// readAll returns the whole text, if it is not longer than limit.
-func readAll(r io.Reader, limit int) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+// believed is how much room a server gets for a length that it has only announced.
+const believed = 256 << 10
+
+// readAll returns the whole body, if it is not longer than limit.
+func readAll(response *http.Response, limit int) ([]byte, error) {
+	var body bytes.Buffer
+	body.Grow(int(min(max(response.ContentLength, 0), believed)) + bytes.MinRead)
+	_, err := body.ReadFrom(io.LimitReader(response.Body, int64(limit)+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w (%w)", errNoAnswer, err)
-	case len(text) > limit:
+	case body.Len() > limit:
 		return nil, tooLong(limit)
 	}
-	return text, nil
+	return body.Bytes(), nil
 }
 
 // discard reads what is left of a body that nobody needs, so that its connection can be used again. A server

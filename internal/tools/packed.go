@@ -34,10 +34,11 @@ func unpacked(s string) (inner []string) {
 			if !looksPacked(s) || !jsontext.Value(s).IsValid() {
 				continue
 			}
-			jsonx.Strings([]byte(s), func(text string) bool {
-				next = append(next, text)
-				return len(inner)+len(next) <= maxArguments
-			})
+			for text := range jsonx.Strings([]byte(s)) {
+				if next = append(next, text); len(inner)+len(next) > maxArguments {
+					break
+				}
+			}
 		}
 		inner, level = append(inner, next...), next
 	}
