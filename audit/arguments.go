@@ -19,7 +19,7 @@ func redactArguments(raw []byte, limit, sizeLimit int) []byte {
 		out := appendString([]byte(`{"$invalid":`), redactText(string(raw), limit))
 		return append(out, '}')
 	}
-	out := redactValue(make([]byte, 0, len(raw)), string(raw), limit)
+	out := redactValue(make([]byte, 0, min(len(raw), 2*limit)), string(raw), limit)
 	if len(out) > sizeLimit {
 		return omitted(raw)
 	}

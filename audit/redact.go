@@ -97,8 +97,14 @@ func bound(s string, limit int) string {
 // truncate returns the beginning of clean and says how long original was and what its SHA-256 is.
 func truncate(clean, original string, limit int) string {
 	clean = clean[:runeBoundary(clean, limit)]
-	sum := sha256.Sum256([]byte(original))
-	return clean + "…[truncated: " + strconv.Itoa(len(original)) + " bytes, sha256:" + hex.EncodeToString(sum[:]) + "]"
+	sum := sha256.New()
+	var part [4 << 10]byte // strings are hashed in parts: to make bytes of a whole one would cost its size in memory
+	for rest := original; rest != ""; {
+		n := copy(part[:], rest)
+		sum.Write(part[:n])
+		rest = rest[n:]
+	}
+	return clean + "…[truncated: " + strconv.Itoa(len(original)) + " bytes, sha256:" + hex.EncodeToString(sum.Sum(nil)) + "]"
 }
 
 // runeBoundary returns the largest index up to n that does not split a rune of s.

@@ -28,13 +28,13 @@ import (
 //   - members of a JSON object, where they stand apart too.
 
 // reaches reports whether a call with these arguments, and texts in them, names one of the ports on this machine.
-func reaches(arguments []byte, texts []string, a *tools.Analysis, ports []string) bool {
+func reaches(arguments []byte, texts []text, a *tools.Analysis, ports []string) bool {
 	if len(ports) == 0 {
 		return false
 	}
 	numbered := slices.ContainsFunc(ports, func(port string) bool { return bytes.Contains(arguments, []byte(port)) }) || hasExponent(arguments)
-	for _, text := range texts {
-		for _, reading := range readings(text) {
+	for _, t := range texts {
+		for _, reading := range readings(t) {
 			numbered = numbered || namesNumber(reading, ports)
 			if namesAddress(reading, ports) {
 				return true
@@ -106,6 +106,9 @@ func namesAddress(text string, ports []string) bool {
 			}
 		}
 	}
+	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) && !strings.Contains(text, "/dev/") {
+		return false
+	}
 	for _, re := range []*regexp.Regexp{urlWithPort, deviceWithPort} {
 		for _, m := range re.FindAllStringSubmatch(text, -1) {
 			if isPort(m[2], ports) && mayBeLocal(m[1]) {
@@ -156,6 +159,9 @@ var schemePorts = map[string]string{"http": "80", "ws": "80", "https": "443", "w
 // followsLocal reports whether what comes before a port ends with this machine as its host.
 func followsLocal(before string) bool {
 	near := before[max(0, len(before)-longestGap):]
+	if !strings.ContainsAny(near, ":/ ,;&") {
+		return false
+	}
 	at := betweenHostAndPort.FindStringIndex(near)
 	if at == nil {
 		return false
@@ -176,10 +182,10 @@ func isWord(b byte) bool { return isDigit(b) || 'a' <= b && b <= 'z' || b == '_'
 
 // readings are the spellings that programs make of a text: as it is, without the quotes that a shell or a
 // language takes away, and without the line breaks that URL parsers leave out.
-func readings(text string) []string {
-	text = plain(text)
+func readings(t text) []string {
+	text := t.plain()
 	out := []string{text}
-	if strings.ContainsAny(text, "\"'`\\") {
+	if slices.ContainsFunc(quotes, func(quote byte) bool { return strings.IndexByte(text, quote) >= 0 }) {
 		out = append(out, unquoting.Replace(text))
 	}
 	if strings.Contains(text, "://") && strings.ContainsAny(text, "\t\r\n") {
@@ -189,6 +195,7 @@ func readings(text string) []string {
 }
 
 var (
+	quotes     = []byte("\"'`\\")
 	unquoting  = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "")
 	unbreaking = strings.NewReplacer("\t", "", "\r", "", "\n", "")
 )
@@ -199,7 +206,7 @@ func plain(text string) string {
 	for range 2 { // what is decoded may be encoded itself
 		text = unescape(text)
 	}
-	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+	if !isASCII([]byte(text)) {
 		text = norm.NFKC.String(text)
 		text = strings.Map(func(r rune) rune {
 			switch {

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +111,7 @@ func FuzzAddresses(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		ports := []string{"7777"}
 		names := func(arguments string, a *tools.Analysis) bool {
-			return reaches([]byte(arguments), slices.Collect(jsonx.Strings([]byte(arguments))), a, ports)
+			return reaches([]byte(arguments), textsOf([]byte(arguments)), a, ports)
 		}
 		argv := strings.Fields(text)
 		commands := []tools.CommandView{{Argv: argv}}
@@ -128,7 +127,7 @@ func FuzzAddresses(f *testing.F) {
 func BenchmarkAddresses(b *testing.B) {
 	text := []byte(`{"path":"a","content":` + string(jsonx.Quote(strings.Repeat("a line of text, 127.0.0.1:8080 and 7777\n", 2000))) + `}`)
 	for b.Loop() {
-		if reaches(text, slices.Collect(jsonx.Strings(text)), &tools.Analysis{}, []string{"7777"}) {
+		if reaches(text, textsOf(text), &tools.Analysis{}, []string{"7777"}) {
 			b.Fatal("found")
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/jsonx"
 	"callgate/internal/tools"
 )
 
@@ -14,7 +13,7 @@ import (
 // that approvals are given at. It is immutable but for the ports of others.
 type Protected struct {
 	paths   []string        // absolute, in every spelling that a path may be compared in
-	needles []string        // lower-case texts that name one of the paths, for arguments that are not known to be paths
+	needles []needle        // texts that name one of the paths, for arguments that are not known to be paths
 	ports   []string        // of companions on this machine
 	others  func() []string // further ones, which come and go; may be nil
 	names   []string        // lower-case names of files that nothing else is called by, wherever they stand
@@ -49,10 +48,12 @@ func (p *Protected) WithPorts(others func() []string) *Protected {
 func (p *Protected) WithNames(names ...string) *Protected {
 	q := *p
 	q.names = slices.Clone(p.names)
+	q.needles = slices.Clone(p.needles)
 	for _, name := range names {
-		q.names = append(q.names, strings.ToLower(name))
+		name = strings.ToLower(name)
+		q.names = append(q.names, name)
+		q.needles = append(q.needles, newNeedle(name))
 	}
-	q.needles = slices.Concat(p.needles, q.names)
 	return &q
 }
 
@@ -66,11 +67,37 @@ func (p *Protected) allPorts() []string {
 
 func (p *Protected) add(abs, home string) {
 	p.paths = append(p.paths, abs)
-	p.needles = append(p.needles, strings.ToLower(abs))
+	forms := []string{abs}
 	if rest, ok := strings.CutPrefix(abs, home+string(filepath.Separator)); ok && home != "" {
-		rest = strings.ToLower(rest)
-		p.needles = append(p.needles, "~/"+rest, "$home/"+rest, "${home}/"+rest)
+		forms = append(forms, "~/"+rest, "$HOME/"+rest, "${HOME}/"+rest)
 	}
+	p.needles = append(p.needles, newNeedle(forms...))
+}
+
+// needle is something to look for in texts in lower case, in one of its forms. All of these end alike; that end is
+// looked for first, from a character on that is rarer than letters.
+type needle struct {
+	end   string
+	forms []string
+}
+
+func newNeedle(forms ...string) needle {
+	n := needle{forms: make([]string, len(forms))}
+	for i, form := range forms {
+		n.forms[i] = strings.ToLower(form)
+	}
+	n.end = n.forms[0]
+	for _, form := range n.forms {
+		for !strings.HasSuffix(form, n.end) {
+			n.end = n.end[1:]
+		}
+	}
+	n.end = n.end[max(0, strings.LastIndexAny(n.end, `./\`)):]
+	return n
+}
+
+func (n needle) in(lower string) bool {
+	return strings.Contains(lower, n.end) && slices.ContainsFunc(n.forms, func(form string) bool { return strings.Contains(lower, form) })
 }
 
 // touched says which protected thing the call names, or "". It looks at the paths that the call was found
@@ -112,7 +139,7 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 			}
 		}
 	}
-	texts := slices.Collect(jsonx.Strings(call.Arguments))
+	texts := textsOf(call.Arguments)
 	if why := p.named(texts); why != "" {
 		return why
 	}
@@ -123,11 +150,10 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 }
 
 // named looks for protected paths in the strings of the arguments, names included.
-func (p *Protected) named(texts []string) (why string) {
-	for _, text := range texts {
-		lower := strings.ToLower(text)
-		for _, needle := range p.needles {
-			if strings.Contains(lower, needle) {
+func (p *Protected) named(texts []text) (why string) {
+	for _, t := range texts {
+		for _, n := range p.needles {
+			if n.in(t.lower) {
 				return "An argument names callgate's own files: no tool may read or change them."
 			}
 		}
@@ -151,7 +177,7 @@ func isCallgate(word string) bool {
 // approvals are given at, callgate's own files, or an approval that is pending, and so could pass for
 // callgate. "" when it may.
 func (g *Gate) Imitates(params []byte) (why string) {
-	texts := slices.Collect(jsonx.Strings(params))
+	texts := textsOf(params)
 	if p := g.protected.Load(); p != nil {
 		if why := p.named(texts); why != "" {
 			return why
@@ -161,7 +187,7 @@ func (g *Gate) Imitates(params []byte) (why string) {
 		}
 	}
 	for _, a := range g.Pending() {
-		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, a.ID) }) {
+		if slices.ContainsFunc(texts, func(t text) bool { return strings.Contains(t.said, a.ID) }) {
 			return "It names a pending approval."
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/internal/jsonx"
 	"callgate/internal/tools"
 )
 
@@ -38,5 +39,43 @@ func TestNamesOfFilesAreProtected(t *testing.T) {
 		if why := base.touched(Call{Arguments: []byte(tt.arguments)}, a); why != "" {
 			t.Errorf("%s: the name is protected where it was not asked for: %s", tt.arguments, why)
 		}
+	}
+}
+
+// TestNeedle holds each needle against texts that name it in another form, or only end alike.
+func TestNeedle(t *testing.T) {
+	p, err := NewProtected([]string{"/home/u/.local/share/callgate", "/home/u/x", "/srv/own.d/key"}, "/home/u", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = p.WithNames("callgate.sock", "noextension")
+	for said, want := range map[string]bool{
+		"cat /home/u/.local/share/callgate/x": true, "~/.LOCAL/share/Callgate": true, "$HOME/x": true, "${home}/X/y": true, "/srv/OWN.d/key": true,
+		"a callgate.sock b": true, "NoExtension": true, "/home/v/.local/share/callgate": false, "./x": false, "own.d/key": false, "other.sock": false, "": false,
+	} {
+		if why := p.named(textsOf(jsonx.Quote(said))); (why != "") != want {
+			t.Errorf("%q: %q", said, why)
+		}
+	}
+}
+
+// BenchmarkTouched is what long arguments cost that name nothing of callgate's.
+func BenchmarkTouched(b *testing.B) {
+	p, err := NewProtected([]string{"/home/u/.local/share/callgate", "/home/u/.config/callgate"}, "/home/u", []string{"7777"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p = p.WithNames("callgate.sock")
+	for name, line := range map[string]string{"data": "0123456789abcdef", "addresses": "A line of text, 127.0.0.1:8080 and 7777, \"quoted\".\n"} {
+		arguments := []byte(`{"path":"a","content":` + string(jsonx.Quote(strings.Repeat(line, 100<<10/len(line)))) + `}`)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(arguments)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if why := p.touched(Call{Arguments: arguments}, &tools.Analysis{}); why != "" {
+					b.Fatal(why)
+				}
+			}
+		})
 	}
 }

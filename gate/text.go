@@ -1,0 +1,49 @@
+package gate
+
+import (
+	"encoding/binary"
+	"strings"
+	"unicode/utf8"
+
+	"callgate/internal/jsonx"
+)
+
+// text is one string of a call's arguments in the forms in which it is searched. Arguments can be long, whole files
+// say, and the call waits for this: each form is made once.
+type text struct {
+	said  string
+	lower string
+	ascii bool
+}
+
+// textsOf returns every string in the arguments, names included.
+func textsOf(arguments []byte) (texts []text) {
+	for said := range jsonx.Strings(arguments) {
+		texts = append(texts, text{said: said, lower: strings.ToLower(said), ascii: isASCII([]byte(said))})
+	}
+	return texts
+}
+
+// plain is the text as the function of that name makes it.
+func (t text) plain() string {
+	if t.ascii && strings.IndexByte(t.said, '%') < 0 {
+		return t.lower
+	}
+	return plain(t.said)
+}
+
+// isASCII looks at eight bytes at a time.
+func isASCII(b []byte) bool {
+	const high = 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.NativeEndian.Uint64(b)&high != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
