@@ -194,11 +194,11 @@ func (s setup) bench(o options, dir string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	server, err := listenHTTP(http.HandlerFunc(echoHTTP))
+	server, endServer, err := startHTTP(echo, "-http")
 	if err != nil {
 		return err
 	}
-	defer server.Close()
+	defer func() { err = errors.Join(err, endServer()) }()
 	var all []*standing
 	var absent []string
 	defer func() {
@@ -207,7 +207,7 @@ func (s setup) bench(o options, dir string, out io.Writer) (err error) {
 		}
 	}()
 	for i, c := range s.those {
-		at := site{dir: filepath.Join(dir, fmt.Sprint(i)), echo: echo, url: "http://" + server.Addr().String() + "/mcp"}
+		at := site{dir: filepath.Join(dir, fmt.Sprint(i)), echo: echo, url: server + "/mcp"}
 		if c.peer != (peer{}) {
 			c.name = c.peer.name + " " + c.peer.version
 			at.program, err = c.peer.program(o.peers)
