@@ -38,7 +38,7 @@ func (h *host) pin(s *server, items []listing, unlisted []*server) map[string]*g
 				continue
 			}
 			if others == nil {
-				others = newShadows(s, items, unlisted)
+				others = h.newShadows(s, items, unlisted)
 			}
 			if why := others.of(item); why != "" {
 				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: why}

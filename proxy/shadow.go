@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -14,26 +15,44 @@ import (
 // shadows tells definitions that pose as another server's tool, or that tell the model what to do with one: a
 // server that is not asked can steer calls of a server that is trusted.
 type shadows struct {
-	named map[string]bool    // qualified names of the other servers' tools
-	alike map[string]listing // the other servers' tools by what their names look like
-	vague []string           // aliases, with the underscore, of servers whose tools are not known yet
+	named map[string]bool   // qualified names of the other servers' tools
+	alike map[string]origin // the other servers' tools by what their names look like
+	vague []string          // aliases, with the underscore, of servers whose tools are not known
 }
 
-// newShadows looks at the tools of all servers but one; unlisted are those whose tools are not among the items.
-func newShadows(own *server, items []listing, unlisted []*server) *shadows {
-	sh := &shadows{named: map[string]bool{}, alike: map[string]listing{}}
+// newShadows looks at the tools of all configured servers but one, because what is accepted for this host is accepted
+// for all. unlisted are those whose tools are not among the items and will be. The tools of servers that this host does
+// not see, or that are down, are those that people know them by.
+func (h *host) newShadows(own *server, items []listing, unlisted []*server) *shadows {
+	sh := &shadows{named: map[string]bool{}, alike: map[string]origin{}}
 	for _, item := range items {
 		if item.server != own {
-			sh.named[item.qualified] = true
-			sh.alike[looks(item.name)] = item
+			sh.add(item.qualified, origin{item.server.alias, item.name})
 		}
 	}
-	for _, s := range unlisted {
-		if s != own {
-			sh.vague = append(sh.vague, s.alias+"_")
+	for _, o := range h.p.o.Servers {
+		alias := o.Tools.Name
+		there := h.server(alias)
+		if o.Own != nil || alias == own.alias || there != nil && !slices.Contains(unlisted, there) && has(upstream.Tools)(there) {
+			continue
+		}
+		known := false
+		if pinned, err := h.p.o.Pins.Of(o.Tools.Identity); err == nil && !slices.Contains(unlisted, there) {
+			for name := range pinned.Tools() {
+				known = true
+				sh.add(alias+"_"+Sanitize(o.Choice.name(name)), origin{alias, name})
+			}
+		}
+		if !known {
+			sh.vague = append(sh.vague, alias+"_")
 		}
 	}
 	return sh
+}
+
+func (sh *shadows) add(qualified string, from origin) {
+	sh.named[qualified] = true
+	sh.alike[looks(from.name)] = from
 }
 
 // unlisted are the servers whose tools are not known yet and will be.
@@ -49,7 +68,7 @@ func (h *host) unlisted() (servers []*server) {
 // of says why a definition is suspect; "" when it is not.
 func (sh *shadows) of(item *listing) string {
 	if other, ok := sh.alike[looks(item.name)]; ok && joined(other.name) != joined(item.name) {
-		return fmt.Sprintf("The tool's name %q looks like %q of server %q and is another.", tools.Visible(item.name), tools.Visible(other.name), other.server.alias)
+		return fmt.Sprintf("The tool's name %q looks like %q of server %q and is another.", tools.Visible(item.name), tools.Visible(other.name), other.alias)
 	}
 	var m [3]jsonx.Member
 	if jsonx.Members(item.raw, []string{"name", "title", "description"}, m[:]) != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -89,6 +91,9 @@ func (p Pinned) Check(tool, hash string) (known, changed bool, old []byte) {
 	}
 	return true, true, []byte(was.Definition)
 }
+
+// Tools yields the names of the tools that have pins.
+func (p Pinned) Tools() iter.Seq[string] { return maps.Keys(p.known) }
 
 // Room returns how many further tools may be pinned, and how many bytes their definitions may have.
 func (p Pinned) Room() (tools, bytes int) {
