@@ -40,19 +40,19 @@ func (p *Proxy) FindTools(ctx context.Context, sessionID, query string, limit in
 	}
 	h.await(ctx, patience, has(upstream.Tools))
 	h.rebuild()
-	entries := h.table.Load().tools
-	hits, err := h.finder.find(ctx, entries, query, min(cmp.Or(max(0, limit), defaultFound), maxFound))
+	table := h.table.Load()
+	hits, err := h.finder.find(ctx, table, query, min(cmp.Or(max(0, limit), defaultFound), maxFound))
 	if err != nil {
 		return Found{}, err
 	}
-	found := Found{Tools: []json.RawMessage{}, Of: len(entries), Note: h.downNote()}
+	found := Found{Tools: []json.RawMessage{}, Of: len(table.tools), Note: h.downNote()}
 	size := 0
 	for _, hit := range hits {
-		e := entries[hit.Path]
-		if e == nil {
+		o := table.tools[hit.Path]
+		if o == nil {
 			continue
 		}
-		definition := renamed(e.definition, e.shown)
+		definition := renamed(o.definition, o.shown)
 		if size += len(definition); size > maxFoundBytes && len(found.Tools) > 0 {
 			break
 		}
@@ -69,7 +69,7 @@ type finder struct {
 }
 
 // find brings the index up to date with the tools and searches it.
-func (f *finder) find(ctx context.Context, entries map[string]*entry, query string, limit int) ([]rag.Hit, error) {
+func (f *finder) find(ctx context.Context, t *table, query string, limit int) ([]rag.Hit, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.index == nil {
@@ -79,26 +79,26 @@ func (f *finder) find(ctx context.Context, entries map[string]*entry, query stri
 		}
 		f.index, f.has = index, map[string][sha256.Size]byte{}
 	}
-	if err := f.update(ctx, entries); err != nil {
+	if err := f.update(ctx, t.catalogue); err != nil {
 		return nil, err
 	}
 	return f.index.Search(ctx, rag.Query{Text: query, Kind: rag.KindTool, Limit: limit})
 }
 
-func (f *finder) update(ctx context.Context, entries map[string]*entry) error {
+func (f *finder) update(ctx context.Context, c *catalogue) error {
 	var gone []string
 	for name := range f.has {
-		if entries[name] == nil {
+		if c.tools[name] == nil {
 			gone = append(gone, name)
 		}
 	}
 	var docs []rag.Document
-	for name, e := range entries {
+	for name, o := range c.tools {
 		if name == FindTool || name == CallTool {
 			continue
 		}
-		if sum := sha256.Sum256(e.definition); f.has[name] != sum {
-			docs = append(docs, toolDocument(name, e))
+		if sum := sha256.Sum256(o.definition); f.has[name] != sum {
+			docs = append(docs, toolDocument(name, o))
 			f.has[name] = sum
 		}
 	}
@@ -121,15 +121,15 @@ func (f *finder) update(ctx context.Context, entries map[string]*entry) error {
 	return nil
 }
 
-func toolDocument(name string, e *entry) rag.Document {
+func toolDocument(name string, o *offer) rag.Document {
 	var d struct {
 		Title       string          `json:"title"`
 		Description string          `json:"description"`
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
 	// What cannot be read adds nothing: the tool is found by its name.
-	_ = json.Unmarshal(e.definition, &d)
-	return rag.ToolDocument(name, e.server.alias, e.name, d.Title+"\n"+d.Description, d.InputSchema)
+	_ = json.Unmarshal(o.definition, &d)
+	return rag.ToolDocument(name, o.tool.Server, o.name, d.Title+"\n"+d.Description, d.InputSchema)
 }
 
 // close gives the index up.

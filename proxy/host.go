@@ -34,14 +34,13 @@ type host struct {
 	work    sync.WaitGroup
 	workers workers // run the host's requests
 
-	building     sync.Mutex // held while the table is made
-	descriptions descriptions
-	finder       finder
-	table        atomic.Pointer[table]
-	served       [len(upstream.Kinds)]atomic.Pointer[[]byte] // what the host was given of each list last
-	capable      atomic.Pointer[hostCapabilities]            // nil before initialize
-	initialized  atomic.Bool
-	roots        atomic.Pointer[[]string] // the host's workspace folders, nil until it has named them
+	building    sync.Mutex // held while the table is made
+	finder      finder
+	table       atomic.Pointer[table]
+	served      [len(upstream.Kinds)]atomic.Pointer[[]byte] // what the host was given of each list last
+	capable     atomic.Pointer[hostCapabilities]            // nil before initialize
+	initialized atomic.Bool
+	roots       atomic.Pointer[[]string] // the host's workspace folders, nil until it has named them
 
 	mu      sync.Mutex
 	changed chan struct{}             // closed and replaced when a list or a state changes

@@ -13,6 +13,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/hooks"
+	"callgate/internal/interned"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
 	"callgate/internal/traces"
@@ -72,6 +73,9 @@ type Proxy struct {
 	mu     sync.Mutex
 	hosts  map[*host]struct{}
 	shared map[string]*shared // servers that hosts share, by alias
+
+	described  interned.Map[descriptionKey, tools.Tool] // every tool that a host is offered
+	catalogues interned.Map[catalogueKey, catalogue]
 
 	stateless stateless
 }
@@ -154,7 +158,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 			h.servers = append(h.servers, h.newServer(s))
 		}
 	}
-	h.table.Store(&table{})
+	h.table.Store(&table{catalogue: &catalogue{}})
 	p.mu.Lock()
 	p.hosts[h] = struct{}{}
 	p.mu.Unlock()

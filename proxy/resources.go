@@ -130,12 +130,12 @@ func (h *host) newCall(tool *tools.Tool, s *server, argument, value string, more
 
 // resource returns the server that lists the resource, or whose template it fits.
 func (t *table) resource(uri string) *server {
-	if s := t.resources[uri]; s != nil {
-		return s
+	if from, ok := t.resources[uri]; ok {
+		return t.servers[from]
 	}
 	for _, tmpl := range t.templates {
 		if tmpl.fits(uri) {
-			return tmpl.server
+			return t.servers[tmpl.from]
 		}
 	}
 	return nil
@@ -214,9 +214,10 @@ func (h *host) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte 
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, `completion/complete needs a "ref"`)
 	}
 	if uri, ok := jsonx.String(of[2].Value); ok {
-		for _, t := range h.table.Load().templates {
-			if t.uri == uri {
-				return h.passOn(ctx, m, t.server, func(id []byte) []byte { return m.WithID(id) })
+		t := h.table.Load()
+		for _, tmpl := range t.templates {
+			if tmpl.uri == uri {
+				return h.passOn(ctx, m, t.servers[tmpl.from], func(id []byte) []byte { return m.WithID(id) })
 			}
 		}
 		if s := h.findResource(ctx, uri); s != nil {

@@ -30,7 +30,9 @@ func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
 		return "", nil, err
 	}
 	var standings []Standing
-	for _, e := range h.table.Load().tools {
+	t := h.table.Load()
+	for _, o := range t.tools {
+		e := t.entry(o)
 		standings = append(standings, Standing{e.tool, h.redefined(e)})
 	}
 	slices.SortFunc(standings, func(a, b Standing) int { return cmp.Compare(a.Tool.Qualified, b.Tool.Qualified) })
@@ -49,7 +51,9 @@ func (p *Proxy) Accept(sessionID, qualified, hash string) error {
 	case p.o.Pins == nil:
 		return errors.New("definitions are not remembered here")
 	}
-	for _, e := range h.table.Load().tools {
+	t := h.table.Load()
+	for _, o := range t.tools {
+		e := t.entry(o)
 		if e.tool.Qualified != qualified {
 			continue
 		}

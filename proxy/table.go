@@ -15,18 +15,25 @@ import (
 // table is what the host is offered at one moment: every name with where it leads. Lists and look-ups use
 // the same table, so nothing is listed that cannot be called, or called that is not listed. It is immutable.
 type table struct {
-	tools     map[string]*entry
-	prompts   map[string]*entry
-	resources map[string]*server // by URI; the first server that offers one has it
+	*catalogue
+	servers []*server // of this host, where the catalogue has their numbers
+}
+
+// catalogue is what a table says of no host in particular. Sessions with the same view of servers that say the same
+// share one.
+type catalogue struct {
+	tools     map[string]*offer
+	prompts   map[string]*offer
+	resources map[string]int // by URI; the first server that offers one has it
 	templates []template
 	results   [len(upstream.Kinds)][]byte // the raw results of the four list methods
 }
 
-// entry is one tool or prompt.
-type entry struct {
-	server *server
-	tool   *tools.Tool // of a prompt: the prompt_get kind
-	name   string      // the upstream's own
+// offer is one tool or prompt.
+type offer struct {
+	from int         // the number of its server
+	tool *tools.Tool // of a prompt: the prompt_get kind
+	name string      // the upstream's own
 
 	shown      string // of a tool: the name that the host sees
 	definition []byte // of a tool: the upstream's own
@@ -37,121 +44,181 @@ type entry struct {
 }
 
 type template struct {
-	uri    string
+	uri  string
+	from int
+}
+
+// entry is an offer to one host.
+type entry struct {
+	*offer
 	server *server
 }
 
-// descriptions keeps what is known of a tool as long as its definition stays the same, from one table to the
-// next. It is used while a table is made.
-type descriptions struct {
-	of   map[descriptionKey]*tools.Tool // of the table before
-	next map[descriptionKey]*tools.Tool
+func (t *table) entry(o *offer) *entry {
+	if o == nil {
+		return nil
+	}
+	return &entry{o, t.servers[o.from]}
 }
 
+func (t *table) tool(shown string) *entry   { return t.entry(t.tools[shown]) }
+func (t *table) prompt(shown string) *entry { return t.entry(t.prompts[shown]) }
+
+// descriptionKey is all that a description of a tool depends on: two definitions that are the same are one tool, from
+// one table to the next and for all sessions.
 type descriptionKey struct {
-	server    *server
+	guest     *server // of tools that a client brought: what is known of the server is its session's
+	alias     string
 	qualified string
 	hash      [sha256.Size]byte
 }
 
-func (d *descriptions) describe(s *server, name, qualified string, definition []byte) *tools.Tool {
-	key := descriptionKey{s, qualified, sha256.Sum256(definition)}
-	t, ok := d.of[key]
-	if !ok {
-		t = tools.Describe(s.about, name, qualified, definition)
+func (h *host) describe(s *server, name, qualified string, definition []byte) *tools.Tool {
+	key := descriptionKey{alias: s.alias, qualified: qualified, hash: sha256.Sum256(definition)}
+	if s.guest {
+		key.guest = s
 	}
-	d.next[key] = t
-	return t
+	return h.p.described.Get(key, func() *tools.Tool { return tools.Describe(s.about, name, qualified, definition) })
 }
 
 // rebuild makes the table from what the servers list now.
 func (h *host) rebuild() {
 	h.building.Lock()
 	defer h.building.Unlock()
-	t := &table{tools: map[string]*entry{}, prompts: map[string]*entry{}, resources: map[string]*server{}}
-
 	unlisted := h.unlisted() // before the lists are read: what comes in between is listed and counts as unlisted
-	names, lists := h.named(upstream.Tools)
+	seen := h.look()
+	named := seen.named(upstream.Tools)
 	unlike := map[*server]map[string]*gate.Redefinition{}
-	for _, s := range h.everyone() {
-		unlike[s] = h.pin(s, names, unlisted)
+	for _, s := range seen.servers {
+		unlike[s] = h.pin(s, named, unlisted)
 	}
-	h.shadow(names)
-	h.hideDoubles(names)
-	for i := range names {
-		names[i].unlisted = !h.p.o.Expose.shows(names[i].qualified, names[i].server.own)
+	h.shadow(named)
+	h.hideDoubles(named)
+	for i := range named {
+		named[i].unlisted = !h.p.o.Expose.shows(named[i].qualified, named[i].server.own)
+		named[i].redefined = unlike[named[i].server][named[i].name]
 	}
-	h.descriptions.next = make(map[descriptionKey]*tools.Tool, len(names))
-	for _, n := range names {
+	compose := func() *catalogue { return h.catalogue(seen, named) }
+	t := &table{servers: seen.servers}
+	if key, alike := seen.key(h.view, named); alike {
+		t.catalogue = h.p.catalogues.Get(key, compose)
+	} else {
+		t.catalogue = compose()
+	}
+	h.table.Store(t)
+}
+
+// catalogue makes the catalogue of what was seen, with the tools as they are named.
+func (h *host) catalogue(seen lookout, named []listing) *catalogue {
+	c := &catalogue{tools: make(map[string]*offer, len(named)), prompts: map[string]*offer{}, resources: map[string]int{}}
+	for _, n := range named {
 		if n.hidden {
 			continue
 		}
-		t.tools[n.shown] = &entry{
-			server: n.server, name: n.name, redefined: unlike[n.server][n.name],
-			tool:  h.descriptions.describe(n.server, n.name, n.qualified, n.raw),
+		c.tools[n.shown] = &offer{
+			from: n.from, name: n.name, redefined: n.redefined,
+			tool:  h.describe(n.server, n.name, n.qualified, n.raw),
 			shown: n.shown, definition: n.raw, taskSupport: taskSupport(n.raw),
 		}
 	}
-	h.descriptions.of, h.descriptions.next = h.descriptions.next, nil
-	t.results[upstream.Tools] = h.merge(upstream.Tools, names, lists)
+	c.results[upstream.Tools] = seen.merge(upstream.Tools, named)
 
-	names, lists = h.named(upstream.Prompts)
-	for _, n := range names {
-		t.prompts[n.shown] = &entry{server: n.server, name: n.name, tool: kindTool(tools.KindPrompt, n.server)}
+	named = seen.named(upstream.Prompts)
+	for _, n := range named {
+		c.prompts[n.shown] = &offer{from: n.from, name: n.name, tool: kindTool(tools.KindPrompt, n.server)}
 	}
-	t.results[upstream.Prompts] = h.merge(upstream.Prompts, names, lists)
+	c.results[upstream.Prompts] = seen.merge(upstream.Prompts, named)
 
-	names, lists = h.listed(upstream.Resources)
-	for i, n := range names {
-		if _, taken := t.resources[n.name]; taken {
-			names[i].hidden = true
+	listed := seen.listed(upstream.Resources)
+	for i, n := range listed {
+		if _, taken := c.resources[n.name]; taken {
+			listed[i].hidden = true
 			h.log.Info("a resource of a later server is hidden: an earlier one has the same URI", "server", n.server.alias)
 			continue
 		}
-		t.resources[n.name] = n.server
+		c.resources[n.name] = n.from
 	}
-	t.results[upstream.Resources] = h.merge(upstream.Resources, names, lists)
+	c.results[upstream.Resources] = seen.merge(upstream.Resources, listed)
 
-	names, lists = h.listed(upstream.Templates)
-	for _, n := range names {
-		t.templates = append(t.templates, template{n.name, n.server})
+	listed = seen.listed(upstream.Templates)
+	for _, n := range listed {
+		c.templates = append(c.templates, template{n.name, n.from})
 	}
-	t.results[upstream.Templates] = h.merge(upstream.Templates, names, lists)
+	c.results[upstream.Templates] = seen.merge(upstream.Templates, listed)
+	return c
+}
 
-	h.table.Store(t)
+// lookout is what the host's servers list at one moment.
+type lookout struct {
+	servers []*server
+	lists   [][len(upstream.Kinds)]upstream.List // of each server; one without an envelope is not known, or there is none
+}
+
+func (h *host) look() lookout {
+	l := lookout{servers: h.everyone()}
+	l.lists = make([][len(upstream.Kinds)]upstream.List, len(l.servers))
+	for i, s := range l.servers {
+		for _, k := range upstream.Kinds {
+			l.lists[i][k], _ = s.up.List(k)
+		}
+	}
+	return l
+}
+
+// catalogueKey is a digest of all that a catalogue depends on beside the configuration.
+type catalogueKey [sha256.Size]byte
+
+// key returns the catalogue's key; alike is false when it is this session's alone: where clients have brought tools,
+// or the definitions differ from those that people know.
+func (l lookout) key(v View, named []listing) (key catalogueKey, alike bool) {
+	text := append([]byte(v.Server), 0)
+	for i, s := range l.servers {
+		if s.guest {
+			return key, false
+		}
+		for _, k := range upstream.Kinds {
+			text = append(text, l.lists[i][k].Digest[:]...)
+		}
+	}
+	for _, n := range named {
+		switch {
+		case n.redefined != nil:
+			return key, false
+		case n.hidden:
+			text = append(text, 1)
+		default:
+			text = append(text, 0)
+		}
+	}
+	return sha256.Sum256(text), true
 }
 
 // listing is one item of a server's list and the name that the host sees.
 type listing struct {
 	server    *server
+	from      int    // the number of the server
 	name      string // the upstream's own name, or URI
 	qualified string // what rules see
 	shown     string // what the host sees
 	raw       []byte
 	hidden    bool // it does not exist for the host
 	unlisted  bool // it is found and called, and not listed
+	redefined *gate.Redefinition
 }
 
 // listed collects the items of a kind from all servers, in the order of the configuration.
-func (h *host) listed(k upstream.Kind) (items []listing, lists []upstream.List) {
-	for _, s := range h.everyone() {
-		list, known := s.up.List(k)
-		if !known || list.Envelope == nil {
-			continue
-		}
-		if !s.own && !s.guest {
-			lists = append(lists, list)
-		}
-		for _, item := range s.choice.items(k, list.Items) {
-			items = append(items, listing{server: s, name: item.Key, shown: item.Key, raw: item.Raw})
+func (l lookout) listed(k upstream.Kind) (items []listing) {
+	for i, s := range l.servers {
+		for _, item := range s.choice.items(k, l.lists[i][k].Items) {
+			items = append(items, listing{server: s, from: i, name: item.Key, shown: item.Key, raw: item.Raw})
 		}
 	}
-	return items, lists
+	return items
 }
 
 // named is listed for items that have names, which are qualified.
-func (h *host) named(k upstream.Kind) ([]listing, []upstream.List) {
-	items, lists := h.listed(k)
+func (l lookout) named(k upstream.Kind) []listing {
+	items := l.listed(k)
 	origins := make([]origin, len(items))
 	for i, item := range items {
 		if k == upstream.Tools {
@@ -165,13 +232,19 @@ func (h *host) named(k upstream.Kind) ([]listing, []upstream.List) {
 			items[i].shown = name
 		}
 	}
-	return items, lists
+	return items
 }
 
 // merge makes the result of a list method. One server's list keeps its own envelope, and is passed on byte
-// for byte when there is nothing to change; members beside the items cannot be merged from several. lists are
-// those of the configured servers: callgate's own has an envelope that says nothing.
-func (h *host) merge(k upstream.Kind, items []listing, lists []upstream.List) []byte {
+// for byte when there is nothing to change; members beside the items cannot be merged from several. callgate's own
+// list, and those of guests, have envelopes that say nothing.
+func (l lookout) merge(k upstream.Kind, items []listing) []byte {
+	var lists []upstream.List
+	for i, s := range l.servers {
+		if list := l.lists[i][k]; list.Envelope != nil && !s.own && !s.guest {
+			lists = append(lists, list)
+		}
+	}
 	array := []byte{'['}
 	changed := false
 	for _, item := range items {
@@ -276,22 +349,22 @@ func has(k upstream.Kind) func(*server) bool {
 // findTool looks a tool up by the name the host sees. A name that nobody knows yet may belong to a server
 // that is still starting: that is waited for as long as the server may take.
 func (h *host) findTool(ctx context.Context, name string) *entry {
-	if e := h.table.Load().tools[name]; e != nil {
+	if e := h.table.Load().tool(name); e != nil {
 		return e
 	}
 	h.await(ctx, upstream.DefaultStartTimeout, has(upstream.Tools))
 	h.rebuild()
-	return h.table.Load().tools[name]
+	return h.table.Load().tool(name)
 }
 
 // findPrompt is findTool for prompts.
 func (h *host) findPrompt(ctx context.Context, name string) *entry {
-	if e := h.table.Load().prompts[name]; e != nil {
+	if e := h.table.Load().prompt(name); e != nil {
 		return e
 	}
 	h.await(ctx, upstream.DefaultStartTimeout, has(upstream.Prompts))
 	h.rebuild()
-	return h.table.Load().prompts[name]
+	return h.table.Load().prompt(name)
 }
 
 // offers reports whether the table still has exactly this definition of a tool.

@@ -36,7 +36,6 @@ func listOf(t *testing.T, k upstream.Kind, raw string, pages int) upstream.List 
 
 func TestMerge(t *testing.T) {
 	const one = `{ "_meta" : {"n": 1.0}, "tools": [ {"name":"a", "x":1e2} ,{"description":"b", "name":"b"} ] }`
-	h := &host{}
 	listings := func(lists []upstream.List, rename func(string) string, hide string) (all []listing) {
 		for _, list := range lists {
 			for _, item := range list.Items {
@@ -74,7 +73,12 @@ func TestMerge(t *testing.T) {
 		{"none", nil, same, "", `{"tools":[]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := h.merge(upstream.Tools, listings(c.lists, c.rename, c.hide), c.lists); string(got) != c.want {
+			var seen lookout
+			for _, list := range c.lists {
+				seen.servers = append(seen.servers, &server{})
+				seen.lists = append(seen.lists, [len(upstream.Kinds)]upstream.List{upstream.Tools: list})
+			}
+			if got := seen.merge(upstream.Tools, listings(c.lists, c.rename, c.hide)); string(got) != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})

@@ -54,7 +54,7 @@ func (h *testHost) silent() {
 func (w *world) offer(name string) {
 	for h := range w.proxy.hosts {
 		tool := tools.Describe(h.servers[0].about, name, "s_"+name, []byte(`{"name":"`+name+`"}`))
-		h.table.Store(&table{tools: map[string]*entry{"s_" + name: {server: h.servers[0], tool: tool, name: name, shown: "s_" + name}}})
+		h.table.Store(&table{&catalogue{tools: map[string]*offer{"s_" + name: {tool: tool, name: name, shown: "s_" + name}}}, h.servers})
 	}
 }
 

@@ -26,8 +26,7 @@ type shelves struct {
 }
 
 type shelf struct {
-	list  List
-	known bool
+	list *List // nil when nobody ever saw it
 
 	by  *incarnation // that was asked last
 	err error        // how that went
@@ -37,10 +36,10 @@ type shelf struct {
 }
 
 // recall puts a list from the cache onto its shelf.
-func (s *shelves) recall(k Kind, list List) {
+func (s *shelves) recall(k Kind, list *List) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of[k].list, s.of[k].known = list, true
+	s.of[k].list = list
 }
 
 // leave ends the fetches of an incarnation; none begins after it.
@@ -55,8 +54,10 @@ func (s *shelves) leave(in *incarnation) {
 func (u *Upstream) List(k Kind) (list List, known bool) {
 	u.shelves.mu.Lock()
 	defer u.shelves.mu.Unlock()
-	s := &u.shelves.of[k]
-	return s.list, s.known
+	if s := &u.shelves.of[k]; s.list != nil {
+		return *s.list, true
+	}
+	return List{}, false
 }
 
 // Fresh returns the list as the running server tells it. It starts a server that is down, waits for a
@@ -96,7 +97,7 @@ func (u *Upstream) told(in *incarnation, k Kind) (list List, told bool, err erro
 	case s.err != nil:
 		return List{}, true, s.err
 	}
-	return s.list, true, nil
+	return *s.list, true, nil
 }
 
 // fetchAll fetches every list, all at the same time.
@@ -146,7 +147,7 @@ func (u *Upstream) keep(in *incarnation, k Kind, settle time.Duration) {
 		if err != nil && in.ctx.Err() == nil {
 			u.log.Warn("list of the server not read", "list", k.String(), "error", err)
 		}
-		if u.shelve(in, k, list, err) {
+		if u.shelve(in, k, list.shared(), err) {
 			if u.events.ListChanged != nil {
 				u.events.ListChanged(u, k)
 			}
@@ -160,13 +161,13 @@ func (u *Upstream) keep(in *incarnation, k Kind, settle time.Duration) {
 }
 
 // shelve takes what a pass has brought. A list that could not be read leaves the one before where it is.
-func (u *Upstream) shelve(in *incarnation, k Kind, list List, err error) (changed bool) {
+func (u *Upstream) shelve(in *incarnation, k Kind, list *List, err error) (changed bool) {
 	u.shelves.mu.Lock()
 	defer u.shelves.mu.Unlock()
 	s := &u.shelves.of[k]
 	if err == nil {
-		changed = !s.known || !s.list.same(list)
-		s.list, s.known = list, true
+		changed = s.list == nil || !s.list.same(*list)
+		s.list = list
 	}
 	s.by, s.err = in, err
 	return changed

@@ -2,10 +2,13 @@ package upstream
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 
+	"callgate/internal/interned"
 	"callgate/internal/jsonx"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -57,9 +60,34 @@ type List struct {
 	Items     []Item
 	Envelope  []byte // raw result of the first page; nil when the server has no such list
 	Pages     int
-	Truncated string // why the server's list is longer than this one; "" when it is complete
+	Truncated string            // why the server's list is longer than this one; "" when it is complete
+	Digest    [sha256.Size]byte // of everything else, for lists that an Upstream has returned
 
 	pages [][]byte
+}
+
+// lists are those of all servers: what several say alike is kept once.
+var lists interned.Map[[sha256.Size]byte, List]
+
+// shared returns the list, or an earlier one that is the same in everything.
+func (l List) shared() *List {
+	h := sha256.New()
+	write := func(text []byte) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(text)))
+		h.Write(n[:])
+		h.Write(text)
+	}
+	write([]byte(l.Truncated))
+	for _, page := range l.pages {
+		write(page)
+	}
+	write(nil)
+	for _, item := range l.Items { // not every entry of a page is one
+		write(item.Raw)
+	}
+	h.Sum(l.Digest[:0])
+	return lists.Get(l.Digest, func() *List { return &l })
 }
 
 // Bounds of one list.

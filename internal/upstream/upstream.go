@@ -107,7 +107,7 @@ func (u *Upstream) remember(r record) {
 	for _, k := range Kinds {
 		if pages, ok := r.Lists[k.String()]; ok {
 			if list, err := parseList(k, pages, u.log); err == nil {
-				u.shelves.recall(k, list)
+				u.shelves.recall(k, list.shared())
 			}
 		}
 	}

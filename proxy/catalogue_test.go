@@ -1,0 +1,87 @@
+package proxy
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"callgate/internal/tools"
+)
+
+// tableOf waits until a host has as many tools.
+func tableOf(t *testing.T, h *host, many int) *table {
+	t.Helper()
+	for deadline := time.Now().Add(patienceOfTests); ; time.Sleep(time.Millisecond) {
+		if table := h.table.Load(); len(table.tools) == many {
+			return table
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d tools, want %d", len(h.table.Load().tools), many)
+		}
+	}
+}
+
+// joined connects a host that has got its list, and returns what the proxy knows of it.
+func (w *world) joined(t *testing.T) (*testHost, *host) {
+	t.Helper()
+	before := map[*host]bool{}
+	w.proxy.mu.Lock()
+	for h := range w.proxy.hosts {
+		before[h] = true
+	}
+	w.proxy.mu.Unlock()
+	h := w.connect().collect()
+	h.greet(helloParams)
+	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	h.next()
+	w.proxy.mu.Lock()
+	defer w.proxy.mu.Unlock()
+	for h2 := range w.proxy.hosts {
+		if !before[h2] {
+			return h, h2
+		}
+	}
+	t.Fatal("the host is not known")
+	return nil, nil
+}
+
+// Sessions that see the same hold it once. What one of them sees otherwise is its own, and leads to its own servers
+// in any case.
+func TestSessionsShareWhatTheySee(t *testing.T) {
+	lists := map[string]string{"tools/list": `{"tools":[{"name":"a"},{"name":"b"}]}`}
+	w := newWorld(t, allowAll, false, []string{"s", "other"}, script{Lists: lists}, script{Lists: map[string]string{"tools/list": `{"tools":[{"name":"c"}]}`}})
+	_, one := w.joined(t)
+	_, two := w.joined(t)
+	first, second := tableOf(t, one, 3), tableOf(t, two, 3)
+	if first.catalogue != second.catalogue {
+		t.Error("two sessions hold the same twice")
+	}
+	if a, b := first.tool("s_a"), second.tool("s_a"); a.server == b.server || a.server.host != one || b.server.host != two || a.tool != b.tool {
+		t.Errorf("the tool of one session leads to the server of another: %p and %p", a.server, b.server)
+	}
+
+	w.view.Server = "s"
+	_, narrow := w.joined(t)
+	third := tableOf(t, narrow, 2)
+	if third.catalogue == first.catalogue || third.tool("a") == nil || third.tool("s_a") != nil {
+		t.Error("a view of one server has the names of another view")
+	}
+
+	pins, err := tools.OpenPins(filepath.Join(t.TempDir(), "pins.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pins.Accept("", map[string][]byte{"a": []byte(`{"name":"a","title":"another"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	w.view.Server = ""
+	w.proxy.o.Pins = pins
+	_, wary := w.joined(t)
+	fourth := tableOf(t, wary, 3)
+	if fourth.catalogue == first.catalogue || fourth.tool("s_a").redefined == nil || first.tool("s_a").redefined != nil {
+		t.Error("a definition that changed for one session is not told from one that did not")
+	}
+	if a, b := fourth.tool("s_a"), first.tool("s_a"); a.tool != b.tool {
+		t.Error("the same definition is two tools")
+	}
+}
