@@ -21,13 +21,14 @@ func (s *Server) openOld(v visit) {
 		refuse(v.w, statusOf(err), nil, codeOf(err), err.Error())
 		return
 	}
-	defer s.drop(session)
-	defer session.use()()
-	out := beginEvents(v.w)
+	done := session.use()
+	out := beginListening(v)
 	if out.write("endpoint", "", []byte("/messages?sessionId="+url.QueryEscape(session.id))) != nil {
+		done()
+		s.drop(session)
 		return
 	}
-	out.follow(v.r.Context(), session.standalone, 1, "message", false)
+	s.listen(v, out, listener{of: session.standalone, from: 1, name: "message", done: func() { done(); s.drop(session) }})
 }
 
 // postOld takes one message of a host of that transport. What comes of it goes to the GET.

@@ -271,13 +271,14 @@ func (s *Server) get(v visit) {
 		}
 		from = next
 	}
-	defer session.use()()
+	done := session.use()
 	v.w.Header().Set(headerSession, session.id)
-	out := beginEvents(v.w)
+	out := beginListening(v)
 	if v.r.Header.Get(headerLast) == "" && session.primes() && out.prime(st, from) != nil {
+		done()
 		return
 	}
-	out.follow(v.r.Context(), st, from, "", true)
+	s.listen(v, out, listener{of: st, from: from, resumable: true, done: done})
 }
 
 // delete ends the session.

@@ -20,8 +20,14 @@ const piece = 64 << 10
 
 // events writes a stream of server-sent events. It is used by one goroutine.
 type events struct {
-	w    io.Writer
-	http *http.ResponseController
+	w  io.Writer
+	by deliverer
+}
+
+// deliverer is what a response is delivered by.
+type deliverer interface {
+	SetWriteDeadline(time.Time) error
+	Flush() error
 }
 
 // beginEvents starts the response, which may take as long as it likes.
@@ -31,7 +37,7 @@ func beginEvents(w http.ResponseWriter) events {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	return events{w: w, http: http.NewResponseController(w)}
+	return events{w: w, by: http.NewResponseController(w)}
 }
 
 // write sends one event: name and id may be "".
@@ -73,13 +79,32 @@ func (e events) write(name, id string, data []byte) error {
 func (e events) comment() error { return e.send([]byte(": callgate is here\n\n")) }
 
 func (e events) send(data []byte) error {
-	if err := e.http.SetWriteDeadline(time.Now().Add(stuck)); err != nil {
+	if err := e.by.SetWriteDeadline(time.Now().Add(stuck)); err != nil {
 		return err
 	}
 	if _, err := e.w.Write(data); err != nil {
 		return err
 	}
-	return e.http.Flush()
+	return e.by.Flush()
+}
+
+// rest writes what the stream has for the reader by now. over says that there will be no more for it; changed is closed
+// when there is.
+func (e events) rest(s *stream, reader uint64, name string, resumable bool) (changed <-chan struct{}, over bool) {
+	for {
+		next, ok, over, changed := s.take(reader)
+		if !ok {
+			return changed, over
+		}
+		id := ""
+		if resumable {
+			id = s.eventID(next.number)
+		}
+		if e.write(name, id, next.message) != nil {
+			return nil, true
+		}
+		s.gave(reader, next)
+	}
 }
 
 // prime tells the reader where it is in the stream before there is a message, so that it can come back.
@@ -90,27 +115,16 @@ func (e events) prime(s *stream, from uint64) error {
 // follow writes what the stream has from the message with that number on, until it ends, another reader
 // takes over, or ctx ends. Events are called name; with resumable each carries its id.
 func (e events) follow(ctx context.Context, s *stream, from uint64, name string, resumable bool) {
-	reader := s.attach(from)
+	reader := s.attach(from, nil)
 	defer s.detach(reader)
 	quiet := time.NewTicker(keepAlive)
 	defer quiet.Stop()
 	for {
-		next, ok, over, changed := s.take(reader)
-		switch {
-		case over:
+		changed, over := e.rest(s, reader, name, resumable)
+		if over {
 			return
-		case ok:
-			id := ""
-			if resumable {
-				id = s.eventID(next.number)
-			}
-			if e.write(name, id, next.message) != nil {
-				return
-			}
-			s.gave(reader, next)
-			quiet.Reset(keepAlive)
-			continue
 		}
+		quiet.Reset(keepAlive)
 		select {
 		case <-changed:
 		case <-quiet.C:

@@ -36,6 +36,7 @@ type stream struct {
 	sent    uint64        // messages before this one have been written to a reader
 	reader  uint64        // of the readers so far the last; it alone may read
 	read    bool          // there is a reader
+	wake    func()        // called with every change, for a reader that cannot wait for changed; nil for the others
 	ended   bool          // nothing follows
 	sparse  bool          // holds the response alone; fixed before it is used
 }
@@ -92,6 +93,9 @@ func (s *stream) end() {
 func (s *stream) touch() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+	if s.wake != nil {
+		s.wake()
+	}
 }
 
 // trim forgets the oldest messages: those that were sent, beyond what is kept, and, while nobody reads,
@@ -113,10 +117,15 @@ func (s *stream) trim() {
 	}
 }
 
-// attach makes the caller the one reader, from the message with that number on. Who read before is sent away.
-func (s *stream) attach(from uint64) (reader uint64) {
+// attach makes the caller the one reader, from the message with that number on. Who read before is sent away. wake may
+// be nil; it is called with the stream's lock and MUST NOT wait.
+func (s *stream) attach(from uint64, wake func()) (reader uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.wake != nil {
+		s.wake() // it sees that another reads now
+	}
+	s.wake = wake
 	s.reader++
 	s.read = true
 	if from < s.sent {
@@ -136,7 +145,7 @@ func (s *stream) detach(reader uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reader == reader {
-		s.read = false
+		s.read, s.wake = false, nil
 		s.trim()
 		s.touch()
 	}

@@ -28,12 +28,12 @@ func TestStreamIsResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := s.attach(1)
+	first := s.attach(1, nil)
 	for range 2 {
 		e, _, _, _ := s.take(first)
 		s.gave(first, e)
 	}
-	second := s.attach(2) // the first event is all that it knows
+	second := s.attach(2, nil) // the first event is all that it knows
 	if _, ok, over, _ := s.take(first); ok || !over {
 		t.Error("two readers of one stream")
 	}
@@ -46,7 +46,7 @@ func TestStreamIsResumed(t *testing.T) {
 	if err := s.put([]byte("late"), false, nil); err == nil {
 		t.Error("something follows the last message")
 	}
-	if got := fmt.Sprint(texts(s, s.attach(1))); got != "[0 1 2 3]" {
+	if got := fmt.Sprint(texts(s, s.attach(1, nil))); got != "[0 1 2 3]" {
 		t.Errorf("what was kept is %s", got)
 	}
 }
@@ -67,7 +67,7 @@ func TestStreamIsBounded(t *testing.T) {
 	if err := s.put(huge, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := texts(s, s.attach(s.unread())); len(got) != 1 || len(got[0]) != len(huge) {
+	if got := texts(s, s.attach(s.unread(), nil)); len(got) != 1 || len(got[0]) != len(huge) {
 		t.Errorf("%d messages are left", len(got))
 	}
 	if s.bytes > maxKept && len(s.kept) > 0 {
@@ -85,7 +85,7 @@ func TestStreamPushesBack(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, done := newStream("a"), make(chan struct{})
-			reader := s.attach(1)
+			reader := s.attach(1, nil)
 			large := bytes.Repeat([]byte("x"), maxBacklog+1)
 			if err := s.put(large, false, done); err != nil {
 				t.Fatal(err)
