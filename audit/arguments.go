@@ -98,12 +98,16 @@ func unquote(quoted string) string {
 
 // stringEnd returns the index after the JSON string that starts at i.
 func stringEnd(s string, i int) int {
-	for i++; s[i] != '"'; i++ {
-		if s[i] == '\\' {
-			i++
+	for i++; ; i++ {
+		i += strings.IndexByte(s[i:], '"')
+		escapes := i
+		for s[escapes-1] == '\\' {
+			escapes--
+		}
+		if (i-escapes)%2 == 0 {
+			return i + 1
 		}
 	}
-	return i + 1
 }
 
 // valueEnd returns the index after the JSON value that starts at i.

@@ -282,7 +282,7 @@ func (t serverTask) over() bool {
 // taskIn reads the result of a call that has become a task.
 func taskIn(result []byte) (serverTask, bool) {
 	var m [1]jsonx.Member
-	if result == nil || jsonx.Members(result, []string{"task"}, m[:]) != nil || m[0].Value == nil {
+	if !jsonx.MayHold(result, "task") || jsonx.Members(result, []string{"task"}, m[:]) != nil || m[0].Value == nil {
 		return serverTask{}, false
 	}
 	return readTask(m[0].Value)

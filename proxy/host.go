@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -311,8 +310,8 @@ func (h *host) Close() {
 
 // progressToken returns the token of a request as spelled, nil without one.
 func progressToken(params []byte) []byte {
-	if !bytes.Contains(params, []byte("progressToken")) && bytes.IndexByte(params, '\\') < 0 {
-		return nil // nor is it there in other letters: names can be spelled with escapes
+	if !jsonx.MayHold(params, "progressToken") {
+		return nil
 	}
 	var meta, token [1]jsonx.Member
 	if jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil {

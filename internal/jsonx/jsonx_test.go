@@ -104,6 +104,19 @@ func TestStrings(t *testing.T) {
 	}
 }
 
+func TestMayHold(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"task":1}`: true, `{"\u0074ask":1}`: true, `{"tas\u006B":1}`: true, `{"a":"\n\t\\ \"x\" \u20ac"}`: false, `{"a":"ta sk"}`: false, ``: false,
+	} {
+		if got := MayHold([]byte(text), "task"); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if !MayHold([]byte(`"callgate\/x"`), "callgate/") {
+		t.Error("a slash has an escape of its own")
+	}
+}
+
 func TestSplice(t *testing.T) {
 	text := []byte(`{"id": 1.0, "name":"a"}`)
 	got := Splice(text, Edit{Start: 19, End: 22, With: []byte(`"long name"`)}, Edit{Start: 7, End: 10, With: []byte(`"x"`)})

@@ -1,7 +1,6 @@
 package jsonx
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,7 +10,7 @@ import (
 // objects at any depth of text. With is empty in each edit: what is to stand there is the caller's business. Text
 // that Check refuses may end the search early.
 func MetaNames(text []byte, prefix string) (found []Edit) {
-	if !mayHold(text, prefix) {
+	if !MayHold(text, prefix) {
 		return nil
 	}
 	r := open(text, jsontext.AllowDuplicateNames(true))
@@ -48,10 +47,4 @@ func MetaNames(text []byte, prefix string) (found []Edit) {
 		}
 		isMeta = false
 	}
-}
-
-// mayHold is false for most texts without reading them as JSON: a name can be spelled with escapes, each of which
-// has a mark of its own.
-func mayHold(text []byte, prefix string) bool {
-	return bytes.Contains(text, []byte(prefix)) || bytes.Contains(text, []byte(`\u00`)) || bytes.Contains(text, []byte(`\/`))
 }

@@ -77,9 +77,6 @@ func insertFirst(text []byte, start int, members []byte) []byte {
 
 // withoutProtocol returns params without protocolMeta. Text that has none of it is returned as it is.
 func withoutProtocol(params []byte) []byte {
-	if !bytes.Contains(params, []byte("modelcontextprotocol")) && bytes.IndexByte(params, '\\') < 0 {
-		return params
-	}
 	for _, name := range protocolMeta {
 		var meta, member [1]jsonx.Member
 		if jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||
@@ -104,14 +101,14 @@ func (in *incarnation) ask(ctx context.Context, compose func(id []byte) []byte) 
 	}
 	return in.send(ctx, func(id []byte) []byte {
 		message := compose(id)
+		if !jsonx.MayHold(message, "modelcontextprotocol") {
+			return message
+		}
 		m, err := rpc.Parse(message)
 		if err != nil || m.Params == nil {
 			return message
 		}
-		if params := withoutProtocol(m.Params); len(params) != len(m.Params) {
-			return m.WithParams(id, params)
-		}
-		return message
+		return m.WithParams(id, withoutProtocol(m.Params))
 	})
 }
 
