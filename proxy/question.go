@@ -101,10 +101,11 @@ func appendQuestions(b []byte, questions []openQuestion) []byte {
 		}
 		b = append(append(b, jsonx.Quote(q.key)...), `:{"method":`...)
 		b = append(b, jsonx.Quote(q.method)...)
-		if q.params != nil {
-			b = append(append(b, `,"params":`...), q.params...)
+		params := q.params
+		if params == nil {
+			params = []byte(`{}`) // a server may leave them out; hosts on the official Go SDK cannot read a question without
 		}
-		b = append(b, '}')
+		b = append(append(append(b, `,"params":`...), params...), '}')
 	}
 	return append(b, '}')
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +12,7 @@ import (
 	"callgate/internal/testserver/features"
 )
 
-var updateMatrix = flag.Bool("update", false, "write docs/matrix.md from what the matrix found")
+var updatePages = flag.Bool("update", false, "write pages of docs from what was found")
 
 // Bounds of the matrix. They are long because machines are slow.
 const (
@@ -73,7 +71,7 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	wait.Wait()
-	holdMatrix(t, matrixPage(t, found))
+	holdPage(t, "matrix.md", matrixPage(t, found))
 }
 
 // outside reports whether there is no such thing between the two.
@@ -131,22 +129,3 @@ which the SDK does not have, hosts send messages as they are, and servers are on
 %d cells are ok and %d are n/a.
 
 %s`
-
-// holdMatrix holds the page in docs against the one that was made, or writes it.
-func holdMatrix(t *testing.T, page string) {
-	t.Helper()
-	path := filepath.Join("..", "..", "docs", "matrix.md")
-	if *updateMatrix {
-		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(have) != page {
-		t.Errorf("%s is not what the matrix found: run `go test ./cmd/callgate -run Matrix -update`\n%s", path, page)
-	}
-}

@@ -1,35 +1,57 @@
-// A host on the TypeScript SDK: does one of everything with callgate and prints what came of it as JSON.
+// Hosts on the TypeScript SDK. Standard input has a list of them as JSON: each has a kind of transport, where callgate
+// is, what stands before names of tools, and calls to make. Standard output has what came of each.
 //
-//	node client.mjs stdio PREFIX COMMAND ARGS…
-//	node client.mjs http|sse PREFIX URL        with the token in CALLGATE_TEST_TOKEN
+//	{"kind": "stdio", "command": […], "prefix": "s_", "calls": [{"tool": "echo", "arguments": {}}]}
+//	{"kind": "http" | "sse", "url": "…", "token": "…", "prefix": "", "calls": […]}
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import { json } from "node:stream/consumers";
 
-const [kind, prefix, target, ...args] = process.argv.slice(2);
-const requestInit = { headers: { Authorization: `Bearer ${process.env.CALLGATE_TEST_TOKEN}` } };
 const transports = {
-  stdio: () => new StdioClientTransport({ command: target, args, env: process.env }),
-  http: () => new StreamableHTTPClientTransport(new URL(target), { requestInit }),
-  sse: () => new SSEClientTransport(new URL(target), { requestInit }),
+  stdio: ({ command: [command, ...args] }) => new StdioClientTransport({ command, args, env: process.env }),
+  http: ({ url, token }) => new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { Authorization: `Bearer ${token}` } } }),
+  sse: ({ url, token }) => new SSEClientTransport(new URL(url), { requestInit: { headers: { Authorization: `Bearer ${token}` } } }),
 };
 
-const client = new Client({ name: "typescript", version: "1" }, { capabilities: { elicitation: {} } });
-client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept", content: { name: "Ada" } }));
-await client.connect(transports[kind]());
-const call = async (name, options) => (await client.callTool({ name: prefix + name, arguments: { text: "é" } }, undefined, options)).content[0].text;
+// listed waits until the tools are there: some servers start slowly.
+async function listed(client, names) {
+  for (;;) {
+    const { tools } = await client.listTools();
+    if (names.every((name) => tools.some((t) => t.name === name))) return;
+    await sleep(200);
+  }
+}
 
-const progress = [];
-const seen = {
-  listed: (await client.listTools()).tools.some((t) => t.name === prefix + "echo"),
-  echoed: await call("echo"),
-  failed: await call("fail").then(() => null, ({ code, data }) => ({ code, data })),
-  worked: await call("progress", { onprogress: (p) => progress.push(p.progress) }),
-  progress,
-  elicited: JSON.parse(await call("ask_form")).content,
-  large: (await call("large")).length,
-};
-await client.close();
-console.log(JSON.stringify(seen));
+async function work(host) {
+  const client = new Client({ name: "typescript", version: "1" }, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept", content: { name: "Ada" } }));
+  await client.connect(transports[host.kind](host));
+  try {
+    await listed(client, host.calls.map(({ tool }) => host.prefix + tool));
+    const results = [];
+    for (const { tool, arguments: args } of host.calls) {
+      const progress = [];
+      const call = client.callTool({ name: host.prefix + tool, arguments: args }, undefined, { onprogress: (p) => progress.push(p.progress) });
+      results.push(
+        await call.then(
+          ({ content }) => ({ content: JSON.stringify(content), progress }),
+          ({ code, data, message }) => ({ error: message, code, data, progress }),
+        ),
+      );
+    }
+    return { results };
+  } finally {
+    await client.close();
+  }
+}
+
+const hosts = await json(process.stdin);
+const outcomes = [];
+for (let i = 0; i < hosts.length; i += 7) { // machines have few processors
+  outcomes.push(...(await Promise.all(hosts.slice(i, i + 7).map((host) => work(host).catch((e) => ({ failed: String(e) }))))));
+}
+console.log(JSON.stringify(outcomes));

@@ -121,7 +121,7 @@ func tools(s *mcp.Server) map[string]mcp.ToolHandler {
 			case <-ctx.Done():
 				stopped.Store(key(r), true)
 				return nil, ctx.Err()
-			case <-time.After(time.Minute):
+			case <-time.After(2 * time.Minute):
 				return text("nobody cancelled it"), nil
 			}
 		},
@@ -185,16 +185,18 @@ func Handler(era string, old bool) http.Handler {
 	return mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: era == Modern, PropagateRequestCancellation: true})
 }
 
-// Main serves over standard input and output. The argument says the era, or that it is the server of tasks.
+// Main serves over standard input and output. The argument says the era, or which other server it is.
 func Main() {
-	if os.Args[1] == TasksArg {
-		if err := server.ServeStdio(Tasks()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	var err error
+	switch arg := os.Args[1]; arg {
+	case TasksArg:
+		err = server.ServeStdio(Tasks())
+	case MCPGoArg:
+		err = server.ServeStdio(MCPGo())
+	default:
+		err = Server(arg).Run(context.Background(), &mcp.StdioTransport{})
 	}
-	if err := Server(os.Args[1]).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
