@@ -147,7 +147,7 @@ func (h *host) findResource(ctx context.Context, uri string) *server {
 	if s := h.table.Load().resource(uri); s != nil {
 		return s
 	}
-	h.await(ctx, upstream.DefaultStartTimeout, func(s *server) bool { return has(upstream.Resources)(s) && has(upstream.Templates)(s) })
+	h.awaitLists(ctx, upstream.DefaultStartTimeout, upstream.Resources, upstream.Templates)
 	h.rebuild()
 	if s := h.table.Load().resource(uri); s != nil {
 		return s

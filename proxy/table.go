@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"callgate/gate"
@@ -335,6 +336,19 @@ func (h *host) await(ctx context.Context, limit time.Duration, done func(*server
 	}
 }
 
+// awaitLists is await for the lists of the kinds. One that could not be read is read again, if that was a while ago,
+// and not waited for after that.
+func (h *host) awaitLists(ctx context.Context, limit time.Duration, kinds ...upstream.Kind) {
+	for _, s := range h.everyone() {
+		for _, k := range kinds {
+			s.up.Reread(k)
+		}
+	}
+	h.await(ctx, limit, func(s *server) bool {
+		return !slices.ContainsFunc(kinds, func(k upstream.Kind) bool { return !has(k)(s) && s.up.ListError(k) == nil })
+	})
+}
+
 // has reports whether the server's list of the kind is known.
 func has(k upstream.Kind) func(*server) bool {
 	return func(s *server) bool {
@@ -352,7 +366,7 @@ func (h *host) findTool(ctx context.Context, name string) *entry {
 	if e := h.table.Load().tool(name); e != nil {
 		return e
 	}
-	h.await(ctx, upstream.DefaultStartTimeout, has(upstream.Tools))
+	h.awaitLists(ctx, upstream.DefaultStartTimeout, upstream.Tools)
 	h.rebuild()
 	return h.table.Load().tool(name)
 }
@@ -362,7 +376,7 @@ func (h *host) findPrompt(ctx context.Context, name string) *entry {
 	if e := h.table.Load().prompt(name); e != nil {
 		return e
 	}
-	h.await(ctx, upstream.DefaultStartTimeout, has(upstream.Prompts))
+	h.awaitLists(ctx, upstream.DefaultStartTimeout, upstream.Prompts)
 	h.rebuild()
 	return h.table.Load().prompt(name)
 }
@@ -373,11 +387,13 @@ func (h *host) offers(to *entry) bool {
 	return e != nil && e.tool == to.tool
 }
 
-// downNote says which servers are down, for somebody who misses a tool; "" when none is.
+// downNote says which servers are down, or do not tell their tools, for somebody who misses one; "" when none is.
 func (h *host) downNote() (note string) {
 	for _, s := range h.everyone() {
 		if st := s.up.Status(); st.State == upstream.Down {
 			note += fmt.Sprintf("; server %q is down: %s", s.alias, st.Reason)
+		} else if err := s.up.ListError(upstream.Tools); err != nil {
+			note += fmt.Sprintf("; the tools of server %q cannot be read: %v", s.alias, err)
 		}
 	}
 	return note

@@ -48,6 +48,9 @@ func (c *config) ownFiles() []string {
 	for _, token := range c.MCPTokens {
 		files = append(files, expandHome(token.File))
 	}
+	for i := range c.Servers {
+		files = append(files, c.Servers[i].OAuth.files()...)
+	}
 	for _, path := range []string{c.LogFile, c.TLS.Key} {
 		if path != "" {
 			files = append(files, expandHome(path))

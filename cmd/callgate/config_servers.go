@@ -32,15 +32,6 @@ type serverConfig struct {
 	source string // file and entry, for messages
 }
 
-// oauthConfig is a client that the authorization server of a server behind a URL knows. Without it callgate
-// registers itself.
-type oauthConfig struct {
-	ClientID     string
-	ClientSecret string
-	Scopes       []string
-	RedirectPort int // of the address of this machine that takes the answer; 0 is any
-}
-
 // toolConfig maps a tool to a kind.
 type toolConfig struct {
 	Name  string

@@ -63,7 +63,7 @@ func (c *config) servers() ([]proxy.Server, error) {
 		if account, err := s.account(c.DataDir, server.Upstream); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.source, err)
 		} else if account != nil {
-			server.Upstream.Authorize = account.Authorize
+			server.Upstream.Authorize, server.Upstream.Await = account.Authorize, account.Await
 		}
 		servers = append(servers, server)
 	}
@@ -187,21 +187,17 @@ func (s *serverConfig) place() (at serverPlace, err error) {
 // account is callgate's login at a server behind a URL; nil where none is needed, or the configuration has a header.
 func (s *serverConfig) account(dataDir string, u upstream.Config) (*signin.Account, error) {
 	if u.URL == "" || u.Header.Get("Authorization") != "" {
-		if s.OAuth.ClientID != "" || len(s.OAuth.Scopes) > 0 {
+		if s.OAuth.isSet() {
 			return nil, fmt.Errorf("server %q: oauth is for servers with a url and without an Authorization header", s.Name)
 		}
 		return nil, nil
 	}
-	secret, err := expandVariables(s.OAuth.ClientSecret)
+	server, err := s.OAuth.assemble()
 	if err != nil {
 		return nil, fmt.Errorf("server %q: oauth: %w", s.Name, err)
 	}
-	if secret != "" && s.OAuth.ClientID == "" {
-		return nil, fmt.Errorf("server %q: oauth: a clientSecret needs a clientId", s.Name)
-	}
-	return signin.New(dataDir, signin.Server{
-		Name: proxy.Sanitize(s.Name), URL: u.URL, ClientID: s.OAuth.ClientID, ClientSecret: secret, Scopes: s.OAuth.Scopes,
-	}), nil
+	server.Name, server.URL = proxy.Sanitize(s.Name), u.URL
+	return signin.New(dataDir, server), nil
 }
 
 // transport is what the type says of a server behind a URL.

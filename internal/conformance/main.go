@@ -39,9 +39,17 @@ func main() {
 	baseline := flag.String("baseline", "testdata/conformance/baseline.json", "`file` with the checks that the server itself fails")
 	results := flag.String("results", "bin/conformance", "`folder` for what the suites say")
 	update := flag.Bool("update", false, "write the baseline anew")
+	play := flag.Bool("client", false, "be the client of a scenario, for the server at the URL that is the argument")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *play {
+		if err := runClient(ctx, abs(*callgate), flag.Arg(0)); err != nil {
+			fmt.Fprintln(os.Stderr, "conformance:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	r := runner{out: os.Stdout, npm: abs(*npm), callgate: abs(*callgate), server: abs(*server), results: abs(*results)}
 	lost, failing, err := r.all(ctx)
 	if err == nil && *update {

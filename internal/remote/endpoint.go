@@ -35,9 +35,9 @@ type Config struct {
 	Transport Transport
 	Header    http.Header // sent with every request, to no other origin than the URL's
 
-	// Authorize returns the value of the Authorization header for one request, "" for none. refused is one that the
-	// server has just refused; "" otherwise. Nil for servers whose header is in Header.
-	Authorize func(ctx context.Context, refused string) (string, error)
+	// Authorize returns the value of the Authorization header for one request, "" for none. refused is what the server
+	// has just said to that request; nil before it was sent. Nil for servers whose header is in Header.
+	Authorize func(ctx context.Context, refused *Refusal) (string, error)
 
 	// Mirror returns the headers that repeat arguments of a tools/call in the modern era; nil for none.
 	Mirror func(call rpc.Message) map[string]string

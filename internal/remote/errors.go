@@ -29,6 +29,25 @@ func (e *AuthError) Error() string {
 
 func (e *AuthError) Unwrap() error { return e.Err }
 
+// Refusal is what a server says to a request that does not have the right credential.
+type Refusal struct {
+	Credential string   // that was sent, "" for none
+	Status     int      // 401 or 403
+	Challenge  []string // the WWW-Authenticate headers
+}
+
+// Unknown reports whether the server wants to know who calls. Otherwise it knows, and does not allow that one request.
+func (r *Refusal) Unknown() bool { return r.Status == http.StatusUnauthorized }
+
+// refusal returns what the response to a request with the credential says of it; nil when that is nothing.
+func refusal(response *http.Response, credential string) *Refusal {
+	challenge := response.Header.Values("WWW-Authenticate")
+	if response.StatusCode != http.StatusUnauthorized && (response.StatusCode != http.StatusForbidden || len(challenge) == 0) {
+		return nil
+	}
+	return &Refusal{Credential: credential, Status: response.StatusCode, Challenge: challenge}
+}
+
 // StatusError is an answer that is none of MCP.
 type StatusError struct {
 	Code int

@@ -72,21 +72,25 @@ func (e *Endpoint) address(request *http.Request) {
 }
 
 // do sends a request, with a credential where the server wants one. One that the server refuses may have ended
-// early: the request, which was not run, is sent once more if there is another.
+// early, or allow too little: the request, which was not run, is sent once more if there is another.
 func (e *Endpoint) do(request *http.Request) (*http.Response, error) {
 	e.address(request)
 	if e.cfg.Authorize == nil {
 		return e.client.Do(request)
 	}
-	credential, err := e.credential(request.Context(), "")
+	credential, err := e.credential(request.Context(), nil)
 	if err != nil {
 		return nil, err
 	}
 	response, err := e.client.Do(authorized(request, credential))
-	if err != nil || response.StatusCode != http.StatusUnauthorized || credential == "" {
-		return response, err
+	if err != nil {
+		return nil, err
 	}
-	next, err := e.credential(request.Context(), credential)
+	refused := refusal(response, credential)
+	if refused == nil {
+		return response, nil
+	}
+	next, err := e.credential(request.Context(), refused)
 	if err == nil && (next == "" || next == credential) {
 		return response, nil
 	}
@@ -103,11 +107,15 @@ func (e *Endpoint) do(request *http.Request) (*http.Response, error) {
 	return e.client.Do(authorized(request, next))
 }
 
-func (e *Endpoint) credential(ctx context.Context, refused string) (string, error) {
+// credential asks for what to send. Why there is none for the server is an AuthError; why there is none for one
+// request, which harms no other, is not.
+func (e *Endpoint) credential(ctx context.Context, refused *Refusal) (string, error) {
 	value, err := e.cfg.Authorize(ctx, refused)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
+	case err != nil && refused != nil && !refused.Unknown():
+		return "", err
 	case err != nil:
 		return "", &AuthError{Err: err}
 	}

@@ -5,14 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
+	"golang.org/x/oauth2"
+
+	"callgate/internal/remote"
+)
+
+// Grant is how callgate comes by a token.
+type Grant uint8
+
+const (
+	Person            Grant = iota // a person signs in with a browser
+	ClientCredentials              // callgate shows what it is: a secret, or a signature with its key
+	Workload                       // callgate shows what the machine was given to tell who it is (RFC 7523)
 )
 
 // Server is an MCP server to sign in to.
@@ -20,10 +32,17 @@ type Server struct {
 	Name string // the alias, which names the file
 	URL  string
 
-	// ClientID and ClientSecret are of a client that the authorization server knows; without them callgate
-	// registers itself where the server allows that.
+	Grant Grant
+
+	// ClientID and ClientSecret are of a client that the authorization server knows. Without them callgate is what
+	// the document at ClientMetadata says, where the server takes such, or registers itself where it allows that.
 	ClientID, ClientSecret string
-	Scopes                 []string
+	ClientMetadata         string // an https address; "" for none
+	Key                    string // a file with the key that the client signs with instead of showing a secret; "" for none
+	Assertion              string // a file with the token of the workload, read again for each use
+
+	Issuer string   // the only authorization server that may learn of these; "" for whichever the server names
+	Scopes []string // what to ask for; nil for what the server names
 }
 
 // Account is callgate's login at one server. It may be used by many goroutines at once.
@@ -32,6 +51,7 @@ type Account struct {
 	store  *store
 
 	refreshing sync.Mutex
+	missing    atomic.Pointer[string] // the header that was no good when a person was last needed
 }
 
 // New returns the account whose login is kept in dataDir.
@@ -39,17 +59,24 @@ func New(dataDir string, s Server) *Account {
 	return &Account{server: s, store: &store{path: file(dataDir, s.Name), url: s.URL}}
 }
 
-// Authorize returns the Authorization header for the server; "" when nobody has signed in. refused is a header that
-// the server did not take, "" for none: it is not returned again. It satisfies remote.Config.Authorize.
-func (a *Account) Authorize(ctx context.Context, refused string) (string, error) {
+// Authorize returns the Authorization header for the server; "" when nobody has signed in. refused is what the
+// server has said to a request; nil before. A header that it did not take is not returned again, unless there is
+// nothing that signing in could change. It satisfies remote.Config.Authorize.
+func (a *Account) Authorize(ctx context.Context, refused *remote.Refusal) (string, error) {
 	l, err := a.store.load()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && refused == nil:
 		return "", nil
+	case errors.Is(err, fs.ErrNotExist) && a.server.Grant == Person:
+		a.miss(nil)
+		return "", a.store.remember(ctx, refused)
+	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return "", err
-	case fresh(l.Token) && bearer(l.Token) != refused:
+	case a.good(l, refused):
 		return bearer(l.Token), nil
+	case refused != nil && !refused.Unknown() && len(read(refused.Challenge).lacking(l.Scopes)) == 0:
+		return refused.Credential, nil
 	}
 	a.refreshing.Lock()
 	defer a.refreshing.Unlock()
@@ -58,47 +85,124 @@ func (a *Account) Authorize(ctx context.Context, refused string) (string, error)
 		return "", err
 	}
 	defer unlock()
-	if l, err = a.store.load(); err != nil {
+	// A refresh token may be good for one use: who gives up now must not lose what comes for it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewal)
+	defer cancel()
+	before, err := a.store.load()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if fresh(l.Token) && bearer(l.Token) != refused { // another process has refreshed it
-		return bearer(l.Token), nil
+	if before != nil && a.good(before, refused) { // another process was here
+		return bearer(before.Token), nil
 	}
-	if l.Token.RefreshToken == "" {
-		return "", errors.New("the login has expired")
+	after, err := a.renew(ctx, before, refused)
+	switch {
+	case err != nil:
+		a.miss(before)
+		return "", err
+	case after == nil:
+		return "", nil
 	}
-	token, err := a.refresh(ctx, l)
+	return bearer(after.Token), a.store.save(after)
+}
+
+// good reports whether the login's token is one to send, after what the server has said.
+func (a *Account) good(l *login, refused *remote.Refusal) bool {
+	return fresh(l.Token) && (refused == nil || bearer(l.Token) != refused.Credential)
+}
+
+// renew gets another token than that of the login, nil for none: itself, or with what a person has allowed. The lock
+// is held.
+func (a *Account) renew(ctx context.Context, before *login, refused *remote.Refusal) (*login, error) {
+	switch {
+	case a.server.Grant != Person && refused == nil && a.lasting(before):
+		return a.again(ctx, before)
+	case a.server.Grant != Person:
+		return a.introduce(ctx, challenged(refused), before)
+	case before == nil: // forgotten meanwhile
+		return nil, nil
+	case refused != nil && !refused.Unknown():
+		return nil, a.widen(before, refused)
+	}
+	return a.refresh(ctx, before, refused)
+}
+
+// miss notes that a person, or another try, is needed to replace the login; nil for none.
+func (a *Account) miss(l *login) {
+	header := ""
+	if l != nil {
+		header = bearer(l.Token)
+	}
+	a.missing.Store(&header)
+}
+
+// Await returns nil when there is another login than the one that was last no good, or it is time to try again
+// without a person; else an error, when ctx ends. It satisfies upstream.Config.Await.
+func (a *Account) Await(ctx context.Context) error {
+	look := time.NewTicker(every)
+	defer look.Stop()
+	again := time.NewTimer(retry)
+	defer again.Stop()
+	for {
+		select {
+		case <-look.C:
+			missing := a.missing.Load()
+			if l, err := a.store.load(); err == nil && missing != nil && fresh(l.Token) && bearer(l.Token) != *missing {
+				return nil
+			}
+		case <-again.C:
+			if a.server.Grant != Person {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// How often a login is looked for that a person makes, and after what time an authorization server that gave callgate
+// none is asked again.
+const (
+	every = 500 * time.Millisecond
+	retry = 30 * time.Second
+)
+
+// renewal bounds how long a token is waited for that no person is needed for.
+const renewal = time.Minute
+
+// widen remembers that the server wants more than a person has allowed, which is an error until they have.
+func (a *Account) widen(l *login, refused *remote.Refusal) error {
+	more := strings.Join(read(refused.Challenge).lacking(l.Scopes), " ")
+	return errors.Join(
+		fmt.Errorf("the server wants more than the login allows (%s): sign in again with \"callgate login %s\"", brief(errors.New(more)), a.server.Name),
+		a.store.keepDemand(refused),
+	)
+}
+
+// refresh gets another token for the login, at the authorization server that it is of. The lock is held.
+func (a *Account) refresh(ctx context.Context, l *login, refused *remote.Refusal) (*login, error) {
+	if l.Token.RefreshToken == "" || l.TokenEndpoint == "" {
+		return nil, errors.Join(errors.New("the login has expired"), a.store.keepDemand(refused))
+	}
+	token, err := a.request(ctx, l, map[string]string{
+		"grant_type": "refresh_token", "refresh_token": l.Token.RefreshToken, "resource": l.Resource,
+	})
 	if err != nil {
-		return "", fmt.Errorf("the login cannot be refreshed: %w", brief(err))
+		return nil, errors.Join(fmt.Errorf("the login cannot be refreshed: %w", err), a.store.keepDemand(refused))
 	}
-	return bearer(token), nil
+	if token.RefreshToken == "" { // a server that does not rotate it need not repeat it
+		token.RefreshToken = l.Token.RefreshToken
+	}
+	next := *l
+	next.Token = token
+	return &next, nil
 }
 
-// refresh gets another token from who gave the first. Where that is, is the server's word each time anew: one that
-// has changed its mind, or its owner, does not get what another gave.
-func (a *Account) refresh(ctx context.Context, l *login) (*transport.Token, error) {
-	h := a.handler(l, "")
-	metadata, err := h.GetServerMetadata(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if metadata.TokenEndpoint != l.Issued {
-		return nil, errors.New("the server names another address for it than the one that gave the login: sign in again if that is right")
-	}
-	return h.RefreshToken(ctx, l.Token.RefreshToken)
+func fresh(t *oauth2.Token) bool {
+	return t.AccessToken != "" && (t.Expiry.IsZero() || time.Until(t.Expiry) > early)
 }
 
-func fresh(t *transport.Token) bool {
-	return t.AccessToken != "" && (t.ExpiresAt.IsZero() || time.Until(t.ExpiresAt) > early)
-}
-
-func bearer(t *transport.Token) string {
-	kind := t.TokenType
-	if kind == "" || strings.EqualFold(kind, "bearer") {
-		kind = "Bearer"
-	}
-	return kind + " " + t.AccessToken
-}
+func bearer(t *oauth2.Token) string { return t.Type() + " " + t.AccessToken }
 
 // SignedIn tells until when the token is good that is there now, zero for one without an end. ok is false when
 // nobody has signed in.
@@ -107,12 +211,16 @@ func (a *Account) SignedIn() (until time.Time, ok bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	return l.Token.ExpiresAt, true
+	return l.Token.Expiry, true
 }
 
 // Forget removes the login of the server with the alias, whatever its address. ok is false when there was none.
 func Forget(dataDir, alias string) (ok bool, err error) {
-	err = os.Remove(file(dataDir, alias))
+	s := &store{path: file(dataDir, alias)}
+	if err := s.dropDemand(); err != nil {
+		return false, err
+	}
+	err = os.Remove(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -122,16 +230,14 @@ func Forget(dataDir, alias string) (ok bool, err error) {
 // file is where the login of the server with the alias is.
 func file(dataDir, alias string) string { return filepath.Join(dataDir, "logins", alias+".json") }
 
-// handler is the library's view of the login.
-func (a *Account) handler(l *login, redirect string) *transport.OAuthHandler {
-	h := transport.NewOAuthHandler(transport.OAuthConfig{
-		ClientID: l.ClientID, ClientSecret: l.ClientSecret, TokenEndpointAuthMethod: l.AuthMethod,
-		RedirectURI: redirect, Scopes: a.server.Scopes, TokenStore: a.store, PKCEEnabled: true,
-		HTTPClient: newClient(a.server.URL),
-	})
-	h.SetBaseURL(a.server.URL)
-	h.HandleUnauthorizedResponse(&http.Response{Header: http.Header{"Www-Authenticate": l.Challenge}})
-	return h
+// union returns the scopes of all lists, each once.
+func union(lists ...[]string) (all []string) {
+	for _, scope := range slices.Concat(lists...) {
+		if !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	return all
 }
 
 // brief is the beginning of an error that may quote a server.

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"net"
 	"net/http"
-	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
+	"golang.org/x/oauth2"
 )
 
 // Patience is how long a person may take to sign in.
@@ -20,111 +21,103 @@ const Patience = 5 * time.Minute
 // ErrNotNeeded says that the server lets callgate in without a login.
 var ErrNotNeeded = errors.New("the server asks for no login")
 
-// SignIn has a person sign in with a browser: show gets the address to open. The answer comes to an address of this
-// machine that exists until it has come. port is that address's, 0 for any.
+// SignIn gets callgate in: by itself where that was configured, or else a person signs in with a browser, for which
+// show gets the address to open. The answer comes to an address of this machine that exists until it has come. port is
+// that address's, 0 for any.
 func (a *Account) SignIn(ctx context.Context, port int, show func(address string) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("nobody signed in within %v", Patience))
 	defer cancel()
-	challenge, err := a.knock(ctx)
+	c, err := a.wanted(ctx)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	before, err := a.store.load()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var fresh *login
+	if a.server.Grant == Person {
+		fresh, err = a.ask(ctx, c, before, port, show)
+	} else {
+		fresh, err = a.introduce(ctx, c, before)
+	}
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
-	redirect := fmt.Sprintf("http://%s/callback", listener.Addr())
-
-	h := a.handler(&login{ClientID: a.server.ClientID, ClientSecret: a.server.ClientSecret, Challenge: challenge}, redirect)
-	metadata, err := h.GetServerMetadata(ctx)
-	if err != nil {
-		return fmt.Errorf("where to sign in cannot be found out: %w", brief(err))
-	}
-	if a.server.ClientID == "" {
-		if err := h.RegisterClient(ctx, "callgate"); err != nil {
-			return fmt.Errorf("callgate cannot register itself (%w): register a client with the redirect address http://127.0.0.1:PORT/callback, and configure oauth.clientId for the server", brief(err))
-		}
-	}
-	verifier, err := transport.GenerateCodeVerifier()
-	if err != nil {
-		return err
-	}
-	state, err := transport.GenerateState()
-	if err != nil {
-		return err
-	}
-	address, err := h.GetAuthorizationURL(ctx, state, transport.GenerateCodeChallenge(verifier))
-	if err != nil {
-		return brief(err)
-	}
-	answers := make(chan answer, 1)
-	web := &http.Server{Handler: callback(state, answers), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = web.Serve(listener) }() // until Close
-	defer func() {                          // the page that says how it went is still on its way
-		end, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		_ = web.Shutdown(end)
-	}()
-	if err := show(address); err != nil {
-		return err
-	}
-	var got answer
-	select {
-	case got = <-answers:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	switch {
-	case got.fault != "":
-		return fmt.Errorf("the server did not let you in: %w", brief(errors.New(got.fault)))
-	case got.issuer != "" && got.issuer != metadata.Issuer:
-		return fmt.Errorf("the answer comes from %q, and %q was asked", got.issuer, metadata.Issuer)
-	}
-	return a.keep(ctx, h, metadata.TokenEndpoint, challenge, got.code, state, verifier)
-}
-
-// keep exchanges the code for a token at that address and writes the login.
-func (a *Account) keep(ctx context.Context, h *transport.OAuthHandler, at string, challenge []string, code, state, verifier string) error {
 	unlock, err := a.store.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	fresh := &login{
-		URL: a.server.URL, ClientID: h.GetClientID(), ClientSecret: h.GetClientSecret(), AuthMethod: h.GetTokenEndpointAuthMethod(),
-		Challenge: challenge, Issued: at, Token: &transport.Token{},
-	}
-	if err := a.store.save(fresh); err != nil { // SaveToken puts the token into it
-		return err
-	}
-	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
-		return errors.Join(brief(err), os.Remove(a.store.path))
-	}
-	return nil
+	return errors.Join(a.store.save(fresh), a.store.dropDemand())
 }
 
-// knock asks the server without a login, and returns its refusal, which says where to sign in.
-func (a *Account) knock(ctx context.Context) (challenge []string, err error) {
-	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"callgate","version":"1"}}}`
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL, strings.NewReader(hello))
+// ask has a person sign in.
+func (a *Account) ask(ctx context.Context, c challenge, before *login, port int, show func(address string) error) (*login, error) {
+	where, err := a.find(ctx, a.web(), c)
+	if err != nil {
+		return nil, fmt.Errorf("where to sign in cannot be found out: %w", brief(err))
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	response, err := newClient(a.server.URL).Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("the server cannot be reached: %w", brief(err))
+	defer listener.Close()
+	redirect := fmt.Sprintf("http://%s/callback", listener.Addr())
+	l := &login{
+		URL: a.server.URL, Resource: where.resource, Issuer: where.at.Issuer, TokenEndpoint: where.at.TokenEndpoint,
+		Scopes: a.scopes(where, c, before),
 	}
-	response.Body.Close()
+	const stay = "offline_access" // what OpenID Connect calls a refresh token
+	if slices.Contains(where.at.ScopesSupported, stay) {
+		l.Scopes = union(l.Scopes, []string{stay})
+	}
+	if l.Client, err = a.identify(ctx, a.web(), where.at, redirect); err != nil {
+		return nil, err
+	}
+	flow := oauth2.Config{ClientID: l.Client.ID, RedirectURL: redirect, Scopes: l.Scopes, Endpoint: oauth2.Endpoint{AuthURL: where.at.AuthorizationEndpoint}}
+	state, verifier := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
+	address := flow.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", l.Resource))
+
+	got, err := converse(ctx, listener, state, func() error { return show(address) })
 	switch {
-	case response.StatusCode/100 == 2:
-		return nil, ErrNotNeeded
-	case response.StatusCode/100 == 5:
-		return nil, fmt.Errorf("the server answers HTTP %d", response.StatusCode)
+	case err != nil:
+		return nil, err
+	case got.issuer == "" && where.at.AuthorizationResponseIssParameterSupported:
+		return nil, fmt.Errorf("the answer does not say who it is from, and those of %s do", l.Issuer)
+	case got.issuer != "" && got.issuer != l.Issuer: // as it is spelled: RFC 9207
+		return nil, fmt.Errorf("the answer comes from %q, and %q was asked", got.issuer, l.Issuer)
+	case got.fault != "":
+		return nil, fmt.Errorf("the server did not let you in: %w", brief(errors.New(got.fault)))
 	}
-	return response.Header.Values("WWW-Authenticate"), nil
+	l.Token, err = a.request(ctx, l, map[string]string{
+		"grant_type": "authorization_code", "code": got.code, "redirect_uri": redirect, "code_verifier": verifier, "resource": l.Resource,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w", l.Issuer, err)
+	}
+	return l, nil
+}
+
+// converse waits for what the browser brings back.
+func converse(ctx context.Context, listener net.Listener, state string, show func() error) (answer, error) {
+	answers := make(chan answer, 1)
+	web := &http.Server{Handler: callback(state, answers), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = web.Serve(listener) }() // until Shutdown
+	defer func() {                          // the page that says how it went is still on its way
+		end, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = web.Shutdown(end)
+	}()
+	if err := show(); err != nil {
+		return answer{}, err
+	}
+	select {
+	case got := <-answers:
+		return got, nil
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	}
 }
 
 // answer is what the browser brings back.

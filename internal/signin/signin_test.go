@@ -3,18 +3,19 @@ package signin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
+	"golang.org/x/oauth2"
+
+	"callgate/internal/remote"
 )
 
 func get(t *testing.T, c *http.Client, address string) (string, error) {
@@ -91,7 +92,7 @@ func TestCallback(t *testing.T) {
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	a := New(dir, Server{Name: "s", URL: "https://a/"})
-	if value, err := a.Authorize(t.Context(), ""); value != "" || err != nil {
+	if value, err := a.Authorize(t.Context(), nil); value != "" || err != nil {
 		t.Errorf("without a login: %q, %v", value, err)
 	}
 	unlock, err := a.store.lock(t.Context())
@@ -103,78 +104,23 @@ func TestStore(t *testing.T) {
 	if _, err := New(dir, Server{Name: "s", URL: "https://a/"}).store.lock(short); err == nil {
 		t.Error("locked twice")
 	}
-	if err := a.store.save(&login{URL: "https://a/", Token: &transport.Token{AccessToken: "secret"}}); err != nil {
+	if err := a.store.save(&login{URL: "https://a/", Token: &oauth2.Token{AccessToken: "secret"}}); err != nil {
 		t.Fatal(err)
 	}
 	unlock()
-	if value, err := a.Authorize(t.Context(), ""); value != "Bearer secret" || err != nil {
+	if value, err := a.Authorize(t.Context(), nil); value != "Bearer secret" || err != nil {
 		t.Errorf("%q, %v", value, err)
 	}
-	if _, err := a.Authorize(t.Context(), "Bearer secret"); err == nil || !strings.Contains(err.Error(), "has expired") {
+	if _, err := a.Authorize(t.Context(), &remote.Refusal{Credential: "Bearer secret", Status: http.StatusUnauthorized}); err == nil || !strings.Contains(err.Error(), "has expired") {
 		t.Errorf("refused, and not to be refreshed: %v", err)
 	}
-	if value, err := New(dir, Server{Name: "s", URL: "https://b/"}).Authorize(t.Context(), ""); value != "" || err != nil {
+	if value, err := New(dir, Server{Name: "s", URL: "https://b/"}).Authorize(t.Context(), nil); value != "" || err != nil {
 		t.Errorf("another address: %q, %v", value, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "logins", "s.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(dir, Server{Name: "s", URL: "https://a/"}).store.GetToken(t.Context()); err == nil || errors.Is(err, transport.ErrNoToken) {
+	if _, err := New(dir, Server{Name: "s", URL: "https://a/"}).Authorize(t.Context(), nil); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a damaged file: %v", err)
-	}
-}
-
-// A server that names another place to sign in than before does not get what the first one gave: neither the refresh
-// token nor the client's secret.
-func TestRefreshGoesWhereTheLoginCameFrom(t *testing.T) {
-	var sent []string // form values, by who got them
-	issuer := func(name string) *httptest.Server {
-		mux := http.NewServeMux()
-		s := httptest.NewServer(mux)
-		t.Cleanup(s.Close)
-		mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":%q,"token_endpoint":%q}`, s.URL, s.URL+"/authorize", s.URL+"/token")
-		})
-		mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
-			sent = append(sent, name+" "+r.FormValue("refresh_token"))
-			_, _ = io.WriteString(w, `{"access_token":"fresh","token_type":"Bearer","refresh_token":"next","expires_in":3600}`)
-		})
-		return s
-	}
-	right, thief := issuer("right"), issuer("thief")
-	named := right
-	mux := http.NewServeMux()
-	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `{"resource":"http://%s/mcp","authorization_servers":[%q]}`, r.Host, named.URL)
-	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-
-	a := New(t.TempDir(), Server{Name: "s", URL: server.URL + "/mcp"})
-	expired := login{URL: server.URL + "/mcp", ClientID: "c", ClientSecret: "s", Issued: right.URL + "/token", Token: &transport.Token{AccessToken: "old", RefreshToken: "first", ExpiresAt: time.Now().Add(-time.Hour)}}
-	keep := func(l login) {
-		t.Helper()
-		unlock, err := a.store.lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer unlock()
-		if err := a.store.save(&l); err != nil {
-			t.Fatal(err)
-		}
-	}
-	keep(expired)
-	named = thief
-	if value, err := a.Authorize(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "sign in again") || len(sent) > 0 {
-		t.Errorf("another place: %q, %v, sent %q", value, err, sent)
-	}
-	named = right
-	if value, err := a.Authorize(t.Context(), ""); value != "Bearer fresh" || err != nil || !slices.Equal(sent, []string{"right first"}) {
-		t.Errorf("the same place: %q, %v, sent %q", value, err, sent)
-	}
-	sent, expired.Issued = nil, ""
-	keep(expired)
-	if value, err := a.Authorize(t.Context(), ""); err == nil || len(sent) > 0 {
-		t.Errorf("a place that is not known: %q, %v, sent %q", value, err, sent)
 	}
 }

@@ -1,8 +1,10 @@
-// Package signin gets callgate into MCP servers that want OAuth: a person signs in once with a browser, and what
-// comes of it is kept in the data directory, for the server it was meant for and no other, and refreshed.
+// Package signin gets callgate into MCP servers that want OAuth: a person signs in once with a browser, or callgate
+// shows what it is itself, and what comes of it is kept in the data directory, for the server it was meant for and no
+// other, and refreshed.
 package signin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,30 +12,48 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
+	"golang.org/x/oauth2"
 
 	"callgate/internal/durable"
+	"callgate/internal/remote"
 )
 
 // login is what is kept of one sign-in.
 type login struct {
-	URL          string           `json:"url"` // of the server: the token is sent nowhere else
-	ClientID     string           `json:"clientId"`
-	ClientSecret string           `json:"clientSecret,omitempty"`
-	AuthMethod   string           `json:"authMethod,omitempty"`
-	Challenge    []string         `json:"challenge,omitempty"` // with which the server said where to sign in
-	Issued       string           `json:"issued"`              // by which address: refresh token and client secret are sent nowhere else
-	Token        *transport.Token `json:"token"`
+	URL      string   `json:"url"` // of the server: the token is sent nowhere else
+	Resource string   `json:"resource,omitempty"`
+	Scopes   []string `json:"scopes,omitempty"` // that were asked for
+
+	// The authorization server: nobody else learns of the client's secret and the refresh token, whomever the server
+	// names later.
+	Issuer        string `json:"issuer"`
+	TokenEndpoint string `json:"tokenEndpoint"`
+
+	Client client        `json:"client"`
+	Token  *oauth2.Token `json:"token"`
+}
+
+// demand is what the server said when it refused what callgate has: what the next sign-in asks for.
+type demand struct {
+	URL       string   `json:"url"`
+	Challenge []string `json:"challenge"`
 }
 
 // early is how long before its end a token counts as expired: requests take time, and clocks differ.
 const early = 30 * time.Second
 
-// store is the file of one server's login. Processes share it; each refresh happens under a lock, because a
-// refresh token may be good for one use.
+// Bounds of what is kept of a server's challenge.
+const (
+	maxChallenges = 8
+	maxChallenge  = 4 << 10
+)
+
+// store is the file of one server's login, and beside it what the server wants of the next one. Processes share
+// them; each refresh happens under a lock, because a refresh token may be good for one use.
 type store struct {
 	path string
 	url  string
@@ -42,8 +62,6 @@ type store struct {
 	read  time.Time // of the file that known was read from
 	known *login
 }
-
-var _ transport.TokenStore = (*store)(nil)
 
 func (s *store) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
@@ -97,39 +115,57 @@ func (s *store) save(l *login) error {
 	return nil
 }
 
-// GetToken is called by the library before each request, and again when it refreshes.
-func (s *store) GetToken(ctx context.Context) (*transport.Token, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	l, err := s.load()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, transport.ErrNoToken
-	}
+// remember keeps the server's demand.
+func (s *store) remember(ctx context.Context, refused *remote.Refusal) error {
+	unlock, err := s.lock(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	token := *l.Token
-	if !token.ExpiresAt.IsZero() {
-		token.ExpiresAt = token.ExpiresAt.Add(-early)
-	}
-	return &token, nil
+	defer unlock()
+	return s.keepDemand(refused)
 }
 
-// SaveToken is called by the library after a refresh. The lock is held.
-func (s *store) SaveToken(ctx context.Context, token *transport.Token) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// keepDemand keeps what the server said, nil for nothing. The lock is held.
+func (s *store) keepDemand(refused *remote.Refusal) error {
+	if refused == nil {
+		return nil
 	}
-	l, err := s.load()
+	d := demand{URL: s.url}
+	for _, header := range refused.Challenge[:min(len(refused.Challenge), maxChallenges)] {
+		d.Challenge = append(d.Challenge, strings.ToValidUTF8(header[:min(len(header), maxChallenge)], ""))
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
 		return err
 	}
-	next := *l
-	fresh := *token
-	if fresh.RefreshToken == "" { // a server that does not rotate it need not repeat it
-		fresh.RefreshToken = l.Token.RefreshToken
+	if have, err := os.ReadFile(s.demandPath()); err == nil && bytes.Equal(have, text) {
+		return nil
 	}
-	next.Token = &fresh
-	return s.save(&next)
+	return durable.Replace(s.demandPath(), text, 0o600)
 }
+
+// demanded returns the challenge of the server's demand; ok is false when there is none.
+func (s *store) demanded() (challenge []string, ok bool, err error) {
+	text, err := os.ReadFile(s.demandPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	var d demand
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, false, fmt.Errorf("%s cannot be read: %w", s.demandPath(), err)
+	}
+	return d.Challenge, d.URL == s.url, nil
+}
+
+func (s *store) dropDemand() error {
+	if err := os.Remove(s.demandPath()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// demandPath has an ending that no alias can have, so that it is no other server's login.
+func (s *store) demandPath() string { return strings.TrimSuffix(s.path, ".json") + ".demand.json" }

@@ -27,7 +27,11 @@ type Config struct {
 	Header    http.Header      // sent to it with every request
 
 	// Authorize is that of remote.Config. Its error is why the server is down.
-	Authorize func(ctx context.Context, refused string) (string, error)
+	Authorize func(ctx context.Context, refused *remote.Refusal) (string, error)
+
+	// Await returns nil when there may be another credential than the one that the server has refused, which starts the
+	// server; else an error, when ctx ends. Nil where that cannot be known.
+	Await func(ctx context.Context) error
 
 	Era Era // AnyEra asks the server
 

@@ -21,6 +21,6 @@ type Events struct {
 	// StateChanged tells where the upstream is now; changes arrive in order.
 	StateChanged func(u *Upstream, s State)
 
-	// ListChanged tells that List(k) returns other items than before.
+	// ListChanged tells that List(k) returns other items than before, or that ListError(k) has something to say.
 	ListChanged func(u *Upstream, k Kind)
 }

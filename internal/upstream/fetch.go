@@ -17,6 +17,9 @@ const (
 	maxSettle = 10 * time.Second
 
 	listTimeout = 60 * time.Second // all pages of one list
+
+	// A list that could not be read is not asked for more often than this.
+	reread = 2 * time.Second
 )
 
 // shelves hold the lists of a server.
@@ -28,8 +31,9 @@ type shelves struct {
 type shelf struct {
 	list *List // nil when nobody ever saw it
 
-	by  *incarnation // that was asked last
-	err error        // how that went
+	by     *incarnation // that was asked last
+	err    error        // how that went
+	failed time.Time    // when, if it did not go well
 
 	pass  chan struct{} // closed at the end of the pass that runs or is about to; nil when none does
 	again bool          // the list changed during the pass
@@ -83,6 +87,31 @@ func (u *Upstream) Fresh(ctx context.Context, k Kind) (List, error) {
 		case <-ctx.Done():
 			return List{}, ctx.Err()
 		}
+	}
+}
+
+// ListError returns why the running server's list could not be read; nil when it could, or is being read.
+func (u *Upstream) ListError(k Kind) error {
+	in := u.current.Load()
+	u.shelves.mu.Lock()
+	defer u.shelves.mu.Unlock()
+	s := &u.shelves.of[k]
+	if in == nil || s.by != in || s.pass != nil {
+		return nil
+	}
+	return s.err
+}
+
+// Reread begins to read a list again that could not be read, unless that was just now. It does not wait.
+func (u *Upstream) Reread(k Kind) {
+	if u.ListError(k) == nil {
+		return
+	}
+	u.shelves.mu.Lock()
+	recent := time.Since(u.shelves.of[k].failed) < reread
+	u.shelves.mu.Unlock()
+	if in := u.current.Load(); in != nil && !recent {
+		u.fetch(in, k, 0)
 	}
 }
 
@@ -147,16 +176,25 @@ func (u *Upstream) keep(in *incarnation, k Kind, settle time.Duration) {
 		if err != nil && in.ctx.Err() == nil {
 			u.log.Warn("list of the server not read", "list", k.String(), "error", err)
 		}
-		if u.shelve(in, k, list.shared(), err) {
-			if u.events.ListChanged != nil {
-				u.events.ListChanged(u, k)
-			}
+		changed := u.shelve(in, k, list.shared(), err)
+		if changed {
+			u.tellList(k)
 			u.saveList(k, list)
 		}
-		if !u.finish(in, k) {
+		again := u.finish(in, k)
+		if err != nil && in.ctx.Err() == nil {
+			u.tellList(k)
+		}
+		if !again {
 			return
 		}
 		settle = min(max(2*settle, minSettle), maxSettle)
+	}
+}
+
+func (u *Upstream) tellList(k Kind) {
+	if u.events.ListChanged != nil {
+		u.events.ListChanged(u, k)
 	}
 }
 
@@ -170,6 +208,9 @@ func (u *Upstream) shelve(in *incarnation, k Kind, list *List, err error) (chang
 		s.list = list
 	}
 	s.by, s.err = in, err
+	if err != nil {
+		s.failed = time.Now()
+	}
 	return changed
 }
 

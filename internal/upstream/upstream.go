@@ -45,7 +45,8 @@ type Upstream struct {
 	known   *Info // of the running or the last run
 	met     bool  // it was Ready once
 	revival *time.Timer
-	era     Era // that is expected of the server; after Start, attempts alone use it
+	waiting bool // for a credential, while one is waited for
+	era     Era  // that is expected of the server; after Start, attempts alone use it
 
 	shelves shelves
 	asks    asks
@@ -294,6 +295,10 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		if u.cfg.URL != "" && u.met && !isAuth(err) { // what it announces is missed until it is there again
 			u.revival = time.AfterFunc(wait, u.revive)
 		}
+		if isAuth(err) && u.cfg.Await != nil && !u.waiting {
+			u.waiting = true
+			u.wg.Go(u.awaitCredential)
+		}
 	})
 	return down
 }
@@ -316,6 +321,17 @@ func (u *Upstream) pauseAfter(err error, up time.Duration) time.Duration {
 func isAuth(err error) bool {
 	var auth *remote.AuthError
 	return errors.As(err, &auth)
+}
+
+// awaitCredential revives a server that wants to know who calls when there is something to tell it.
+func (u *Upstream) awaitCredential() {
+	err := u.cfg.Await(u.ctx)
+	u.mu.Lock()
+	u.waiting = false
+	u.mu.Unlock()
+	if err == nil {
+		u.revive()
+	}
 }
 
 // revive starts a server that is down, if it may be.

@@ -1,0 +1,188 @@
+package signin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"callgate/internal/loopback"
+)
+
+// whereabouts says where a server's tokens come from.
+type whereabouts struct {
+	resource string   // what tokens are to be for
+	scopes   []string // that the server knows
+	at       *oauthex.AuthServerMeta
+}
+
+// find finds the authorization server of an MCP server, in the order that MCP prescribes.
+func (a *Account) find(ctx context.Context, web *http.Client, c challenge) (*whereabouts, error) {
+	resource, err := a.resource(ctx, web, c)
+	if err != nil {
+		return nil, err
+	}
+	w := &whereabouts{resource: a.server.URL}
+	var issuer string
+	if resource != nil {
+		w.resource, w.scopes = resource.Resource, resource.ScopesSupported
+		if len(resource.AuthorizationServers) == 0 {
+			return nil, errors.New("the server's metadata names no authorization server")
+		}
+		issuer = resource.AuthorizationServers[0]
+		if i := slices.IndexFunc(resource.AuthorizationServers, a.expected); i >= 0 {
+			issuer = resource.AuthorizationServers[i]
+		}
+	} else if issuer, err = originOf(a.server.URL); err != nil { // up to 2025-03-26 the server was its own
+		return nil, err
+	}
+	if !a.expected(issuer) {
+		return nil, fmt.Errorf("the server sends the sign-in to %q, and oauth.issuer allows %s alone: refused", issuer, a.server.Issuer)
+	}
+	if w.at, err = authorizationServer(ctx, web, issuer, resource == nil); err != nil {
+		return nil, err
+	}
+	switch {
+	case w.at == nil && resource == nil:
+		w.at = &oauthex.AuthServerMeta{
+			Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token", RegistrationEndpoint: issuer + "/register",
+		}
+	case w.at == nil:
+		return nil, fmt.Errorf("the authorization server %s publishes no metadata", issuer)
+	case a.server.Grant == Person && !slices.Contains(w.at.CodeChallengeMethodsSupported, "S256"):
+		return nil, fmt.Errorf("the authorization server %s does not say that it knows PKCE (S256): nobody can sign in there safely", issuer)
+	}
+	return w, nil
+}
+
+// expected reports whether the configuration lets the authorization server learn of the client.
+func (a *Account) expected(issuer string) bool {
+	return a.server.Issuer == "" || sameIssuer(issuer, a.server.Issuer)
+}
+
+// sameIssuer compares issuers as configurations and documents spell them: a slash at the end makes no other server.
+func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
+
+// resource returns the metadata of the server as a protected resource; nil when it has none.
+func (a *Account) resource(ctx context.Context, web *http.Client, c challenge) (*oauthex.ProtectedResourceMetadata, error) {
+	u, err := url.Parse(a.server.URL)
+	if err != nil {
+		return nil, err
+	}
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	root := u.Scheme + "://" + u.Host + wellKnown
+	places := []string{root}
+	if path := strings.TrimSuffix(u.EscapedPath(), "/"); path != "" {
+		places = []string{root + path, root}
+	}
+	if c.metadata != "" {
+		places = []string{c.metadata}
+	}
+	for _, place := range places {
+		found, err := fetch[oauthex.ProtectedResourceMetadata](ctx, web, place)
+		switch {
+		case err != nil:
+			return nil, err
+		case found == nil:
+			continue
+		case !covers(found.Resource, u):
+			return nil, fmt.Errorf("the metadata of the server is that of another, %q: tokens for that are not asked for", found.Resource)
+		}
+		return found, nil
+	}
+	if c.metadata != "" {
+		return nil, fmt.Errorf("there is no metadata at %s, where the server says that it is", c.metadata)
+	}
+	return nil, nil
+}
+
+// covers reports whether a resource is the server, or all of its origin or of a path that it is below: many are
+// one of several behind one authorization. A token for anything else would be one for somebody else's server.
+func covers(resource string, server *url.URL) bool {
+	r, err := url.Parse(resource)
+	if err != nil || r.Fragment != "" || r.User != nil || !strings.EqualFold(r.Scheme, server.Scheme) || !strings.EqualFold(r.Host, server.Host) {
+		return false
+	}
+	above, path := strings.TrimSuffix(r.EscapedPath(), "/"), strings.TrimSuffix(server.EscapedPath(), "/")
+	if above == path {
+		return r.RawQuery == "" || r.RawQuery == server.RawQuery
+	}
+	return r.RawQuery == "" && strings.HasPrefix(path, above+"/")
+}
+
+// authorizationServer returns the metadata of an authorization server; nil when it has none. One that the MCP server is
+// itself may have its name below its own address.
+func authorizationServer(ctx context.Context, web *http.Client, issuer string, itself bool) (*oauthex.AuthServerMeta, error) {
+	u, err := url.Parse(issuer)
+	if err != nil || !loopback.Confidential(u) {
+		return nil, fmt.Errorf("the server names %q as authorization server, which is no https address", issuer)
+	}
+	root, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	places := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
+	if path != "" {
+		places = append(places, root+path+"/.well-known/openid-configuration")
+	}
+	for _, place := range places {
+		found, err := fetch[oauthex.AuthServerMeta](ctx, web, place)
+		if err != nil {
+			return nil, err
+		}
+		if found == nil {
+			continue
+		}
+		if !sameIssuer(found.Issuer, issuer) && (!itself || !strings.HasPrefix(found.Issuer, issuer+"/")) {
+			return nil, fmt.Errorf("the metadata at %s is that of another authorization server, %q", place, found.Issuer)
+		}
+		for _, endpoint := range []string{found.AuthorizationEndpoint, found.TokenEndpoint, found.RegistrationEndpoint} {
+			if u, err := url.Parse(endpoint); endpoint != "" && (err != nil || !loopback.Confidential(u)) {
+				return nil, fmt.Errorf("the authorization server %s has %q among its addresses, which is not https", issuer, endpoint)
+			}
+		}
+		if found.TokenEndpoint == "" {
+			return nil, fmt.Errorf("the authorization server %s names no address for tokens", issuer)
+		}
+		return found, nil
+	}
+	return nil, nil
+}
+
+// fetch reads a document; nil when there is none at the address.
+func fetch[T any](ctx context.Context, web *http.Client, address string) (*T, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("MCP-Protocol-Version", "2025-11-25")
+	response, err := web.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode/100 == 4:
+		return nil, nil
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s answers HTTP %d", address, response.StatusCode)
+	}
+	var document T
+	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
+		return nil, fmt.Errorf("what is at %s cannot be read: %w", address, err)
+	}
+	return &document, nil
+}
+
+// originOf is the address without its path.
+func originOf(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	return u.Scheme + "://" + u.Host, nil
+}

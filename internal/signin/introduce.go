@@ -1,0 +1,71 @@
+package signin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// maxAssertion bounds the file with the workload's token.
+const maxAssertion = 64 << 10
+
+// introduce gets a token without a person: callgate shows what it is, to whom the server names. before is the login
+// that there was, nil for none.
+func (a *Account) introduce(ctx context.Context, c challenge, before *login) (*login, error) {
+	where, err := a.find(ctx, a.web(), c)
+	if err != nil {
+		return nil, fmt.Errorf("where to sign in cannot be found out: %w", brief(err))
+	}
+	l := &login{
+		URL: a.server.URL, Resource: where.resource, Issuer: where.at.Issuer, TokenEndpoint: where.at.TokenEndpoint,
+		Scopes: a.scopes(where, c, before),
+	}
+	if l.Client, err = a.identify(ctx, a.web(), where.at, ""); err != nil {
+		return nil, err
+	}
+	return a.again(ctx, l)
+}
+
+// again returns the login with another token.
+func (a *Account) again(ctx context.Context, l *login) (*login, error) {
+	params := map[string]string{"grant_type": "client_credentials", "resource": l.Resource, "scope": strings.Join(l.Scopes, " ")}
+	if a.server.Grant == Workload {
+		text, err := os.ReadFile(a.server.Assertion)
+		if err != nil {
+			return nil, fmt.Errorf("oauth.assertion: %w", err)
+		}
+		if len(text) > maxAssertion {
+			return nil, fmt.Errorf("oauth.assertion: %s is too long for a token", a.server.Assertion)
+		}
+		params["grant_type"], params["assertion"] = "urn:ietf:params:oauth:grant-type:jwt-bearer", strings.TrimSpace(string(text))
+	}
+	token, err := a.request(ctx, l, params)
+	if err != nil {
+		return nil, fmt.Errorf("the authorization server %s gives callgate no token: %w", l.Issuer, err)
+	}
+	next := *l
+	next.Token = token
+	return &next, nil
+}
+
+// lasting reports whether a login is one of the client that the configuration names now, at a server that it allows.
+func (a *Account) lasting(l *login) bool {
+	return l != nil && l.Client.ID == a.server.ClientID && l.TokenEndpoint != "" && a.expected(l.Issuer)
+}
+
+// scopes are what to ask for: what the configuration names, or else what the server wants, or else all that it knows.
+// What it refused the login before for want of comes on top of what that was for.
+func (a *Account) scopes(where *whereabouts, c challenge, before *login) []string {
+	scopes := a.server.Scopes
+	if len(scopes) == 0 {
+		scopes = c.scopes
+	}
+	if len(scopes) == 0 {
+		scopes = where.scopes
+	}
+	if before != nil && c.fault == "insufficient_scope" && sameIssuer(before.Issuer, where.at.Issuer) {
+		scopes = union(before.Scopes, scopes, c.scopes)
+	}
+	return union(scopes)
+}

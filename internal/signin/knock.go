@@ -1,0 +1,79 @@
+package signin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// wanted is what the server says of how to get in: at the door, or when it last refused what callgate had. Of two
+// answers the door's is newer, and both name scopes that are missed.
+func (a *Account) wanted(ctx context.Context) (challenge, error) {
+	door, shut, err := a.knock(ctx)
+	if err != nil {
+		return challenge{}, err
+	}
+	headers, demanded, err := a.store.demanded()
+	switch {
+	case err != nil:
+		return challenge{}, err
+	case !shut && !demanded && a.server.Grant == Person:
+		return challenge{}, ErrNotNeeded
+	}
+	c, before := read(door), read(headers)
+	if c.metadata == "" {
+		c.metadata = before.metadata
+	}
+	if before.fault == "insufficient_scope" {
+		c.fault, c.scopes = before.fault, union(c.scopes, before.scopes)
+	} else if len(c.scopes) == 0 {
+		c.scopes = before.scopes
+	}
+	return c, nil
+}
+
+// hello begins a conversation and looks at what comes first in it: some servers let everybody in, and ask who it is
+// when something is wanted.
+var hello = []string{
+	`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"callgate","version":"1"}}}`,
+	`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+	`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+}
+
+// knock speaks to the server without a login, and returns its refusal, which says where to sign in. shut is false when
+// there is none.
+func (a *Account) knock(ctx context.Context) (refusal []string, shut bool, err error) {
+	session := ""
+	for i, message := range hello {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL, strings.NewReader(message))
+		if err != nil {
+			return nil, false, err
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		if i > 0 {
+			request.Header.Set("MCP-Protocol-Version", "2025-11-25")
+		}
+		if session != "" {
+			request.Header.Set("Mcp-Session-Id", session)
+		}
+		response, err := a.web().Do(request)
+		if err != nil {
+			return nil, false, fmt.Errorf("the server cannot be reached: %w", brief(err))
+		}
+		response.Body.Close()
+		switch {
+		case response.StatusCode == http.StatusUnauthorized:
+			return response.Header.Values("WWW-Authenticate"), true, nil
+		case response.StatusCode/100 == 5:
+			return nil, false, fmt.Errorf("the server answers HTTP %d", response.StatusCode)
+		case response.StatusCode/100 == 4: // it may take no such conversation from anybody, or not from strangers
+			return response.Header.Values("WWW-Authenticate"), i == 0, nil
+		}
+		if i == 0 {
+			session = response.Header.Get("Mcp-Session-Id")
+		}
+	}
+	return nil, false, nil
+}

@@ -1,0 +1,53 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+)
+
+// request asks the authorization server of the login for a token. What is empty among the parameters is left out.
+func (a *Account) request(ctx context.Context, l *login, params map[string]string) (*oauth2.Token, error) {
+	// The library's client credentials flow takes any grant; the others of it cannot say the resource when they refresh.
+	flow := clientcredentials.Config{
+		ClientID: l.Client.ID, TokenURL: l.TokenEndpoint, AuthStyle: oauth2.AuthStyleInParams, EndpointParams: url.Values{},
+	}
+	for name, value := range params {
+		if value != "" {
+			flow.EndpointParams.Set(name, value)
+		}
+	}
+	secret := l.Client.Secret
+	if secret == "" && l.Client.ID == a.server.ClientID {
+		secret = a.server.ClientSecret
+	}
+	switch l.Client.Method {
+	case methodBasic:
+		flow.ClientSecret, flow.AuthStyle = secret, oauth2.AuthStyleInHeader
+	case methodPost:
+		flow.ClientSecret = secret
+	case methodKey:
+		assertion, err := signature(a.server.Key, l.Client.ID, l.Issuer)
+		if err != nil {
+			return nil, err
+		}
+		flow.EndpointParams.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		flow.EndpointParams.Set("client_assertion", assertion)
+	}
+	token, err := flow.Token(context.WithValue(ctx, oauth2.HTTPClient, a.web()))
+	var refused *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &refused) && refused.ErrorCode != "":
+		return nil, brief(errors.New(refused.ErrorCode + " " + refused.ErrorDescription))
+	case err != nil:
+		return nil, brief(err)
+	}
+	return token, nil
+}
+
+// web is the client for what the server names.
+func (a *Account) web() *http.Client { return newClient(a.server.URL) }

@@ -1,0 +1,131 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"callgate/internal/remote"
+)
+
+// lock lets requests in that have a key, and answers others with the status.
+type lock struct {
+	key    atomic.Value // the right header
+	status int
+	needs  string // the method that needs the key; "" is all
+}
+
+func (l *lock) guard(t *testing.T, next http.Handler) string {
+	t.Helper()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if strings.Contains(string(body), l.needs) && r.Header.Get("Authorization") != l.key.Load() {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="more"`)
+			http.Error(w, "not so", l.status)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	return web.URL
+}
+
+func oneTool() http.Handler {
+	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTool(mcp.NewTool("do"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("done"), nil
+	})
+	return mcpserver.NewStreamableHTTPServer(s)
+}
+
+// A server that wants to know who calls is there by itself as soon as there is something to tell it.
+func TestServerComesBackWithItsCredential(t *testing.T) {
+	l := &lock{status: http.StatusUnauthorized}
+	l.key.Store("Bearer good")
+	var have atomic.Value
+	have.Store("")
+	there := make(chan struct{})
+	h := newHost(t)
+	u := open(t, Config{
+		Name: "locked", URL: l.guard(t, oneTool()), Era: Legacy,
+		Authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
+			if refused != nil && (refused.Status != http.StatusUnauthorized || len(refused.Challenge) != 1) {
+				t.Errorf("%+v", refused)
+			}
+			return have.Load().(string), nil
+		},
+		Await: func(ctx context.Context) error {
+			select {
+			case <-there:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+	}, Options{Events: h.events()})
+	if _, err := u.Ready(short(t)); err == nil || !strings.Contains(err.Error(), `callgate login locked`) {
+		t.Fatal(err)
+	}
+	have.Store("Bearer good")
+	close(there)
+	h.wait("list tools") // nobody has asked
+	if list, _ := u.List(Tools); keys(list) != "do" {
+		t.Errorf("%s", keys(list))
+	}
+}
+
+// A list that may not be read, or not yet, harms no other request, says why, and is asked for again when somebody
+// wants it.
+func TestListThatIsForbidden(t *testing.T) {
+	l := &lock{status: http.StatusForbidden, needs: "tools/list"}
+	l.key.Store("Bearer more")
+	var have atomic.Value
+	have.Store("Bearer some")
+	h := newHost(t)
+	u := open(t, Config{
+		Name: "locked", URL: l.guard(t, oneTool()), Era: Legacy,
+		Authorize: func(_ context.Context, refused *remote.Refusal) (string, error) {
+			if refused != nil && have.Load() == refused.Credential {
+				return "", errors.New("more is wanted")
+			}
+			return have.Load().(string), nil
+		},
+	}, Options{Events: h.events()})
+	h.wait("list tools")
+	if err := u.ListError(Tools); err == nil || !strings.Contains(err.Error(), "more is wanted") {
+		t.Fatal(err)
+	}
+	if got := call(t, u, "tools/call", `{"name":"do"}`); !strings.Contains(got, "done") {
+		t.Error(got)
+	}
+	u.Reread(Tools) // that was just now
+	if err := u.ListError(Tools); err == nil {
+		t.Error("it is read again at once")
+	}
+	have.Store("Bearer more")
+	for deadline := time.Now().Add(5 * reread); u.ListError(Tools) != nil; u.Reread(Tools) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is not read again")
+		}
+		time.Sleep(reread / 20)
+	}
+	h.wait("list tools")
+	if list, known := u.List(Tools); !known || keys(list) != "do" {
+		t.Errorf("%s", keys(list))
+	}
+}
