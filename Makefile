@@ -121,16 +121,17 @@ bench-rag: ## measure search: how well it finds, how fast, with how much memory
 	$(if $(REPOS),rag/bench/fetch.sh '$(REPOS)')
 	bin/bench-rag -repos '$(REPOS)'
 
-# The suites and the Node.js that they need come from npm, the reference server is that of the official Go SDK.
+# The suites, the Inspector and the Node.js that they need come from npm, the reference server is that of the official Go SDK.
 $(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.json
 	npm ci --prefix testdata/conformance --no-audit --no-fund
 	@touch $@
 
 .PHONY: conformance
-conformance: build $(SUITES) ## run the official conformance suites directly and through callgate
+conformance: build $(SUITES) $(NPM) ## run the official conformance suites and the MCP Inspector through callgate
 	CGO_ENABLED=0 GOBIN="$(CURDIR)/bin" go install github.com/modelcontextprotocol/go-sdk/conformance/everything-server@v1.8.0
 	CGO_ENABLED=0 go build -o bin/conformance-run ./internal/conformance
 	bin/conformance-run $(CONFORMANCEFLAGS)
+	go test -count=1 -run TestInspector ./cmd/callgate
 
 # Where the embedding table is trained, and how many Debian packages are read: 0 is all.
 OUT ?= .embedding

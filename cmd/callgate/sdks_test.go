@@ -125,6 +125,17 @@ func sdkUpstreams(t *testing.T, command []string) []sdkUpstream {
 	}
 }
 
+// newSDKGates has callgate serve run with all the servers behind it.
+func newSDKGates(t *testing.T, upstreams []sdkUpstream) *gates {
+	g := newGates(t)
+	config := "servers:\n"
+	for i, u := range upstreams {
+		config += "  - " + u.entry(g, fmt.Sprintf("u%d", i)) + "\n"
+	}
+	g.served = serveConfigured(t, config)
+	return g
+}
+
 // sdkDoors are the ways of a client to every server over every transport, by transport.
 func sdkDoors(g *gates, c sdkClient, upstreams []sdkUpstream) []sdkDoor {
 	var doors []sdkDoor
@@ -159,12 +170,7 @@ func TestSDKs(t *testing.T) {
 	t.Parallel()
 	command := npmServer(t, "server-everything")
 	upstreams := sdkUpstreams(t, command)
-	g := newGates(t)
-	config := "servers:\n"
-	for i, u := range upstreams {
-		config += "  - " + u.entry(g, fmt.Sprintf("u%d", i)) + "\n"
-	}
-	g.served = serveConfigured(t, config)
+	g := newSDKGates(t, upstreams)
 	cells := make([][]string, len(sdkClients))
 	var working sync.WaitGroup
 	for i, c := range sdkClients {
@@ -218,6 +224,8 @@ server and client have them), progress, and an elicitation in the middle of a ca
 of the official Go SDK v1.8.0, mcp-go v1.2.1 and the TypeScript SDK 1.32.2; servers are the reference server of the
 TypeScript SDK (` + "`server-everything`" + ` 2026.8.31), and servers on mcp-go v1.2.1 and, without sessions, on the Go SDK v1.8.0. The
 client of mcp-go hears no requests over HTTP+SSE, and its server sends none there: those cells are without an elicitation.
+
+The CLI of the MCP Inspector 2.12.0 lists and calls tools in all 21 combinations too: ` + "`TestInspector`" + `, which ` + "`make conformance`" + ` runs.
 `
 
 // judge says what is wrong with what came of the calls; codes says whether the client keeps those of errors.
