@@ -117,8 +117,8 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	}
 	r.from.Store(to.server)
 	answer, err := to.server.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
-	if err == nil && asTask {
-		answer, err = h.follow(ctx, r, to.server, answer)
+	if err == nil {
+		answer, err = h.follow(ctx, r, to.server, answer, asTask)
 	}
 	return to.server.cut(answer), timed(ctx, err, limit)
 }

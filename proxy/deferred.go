@@ -61,10 +61,10 @@ func taskSupport(definition []byte) string {
 	return ""
 }
 
-// asTask returns the params of a call, and whether they ask for a task. Where the tool's calls have to be tasks and the
-// host's revision has none of the kind, callgate wants one in its place, and waits for its end.
+// asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:
+// callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
 func (h *host) asTask(p callParams, to *entry, params []byte) (forwarded []byte, asks bool) {
-	if p.wish == nil && to.taskSupport == "required" && h.era == upstream.Modern && to.server.makesTasks() {
+	if h.era == upstream.Modern && (to.taskSupport == "required" || to.taskSupport == "optional" && h.waits) && to.server.makesTasks() {
 		return put(params, "task", []byte("{}")), true
 	}
 	return params, p.wish != nil
@@ -191,8 +191,15 @@ func isResult(response []byte) bool {
 }
 
 // follow waits for the end of the task that the server has made of a call, and returns the call's result. An answer
-// that is no task is the result already.
-func (h *host) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
+// that is no task is the result already. asked says that the call asked for a task of 2025-11-25; one of the extension
+// comes unasked.
+func (h *host) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message, asked bool) (rpc.Message, error) {
+	switch {
+	case s.extends() && upstream.IsTask(answer.Result):
+		return h.attend(ctx, r, s, answer)
+	case !asked:
+		return answer, nil
+	}
 	made, ok := taskIn(answer.Result)
 	if !ok {
 		return answer, nil
@@ -202,6 +209,9 @@ func (h *host) follow(ctx context.Context, r *inflight, s *server, answer rpc.Me
 			return rpc.Message{}, fmt.Errorf("server %q answered with a task that it has made for another call", s.alias)
 		}
 		h.announce(d, "")
+	}
+	if r.errand != nil {
+		r.errand.becomes(made)
 	}
 	limit := made.ttl
 	if limit > 0 {
@@ -272,6 +282,7 @@ func (d *deferred) sees(raw []byte) (shown []byte, over, relevant bool) {
 type serverTask struct {
 	raw        []byte
 	id, status string
+	message    string        // for people; "" for none
 	ttl        time.Duration // 0 is none
 }
 
@@ -292,13 +303,14 @@ func taskIn(result []byte) (serverTask, bool) {
 const maxTask = 64 << 10
 
 func readTask(raw []byte) (t serverTask, ok bool) {
-	var m [3]jsonx.Member
-	if len(raw) == 0 || len(raw) > maxTask || raw[0] != '{' || jsonx.Members(raw, []string{"taskId", "status", "ttl"}, m[:]) != nil {
+	var m [4]jsonx.Member
+	if len(raw) == 0 || len(raw) > maxTask || raw[0] != '{' || jsonx.Members(raw, []string{"taskId", "status", "ttl", "statusMessage"}, m[:]) != nil {
 		return t, false
 	}
 	t.raw = raw
 	t.id, ok = jsonx.String(m[0].Value)
 	t.status, _ = jsonx.String(m[1].Value)
+	t.message, _ = jsonx.String(m[3].Value)
 	if milliseconds, err := strconv.ParseFloat(string(m[2].Value), 64); err == nil {
 		t.ttl = time.Duration(max(0, min(milliseconds, 1e12))) * time.Millisecond
 	}

@@ -21,6 +21,10 @@ import (
 func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 	if r.errand != nil {
 		r.errand.shown(a)
+		defer func() {
+			asked := done
+			done = func() { r.errand.decided(); asked() }
+		}()
 	}
 	if r.deferred != nil {
 		h.announce(r.deferred, "waiting for a person's approval")

@@ -32,6 +32,7 @@ const (
 // Codes of errors of the stateless revisions.
 const (
 	codeHeaderMismatch     = -32020
+	codeLacksCapability    = -32021
 	codeUnsupportedVersion = -32022
 )
 
@@ -82,6 +83,9 @@ var statelessMethods = []string{
 	"server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list",
 	"resources/read", "completion/complete", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel",
 }
+
+// taskMethods are those of the extension for tasks.
+var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
 
 // repeatable are the methods that may end with a question to the host instead of a result.
 var repeatable = []string{"tools/call", "prompts/get", "resources/read"}
@@ -168,6 +172,12 @@ func headersAgree(h headed, m rpc.Message, version string) error {
 		return fmt.Errorf("the header %s is %q, the request says %q", mcp.HeaderProtocolVersion, value, version)
 	}
 	get := func(name string) string { value, _ := h.Header(name); return value }
+	if value, sent := h.Header(mcp.HeaderName); sent && slices.Contains(taskMethods, m.Method) {
+		id, _ := stringParam(m, "taskId") // without one the request is refused
+		if name, ok := mcp.DecodeHeaderValue(value); !ok || name != id {
+			return fmt.Errorf("the header %s is %q, the request's taskId is %q", mcp.HeaderName, value, id)
+		}
+	}
 	return mcp.ValidateStandardHeaders(get, version, mcp.MCPMethod(m.Method), json.RawMessage(m.Params))
 }
 

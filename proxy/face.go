@@ -115,6 +115,7 @@ func (f *face) begin(r statelessRequest) (err error) {
 	if f.h, err = f.p.connect(context.Background(), f.key.from.View, f.key.from.Principal, f, upstream.Modern); err != nil {
 		return err
 	}
+	f.h.waits = declaresTasks(r.capabilities)
 	client := r.client
 	if client == nil {
 		client = []byte(`{"name":"unknown","version":"0"}`)
@@ -134,7 +135,7 @@ func (f *face) begin(r statelessRequest) (err error) {
 	return err
 }
 
-// withoutTasks returns the capabilities without the extension that callgate does not pass on to servers.
+// withoutTasks returns the capabilities without the extension that each upstream declares by itself, where it can.
 func withoutTasks(capabilities []byte) []byte {
 	var extensions, tasks [1]jsonx.Member
 	if jsonx.Members(capabilities, []string{"extensions"}, extensions[:]) != nil || extensions[0].Value == nil ||
@@ -280,6 +281,10 @@ func (f *face) serve(ctx context.Context, x Exchange, r statelessRequest) {
 		f.listen(ctx, x, r)
 		return
 	case "tasks/get", "tasks/update", "tasks/cancel":
+		if !declaresTasks(r.capabilities) {
+			f.p.told(x.Reject(lacksTasks(r.ID)))
+			return
+		}
 		respond(f.serveTask(r))
 		return
 	case "tools/call":

@@ -22,6 +22,7 @@ type host struct {
 	view      View
 	principal string       // who the host has proven to be to its transport
 	era       upstream.Era // that the host speaks
+	waits     bool         // it can wait for a task of the extension; see task
 	session   *gate.Session
 	servers   []*server // those of the view, in the order of the configuration
 

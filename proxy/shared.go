@@ -87,7 +87,7 @@ func (p *Proxy) closeShared() {
 // start begins with the server, if it has not begun.
 func (s *server) start(hello upstream.Hello) {
 	if s.shared != nil {
-		hello.Capabilities = []byte("{}")
+		hello.Capabilities, hello.Tasks = []byte("{}"), false
 		hello.ClientInfo = fmt.Appendf(nil, `{"name":"callgate","version":%s}`, jsonx.Quote(s.host.p.o.Version))
 	}
 	s.up.Start(hello)

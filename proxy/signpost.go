@@ -6,7 +6,6 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
-	"callgate/internal/rpc"
 )
 
 // patience is how long the call may wait for a person before this leg ends. ok is false when the errand has no
@@ -32,8 +31,17 @@ func (e *errand) shown(a *gate.Approval) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.approval = a
-	if e.task != nil && e.waiting != nil && e.task.begin() {
-		e.arriveWith(rpc.Result(e.waiting.id, e.f.dress(e.method, e.task.announcement())))
+	if e.task != nil {
+		e.task.says("waiting for a person's approval", taskPoll)
+	}
+}
+
+// decided notes that nobody is asked about the errand's call any more.
+func (e *errand) decided() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.task != nil {
+		e.task.says("", taskPoll)
 	}
 }
 

@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"time"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/upstream"
 )
 
 // extensionTasks is the extension by which a host can wait for a result without holding a request open.
@@ -14,27 +16,86 @@ const extensionTasks = "io.modelcontextprotocol/tasks"
 
 const (
 	taskKept = time.Hour       // how long the result of a task waits for its host
-	taskPoll = 2 * time.Second // how often the host is asked to look
+	taskPoll = 2 * time.Second // how often the host is asked to look, where no server says so
 	maxTasks = 128             // of one principal, those included whose result waits
 )
 
-// task is how a host that declares the extension waits for a call that waits for a person. Its fields are
-// guarded by the errand's mu.
+// task is how a host that declares the extension waits for a call that waits for a person, or that its server has made
+// a task of. Its fields are guarded by the errand's mu.
 type task struct {
 	errand  *errand
 	id      string
-	expiry  *time.Timer // set, with the proxy's lock, when it is over
-	began   time.Time   // zero until the host was told of it
+	message string        // what the host's person may read about it; "" for nothing
+	poll    time.Duration // how often the host is asked to look
+	expiry  *time.Timer   // set, with the proxy's lock, when it is over
+	began   time.Time     // zero until the host was told of it
 	updated time.Time
 }
 
-func newTask(e *errand) *task { return &task{errand: e, id: "task-" + rand.Text()} }
+func newTask(e *errand) *task { return &task{errand: e, id: "task-" + rand.Text(), poll: taskPoll} }
 
 // declaresTasks reports whether a request's capabilities have the extension.
 func declaresTasks(capabilities []byte) bool {
 	var extensions, tasks [1]jsonx.Member
 	return jsonx.Members(capabilities, []string{"extensions"}, extensions[:]) == nil && extensions[0].Value != nil &&
 		jsonx.Members(extensions[0].Value, []string{extensionTasks}, tasks[:]) == nil && tasks[0].Value != nil
+}
+
+// says notes what is to be told of the task. The host that waits for the call hears of the task now.
+func (t *task) says(message string, poll time.Duration) {
+	e := t.errand
+	if message != t.message {
+		t.updated = time.Now().UTC()
+	}
+	t.message, t.poll = message, poll
+	if e.waiting != nil && t.begin() {
+		e.arriveWith(rpc.Result(e.waiting.id, e.f.dress(e.method, t.announcement())))
+	}
+}
+
+// attend waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
+// task of callgate's own; in the place of another callgate waits, and says so.
+func (h *host) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
+	var t *task
+	if r.errand != nil {
+		t = r.errand.task
+	}
+	if t == nil {
+		waited := h.heartbeat(r, "the server's task")
+		defer waited()
+	}
+	answer, err := s.up.Follow(ctx, answer.Result, func(now upstream.Task) {
+		if t != nil {
+			t.errand.mu.Lock()
+			defer t.errand.mu.Unlock()
+			t.says(now.Message, now.Poll)
+		}
+	})
+	if err != nil {
+		return answer, err
+	}
+	return disowned(unrelated(answer))
+}
+
+// becomes notes that a server of the older revisions has made a task of the errand's call.
+func (e *errand) becomes(made serverTask) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.task != nil {
+		e.task.says(made.message, taskPoll)
+	}
+}
+
+// extends reports whether the server may answer calls with tasks of the extension.
+func (s *server) extends() bool {
+	info, known := s.up.Info()
+	return known && info.ProtocolVersion == StatelessVersion
+}
+
+// lacksTasks is the error for a host that does not declare the extension.
+func lacksTasks(id []byte) []byte {
+	return errorWithData(id, codeLacksCapability, "the request does not declare the extension "+extensionTasks,
+		fmt.Appendf(nil, `{"requiredCapabilities":{"extensions":{%s:{}}}}`, jsonx.Quote(extensionTasks)))
 }
 
 // begin makes the task known by its id; false when its principal has too many that run.
@@ -90,10 +151,16 @@ func (s *stateless) keep(t *task) bool {
 	return true
 }
 
-// describe appends the members that every message about the task has.
+// describe appends the members that every message about the task has. Its time to live counts from its beginning, and
+// grows as long as it is not over.
 func (t *task) describe(b []byte, status, message string) []byte {
+	until := t.updated
+	if !t.errand.over {
+		until = time.Now()
+	}
 	b = fmt.Appendf(b, `"taskId":%s,"status":%s,"createdAt":%q,"lastUpdatedAt":%q,"ttlMs":%d,"pollIntervalMs":%d`,
-		jsonx.Quote(t.id), jsonx.Quote(status), t.began.Format(time.RFC3339Nano), t.updated.Format(time.RFC3339Nano), taskKept.Milliseconds(), taskPoll.Milliseconds())
+		jsonx.Quote(t.id), jsonx.Quote(status), t.began.Format(time.RFC3339Nano), t.updated.Format(time.RFC3339Nano),
+		(until.Sub(t.began) + taskKept).Milliseconds(), t.poll.Milliseconds())
 	if message != "" {
 		b = fmt.Appendf(b, `,"statusMessage":%s`, jsonx.Quote(message))
 	}
@@ -102,7 +169,7 @@ func (t *task) describe(b []byte, status, message string) []byte {
 
 // announcement is the result of the call that became the task.
 func (t *task) announcement() []byte {
-	return append(t.describe([]byte(`{"resultType":"task",`), "working", "waiting for a person's approval"), '}')
+	return append(t.describe([]byte(`{"resultType":"task",`), "working", t.message), '}')
 }
 
 // now is the result of tasks/get.
@@ -114,10 +181,10 @@ func (t *task) now() []byte {
 	case e.over && e.response == nil:
 		return append(t.describe(b, "cancelled", ""), '}')
 	case !e.over && len(e.questions) > 0:
-		b = append(t.describe(b, "input_required", ""), `,"inputRequests":`...)
+		b = append(t.describe(b, "input_required", t.message), `,"inputRequests":`...)
 		return append(appendQuestions(b, e.questions), '}')
 	case !e.over:
-		return append(t.describe(b, "working", ""), '}')
+		return append(t.describe(b, "working", t.message), '}')
 	case err != nil:
 		return append(t.describe(b, "failed", "the response cannot be read"), '}')
 	case m.Error != nil:

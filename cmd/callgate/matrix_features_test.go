@@ -21,9 +21,8 @@ type feature struct {
 	name string
 	try  func(ctx context.Context, h *matrixHost, host, upstream end) error
 
-	// apart is try for what the official Go SDK has on neither side: with messages as they are, and features.Tasks.
-	apart  func(ctx context.Context, way sdk.Transport, prefix string) error
-	legacy string // why it is for two sides of the legacy era only; "" when it is not
+	// apart is try for what the official Go SDK has on neither side: with messages as they are, and the servers of tasks.
+	apart func(ctx context.Context, way sdk.Transport, prefix string, host, upstream end) error
 }
 
 var matrixFeatures = []feature{
@@ -38,11 +37,7 @@ var matrixFeatures = []feature{
 	{name: "list_changed", try: tryListChanged},
 	{name: "subscribe", try: trySubscribe},
 	{name: "complete", try: tryComplete},
-	{
-		name:   "task",
-		apart:  tryTask,
-		legacy: "tasks are a part of 2025-11-25 alone; in 2026-07-28 they are an extension, which no server SDK for Go has",
-	},
+	{name: "task", apart: tryTask},
 	{name: "error", try: tryError},
 	{name: "large", try: tryLarge},
 }
@@ -207,66 +202,4 @@ func tryLarge(ctx context.Context, h *matrixHost, _, _ end) error {
 		err = fmt.Errorf("%d bytes arrived instead of %d", len(said), features.Size)
 	}
 	return err
-}
-
-// tryTask calls a tool as a task and comes back for the result.
-func tryTask(ctx context.Context, way sdk.Transport, prefix string) error {
-	conn, err := way.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	send := func(format string, args ...any) error {
-		m, err := jsonrpc.DecodeMessage(fmt.Appendf(nil, format, args...))
-		if err != nil {
-			return err
-		}
-		return conn.Write(ctx, m)
-	}
-	request := func(id, method, params string, result any) error {
-		if err := send(`{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`, id, method, params); err != nil {
-			return err
-		}
-		for {
-			m, err := conn.Read(ctx)
-			if err != nil {
-				return fmt.Errorf("%s: %w", method, err)
-			}
-			r, ok := m.(*jsonrpc.Response)
-			if !ok || r.ID.Raw() != id {
-				continue
-			}
-			if r.Error != nil {
-				return fmt.Errorf("%s: %w", method, r.Error)
-			}
-			return json.Unmarshal(r.Result, result)
-		}
-	}
-	var welcome struct{ Capabilities struct{ Tasks *struct{} } }
-	if err := request("hello", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"matrix","version":"1"}}`, &welcome); err != nil {
-		return err
-	}
-	if err := send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
-		return err
-	}
-	if welcome.Capabilities.Tasks == nil {
-		return errors.New("tasks are not offered")
-	}
-	var made struct{ Task struct{ TaskID string } }
-	if err := request("call", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{},"task":{"ttl":60000}}`, prefix+features.Deferred), &made); err != nil {
-		return err
-	}
-	named := fmt.Sprintf(`{"taskId":%q}`, made.Task.TaskID)
-	var result struct{ Content []struct{ Text string } }
-	if err := request("result", "tasks/result", named, &result); err != nil {
-		return err
-	}
-	if len(result.Content) != 1 || result.Content[0].Text != features.Done {
-		return fmt.Errorf("the result of the task arrived as %+v", result)
-	}
-	var task struct{ Status string }
-	if err := request("get", "tasks/get", named, &task); err != nil || task.Status != "completed" {
-		return fmt.Errorf("the task is %q: %w", task.Status, err)
-	}
-	return nil
 }

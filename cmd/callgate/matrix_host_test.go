@@ -201,15 +201,18 @@ const tasksPrefix = "tasks-"
 
 // entry is the configuration of a server of its own.
 func (g *gates) entry(name string, upstream end) string {
-	arg, handler, path := upstream.era, features.Handler, ""
-	if strings.HasPrefix(name, tasksPrefix) {
-		arg, handler = features.TasksArg, func(_ string, old bool) http.Handler { return features.TasksHandler(old) }
+	arg, handler, path, era := upstream.era, features.Handler, "", "auto"
+	switch tasks := strings.HasPrefix(name, tasksPrefix); {
+	case tasks && upstream.era == features.Modern:
+		arg, handler = features.ExtensionArg, func(string, bool) http.Handler { return features.ExtensionHandler() }
+	case tasks:
+		arg, handler, era = features.TasksArg, func(_ string, old bool) http.Handler { return features.TasksHandler(old) }, "legacy"
 		if upstream.transport == overSSE {
 			path = "/sse"
 		}
 	}
 	if upstream.transport == overStdio {
-		return fmt.Sprintf("{name: %s, command: %q, args: [%q]}", name, filepath.Join(g.programs, "features"), arg)
+		return fmt.Sprintf("{name: %s, command: %q, args: [%q], era: %s}", name, filepath.Join(g.programs, "features"), arg, era)
 	}
 	server := httptest.NewServer(handler(upstream.era, upstream.transport == overSSE))
 	g.t.Cleanup(func() {
@@ -217,7 +220,7 @@ func (g *gates) entry(name string, upstream end) string {
 		server.Close()
 	})
 	kind := map[string]string{overHTTP: "http", overSSE: "sse"}[upstream.transport]
-	return fmt.Sprintf("{name: %s, url: %q, type: %s}", name, server.URL+path, kind)
+	return fmt.Sprintf("{name: %s, url: %q, type: %s, era: %s}", name, server.URL+path, kind, era)
 }
 
 // transport is the host's way to the gate in front of the server of that name, and the prefix of names there.

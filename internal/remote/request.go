@@ -132,7 +132,10 @@ func authorized(request *http.Request, credential string) *http.Request {
 // describe sets the headers by which the modern era repeats what a message is about.
 func (e *Endpoint) describe(request *http.Request, m rpc.Message) {
 	request.Header.Set(mcp.HeaderMethod, m.Method)
-	named := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
+	named := map[string]string{
+		"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+		"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
+	}[m.Method]
 	if named == "" || m.Params == nil {
 		return
 	}

@@ -76,7 +76,7 @@ func cacheKey(cfg Config, hello Hello) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	host, err := json.Marshal([]any{hello.ProtocolVersion, hello.Capabilities, hello.Era})
+	host, err := json.Marshal([]any{hello.ProtocolVersion, hello.Capabilities, hello.Era, hello.Tasks})
 	if err != nil {
 		return "", err
 	}

@@ -60,6 +60,10 @@ type Hello struct {
 	// Era is the one that the host speaks: a server that speaks both is met in it, because then nothing has to be
 	// translated. AnyEra has no preference.
 	Era Era
+
+	// Tasks says that calls may be answered with tasks of the modern era's extension: the host can wait for their end,
+	// or callgate does in its place. See Follow.
+	Tasks bool
 }
 
 // Options are the surroundings of an upstream. The zero value has no cache, logs nothing and tells nobody.

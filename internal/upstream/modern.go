@@ -23,6 +23,7 @@ var protocolMeta = []string{
 // modern is what a conversation in the modern era knows: there is no session at the server that would.
 type modern struct {
 	client []byte // members of _meta: version, host and its capabilities
+	tasks  bool   // a call may be answered with a task
 
 	mu         sync.Mutex
 	level      []byte   // the log level that the host wants, a raw string; nil for none
@@ -39,8 +40,26 @@ func newModern(hello Hello) *modern {
 	if client == nil {
 		client = []byte(`{"name":"callgate","version":"0"}`)
 	}
-	return &modern{relistened: make(chan struct{}), client: fmt.Appendf(nil, `%s:%s,%s:%s,%s:%s`,
+	if hello.Tasks {
+		capabilities = withTasks(capabilities)
+	}
+	return &modern{tasks: hello.Tasks, relistened: make(chan struct{}), client: fmt.Appendf(nil, `%s:%s,%s:%s,%s:%s`,
 		jsonx.Quote(protocolMeta[0]), jsonx.Quote(modernVersion), jsonx.Quote(protocolMeta[1]), client, jsonx.Quote(protocolMeta[2]), capabilities)}
+}
+
+// withTasks returns capabilities that have the extension for tasks.
+func withTasks(capabilities []byte) []byte {
+	var extensions, tasks [1]jsonx.Member
+	entry := append(jsonx.Quote(extensionTasks), ":{}"...)
+	switch {
+	case jsonx.Members(capabilities, []string{"extensions"}, extensions[:]) != nil:
+		return capabilities
+	case extensions[0].Value == nil:
+		return insertFirst(capabilities, 0, fmt.Appendf(nil, `"extensions":{%s}`, entry))
+	case extensions[0].Value[0] != '{' || jsonx.Members(extensions[0].Value, []string{extensionTasks}, tasks[:]) != nil || tasks[0].Value != nil:
+		return capabilities
+	}
+	return insertFirst(capabilities, extensions[0].Start, entry)
 }
 
 // describe returns params with what every modern request says of its sender.
@@ -138,9 +157,14 @@ func (in *incarnation) askModern(ctx context.Context, compose func(id []byte) []
 		switch kind := resultType(m.Result); kind {
 		case "", "complete":
 			return m, nil
+		case "task":
+			if in.modern.tasks && request.Method == "tools/call" {
+				return m, nil
+			}
+			return rpc.Message{}, in.unasked(kind)
 		case "input_required":
 		default:
-			return rpc.Message{}, fmt.Errorf("server %q answered with a result of the type %.40q, which nobody asked for", in.u.cfg.Name, kind)
+			return rpc.Message{}, in.unasked(kind)
 		}
 		if leg == maxLegs {
 			return rpc.Message{}, fmt.Errorf("server %q asks for more input again and again: callgate gave up after %d times", in.u.cfg.Name, maxLegs)
@@ -152,6 +176,10 @@ func (in *incarnation) askModern(ctx context.Context, compose func(id []byte) []
 			return rpc.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"cg","error":%s}`, fault))
 		}
 	}
+}
+
+func (in *incarnation) unasked(kind string) error {
+	return fmt.Errorf("server %q answered with a result of the type %.40q, which nobody asked for", in.u.cfg.Name, kind)
 }
 
 // resultType returns what the server says that its result is; "" when it does not say.

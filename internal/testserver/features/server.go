@@ -191,6 +191,8 @@ func Main() {
 	switch arg := os.Args[1]; arg {
 	case TasksArg:
 		err = server.ServeStdio(Tasks())
+	case ExtensionArg:
+		err = extensionMain(os.Args[2:])
 	case MCPGoArg:
 		err = server.ServeStdio(MCPGo())
 	default:

@@ -1,0 +1,325 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// extensionTasks is the extension of the modern era by which a server answers a call with a task, and gives the result
+// when it is asked for.
+const extensionTasks = "io.modelcontextprotocol/tasks"
+
+// Task is what a server says of a task that it has made of a call.
+type Task struct {
+	Message string        // what it does, for people; "" for nothing
+	Poll    time.Duration // how long it wants to be left alone between two questions, within bounds
+
+	id, status    string
+	ttl           time.Duration // 0 is none
+	result, fault []byte        // nil where there is none
+	raw           []byte
+}
+
+// Bounds of tasks.
+const (
+	minPoll, usualPoll, maxPoll = 100 * time.Millisecond, time.Second, 30 * time.Second
+
+	lookPatience = 30 * time.Second // for one answer
+	maxLost      = 3                // questions in a row that were not answered
+	overtime     = time.Minute      // beyond the time to live
+	maxAsked     = 256              // questions of one task
+	lastWord     = time.Second      // for the server to hear that nobody wants the task
+)
+
+var errOvertime = errors.New("the task's time to live is over, and the server has not said how it ended; it was told to stop")
+
+// IsTask reports whether the result of a call is a task. Upstreams return such a result only where Hello.Tasks is set;
+// what the call has come to Follow says.
+func IsTask(result []byte) bool {
+	return (bytes.Contains(result, []byte(`"task"`)) || bytes.IndexByte(result, '\\') >= 0) && resultType(result) == "task"
+}
+
+// Follow waits for the end of the task that the server has made of a call, and returns what the server would have
+// answered the call. What the server asks in the meantime goes where questions in the middle of a request go. seen is
+// told of the task as often as the server speaks of it, on this goroutine. When ctx ends, the server is told that nobody
+// wants the task any more.
+func (u *Upstream) Follow(ctx context.Context, made []byte, seen func(Task)) (rpc.Message, error) {
+	in, err := u.acquire(ctx)
+	if err != nil {
+		return rpc.Message{}, err
+	}
+	if in.modern == nil || !in.usage.begin() {
+		return rpc.Message{}, fmt.Errorf("server %q is not the one any more that has made the task", u.cfg.Name)
+	}
+	defer in.usage.end()
+	t, err := readTask(made)
+	if err != nil {
+		return rpc.Message{}, fmt.Errorf("server %q answered with a task, but %w", u.cfg.Name, err)
+	}
+	f := &following{in: in, id: t.id, began: time.Now(), asked: map[string]context.CancelFunc{}, news: make(chan struct{}, 1)}
+	asking, end := context.WithCancelCause(ctx)
+	answer, err := f.toItsEnd(asking, end, t, seen)
+	end(nil)
+	f.asking.Wait()
+	if !f.over {
+		f.giveUp(ctx)
+	}
+	return answer, err
+}
+
+// following is one Follow.
+type following struct {
+	in    *incarnation
+	id    string
+	began time.Time
+	over  bool // the server has said that the task is
+
+	asking sync.WaitGroup
+	asked  map[string]context.CancelFunc // by key: every question so far
+	news   chan struct{}                 // a question was answered: has room for one
+}
+
+// fault is the error of a host's answer, which the call ends with.
+type fault []byte
+
+func (f fault) Error() string { return "the host refused what the server asks: " + excerpt(f) }
+
+// toItsEnd follows the task. end ends ctx, which the questions run under.
+func (f *following) toItsEnd(ctx context.Context, end context.CancelCauseFunc, t Task, seen func(Task)) (rpc.Message, error) {
+	for lost := 0; ; {
+		if lost == 0 {
+			seen(t)
+			switch t.status {
+			case "completed", "failed", "cancelled":
+				f.over = true
+				return t.answer()
+			}
+			if err := f.askAll(ctx, end, t); err != nil {
+				return rpc.Message{}, err
+			}
+		}
+		if t.ttl > 0 && time.Since(f.began) > t.ttl+overtime {
+			return rpc.Message{}, errOvertime
+		}
+		f.wait(ctx, t.Poll)
+		if ctx.Err() != nil {
+			return f.ended(ctx)
+		}
+		next, err := f.look(ctx)
+		var gone *goneError
+		switch {
+		case err == nil:
+			t, lost = next, 0
+			continue
+		case ctx.Err() != nil:
+			return f.ended(ctx)
+		case errors.As(err, &gone):
+			f.over = true
+			return rpc.Message{}, err
+		}
+		if lost++; lost == maxLost || f.in.isDown() {
+			return rpc.Message{}, fmt.Errorf("how the task goes is not known any more: %w", err)
+		}
+	}
+}
+
+// ended is the end of a task that nobody waits for any more, or whose question the host has refused.
+func (f *following) ended(ctx context.Context) (rpc.Message, error) {
+	var refused fault
+	if errors.As(context.Cause(ctx), &refused) {
+		return rpc.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"cg","error":%s}`, []byte(refused)))
+	}
+	return rpc.Message{}, context.Cause(ctx)
+}
+
+// isDown reports whether the incarnation is over.
+func (in *incarnation) isDown() bool {
+	select {
+	case <-in.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait leaves the server alone for that long, or until there is news for it to act on.
+func (f *following) wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-f.news:
+		pause(ctx, minPoll)
+	case <-f.in.over:
+	case <-ctx.Done():
+	}
+}
+
+// goneError says that the server does not know the task.
+type goneError struct{ says string }
+
+func (e *goneError) Error() string { return "the server does not know the task any more: " + e.says }
+
+// look asks the server how the task is.
+func (f *following) look(ctx context.Context) (Task, error) {
+	answer, err := f.request(ctx, "tasks/get", nil)
+	if err != nil {
+		return Task{}, err
+	}
+	t, err := readTask(answer.Result)
+	if err == nil && t.id != f.id {
+		err = errors.New("it speaks of another task")
+	}
+	return t, err
+}
+
+// request sends a request about the task; more are further members of its params, with a comma in front.
+func (f *following) request(ctx context.Context, method string, more []byte) (rpc.Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	params := append(append(append([]byte(`{"taskId":`), jsonx.Quote(f.id)...), more...), '}')
+	described := f.in.modern.describe(params)
+	answer, err := f.in.send(ctx, func(id []byte) []byte { return rpc.Request(id, method, described) })
+	if err != nil || answer.Error == nil {
+		return answer, err
+	}
+	if codeOf(answer.Error) == rpc.CodeInvalidParams {
+		return answer, &goneError{excerpt(answer.Error)}
+	}
+	return answer, fmt.Errorf("the server refuses %s: %s", method, excerpt(answer.Error))
+}
+
+func codeOf(fault []byte) int {
+	var code [1]jsonx.Member
+	if jsonx.Members(fault, []string{"code"}, code[:]) != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(code[0].Value)) // 0 is no code
+	return n
+}
+
+// askAll puts the questions to the host that are new, and takes those back that the server does not ask any more.
+func (f *following) askAll(ctx context.Context, end context.CancelCauseFunc, t Task) error {
+	var inputs []input
+	if t.status == "input_required" {
+		var err error
+		if inputs, _, err = readInputs(t.raw); err != nil {
+			return fmt.Errorf("server %q asks for more input, but %w", f.in.u.cfg.Name, err)
+		}
+	}
+	open := map[string]bool{}
+	for _, q := range inputs {
+		open[q.key] = true
+		if _, again := f.asked[q.key]; again {
+			continue
+		}
+		if len(f.asked) == maxAsked {
+			return fmt.Errorf("server %q asks more than %d questions in one task", f.in.u.cfg.Name, maxAsked)
+		}
+		one, cancel := context.WithCancel(ctx)
+		f.asked[q.key] = cancel
+		f.asking.Go(func() {
+			defer cancel()
+			if err := f.ask(one, q); err != nil && one.Err() == nil {
+				end(err)
+			}
+		})
+	}
+	for key, cancel := range f.asked {
+		if !open[key] {
+			cancel()
+		}
+	}
+	return nil
+}
+
+// ask puts one question to the host and gives the answer to the server.
+func (f *following) ask(ctx context.Context, q input) error {
+	answer, err := f.in.put(ctx, q)
+	if err != nil {
+		return err
+	}
+	result := answer.Result
+	switch {
+	case result == nil && q.method != "elicitation/create":
+		return fault(answer.Error)
+	case result == nil: // the modern era has no error here
+		result = []byte(`{"action":"cancel"}`)
+	}
+	more := fmt.Appendf(nil, `,"inputResponses":{%s:%s}`, jsonx.Quote(q.key), result)
+	var gone *goneError
+	if _, err := f.request(ctx, "tasks/update", more); err != nil && !errors.As(err, &gone) { // of one that is gone the next look tells
+		return err
+	}
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// giveUp tells the server that nobody wants the task any more. The session may be ending: it gets a moment.
+func (f *following) giveUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+	defer cancel()
+	if _, err := f.request(ctx, "tasks/cancel", nil); err != nil {
+		f.in.u.log.Warn("a server's task was not stopped", "error", err)
+	}
+}
+
+// readTask reads what a server says of a task.
+func readTask(raw []byte) (t Task, err error) {
+	var m [7]jsonx.Member
+	if err := jsonx.Check(raw); err != nil { // its parts go out with other questions and answers
+		return t, err
+	}
+	if err := jsonx.Members(raw, []string{"taskId", "status", "statusMessage", "ttlMs", "pollIntervalMs", "result", "error"}, m[:]); err != nil {
+		return t, err
+	}
+	var named bool
+	if t.id, named = jsonx.String(m[0].Value); !named || t.id == "" {
+		return t, errors.New("it has no taskId")
+	}
+	t.status, _ = jsonx.String(m[1].Value)
+	t.Message, _ = jsonx.String(m[2].Value)
+	t.Poll = usualPoll
+	if poll := milliseconds(m[4].Value); poll > 0 {
+		t.Poll = min(max(poll, minPoll), maxPoll)
+	}
+	t.ttl, t.result, t.fault, t.raw = milliseconds(m[3].Value), m[5].Value, m[6].Value, raw
+	switch t.status {
+	case "working", "input_required", "completed", "failed", "cancelled":
+		return t, nil
+	}
+	return t, fmt.Errorf("its status is %.40q", t.status)
+}
+
+// milliseconds is a duration of the wire; 0 for none.
+func milliseconds(raw []byte) time.Duration {
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return time.Duration(min(n, 1e12)) * time.Millisecond
+}
+
+// answer is what the server would have answered the call that became the task.
+func (t Task) answer() (rpc.Message, error) {
+	switch {
+	case t.status == "completed" && len(t.result) > 0 && t.result[0] == '{':
+		return rpc.Parse(rpc.Result([]byte(`"cg"`), t.result))
+	case t.status == "failed" && len(t.fault) > 0 && t.fault[0] == '{':
+		return rpc.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"cg","error":%s}`, t.fault))
+	case t.status == "cancelled":
+		return rpc.Message{}, errors.New("the server has stopped the task")
+	}
+	return rpc.Message{}, fmt.Errorf("the server says that the task is %s, and gives neither a result nor an error", t.status)
+}
