@@ -7,12 +7,59 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 )
 
+// clients are what one address is reached with. All conversations with it share them, so that connections that wait
+// for the next request are as many as the server needs and not as many as there are conversations.
+type clients struct {
+	requests  *http.Client
+	listening *http.Client // for streams that are silent most of the time, and cost little meanwhile
+
+	users int
+}
+
+// reached are the clients by address, as long as somebody uses them.
+var reached = struct {
+	mu sync.Mutex
+	of map[string]*clients
+}{of: map[string]*clients{}}
+
+// maxIdle bounds the connections to one address that are kept for the next request.
+const maxIdle = 128
+
+// quietBuffer is how much of a silent stream is read at once.
+const quietBuffer = 1 << 10
+
+// reach returns the clients for the address. The caller MUST release it.
+func reach(address string) *clients {
+	reached.mu.Lock()
+	defer reached.mu.Unlock()
+	c := reached.of[address]
+	if c == nil {
+		c = &clients{requests: newClient(0), listening: newClient(quietBuffer)}
+		reached.of[address] = c
+	}
+	c.users++
+	return c
+}
+
+// release ends the connections that nobody uses, when it was the last to.
+func release(address string) {
+	reached.mu.Lock()
+	defer reached.mu.Unlock()
+	c := reached.of[address]
+	if c.users--; c.users == 0 {
+		delete(reached.of, address)
+		c.requests.CloseIdleConnections()
+		c.listening.CloseIdleConnections()
+	}
+}
+
 // newClient returns a client that connects within seconds and never follows the server to another origin: what
-// a request carries is meant for the configured address.
-func newClient() *http.Client {
+// a request carries is meant for the configured address. Its buffers are of that size; 0 is the usual one.
+func newClient(buffer int) *http.Client {
 	return &http.Client{
 		CheckRedirect: sameOrigin,
 		Transport: &http.Transport{
@@ -21,9 +68,11 @@ func newClient() *http.Client {
 			TLSHandshakeTimeout:    10 * time.Second,
 			ForceAttemptHTTP2:      true,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-			MaxIdleConnsPerHost:    32,
+			MaxIdleConnsPerHost:    maxIdle,
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: 256 << 10,
+			ReadBufferSize:         buffer,
+			WriteBufferSize:        buffer,
 		},
 	}
 }

@@ -65,10 +65,10 @@ func (c *Config) Check() error {
 // Endpoint is one conversation with the server, from its handshake to its end. It is an io.Writer for an rpc.Conn
 // without a reader.
 type Endpoint struct {
-	cfg    Config
-	url    *url.URL
-	log    *slog.Logger
-	client *http.Client
+	cfg     Config
+	url     *url.URL
+	log     *slog.Logger
+	clients *clients // set by Run
 
 	ctx     context.Context // of everything that is sent and read
 	cancel  context.CancelFunc
@@ -76,7 +76,7 @@ type Endpoint struct {
 	stopped sync.Once
 	ended   chan struct{} // closed when Run has returned
 
-	started    chan struct{} // closed when conn and handle are set
+	started    chan struct{} // closed when what Run sets is set
 	conn       *rpc.Conn
 	handle     Handler
 	delivering sync.Mutex // the connection takes one message at a time
@@ -108,7 +108,7 @@ func New(cfg Config) (*Endpoint, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	e := &Endpoint{
-		cfg: cfg, url: u, log: cfg.Logger, client: newClient(),
+		cfg: cfg, url: u, log: cfg.Logger,
 		stop: make(chan struct{}), ended: make(chan struct{}), started: make(chan struct{}), broken: make(chan struct{}),
 		running: map[string]context.CancelFunc{},
 	}
@@ -124,7 +124,8 @@ type Handler func(m rpc.Message, of []byte)
 // over; nil when Close ended it. It returns when nothing of the endpoint runs any more.
 func (e *Endpoint) Run(conn *rpc.Conn, handle Handler) error {
 	defer close(e.ended)
-	e.conn, e.handle = conn, handle
+	e.conn, e.handle, e.clients = conn, handle, reach(e.cfg.URL)
+	defer release(e.cfg.URL)
 	if e.cfg.Transport == SSE {
 		e.openEvents()
 	}
@@ -140,7 +141,6 @@ func (e *Endpoint) Run(conn *rpc.Conn, handle Handler) error {
 	e.cancel()
 	e.work.Wait()
 	conn.Abandon()
-	e.client.CloseIdleConnections()
 	if e.isBroken() {
 		return e.err
 	}

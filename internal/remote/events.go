@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -31,14 +30,20 @@ const maxRetry = time.Minute
 // readEvents calls yield for each event until it returns false, or the stream ends, which is nil too. An event
 // is bounded by limit bytes, whatever it is made of.
 func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 4<<10), limit+16) // with the name of the field
-	lines.Split(splitLine)
+	lines := lines{r: r, limit: limit + 16} // with the name of the field
 	var ev event
 	id := p.last // counts from the end of its event on: what is cut off has to come again
 	size := 0
-	for lines.Scan() {
-		line := lines.Bytes()
+	for {
+		line, err := lines.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, errTooLong):
+			return tooLong(limit)
+		case err != nil:
+			return err
+		}
 		if len(line) == 0 {
 			p.last = id
 			if ev.data != nil && !yield(ev) {
@@ -75,28 +80,8 @@ func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) err
 			}
 		}
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return tooLong(limit)
-	}
-	return lines.Err()
 }
 
 var errTooLong = errors.New("a message is too long")
 
 func tooLong(limit int) error { return fmt.Errorf("%w: more than %d bytes", errTooLong, limit) }
-
-// splitLine ends lines at \n, \r\n and \r, as event streams do.
-func splitLine(data []byte, atEnd bool) (advance int, token []byte, err error) {
-	i := bytes.IndexAny(data, "\r\n")
-	switch {
-	case i < 0:
-		return 0, nil, nil // what the end cuts off is no line
-	case data[i] == '\n':
-		return i + 1, data[:i], nil
-	case i+1 < len(data) && data[i+1] == '\n':
-		return i + 2, data[:i], nil
-	case i+1 < len(data) || atEnd:
-		return i + 1, data[:i], nil
-	}
-	return 0, nil, nil
-}

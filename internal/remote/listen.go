@@ -2,60 +2,89 @@ package remote
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 )
 
-// listen reads the stream on which the server speaks without being asked, and opens it again when it ends, as
-// long as the conversation lasts. Many servers have none.
-func (e *Endpoint) listen() {
-	var at position
-	for failures := 0; ; {
-		began := time.Now()
-		again, heard := e.listenOnce(&at)
-		if !again || e.ctx.Err() != nil {
+// listening is the stream on which the server speaks without being asked. It is opened again when it ends, as long as
+// the conversation lasts. Many servers have none. One goroutine after the other has it.
+type listening struct {
+	e        *Endpoint
+	at       position
+	began    time.Time // the newest stream
+	failures int       // streams in a row that brought nothing
+}
+
+func (e *Endpoint) listen() { (&listening{e: e}).open() }
+
+// open asks for the stream until it comes, and leaves it to a goroutine of its own: to ask takes a deep stack, which
+// would be kept for hours of waiting.
+func (l *listening) open() {
+	for {
+		l.began = time.Now()
+		stream, again := l.ask()
+		if stream != nil {
+			if !l.e.begin(func() { l.read(stream) }) {
+				stream.Close()
+			}
 			return
 		}
-		if heard || time.Since(began) > maxRetry {
-			failures = 0
-		}
-		failures++
-		if !sleep(e.ctx, min(max(at.retry, time.Second)<<min(failures-1, 10), maxRetry)) {
+		if !again || !l.pause(false) {
 			return
 		}
 	}
 }
 
-// listenOnce reads one such stream. again says that another may be opened, heard that there was an event.
-func (e *Endpoint) listenOnce(at *position) (again, heard bool) {
-	response, err := e.get(e.ctx, e.cfg.URL, *at)
+// ask asks once. Without a stream, again says that there may be one later.
+func (l *listening) ask() (stream io.ReadCloser, again bool) {
+	e := l.e
+	response, err := e.get(e.ctx, e.cfg.URL, l.at)
 	if err != nil {
 		e.log.Debug("no stream of the server's own messages", "error", err)
-		return true, false
+		return nil, true
 	}
-	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusOK && contentType(response) == "text/event-stream":
+		return response.Body, true
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
 		_ = e.lost()
-		return false, false
 	case response.StatusCode == http.StatusUnauthorized:
 		_ = e.unauthorized(response)
-		return false, false
 	default:
-		return response.StatusCode >= 500, false
+		again = response.StatusCode >= 500
 	}
-	err = readEvents(response.Body, e.cfg.MaxMessage, at, func(ev event) bool {
+	response.Body.Close()
+	return nil, again
+}
+
+// read delivers what comes, and opens the stream again when it has ended.
+func (l *listening) read(stream io.ReadCloser) {
+	e, heard := l.e, false
+	err := readEvents(stream, e.cfg.MaxMessage, &l.at, func(ev event) bool {
 		heard = true
 		if ev.name == "" || ev.name == "message" {
 			e.deliver(ev.data, nil)
 		}
 		return true
 	})
+	stream.Close()
 	if err != nil && e.ctx.Err() == nil {
 		e.log.Debug("the stream of the server's own messages was cut off", "error", err)
 	}
-	return true, heard
+	if l.pause(heard) {
+		l.open()
+	}
+}
+
+// pause waits until the stream may be asked for again; false when the conversation is over. heard says that the last
+// one was of use.
+func (l *listening) pause(heard bool) bool {
+	if heard || time.Since(l.began) > maxRetry {
+		l.failures = 0
+	}
+	l.failures++
+	return sleep(l.e.ctx, min(max(l.at.retry, time.Second)<<min(l.failures-1, 10), maxRetry))
 }
 
 // leaving bounds how long the end of a session is waited for.
@@ -74,7 +103,7 @@ func (e *Endpoint) leave() {
 	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, e.cfg.URL, nil)
 	if err == nil {
 		var response *http.Response
-		if response, err = e.do(request); err == nil {
+		if response, err = e.do(e.clients.requests, request); err == nil {
 			response.Body.Close() // whatever it says: servers need not know DELETE
 		}
 	}

@@ -29,7 +29,7 @@ func (e *Endpoint) post(ctx context.Context, address string, m rpc.Message) (*ht
 	if modern {
 		e.describe(request, m)
 	}
-	return e.do(request)
+	return e.do(e.clients.requests, request)
 }
 
 // get asks for an event stream.
@@ -43,7 +43,7 @@ func (e *Endpoint) get(ctx context.Context, address string, at position) (*http.
 	if at.last != "" {
 		request.Header.Set(mcp.HeaderLastEventID, at.last)
 	}
-	response, err := e.do(request)
+	response, err := e.do(e.clients.listening, request)
 	if err != nil {
 		return nil, unreached(err)
 	}
@@ -73,16 +73,16 @@ func (e *Endpoint) address(request *http.Request) {
 
 // do sends a request, with a credential where the server wants one. One that the server refuses may have ended
 // early, or allow too little: the request, which was not run, is sent once more if there is another.
-func (e *Endpoint) do(request *http.Request) (*http.Response, error) {
+func (e *Endpoint) do(client *http.Client, request *http.Request) (*http.Response, error) {
 	e.address(request)
 	if e.cfg.Authorize == nil {
-		return e.client.Do(request)
+		return client.Do(request)
 	}
 	credential, err := e.credential(request.Context(), nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := e.client.Do(authorized(request, credential))
+	response, err := client.Do(authorized(request, credential))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (e *Endpoint) do(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return e.client.Do(authorized(request, next))
+	return client.Do(authorized(request, next))
 }
 
 // credential asks for what to send. Why there is none for the server is an AuthError; why there is none for one

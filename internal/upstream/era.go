@@ -182,7 +182,7 @@ func (in *incarnation) acceptModern(m rpc.Message, err error, hello Hello) error
 	case m.Error != nil:
 		return fmt.Errorf("it refuses server/discover: %s", excerpt(m.Error))
 	}
-	info, err := parseInfo(m.Result)
+	info, err := readInfo(m.Result)
 	if err != nil {
 		return fmt.Errorf("its answer to server/discover is malformed: %w", err)
 	}

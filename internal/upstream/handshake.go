@@ -3,12 +3,14 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 
+	"callgate/internal/interned"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 )
@@ -30,7 +32,19 @@ type Info struct {
 // Declares reports whether the server has lists of the kind.
 func (i *Info) Declares(k Kind) bool { return i.declares[k] }
 
-// parseInfo reads the result of initialize or of server/discover.
+// infos are what all servers say of themselves: what several say alike is kept once.
+var infos interned.Map[[sha256.Size]byte, Info]
+
+// readInfo reads the result of initialize or of server/discover.
+func readInfo(result []byte) (*Info, error) {
+	result = bytes.Clone(result) // it is part of a message that may be longer
+	info, err := parseInfo(result)
+	if err != nil {
+		return nil, err
+	}
+	return infos.Get(sha256.Sum256(result), func() *Info { return info }), nil
+}
+
 func parseInfo(result []byte) (*Info, error) {
 	var m [6]jsonx.Member
 	if err := jsonx.Members(result, []string{"protocolVersion", "capabilities", "serverInfo", "instructions", "supportedVersions", "_meta"}, m[:]); err != nil {
@@ -99,7 +113,7 @@ func (in *incarnation) accept(m rpc.Message, err error) error {
 	case m.Error != nil:
 		return fmt.Errorf("it refuses the handshake: %s", excerpt(m.Error))
 	}
-	info, err := parseInfo(m.Result)
+	info, err := readInfo(m.Result)
 	if err != nil {
 		return fmt.Errorf("its answer to the handshake is malformed: %w", err)
 	}

@@ -102,7 +102,7 @@ func (u *Upstream) remember(r record) {
 	case u.hello.Era == Legacy: // a server that speaks the other era alone says so
 		u.era = Legacy
 	}
-	if info, err := parseInfo(r.Initialize); err == nil {
+	if info, err := readInfo(r.Initialize); err == nil {
 		u.known = info
 	}
 	for _, k := range Kinds {

@@ -1,0 +1,76 @@
+package remote
+
+import (
+	"bytes"
+	"io"
+)
+
+// lines reads the lines of an event stream, which end at \n, \r\n and \r. Between messages it holds little memory,
+// however long the longest was: most streams are silent most of the time.
+type lines struct {
+	r     io.Reader
+	limit int // of one line
+
+	buf        []byte
+	start, end int  // what has been read and not returned
+	scanned    int  // of it what holds no line end
+	after      bool // the last line ended at \r: a \n that follows belongs to it
+}
+
+const (
+	quietLines = 512      // how large the buffer is at first, and again after a long line
+	longLines  = 64 << 10 // which it is from here on
+)
+
+// next returns a line without its end, which is valid until the next call. What the end of the stream cuts off is no
+// line. The error is io.EOF at the end, and errTooLong for a line beyond the limit.
+func (l *lines) next() ([]byte, error) {
+	if l.start == l.end && len(l.buf) >= longLines {
+		l.buf, l.start, l.end, l.scanned = nil, 0, 0, 0
+	}
+	for {
+		if l.after && l.start < l.end {
+			if l.after = false; l.buf[l.start] == '\n' {
+				l.start++
+			}
+		}
+		if i := bytes.IndexAny(l.buf[l.start+l.scanned:l.end], "\r\n"); i >= 0 {
+			line := l.buf[l.start : l.start+l.scanned+i]
+			l.after = l.buf[l.start+len(line)] == '\r'
+			l.start, l.scanned = l.start+len(line)+1, 0
+			return line, nil
+		}
+		if l.scanned = l.end - l.start; l.scanned > l.limit {
+			return nil, errTooLong
+		}
+		if err := l.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fill reads more, into a buffer that grows when it is full.
+func (l *lines) fill() error {
+	if l.start > 0 {
+		copy(l.buf, l.buf[l.start:l.end])
+		l.start, l.end = 0, l.end-l.start
+	}
+	if l.end == len(l.buf) {
+		grown := make([]byte, max(quietLines, min(2*len(l.buf), l.limit+1)))
+		copy(grown, l.buf)
+		l.buf = grown
+	}
+	for range maxEmptyReads {
+		n, err := l.r.Read(l.buf[l.end:])
+		if l.end += n; n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// maxEmptyReads bounds how often a reader may return nothing at all.
+const maxEmptyReads = 100
