@@ -25,8 +25,8 @@ const clientMetadata = "https://conformance-test.local/client-metadata.json"
 // maxLogins bounds what the person does that callgate asks to sign in: more than any scenario needs.
 const maxLogins = 6
 
-// rest is for how long callgate leaves a server alone that wants to know who calls.
-const rest = 2200 * time.Millisecond
+// rest is what a person needs to go back to the host, in which callgate notices the login.
+const rest = 1500 * time.Millisecond
 
 // given is what a scenario tells its client, in MCP_CONFORMANCE_CONTEXT.
 type given struct {
@@ -78,7 +78,7 @@ func runClient(ctx context.Context, callgate, url string) (err error) {
 		if err := c.login(ctx); err != nil {
 			return err
 		}
-		time.Sleep(rest) // a person takes longer
+		time.Sleep(rest)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,7 +103,7 @@ func (r *runner) through(ctx context.Context, s suite, way string) (checks, erro
 func (r *runner) suite(ctx context.Context, s suite, way, url string) (checks, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	out := filepath.Join(r.results, regexp.MustCompile(`[^\w.-]+`).ReplaceAllString(s.name+"-"+way, "-"))
+	out := filepath.Join(r.results, folderName(s.name+"-"+way))
 	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil {
 		return nil, err
 	}
@@ -113,9 +112,7 @@ func (r *runner) suite(ctx context.Context, s suite, way, url string) (checks, e
 		return nil, err
 	}
 	defer said.Close()
-	program := filepath.Join(r.npm, s.pkg, "dist", "index.js")
-	args := append([]string{program, "server", "--url", url, "-o", out}, s.args...)
-	cmd := exec.CommandContext(ctx, filepath.Join(r.npm, "node", "bin", "node"), args...)
+	cmd := r.node(ctx, s.pkg, append([]string{"server", "--url", url, "-o", out}, s.args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = out, said, said
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) { // 1 says that checks failed, which the files say too
@@ -124,7 +121,7 @@ func (r *runner) suite(ctx context.Context, s suite, way, url string) (checks, e
 	return read(out)
 }
 
-// read collects the checks of all scenarios. One id may be checked several times: each has to pass.
+// read collects the checks of all scenarios.
 func read(out string) (checks, error) {
 	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
 	if err != nil {
@@ -136,22 +133,15 @@ func read(out string) (checks, error) {
 	stamp := regexp.MustCompile(`-20\d\d-\d\d-\d\dT.*$`)
 	all := checks{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
+		found := checks{}
+		if err := found.add(file, false); err != nil {
 			return nil, err
 		}
-		var found []struct{ ID, Status string }
-		if err := json.Unmarshal(text, &found); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
 		scenario := strings.TrimPrefix(stamp.ReplaceAllString(filepath.Base(filepath.Dir(file)), ""), "server-")
-		for _, c := range found {
-			if c.Status == "INFO" {
-				continue
-			}
-			name := scenario + ":" + c.ID
+		for check, ok := range found {
+			name := scenario + ":" + check
 			before, again := all[name]
-			all[name] = c.Status != "FAILURE" && (before || !again)
+			all[name] = ok && (before || !again)
 		}
 	}
 	return all, nil

@@ -174,7 +174,7 @@ const renewal = time.Minute
 func (a *Account) widen(l *login, refused *remote.Refusal) error {
 	more := strings.Join(read(refused.Challenge).lacking(l.Scopes), " ")
 	return errors.Join(
-		fmt.Errorf("the server wants more than the login allows (%s): sign in again with \"callgate login %s\"", brief(errors.New(more)), a.server.Name),
+		fmt.Errorf("the server wants more than the login allows (%s): sign in again with \"callgate login %s\"", excerpt(more), a.server.Name),
 		a.store.keepDemand(refused),
 	)
 }
@@ -240,16 +240,19 @@ func union(lists ...[]string) (all []string) {
 	return all
 }
 
-// brief is the beginning of an error that may quote a server.
-func brief(err error) error {
-	text := strings.Map(func(r rune) rune {
+// brief is an error without more than the beginning of what may quote a server.
+func brief(err error) error { return errors.New(excerpt(err.Error())) }
+
+// excerpt is the beginning of text of a server, on one line.
+func excerpt(text string) string {
+	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, err.Error())
+	}, text)
 	if len(text) > 300 {
 		text = strings.ToValidUTF8(text[:300], "") + "…"
 	}
-	return errors.New(text)
+	return text
 }

@@ -88,7 +88,7 @@ func (a *Account) ask(ctx context.Context, c challenge, before *login, port int,
 	case got.issuer != "" && got.issuer != l.Issuer: // as it is spelled: RFC 9207
 		return nil, fmt.Errorf("the answer comes from %q, and %q was asked", got.issuer, l.Issuer)
 	case got.fault != "":
-		return nil, fmt.Errorf("the server did not let you in: %w", brief(errors.New(got.fault)))
+		return nil, fmt.Errorf("the server did not let you in: %s", excerpt(got.fault))
 	}
 	l.Token, err = a.request(ctx, l, map[string]string{
 		"grant_type": "authorization_code", "code": got.code, "redirect_uri": redirect, "code_verifier": verifier, "resource": l.Resource,

@@ -42,7 +42,7 @@ func (a *Account) request(ctx context.Context, l *login, params map[string]strin
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode != "":
-		return nil, brief(errors.New(refused.ErrorCode + " " + refused.ErrorDescription))
+		return nil, errors.New(excerpt(refused.ErrorCode + " " + refused.ErrorDescription))
 	case err != nil:
 		return nil, brief(err)
 	}

@@ -196,6 +196,13 @@ func (in *incarnation) acceptModern(m rpc.Message, err error, hello Hello) error
 // discoverParams are what every modern request says of the host, and nothing else.
 func discoverParams(hello Hello) []byte { return newModern(hello).describe(nil) }
 
+// refusesAnyHandshake reports whether a server behind a URL turned the handshake away before it read it, as some do
+// that speak the other era alone, and others that are no MCP server.
+func refusesAnyHandshake(err error) bool {
+	var status *remote.StatusError
+	return errors.As(err, &status) && status.Code/100 == 4
+}
+
 // refusesLegacy reports whether the error to initialize is one of a server that has no handshake.
 func refusesLegacy(fault []byte) bool {
 	var code [1]jsonx.Member

@@ -250,6 +250,11 @@ func (u *Upstream) launch() (*incarnation, error) {
 		u.era = Legacy
 		in, err = u.meet(ctx, Legacy)
 	}
+	if in != nil && u.era == Legacy && u.cfg.Era == AnyEra && refusesAnyHandshake(err) {
+		in.end(u.downError(err, in))
+		u.log.Info("the server takes no handshake of MCP: asked for its era")
+		in, err = u.meet(ctx, AnyEra)
+	}
 	if err == nil {
 		u.era = Legacy
 		if in.modern != nil {
