@@ -16,14 +16,16 @@ import (
 // shared is a server with one process, or one session at its address, for all hosts of this callgate.
 //
 // It is told of a host that can do nothing, so that it asks nothing: nobody could say whose person or model
-// is meant. Progress finds its host by a token of callgate's own, changes of a resource go to those who subscribed to it,
-// and log messages that belong to no request go to all.
+// is meant. Progress finds its host by a token of callgate's own, and changes of a resource go to those who subscribed to
+// it. A log message that names no request goes to the one host that the server works for, or to all while it works for
+// none: while it works for several, it may hold what one of them must not see of another, and goes to nobody.
 type shared struct {
 	p  *Proxy
 	up *upstream.Upstream
 
 	mu      sync.Mutex
 	users   map[*server]*user
+	working map[*server]int                 // requests that run
 	tokens  map[string]running              // by callgate's token, as spelled
 	watched map[string]map[*server]struct{} // subscribers by URI
 }
@@ -51,7 +53,7 @@ func (p *Proxy) share(o Server) *shared {
 		return sh
 	}
 	o.Upstream.IdleTimeout = cmp.Or(o.Upstream.IdleTimeout, p.o.IdleTimeout)
-	sh := &shared{p: p, users: map[*server]*user{}, tokens: map[string]running{}, watched: map[string]map[*server]struct{}{}}
+	sh := &shared{p: p, users: map[*server]*user{}, working: map[*server]int{}, tokens: map[string]running{}, watched: map[string]map[*server]struct{}{}}
 	sh.up = upstream.New(o.Upstream, upstream.Options{
 		CacheDir: p.o.CacheDir, Logger: p.o.Logger,
 		Events: upstream.Events{
@@ -187,19 +189,37 @@ func (sh *shared) notified(m rpc.Message, cause any) {
 	case "notifications/tasks/status":
 		sh.everyone(func(s *server) { s.notified(m, nil) }) // each knows its own
 	case "notifications/message":
-		if r != nil {
-			if s := r.from.Load(); s != nil {
-				sh.mu.Lock()
-				u := sh.users[s]
-				sh.mu.Unlock()
-				if u != nil {
-					sh.to([]*user{u}, func(s *server) { s.notified(m, r) })
-				}
-				return
+		sh.logged(m, r)
+	}
+}
+
+// logged takes a log message to whom it concerns; r is the request that it belongs to, nil when that is not known.
+func (sh *shared) logged(m rpc.Message, r *inflight) {
+	var all []*user
+	sh.mu.Lock()
+	switch s := r.server(); {
+	case s != nil && sh.users[s] != nil:
+		all = append(all, sh.users[s])
+	case s == nil && len(sh.working) <= 1:
+		for s, u := range sh.users {
+			if len(sh.working) == 0 || sh.working[s] > 0 {
+				all = append(all, u)
 			}
 		}
-		sh.everyone(func(s *server) { s.notified(m, nil) })
 	}
+	sh.mu.Unlock()
+	if all == nil {
+		sh.p.o.Logger.Debug("log message of a shared server dropped: nobody can say which host it belongs to")
+	}
+	sh.to(all, func(s *server) { s.notified(m, r) })
+}
+
+// server is who works on the request; nil for none, and for no request.
+func (r *inflight) server() *server {
+	if r == nil {
+		return nil
+	}
+	return r.from.Load()
 }
 
 // progress passes progress on under the token that the host knows.
@@ -228,6 +248,7 @@ func (sh *shared) forward(ctx context.Context, s *server, compose func(id []byte
 	if err != nil {
 		return rpc.Message{}, err
 	}
+	defer sh.work(s)()
 	switch m.Method {
 	case "resources/subscribe", "resources/unsubscribe":
 		return sh.subscribe(ctx, s, m, compose)
@@ -255,6 +276,20 @@ func (sh *shared) forward(ctx context.Context, s *server, compose func(id []byte
 		defer release()
 	}
 	return sh.up.Forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+}
+
+// work counts a request of the host in; done counts it out.
+func (sh *shared) work(s *server) (done func()) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.working[s]++
+	return func() {
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		if sh.working[s]--; sh.working[s] == 0 {
+			delete(sh.working, s)
+		}
+	}
 }
 
 // withToken returns params with another progress token; they have one.

@@ -4,8 +4,18 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 )
+
+func parsed(t *testing.T, message string) rpc.Message {
+	t.Helper()
+	m, err := rpc.Parse([]byte(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
 
 func TestSharedServer(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s"}, script{
@@ -60,7 +70,8 @@ func TestSharedServer(t *testing.T) {
 		t.Errorf("asked: %s", got)
 	}
 
-	// Changes of a resource go to those who want to hear of them, messages to all.
+	// Changes of a resource go to those who want to hear of them, messages to the host whose call runs, or, while none
+	// or those of several do, to all or nobody.
 	say := func(method, params string) string {
 		return `{"do":"write","text":"{\"jsonrpc\":\"2.0\",\"method\":\"` + method + `\",\"params\":` + strings.ReplaceAll(params, `"`, `\"`) + `}\n{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}"}`
 	}
@@ -74,7 +85,18 @@ func TestSharedServer(t *testing.T) {
 	b.calls("7", "s_do", say("notifications/message", `{"data":1}`))
 	b.want(message)
 	b.want(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`)
+	sh, m := w.proxy.shared["s"], parsed(t, message)
+	a.quiet() // nothing runs
+	b.quiet()
+	sh.logged(m, nil)
 	a.want(message)
+	b.want(message)
+	for s := range sh.users {
+		defer sh.work(s)()
+	}
+	sh.logged(m, nil)
+	a.quiet()
+	b.quiet()
 
 	// The server hears of the last one that does not want to any more.
 	b.send(`{"jsonrpc":"2.0","id":8,"method":"resources/subscribe","params":{"uri":"x:a"}}`)
