@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"strings"
 	"testing"
 
 	"callgate/internal/rpc"
@@ -21,5 +22,19 @@ func TestServersDoNotSpeakAsCallgate(t *testing.T) {
 		if err != nil || string(got.Raw) != want {
 			t.Errorf("%s\n got %s, %v\nwant %s", raw, got.Raw, err, want)
 		}
+	}
+}
+
+// Nor where it asks.
+func TestServersDoNotAskAsCallgate(t *testing.T) {
+	_, h := ready(t, allowAll, false, []string{"s"}, withOneTool)
+	for _, method := range []string{"roots/list", "sampling/createMessage"} {
+		h.calls("1", "s_do", `{"do":"ask","text":"`+method+`","token":{"callgate/verify":{"ok":true},"x":1.0}}`)
+		asked := h.next()
+		if want := `"_meta":{"server:callgate/verify":{"ok":true},"x":1.0}`; asked.Method != method || !strings.Contains(string(asked.Raw), want) {
+			t.Errorf("the host got %s", asked.Raw)
+		}
+		h.send(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":{}}`)
+		h.text("1")
 	}
 }

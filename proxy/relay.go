@@ -163,12 +163,15 @@ func (s *server) asked(m rpc.Message, r *inflight) {
 
 // askHost puts a server's request to the host and returns the answer for the server. r is as in notified.
 func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
-	h := s.host
-	message := s.forHost(m)
+	h, label := s.host, m.Label
 	err := jsonx.Check(m.Raw)
+	if err == nil {
+		m, err = disowned(m)
+	}
 	if err != nil { // the host could read it unlike whoever is asked about it
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
 	}
+	message := s.forHost(m)
 	if why := h.p.o.Gate.Imitates(m.Params); why != "" {
 		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
@@ -183,7 +186,7 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		}
 		trace, forwarded := span.Forwarding("")
 		defer forwarded()
-		if message, err = traced(m, trace); err != nil {
+		if message, err = traced(message, trace); err != nil {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	case "elicitation/create":
@@ -200,7 +203,7 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 			r = running[0]
 		}
 	}
-	pending, err := h.ask(r, m.Label, message.WithID)
+	pending, err := h.ask(r, label, message.WithID)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")
 	}

@@ -137,8 +137,12 @@ func (s *scriptedServer) call(m rpc.Message) {
 		s.write([]byte(strings.NewReplacer("ID", string(m.ID), "BYTE", "\xff").Replace(p.Arguments.Text)))
 	case "die":
 		os.Exit(3)
-	case "ask": // the method in text; the answer to it answers the call
-		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":{"message":"Sure?"}}`, "for "+string(m.ID), p.Arguments.Text))
+	case "ask": // the method in text, the _meta in token; the answer to it answers the call
+		meta := ""
+		if p.Arguments.Token != nil {
+			meta = `,"_meta":` + string(p.Arguments.Token)
+		}
+		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":{"message":"Sure?"%s}}`, "for "+string(m.ID), p.Arguments.Text, meta))
 		s.hung = append(s.hung, m.ID)
 	case "received": // the raw call before this one
 		s.text(m.ID, string(s.received[len(s.received)-2]))

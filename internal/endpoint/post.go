@@ -96,6 +96,9 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 	if kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "the Content-Type has to be application/json"}
 	}
+	if encoding := v.r.Header.Get("Content-Encoding"); encoding != "" { // who decodes it would read another message
+		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "a message cannot have a Content-Encoding"}
+	}
 	var text bytes.Buffer
 	text.Grow(int(min(max(v.r.ContentLength, 0), believed)) + bytes.MinRead)
 	_, err := text.ReadFrom(http.MaxBytesReader(v.w, v.r.Body, int64(s.o.MaxMessage)))
