@@ -121,6 +121,14 @@ bench-rag: ## measure search: how well it finds, how fast, with how much memory
 	$(if $(REPOS),rag/bench/fetch.sh '$(REPOS)')
 	bin/bench-rag -repos '$(REPOS)'
 
+# More for the runs of hosts: make hosts HOSTSFLAGS='-host codex -wait 5s'
+HOSTSFLAGS ?= -update docs/hosts.md
+
+.PHONY: hosts
+hosts: build ## run the LLM hosts that are installed through callgate, and write the table in docs/hosts.md
+	CGO_ENABLED=0 go build -o bin/hosts ./internal/hosts
+	bin/hosts $(HOSTSFLAGS)
+
 # The suites, the Inspector and the Node.js that they need come from npm, the reference server is that of the official Go SDK.
 $(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.json
 	npm ci --prefix testdata/conformance --no-audit --no-fund

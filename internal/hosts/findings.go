@@ -1,0 +1,264 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// answeredName is what a host answers where the server asks for a name.
+const answeredName = "Ada"
+
+// The two scripts. In the second the host gives a call up by its limit, and is interrupted in the next.
+var (
+	features = []step{
+		{tool: "echo", arguments: object{"text": "allowed"}},
+		{tool: "echo", arguments: object{"text": "denied"}},
+		{tool: "echo", arguments: object{"text": "asked"}},
+		{tool: "ask_form", arguments: object{}},
+		{tool: "ask_url", arguments: object{}},
+		{tool: "change", arguments: object{}},
+		{tool: "echo", arguments: object{"text": "meanwhile"}, pause: 2 * time.Second}, // hosts list again beside the model
+		{tool: "added", arguments: object{}, pause: time.Second},
+	}
+	cancels = []step{
+		{tool: "wait", arguments: object{"key": "limited"}},
+		{tool: "wait", arguments: object{"key": "interrupted"}},
+	}
+)
+
+// Places in the script features.
+const (
+	stepAllowed = iota
+	stepDenied
+	stepAsked
+	stepForm
+	stepURL
+	_
+	_
+	stepAdded
+)
+
+// callLimit is what a host is told to wait for a call in the second script.
+const callLimit = 8 * time.Second
+
+// row is what is said of one host over one transport.
+type row struct {
+	host, version, transport, era string
+
+	offered, allowed, denied, asked, form, url, relisted, limited, interrupted string
+}
+
+const ok = "ok"
+
+// find says what came of both runs.
+func find(first, second *evidence) row {
+	return row{
+		era: first.era(), offered: first.offered(), allowed: first.got(stepAllowed, "allowed"), denied: first.got(stepDenied, "callgate denied"),
+		asked: first.asked(), form: first.elicited(stepForm), url: first.elicited(stepURL), relisted: first.relisted(),
+		limited: second.gaveUp("limited"), interrupted: second.gaveUp("interrupted"),
+	}
+}
+
+// envelope is as much of a message as the findings need.
+type envelope struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		ProtocolVersion string
+		RequestID       json.RawMessage
+		Arguments       json.RawMessage
+		Capabilities    capabilities
+		Meta            struct {
+			Version      string       `json:"io.modelcontextprotocol/protocolVersion"`
+			Capabilities capabilities `json:"io.modelcontextprotocol/clientCapabilities"`
+		} `json:"_meta"`
+	}
+	Result struct{ ProtocolVersion string }
+}
+
+type capabilities struct {
+	Elicitation *struct{ Form, URL *struct{} }
+}
+
+// read is what it says; an end and what is no object say nothing.
+func (m message) read() (e envelope) {
+	if json.Unmarshal(m.Text, &e) != nil {
+		return envelope{}
+	}
+	return e
+}
+
+// era is the revision in which the host called tools.
+func (e *evidence) era() (version string) {
+	for _, m := range e.host {
+		switch said := m.read(); {
+		case said.Method == "tools/call" && said.Params.Meta.Version != "":
+			return said.Params.Meta.Version
+		case m.Down && said.Result.ProtocolVersion != "":
+			version = said.Result.ProtocolVersion
+		}
+	}
+	return version
+}
+
+// offered says how the model came to know the server's tools.
+func (e *evidence) offered() string {
+	named := func(o offer) bool { return strings.HasSuffix(o.Name, "echo") }
+	switch {
+	case slices.ContainsFunc(e.turns, func(t turn) bool { return slices.ContainsFunc(t.Offered, named) }):
+		return ok
+	case len(e.results()) > 0:
+		return "by search"
+	}
+	return "**no**"
+}
+
+// results are those of the calls of the script, in their order, without the ones that were pending.
+func (e *evidence) results() (all []string) {
+	for _, t := range e.turns {
+		done := slices.DeleteFunc(slices.Clone(t.Results), func(r string) bool { return strings.Contains(r, pending) })
+		if len(done) > len(all) {
+			all = done
+		}
+	}
+	return all
+}
+
+// result is what the model read after that step.
+func (e *evidence) result(step int) string {
+	if all := e.results(); step < len(all) {
+		return all[step]
+	}
+	return ""
+}
+
+func (e *evidence) got(step int, want string) string {
+	if strings.Contains(e.result(step), want) {
+		return ok
+	}
+	return problem(e.result(step))
+}
+
+// problem shows what was there in the place of what was expected.
+func problem(got string) string {
+	if got == "" {
+		return "**nothing**"
+	}
+	got = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("|`*<>\n", r) {
+			return ' '
+		}
+		return r
+	}, got)
+	return "**" + got[:min(len(got), 80)] + "**"
+}
+
+// asked says how the call ended that waited for a person.
+func (e *evidence) asked() string {
+	if len(e.approvals) != 1 || e.approvals[0].given.IsZero() || !strings.Contains(e.result(stepAsked), "asked") || strings.Contains(e.result(stepAsked), "denied") {
+		return problem(fmt.Sprintf("%d questions, then %s", len(e.approvals), e.result(stepAsked)))
+	}
+	handed := 0
+	if n := len(e.turns); n > 0 {
+		for _, r := range e.turns[n-1].Results {
+			if strings.Contains(r, pending) {
+				handed++
+			}
+		}
+	}
+	if handed == 0 {
+		return ok
+	}
+	return fmt.Sprintf("ok, handed over %s", times(handed))
+}
+
+func times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+var action = regexp.MustCompile(`action\W+(accept|decline|cancel)`)
+
+// elicited says what the host answered when the server asked in the middle of a call.
+func (e *evidence) elicited(step int) string {
+	if found := action.FindStringSubmatch(e.result(step)); found != nil {
+		return map[string]string{"accept": "accepted", "decline": "declined", "cancel": "cancelled"}[found[1]]
+	}
+	for _, m := range e.host {
+		said := m.read()
+		for _, c := range []capabilities{said.Params.Capabilities, said.Params.Meta.Capabilities} {
+			if c.Elicitation != nil && (step == stepForm || c.Elicitation.URL != nil) {
+				return problem(e.result(step))
+			}
+		}
+	}
+	return "not declared"
+}
+
+// relisted says whether a tool came to the model that was added in the middle of the run.
+func (e *evidence) relisted() string {
+	if strings.Contains(e.result(stepAdded), "added") {
+		return ok
+	}
+	told, asked := false, false
+	for _, m := range e.host {
+		switch said := m.read(); {
+		case m.Down && strings.HasSuffix(said.Method, "tools/list_changed"):
+			told, asked = true, false
+		case said.Method == "tools/list" && told:
+			asked = true
+		}
+	}
+	switch {
+	case !told:
+		return "**not told**"
+	case asked:
+		return "listed, not offered"
+	}
+	return "told, did not list"
+}
+
+// callOf finds the call of a tool by what is in its arguments: its id and its place; "" when there is none.
+func callOf(all []message, argument string) (id string, at int) {
+	for i, m := range all {
+		if said := m.read(); said.Method == "tools/call" && strings.Contains(string(said.Params.Arguments), `"`+argument+`"`) {
+			return string(said.ID), i
+		}
+	}
+	return "", 0
+}
+
+// gaveUp says what the server heard of it that the host did not want to wait for the call any more.
+func (e *evidence) gaveUp(argument string) string {
+	id, at := callOf(e.server, argument)
+	if id == "" {
+		return "**not tried**"
+	}
+	began := e.server[at].At
+	for _, m := range e.server[at+1:] {
+		said := m.read()
+		switch {
+		case said.Method == "notifications/cancelled" && string(said.Params.RequestID) == id && m.At.Sub(began) < 2*callLimit:
+			return ok
+		case said.Method == "notifications/cancelled" && string(said.Params.RequestID) == id:
+			return fmt.Sprintf("ok, after %d s", int(m.At.Sub(began).Seconds()))
+		case !m.Down && m.Text == nil:
+			return "server ended"
+		case m.Down && said.Method == "" && string(said.ID) == id:
+			return fmt.Sprintf("waited %d s", int(m.At.Sub(began).Seconds()))
+		}
+	}
+	if !e.alive {
+		return "server ended"
+	}
+	return "said nothing"
+}

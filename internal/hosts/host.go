@@ -1,0 +1,218 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// host is an LLM host as a command that works through one prompt without a person.
+type host struct {
+	name    string
+	program string // on the PATH; prints its version with --version
+	hidden  string // what stands before names of tools that models call without having been shown them; "" when they are shown
+	secret  string // how its configuration names the token in tokenVariable; "" where it takes the token itself alone
+	eras    bool   // it speaks 2026-07-28, and 2025-11-25 where that is refused
+
+	// configure writes the host's files and returns its command. What it needs to know of a model and of callgate is in
+	// the run.
+	configure func(r *run) (command, env []string, err error)
+}
+
+// entry is what every host calls callgate in its configuration.
+const entry = "callgate"
+
+const prompt = "Run the script"
+
+// tokenVariable is where hosts find callgate's token that need not have it in their files.
+const tokenVariable = "CALLGATE_MCP_TOKEN"
+
+var hosts = []host{
+	{name: "Claude Code", program: "claude", secret: "${" + tokenVariable + "}", eras: true, configure: claude},
+	{name: "Copilot CLI", program: "copilot", secret: "${" + tokenVariable + "}", eras: true, configure: copilot},
+	{name: "opencode", program: "opencode", secret: "{env:" + tokenVariable + "}", configure: opencode},
+	{name: "Qwen Code", program: "qwen", secret: "$" + tokenVariable, hidden: "mcp__" + entry + "__" + alias + "_", configure: qwen},
+	{name: "Codex", program: "codex", configure: codex},
+	{name: "Gemini CLI", program: "gemini", secret: "$" + tokenVariable, configure: gemini},
+	{name: "Cline", program: "cline", configure: cline},
+	{name: "Continue", program: "cn", secret: "${{ secrets." + tokenVariable + " }}", configure: continued},
+}
+
+// silent turns telemetry, updates and looking for models off, as far as hosts have variables for that.
+var silent = []string{
+	"DO_NOT_TRACK=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
+	"COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false", "GEMINI_TELEMETRY_ENABLED=false", "QWEN_TELEMETRY_ENABLED=false",
+	"CONTINUE_TELEMETRY_ENABLED=0", "CLINE_TELEMETRY_DISABLED=1",
+}
+
+// door is how callgate is entered in most configurations: as a command, with what else local says, or at an address, whose
+// member has one of several names, with what else remote says.
+func (r *run) door(address string, local, remote object) object {
+	if r.url == "" {
+		return merge(object{"command": r.command[0], "args": r.command[1:]}, local)
+	}
+	return merge(object{address: r.url, "headers": object{"Authorization": "Bearer " + r.secret}}, remote)
+}
+
+func merge(a, b object) object {
+	for name, value := range b {
+		a[name] = value
+	}
+	return a
+}
+
+// limited has the limit of a call where the run has one, in units.
+func (r *run) limited(name string, unit time.Duration) object {
+	if r.limit == 0 {
+		return object{}
+	}
+	return object{name: int(r.limit / unit)}
+}
+
+// write writes a file into the run's folder, which is the host's home and where it works: text as it is, the rest as JSON.
+func (r *run) write(name string, content any) error {
+	text, ok := content.(string)
+	if !ok {
+		whole, err := json.MarshalIndent(content, "", "  ")
+		if err != nil {
+			return err
+		}
+		text = string(whole)
+	}
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+// accepting answers every elicitation in the place of a person: Claude Code asks its hooks first.
+const accepting = `echo '{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"name":"` + answeredName + `"}}}'`
+
+func claude(r *run) (command, env []string, err error) {
+	door := r.door("url", nil, object{"type": "http"})
+	if err := r.write("mcp.json", object{"mcpServers": object{entry: door}}); err != nil {
+		return nil, nil, err
+	}
+	hook := object{"hooks": object{"Elicitation": []any{object{"hooks": []any{object{"type": "command", "command": accepting}}}}}}
+	if err := r.write(".claude/settings.json", hook); err != nil {
+		return nil, nil, err
+	}
+	env = []string{"ENABLE_TOOL_SEARCH=false", "ANTHROPIC_BASE_URL=" + r.modelURL, "ANTHROPIC_API_KEY=none"}
+	if r.limit > 0 {
+		env = append(env, fmt.Sprintf("MCP_TOOL_TIMEOUT=%d", r.limit.Milliseconds()))
+	}
+	return []string{
+		"claude", "-p", prompt, "--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", "mcp__" + entry,
+		"--output-format", "json", "--model", "claude-sonnet-4-5",
+	}, env, nil
+}
+
+func copilot(r *run) (command, env []string, err error) {
+	door := r.door("url", object{"type": "local", "tools": []string{"*"}}, object{"type": "http", "tools": []string{"*"}})
+	err = r.write("mcp.json", object{"mcpServers": object{entry: merge(door, r.limited("timeout", time.Millisecond))}})
+	env = []string{"COPILOT_PROVIDER_BASE_URL=" + r.modelURL + "/v1", "COPILOT_MODEL=" + modelName, "COPILOT_PROVIDER_API_KEY=none"}
+	return []string{"copilot", "-p", prompt, "--allow-all-tools", "--disable-builtin-mcps", "--additional-mcp-config", "@mcp.json", "--no-color"}, env, err
+}
+
+func opencode(r *run) (command, env []string, err error) {
+	door := object{"type": "local", "command": r.command, "enabled": true}
+	if r.url != "" {
+		door = r.door("url", nil, object{"type": "remote", "oauth": false, "enabled": true})
+	}
+	err = r.write("opencode.json", object{
+		"autoupdate": false, "share": "disabled", "model": "scripted/" + modelName, "small_model": "scripted/" + modelName,
+		"provider": object{"scripted": object{
+			"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": object{"baseURL": r.modelURL + "/v1", "apiKey": "none"},
+			"models": object{modelName: object{"name": "Scripted", "tool_call": true}},
+		}},
+		"mcp": object{entry: merge(door, r.limited("timeout", time.Millisecond))},
+	})
+	return []string{"opencode", "run", "--format", "json", prompt}, nil, err
+}
+
+func qwen(r *run) (command, env []string, err error) {
+	err = r.geminiSettings(".qwen/settings.json", "openai")
+	env = []string{"OPENAI_BASE_URL=" + r.modelURL + "/v1", "OPENAI_API_KEY=none", "OPENAI_MODEL=" + modelName, "QWEN_CODE_SUPPRESS_YOLO_WARNING=1"}
+	return []string{"qwen", "-p", prompt, "--yolo", "--output-format", "text"}, env, err
+}
+
+func gemini(r *run) (command, env []string, err error) {
+	err = r.geminiSettings(".gemini/settings.json", "gemini-api-key")
+	env = []string{"GOOGLE_GEMINI_BASE_URL=" + r.modelURL, "GEMINI_API_KEY=none"}
+	return []string{"gemini", "-p", prompt, "--approval-mode", "yolo", "-m", "gemini-2.5-flash"}, env, err
+}
+
+// geminiSettings are the settings of Gemini CLI and of what descends from it.
+func (r *run) geminiSettings(name, auth string) error {
+	door := r.door("httpUrl", object{"trust": true}, object{"trust": true})
+	return r.write(name, object{
+		"general":    object{"disableAutoUpdate": true, "disableUpdateNag": true, "enableAutoUpdate": false},
+		"privacy":    object{"usageStatisticsEnabled": false},
+		"telemetry":  object{"enabled": false},
+		"security":   object{"auth": object{"selectedType": auth}, "folderTrust": object{"enabled": false}},
+		"mcpServers": object{entry: merge(door, r.limited("timeout", time.Millisecond))},
+	})
+}
+
+func codex(r *run) (command, env []string, err error) {
+	door := fmt.Sprintf("url = %q\nbearer_token_env_var = %q", r.url, tokenVariable)
+	if r.url == "" {
+		var arguments []string
+		for _, a := range r.command[1:] {
+			arguments = append(arguments, fmt.Sprintf("%q", a))
+		}
+		door = fmt.Sprintf("command = %q\nargs = [%s]", r.command[0], strings.Join(arguments, ", "))
+	}
+	if r.limit > 0 {
+		door += fmt.Sprintf("\ntool_timeout_sec = %d", int(r.limit.Seconds()))
+	}
+	err = r.write(".codex/config.toml", fmt.Sprintf(`model = %q
+model_provider = "scripted"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.scripted]
+name = "Scripted"
+base_url = %q
+env_key = "SCRIPTED_KEY"
+wire_api = "responses"
+[mcp_servers.%s]
+%s
+`, modelName, r.modelURL+"/v1", entry, door))
+	env = []string{"CODEX_HOME=" + filepath.Join(r.dir, ".codex"), "SCRIPTED_KEY=none"}
+	return []string{"codex", "exec", "--skip-git-repo-check", "--json", prompt}, env, err
+}
+
+func cline(r *run) (command, env []string, err error) {
+	trusting := object{"disabled": false, "autoApprove": []string{"*"}}
+	door := r.door("url", trusting, merge(object{"type": "streamableHttp"}, trusting))
+	if err := r.first("cline", "auth", "-p", "openai", "-k", "none", "-m", modelName, "-b", r.modelURL+"/v1"); err != nil {
+		return nil, nil, err
+	}
+	err = r.write(".cline/data/settings/cline_mcp_settings.json", object{"mcpServers": object{entry: merge(door, r.limited("timeout", time.Second))}})
+	return []string{"cline", "--json", prompt}, nil, err
+}
+
+func continued(r *run) (command, env []string, err error) {
+	door := r.door("url", object{"name": entry}, object{"name": entry, "type": "streamable-http"})
+	if headers := door["headers"]; headers != nil {
+		door["requestOptions"] = object{"headers": headers}
+		delete(door, "headers")
+	}
+	err = r.write("config.yaml", object{ // JSON is YAML
+		"name": "scripted", "version": "1.0.0", "schema": "v1",
+		"models": []any{object{
+			"name": "Scripted", "provider": "openai", "model": modelName, "apiBase": r.modelURL + "/v1", "apiKey": "none",
+			"roles": []string{"chat"}, "capabilities": []string{"tool_use"},
+		}},
+		"mcpServers": []any{merge(door, r.limited("timeout", time.Millisecond))},
+	})
+	return []string{"cn", "-p", prompt, "--config", "config.yaml", "--auto"}, nil, err
+}

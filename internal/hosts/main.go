@@ -1,0 +1,179 @@
+// Command hosts runs the LLM hosts that are installed on this machine, each against a scripted model and with callgate
+// between it and a server, and prints what was seen of tools, denials, approvals, elicitation, changed lists and
+// cancellation. The table in docs/hosts.md is its output:
+//
+//	go run ./internal/hosts -update docs/hosts.md
+//
+// Hosts are found on the PATH. Each run has a folder of its own for a home; nothing leaves this machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	testserver "callgate/internal/testserver/features"
+)
+
+// patience bounds one run beyond the wait for a person.
+const patience = 4 * time.Minute
+
+func main() {
+	var err error
+	switch args := os.Args[1:]; {
+	case len(args) == 1 && args[0] == "features":
+		err = testserver.Server(testserver.Legacy).Run(context.Background(), &mcp.StdioTransport{})
+	case len(args) > 3 && args[0] == "tee" && args[1] == "-legacy":
+		err = tee(args[2], true, args[3:])
+	case len(args) > 2 && args[0] == "tee":
+		err = tee(args[1], false, args[2:])
+	default:
+		err = try(args)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(os.Stderr, "hosts:", err)
+		os.Exit(1)
+	}
+}
+
+// trial is one host over one transport.
+type trial struct {
+	host   host
+	http   bool
+	legacy bool
+}
+
+func try(args []string) error {
+	flags := flag.NewFlagSet("hosts", flag.ExitOnError)
+	program := flags.String("callgate", "bin/callgate", "`program`")
+	only := flags.String("host", "", "`programs` of the hosts to run, separated by commas; default: all that are installed")
+	over := flags.String("over", "stdio,http", "transports")
+	wait := flags.Duration("wait", 90*time.Second, "how long a person takes to approve")
+	jobs := flags.Int("jobs", 4, "hosts at the same time")
+	results := flags.String("results", "bin/hosts", "`folder` for what crossed, one for each run")
+	page := flags.String("update", "", "`page` that gets the table")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, path := range []*string{program, results} {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
+	trials, versions, err := plan(*only, *over)
+	if err != nil {
+		return err
+	}
+	rows := make([]row, len(trials))
+	failed := make([]error, len(trials))
+	var working sync.WaitGroup
+	busy := make(chan struct{}, *jobs)
+	for i, t := range trials {
+		working.Go(func() {
+			busy <- struct{}{}
+			defer func() { <-busy }()
+			r, err := t.run(ctx, *results, run{program: *program, self: self, http: t.http, legacy: t.legacy, wait: *wait})
+			r.host, r.version, r.transport = t.host.name, versions[t.host.program], t.transport()
+			rows[i], failed[i] = r, err
+			fmt.Fprintf(os.Stderr, "%s %s over %s is done\n", r.host, r.era, r.transport)
+		})
+	}
+	working.Wait()
+	fmt.Print(table(rows))
+	if err := errors.Join(failed...); err != nil || *page == "" {
+		return err
+	}
+	return update(*page, table(rows))
+}
+
+var number = regexp.MustCompile(`\d+\.\d+\.\d+`)
+
+// plan is every wanted host that is installed, over every wanted transport, in its era and, where it has two, in the
+// older one.
+func plan(only, over string) (trials []trial, versions map[string]string, err error) {
+	transports := strings.Split(over, ",")
+	if i := slices.IndexFunc(transports, func(t string) bool { return t != "stdio" && t != "http" }); i >= 0 {
+		return nil, nil, fmt.Errorf("hosts come over stdio and http, not over %q", transports[i])
+	}
+	versions = map[string]string{}
+	for _, h := range hosts {
+		if only != "" && !slices.Contains(strings.Split(only, ","), h.program) {
+			continue
+		}
+		out, err := exec.Command(h.program, "--version").Output()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s is left out: %v\n", h.name, err)
+			continue
+		}
+		versions[h.program] = number.FindString(string(out))
+		eras := []bool{false}
+		if h.eras {
+			eras = append(eras, true)
+		}
+		for _, legacy := range eras {
+			for _, transport := range transports {
+				trials = append(trials, trial{h, transport == "http", legacy})
+			}
+		}
+	}
+	if len(trials) == 0 {
+		return nil, nil, errors.New("no host is installed that this knows: put claude, codex, … on the PATH")
+	}
+	return trials, versions, nil
+}
+
+func (t trial) transport() string {
+	if t.http {
+		return "HTTP"
+	}
+	return "stdio"
+}
+
+// run is both scripts, each in a folder of its own.
+func (t trial) run(ctx context.Context, results string, r run) (row, error) {
+	folder := fmt.Sprintf("%s-%s", t.host.program, strings.ToLower(t.transport()))
+	if t.legacy {
+		folder += "-legacy"
+	}
+	once := func(name string, script []step, limit time.Duration, watch string) (*evidence, error) {
+		r := r
+		r.dir, r.limit, r.watch = filepath.Join(results, folder, name), limit, watch
+		if err := os.RemoveAll(r.dir); err != nil {
+			return nil, err
+		}
+		if err := os.MkdirAll(r.dir, 0o700); err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, patience+r.wait, fmt.Errorf("%s over %s does not come to an end, see %s", t.host.name, t.transport(), r.dir))
+		defer cancel()
+		return r.do(ctx, t.host, script)
+	}
+	first, err := once("features", features, 0, "")
+	if err != nil {
+		return row{}, err
+	}
+	second, err := once("cancels", cancels, callLimit, "interrupted")
+	if err != nil {
+		return row{}, err
+	}
+	return find(first, second), nil
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"callgate/internal/spawn"
+)
+
+// run is one host that works through one script, in a folder that is its home.
+type run struct {
+	dir      string
+	program  string        // callgate
+	self     string        // this program, which is the server and what stands between
+	http     bool          // over Streamable HTTP to callgate serve; otherwise over stdio to callgate run
+	legacy   bool          // discovery is refused in front of callgate
+	limit    time.Duration // of a call, set in the host; 0 for its own
+	wait     time.Duration // before a person approves
+	watch    string        // the argument by which the call is known during which the host is interrupted; "" for none
+	modelURL string
+	command  []string // what the host starts
+	url      string   // where the host finds callgate; "" when it starts it
+	token    string
+	secret   string // the token as the host's configuration names it
+}
+
+// evidence is what was left behind by a run.
+type evidence struct {
+	turns     []turn
+	host      []message // between the host and callgate
+	server    []message // between callgate and the server
+	approvals []answered
+	alive     bool   // the server, when all was over
+	output    string // what the host printed
+}
+
+// alias is what the server behind callgate is called; it is internal/testserver/features.
+const alias = "features"
+
+// rules leave one argument to a person and deny another.
+const rules = `{ "*": "allow", "` + alias + `_echo": { "*": "allow", "text=denied*": "deny", "text=asked*": "ask" } }`
+
+// aftermath is how long a host that was interrupted, and what it started, have to say that the call is over.
+const aftermath = 10 * time.Second
+
+// do runs the host. An error means that it could not be run; what the host thought of it is in the evidence.
+func (r *run) do(ctx context.Context, h host, script []step) (*evidence, error) {
+	e := &evidence{}
+	m := &model{script: script, hidden: h.hidden}
+	scripted := httptest.NewServer(m)
+	defer scripted.Close()
+	r.modelURL = scripted.URL
+	if err := r.rules(); err != nil {
+		return nil, err
+	}
+	defer sweep(r.dir)
+	front := filepath.Join(r.dir, "host.jsonl")
+	if r.http {
+		stop, err := r.serve(front)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+	} else {
+		r.command = []string{r.self, "tee", front}
+		if r.legacy {
+			r.command = []string{r.self, "tee", "-legacy", front}
+		}
+		r.command = append(r.command, r.callgate("run")...)
+	}
+	if r.secret = h.secret; r.secret == "" {
+		r.secret = r.token
+	}
+	command, env, err := h.configure(r)
+	if err != nil {
+		return nil, err
+	}
+	answering, stop := context.WithCancel(ctx)
+	answers := make(chan []answered, 1)
+	go func() { answers <- answer(answering, r.data(), r.wait) }()
+	interrupted, err := r.host(ctx, command, env)
+	if !interrupted.IsZero() {
+		time.Sleep(aftermath)
+	}
+	e.alive = alive(r.behind())
+	stop()
+	e.approvals = <-answers
+	if err != nil {
+		return nil, err
+	}
+	e.turns = m.shown()
+	if err := r.write("model.json", e.turns); err != nil {
+		return nil, err
+	}
+	if e.host, err = recorded(front); err != nil {
+		return nil, err
+	}
+	if e.server, err = recorded(r.behind()); err != nil {
+		return nil, err
+	}
+	output, err := os.ReadFile(filepath.Join(r.dir, "output.txt"))
+	e.output = string(output)
+	return e, err
+}
+
+func (r *run) data() string   { return filepath.Join(r.dir, "data") }
+func (r *run) behind() string { return filepath.Join(r.dir, "server.jsonl") }
+
+// callgate is its command in either form.
+func (r *run) callgate(form string, more ...string) []string {
+	return append([]string{r.program, form, "--config", filepath.Join(r.dir, "callgate.yaml"), "--data-dir", r.data(), "--listen", "127.0.0.1:0"}, more...)
+}
+
+// rules writes callgate's files.
+func (r *run) rules() error {
+	if err := r.write("data/workers/default/permissions.jsonc", rules); err != nil {
+		return err
+	}
+	return r.write("callgate.yaml", object{"servers": []any{object{ // JSON is YAML
+		"name": alias, "command": r.self, "args": []string{"tee", r.behind(), r.self, "features"},
+	}}})
+}
+
+// serve starts callgate serve and stands in front of it. The caller MUST call stop.
+func (r *run) serve(front string) (stop func(), err error) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	address := free.Addr().String()
+	free.Close()
+	tree, err := spawn.Plant(slog.Default())
+	if err != nil {
+		return nil, err
+	}
+	command := r.callgate("serve", "--mcp-listen", address)
+	cmd := exec.Command(command[0], command[1:]...)
+	log, err := os.Create(filepath.Join(r.dir, "serve.log"))
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stderr, cmd.Dir = log, r.dir
+	if err := tree.Start(cmd); err != nil {
+		return nil, err
+	}
+	end := func() {
+		tree.Kill()
+		_ = cmd.Wait() // it was killed
+		tree.Release()
+		log.Close()
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			break
+		} else if time.Now().After(deadline) {
+			end()
+			return nil, fmt.Errorf("callgate serve does not listen, see %s", log.Name())
+		}
+	}
+	token, err := os.ReadFile(filepath.Join(r.data(), "credentials", "mcp"))
+	if err != nil {
+		end()
+		return nil, err
+	}
+	notes, err := record(front)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	proxy := httptest.NewServer(recordingProxy(notes, &url.URL{Scheme: "http", Host: address}, r.legacy))
+	r.url, r.token = proxy.URL+"/mcp", strings.TrimSpace(string(token))
+	return func() {
+		proxy.CloseClientConnections()
+		end()
+		proxy.Close()
+	}, nil
+}
+
+// environment is that of a host: nothing of the caller's but where programs are.
+func (r *run) environment(more []string) []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "LANG=C.UTF-8", "TERM=dumb", "USER=" + os.Getenv("USER"),
+		"XDG_DATA_HOME=" + filepath.Join(r.dir, ".local", "share"), "XDG_CONFIG_HOME=" + filepath.Join(r.dir, ".config"),
+		"XDG_CACHE_HOME=" + filepath.Join(r.dir, ".cache"), "XDG_STATE_HOME=" + filepath.Join(r.dir, ".local", "state"),
+	}
+	if r.token != "" {
+		env = append(env, tokenVariable+"="+r.token)
+	}
+	return append(append(env, silent...), more...)
+}
+
+// first runs a command of the host's that has to come before.
+func (r *run) first(command ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = r.dir, r.environment(nil)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, out)
+	}
+	return nil
+}
+
+// host runs the host to its end, at the latest until ctx ends. It is interrupted, as by a person, a moment after the
+// watched call has reached the server.
+func (r *run) host(ctx context.Context, command, env []string) (interrupted time.Time, err error) {
+	tree, err := spawn.Plant(slog.Default())
+	if err != nil {
+		return interrupted, err
+	}
+	defer tree.Release()
+	out, err := os.Create(filepath.Join(r.dir, "output.txt"))
+	if err != nil {
+		return interrupted, err
+	}
+	defer out.Close()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.environment(env), out, out
+	if err := tree.Start(cmd); err != nil {
+		return interrupted, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // what it thought of it is in the output
+		close(ended)
+	}()
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return interrupted, nil
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-tick.C:
+			if interrupted.IsZero() {
+				interrupted, err = r.interrupt(cmd.Process)
+			} else if time.Since(interrupted) > aftermath {
+				tree.Kill() // it does not heed the interruption
+			}
+		}
+		if err != nil {
+			tree.Kill()
+			<-ended
+			return interrupted, err
+		}
+	}
+}
+
+// interrupt interrupts the host once the watched call is a second old, and says when; zero when that is not yet.
+func (r *run) interrupt(host *os.Process) (at time.Time, err error) {
+	if r.watch == "" {
+		return at, nil
+	}
+	all, err := recorded(r.behind())
+	if err != nil {
+		return at, err
+	}
+	id, i := callOf(all, r.watch)
+	if id == "" || time.Since(all[i].At) < time.Second {
+		return at, nil
+	}
+	if err := host.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return at, err
+	}
+	return time.Now(), nil
+}
+
+// sweep ends what a host has left running: whoever has the run's folder for a home. It knows processes on Linux alone.
+func sweep(home string) {
+	processes, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return // there are none to be found
+	}
+	for _, path := range processes {
+		f, err := os.Open(path)
+		if err != nil {
+			continue // it has ended, or is somebody else's
+		}
+		environ, err := io.ReadAll(f)
+		f.Close()
+		var pid int
+		if _, scanned := fmt.Sscanf(path, "/proc/%d/", &pid); err != nil || scanned != nil {
+			continue
+		}
+		if strings.Contains("\x00"+string(environ), "\x00HOME="+home+"\x00") {
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Kill() // it may have ended meanwhile
+			}
+		}
+	}
+}
