@@ -229,7 +229,7 @@ func (h *host) follow(ctx context.Context, r *inflight, s *server, answer rpc.Me
 		}
 	}
 	if err == nil {
-		return disowned(unrelated(answer))
+		return s.heard(unrelated(answer))
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped) {
 		h.stop(s, params)

@@ -11,13 +11,22 @@ import (
 const metaPrefix = "callgate/"
 
 // forward sends a request to the server. What the answer says in callgate's name is the server's: nothing but
-// callgate itself speaks to the host under names that begin with "callgate/".
+// callgate itself speaks to the host under names that begin with "callgate/", and what an error asks is signed.
 func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
 	answer, err := s.bounded(ctx, compose)
 	if err != nil || s.own {
 		return answer, err
 	}
-	return disowned(answer)
+	return s.heard(answer)
+}
+
+// heard returns an answer of the server as hosts may hear it.
+func (s *server) heard(answer rpc.Message) (rpc.Message, error) {
+	answer, err := disowned(answer)
+	if err != nil {
+		return answer, err
+	}
+	return s.required(answer)
 }
 
 // disowned returns the message with such names marked as the server's; nothing else of it changes.

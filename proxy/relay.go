@@ -194,7 +194,11 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 			h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 		}
-		if message, err = s.signed(message); err != nil {
+		params, err := s.signed(message.Params)
+		if err == nil {
+			message, err = rpc.Parse(message.WithParams(message.ID, params))
+		}
+		if err != nil {
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	}
@@ -238,24 +242,19 @@ func (s *server) samplingRefused(ctx context.Context, params []byte, span *trace
 	return ""
 }
 
-// signed returns an elicitation that says which server asks. Without it a server could speak to the person
-// as if it were callgate.
-func (s *server) signed(m rpc.Message) (rpc.Message, error) {
+// signed returns the params of an elicitation that says which server asks. Without it a server could speak to the
+// person as if it were callgate.
+func (s *server) signed(params []byte) ([]byte, error) {
 	var message [1]jsonx.Member
-	if err := jsonx.Members(m.Params, []string{"message"}, message[:]); err != nil {
-		return m, err
+	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {
+		return nil, err
 	}
 	text, _ := jsonx.String(message[0].Value)
 	signature := jsonx.Quote("[" + s.alias + "] " + text)
-	edit := jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: signature}
 	if message[0].Value == nil {
-		at := bytes.IndexByte(m.Params, '{') + 1
-		edit = jsonx.Edit{Start: at, End: at, With: append([]byte(`"message":`), signature...)}
-		if rest := bytes.TrimSpace(m.Params[at:]); rest[0] != '}' {
-			edit.With = append(edit.With, ',')
-		}
+		return withMember(params, "message", signature), nil
 	}
-	return rpc.Parse(m.WithParams(m.ID, jsonx.Splice(m.Params, edit)))
+	return jsonx.Splice(params, jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: signature}), nil
 }
 
 // withdrawn takes a server's cancellation of its own request.
