@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -71,6 +72,11 @@ func (s *sidecar) serve(ctx context.Context) error {
 		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
 	}
 	s.log.Info("hosts are served", how...)
+	telling, stop := context.WithCancel(ctx)
+	var teller sync.WaitGroup
+	teller.Go(func() { s.tellWhoWaits(telling) })
+	defer teller.Wait()
+	defer stop()
 	select {
 	case <-ctx.Done():
 	case <-e.Idle():

@@ -66,11 +66,11 @@ func merge(a, b object) object {
 }
 
 // limited has the limit of a call where the run has one, in units.
-func (r *run) limited(name string, unit time.Duration) object {
+func (r *run) limited(unit time.Duration) object {
 	if r.limit == 0 {
 		return object{}
 	}
-	return object{name: int(r.limit / unit)}
+	return object{"timeout": int(r.limit / unit)}
 }
 
 // write writes a file into the run's folder, which is the host's home and where it works: text as it is, the rest as JSON.
@@ -114,7 +114,7 @@ func claude(r *run) (command, env []string, err error) {
 
 func copilot(r *run) (command, env []string, err error) {
 	door := r.door("url", object{"type": "local", "tools": []string{"*"}}, object{"type": "http", "tools": []string{"*"}})
-	err = r.write("mcp.json", object{"mcpServers": object{entry: merge(door, r.limited("timeout", time.Millisecond))}})
+	err = r.write("mcp.json", object{"mcpServers": object{entry: merge(door, r.limited(time.Millisecond))}})
 	env = []string{"COPILOT_PROVIDER_BASE_URL=" + r.modelURL + "/v1", "COPILOT_MODEL=" + modelName, "COPILOT_PROVIDER_API_KEY=none"}
 	return []string{"copilot", "-p", prompt, "--allow-all-tools", "--disable-builtin-mcps", "--additional-mcp-config", "@mcp.json", "--no-color"}, env, err
 }
@@ -130,7 +130,7 @@ func opencode(r *run) (command, env []string, err error) {
 			"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": object{"baseURL": r.modelURL + "/v1", "apiKey": "none"},
 			"models": object{modelName: object{"name": "Scripted", "tool_call": true}},
 		}},
-		"mcp": object{entry: merge(door, r.limited("timeout", time.Millisecond))},
+		"mcp": object{entry: merge(door, r.limited(time.Millisecond))},
 	})
 	return []string{"opencode", "run", "--format", "json", prompt}, nil, err
 }
@@ -155,7 +155,7 @@ func (r *run) geminiSettings(name, auth string) error {
 		"privacy":    object{"usageStatisticsEnabled": false},
 		"telemetry":  object{"enabled": false},
 		"security":   object{"auth": object{"selectedType": auth}, "folderTrust": object{"enabled": false}},
-		"mcpServers": object{entry: merge(door, r.limited("timeout", time.Millisecond))},
+		"mcpServers": object{entry: merge(door, r.limited(time.Millisecond))},
 	})
 }
 
@@ -196,7 +196,7 @@ func cline(r *run) (command, env []string, err error) {
 	if err := r.first("cline", "auth", "-p", "openai", "-k", "none", "-m", modelName, "-b", r.modelURL+"/v1"); err != nil {
 		return nil, nil, err
 	}
-	err = r.write(".cline/data/settings/cline_mcp_settings.json", object{"mcpServers": object{entry: merge(door, r.limited("timeout", time.Second))}})
+	err = r.write(".cline/data/settings/cline_mcp_settings.json", object{"mcpServers": object{entry: merge(door, r.limited(time.Second))}})
 	return []string{"cline", "--json", prompt}, nil, err
 }
 
@@ -212,7 +212,7 @@ func continued(r *run) (command, env []string, err error) {
 			"name": "Scripted", "provider": "openai", "model": modelName, "apiBase": r.modelURL + "/v1", "apiKey": "none",
 			"roles": []string{"chat"}, "capabilities": []string{"tool_use"},
 		}},
-		"mcpServers": []any{merge(door, r.limited("timeout", time.Millisecond))},
+		"mcpServers": []any{merge(door, r.limited(time.Millisecond))},
 	})
 	return []string{"cn", "-p", prompt, "--config", "config.yaml", "--auto"}, nil, err
 }

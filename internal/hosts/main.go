@@ -98,7 +98,7 @@ func try(args []string) error {
 		})
 	}
 	working.Wait()
-	fmt.Print(table(rows))
+	fmt.Fprint(os.Stdout, table(rows))
 	if err := errors.Join(failed...); err != nil || *page == "" {
 		return err
 	}

@@ -195,7 +195,7 @@ func recordingProxy(r *recorder, target *url.URL, legacy bool) http.Handler {
 		if refused := refusal(body); legacy && refused != nil {
 			r.note(true, refused)
 			w.Header().Set("Content-Type", "application/json")
-			w.Write(refused) // a host that has gone away needs no answer
+			_, _ = w.Write(refused) // a host that has gone away needs no answer
 			return
 		}
 		q.Body = io.NopCloser(bytes.NewReader(body))
