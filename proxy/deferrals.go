@@ -196,13 +196,17 @@ func (s *server) declares(path ...string) bool {
 	if !known || !slices.Contains(upstream.Versions, info.ProtocolVersion) {
 		return false
 	}
-	value := info.Capabilities
+	return leadsTo(info.Capabilities, path...)
+}
+
+// leadsTo reports whether there is something in an object, which may be nil, where the names of members lead.
+func leadsTo(object []byte, path ...string) bool {
 	for _, name := range path {
 		var m [1]jsonx.Member
-		if len(value) == 0 || value[0] != '{' || jsonx.Members(value, []string{name}, m[:]) != nil {
+		if len(object) == 0 || object[0] != '{' || jsonx.Members(object, []string{name}, m[:]) != nil {
 			return false
 		}
-		value = m[0].Value
+		object = m[0].Value
 	}
-	return value != nil
+	return object != nil
 }

@@ -49,7 +49,8 @@ type host struct {
 	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
 	reports []report                  // of verifications that the host could not wait for
 
-	deferrals deferrals
+	deferrals   deferrals
+	assignments assignments
 }
 
 // inflight is a request of the host that has no answer yet.
@@ -174,6 +175,8 @@ func (h *host) notified(m rpc.Message) {
 		}
 	case "notifications/progress":
 		h.progressForUpstream(m)
+	case "notifications/tasks/status":
+		h.assignmentStatus(m)
 	default:
 		h.log.Debug("notification of the host dropped", "method", m.Method)
 	}
@@ -303,6 +306,7 @@ func (h *host) Close() {
 		h.p.o.Workspaces.Closed(h.session.ID())
 	}
 	h.deferrals.close()
+	h.assignments.leave(nil)
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()

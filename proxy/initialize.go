@@ -14,6 +14,8 @@ import (
 // hostCapabilities are what the host said that it can do for servers.
 type hostCapabilities struct {
 	roots, sampling, elicitation, elicitationURL bool
+
+	takes takes // which of them as tasks
 }
 
 // initialize answers the handshake. The servers start now; what they can do is known from the last time,
@@ -28,7 +30,7 @@ func (h *host) initialize(ctx context.Context, m rpc.Message, _ *inflight) []byt
 	}
 	asked, _ := jsonx.String(p[0].Value)
 	version := negotiate(asked)
-	capabilities, can := forServers(p[1].Value)
+	capabilities, can := forServers(p[1].Value, h.era == upstream.Legacy && version >= "2025-11-25")
 	if !h.capable.CompareAndSwap(nil, &can) {
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, "the session is initialized already")
 	}
@@ -133,8 +135,8 @@ func appendInstructions(all []byte, alias string, raw []byte, plain bool) []byte
 }
 
 // forServers returns the host's capabilities as servers get them, without those that callgate does not
-// relay, and what they say.
-func forServers(capabilities []byte) ([]byte, hostCapabilities) {
+// relay, and what they say. tasks says that the host's revision has tasks.
+func forServers(capabilities []byte, tasks bool) ([]byte, hostCapabilities) {
 	if capabilities == nil {
 		return []byte("{}"), hostCapabilities{}
 	}
@@ -147,7 +149,15 @@ func forServers(capabilities []byte) ([]byte, hostCapabilities) {
 	if can.elicitation && jsonx.Members(m[2].Value, []string{"url"}, mode[:]) == nil {
 		can.elicitationURL = mode[0].Value != nil
 	}
-	if m[3].Value != nil {
+	if tasks {
+		can.takes = readTakes(m[3].Value)
+		can.takes.sampling, can.takes.elicitation = can.takes.sampling && can.sampling, can.takes.elicitation && can.elicitation
+		can.takes.cancel = can.takes.cancel && can.takes.any()
+	}
+	switch {
+	case can.takes.any():
+		capabilities = put(capabilities, "tasks", can.takes.declared())
+	case m[3].Value != nil:
 		capabilities = jsonx.Splice(capabilities, jsonx.Delete(capabilities, m[3]))
 	}
 	return capabilities, can

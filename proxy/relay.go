@@ -138,6 +138,10 @@ func (s *server) asked(m rpc.Message, r *inflight) {
 		ok = can.elicitation
 	case "sampling/createMessage":
 		ok = can.sampling
+	case "tasks/get", "tasks/result", "tasks/list":
+		ok = s.assigns()
+	case "tasks/cancel":
+		ok = s.assigns() && can.takes.cancel
 	}
 	if !ok {
 		s.up.Reply(rpc.Error(m.ID, rpc.CodeMethodNotFound, "the host does not offer "+m.Method))
@@ -171,6 +175,14 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 	if err != nil { // the host could read it unlike whoever is asked about it
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
 	}
+	m.Label = label
+	if isAboutTasks(m.Method) {
+		return s.askAboutTask(ctx, m, r)
+	}
+	m, asTask, err := s.wished(m)
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
 	message := s.forHost(m)
 	if why := h.p.o.Gate.Imitates(m.Params); why != "" {
 		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
@@ -202,24 +214,38 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	}
+	answer, fault := s.putToHost(ctx, m, message, r)
+	if fault != nil || answer.Error != nil {
+		span.Failed("call_failed")
+	}
+	switch {
+	case fault != nil:
+		return fault
+	case asTask:
+		return s.assign(ctx, m, answer)
+	}
+	return s.forServer(answer).WithID(m.ID)
+}
+
+// putToHost sends the server's request m to the host as message and waits for the answer; or it returns the response
+// that says why there is none.
+func (s *server) putToHost(ctx context.Context, m, message rpc.Message, r *inflight) (answer rpc.Message, fault []byte) {
+	h := s.host
 	if r == nil {
 		if running := h.worksOn(s); len(running) > 0 {
 			r = running[0]
 		}
 	}
-	pending, err := h.ask(r, label, message.WithID)
+	pending, err := h.ask(r, m.Label, message.WithID)
 	if err != nil {
-		return rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")
+		return rpc.Message{}, rpc.Error(m.ID, rpc.CodeInternal, "the host is gone")
 	}
-	answer, err := pending.Wait(ctx)
-	if err != nil || answer.Error != nil {
-		span.Failed("call_failed")
-	}
+	answer, err = pending.Wait(ctx)
 	if err != nil {
 		h.notify(r, rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
-		return rpc.Error(m.ID, rpc.CodeInternal, "the request was cancelled")
+		return rpc.Message{}, rpc.Error(m.ID, rpc.CodeInternal, "the request was cancelled")
 	}
-	return s.forServer(answer).WithID(m.ID)
+	return answer, nil
 }
 
 // samplingRefused lets a request to the host's model pass the gate as the kind sampling, with what it says,
@@ -293,6 +319,10 @@ func (h *host) progressForUpstream(m rpc.Message) {
 		}
 	}
 	h.mu.Unlock()
+	a := h.assignments.find(func(a *assignment) bool { return !a.over && a.token != nil && sameToken(a.token, token[0].Value) })
+	if a != nil && !slices.Contains(to, a.server) {
+		to = append(to, a.server)
+	}
 	for _, s := range to {
 		s.up.Notify(m.Method, m.Params)
 	}

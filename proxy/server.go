@@ -65,6 +65,7 @@ func (s *server) changed(up *upstream.Upstream, state upstream.State) {
 	s.host.touch()
 	s.tellState(up, state)
 	s.giveUp(up, state)
+	s.abandon(state)
 }
 
 // giveUp withdraws what waits for a person when the server is not to be expected back soon: the call would fail

@@ -21,6 +21,7 @@ type script struct {
 	Instructions string            //
 	Lists        map[string]string // raw results of other methods than tools/call; "" is never answered
 	Info         string            // raw serverInfo; "" means a name and a version
+	Version      string            // of the protocol; "" means 2025-06-18
 }
 
 // oneTool is the list that most stories need. Its spelling is unlike what any encoder writes.
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 type scriptedServer struct {
 	script
 	out      *os.File
-	received [][]byte // tools/call messages as they came
+	received [][]byte // tools/call messages and what is told of tasks, as they came
 	hung     [][]byte // ids of calls that wait for their cancellation
 }
 
@@ -78,10 +79,16 @@ func (s *scriptedServer) handle(m rpc.Message) {
 		if s.Instructions != "" {
 			instructions = `,"instructions":` + strconv.Quote(s.Instructions)
 		}
-		s.result(m.ID, `{"protocolVersion":"2025-06-18","capabilities":`+capabilities+`,"serverInfo":`+info+instructions+`}`)
+		version := s.Version
+		if version == "" {
+			version = "2025-06-18"
+		}
+		s.result(m.ID, `{"protocolVersion":"`+version+`","capabilities":`+capabilities+`,"serverInfo":`+info+instructions+`}`)
 	case "tools/call":
 		s.received = append(s.received, m.Raw)
 		s.call(m)
+	case "notifications/tasks/status":
+		s.received = append(s.received, m.Raw)
 	case "notifications/cancelled":
 		var p struct{ RequestID json.RawMessage }
 		if json.Unmarshal(m.Params, &p) == nil {
@@ -143,6 +150,10 @@ func (s *scriptedServer) call(m rpc.Message) {
 			meta = `,"_meta":` + string(p.Arguments.Token)
 		}
 		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":{"message":"Sure?"%s}}`, "for "+string(m.ID), p.Arguments.Text, meta))
+		s.hung = append(s.hung, m.ID)
+	case "request": // the method and the params in text; the answer to it answers the call
+		method, params, _ := strings.Cut(p.Arguments.Text, " ")
+		s.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`, "for "+string(m.ID), method, params))
 		s.hung = append(s.hung, m.ID)
 	case "received": // the raw call before this one
 		s.text(m.ID, string(s.received[len(s.received)-2]))

@@ -139,13 +139,19 @@ func TestHostCapabilitiesForServers(t *testing.T) {
 		{`{"roots":{"listChanged":true},"x":1.0}`, `{"roots":{"listChanged":true},"x":1.0}`, hostCapabilities{roots: true}},
 		{`{"sampling":{},"tasks":{"list":{}},"elicitation":{"form":{}}}`, `{"sampling":{},"elicitation":{"form":{}}}`, hostCapabilities{sampling: true, elicitation: true}},
 		{`{"tasks":{}}`, `{}`, hostCapabilities{}},
+		{`{"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}}}}}`, `{}`, hostCapabilities{}},
+		{`{"sampling":{},"tasks":{"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}},"x":{}},"y":1}}`,
+			`{"sampling":{},"tasks":{"list":{},"requests":{"sampling":{"createMessage":{}}}}}`, hostCapabilities{sampling: true, takes: takes{sampling: true}}},
+		{`{"sampling":{},"elicitation":{},"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`,
+			`{"sampling":{},"elicitation":{},"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`,
+			hostCapabilities{sampling: true, elicitation: true, takes: takes{sampling: true, elicitation: true, cancel: true}}},
 		{`{"Sampling":{}}`, `{}`, hostCapabilities{}},
 	} {
 		var raw []byte
 		if c.raw != "" {
 			raw = []byte(c.raw)
 		}
-		if got, can := forServers(raw); string(got) != c.want || can != c.can {
+		if got, can := forServers(raw, true); string(got) != c.want || can != c.can {
 			t.Errorf("%s: %s, %+v", c.raw, got, can)
 		}
 	}

@@ -40,6 +40,9 @@ func newModern(hello Hello) *modern {
 	if client == nil {
 		client = []byte(`{"name":"callgate","version":"0"}`)
 	}
+	if older, err := without(capabilities, "tasks"); err == nil { // they are not of this era
+		capabilities = older
+	}
 	if hello.Tasks {
 		capabilities = withTasks(capabilities)
 	}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// received is what a host on the TypeScript SDK says that it has carried out for a server.
+type received struct {
+	Texts  []string
+	Asked  []map[string]any
+	IDs    []string
+	States []string
+}
+
+// TestRealReceiver has the reference server give a host on the TypeScript SDK sampling and an elicitation to carry out as
+// tasks, directly and behind callgate on three transports, and compares what both sides learn.
+func TestRealReceiver(t *testing.T) {
+	t.Parallel()
+	command, env := npmServer(t, "server-everything"), environment(t)
+	run := func(t *testing.T, prefix string, command ...string) received {
+		t.Helper()
+		text, err := json.Marshal(map[string]any{
+			"command": command, "prefix": prefix,
+			"calls": []string{"trigger-sampling-request-async", "trigger-elicitation-request-async"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		node, err := exec.LookPath("node")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), node, filepath.Join("..", "..", "testdata", "npm", "receiver.mjs"), string(text))
+		cmd.Env = env
+		var said strings.Builder
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		var r received
+		if err == nil {
+			err = json.Unmarshal(out, &r)
+		}
+		if err != nil {
+			t.Fatalf("%v: %s %s", err, out, said.String())
+		}
+		ids := regexp.MustCompile(`Task created: \S+`)
+		for i, text := range r.Texts {
+			for _, id := range r.IDs {
+				if prefix != "" && strings.Contains(text, id) {
+					t.Errorf("the server knows the host's own name of the task: %s", text)
+				}
+			}
+			r.Texts[i] = regexp.MustCompile(`"taskId": "[^"]+"`).ReplaceAllString(ids.ReplaceAllString(text, "Task created: ID"), `"taskId": "ID"`)
+		}
+		r.IDs = nil
+		return r
+	}
+	want := run(t, "", command...)
+	if len(want.States) != 2 || !strings.Contains(want.Texts[0], "[COMPLETED]") || !strings.Contains(want.Texts[0], "sampled") || !strings.Contains(want.Texts[1], "Ada") {
+		t.Fatalf("directly it went like this: %+v", want)
+	}
+	servers := map[string]map[string]any{"stdio": {"command": command[0], "args": command[1:]}}
+	for transport, path := range map[string]string{"streamableHttp": "/mcp", "sse": "/sse"} {
+		servers[transport] = map[string]any{"url": "http://" + listening(t, append(append([]string{}, command...), transport), env) + path}
+	}
+	for transport, server := range servers {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			data := t.TempDir()
+			write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), allowAll)
+			server["name"] = "s"
+			text, err := json.Marshal(map[string]any{"servers": []any{server}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			config := filepath.Join(data, "callgate.yaml")
+			write(t, config, string(text)) // JSON is YAML
+			got := run(t, "s_", callgateBinary(t), "run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-direct +gated:\n%s", diff)
+			}
+		})
+	}
+}
