@@ -24,7 +24,8 @@ const (
 )
 
 // scripted is a server inside this program that answers by method; "" is for all others. An answer of "exit" ends
-// it, one of "silence" is none, and one that begins with ! is an error.
+// it, one of "silence" is none, one that begins with ! is an error, and one that begins with + is an acknowledgement without
+// an end.
 func scripted(seen func(rpc.Message), answers map[string]string) func(context.Context, io.Reader, io.Writer) error {
 	return func(_ context.Context, in io.Reader, out io.Writer) error {
 		for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -50,6 +51,9 @@ func scripted(seen func(rpc.Message), answers map[string]string) func(context.Co
 				continue
 			case strings.HasPrefix(answer, "!"):
 				text = rpc.Error(m.ID, rpc.CodeMethodNotFound, answer)
+			case strings.HasPrefix(answer, "+"):
+				params := []byte(strings.Replace(answer[1:], "{", fmt.Sprintf(`{"_meta":{%q:%s},`, subscriptionID, m.ID), 1))
+				text = rpc.Request(nil, "notifications/subscriptions/acknowledged", params)
 			default:
 				text = rpc.Result(m.ID, []byte(answer))
 			}
@@ -265,7 +269,10 @@ func TestModernStandIns(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, m.Method+" "+string(m.Params))
-	}, map[string]string{"server/discover": modernHello, "tools/list": `{"tools":[]}`, "subscriptions/listen": "silence", "": "{}"})}, Options{})
+	}, map[string]string{
+		"server/discover": modernHello, "tools/list": `{"tools":[]}`, "": "{}",
+		"subscriptions/listen": `+{"notifications":{"resourceSubscriptions":["a://b"]}}`,
+	})}, Options{})
 	for _, r := range [][2]string{
 		{"ping", ``}, {"logging/setLevel", `{"level":"debug"}`}, {"resources/subscribe", `{"uri":"a://b"}`}, {"tools/call", `{"name":"x"}`},
 	} {

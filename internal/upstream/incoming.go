@@ -20,6 +20,8 @@ func (in *incarnation) handle(m rpc.Message, of []byte) {
 		if m.IsRequest() && utf8.Valid(m.ID) {
 			in.answer(rpc.Error(m.ID, rpc.CodeInvalidRequest, "the request is not valid UTF-8"))
 		}
+	case m.IsNotification() && m.Method == "notifications/subscriptions/acknowledged":
+		in.acknowledged(m, of)
 	case m.IsNotification():
 		in.notified(m, in.cause(of))
 	case m.Method == "ping":
@@ -70,8 +72,6 @@ func (in *incarnation) notified(m rpc.Message, cause any) {
 		u.announced(in, Resources)
 		u.announced(in, Templates)
 		return
-	case "notifications/subscriptions/acknowledged":
-		return
 	case "notifications/cancelled":
 		var ok bool
 		if m, ok = in.renameCancel(m); !ok {
@@ -83,13 +83,15 @@ func (in *incarnation) notified(m rpc.Message, cause any) {
 	}
 }
 
+// subscriptionID is the member of _meta that names the request for announcements that one answers.
+const subscriptionID = "io.modelcontextprotocol/subscriptionId"
+
 // untagged returns a notification without the name of the stream that it came on, which is ours.
 func (in *incarnation) untagged(m rpc.Message) rpc.Message {
-	const tag = "io.modelcontextprotocol/subscriptionId"
 	var meta, id [1]jsonx.Member
-	if !in.greeted.Load() || in.modern == nil || m.Params == nil || !bytes.Contains(m.Params, []byte(tag)) ||
+	if !in.greeted.Load() || in.modern == nil || m.Params == nil || !bytes.Contains(m.Params, []byte(subscriptionID)) ||
 		jsonx.Members(m.Params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||
-		jsonx.Members(meta[0].Value, []string{tag}, id[:]) != nil || id[0].Value == nil {
+		jsonx.Members(meta[0].Value, []string{subscriptionID}, id[:]) != nil || id[0].Value == nil {
 		return m
 	}
 	edit := jsonx.Delete(meta[0].Value, id[0])

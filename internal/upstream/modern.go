@@ -3,11 +3,9 @@ package upstream
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
@@ -25,11 +23,10 @@ type modern struct {
 	client []byte // members of _meta: version, host and its capabilities
 	tasks  bool   // a call may be answered with a task
 
-	mu         sync.Mutex
-	level      []byte   // the log level that the host wants, a raw string; nil for none
-	watched    []string // URIs of resources whose changes the host wants to hear of
-	listening  context.CancelFunc
-	relistened chan struct{} // closed when the listening that runs is to be replaced
+	mu    sync.Mutex
+	level []byte // the log level that the host wants, a raw string; nil for none
+
+	listening
 }
 
 func newModern(hello Hello) *modern {
@@ -46,7 +43,7 @@ func newModern(hello Hello) *modern {
 	if hello.Tasks {
 		capabilities = withTasks(capabilities)
 	}
-	return &modern{tasks: hello.Tasks, relistened: make(chan struct{}), client: fmt.Appendf(nil, `%s:%s,%s:%s,%s:%s`,
+	return &modern{tasks: hello.Tasks, listening: newListening(), client: fmt.Appendf(nil, `%s:%s,%s:%s,%s:%s`,
 		jsonx.Quote(protocolMeta[0]), jsonx.Quote(modernVersion), jsonx.Quote(protocolMeta[1]), client, jsonx.Quote(protocolMeta[2]), capabilities)}
 }
 
@@ -143,7 +140,7 @@ func (in *incarnation) askModern(ctx context.Context, compose func(id []byte) []
 	}
 	switch request.Method {
 	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
-		return in.stand(request)
+		return in.stand(ctx, request)
 	}
 	params := request.Params
 	for leg := 1; ; leg++ {
@@ -196,132 +193,43 @@ func resultType(result []byte) string {
 }
 
 // stand answers for the server what the modern era has no request for.
-func (in *incarnation) stand(request rpc.Message) (rpc.Message, error) {
-	c := in.modern
+func (in *incarnation) stand(ctx context.Context, request rpc.Message) (rpc.Message, error) {
 	var m [2]jsonx.Member
 	if request.Params != nil {
 		if err := jsonx.Members(request.Params, []string{"level", "uri"}, m[:]); err != nil {
 			return rpc.Parse(rpc.Error(request.ID, rpc.CodeInvalidParams, err.Error()))
 		}
 	}
-	uri, isURI := jsonx.String(m[1].Value)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch request.Method {
 	case "logging/setLevel":
 		if _, ok := jsonx.String(m[0].Value); !ok {
 			return rpc.Parse(rpc.Error(request.ID, rpc.CodeInvalidParams, "logging/setLevel needs a level"))
 		}
-		c.level = bytes.Clone(m[0].Value)
+		in.modern.mu.Lock()
+		in.modern.level = bytes.Clone(m[0].Value)
+		in.modern.mu.Unlock()
 	case "resources/subscribe", "resources/unsubscribe":
-		if !isURI {
+		uri, ok := jsonx.String(m[1].Value)
+		switch {
+		case !ok:
 			return rpc.Parse(rpc.Error(request.ID, rpc.CodeInvalidParams, request.Method+" needs a uri"))
-		}
-		before := len(c.watched)
-		c.watched = slices.DeleteFunc(c.watched, func(have string) bool { return have == uri })
-		if request.Method == "resources/subscribe" {
-			if len(c.watched) >= maxWatched {
-				return rpc.Parse(rpc.Error(request.ID, rpc.CodeInvalidRequest, fmt.Sprintf("more than %d resources are subscribed", maxWatched)))
+		case request.Method == "resources/unsubscribe":
+			in.modern.unwatch(uri)
+		default:
+			fault, err := in.modern.watch(ctx, uri)
+			if err != nil {
+				return rpc.Message{}, err
 			}
-			c.watched = append(c.watched, uri)
-		}
-		if len(c.watched) != before {
-			c.relisten()
+			if fault != nil {
+				return rpc.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, request.ID, fault))
+			}
 		}
 	}
 	return rpc.Parse(rpc.Result(request.ID, []byte("{}")))
 }
 
-// Bounds of what a modern conversation keeps and does.
-const (
-	maxWatched = 1000
-	maxLegs    = 10
-	minRelist  = time.Second // between two listenings
-)
-
-// relisten replaces the listening that runs. The caller holds mu.
-func (c *modern) relisten() {
-	if c.listening != nil {
-		c.listening()
-	}
-	close(c.relistened)
-	c.relistened = make(chan struct{})
-}
-
-// listen keeps a subscriptions/listen open for what the server can announce and the host wants to hear of,
-// until the incarnation is over.
-func (in *incarnation) listen() {
-	c := in.modern
-	for failures := 0; in.ctx.Err() == nil; {
-		ctx, cancel := context.WithCancel(in.ctx)
-		c.mu.Lock()
-		filter, changed := in.filter(), c.relistened
-		c.listening = cancel
-		c.mu.Unlock()
-		if filter == nil { // nothing to listen for yet
-			select {
-			case <-changed:
-			case <-in.ctx.Done():
-			}
-			cancel()
-			continue
-		}
-		began := time.Now()
-		params := c.describe(fmt.Appendf(nil, `{"notifications":%s}`, filter))
-		m, err := in.send(ctx, func(id []byte) []byte { return rpc.Request(id, "subscriptions/listen", params) })
-		replaced := ctx.Err() != nil
-		cancel()
-		switch {
-		case replaced:
-			failures = 0
-			continue
-		case err == nil && m.Error != nil && methodNotFound(m.Error):
-			in.u.log.Info("the server announces nothing: it does not know subscriptions/listen")
-			return
-		case err == nil && m.Error != nil:
-			err = errors.New(excerpt(m.Error))
-		}
-		if err != nil {
-			in.u.log.Debug("the server's announcements ended", "error", err)
-		}
-		if time.Since(began) > maxBackoff {
-			failures = 0
-		}
-		failures++
-		in.u.fetchAll(in) // something may have changed that nobody announced
-		pause(in.ctx, min(minRelist<<min(failures-1, 10), maxBackoff))
-	}
-}
-
-// filter is what to listen for, nil for nothing. The caller holds modern.mu.
-func (in *incarnation) filter() []byte {
-	b := []byte{'{'}
-	member := func(name string, value []byte) {
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, jsonx.Quote(name)...), ':'), value...)
-	}
-	for _, k := range []Kind{Tools, Prompts, Resources} {
-		if in.info.can(k.capability(), "listChanged") {
-			member(k.String()+"ListChanged", []byte("true"))
-		}
-	}
-	if len(in.modern.watched) > 0 {
-		uris := []byte{'['}
-		for i, uri := range in.modern.watched {
-			if i > 0 {
-				uris = append(uris, ',')
-			}
-			uris = append(uris, jsonx.Quote(uri)...)
-		}
-		member("resourceSubscriptions", append(uris, ']'))
-	}
-	if len(b) == 1 {
-		return nil
-	}
-	return append(b, '}')
-}
+// maxLegs is how often a server may ask something in one request.
+const maxLegs = 10
 
 // can reports whether the server declares a capability with a member that is true.
 func (i *Info) can(capability, member string) bool {

@@ -1,0 +1,249 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// listening is what a modern server is to announce. The mutex of modern guards it.
+type listening struct {
+	watched  []string // URIs of resources whose changes the host wants to hear of
+	revision uint64   // of what is to be announced: one more with each change
+
+	stop    context.CancelFunc // ends the request that runs
+	changed chan struct{}      // closed when that is to be replaced
+	asked   []byte             // its id, nil before it was sent
+	about   uint64             // its revision
+
+	agreed agreement     // the newest
+	told   chan struct{} // closed when there is another
+}
+
+// agreement is what a server says to a subscriptions/listen.
+type agreement struct {
+	revision uint64
+	uris     []string // whose changes it announces
+	fault    []byte   // the error with which it refuses to announce anything; nil for none
+}
+
+func newListening() listening {
+	return listening{changed: make(chan struct{}), told: make(chan struct{})}
+}
+
+// Bounds of what a modern server is asked to announce.
+const (
+	maxWatched = 1000
+	minRelist  = time.Second      // between two listenings
+	ackLimit   = 10 * time.Second // for the acknowledgement of a subscription
+)
+
+// watch has the server announce the changes of a resource, and returns when it has said that it does: what changes
+// from then on is heard of. refusal is the error for the host when it does not.
+func (c *modern) watch(ctx context.Context, uri string) (refusal []byte, err error) {
+	c.mu.Lock()
+	if !slices.Contains(c.watched, uri) {
+		if len(c.watched) >= maxWatched {
+			c.mu.Unlock()
+			return refuse(rpc.CodeInvalidRequest, fmt.Sprintf("more than %d resources are subscribed", maxWatched)), nil
+		}
+		c.watched = append(c.watched, uri)
+		c.relisten()
+	}
+	wanted := c.revision
+	c.mu.Unlock()
+	late := time.NewTimer(ackLimit)
+	defer late.Stop()
+	for {
+		c.mu.Lock()
+		agreed, told := c.agreed, c.told
+		c.mu.Unlock()
+		if agreed.revision >= wanted {
+			switch {
+			case agreed.fault != nil:
+				refusal = agreed.fault
+			case !slices.Contains(agreed.uris, uri):
+				refusal = refuse(rpc.CodeInvalidParams, "the server does not announce changes of this resource")
+			default:
+				return nil, nil
+			}
+			break
+		}
+		select {
+		case <-told:
+			continue
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-late.C:
+			refusal = refuse(rpc.CodeInternal, fmt.Sprintf("the server did not acknowledge the subscription within %v", ackLimit))
+		}
+		break
+	}
+	c.unwatch(uri)
+	return refusal, err
+}
+
+// refuse is the error of a response.
+func refuse(code int, message string) []byte {
+	return fmt.Appendf(nil, `{"code":%d,"message":%s}`, code, jsonx.Quote(message))
+}
+
+// unwatch lets the server announce the changes of a resource no more.
+func (c *modern) unwatch(uri string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.watched, uri); i >= 0 {
+		c.watched = slices.Delete(c.watched, i, i+1)
+		c.relisten()
+	}
+}
+
+// relisten replaces the request that runs. The caller holds mu.
+func (c *modern) relisten() {
+	c.revision++
+	if c.stop != nil {
+		c.stop()
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// ask notes which request is about to be sent, and what it is about.
+func (c *modern) ask(id []byte, revision uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked, c.about = id, revision
+}
+
+// agree takes what the server says to the request with the id; one that was replaced says nothing any more.
+func (c *modern) agree(id []byte, a agreement) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked == nil || !bytes.Equal(id, c.asked) {
+		return
+	}
+	a.revision = c.about
+	c.agreed = a
+	close(c.told)
+	c.told = make(chan struct{})
+}
+
+// acknowledged takes the server's first word on a subscriptions/listen, which came on the stream of the request of;
+// nil where streams are not told apart.
+func (in *incarnation) acknowledged(m rpc.Message, of []byte) {
+	if !in.greeted.Load() || in.modern == nil || m.Params == nil {
+		return
+	}
+	var p [2]jsonx.Member
+	if jsonx.Members(m.Params, []string{"_meta", "notifications"}, p[:]) != nil {
+		return
+	}
+	if of == nil && p[0].Value != nil {
+		var id [1]jsonx.Member
+		if jsonx.Members(p[0].Value, []string{subscriptionID}, id[:]) == nil {
+			of = id[0].Value
+		}
+	}
+	var a agreement
+	if p[1].Value != nil {
+		var uris [1]jsonx.Member
+		if jsonx.Members(p[1].Value, []string{"resourceSubscriptions"}, uris[:]) == nil && uris[0].Value != nil {
+			if json.Unmarshal(uris[0].Value, &a.uris) != nil {
+				return
+			}
+		}
+	}
+	in.modern.agree(of, a)
+}
+
+// listen keeps a subscriptions/listen open for what the server can announce and the host wants to hear of,
+// until the incarnation is over.
+func (in *incarnation) listen() {
+	c := in.modern
+	for failures := 0; in.ctx.Err() == nil; {
+		ctx, stop := context.WithCancel(in.ctx)
+		c.mu.Lock()
+		filter, revision, changed := in.filter(), c.revision, c.changed
+		c.stop = stop
+		c.mu.Unlock()
+		if filter == nil { // nothing to listen for yet
+			select {
+			case <-changed:
+			case <-in.ctx.Done():
+			}
+			stop()
+			continue
+		}
+		began := time.Now()
+		params := c.describe(fmt.Appendf(nil, `{"notifications":%s}`, filter))
+		var asked []byte
+		m, err := in.send(ctx, func(id []byte) []byte {
+			asked = bytes.Clone(id)
+			c.ask(asked, revision)
+			return rpc.Request(id, "subscriptions/listen", params)
+		})
+		replaced := ctx.Err() != nil
+		stop()
+		switch {
+		case replaced:
+			failures = 0
+			continue
+		case err == nil && m.Error != nil && methodNotFound(m.Error):
+			c.ask(asked, math.MaxUint64) // whatever is wanted later
+			c.agree(asked, agreement{fault: m.Error})
+			in.u.log.Info("the server announces nothing: it does not know subscriptions/listen")
+			return
+		case err == nil && m.Error != nil:
+			c.agree(asked, agreement{fault: m.Error})
+			err = errors.New(excerpt(m.Error))
+		}
+		if err != nil {
+			in.u.log.Debug("the server's announcements ended", "error", err)
+		}
+		if time.Since(began) > maxBackoff {
+			failures = 0
+		}
+		failures++
+		in.u.fetchAll(in) // something may have changed that nobody announced
+		pause(in.ctx, min(minRelist<<min(failures-1, 10), maxBackoff))
+	}
+}
+
+// filter is what to listen for, nil for nothing. The caller holds modern.mu.
+func (in *incarnation) filter() []byte {
+	b := []byte{'{'}
+	member := func(name string, value []byte) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, jsonx.Quote(name)...), ':'), value...)
+	}
+	for _, k := range []Kind{Tools, Prompts, Resources} {
+		if in.info.can(k.capability(), "listChanged") {
+			member(k.String()+"ListChanged", []byte("true"))
+		}
+	}
+	if len(in.modern.watched) > 0 {
+		uris := []byte{'['}
+		for i, uri := range in.modern.watched {
+			if i > 0 {
+				uris = append(uris, ',')
+			}
+			uris = append(uris, jsonx.Quote(uri)...)
+		}
+		member("resourceSubscriptions", append(uris, ']'))
+	}
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,163 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gomcp "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"callgate/internal/rpc"
+)
+
+const updates = "file:///a"
+
+// What changes after the answer to resources/subscribe is heard of: a modern server has said by then that it announces it.
+func TestNothingIsMissedAfterASubscription(t *testing.T) {
+	subscribed := func(context.Context, *gomcp.SubscribeRequest) error { return nil }
+	gosdk := gomcp.NewServer(&gomcp.Implementation{Name: "go-sdk", Version: "1"}, &gomcp.ServerOptions{
+		SupportedProtocolVersions: []string{modernVersion}, SubscribeHandler: subscribed,
+		UnsubscribeHandler: func(context.Context, *gomcp.UnsubscribeRequest) error { return nil },
+	})
+	gosdk.AddResource(&gomcp.Resource{URI: updates, Name: "a"}, func(context.Context, *gomcp.ReadResourceRequest) (*gomcp.ReadResourceResult, error) {
+		return &gomcp.ReadResourceResult{}, nil
+	})
+	web := httptest.NewServer(gomcp.NewStreamableHTTPHandler(func(*http.Request) *gomcp.Server { return gosdk }, &gomcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	h := newHost(t)
+	u := open(t, Config{Name: "s", URL: web.URL}, Options{Events: h.events()})
+	for range 20 {
+		if got := call(t, u, "resources/subscribe", fmt.Sprintf(`{"uri":%q}`, updates)); got != "{}" {
+			t.Fatal(got)
+		}
+		if err := gosdk.ResourceUpdated(t.Context(), &gomcp.ResourceUpdatedNotificationParams{URI: updates}); err != nil {
+			t.Fatal(err)
+		}
+		if line := h.wait("notification notifications/resources/updated"); !strings.Contains(line, updates) {
+			t.Error(line)
+		}
+		if got := call(t, u, "resources/unsubscribe", fmt.Sprintf(`{"uri":%q}`, updates)); got != "{}" {
+			t.Fatal(got)
+		}
+	}
+}
+
+// listened is a modern server that answers what it is asked to announce with what say returns: the agreement, and
+// whether the answer is an error, which ends it.
+func listened(say func(m rpc.Message) (text []byte)) func(context.Context, io.Reader, io.Writer) error {
+	return func(_ context.Context, in io.Reader, out io.Writer) error {
+		var mu sync.Mutex
+		write := func(text []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			_, err := out.Write(append(text, '\n'))
+			return err
+		}
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			m, err := rpc.Parse([]byte(lines.Text()))
+			switch {
+			case err != nil:
+				return err
+			case m.ID == nil:
+				continue
+			case m.Method == "server/discover":
+				err = write(rpc.Result(m.ID, []byte(modernHello)))
+			case m.Method == "subscriptions/listen":
+				if text := say(m); text != nil {
+					err = write(text)
+				}
+			default:
+				err = write(rpc.Result(m.ID, []byte(`{"tools":[]}`)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func acknowledgement(id []byte, notifications string) []byte {
+	return rpc.Request(nil, "notifications/subscriptions/acknowledged", fmt.Appendf(nil, `{"_meta":{%q:%s},"notifications":%s}`, subscriptionID, id, notifications))
+}
+
+// A subscription that the server does not take is none: the host hears so, and it is not asked for again.
+func TestSubscriptionsThatAreRefused(t *testing.T) {
+	wants := func(m rpc.Message) bool { return strings.Contains(string(m.Params), updates) }
+	for name, c := range map[string]struct {
+		say  func(m rpc.Message) []byte
+		want string
+	}{
+		"agrees to less": {func(m rpc.Message) []byte { return acknowledgement(m.ID, `{"toolsListChanged":true}`) }, "does not announce"},
+		"agrees to another": {func(m rpc.Message) []byte {
+			return acknowledgement(m.ID, `{"resourceSubscriptions":["file:///b"]}`)
+		}, "does not announce"},
+		"refuses it": {func(m rpc.Message) []byte {
+			if wants(m) {
+				return []byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32603,"message":"not today","data":{"a":1}}}`)
+			}
+			return acknowledgement(m.ID, `{"toolsListChanged":true}`)
+		}, `{"code":-32603,"message":"not today","data":{"a":1}}`},
+		"does not know it": {func(m rpc.Message) []byte { return rpc.Error(m.ID, rpc.CodeMethodNotFound, "what?") }, "what?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := open(t, Config{Name: "s", Serve: listened(c.say)}, Options{})
+			for range 2 {
+				m, err := u.Request(short(t), "resources/subscribe", fmt.Appendf(nil, `{"uri":%q}`, updates))
+				if err != nil || !strings.Contains(string(m.Error), c.want) {
+					t.Errorf("%s, %v", m.Raw, err)
+				}
+			}
+			in := u.current.Load()
+			in.modern.mu.Lock()
+			defer in.modern.mu.Unlock()
+			if len(in.modern.watched) > 0 {
+				t.Errorf("%q is still watched", in.modern.watched)
+			}
+		})
+	}
+}
+
+// Words that are no acknowledgement, or one of another request, do not count; a host that gives up is let go.
+func TestSubscriptionThatIsNotAcknowledged(t *testing.T) {
+	for name, say := range map[string]func(m rpc.Message) []byte{
+		"silence": func(rpc.Message) []byte { return nil },
+		"another's": func(rpc.Message) []byte {
+			return acknowledgement([]byte(`"x"`), `{"resourceSubscriptions":["`+updates+`"]}`)
+		},
+		"nobody's": func(rpc.Message) []byte {
+			return rpc.Request(nil, "notifications/subscriptions/acknowledged", []byte(`{"notifications":{"resourceSubscriptions":["`+updates+`"]}}`))
+		},
+		"not a list":  func(m rpc.Message) []byte { return acknowledgement(m.ID, `{"resourceSubscriptions":7}`) },
+		"not a thing": func(m rpc.Message) []byte { return acknowledgement(m.ID, `7`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := open(t, Config{Name: "s", Serve: listened(say)}, Options{})
+			if _, err := u.Ready(short(t)); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			m, err := u.Request(ctx, "resources/subscribe", fmt.Appendf(nil, `{"uri":%q}`, updates))
+			switch name {
+			case "not a thing": // an acknowledgement of nothing
+				if err != nil || m.Error == nil {
+					t.Errorf("%s, %v", m.Raw, err)
+				}
+			default:
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s, %v", m.Raw, err)
+				}
+			}
+		})
+	}
+}
