@@ -22,6 +22,9 @@ import (
 // patienceOfTests bounds every wait; it is long because machines are slow.
 const patienceOfTests = time.Minute
 
+// approvalsWait is how long approvals of new worlds wait; 0 is as long as they do.
+var approvalsWait time.Duration
+
 // world is a proxy with a gate, a record and scripted upstreams.
 type world struct {
 	t     testing.TB
@@ -60,7 +63,7 @@ func newWorld(t testing.TB, rules string, untouched bool, aliases []string, scri
 		t.Fatal(err)
 	}
 	w.gate = gate.New(gate.Options{
-		Worker: "default", Audit: log, Protected: protected,
+		Worker: "default", Audit: log, Protected: protected, Timeout: approvalsWait,
 		Store: permissions.OpenStore(file, permissions.StoreOptions{Home: "/home/u"}),
 	})
 	t.Cleanup(func() {

@@ -18,6 +18,7 @@ type listener struct {
 	id    []byte // of the request, which tags everything that it tells
 	lists map[string]bool
 	uris  []string
+	tasks []*task
 
 	mu    sync.Mutex // keeps anything from following the end
 	ended bool
@@ -38,7 +39,7 @@ const maxWatched = 1024
 func (f *face) listen(ctx context.Context, x Exchange, r statelessRequest) {
 	l := &listener{x: x, id: r.ID, lists: map[string]bool{}, done: make(chan struct{})}
 	var wanted [1]jsonx.Member
-	names := []string{"resourceSubscriptions"}
+	names := []string{"resourceSubscriptions", "taskIds"}
 	for _, c := range changes {
 		names = append(names, c.member)
 	}
@@ -50,6 +51,17 @@ func (f *face) listen(ctx context.Context, x Exchange, r statelessRequest) {
 	if err == nil && members[0].Value != nil {
 		l.uris, err = stringsOf(members[0].Value)
 	}
+	var ids []string
+	if err == nil && members[1].Value != nil {
+		if !declaresTasks(r.capabilities) {
+			f.p.told(x.Reject(lacksTasks(r.ID)))
+			return
+		}
+		ids, err = stringsOf(members[1].Value)
+	}
+	if err == nil && len(ids) > maxTasks {
+		err = fmt.Errorf("%d tasks are too many to listen to at once", len(ids))
+	}
 	if err == nil && len(l.uris) > maxWatched {
 		err = fmt.Errorf("%d resources are too many to listen to at once", len(l.uris))
 	}
@@ -58,7 +70,7 @@ func (f *face) listen(ctx context.Context, x Exchange, r statelessRequest) {
 		return
 	}
 	for i, c := range changes {
-		l.lists[c.method] = string(members[i+1].Value) == "true"
+		l.lists[c.method] = string(members[i+2].Value) == "true"
 	}
 	l.uris = slices.DeleteFunc(l.uris, func(uri string) bool { return !f.watch(ctx, uri) })
 	defer func() {
@@ -66,7 +78,16 @@ func (f *face) listen(ctx context.Context, x Exchange, r statelessRequest) {
 			f.unwatch(uri)
 		}
 	}()
+	for _, id := range ids {
+		if t := f.task(id); t != nil && !slices.Contains(l.tasks, t) {
+			l.tasks = append(l.tasks, t)
+		}
+	}
 	l.tell("notifications/subscriptions/acknowledged", l.acknowledged())
+	for _, t := range l.tasks {
+		t.hear(l)
+		defer t.unhear(l)
+	}
 	f.mu.Lock()
 	f.listeners[l] = struct{}{}
 	f.mu.Unlock()
@@ -77,6 +98,20 @@ func (f *face) listen(ctx context.Context, x Exchange, r statelessRequest) {
 	f.mu.Lock()
 	delete(f.listeners, l)
 	f.mu.Unlock()
+}
+
+// hear tells the listener how the task is, now and whenever that changes.
+func (t *task) hear(l *listener) {
+	t.errand.mu.Lock()
+	defer t.errand.mu.Unlock()
+	t.listeners = append(t.listeners, l)
+	l.tell(taskNotification, t.state([]byte{'{'}))
+}
+
+func (t *task) unhear(l *listener) {
+	t.errand.mu.Lock()
+	defer t.errand.mu.Unlock()
+	t.listeners = slices.DeleteFunc(t.listeners, func(have *listener) bool { return have == l })
 }
 
 // acknowledged are the params that say what is listened to.
@@ -91,6 +126,14 @@ func (l *listener) acknowledged() []byte {
 		b = append(b, `"resourceSubscriptions":[`...)
 		for _, uri := range l.uris {
 			b = append(append(b, jsonx.Quote(uri)...), ',')
+		}
+		b[len(b)-1] = ']'
+		b = append(b, ',')
+	}
+	if len(l.tasks) > 0 {
+		b = append(b, `"taskIds":[`...)
+		for _, t := range l.tasks {
+			b = append(append(b, jsonx.Quote(t.id)...), ',')
 		}
 		b[len(b)-1] = ']'
 	}

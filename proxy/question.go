@@ -33,6 +33,7 @@ func (e *errand) ask(label string, m rpc.Message) error {
 		label = "question-" + strconv.Itoa(e.asked)
 	}
 	e.questions = append(e.questions, openQuestion{key: label, id: m.ID, method: m.Method, params: m.Params})
+	e.asksOther()
 	if e.gathering == nil {
 		e.gathering = time.AfterFunc(gathered, func() {
 			e.mu.Lock()
@@ -44,8 +45,16 @@ func (e *errand) ask(label string, m rpc.Message) error {
 	return nil
 }
 
+// asksOther notes that other questions are open than before. The caller holds mu.
+func (e *errand) asksOther() {
+	if e.task != nil && !e.task.began.IsZero() {
+		e.task.changed()
+	}
+}
+
 // answer gives the answers to whoever asked. The caller holds mu.
 func (e *errand) answer(answers map[string][]byte) {
+	open := len(e.questions)
 	e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool {
 		result, ok := answers[q.key]
 		if !ok {
@@ -54,6 +63,9 @@ func (e *errand) answer(answers map[string][]byte) {
 		m, err := rpc.Parse(rpc.Result(q.id, result))
 		return err == nil && e.f.asked.Answer(m)
 	})
+	if len(e.questions) < open {
+		e.asksOther()
+	}
 }
 
 // readResponses reads the answers by the keys of the questions. What is no object answers nothing.
@@ -83,6 +95,7 @@ func (e *errand) withdraw(m rpc.Message) {
 	var id [1]jsonx.Member
 	if jsonx.Members(m.Params, []string{"requestId"}, id[:]) == nil {
 		e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool { return string(q.id) == string(id[0].Value) })
+		e.asksOther()
 	}
 }
 

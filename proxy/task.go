@@ -14,8 +14,11 @@ import (
 // extensionTasks is the extension by which a host can wait for a result without holding a request open.
 const extensionTasks = "io.modelcontextprotocol/tasks"
 
+// taskNotification tells hosts that listen how a task is.
+const taskNotification = "notifications/tasks"
+
 const (
-	taskKept = time.Hour       // how long the result of a task waits for its host
+	taskKept = time.Hour       // how long a task waits for its host to look: then its result is gone, or its call is taken back
 	taskPoll = 2 * time.Second // how often the host is asked to look, where no server says so
 	maxTasks = 128             // of one principal, those included whose result waits
 )
@@ -28,8 +31,11 @@ type task struct {
 	message string        // what the host's person may read about it; "" for nothing
 	poll    time.Duration // how often the host is asked to look
 	expiry  *time.Timer   // set, with the proxy's lock, when it is over
+	idle    *time.Timer   // ends the call when nobody asks for it; set with began
 	began   time.Time     // zero until the host was told of it
 	updated time.Time
+
+	listeners []*listener // that hear how it goes
 }
 
 func newTask(e *errand) *task { return &task{errand: e, id: "task-" + rand.Text(), poll: taskPoll} }
@@ -44,12 +50,20 @@ func declaresTasks(capabilities []byte) bool {
 // says notes what is to be told of the task. The host that waits for the call hears of the task now.
 func (t *task) says(message string, poll time.Duration) {
 	e := t.errand
-	if message != t.message {
-		t.updated = time.Now().UTC()
-	}
+	news := message != t.message
 	t.message, t.poll = message, poll
 	if e.waiting != nil && t.begin() {
 		e.arriveWith(rpc.Result(e.waiting.id, e.f.dress(e.method, t.announcement())))
+	} else if news {
+		t.changed()
+	}
+}
+
+// changed tells who listens how the task is now.
+func (t *task) changed() {
+	t.updated = time.Now().UTC()
+	for _, l := range t.listeners {
+		l.tell(taskNotification, t.state([]byte{'{'}))
 	}
 }
 
@@ -105,6 +119,18 @@ func (t *task) begin() bool {
 	}
 	t.began = time.Now().UTC()
 	t.updated = t.began
+	e := t.errand
+	t.idle = time.AfterFunc(taskKept, func() {
+		e.mu.Lock()
+		heard := len(t.listeners) > 0 && !e.over
+		if heard {
+			t.idle.Reset(taskKept)
+		}
+		e.mu.Unlock()
+		if !heard {
+			e.f.h.takeBack(e.id)
+		}
+	})
 	return true
 }
 
@@ -113,7 +139,8 @@ func (t *task) ended() {
 	if t.began.IsZero() {
 		return
 	}
-	t.updated = time.Now().UTC()
+	t.idle.Stop()
+	t.changed()
 	s := &t.errand.f.p.stateless
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,9 +200,11 @@ func (t *task) announcement() []byte {
 }
 
 // now is the result of tasks/get.
-func (t *task) now() []byte {
+func (t *task) now() []byte { return t.state([]byte(`{"resultType":"complete",`)) }
+
+// state appends how the task is, with what it has come to, and ends the object.
+func (t *task) state(b []byte) []byte {
 	e := t.errand
-	b := []byte(`{"resultType":"complete",`)
 	m, err := rpc.Parse(e.response)
 	switch {
 	case e.over && e.response == nil:
@@ -197,6 +226,27 @@ func (t *task) now() []byte {
 	return append(append(append(t.describe(b, "completed", ""), `,"result":`...), e.f.dress(e.method, result)...), '}')
 }
 
+// task returns the task with that id, nil where there is none for the principal and the view.
+func (f *face) task(id string) *task {
+	s := &f.p.stateless
+	s.mu.Lock()
+	t := s.tasks[id]
+	s.mu.Unlock()
+	if t == nil || t.errand.f.key.from.Principal != f.key.from.Principal || t.errand.f.key.from.View != f.key.from.View {
+		return nil
+	}
+	return t
+}
+
+// looked notes that the host has not forgotten the task.
+func (t *task) looked() {
+	t.errand.mu.Lock()
+	defer t.errand.mu.Unlock()
+	if !t.errand.over {
+		t.idle.Reset(taskKept)
+	}
+}
+
 // serveTask answers the methods of the extension. A task is nobody's business but its principal's.
 func (f *face) serveTask(r statelessRequest) []byte {
 	var m [2]jsonx.Member
@@ -204,13 +254,11 @@ func (f *face) serveTask(r statelessRequest) []byte {
 		return rpc.Error(r.ID, rpc.CodeInvalidParams, err.Error())
 	}
 	id, _ := jsonx.String(m[0].Value)
-	s := &f.p.stateless
-	s.mu.Lock()
-	t := s.tasks[id]
-	s.mu.Unlock()
-	if t == nil || t.errand.f.key.from.Principal != f.key.from.Principal || t.errand.f.key.from.View != f.key.from.View {
+	t := f.task(id)
+	if t == nil {
 		return rpc.Error(r.ID, rpc.CodeInvalidParams, "there is no such task")
 	}
+	t.looked()
 	e, result := t.errand, []byte("{}")
 	switch r.Method {
 	case "tasks/cancel":

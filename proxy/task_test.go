@@ -92,3 +92,70 @@ func (h *testHost) quietStateless() {
 		h.t.Fatalf("nobody asked for %s", m.Raw)
 	}
 }
+
+// Who listens to a task hears how it is, and what it has come to; of others' tasks nobody hears.
+func TestListeningToATask(t *testing.T) {
+	w, h := ready(t, `{ "*": "ask" }`, false, []string{"s"}, withOneTool)
+	h.modern("1", "tools/call", `"name":"s_do","arguments":{"text":"t"}`, withTasks)
+	task := h.begun("1")
+	h.modern("2", "subscriptions/listen", `"notifications":{"toolsListChanged":true,"taskIds":["`+task+`","task-other","`+task+`"]}`, withTasks)
+	if m := h.next(); m.Method != "notifications/subscriptions/acknowledged" || !strings.Contains(string(m.Params), `"notifications":{"toolsListChanged":true,"taskIds":["`+task+`"]}`) {
+		t.Fatalf("acknowledged with %s", m.Raw)
+	}
+	for _, want := range []string{`"status":"working"`, `"status":"working"`, `"status":"completed"`} {
+		m := h.next()
+		if m.Method != "notifications/tasks" || !strings.Contains(string(m.Params), `"taskId":"`+task+`",`+want) || strings.Contains(string(m.Params), "resultType\":\"complete\",\"taskId") {
+			t.Errorf("told %s", m.Raw)
+		}
+		if strings.Contains(string(m.Params), "waiting for a person") {
+			a := w.asked()
+			if err := w.gate.Answer(a.ID, gate.Answer{SessionID: a.SessionID, Digest: a.Digest, Decision: "approve", By: "test", From: "test"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if strings.Contains(want, "completed") && !strings.Contains(string(m.Params), `"text":"do t"`) {
+			t.Errorf("without the result: %s", m.Raw)
+		}
+	}
+	h.modern("3", "subscriptions/listen", `"notifications":{"taskIds":["`+task+`"]}`, `{}`)
+	if m := h.next(); string(m.ID) != "3" || !strings.Contains(string(m.Error), `"code":-32021`) {
+		t.Errorf("a host that does not declare tasks was answered %s", m.Raw)
+	}
+}
+
+// A task that its host has forgotten does not run for ever: its call is taken back when nobody has asked for an hour.
+func TestATaskThatIsForgotten(t *testing.T) {
+	approvalsWait = 24 * time.Hour
+	t.Cleanup(func() { approvalsWait = 0 })
+	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
+		h.modern("1", "server/discover", `"x":1`, withTasks)
+		h.next()
+		w.offer("do")
+		h.modern("2", "tools/call", `"name":"s_do","arguments":{}`, withTasks)
+		task := h.begun("2")
+		time.Sleep(taskKept - time.Minute)
+		h.modernTask("3", "tasks/get", task)
+		if m := h.next(); !strings.Contains(string(m.Result), `"status":"working"`) || !strings.Contains(string(m.Result), `"ttlMs":7140000`) {
+			t.Errorf("the task is %s", m.Raw)
+		}
+		time.Sleep(taskKept - time.Minute)
+		h.silent()
+		if n := len(w.gate.Pending()); n != 1 {
+			t.Fatalf("%d approvals wait for a task that was asked about", n)
+		}
+		time.Sleep(2 * time.Minute)
+		h.silent()
+		if n := len(w.gate.Pending()); n != 0 {
+			t.Errorf("%d approvals wait for a task that nobody asks about", n)
+		}
+		h.modernTask("4", "tasks/get", task)
+		if m := h.next(); !strings.Contains(string(m.Result), `"status":"cancelled"`) {
+			t.Errorf("the task is %s", m.Raw)
+		}
+		time.Sleep(taskKept + time.Minute)
+		h.modernTask("5", "tasks/get", task)
+		if m := h.next(); !strings.Contains(string(m.Error), "there is no such task") {
+			t.Errorf("the task is %s", m.Raw)
+		}
+	})
+}
