@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ type Timeout struct {
 // timeout returns how long a call of the tool may run; 0 means as long as it likes.
 func (l *Limits) timeout(call Call, risk permissions.Risk) (after time.Duration) {
 	for _, t := range l.Timeouts {
-		if t.Tool != nil && !t.Tool.Match(call.Tool.Qualified) && (call.Tool.Kind == "" || !t.Tool.Match(call.Tool.Kind)) {
+		if t.Tool != nil && !slices.ContainsFunc([]string{call.Tool.Qualified, call.Tool.Plain, call.Tool.Kind}, func(name string) bool { return name != "" && t.Tool.Match(name) }) {
 			continue
 		}
 		if t.Risk != nil && *t.Risk != risk {

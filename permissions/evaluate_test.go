@@ -33,6 +33,9 @@ func run(decides string, also ...Form) Subject {
 	return Subject{Tool: "commands_run", Kind: "shell_exec", KindBound: true, Value: decides, Decides: Form{decides}, Also: also, Risk: Network}
 }
 
+// doubled is a tool of a server that has another one of nearly its name.
+var doubled = Subject{Tool: "commands_run_0a1b2c3d", Plain: "commands_run", Value: "x", Decides: Form{"x"}, Risk: Network}
+
 func call(arguments string) Subject {
 	return Subject{Tool: "github_create_issue", Arguments: []byte(arguments), Risk: Network}
 }
@@ -56,6 +59,11 @@ var stories = []story{
 	{name: "order over tools", file: `{"shell_exec": "deny", "*": "allow"}`, subject: run("ls"), want: Allow, rule: "*", layer: LayerFile},
 	{name: "a tool by its qualified name", file: `{"commands_run": "deny"}`, subject: run("ls"), want: Deny, rule: "*", layer: LayerFile},
 	{name: "a tool by a glob", file: `{"commands_*": "allow"}`, subject: run("ls"), want: Allow, rule: "*", layer: LayerFile},
+	{name: "a deny of the name that two tools would have", file: `{"commands_*": "allow", "commands_run": "deny"}`, subject: doubled, want: Deny, rule: "*", layer: LayerFile},
+	{name: "a confirm of it", file: `{"commands_*": "allow", "commands_run": "confirm"}`, subject: doubled, want: Confirm, rule: "*", layer: LayerFile},
+	{name: "its allow is none of theirs", file: `{"commands_run": "allow"}`, subject: doubled, want: Ask, rule: "*", layer: LayerFile},
+	{name: "it lifts no deny", file: `{"commands_run_0a1b2c3d": "deny", "commands_run": "allow"}`, subject: doubled, want: Deny, rule: "*", layer: LayerFile},
+	{name: "a grant of it is none of theirs", file: `{"commands_run": "ask", "$always": [{"tool": "commands_run", "pattern": "*", "risk": "NETWORK"}]}`, subject: doubled, want: Ask, rule: "*", layer: LayerFile},
 	{name: "confirm", file: `{"shell_exec": "confirm"}`, subject: run("ls"), want: Confirm, rule: "*", layer: LayerFile},
 	{name: "seeded: a plain file", file: "{" + seededReads + "}", subject: read("/w/main.go"), want: Allow, rule: "*", layer: LayerFile},
 	{name: "seeded: a secret", file: "{" + seededReads + "}", subject: read("/w/.env.local"), want: Deny, rule: "*.env.*", layer: LayerFile},

@@ -18,7 +18,7 @@ type Match struct {
 	Rule    *Rule
 	Value   string // the first spelling that it matches; "" when it matched an argument or no value
 	Decides bool   // it matches the reading that an allow must match, not only another one
-	Unbound bool   // it names a guessed kind, so that it can only tighten
+	Unbound bool   // it names a guessed kind, or what several tools would be called, so that it can only tighten
 	Won     bool
 }
 

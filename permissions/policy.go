@@ -114,13 +114,14 @@ type view struct {
 
 type viewRule struct {
 	*Rule
-	// weak: the rule matches only the kind, and the kind is a guess. It can tighten, not loosen.
+	// weak: the rule matches only the kind, and the kind is a guess, or only the name that several tools would have. It
+	// can tighten, not loosen.
 	weak bool
 }
 
 type viewKey struct {
-	tool, kind string
-	bound      bool
+	tool, plain, kind string
+	bound             bool
 }
 
 // maxViews bounds the memory that invented tool names can take. Past it a view is made for each subject.
@@ -129,11 +130,11 @@ const maxViews = 1024
 // viewOf returns what concerns the subject's tool.
 func (p *Policy) viewOf(s *Subject) *view {
 	known := *p.views.Load()
-	if v := known[viewKey{s.Tool, s.Kind, s.KindBound}]; v != nil {
+	if v := known[viewKey{s.Tool, s.Plain, s.Kind, s.KindBound}]; v != nil {
 		return v
 	}
 	v := p.newView(s)
-	key := viewKey{strings.Clone(s.Tool), strings.Clone(s.Kind), s.KindBound}
+	key := viewKey{strings.Clone(s.Tool), strings.Clone(s.Plain), strings.Clone(s.Kind), s.KindBound}
 	for {
 		before := p.views.Load()
 		if len(*before) >= maxViews {
@@ -156,8 +157,9 @@ func (p *Policy) newView(s *Subject) *view {
 		for i := range rules {
 			r := &rules[i]
 			named := r.tool.Match(s.Tool)
-			if named || s.Kind != "" && r.tool.Match(s.Kind) {
-				v.rules = append(v.rules, viewRule{r, !named && !s.KindBound})
+			kind := s.Kind != "" && r.tool.Match(s.Kind)
+			if named || kind || s.Plain != "" && r.tool.Match(s.Plain) {
+				v.rules = append(v.rules, viewRule{r, !named && !(kind && s.KindBound)})
 				v.needs = append(v.needs, r.pattern.needs)
 			}
 		}

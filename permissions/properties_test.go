@@ -161,6 +161,19 @@ func TestAGuessedKindNeverLoosens(t *testing.T) {
 	})
 }
 
+func TestAPlainNameNeverLoosens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSubject(t)
+		p := compiled(t, drawRules(t, "agent"), drawRules(t, "file"), rapid.SliceOfN(rapid.Custom(drawGrant), 0, 2).Draw(t, "grants"))
+		doubled := *s
+		doubled.Plain = rapid.SampledFrom(someTools).Draw(t, "plain")
+		a, b := Evaluate(p, Context{}, s), Evaluate(p, Context{}, &doubled)
+		if b.Action > a.Action || runs(b) && !runs(a) {
+			t.Fatalf("the name %s loosens %v to %v", doubled.Plain, a.Action, b.Action)
+		}
+	})
+}
+
 // reference is lastMatch by the book: every rule is tried, from the first to the last, with no signature.
 func reference(v *view, form Form, args *arguments) Action {
 	action := Ask

@@ -10,6 +10,10 @@ type Form []string
 type Subject struct {
 	// Tool is the qualified name of the tool that was called, "{server}_{tool}".
 	Tool string
+	// Plain is the name that several tools of the server would have, each of which is told apart by a suffix in Tool; ""
+	// when Tool has none. A rule that names it alone can only tighten: a server cannot take a tool away from a deny by
+	// offering another one, nor give an allow to it.
+	Plain string
 	// Kind is the canonical tool that a rule may name instead ("read_file", "shell_exec"), or "".
 	Kind string
 	// KindBound says that the kind is bound to the configured server, not guessed. A rule that names an

@@ -57,7 +57,7 @@ type origin struct{ alias, name string }
 func qualify(origins []origin) []string {
 	names := make([]string, len(origins))
 	for i, o := range origins {
-		names[i] = o.alias + "_" + Sanitize(o.name)
+		names[i] = o.plain()
 	}
 	suffixed := make([]bool, len(origins))
 	for again := true; again; { // a server may call a tool like what another gets with its suffix
@@ -74,6 +74,9 @@ func qualify(origins []origin) []string {
 	}
 	return names
 }
+
+// plain is the name of a tool that shares it with no other.
+func (o origin) plain() string { return o.alias + "_" + Sanitize(o.name) }
 
 func withSuffix(name string, o origin) string {
 	sum := sha256.Sum256([]byte(o.alias + "\x00" + o.name))

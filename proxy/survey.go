@@ -56,6 +56,7 @@ func Name(all []Offered) []*tools.Tool {
 	described := make([]*tools.Tool, len(all))
 	for i, name := range qualify(origins) {
 		described[i] = tools.Describe(all[i].server.Tools, all[i].name, name, all[i].definition)
+		described[i].Plain = origins[i].plain()
 	}
 	return described
 }

@@ -79,7 +79,11 @@ func (h *host) describe(s *server, name, qualified string, definition []byte) *t
 	if s.guest {
 		key.guest = s
 	}
-	return h.p.described.Get(key, func() *tools.Tool { return tools.Describe(s.about, name, qualified, definition) })
+	return h.p.described.Get(key, func() *tools.Tool {
+		t := tools.Describe(s.about, name, qualified, definition)
+		t.Plain = origin{s.alias, s.choice.name(name)}.plain()
+		return t
+	})
 }
 
 // rebuild makes the table from what the servers list now.

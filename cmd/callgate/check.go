@@ -275,6 +275,8 @@ func lost(e permissions.Explanation) (lines []string) {
 		switch {
 		case !m.Decides && m.Rule.Action > permissions.Confirm:
 			line += ", which is not what is really reached"
+		case m.Unbound && e.Finding.Subject.Plain != "":
+			line += ", which may mean another tool of the server"
 		case m.Unbound:
 			line += ", whose kind is a guess"
 		}

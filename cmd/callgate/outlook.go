@@ -18,7 +18,7 @@ type outlook struct {
 
 func outlookOf(policy *permissions.Policy, t *tools.Tool, mode gate.Mode, level string) outlook {
 	finding := permissions.Evaluate(policy, permissions.Context{Server: t.Server, Now: time.Now()}, &permissions.Subject{
-		Tool: t.Qualified, Kind: t.Kind, KindBound: t.Bound, Risk: permissions.ReadOnly,
+		Tool: t.Qualified, Plain: t.Plain, Kind: t.Kind, KindBound: t.Bound, Risk: permissions.ReadOnly,
 	})
 	o := outlook{Verdict: finding.Action.String(), Rule: "no rule matches"}
 	if finding.Rule != nil {
@@ -41,7 +41,7 @@ func outlookOf(policy *permissions.Policy, t *tools.Tool, mode gate.Mode, level 
 // concerns reports whether the rule names the tool or its kind.
 func concerns(r *permissions.Rule, t *tools.Tool) bool {
 	glob, err := permissions.CompileGlob(r.Tool)
-	return err == nil && (glob.Match(t.Qualified) || t.Kind != "" && glob.Match(t.Kind))
+	return err == nil && (glob.Match(t.Qualified) || glob.Match(t.Plain) || t.Kind != "" && glob.Match(t.Kind))
 }
 
 // judged are the arguments of a tool that rules look at, with their roles.

@@ -44,6 +44,7 @@ type Event struct {
 	CallID    string
 	Server    string // alias
 	Tool      string // qualified name
+	plain     string // the name that rules know it by where several tools would share one
 	ToolName  string // the server's own
 	Kind      string
 	Arguments []byte // raw JSON object, nil without
@@ -177,7 +178,7 @@ func FailureOf(result []byte, isError bool, failure string) string {
 // About fills in which tool an event is about.
 func (e *Event) About(tool *tools.Tool) {
 	if tool != nil {
-		e.Server, e.Tool, e.ToolName, e.Kind = tool.Server, tool.Qualified, tool.Name, tool.Kind
+		e.Server, e.Tool, e.plain, e.ToolName, e.Kind = tool.Server, tool.Qualified, tool.Plain, tool.Name, tool.Kind
 	}
 }
 

@@ -141,7 +141,7 @@ func (h *hook) wants(e *Event) bool {
 	if h.matcher == nil {
 		return true
 	}
-	for _, name := range []string{e.Tool, e.Kind, e.Agent, e.Server} {
+	for _, name := range []string{e.Tool, e.plain, e.Kind, e.Agent, e.Server} {
 		if name != "" && h.matcher.Match(name) {
 			return true
 		}

@@ -229,11 +229,14 @@ func (b *builder) own(s permissions.Subject, from source) {
 // tool's own rules have to allow it.
 func (b *builder) subject(s permissions.Subject, category string, from source) {
 	s.Tool = b.tool.Qualified
+	if b.tool.Plain != s.Tool {
+		s.Plain = b.tool.Plain
+	}
 	if s.Kind != "" && s.Kind != b.tool.Kind && s.Kind != KindShell {
 		if !s.KindBound && !s.DeniesOnly {
 			b.denies(s)
 		} else {
-			s.Tool = s.Kind
+			s.Tool, s.Plain = s.Kind, ""
 		}
 	}
 	if !s.DeniesOnly {

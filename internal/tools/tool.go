@@ -33,6 +33,7 @@ type Mapping struct {
 // Tool is what is known of one tool. It is computed once per definition and immutable.
 type Tool struct {
 	Qualified  string // "{server}_{tool}", what rules see
+	Plain      string // what rules would see if no other tool of the server were called the same; "" or Qualified when none is
 	Server     string
 	Name       string // the upstream's own name
 	Kind       string // canonical kind, or ""
