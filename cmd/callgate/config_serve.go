@@ -134,7 +134,8 @@ func (c *serveConfig) door(ctx context.Context, dataDir string, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	tokens := []endpoint.Token{{Name: endpoint.Principal(companion.CredentialMCP), Secret: func() (string, error) { return credentials.Token(companion.CredentialMCP) }}}
+	own := func() (string, error) { return credentials.Token(companion.CredentialMCP) }
+	tokens := []endpoint.Token{{Name: endpoint.Principal(companion.CredentialMCP), Secret: complaining(own, string(companion.CredentialMCP), log)}}
 	for _, t := range c.MCPTokens {
 		file, err := filepath.Abs(expandHome(t.File))
 		if err != nil {
@@ -144,9 +145,22 @@ func (c *serveConfig) door(ctx context.Context, dataDir string, log *slog.Logger
 		if _, err := secret(); err != nil {
 			return nil, fmt.Errorf("mcpTokens: %s: %w", t.Name, err)
 		}
-		tokens = append(tokens, endpoint.Token{Name: endpoint.Principal(t.Name), Secret: secret})
+		tokens = append(tokens, endpoint.Token{Name: endpoint.Principal(t.Name), Secret: complaining(secret, t.Name, log)})
 	}
 	return endpoint.NewTokens(tokens...), nil
+}
+
+// complaining reads a secret, and logs when it cannot be read any more.
+func complaining(read func() (string, error), name string, log *slog.Logger) func() (string, error) {
+	failed := false
+	return func() (string, error) { // not called by two goroutines at once
+		secret, err := read()
+		if err != nil && !failed {
+			log.Error("a token cannot be read: its client is not let in", "token", name, "error", err)
+		}
+		failed = err != nil
+		return secret, err
+	}
 }
 
 // sealingSecret is what hosts without sessions have their state sealed with: one that no host holds, because who
