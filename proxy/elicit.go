@@ -43,7 +43,7 @@ func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
 	h.work.Go(func() {
-		pending, err := h.ask(r, "approval", func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
+		pending, err := h.ask(r, approvalLabel, func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
 		if err != nil {
 			return
 		}

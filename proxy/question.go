@@ -21,6 +21,17 @@ type openQuestion struct {
 	params []byte
 }
 
+// approvalLabel is what the question about an approval is called.
+const approvalLabel = "approval"
+
+// labelOf is what a server's question is called: as the server calls it, unless that is what callgate calls its own.
+func labelOf(m rpc.Message) string {
+	if m.Label == approvalLabel || namesCallgate(m.Label) {
+		return ""
+	}
+	return m.Label
+}
+
 // ask puts a question to the host: the leg that waits ends with it.
 func (e *errand) ask(label string, m rpc.Message) error {
 	e.mu.Lock()
@@ -28,7 +39,7 @@ func (e *errand) ask(label string, m rpc.Message) error {
 	if e.over {
 		return errNoWay
 	}
-	if taken := func(q openQuestion) bool { return q.key == label }; label == "" || slices.ContainsFunc(e.questions, taken) {
+	for taken := func(q openQuestion) bool { return q.key == label }; label == "" || slices.ContainsFunc(e.questions, taken); {
 		e.asked++
 		label = "question-" + strconv.Itoa(e.asked)
 	}

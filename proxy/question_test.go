@@ -1,16 +1,25 @@
 package proxy
 
-import "testing"
+import (
+	"slices"
+	"testing"
 
-// Every question has params, also where the server has left them out: the official Go SDK reads none without.
-func TestQuestionsHaveParams(t *testing.T) {
-	got := string(inputRequired([]openQuestion{
-		{key: "question-1", method: "roots/list"},
-		{key: "question-2", method: "sampling/createMessage", params: []byte(`{"maxTokens":1.0}`)},
-	}, "sealed"))
-	const want = `{"resultType":"input_required","inputRequests":{"question-1":{"method":"roots/list","params":{}},` +
-		`"question-2":{"method":"sampling/createMessage","params":{"maxTokens":1.0}}},"requestState":"sealed"}`
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	"callgate/internal/rpc"
+)
+
+// No two questions of an errand have one key, and none of a server has that of callgate's own.
+func TestQuestionsHaveKeysOfTheirOwn(t *testing.T) {
+	e := &errand{f: &face{p: &Proxy{}}}
+	for _, label := range []string{"question-1", "", "a", "a", "question-3", "approval", "callgate: approve", "approval "} {
+		if err := e.ask(labelOf(rpc.Message{Label: label}), rpc.Message{ID: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var keys []string
+	for _, q := range e.questions {
+		keys = append(keys, q.key)
+	}
+	if want := []string{"question-1", "question-2", "a", "question-3", "question-4", "question-5", "question-6", "approval "}; !slices.Equal(keys, want) {
+		t.Errorf("%q, want %q", keys, want)
 	}
 }

@@ -167,7 +167,7 @@ func (s *server) asked(m rpc.Message, r *inflight) {
 
 // askHost puts a server's request to the host and returns the answer for the server. r is as in notified.
 func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte {
-	h, label := s.host, m.Label
+	h, label := s.host, labelOf(m)
 	err := jsonx.Check(m.Raw)
 	if err == nil {
 		m, err = disowned(m)

@@ -62,7 +62,7 @@ func (e *errand) leadAway(callID string) []byte {
 	e.ledAway = true
 	// The revision has no elicitationId any more, and some of its hosts do not understand an address without one.
 	params := signpost(e.approval, p.page())
-	return inputRequired([]openQuestion{{key: "approval", method: "elicitation/create", params: params}}, state)
+	return inputRequired([]openQuestion{{key: approvalLabel, method: "elicitation/create", params: params}}, state)
 }
 
 // signpostFor is how long the host may take to come back from the page. The gate knows how long a decision holds.

@@ -26,8 +26,8 @@ type stdio struct {
 
 var _ Line = stdio{}
 
-// stdioPrincipal is the host that started callgate.
-const stdioPrincipal = "stdio"
+// StdioPrincipal is the host that started callgate. No other may be called so.
+const StdioPrincipal = "stdio"
 
 // Run serves one host until in ends or ctx does. It returns when nothing of the connection runs any more.
 func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer) error {
@@ -89,7 +89,7 @@ func (c *connection) handle(m rpc.Message) {
 // host returns the session of the eras with a handshake; nil when it could not be opened, which ends the connection.
 func (c *connection) host() *host {
 	if c.legacy == nil && c.failed == nil {
-		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, stdioPrincipal, c.line, upstream.Legacy); c.failed != nil {
+		if c.legacy, c.failed = c.p.connect(c.ctx, c.view, StdioPrincipal, c.line, upstream.Legacy); c.failed != nil {
 			c.hangUp()
 		}
 	}
@@ -115,7 +115,7 @@ func (c *connection) exchange(m rpc.Message) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.running[id] = cancel
 	c.mu.Unlock()
-	c.p.Exchange(ctx, Sender{View: c.view, Principal: stdioPrincipal, Session: c.name}, stdioExchange{c: c, id: id}, m)
+	c.p.Exchange(ctx, Sender{View: c.view, Principal: StdioPrincipal, Session: c.name}, stdioExchange{c: c, id: id}, m)
 }
 
 // cancelled takes back the stateless request that the host names; false when there is none.

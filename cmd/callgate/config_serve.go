@@ -17,6 +17,7 @@ import (
 
 	"callgate/internal/companion"
 	"callgate/internal/endpoint"
+	"callgate/proxy"
 )
 
 // serveConfig is what hosts are served with over HTTP.
@@ -106,7 +107,7 @@ func (c *serveConfig) validate() error {
 			return fmt.Errorf("mcpHosts: %w", err)
 		}
 	}
-	names := []string{string(companion.CredentialMCP)}
+	names := []string{string(companion.CredentialMCP), proxy.StdioPrincipal}
 	for i, t := range c.MCPTokens {
 		switch {
 		case !tokenName.MatchString(t.Name):
