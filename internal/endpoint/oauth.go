@@ -44,7 +44,7 @@ func NewOAuth(ctx context.Context, o OAuthConfig) (*OAuth, error) {
 		return nil, fmt.Errorf("oauth.audience: %q: use the address of callgate as hosts know it, such as https://tools.example.com:7778/mcp", o.Audience)
 	}
 	// The client outlives ctx: the keys are fetched anew when a token names one that is not known.
-	background := oidc.ClientContext(context.Background(), &http.Client{Timeout: 10 * time.Second})
+	background := oidc.ClientContext(context.Background(), &http.Client{Timeout: 10 * time.Second, Transport: &sparing{next: http.DefaultTransport, last: map[string]reply{}}})
 	keys := oidc.KeySet(nil)
 	if o.JWKS != "" {
 		keys = oidc.NewRemoteKeySet(background, o.JWKS)

@@ -5,12 +5,15 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +22,12 @@ import (
 
 // issuer is an authorization server as far as callgate sees one: metadata and keys.
 func issuer(t *testing.T) (url string, sign func(claims map[string]any) string) {
+	url, sign, _ = countedIssuer(t)
+	return url, sign
+}
+
+// countedIssuer counts how often it is asked for its keys.
+func countedIssuer(t *testing.T) (url string, sign func(claims map[string]any) string, asked *atomic.Int32) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -36,7 +45,9 @@ func issuer(t *testing.T) (url string, sign func(claims map[string]any) string) 
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, map[string]any{"issuer": server.URL, "jwks_uri": server.URL + "/keys"})
 	})
+	asked = new(atomic.Int32)
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
 		reply(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "ES256", Use: "sig"}}})
 	})
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
@@ -57,6 +68,36 @@ func issuer(t *testing.T) (url string, sign func(claims map[string]any) string) 
 			t.Fatal(err)
 		}
 		return token
+	}, asked
+}
+
+// Who makes up tokens does not have callgate ask the issuer for its keys each time, and keeps nobody out.
+func TestMadeUpTokensSpareTheIssuer(t *testing.T) {
+	iss, sign, asked := countedIssuer(t)
+	const audience = "https://tools.example.com:7778/mcp"
+	door, err := NewOAuth(t.Context(), OAuthConfig{Issuer: iss, Audience: audience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := sign(map[string]any{"iss": iss, "aud": audience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix()})
+	parts := strings.Split(good, ".")
+	admit := func(token string) error {
+		r := httptest.NewRequest("POST", "/mcp", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		_, err := door.Admit(r)
+		return err
+	}
+	for i := range 50 {
+		header := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"alg":"ES256","kid":"made-up-%d"}`, i))
+		if admit(header+"."+parts[1]+"."+parts[2]) == nil {
+			t.Fatal("a made-up token is let in")
+		}
+	}
+	if err := admit(good); err != nil {
+		t.Error(err)
+	}
+	if n := asked.Load(); n > 2 { // a slow machine may need more than the time of one answer
+		t.Errorf("the issuer was asked %d times", n)
 	}
 }
 
