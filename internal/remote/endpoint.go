@@ -160,6 +160,17 @@ func (e *Endpoint) Speak(version string) {
 	e.version = version
 }
 
+// Sessionless reports whether the server is spoken to over Streamable HTTP and keeps no session, once it has answered the
+// handshake.
+func (e *Endpoint) Sessionless() bool {
+	if e.eventsInUse() {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.session == ""
+}
+
 // fail ends the conversation: err is why.
 func (e *Endpoint) fail(err error) {
 	e.mu.Lock()

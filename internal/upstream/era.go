@@ -50,12 +50,18 @@ const (
 	// A server that does not answer what it does not know is offered the handshake after this.
 	probePatience = 2 * time.Second
 
+	// One that has answered the last time is given longer to start.
+	knownPatience = 20 * time.Second
+
 	// Servers learn to speak anew: what is known of one counts for so long.
 	eraKept = 24 * time.Hour
 )
 
 // errDiedOfProbe says that the server ended when it was asked for its era: some take nothing before the handshake.
 var errDiedOfProbe = errors.New("it ended when it was asked for its era")
+
+// errDiedOfHandshake says that the server ended when it was offered the handshake, after it had told its era.
+var errDiedOfHandshake = errors.New("it ended at the handshake of another era")
 
 // errOtherEra says that the server refuses the era that it was addressed in.
 var errOtherEra = errors.New("it speaks another era of MCP")
@@ -72,7 +78,11 @@ func (in *incarnation) greet(ctx context.Context, hello Hello, era Era) (err err
 	case in.u.cfg.Era == Modern:
 		err = in.discover(ctx, hello)
 	default:
-		err = in.probe(ctx, hello)
+		patient := probePatience
+		if era == Modern {
+			patient = knownPatience
+		}
+		err = in.probe(ctx, hello, patient)
 	}
 	if err == nil {
 		in.greeted.Store(true)
@@ -87,9 +97,10 @@ type greeting struct {
 	err    error
 }
 
-// probe asks the server for its era, and offers it the handshake when it does not know the question, or does
-// not answer it: servers that start slowly, and those that ignore what they do not know, look the same.
-func (in *incarnation) probe(ctx context.Context, hello Hello) error {
+// probe asks the server for its era, and offers it the handshake when it does not know the question, or does not answer it
+// for so long: servers that start slowly, and those that ignore what they do not know, look the same. One that answers
+// both is met in the legacy era then, because some keep to what they were told last.
+func (in *incarnation) probe(ctx context.Context, hello Hello, patient time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	greetings := make(chan greeting, 2) // has room for both
@@ -103,14 +114,13 @@ func (in *incarnation) probe(ctx context.Context, hello Hello) error {
 	ask(Modern, "server/discover", discoverParams(hello))
 	offered := false
 	offer := func() {
-		if !offered {
-			offered = true
-			in.link.speak("")
-			ask(Legacy, "initialize", initializeParams(hello))
-		}
+		offered = true
+		in.link.speak("")
+		ask(Legacy, "initialize", initializeParams(hello))
 	}
-	patience := time.NewTimer(probePatience)
+	patience := time.NewTimer(patient)
 	defer patience.Stop()
+	var told *greeting // its answer to the question, when it came after the offer
 	for {
 		select {
 		case g := <-greetings:
@@ -118,24 +128,46 @@ func (in *incarnation) probe(ctx context.Context, hello Hello) error {
 			case g.err != nil && ctx.Err() != nil:
 				return context.Cause(ctx)
 			case g.err != nil && in.isOver(g.err):
-				if err := in.link.epitaph(noReason(g.err)); in.u.cfg.URL != "" {
-					return err
-				} else {
-					return fmt.Errorf("%w: %w", errDiedOfProbe, err)
+				return in.died(g.err, told != nil)
+			case g.era == Modern && offered:
+				told = &g
+				patience.Reset(probePatience)
+			case g.era == Modern:
+				if in.acceptModern(g.answer, g.err, hello) == nil {
+					return nil
 				}
-			case g.era == Legacy:
-				return in.accept(g.answer, g.err)
+				offer()
+			default:
+				err := in.accept(g.answer, g.err)
+				if err != nil && told != nil && in.acceptModern(told.answer, told.err, hello) == nil {
+					return nil
+				}
+				return err
 			}
-			if err := in.acceptModern(g.answer, g.err, hello); err == nil {
-				return nil
-			}
-			offer()
 		case <-patience.C:
-			offer()
+			switch {
+			case told != nil && in.acceptModern(told.answer, told.err, hello) == nil:
+				return nil // it ignores the handshake
+			case !offered:
+				offer()
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// died words that the conversation was over before the server had been greeted. What a process ended of can be left out
+// the next time: told says that it had answered the question for its era before.
+func (in *incarnation) died(cause error, told bool) error {
+	err := in.link.epitaph(noReason(cause))
+	switch {
+	case in.u.cfg.URL != "":
+		return err
+	case told:
+		return fmt.Errorf("%w: %w", errDiedOfHandshake, err)
+	}
+	return fmt.Errorf("%w: %w", errDiedOfProbe, err)
 }
 
 // isOver reports whether err ended the conversation, and not only the request.
@@ -189,6 +221,7 @@ func (in *incarnation) acceptModern(m rpc.Message, err error, hello Hello) error
 	if info.ProtocolVersion != modernVersion {
 		return fmt.Errorf("it does not speak MCP %s: %w", modernVersion, errOtherEra)
 	}
+	in.link.speak(modernVersion)
 	in.info, in.modern = info, newModern(hello)
 	return nil
 }

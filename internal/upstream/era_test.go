@@ -65,6 +65,47 @@ func scripted(seen func(rpc.Message), answers map[string]string) func(context.Co
 	}
 }
 
+// A server that starts so slowly that it is asked for its era and offered the handshake at once is met in the legacy era
+// if it takes the handshake, because that is what it was told last; else in the modern one, if it has that.
+func TestErasOfSlowServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers map[string]string
+		want    string
+		starts  int32
+	}{
+		"both":                       {map[string]string{"server/discover": modernHello, "initialize": legacyHello}, "2025-11-25", 1},
+		"legacy":                     {map[string]string{"initialize": legacyHello, "": "!unknown"}, "2025-11-25", 1},
+		"modern":                     {map[string]string{"server/discover": modernHello, "": "!unknown"}, modernVersion, 1},
+		"modern, ignores the other":  {map[string]string{"server/discover": modernHello, "": "silence"}, modernVersion, 1},
+		"modern, ends for the other": {map[string]string{"server/discover": modernHello, "": "exit"}, modernVersion, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var starts atomic.Int32
+			serve := scripted(nil, c.answers)
+			u := open(t, Config{Name: "s", Serve: func(ctx context.Context, in io.Reader, out io.Writer) error {
+				if starts.Add(1) == 1 {
+					time.Sleep(probePatience + 500*time.Millisecond)
+				}
+				return serve(ctx, in, out)
+			}}, Options{})
+			info, err := u.Ready(short(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.ProtocolVersion != c.want {
+				t.Errorf("it is spoken to in %s, want %s", info.ProtocolVersion, c.want)
+			}
+			if modern := u.current.Load().modern != nil; modern != (c.want == modernVersion) {
+				t.Errorf("requests are those of the other era")
+			}
+			if n := starts.Load(); n != c.starts {
+				t.Errorf("started %d times, want %d", n, c.starts)
+			}
+		})
+	}
+}
+
 func TestEras(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers map[string]string

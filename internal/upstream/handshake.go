@@ -100,6 +100,9 @@ func (in *incarnation) initialize(ctx context.Context, hello Hello) error {
 	if err != nil {
 		return err
 	}
+	if m.Error == nil && in.reconsider(ctx, hello) {
+		return nil
+	}
 	return in.accept(m, nil)
 }
 

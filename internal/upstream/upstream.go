@@ -35,18 +35,19 @@ type Upstream struct {
 
 	order sync.Mutex // held while state changes are told, so that they arrive in order; before mu
 
-	mu      sync.Mutex
-	hello   *Hello
-	status  Status
-	down    *DownError // of the last incarnation, while Down
-	attempt *attempt   // nil while Idle, Down and Closed
-	last    *attempt   // the newest: the next waits for its end
-	backoff backoff
-	known   *Info // of the running or the last run
-	met     bool  // it was Ready once
-	revival *time.Timer
-	waiting bool // for a credential, while one is waited for
-	era     Era  // that is expected of the server; after Start, attempts alone use it
+	mu       sync.Mutex
+	hello    *Hello
+	status   Status
+	down     *DownError // of the last incarnation, while Down
+	attempt  *attempt   // nil while Idle, Down and Closed
+	last     *attempt   // the newest: the next waits for its end
+	backoff  backoff
+	known    *Info // of the running or the last run
+	met      bool  // it was Ready once
+	revival  *time.Timer
+	waiting  bool // for a credential, while one is waited for
+	era      Era  // that is expected of the server; after Start, attempts alone use it
+	eraKnown bool // it was met in that era, and not only expected there
 
 	shelves shelves
 	asks    asks
@@ -98,7 +99,7 @@ func (u *Upstream) remember(r record) {
 	switch u.era = u.cfg.Era; {
 	case u.era != AnyEra:
 	case time.Since(r.EraAt) < eraKept:
-		u.era = r.Era
+		u.era, u.eraKnown = r.Era, true
 	case u.hello.Era == Legacy: // a server that speaks the other era alone says so
 		u.era = Legacy
 	}
@@ -250,13 +251,18 @@ func (u *Upstream) launch() (*incarnation, error) {
 		u.era = Legacy
 		in, err = u.meet(ctx, Legacy)
 	}
+	if in != nil && errors.Is(err, errDiedOfHandshake) {
+		in.end(u.downError(err, in))
+		u.log.Info("the server ended when it was offered a handshake of MCP: started again, without one")
+		in, err = u.meet(ctx, Modern)
+	}
 	if in != nil && u.era == Legacy && u.cfg.Era == AnyEra && refusesAnyHandshake(err) {
 		in.end(u.downError(err, in))
 		u.log.Info("the server takes no handshake of MCP: asked for its era")
 		in, err = u.meet(ctx, AnyEra)
 	}
 	if err == nil {
-		u.era = Legacy
+		u.era, u.eraKnown = Legacy, true
 		if in.modern != nil {
 			u.era = Modern
 		}

@@ -1,0 +1,77 @@
+package upstream
+
+import (
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"net/http"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A server without sessions can ask a host of the legacy era nothing in that era: it is met in the other one, if it has
+// that and the host can be asked. What has sessions, and who speaks the legacy era alone, is met in that.
+func TestSessionlessServers(t *testing.T) {
+	legacy := []string{"2025-11-25", "2025-06-18"}
+	both := append([]string{modernVersion}, legacy...)
+	const asked = `{"elicitation":{}}`
+	for name, c := range map[string]struct {
+		versions  []string
+		stateless bool
+		can       string
+		only      Era
+		want      string
+		discovers int
+	}{
+		"both, without sessions":         {both, true, asked, AnyEra, modernVersion, 1},
+		"both, nothing to ask":           {both, true, `{"roots":null}`, AnyEra, "2025-11-25", 0},
+		"both, legacy wanted":            {both, true, asked, Legacy, "2025-11-25", 0},
+		"both, with sessions":            {both, false, asked, AnyEra, "2025-11-25", 0},
+		"legacy alone, without sessions": {legacy, true, asked, AnyEra, "2025-11-25", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sdk.NewServer(&sdk.Implementation{Name: "s", Version: "1"}, &sdk.ServerOptions{SupportedProtocolVersions: c.versions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+			handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: c.stateless})
+			var mu sync.Mutex
+			discovers := 0
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Mcp-Method") == "server/discover" {
+					mu.Lock()
+					discovers++
+					mu.Unlock()
+				}
+				handler.ServeHTTP(w, r)
+			}))
+			t.Cleanup(web.Close)
+			t.Cleanup(web.CloseClientConnections)
+			dir := t.TempDir()
+			for range 2 { // the second time it is known
+				u := New(Config{Name: "s", URL: web.URL, Era: c.only}, Options{CacheDir: dir, Logger: logger(t)})
+				t.Cleanup(u.Close)
+				u.Start(Hello{Era: Legacy, ProtocolVersion: "2025-11-25", Capabilities: []byte(c.can), ClientInfo: hello.ClientInfo})
+				info, err := u.Ready(short(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if info.ProtocolVersion != c.want {
+					t.Errorf("it is spoken to in %s, want %s", info.ProtocolVersion, c.want)
+				}
+				if _, err := u.Fresh(short(t), Tools); err != nil {
+					t.Error(err)
+				}
+				u.Close()
+			}
+			want := c.discovers
+			if c.want == modernVersion {
+				want = 2 // that is how a server is met there
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if discovers != want {
+				t.Errorf("it was asked for its era %d times, want %d", discovers, want)
+			}
+		})
+	}
+}
