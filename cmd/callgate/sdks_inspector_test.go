@@ -88,7 +88,7 @@ func TestInspector(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := sdkOutcome{Results: []sdkResult{{Content: string(result.Content)}}}
-			if err := o.judge(d.Calls[:1], true); err != nil {
+			if err := o.judge(d.Calls[:1], sdkClient{codes: true}); err != nil {
 				t.Error(err)
 			}
 		})
