@@ -223,7 +223,16 @@ func (t *task) state(b []byte) []byte {
 	if err != nil {
 		return append(t.describe(b, "failed", "the response cannot be read"), '}')
 	}
-	return append(append(append(t.describe(b, "completed", ""), `,"result":`...), e.f.dress(e.method, result)...), '}')
+	return append(append(append(t.describe(b, "completed", ""), `,"result":`...), typed(result)...), '}')
+}
+
+// typed returns a result with the type that results of the stateless revisions have; nothing else of it changes.
+func typed(result []byte) []byte {
+	var kind [1]jsonx.Member
+	if jsonx.Members(result, []string{"resultType"}, kind[:]) != nil || kind[0].Value != nil {
+		return result
+	}
+	return put(result, "resultType", []byte(`"complete"`))
 }
 
 // task returns the task with that id, nil where there is none for the principal and the view.
