@@ -111,7 +111,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	trace, forwarded := span.Forwarding(to.tool.Name)
 	defer forwarded()
 	params, asTask := h.asTask(p, to, forwardParams(p, to.tool.Name, arguments))
-	params = carrying(params, trace)
+	params = carrying(related(params, to.server.nameOf), trace)
 	if !h.offers(to) {
 		return rpc.Message{}, errRedefined
 	}

@@ -187,6 +187,24 @@ func TestATaskWithAnIdOfBefore(t *testing.T) {
 	b.close()
 }
 
+// A host cannot speak to a server of tasks by names that are not its own.
+func TestTasksThatAHostNames(t *testing.T) {
+	_, h := taskHost(t, nil)
+	h.write("1", `{"task":`+stillWorking+`}`, `,"task":{}`)
+	task := h.began("1")
+	for id, c := range map[string]struct{ named, passed string }{
+		"2": {"t", `"_meta":{"k":1}`}, "3": {"task-other", `"_meta":{"k":1}`},
+		"4": {task, `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"},"k":1}`},
+	} {
+		h.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"s_do","arguments":{},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + c.named + `"},"k":1}}}`)
+		h.text(id)
+		h.calls("9", "s_do", `{"do":"received"}`)
+		if text, _ := h.text("9"); !strings.Contains(text, c.passed+"}") {
+			t.Errorf("with %s the server got %s", c.named, text)
+		}
+	}
+}
+
 // A session has so many tasks and no more; one that has ended makes room.
 func TestManyTasks(t *testing.T) {
 	w, h := taskHost(t, map[string]string{"tasks/cancel": stillWorking})

@@ -71,16 +71,18 @@ func withParams(m rpc.Message, params []byte) rpc.Message {
 
 // forServer returns the host's answer to a request of the server with the server's id of the task.
 func (s *server) forServer(answer rpc.Message) rpc.Message {
-	result := related(answer.Result, func(id string) string {
-		d := s.host.deferrals.ours(id)
-		if d == nil || d.server != s {
-			return ""
-		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.theirs
-	})
-	return withResult(answer, result)
+	return withResult(answer, related(answer.Result, s.nameOf))
+}
+
+// nameOf is the server's id of a task that the host knows by that id; "" where there is none of the server.
+func (s *server) nameOf(id string) string {
+	d := s.host.deferrals.ours(id)
+	if d == nil || d.server != s {
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.theirs
 }
 
 // unrelated returns the result of a task without the server's id of it.

@@ -324,6 +324,6 @@ func (h *host) progressForUpstream(m rpc.Message) {
 		to = append(to, a.server)
 	}
 	for _, s := range to {
-		s.up.Notify(m.Method, m.Params)
+		s.up.Notify(m.Method, related(m.Params, s.nameOf))
 	}
 }

@@ -23,12 +23,19 @@ type suite struct {
 	pkg      string // folder of the suite in node_modules
 	args     []string
 	sessions bool // the server is asked to keep sessions
+
+	scenarios []string // each is run by itself, instead of what args say; nil for none
+	tasks     bool     // the server is the one that has the extension for tasks
 }
 
 var suites = []suite{
-	{"0.1.16, suite all", "conformance-0.1.16", []string{"--suite", "all"}, true},
-	{"0.2.0-alpha.12, 2025-11-25", "conformance-0.2.0-alpha.12", []string{"--requirements", "2025-11-25"}, true},
-	{"0.2.0-alpha.12, 2026-07-28", "conformance-0.2.0-alpha.12", []string{"--requirements", "2026-07-28"}, false},
+	{name: "0.1.16, suite all", pkg: "conformance-0.1.16", args: []string{"--suite", "all"}, sessions: true},
+	{name: "0.2.0-alpha.12, 2025-11-25", pkg: "conformance-0.2.0-alpha.12", args: []string{"--requirements", "2025-11-25"}, sessions: true},
+	{name: "0.2.0-alpha.12, 2026-07-28", pkg: "conformance-0.2.0-alpha.12", args: []string{"--requirements", "2026-07-28"}},
+	{name: "0.2.0-alpha.12, tasks", pkg: "conformance-0.2.0-alpha.12", tasks: true, scenarios: []string{
+		"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-headers", "tasks-mrtr-input",
+		"tasks-request-state-removal", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition",
+	}},
 }
 
 // limit bounds one run of a suite: one of the versions has no limits of its own.
@@ -38,6 +45,7 @@ func main() {
 	npm := flag.String("npm", "testdata/conformance/node_modules", "`folder` with the suites and Node.js")
 	callgate := flag.String("callgate", "bin/callgate", "`program`")
 	server := flag.String("server", "bin/everything-server", "the reference server, a `program`")
+	tasksServer := flag.String("tasks-server", "bin/extension-server", "the server with the extension for tasks, a `program`")
 	baseline := flag.String("baseline", "testdata/conformance/baseline.json", "`file` with the checks that the reference server itself fails, and what callgate's sign-in does not offer")
 	results := flag.String("results", "bin/conformance", "`folder` for what the suites say")
 	update := flag.Bool("update", false, "write the baseline anew")
@@ -52,7 +60,7 @@ func main() {
 		}
 		return
 	}
-	r := runner{out: os.Stdout, npm: abs(*npm), callgate: abs(*callgate), server: abs(*server), results: abs(*results)}
+	r := runner{out: os.Stdout, npm: abs(*npm), callgate: abs(*callgate), server: abs(*server), tasksServer: abs(*tasksServer), results: abs(*results)}
 	lost, failing, err := r.all(ctx)
 	if err == nil {
 		var refused map[string][]string

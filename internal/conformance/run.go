@@ -21,6 +21,7 @@ import (
 type runner struct {
 	out                            io.Writer // of the table
 	npm, callgate, server, results string
+	tasksServer                    string
 }
 
 // checks are those of one run, by scenario and id, with whether they passed.
@@ -51,16 +52,28 @@ func (r *runner) serve(ctx context.Context, s suite) (address string, end func()
 	if address, err = freeAddress(); err != nil {
 		return "", nil, err
 	}
-	end, err = start(ctx, r.server, "-http", address, fmt.Sprintf("-stateless=%v", !s.sessions))
+	args := []string{"-http", address}
+	if !s.tasks {
+		args = append(args, fmt.Sprintf("-stateless=%v", !s.sessions))
+	}
+	end, err = start(ctx, r.program(s), args...)
 	if err != nil {
 		return "", nil, err
 	}
 	return address, end, listening(ctx, address)
 }
 
+// program is the server that the suite is run against.
+func (r *runner) program(s suite) string {
+	if s.tasks {
+		return r.tasksServer
+	}
+	return r.server
+}
+
 // through runs the suite against callgate with the server behind it, which it reaches by stdio or http.
 func (r *runner) through(ctx context.Context, s suite, way string) (checks, error) {
-	server := fmt.Sprintf("{name: conformance, command: %q}", r.server)
+	server := fmt.Sprintf("{name: conformance, command: %q}", r.program(s))
 	if way == "http" {
 		address, end, err := r.serve(ctx, s)
 		if err != nil {
@@ -112,11 +125,20 @@ func (r *runner) suite(ctx context.Context, s suite, way, url string) (checks, e
 		return nil, err
 	}
 	defer said.Close()
-	cmd := r.node(ctx, s.pkg, append([]string{"server", "--url", url, "-o", out}, s.args...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = out, said, said
-	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) { // 1 says that checks failed, which the files say too
-		return nil, errors.Join(err, ctx.Err())
+	runs := [][]string{s.args}
+	if s.scenarios != nil {
+		runs = nil
+		for _, name := range s.scenarios {
+			runs = append(runs, []string{"--scenario", name})
+		}
+	}
+	for _, args := range runs {
+		cmd := r.node(ctx, s.pkg, append([]string{"server", "--url", url, "-o", out}, args...)...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = out, said, said
+		var exit *exec.ExitError
+		if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) { // 1 says that checks failed, which the files say too
+			return nil, errors.Join(err, ctx.Err())
+		}
 	}
 	return read(out)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ const (
 	maxLost      = 3                // questions in a row that were not answered
 	overtime     = time.Minute      // beyond the time to live
 	maxAsked     = 256              // questions of one task
+	maxSaid      = 4 << 10          // bytes of what it says for people
 	lastWord     = time.Second      // for the server to hear that nobody wants the task
 )
 
@@ -289,7 +291,9 @@ func readTask(raw []byte) (t Task, err error) {
 		return t, errors.New("it has no taskId")
 	}
 	t.status, _ = jsonx.String(m[1].Value)
-	t.Message, _ = jsonx.String(m[2].Value)
+	if t.Message, _ = jsonx.String(m[2].Value); len(t.Message) > maxSaid {
+		t.Message = strings.ToValidUTF8(t.Message[:maxSaid], "")
+	}
 	t.Poll = usualPoll
 	if poll := milliseconds(m[4].Value); poll > 0 {
 		t.Poll = min(max(poll, minPoll), maxPoll)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -87,7 +88,7 @@ func serveExtension(in io.Reader, out, record io.Writer) error {
 		}
 		if err != nil {
 			s.end()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
