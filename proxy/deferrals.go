@@ -169,12 +169,15 @@ func (b *deferrals) ours(id string) *deferred {
 	return b.find(func(d *deferred) bool { return d.id == id && d.announced.Load() })
 }
 
-// capability is what is offered of tasks to a host that speaks that revision, nil when nothing is.
+// capability is what is offered of tasks to a host that speaks that revision, nil when nothing is. A server that nobody
+// knows yet is assumed to have them, so that its tools can still be called as tasks.
 func (b *deferrals) capability(servers []*server, version string, era upstream.Era) []byte {
 	var makes, cancels bool
 	for _, s := range servers {
-		makes = makes || s.makesTasks()
-		cancels = cancels || s.declares("tasks", "cancel")
+		_, known := s.up.Info()
+		unknown := !known && !s.own
+		makes = makes || unknown || s.makesTasks()
+		cancels = cancels || unknown || s.declares("tasks", "cancel")
 	}
 	if !makes || version < "2025-11-25" || era == upstream.Modern {
 		return nil
