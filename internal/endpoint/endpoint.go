@@ -52,12 +52,13 @@ const (
 
 // Server is a running endpoint. Close it.
 type Server struct {
-	o       Options
-	log     *slog.Logger
-	address string
-	hosts   map[string]bool // values of the Host header that mean this server
-	http    *http.Server
-	idle    chan struct{}
+	o        Options
+	log      *slog.Logger
+	address  string
+	hosts    map[string]bool // values of the Host header that mean this server
+	refusals refusals
+	http     *http.Server
+	idle     chan struct{}
 
 	withdraw func() error // takes the note of the port away
 
@@ -91,7 +92,7 @@ func Listen(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, withdraw: withdraw, log: o.Logger, address: listener.Addr().String(), hosts: hostNames(o.Hosts, listener.Addr().(*net.TCPAddr)),
-		idle: make(chan struct{}), sessions: map[string]*Session{}, empty: time.Now(),
+		idle: make(chan struct{}), sessions: map[string]*Session{}, empty: time.Now(), refusals: refusals{log: o.Logger, by: map[string]*refusal{}},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.http = &http.Server{
@@ -180,7 +181,7 @@ func (s *Server) admitted(serve func(visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.o.Door.Admit(r)
 		if err != nil {
-			s.log.Info("a host was not let in", "reason", err, "remote", r.RemoteAddr)
+			s.refusals.write("a host was not let in", "reason", err.Error(), r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", s.o.Door.challenge(r))
 			refuse(w, http.StatusUnauthorized, nil, rpc.CodeInvalidRequest, "callgate: not let in: "+err.Error())
 			return

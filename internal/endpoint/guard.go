@@ -40,18 +40,18 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		expect(w, bodyPatience)
 		if !s.hosts[strings.ToLower(r.Host)] {
-			s.log.Warn("a request for another host was refused", "host", r.Host)
+			s.refusals.write("a request for another host was refused", "host", r.Host, r.RemoteAddr)
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: this is not the host that was asked for; names are added with mcpHosts")
 			return
 		}
 		origin := r.Header.Values("Origin")
 		if len(origin) > 1 || len(origin) == 1 && !s.welcomes(origin[0]) {
-			s.log.Warn("a request of another origin was refused", "origin", origin)
+			s.refusals.write("a request of another origin was refused", "origin", strings.Join(origin, ", "), r.RemoteAddr)
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: requests from this origin are refused; pages are added with mcpOrigins")
 			return
 		}
 		if site := r.Header.Values("Sec-Fetch-Site"); len(origin) == 0 && slices.ContainsFunc(site, foreign) {
-			s.log.Warn("a request of another site was refused", "site", site)
+			s.refusals.write("a request of another site was refused", "site", strings.Join(site, ", "), r.RemoteAddr)
 			refuse(w, http.StatusForbidden, nil, rpc.CodeInvalidRequest, "callgate: requests from this site are refused; pages are added with mcpOrigins")
 			return
 		}

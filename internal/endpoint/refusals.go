@@ -1,0 +1,63 @@
+package endpoint
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// refusals logs whom the endpoint turns away. Everybody who reaches the port can be turned away as often as they like:
+// after the first few each reason is logged once in a while, with how often it came meanwhile, and what a stranger
+// wrote is cut.
+type refusals struct {
+	log *slog.Logger
+
+	mu sync.Mutex
+	by map[string]*refusal // by reason
+}
+
+// refusal is what is remembered of one reason.
+type refusal struct {
+	since   time.Time // of the window
+	written int       // lines in it
+	left    int       // out of the log since the last line
+}
+
+const (
+	refusalWindow = 10 * time.Second
+	refusalLines  = 5   // of one reason in one window
+	maxQuoted     = 200 // bytes of what a stranger wrote
+)
+
+// write logs one refusal; said is what the stranger wrote.
+func (r *refusals) write(reason, name, said, remote string) {
+	left, ok := r.count(reason)
+	if !ok {
+		return
+	}
+	args := []any{name, said[:min(len(said), maxQuoted)], "remote", remote}
+	if left > 0 {
+		args = append(args, "notLogged", left)
+	}
+	r.log.Warn(reason, args...)
+}
+
+// count says whether the refusal is to be logged, and how many before it were not.
+func (r *refusals) count(reason string) (left int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := r.by[reason]
+	if one == nil {
+		one = &refusal{}
+		r.by[reason] = one
+	}
+	if now := time.Now(); now.Sub(one.since) >= refusalWindow {
+		one.since, one.written = now, 0
+	}
+	if one.written++; one.written > refusalLines {
+		one.left++
+		return 0, false
+	}
+	left, one.left = one.left, 0
+	return left, true
+}
