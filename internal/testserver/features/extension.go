@@ -233,7 +233,7 @@ func (j *job) is(status string) bool {
 }
 
 func said(format string, args ...any) map[string]any {
-	return map[string]any{"content": []any{map[string]any{"type": "text", "text": fmt.Sprintf(format, args...)}}}
+	return map[string]any{"resultType": "complete", "content": []any{map[string]any{"type": "text", "text": fmt.Sprintf(format, args...)}}}
 }
 
 // jobs are the tools, by what their tasks do; nil for the one that makes none.
@@ -277,13 +277,9 @@ func (s *extension) call(r request, declared bool, lacks *failure) []byte {
 	case !known:
 		return respond(r, nil, &failure{Code: -32602, Message: "unknown tool: " + r.Params.Name})
 	case work == nil:
-		result := said("Hello, %s!", r.Params.Arguments.Name)
-		result["resultType"] = "complete"
-		return respond(r, result, nil)
+		return respond(r, said("Hello, %s!", r.Params.Arguments.Name), nil)
 	case !declared && r.Params.Name == "slow_compute": // it can do without
-		result := said("computed at once")
-		result["resultType"] = "complete"
-		return respond(r, result, nil)
+		return respond(r, said("computed at once"), nil)
 	case !declared:
 		return respond(r, nil, lacks)
 	case r.Params.Name == "test_tool_with_task" && !told:
