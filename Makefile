@@ -136,7 +136,7 @@ $(SUITES): testdata/conformance/package.json testdata/conformance/package-lock.j
 
 .PHONY: conformance
 conformance: build $(SUITES) $(NPM) ## run the official conformance suites and the MCP Inspector through callgate
-	CGO_ENABLED=0 GOBIN="$(CURDIR)/bin" go install github.com/modelcontextprotocol/go-sdk/conformance/everything-server@v1.8.0
+	CGO_ENABLED=0 GOBIN="$(CURDIR)/bin" go install github.com/modelcontextprotocol/go-sdk/conformance/everything-{server,client}@v1.8.0
 	CGO_ENABLED=0 go build -o bin/extension-server ./internal/testserver/extension
 	CGO_ENABLED=0 go build -o bin/conformance-run ./internal/conformance
 	bin/conformance-run $(CONFORMANCEFLAGS)

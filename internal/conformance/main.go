@@ -49,25 +49,38 @@ func main() {
 	baseline := flag.String("baseline", "testdata/conformance/baseline.json", "`file` with the checks that the reference server itself fails, and what callgate's sign-in does not offer")
 	results := flag.String("results", "bin/conformance", "`folder` for what the suites say")
 	update := flag.Bool("update", false, "write the baseline anew")
-	play := flag.Bool("client", false, "be the client of a scenario, for the server at the URL that is the argument")
+	client := flag.String("client", "bin/everything-client", "the reference client, a `program`")
+	only := flag.String("only", "", "run `servers`, clients or signin alone, and leave the baseline")
+	asGuest := flag.Bool("signin", false, "play a scenario about authorization, for the server at the URL that is the argument")
+	asBetween := flag.Bool("between", false, "play another scenario for a client, likewise")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if *play {
-		if err := runClient(ctx, abs(*callgate), flag.Arg(0)); err != nil {
-			fmt.Fprintln(os.Stderr, "conformance:", err)
-			os.Exit(1)
-		}
+	var failure error
+	switch {
+	case *asGuest:
+		failure = signIn(ctx, abs(*callgate), flag.Arg(0))
+	case *asBetween:
+		failure = between(ctx, abs(*callgate), abs(*client), flag.Arg(0))
+	}
+	if failure != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", failure)
+		os.Exit(1)
+	}
+	if *asGuest || *asBetween {
 		return
 	}
-	r := runner{out: os.Stdout, npm: abs(*npm), callgate: abs(*callgate), server: abs(*server), tasksServer: abs(*tasksServer), results: abs(*results)}
-	lost, failing, err := r.all(ctx)
-	if err == nil {
-		var refused map[string][]string
-		refused, err = r.auth(ctx)
-		maps.Copy(failing, refused)
+	self, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(2)
 	}
-	if err == nil && *update {
+	r := runner{
+		out: os.Stdout, npm: abs(*npm), callgate: abs(*callgate), server: abs(*server), tasksServer: abs(*tasksServer), results: abs(*results),
+		client: abs(*client), self: self,
+	}
+	lost, failing, err := r.parts(ctx, *only)
+	if err == nil && *update && *only == "" {
 		err = writeBaseline(*baseline, failing)
 	}
 	var news []string
@@ -94,6 +107,27 @@ func abs(path string) string {
 		os.Exit(2)
 	}
 	return whole
+}
+
+// parts runs the part with the name; all for "". lost are the checks that pass directly and not through callgate, failing
+// those that fail without callgate, or that callgate's sign-in fails.
+func (r *runner) parts(ctx context.Context, only string) (lost int, failing map[string][]string, err error) {
+	failing = map[string][]string{}
+	for _, part := range []struct {
+		name string
+		run  func(context.Context) (int, map[string][]string, error)
+	}{{"servers", r.all}, {"clients", r.between}, {"signin", r.auth}} {
+		if only != "" && only != part.name {
+			continue
+		}
+		n, found, err := part.run(ctx)
+		if err != nil {
+			return lost, nil, err
+		}
+		lost += n
+		maps.Copy(failing, found)
+	}
+	return lost, failing, nil
 }
 
 // all runs every suite directly and through callgate, and prints a row for each. failing are the checks that

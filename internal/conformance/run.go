@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // runner knows where everything is.
@@ -22,6 +24,8 @@ type runner struct {
 	out                            io.Writer // of the table
 	npm, callgate, server, results string
 	tasksServer                    string
+	client                         string // the reference client
+	self                           string // this program
 }
 
 // checks are those of one run, by scenario and id, with whether they passed.
@@ -73,43 +77,68 @@ func (r *runner) program(s suite) string {
 
 // through runs the suite against callgate with the server behind it, which it reaches by stdio or http.
 func (r *runner) through(ctx context.Context, s suite, way string) (checks, error) {
-	server := fmt.Sprintf("{name: conformance, command: %q}", r.program(s))
+	server := map[string]any{"name": "conformance", "command": r.program(s)}
 	if way == "http" {
 		address, end, err := r.serve(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		defer end()
-		server = fmt.Sprintf("{name: conformance, url: %q}", "http://"+address+"/")
+		server = map[string]any{"name": "conformance", "url": "http://" + address + "/"}
 	}
-	data, err := os.MkdirTemp("", "callgate-conformance-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(data)
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	rules := filepath.Join(data, "workers", "default", "permissions.jsonc")
-	config := filepath.Join(data, "callgate.yaml")
-	if err := errors.Join(
-		os.MkdirAll(filepath.Dir(rules), 0o700),
-		os.WriteFile(rules, []byte(`{ "*": "allow" }`), 0o600),
-		os.WriteFile(config, fmt.Appendf(nil, "servers:\n  - %s\n", server), 0o600),
-	); err != nil {
-		return nil, err
-	}
-	end, err := start(ctx, r.callgate, "serve", "--config", config, "--data-dir", data, "--listen", "off",
-		"--mcp-listen", address, "--auth", "none", "--log-level", "error")
+	address, end, err := serveCallgate(ctx, r.callgate, server)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
+	return r.suite(ctx, s, way, "http://"+address+"/mcp/conformance")
+}
+
+// serveCallgate starts callgate serve with the one server behind it and rules that allow everything.
+func serveCallgate(ctx context.Context, callgate string, server map[string]any) (address string, end func(), err error) {
+	dir, err := os.MkdirTemp("", "callgate-conformance-")
+	if err != nil {
+		return "", nil, err
+	}
+	common, err := configure(dir, server)
+	if err == nil {
+		address, err = freeAddress()
+	}
+	var stop func()
+	if err == nil {
+		stop, err = start(ctx, callgate, append([]string{"serve", "--listen", "off", "--mcp-listen", address, "--auth", "none"}, common...)...)
+	}
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	end = func() {
+		stop()
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, "conformance:", err)
+		}
+	}
 	if err := listening(ctx, address); err != nil {
+		end()
+		return "", nil, err
+	}
+	return address, end, nil
+}
+
+// configure writes into dir what a user would for the server, with rules that allow everything. common are the arguments
+// of every callgate there.
+func configure(dir string, server map[string]any) (common []string, err error) {
+	text, err := yaml.Marshal(map[string]any{"servers": []any{server}})
+	if err != nil {
 		return nil, err
 	}
-	return r.suite(ctx, s, way, "http://"+address+"/mcp/conformance")
+	data := filepath.Join(dir, "data")
+	rules := filepath.Join(data, "workers", "default")
+	config := filepath.Join(dir, "callgate.yaml")
+	return []string{"--config", config, "--data-dir", data, "--log-level", "error"}, errors.Join(
+		os.MkdirAll(rules, 0o700),
+		os.WriteFile(filepath.Join(rules, "permissions.jsonc"), []byte(`{ "*": "allow" }`), 0o600),
+		os.WriteFile(config, text, 0o600),
+	)
 }
 
 // suite runs the suite against a URL and reads what it found.

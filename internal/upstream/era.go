@@ -103,7 +103,7 @@ type greeting struct {
 func (in *incarnation) probe(ctx context.Context, hello Hello, patient time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	greetings := make(chan greeting, 2) // has room for both
+	greetings := make(chan greeting, 3) // has room for all
 	ask := func(era Era, method string, params []byte) {
 		in.workers.Go(func() {
 			answer, err := in.conn.Request(ctx, method, params)
@@ -112,7 +112,7 @@ func (in *incarnation) probe(ctx context.Context, hello Hello, patient time.Dura
 	}
 	in.link.speak(modernVersion)
 	ask(Modern, "server/discover", discoverParams(hello))
-	offered := false
+	offered, again := false, false
 	offer := func() {
 		offered = true
 		in.link.speak("")
@@ -135,6 +135,11 @@ func (in *incarnation) probe(ctx context.Context, hello Hello, patient time.Dura
 			case g.era == Modern:
 				if in.acceptModern(g.answer, g.err, hello) == nil {
 					return nil
+				}
+				if g.err == nil && !again && wantsModern(g.answer.Error) {
+					again = true
+					ask(Modern, "server/discover", discoverParams(hello))
+					continue
 				}
 				offer()
 			default:
@@ -200,6 +205,9 @@ func noReason(err error) error {
 func (in *incarnation) discover(ctx context.Context, hello Hello) error {
 	in.link.speak(modernVersion)
 	m, err := in.converse(ctx, "server/discover", discoverParams(hello))
+	if err == nil && wantsModern(m.Error) {
+		m, err = in.converse(ctx, "server/discover", discoverParams(hello))
+	}
 	if err != nil {
 		return err
 	}
@@ -228,6 +236,18 @@ func (in *incarnation) acceptModern(m rpc.Message, err error, hello Hello) error
 
 // discoverParams are what every modern request says of the host, and nothing else.
 func discoverParams(hello Hello) []byte { return newModern(hello).describe(nil) }
+
+// wantsModern reports whether a server refused the revision that it was asked in, and says that it is one that it
+// speaks: servers that change may, and mean that they are to be asked again.
+func wantsModern(fault []byte) bool {
+	var m, data [2]jsonx.Member
+	if fault == nil || jsonx.Members(fault, []string{"code", "data"}, m[:]) != nil || string(m[0].Value) != "-32022" || m[1].Value == nil ||
+		jsonx.Members(m[1].Value, []string{"supported"}, data[:1]) != nil {
+		return false
+	}
+	version, ok := speaks(data[0].Value)
+	return ok && version == modernVersion
+}
 
 // refusesAnyHandshake reports whether a server behind a URL turned the handshake away before it read it, as some do
 // that speak the other era alone, and others that are no MCP server.

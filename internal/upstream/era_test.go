@@ -273,6 +273,44 @@ func TestModernServerThatMisbehaves(t *testing.T) {
 	}
 }
 
+// A server that refuses the revision in which it is asked, and names the same, is asked again, and not without end.
+func TestServerThatWantsToBeAskedAgain(t *testing.T) {
+	for _, only := range []Era{AnyEra, Modern} {
+		for refusals, want := range map[int]string{1: "", 5: "it refuses"} {
+			asked := 0
+			serve := func(_ context.Context, in io.Reader, out io.Writer) error {
+				for lines := bufio.NewScanner(in); lines.Scan(); {
+					m, err := rpc.Parse([]byte(lines.Text()))
+					if err != nil || m.ID == nil {
+						return err
+					}
+					answer := rpc.Result(m.ID, []byte(modernHello))
+					switch {
+					case m.Method == "initialize":
+						answer = rpc.Error(m.ID, rpc.CodeMethodNotFound, "no")
+					case m.Method == "server/discover":
+						if asked++; asked <= refusals {
+							answer = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"Unsupported protocol version","data":{"supported":["2026-07-28"]}}}`, m.ID)
+						}
+					}
+					if _, err := out.Write(append(answer, '\n')); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			u := open(t, Config{Name: "s", Era: only, Serve: serve}, Options{})
+			if _, err := u.Ready(short(t)); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("era %q, refused %d times: %v", only, refusals, err)
+			}
+			u.Close()
+			if asked > 2+1 { // the handshake's refusal may lead back once
+				t.Errorf("era %q, refused %d times: asked %d times", only, refusals, asked)
+			}
+		}
+	}
+}
+
 func many(n int) string {
 	var all []string
 	for i := range n {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.yaml.in/yaml/v3"
 )
 
 // clientMetadata is the document that the suites expect a client to be described by.
@@ -37,21 +36,21 @@ type given struct {
 	Assertion    string `json:"valid_jwt"`
 }
 
-// client is the client of a scenario: a host in front of callgate, which has the suite's server behind it, and a person
-// who signs in whenever callgate says so.
-type client struct {
+// guest is the client of a scenario about authorization: a host in front of callgate, which has the suite's server behind
+// it, and a person who signs in whenever callgate says so.
+type guest struct {
 	callgate, dir string
 	common        []string // arguments of every callgate
 }
 
-// runClient plays the client for the server at url.
-func runClient(ctx context.Context, callgate, url string) (err error) {
+// signIn plays the client for the server at url.
+func signIn(ctx context.Context, callgate, url string) (err error) {
 	dir, err := os.MkdirTemp("", "callgate-conformance-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := &client{callgate: callgate, dir: dir}
+	c := &guest{callgate: callgate, dir: dir}
 	if err := c.configure(ctx, url); err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func call(ctx context.Context, host *mcp.ClientSession) (said string, err error)
 }
 
 // configure writes what a user would for the scenario.
-func (c *client) configure(ctx context.Context, url string) error {
+func (c *guest) configure(ctx context.Context, url string) error {
 	var g given
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
 		if err := json.Unmarshal([]byte(text), &g); err != nil {
@@ -145,19 +144,9 @@ func (c *client) configure(ctx context.Context, url string) error {
 	if len(oauth) > 0 {
 		server["oauth"] = oauth
 	}
-	text, err := yaml.Marshal(map[string]any{"servers": []any{server}})
-	if err != nil {
-		return err
-	}
-	data := filepath.Join(c.dir, "data")
-	rules := filepath.Join(data, "workers", "default")
-	config := filepath.Join(c.dir, "callgate.yaml")
-	c.common = []string{"--config", config, "--data-dir", data, "--log-level", "error"}
-	return errors.Join(
-		os.MkdirAll(rules, 0o700),
-		os.WriteFile(filepath.Join(rules, "permissions.jsonc"), []byte(`{ "*": "allow" }`), 0o600),
-		os.WriteFile(config, text, 0o600),
-	)
+	var err error
+	c.common, err = configure(c.dir, server)
+	return err
 }
 
 // issuerOf reads the authorization server from the server's metadata.
@@ -183,7 +172,7 @@ func issuerOf(ctx context.Context, url string) (string, error) {
 var signInAddress = regexp.MustCompile(`https?://\S+`)
 
 // login runs callgate login, with a browser whose person agrees to everything.
-func (c *client) login(ctx context.Context) error {
+func (c *guest) login(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, c.callgate, append([]string{"login", "conformance", "--print"}, c.common...)...)
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, os.Stderr

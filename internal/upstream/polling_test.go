@@ -1,0 +1,53 @@
+package upstream
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gomcp "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A server may end the stream of a call to be asked for its rest later. One of the official Go SDK that keeps its events
+// numbers them, and is asked; one that does not keeps no answer either, and the call has an end that says so.
+func TestServerThatEndsTheStreamOfACall(t *testing.T) {
+	for name, c := range map[string]struct {
+		store gomcp.EventStore
+		want  string // part of the answer, or of the error
+	}{
+		"events are kept":     {gomcp.NewMemoryEventStore(nil), `"text":"late"`},
+		"events are not kept": {nil, "the connection ended before the answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ran atomic.Int32
+			s := gomcp.NewServer(&gomcp.Implementation{Name: "polled", Version: "1"}, nil)
+			gomcp.AddTool(s, &gomcp.Tool{Name: "slow"}, func(_ context.Context, r *gomcp.CallToolRequest, _ struct{}) (*gomcp.CallToolResult, any, error) {
+				ran.Add(1)
+				r.Extra.CloseSSEStream(gomcp.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
+				time.Sleep(300 * time.Millisecond) // in which callgate comes back
+				return &gomcp.CallToolResult{Content: []gomcp.Content{&gomcp.TextContent{Text: "late"}}}, nil, nil
+			})
+			web := httptest.NewServer(gomcp.NewStreamableHTTPHandler(func(*http.Request) *gomcp.Server { return s }, &gomcp.StreamableHTTPOptions{EventStore: c.store}))
+			t.Cleanup(web.Close)
+			t.Cleanup(web.CloseClientConnections)
+			u := New(Config{Name: "polled", URL: web.URL, Era: Legacy}, Options{Logger: logger(t)})
+			t.Cleanup(u.Close)
+			u.Start(Hello{ProtocolVersion: "2025-11-25"}) // older revisions do not poll
+			m, err := u.Request(short(t), "tools/call", []byte(`{"name":"slow","arguments":{}}`))
+			got := string(m.Raw)
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if n := ran.Load(); n != 1 {
+				t.Errorf("the tool ran %d times", n)
+			}
+		})
+	}
+}
