@@ -20,10 +20,12 @@ func newLoginCommand(s *settings) *cobra.Command {
 		Short: "Sign in to a server behind a URL that wants OAuth",
 		Long: `Login opens the browser at the page where the server wants you to sign in, and keeps what comes of it for
 callgate, in the data directory, for this server's address alone. It is refreshed as long as the server allows
-it. Callgates that run already use it from the next call on.
+it. Callgates that run already notice it within a second. When a server wants more for a call than the login
+allows, the call says so, and signing in again asks for that too.
 
 The answer comes back to an address of this machine: sign in with a browser that runs here, or forward
-oauth.redirectPort.`,
+oauth.redirectPort. With an oauth.grant that needs no person, nothing is opened: callgate signs in by itself,
+and this tries whether it can.`,
 		Example: `  callgate login github
   callgate login github --print      # print the address instead of starting a browser`,
 		Args: exactly(1),

@@ -15,9 +15,11 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +27,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // guarded is an MCP server of mcp-go behind an OAuth server that registers clients, insists on PKCE, gives tokens
@@ -39,11 +42,14 @@ type guarded struct {
 	issued  int
 	life    int    // of tokens, in seconds
 	issuer  string // "" is the right one
+
+	scopes map[string]string // of tokens
+	needs  string            // the scope that tools/call needs, "" for none
 }
 
 func newGuarded(t *testing.T) *guarded {
 	t.Helper()
-	g := &guarded{clients: map[string]string{}, codes: map[string]url.Values{}, tokens: map[string]bool{}, refresh: map[string]bool{}, life: 3600}
+	g := &guarded{clients: map[string]string{}, codes: map[string]url.Values{}, tokens: map[string]bool{}, refresh: map[string]bool{}, scopes: map[string]string{}, life: 3600}
 	s := server.NewMCPServer("guarded", "1")
 	s.AddTool(mcp.NewTool("hello"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("you are in"), nil
@@ -51,9 +57,20 @@ func newGuarded(t *testing.T) *guarded {
 	inner := server.NewStreamableHTTPServer(s)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		g.mu.Lock()
-		good := g.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+		good, lacks := g.tokens[token], !slices.Contains(strings.Fields(g.scopes[token]), g.needs) && g.needs != ""
 		g.mu.Unlock()
+		if good && lacks && bytes.Contains(body, []byte(`"tools/call"`)) {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+g.needs+`"`)
+			http.Error(w, "not with this", http.StatusForbidden)
+			return
+		}
 		if !good {
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+g.URL+`/.well-known/oauth-protected-resource/mcp"`)
 			http.Error(w, "no", http.StatusUnauthorized)
@@ -109,12 +126,13 @@ func newGuarded(t *testing.T) *guarded {
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		ok := false
+		ok, scope := false, ""
 		switch r.FormValue("grant_type") {
 		case "authorization_code":
 			asked := g.codes[r.FormValue("code")]
 			delete(g.codes, r.FormValue("code"))
 			sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+			scope = asked.Get("scope")
 			ok = asked != nil && asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) && r.FormValue("client_id") == asked.Get("client_id")
 		case "refresh_token":
 			ok = g.refresh[r.FormValue("refresh_token")]
@@ -126,7 +144,7 @@ func newGuarded(t *testing.T) *guarded {
 			return
 		}
 		token, refresh := random(), random()
-		g.tokens[token], g.refresh[refresh] = true, true
+		g.tokens[token], g.refresh[refresh], g.scopes[token] = true, true, scope
 		g.issued++
 		reply(w, map[string]any{"access_token": token, "token_type": "bearer", "refresh_token": refresh, "expires_in": g.life})
 	})
@@ -319,5 +337,73 @@ func TestLoginIsForOneAddress(t *testing.T) {
 	defer other.mu.Unlock()
 	if len(seen) == 0 || strings.Join(seen, "") != "" {
 		t.Errorf("the other server saw %q", seen)
+	}
+}
+
+// A host's callgate that runs hears of a login by itself: the server's tools are there without a restart, and a call that
+// needs more than the login allows says how to get that, while the server goes on.
+func TestLoginWhileCallgateRuns(t *testing.T) {
+	g := newGuarded(t)
+	dir := t.TempDir()
+	config, data := filepath.Join(dir, "callgate.yaml"), filepath.Join(dir, "data")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "mode: auto-approve\nservers: [{name: g, url: %q}]", g.URL+"/mcp"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	common := []string{"--config", config, "--data-dir", data}
+	cmd := exec.Command("callgate", append([]string{"run", "--listen", "off"}, common...)...)
+	host, err := sdk.NewClient(&sdk.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	call := func() string {
+		result, err := host.CallTool(t.Context(), &sdk.CallToolParams{Name: "g_hello", Arguments: map[string]any{}})
+		if err != nil {
+			return err.Error()
+		}
+		return result.Content[0].(*sdk.TextContent).Text
+	}
+	login := func() {
+		t.Helper()
+		if out, err := cli(browse(t), append([]string{"login", "g", "--print"}, common...)...); err != nil {
+			t.Fatalf("%s, %v", out, err)
+		}
+	}
+	if got := call(); !strings.Contains(got, `callgate login g`) {
+		t.Fatalf("without a login: %s", got)
+	}
+	login()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		tools, err := host.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tools.Tools) == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the login was not noticed")
+		}
+	}
+	if got := call(); got != "you are in" {
+		t.Errorf("with the login: %s", got)
+	}
+	g.mu.Lock()
+	g.needs = "write"
+	g.mu.Unlock()
+	if got := call(); !strings.Contains(got, "(write)") || !strings.Contains(got, `callgate login g`) {
+		t.Errorf("more is needed: %s", got)
+	}
+	login()
+	if got := call(); got != "you are in" {
+		t.Errorf("with more: %s", got)
+	}
+	login() // what was allowed stays allowed
+	if got := call(); got != "you are in" {
+		t.Errorf("signed in anew: %s", got)
 	}
 }

@@ -55,7 +55,7 @@ func (a *Account) lasting(l *login) bool {
 }
 
 // scopes are what to ask for: what the configuration names, or else what the server wants, or else all that it knows.
-// What it refused the login before for want of comes on top of what that was for.
+// What the login before was for stays, and what that was refused for want of comes on top.
 func (a *Account) scopes(where *whereabouts, c challenge, before *login) []string {
 	scopes := a.server.Scopes
 	if len(scopes) == 0 {
@@ -64,8 +64,11 @@ func (a *Account) scopes(where *whereabouts, c challenge, before *login) []strin
 	if len(scopes) == 0 {
 		scopes = where.scopes
 	}
-	if before != nil && c.fault == "insufficient_scope" && sameIssuer(before.Issuer, where.at.Issuer) {
-		scopes = union(before.Scopes, scopes, c.scopes)
+	if c.fault == "insufficient_scope" {
+		scopes = union(scopes, c.scopes)
+	}
+	if before != nil && len(a.server.Scopes) == 0 && sameIssuer(before.Issuer, where.at.Issuer) {
+		scopes = union(before.Scopes, scopes)
 	}
 	return union(scopes)
 }
