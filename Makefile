@@ -121,11 +121,11 @@ bench-rag: ## measure search: how well it finds, how fast, with how much memory
 	$(if $(REPOS),rag/bench/fetch.sh '$(REPOS)')
 	bin/bench-rag -repos '$(REPOS)'
 
-# More for the runs of hosts: make hosts HOSTSFLAGS='-host codex -wait 5s'
-HOSTSFLAGS ?= -update docs/hosts.md
+# More for the runs of hosts: make hosts HOSTSFLAGS='-update docs/hosts.md'
+HOSTSFLAGS ?=
 
 .PHONY: hosts
-hosts: build ## run the LLM hosts that are installed through callgate, and write the table in docs/hosts.md
+hosts: build ## run the LLM hosts that are installed through callgate, and print what was seen
 	CGO_ENABLED=0 go build -o bin/hosts ./internal/hosts
 	bin/hosts $(HOSTSFLAGS)
 

@@ -58,7 +58,7 @@ type Hello struct {
 	ClientInfo      []byte
 
 	// Era is the one that the host speaks: a server that speaks both is met in it, because then nothing has to be
-	// translated. AnyEra has no preference.
+	// translated, unless it could ask the host nothing there. AnyEra has no preference.
 	Era Era
 
 	// Tasks says that calls may be answered with tasks of the modern era's extension: the host can wait for their end,
