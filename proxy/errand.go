@@ -63,13 +63,17 @@ type leg struct {
 // depart sends the leg's request on its way: to the errand that it goes on with, or on a new one. The error is
 // for the host.
 func (p *Proxy) depart(f *face, l *leg, r statelessRequest) error {
-	var m [2]jsonx.Member
-	if err := jsonx.Members(r.Params, []string{"inputResponses", "requestState"}, m[:]); err != nil {
+	var m [3]jsonx.Member
+	if err := jsonx.Members(r.Params, []string{"inputResponses", "requestState", "_meta"}, m[:]); err != nil {
+		return err
+	}
+	agent, err := agentOf(m[2].Value)
+	if err != nil {
 		return err
 	}
 	e := &errand{f: f, method: r.Method}
 	if wanted, err := others(r.Params, []string{"_meta", "inputResponses", "requestState"}); err == nil { // else it is refused soon
-		if e.digest, err = jsonx.Digest(wanted, r.Method); err != nil {
+		if e.digest, err = jsonx.Digest(wanted, r.Method+"\x00"+agent); err != nil {
 			return err
 		}
 	}
