@@ -1,13 +1,10 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,54 +44,6 @@ const (
 	deferredKept  = time.Hour   // how long a result waits at most
 	deferredLeast = time.Minute // and at least, whatever the server's time to live
 )
-
-// taskSupport reads from a tool's definition whether its calls can be tasks.
-func taskSupport(definition []byte) string {
-	var execution, support [1]jsonx.Member
-	if !bytes.Contains(definition, []byte("taskSupport")) || jsonx.Members(definition, []string{"execution"}, execution[:]) != nil ||
-		execution[0].Value == nil || jsonx.Members(execution[0].Value, []string{"taskSupport"}, support[:]) != nil {
-		return ""
-	}
-	if text, _ := jsonx.String(support[0].Value); text == "optional" || text == "required" {
-		return text
-	}
-	return ""
-}
-
-// asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:
-// callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
-func (h *host) asTask(p callParams, to *entry, params []byte) (forwarded []byte, asks bool) {
-	if h.era == upstream.Modern && (to.taskSupport == "required" || to.taskSupport == "optional" && h.waits) && to.server.makesTasks() {
-		return put(params, "task", []byte("{}")), true
-	}
-	return params, p.wish != nil
-}
-
-// wantsTask reports whether a request is a call that is to be a task.
-func wantsTask(m rpc.Message) bool {
-	var task [1]jsonx.Member
-	return m.Method == "tools/call" && jsonx.Members(m.Params, []string{"task"}, task[:]) == nil && task[0].Value != nil
-}
-
-// readWish reads what a host or a server says of the task that it wants, and returns it as it is passed on: how long
-// the result is to be kept, and nothing that nobody has looked at.
-func readWish(raw []byte) (wish []byte, err error) {
-	if raw[0] != '{' {
-		return nil, errors.New(`"task" is not an object`)
-	}
-	var ttl [1]jsonx.Member
-	if err := jsonx.Members(raw, []string{"ttl"}, ttl[:]); err != nil {
-		return nil, err
-	}
-	switch text := string(ttl[0].Value); {
-	case text == "" || text == "null":
-		return []byte("{}"), nil
-	case len(text) > 15 || strings.Trim(text, "0123456789") != "":
-		return nil, fmt.Errorf(`the "ttl" of "task" is %.40s: it has to be a whole number of milliseconds, of at most 15 digits`, text)
-	default:
-		return append(append([]byte(`{"ttl":`), text...), '}'), nil
-	}
-}
 
 // codeOf is the code of a refusal that comes before the gate.
 func codeOf(err error) int {
@@ -276,54 +225,6 @@ func (d *deferred) sees(raw []byte) (shown []byte, over, relevant bool) {
 	}
 	d.shown = put(raw, "taskId", jsonx.Quote(d.id))
 	return d.shown, t.over(), true
-}
-
-// serverTask is what a server says of a task.
-type serverTask struct {
-	raw        []byte
-	id, status string
-	message    string        // for people; "" for none
-	ttl        time.Duration // 0 is none
-}
-
-func (t serverTask) over() bool {
-	return t.status == "completed" || t.status == "failed" || t.status == "cancelled"
-}
-
-// taskIn reads the result of a call that has become a task.
-func taskIn(result []byte) (serverTask, bool) {
-	var m [1]jsonx.Member
-	if !jsonx.MayHold(result, "task") || jsonx.Members(result, []string{"task"}, m[:]) != nil || m[0].Value == nil {
-		return serverTask{}, false
-	}
-	return readTask(m[0].Value)
-}
-
-// maxTask bounds what a server may say of a task: it is kept, and told again and again.
-const maxTask = 64 << 10
-
-func readTask(raw []byte) (t serverTask, ok bool) {
-	var m [4]jsonx.Member
-	if len(raw) == 0 || len(raw) > maxTask || raw[0] != '{' || jsonx.Members(raw, []string{"taskId", "status", "ttl", "statusMessage"}, m[:]) != nil {
-		return t, false
-	}
-	t.raw = raw
-	t.id, ok = jsonx.String(m[0].Value)
-	t.status, _ = jsonx.String(m[1].Value)
-	t.message, _ = jsonx.String(m[3].Value)
-	if milliseconds, err := strconv.ParseFloat(string(m[2].Value), 64); err == nil {
-		t.ttl = time.Duration(max(0, min(milliseconds, 1e12))) * time.Millisecond
-	}
-	return t, ok && t.id != ""
-}
-
-// timeToLive is the time to live of a wish, null without one.
-func timeToLive(wish []byte) []byte {
-	var ttl [1]jsonx.Member
-	if jsonx.Members(wish, []string{"ttl"}, ttl[:]) != nil || ttl[0].Value == nil {
-		return []byte("null")
-	}
-	return ttl[0].Value
 }
 
 // withoutMember returns the object without that member.

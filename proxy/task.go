@@ -1,14 +1,12 @@
 package proxy
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"time"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/upstream"
 )
 
 // extensionTasks is the extension by which a host can wait for a result without holding a request open.
@@ -65,45 +63,6 @@ func (t *task) changed() {
 	for _, l := range t.listeners {
 		l.tell(taskNotification, t.state([]byte{'{'}))
 	}
-}
-
-// attend waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
-// task of callgate's own; in the place of another callgate waits, and says so.
-func (h *host) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
-	var t *task
-	if r.errand != nil {
-		t = r.errand.task
-	}
-	if t == nil {
-		waited := h.heartbeat(r, "the server's task")
-		defer waited()
-	}
-	answer, err := s.up.Follow(ctx, answer.Result, func(now upstream.Task) {
-		if t != nil {
-			t.errand.mu.Lock()
-			defer t.errand.mu.Unlock()
-			t.says(now.Message, now.Poll)
-		}
-	})
-	if err != nil {
-		return answer, err
-	}
-	return disowned(unrelated(answer))
-}
-
-// becomes notes that a server of the older revisions has made a task of the errand's call.
-func (e *errand) becomes(made serverTask) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.task != nil {
-		e.task.says(made.message, taskPoll)
-	}
-}
-
-// extends reports whether the server may answer calls with tasks of the extension.
-func (s *server) extends() bool {
-	info, known := s.up.Info()
-	return known && info.ProtocolVersion == StatelessVersion
 }
 
 // lacksTasks is the error for a host that does not declare the extension.

@@ -1,0 +1,47 @@
+package proxy
+
+import (
+	"context"
+
+	"callgate/internal/rpc"
+	"callgate/internal/upstream"
+)
+
+// attend waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
+// task of callgate's own; in the place of another callgate waits, and says so.
+func (h *host) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
+	var t *task
+	if r.errand != nil {
+		t = r.errand.task
+	}
+	if t == nil {
+		waited := h.heartbeat(r, "the server's task")
+		defer waited()
+	}
+	answer, err := s.up.Follow(ctx, answer.Result, func(now upstream.Task) {
+		if t != nil {
+			t.errand.mu.Lock()
+			defer t.errand.mu.Unlock()
+			t.says(now.Message, now.Poll)
+		}
+	})
+	if err != nil {
+		return answer, err
+	}
+	return disowned(unrelated(answer))
+}
+
+// becomes notes that a server of the older revisions has made a task of the errand's call.
+func (e *errand) becomes(made serverTask) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.task != nil {
+		e.task.says(made.message, taskPoll)
+	}
+}
+
+// extends reports whether the server may answer calls with tasks of the extension.
+func (s *server) extends() bool {
+	info, known := s.up.Info()
+	return known && info.ProtocolVersion == StatelessVersion
+}
