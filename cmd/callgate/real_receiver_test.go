@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -20,16 +21,15 @@ type received struct {
 }
 
 // TestRealReceiver has the reference server give a host on the TypeScript SDK sampling and an elicitation to carry out as
-// tasks, directly and behind callgate on three transports, and compares what both sides learn.
+// tasks, directly and behind callgate, with the server and then the host on each of three transports, and compares what both
+// sides learn.
 func TestRealReceiver(t *testing.T) {
 	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)
-	run := func(t *testing.T, prefix string, command ...string) received {
+	run := func(t *testing.T, prefix string, way map[string]any) received {
 		t.Helper()
-		text, err := json.Marshal(map[string]any{
-			"command": command, "prefix": prefix,
-			"calls": []string{"trigger-sampling-request-async", "trigger-elicitation-request-async"},
-		})
+		way["prefix"], way["calls"] = prefix, []string{"trigger-sampling-request-async", "trigger-elicitation-request-async"}
+		text, err := json.Marshal(way)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestRealReceiver(t *testing.T) {
 		r.IDs = nil
 		return r
 	}
-	want := run(t, "", command...)
+	want := run(t, "", map[string]any{"command": command})
 	if len(want.States) != 2 || !strings.Contains(want.Texts[0], "[COMPLETED]") || !strings.Contains(want.Texts[0], "sampled") || !strings.Contains(want.Texts[1], "Ada") {
 		t.Fatalf("directly it went like this: %+v", want)
 	}
@@ -81,8 +81,17 @@ func TestRealReceiver(t *testing.T) {
 			}
 			config := filepath.Join(data, "callgate.yaml")
 			write(t, config, string(text)) // JSON is YAML
-			got := run(t, "s_", callgateBinary(t), "run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt")
+			got := run(t, "s_", map[string]any{"command": []string{callgateBinary(t), "run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt"}})
 			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-direct +gated:\n%s", diff)
+			}
+		})
+	}
+	gate := serveConfigured(t, fmt.Sprintf("servers:\n  - {name: s, command: %q, args: [%q]}\n", command[0], command[1]))
+	for kind, url := range map[string]string{"http": gate.url, "sse": strings.TrimSuffix(gate.url, "/mcp") + "/sse"} {
+		t.Run("host over "+kind, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(want, run(t, "s_", map[string]any{"kind": kind, "url": url, "token": gate.token})); diff != "" {
 				t.Errorf("-direct +gated:\n%s", diff)
 			}
 		})

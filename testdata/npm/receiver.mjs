@@ -1,13 +1,22 @@
-// A host on the TypeScript SDK that carries out as tasks what servers ask of it. The argument is the command of the
-// server, what stands before names of tools, and tools to call. Standard output has, as JSON, the text of each result and
-// what became of the host's tasks.
+// A host on the TypeScript SDK that carries out as tasks what servers ask of it. The argument says as JSON where the server
+// is, what stands before names of tools, and which to call. Standard output has, as JSON, the text of each result and what
+// became of the host's tasks.
+//
+//	{"command": […] | "kind": "http" | "sse", "url": "…", "token": "…", "prefix": "s_", "calls": ["tool"]}
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { InMemoryTaskStore } from "@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js";
 import { CreateMessageRequestSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { setTimeout as sleep } from "node:timers/promises";
 
-const { command: [command, ...args], prefix, calls } = JSON.parse(process.argv[2]);
+const { command, kind, url, token, prefix, calls } = JSON.parse(process.argv[2]);
+const requestInit = { headers: { Authorization: `Bearer ${token}` } };
+const transport =
+  kind === "http" ? new StreamableHTTPClientTransport(new URL(url), { requestInit })
+  : kind === "sse" ? new SSEClientTransport(new URL(url), { requestInit })
+  : new StdioClientTransport({ command: command[0], args: command.slice(1), env: process.env });
 const taskStore = new InMemoryTaskStore();
 const client = new Client({ name: "receiver", version: "1" }, {
   taskStore,
@@ -30,7 +39,7 @@ const later = (result) => async (request, extra) => {
 client.setRequestHandler(CreateMessageRequestSchema, later({ role: "assistant", model: "none", content: { type: "text", text: "sampled" } }));
 client.setRequestHandler(ElicitRequestSchema, later({ action: "accept", content: { name: "Ada" } }));
 
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+await client.connect(transport);
 for (;;) {
   const { tools } = await client.listTools();
   if (calls.every((name) => tools.some((t) => t.name === prefix + name))) break;
