@@ -174,6 +174,27 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// Few sessions of a real callgate, which settle in no time: every kind has its figures.
+func TestSessions(t *testing.T) {
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./echo", "./floor", "callgate/cmd/callgate")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	var out bytes.Buffer
+	o := options{bin: bin, rounds: 1, calls: 200, starts: 1, inflight: 4, large: 64, only: "sessions", sessions: 30, settle: time.Millisecond, crowd: smallCrowd}
+	if err := run(o, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out.String(), "| 30 |") != 2 || strings.Count(out.String(), "| 3 |") != 1 || strings.Contains(out.String(), "| 0 |\n") {
+		t.Errorf("report:\n%s", out.String())
+	}
+	o.sessions = 10_000
+	if err := run(o, &out, io.Discard); err == nil {
+		t.Error("more sessions than callgate lets in")
+	}
+}
+
 // The fastest peer is what callgate is held against, and what refuses a text has no figures for it.
 func TestPeersReport(t *testing.T) {
 	stood := func(name string, p peer, us int) *standing {

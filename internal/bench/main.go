@@ -2,7 +2,7 @@
 // (floor) and behind callgate, all in one process and in turns, so that what else the machine does meets all of them
 // alike. It prints a Markdown table and compares the figures with the targets; a missed target is no failure.
 //
-//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|http|peers] [-peers DIR] [-install]
+//	bench [-bin DIR] [-rounds N] [-calls N] [-starts N] [-inflight N] [-large KIB] [-only approvals|http|peers|sessions] [-peers DIR] [-install] [-sessions N]
 //
 // Then it does the same over HTTP, with Go's reverse proxy for the cheapest relay, and beside other MCP proxies over every
 // transport. At last it has people decide: it measures how long a question takes to a client's screen and an answer
@@ -19,15 +19,17 @@ import (
 
 // options are the sizes of a run.
 type options struct {
-	bin      string // folder that holds callgate, echo and floor
-	rounds   int    // each gives one set of figures; the table shows the best and the median
-	calls    int    // sequential calls per round and target with the small text
-	starts   int    // cold and warm starts per round and target
-	inflight int    // calls open at the same time
-	large    int    // length of the large text in KiB
-	only     string // "" for everything, approvals, http or peers
-	peers    string // folder of the other proxies
-	install  bool   // those that are not there
+	bin      string        // folder that holds callgate, echo and floor
+	rounds   int           // each gives one set of figures; the table shows the best and the median
+	calls    int           // sequential calls per round and target with the small text
+	starts   int           // cold and warm starts per round and target
+	inflight int           // calls open at the same time
+	large    int           // length of the large text in KiB
+	only     string        // "" for everything, approvals, http, peers or sessions
+	peers    string        // folder of the other proxies
+	install  bool          // those that are not there
+	sessions int           // that are idle
+	settle   time.Duration // after which their memory is read
 	crowd    crowd
 }
 
@@ -39,8 +41,10 @@ func main() {
 	flag.IntVar(&o.starts, "starts", 3, "cold and warm starts per round")
 	flag.IntVar(&o.inflight, "inflight", 16, "calls open at the same time")
 	flag.IntVar(&o.large, "large", 100, "length of the large text in `KIB`, 512 at most")
-	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, http or peers")
+	flag.StringVar(&o.only, "only", "", "measure nothing but `approvals`, http, peers or sessions")
 	flag.StringVar(&o.peers, "peers", peersFolder(), "`folder` of the other proxies")
+	flag.IntVar(&o.sessions, "sessions", 1000, "idle sessions of hosts over HTTP")
+	flag.DurationVar(&o.settle, "settle", 12*time.Second, "how long sessions are idle before their memory is read")
 	flag.BoolVar(&o.install, "install", false, "install the other proxies that are not there, from npm and as Go modules")
 	flag.IntVar(&o.crowd.pending, "pending", 500, "approvals that wait while others are measured")
 	flag.IntVar(&o.crowd.clients, "clients", 50, "clients that follow everything")
@@ -65,6 +69,9 @@ func run(o options, out, progress io.Writer) error {
 	if o.install {
 		install(o.peers, progress)
 	}
+	if o.sessions < 0 || o.sessions > 9000 || o.settle < 0 {
+		return fmt.Errorf("an option is out of range: %+v", o)
+	}
 	dir, err := os.MkdirTemp("", "callgate-bench-")
 	if err != nil {
 		return err
@@ -81,6 +88,8 @@ func run(o options, out, progress io.Writer) error {
 		return benchHTTP(o, dir, out)
 	case "peers":
 		return benchPeers(o, dir, out, progress)
+	case "sessions":
+		return benchSessions(o, dir, out, progress)
 	}
 	for i := range o.rounds {
 		fmt.Fprintf(progress, "round %d of %d\n", i+1, o.rounds)
@@ -96,6 +105,9 @@ func run(o options, out, progress io.Writer) error {
 		return fmt.Errorf("http: %w", err)
 	}
 	if err := benchPeers(o, dir, out, progress); err != nil {
+		return err
+	}
+	if err := benchSessions(o, dir, out, progress); err != nil {
 		return err
 	}
 	return runApprovals(o, dir, out, progress)

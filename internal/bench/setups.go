@@ -279,7 +279,7 @@ func (s setup) stand(c candidate, at site) (*standing, error) {
 	end := func() error { return nil }
 	if command != nil {
 		var err error
-		if end, err = startServer(command, at.dir); err != nil {
+		if _, end, err = startServer(command, at.dir); err != nil {
 			return nil, err
 		}
 	}
@@ -314,19 +314,19 @@ func freePort() (string, error) {
 }
 
 // startServer starts a proxy that serves over HTTP. What it says goes to a file in dir, and its home is there.
-func startServer(command []string, dir string) (end func() error, err error) {
+func startServer(command []string, dir string) (pid int, end func() error, err error) {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "HOME="+dir)
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, log.Close())
+		return 0, nil, errors.Join(err, log.Close())
 	}
 	var ended atomic.Bool
-	return func() error {
+	return cmd.Process.Pid, func() error {
 		if ended.Swap(true) {
 			return nil
 		}

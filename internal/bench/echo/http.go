@@ -31,7 +31,15 @@ func echoHTTP(w http.ResponseWriter, r *http.Request) {
 			} `json:"arguments"`
 		} `json:"params"`
 	}
-	if r.Method != http.MethodPost {
+	switch r.Method {
+	case http.MethodGet: // a stream of its own, on which it says nothing
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return
+	case http.MethodPost:
+	default:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}

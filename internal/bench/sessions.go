@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/bench/load"
+)
+
+// crowding is what sessions of hosts over HTTP cost that do nothing.
+type crowding struct {
+	title  string
+	server func(s site) string // its keys in the configuration
+	share  int                 // how many of the sessions of the options there are: one in so many
+
+	plain, listening float64 // KiB of a session; of one with a GET that listens
+	rate             float64 // calls a second of those that are busy meanwhile
+}
+
+// busySessions call while the others do nothing.
+const busySessions = 64
+
+// benchSessions measures the memory that callgate serve takes for each idle session, as the system counts it.
+func benchSessions(o options, dir string, out, progress io.Writer) error {
+	kinds := []*crowding{
+		{title: "a server that they share, over HTTP", share: 1, server: func(s site) string { return byURL(s) + ", shared: true" }},
+		{title: "each its own conversation with a server over HTTP, which has a stream of its own", share: 1, server: byURL},
+		{title: "each its own server process", share: 10, server: byCommand},
+	}
+	for i, c := range kinds {
+		fmt.Fprintln(progress, "idle sessions:", c.title)
+		for _, listens := range []bool{false, true} {
+			if err := c.measure(o, filepath.Join(dir, fmt.Sprintf("sessions-%d-%v", i, listens)), listens); err != nil {
+				return fmt.Errorf("sessions: %w", err)
+			}
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nIdle sessions of hosts over Streamable HTTP, each after a tools/call; memory of the callgate process alone.\n\n"+
+		"| | sessions | KiB each | KiB each, with a GET that listens | calls a second of %d, the others idle |\n|---|---:|---:|---:|---:|\n", busySessions)
+	for _, c := range kinds {
+		fmt.Fprintf(&b, "| %s | %d | %.1f | %.1f | %.0f |\n", c.title, max(1, o.sessions/c.share), c.plain, c.listening, c.rate)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// hostCrowd is what connects to one callgate.
+type hostCrowd struct {
+	address string
+	client  *http.Client
+	ways    []*wayHTTP
+	streams []net.Conn
+}
+
+// measure connects the sessions to a callgate of their own.
+func (c *crowding) measure(o options, dir string, listens bool) (err error) {
+	callgate, err := program(o.bin, "callgate")
+	if err != nil {
+		return err
+	}
+	echo, err := program(o.bin, "echo")
+	if err != nil {
+		return err
+	}
+	url, endServer, err := startHTTP(echo, "-http")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endServer()) }()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	at := site{program: callgate, dir: dir, echo: echo, url: url}
+	if at.port, err = freePort(); err != nil {
+		return err
+	}
+	command, err := callgateServes(c.server)(at)
+	if err != nil {
+		return err
+	}
+	pid, end, err := startServer(append(command, "--max-sessions", "10000"), dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	h := &hostCrowd{address: "127.0.0.1:" + at.port, client: &http.Client{Timeout: startLimit, Transport: &http.Transport{MaxIdleConnsPerHost: busySessions}}}
+	defer h.close()
+	if err := h.wait(); err != nil {
+		return err
+	}
+	many := max(1, o.sessions/c.share)
+	if err := h.join(max(2, many/20), listens); err != nil { // what is there once for all is there then
+		return err
+	}
+	before, told := settled(pid, o.settle)
+	if err := h.join(many, listens); err != nil {
+		return err
+	}
+	after, _ := settled(pid, o.settle)
+	each := mib(after-before, told) * 1024 / float64(many)
+	if listens {
+		c.listening = each
+		return nil
+	}
+	c.plain = each
+	c.rate, err = h.busy(o)
+	return err
+}
+
+// settled is the memory of a process once goroutines that nobody needs have ended.
+func settled(pid int, after time.Duration) (bytes int64, told bool) {
+	time.Sleep(after)
+	m, ok := load.MemoryOf(pid)
+	return m.Now, ok
+}
+
+// wait waits until somebody is there.
+func (h *hostCrowd) wait() error {
+	for deadline := time.Now().Add(startLimit); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", h.address)
+		if err == nil {
+			return conn.Close()
+		}
+		if time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+// join connects hosts, each of which calls a tool once.
+func (h *hostCrowd) join(many int, listens bool) error {
+	for range many {
+		w := &wayHTTP{url: "http://" + h.address + "/mcp", tool: "bench_echo", client: h.client}
+		if err := w.connect(); err != nil {
+			return err
+		}
+		h.ways = append(h.ways, w)
+		if listens {
+			if err := h.listen(w.session); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// listen opens the stream of a session, with as little on this side as can be.
+func (h *hostCrowd) listen(session string) error {
+	conn, err := net.Dial("tcp", h.address)
+	if err != nil {
+		return err
+	}
+	h.streams = append(h.streams, conn)
+	if _, err := fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", h.address, session); err != nil {
+		return err
+	}
+	line, err := bufio.NewReaderSize(conn, 64).ReadString('\n')
+	if err == nil && !strings.Contains(line, " 200 ") {
+		err = fmt.Errorf("the stream: %s", line)
+	}
+	return err
+}
+
+// busy lets some of the hosts call, all at the same time.
+func (h *hostCrowd) busy(o options) (perSecond float64, err error) {
+	var all sync.WaitGroup
+	some := h.ways[:min(busySessions, len(h.ways))]
+	each := max(1, o.calls/len(some))
+	failures := make([]error, len(some))
+	began := time.Now()
+	for i, w := range some {
+		all.Go(func() { _, _, failures[i] = w.calls(each, 1, smallText) })
+	}
+	all.Wait()
+	return rate{each * len(some), time.Since(began)}.perSecond(), errors.Join(failures...)
+}
+
+func (h *hostCrowd) close() {
+	for _, conn := range h.streams {
+		conn.Close()
+	}
+	h.client.CloseIdleConnections()
+}
