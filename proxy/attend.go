@@ -8,23 +8,23 @@ import (
 )
 
 // attend waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
-// task of callgate's own; in the place of another callgate waits, and says so.
+// task of callgate's own, of its revision; in the place of another callgate waits, and says so.
 func (h *host) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
-	var t *task
-	if r.errand != nil {
-		t = r.errand.task
-	}
-	if t == nil {
+	seen := func(upstream.Task) {}
+	switch {
+	case r.errand != nil && r.errand.task != nil:
+		seen = func(now upstream.Task) {
+			r.errand.mu.Lock()
+			defer r.errand.mu.Unlock()
+			r.errand.task.says(now.Message, now.Poll)
+		}
+	case r.deferred != nil:
+		seen = func(now upstream.Task) { h.update(r.deferred, now.Message) }
+	default:
 		waited := h.heartbeat(r, "the server's task")
 		defer waited()
 	}
-	answer, err := s.up.Follow(ctx, answer.Result, func(now upstream.Task) {
-		if t != nil {
-			t.errand.mu.Lock()
-			defer t.errand.mu.Unlock()
-			t.says(now.Message, now.Poll)
-		}
-	})
+	answer, err := s.up.Follow(ctx, answer.Result, seen)
 	if err != nil {
 		return answer, err
 	}
@@ -44,4 +44,10 @@ func (e *errand) becomes(made serverTask) {
 func (s *server) extends() bool {
 	info, known := s.up.Info()
 	return known && info.ProtocolVersion == StatelessVersion
+}
+
+// makesTasksUnasked reports whether the server says that it does.
+func (s *server) makesTasksUnasked() bool {
+	info, known := s.up.Info()
+	return known && s.shared == nil && s.extends() && leadsTo(info.Capabilities, "extensions", extensionTasks)
 }

@@ -160,7 +160,7 @@ func (b *deferrals) known(s *server, id string) *deferred {
 	return b.find(func(d *deferred) bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		return d.r.from.Load() == s && d.theirs == id && (id != "" || !d.over)
+		return d.r.from.Load() == s && d.theirs == id && (id != "" || !d.over && !d.unasked)
 	})
 }
 
@@ -176,8 +176,8 @@ func (b *deferrals) capability(servers []*server, version string, era upstream.E
 	for _, s := range servers {
 		_, known := s.up.Info()
 		unknown := !known && !s.own
-		makes = makes || unknown || s.makesTasks()
-		cancels = cancels || unknown || s.declares("tasks", "cancel")
+		makes = makes || unknown || s.makesTasks() || s.makesTasksUnasked()
+		cancels = cancels || unknown || s.declares("tasks", "cancel") || s.makesTasksUnasked()
 	}
 	if !makes || version < "2025-11-25" || era == upstream.Modern {
 		return nil

@@ -23,6 +23,8 @@ type deferred struct {
 	server *server
 	began  time.Time
 
+	unasked bool // the server makes tasks by itself, if at all, and has no name for this one
+
 	announced atomic.Bool            // the host knows the task; set under r.mu
 	listener  atomic.Pointer[[]byte] // id of the host's tasks/result that waits; nil for none
 	made      chan struct{}          // closed when theirs is set
@@ -65,18 +67,21 @@ func (h *host) defers(r *inflight, p *callParams, to *entry) error {
 	if err != nil {
 		return err
 	}
-	if to.taskSupport == "" || !to.server.makesTasks() {
+	asked, unasked := to.server.makesTasks(), to.server.makesTasksUnasked()
+	if to.taskSupport == "" || !asked && !unasked {
 		return errNoDeferral
 	}
 	now := time.Now().UTC()
-	d := &deferred{id: "task-" + rand.Text(), r: r, server: to.server, began: now, made: make(chan struct{}), ended: make(chan struct{})}
+	d := &deferred{id: "task-" + rand.Text(), r: r, server: to.server, began: now, unasked: unasked, made: make(chan struct{}), ended: make(chan struct{})}
 	at := now.Format(time.RFC3339Nano)
 	d.shown = fmt.Appendf(nil, `{"taskId":%s,"status":"working","createdAt":%q,"lastUpdatedAt":%q,"ttl":%s,"pollInterval":%d}`,
 		jsonx.Quote(d.id), at, at, timeToLive(wish), taskPoll.Milliseconds())
 	if !h.deferrals.add(d) {
 		return fmt.Errorf("this session has %d tasks: wait until one of them has ended and its result is not kept any more", maxDeferred)
 	}
-	r.deferred, p.wish = d, wish
+	if r.deferred = d; asked {
+		p.wish = wish
+	}
 	return nil
 }
 
@@ -105,6 +110,21 @@ func (h *host) announce(d *deferred, message string) {
 	h.mu.Unlock()
 	d.announced.Store(true) // before the host can ask for it
 	h.respond(r.id, rpc.Result(r.id, result))
+}
+
+// update notes what a server says of a task that it has made unasked, and tells the host.
+func (h *host) update(d *deferred, message string) {
+	h.announce(d, message)
+	d.mu.Lock()
+	if t, _ := readTask(d.shown); d.over || t.message == message {
+		d.mu.Unlock()
+		return
+	}
+	d.shown = put(d.shown, "statusMessage", jsonx.Quote(message))
+	d.shown = put(d.shown, "lastUpdatedAt", jsonx.Quote(time.Now().UTC().Format(time.RFC3339Nano)))
+	shown := d.shown
+	d.mu.Unlock()
+	h.notify(nil, rpc.Request(nil, "notifications/tasks/status", shown))
 }
 
 // listening is the id of the host's request that waits for the result; nil for none.

@@ -184,6 +184,9 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
 	message := s.forHost(m)
+	if r != nil && r.deferred != nil && r.deferred.unasked {
+		message = withParams(message, withRelated(message.Params, r.deferred.id))
+	}
 	if why := h.p.o.Gate.Imitates(m.Params); why != "" {
 		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)

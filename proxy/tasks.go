@@ -97,7 +97,7 @@ func (h *host) cancelTask(ctx context.Context, m rpc.Message, _ *inflight) []byt
 	if d == nil {
 		return refused
 	}
-	if params == nil && d.r.from.Load() != nil { // the server may be about to make its task
+	if params == nil && d.r.from.Load() != nil && !d.unasked { // the server may be about to make its task
 		select {
 		case <-d.made:
 			d, params, refused = h.taskOf(m)

@@ -56,12 +56,6 @@ func tryTask(ctx context.Context, way sdk.Transport, prefix string, host, upstre
 	}
 	var result struct{ Content []struct{ Text string } }
 	called := fmt.Sprintf(`{"name":%q,"arguments":{}`, prefix+tool)
-	if upstream.era == features.Modern { // the server makes a task by itself, and callgate waits for it
-		if err := ask.into(&result, "call", "tools/call", called+"}"); err != nil {
-			return err
-		}
-		return isDone(result.Content)
-	}
 	if welcome.Capabilities.Tasks == nil {
 		return errors.New("tasks are not offered")
 	}

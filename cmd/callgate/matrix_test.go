@@ -115,6 +115,5 @@ the test server that passes the scenarios of the official conformance suite for 
 
 %d cells are ok.
 
-**task** is a call that its host does not wait for, with the means of its revision. Hosts of 2025-11-25 cannot ask
-servers of 2026-07-28 for a task; where such a server makes one, callgate waits in the host's place.
+**task** is a call that its host does not wait for, with the means of its revision.
 `

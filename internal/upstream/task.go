@@ -51,7 +51,7 @@ func IsTask(result []byte) bool {
 
 // Follow waits for the end of the task that the server has made of a call, and returns what the server would have
 // answered the call. What the server asks in the meantime goes where questions in the middle of a request go. seen is
-// told of the task as often as the server speaks of it, on this goroutine. When ctx ends, the server is told that nobody
+// told of the task at once, and as often as the server says that it still runs, on this goroutine. When ctx ends, the server is told that nobody
 // wants the task any more.
 func (u *Upstream) Follow(ctx context.Context, made []byte, seen func(Task)) (rpc.Message, error) {
 	in, err := u.acquire(ctx)
@@ -66,6 +66,7 @@ func (u *Upstream) Follow(ctx context.Context, made []byte, seen func(Task)) (rp
 	if err != nil {
 		return rpc.Message{}, fmt.Errorf("server %q answered with a task, but %w", u.cfg.Name, err)
 	}
+	seen(t)
 	f := &following{in: in, id: t.id, began: time.Now(), asked: map[string]context.CancelFunc{}, news: make(chan struct{}, 1)}
 	asking, end := context.WithCancelCause(ctx)
 	answer, err := f.toItsEnd(asking, end, t, seen)
@@ -98,12 +99,12 @@ func (f fault) Error() string { return "the host refused what the server asks: "
 func (f *following) toItsEnd(ctx context.Context, end context.CancelCauseFunc, t Task, seen func(Task)) (rpc.Message, error) {
 	for lost := 0; ; {
 		if lost == 0 {
-			seen(t)
 			switch t.status {
 			case "completed", "failed", "cancelled":
 				f.over = true
 				return t.answer()
 			}
+			seen(t)
 			if err := f.askAll(ctx, end, t); err != nil {
 				return rpc.Message{}, err
 			}

@@ -172,7 +172,11 @@ func (s *extension) answer(r request) []byte {
 	case "tools/list":
 		list := []any{}
 		for _, name := range slices.Sorted(maps.Keys(jobs)) {
-			list = append(list, map[string]any{"name": name, "inputSchema": map[string]any{"type": "object"}})
+			tool := map[string]any{"name": name, "inputSchema": map[string]any{"type": "object"}}
+			if jobs[name] != nil { // what hosts of the older revisions go by
+				tool["execution"] = map[string]any{"taskSupport": "optional"}
+			}
+			list = append(list, tool)
 		}
 		return respond(r, map[string]any{"resultType": "complete", "tools": list, "ttlMs": 0, "cacheScope": "private"}, nil)
 	case "tools/call":
