@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"callgate/internal/tools"
@@ -77,6 +78,17 @@ func qualify(origins []origin) []string {
 
 // plain is the name of a tool that shares it with no other.
 func (o origin) plain() string { return o.alias + "_" + Sanitize(o.name) }
+
+var suffixed = regexp.MustCompile(`^(.+)_[0-9a-f]{8}$`)
+
+// Plain is the name that the suffix of a qualified name was added to, if it has one; where the tools of the server are
+// not known it cannot be told from a name that ends like that by itself.
+func Plain(qualified string) string {
+	if m := suffixed.FindStringSubmatch(qualified); m != nil {
+		return m[1]
+	}
+	return qualified
+}
 
 func withSuffix(name string, o origin) string {
 	sum := sha256.Sum256([]byte(o.alias + "\x00" + o.name))

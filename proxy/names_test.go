@@ -153,3 +153,20 @@ func FuzzQualify(f *testing.F) {
 		}
 	})
 }
+
+func TestPlain(t *testing.T) {
+	for name, want := range map[string]string{
+		"s_a_b_407e8e5c": "s_a_b", "s_a_b": "s_a_b", "s_407e8e5": "s_407e8e5", "s_407E8E5C": "s_407E8E5C", "_407e8e5c": "_407e8e5c", "": "",
+	} {
+		if got := Plain(name); got != want {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+	for _, c := range qualifyCases {
+		for i, name := range qualify(c.origins) {
+			if plain := c.origins[i].plain(); len(plain) <= maxName && Plain(name) != plain {
+				t.Errorf("%q is %q, and was %q", name, Plain(name), plain)
+			}
+		}
+	}
+}

@@ -363,7 +363,9 @@ func (ch *checker) call(request checkRequest) (gate.Call, error) {
 func (ch *checker) tool(name string) (*tools.Tool, tools.Place) {
 	for _, s := range ch.servers {
 		if own, ok := strings.CutPrefix(name, s.Tools.Name+"_"); ok {
-			return tools.Describe(s.Tools, own, name, nil), s.Place
+			t := tools.Describe(s.Tools, own, name, nil)
+			t.Plain = proxy.Plain(name)
+			return t, s.Place
 		}
 	}
 	return tools.KindTool(name), tools.Place{Dir: ch.cwd, Roots: []string{ch.cwd}, Home: xdg.Home, Shell: ch.config.shell}

@@ -13,6 +13,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/tools"
 	"callgate/permissions"
+	"callgate/proxy"
 )
 
 // replay judges a call on record by both files: the whole call where the record holds all of it, else its
@@ -108,7 +109,7 @@ func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool,
 	if err != nil {
 		return nil, skipUnreadable
 	}
-	s := &permissions.Subject{Tool: recorded.Tool, Kind: recorded.Kind, Value: recorded.Value, Risk: risk}
+	s := &permissions.Subject{Tool: recorded.Tool, Plain: proxy.Plain(recorded.Tool), Kind: recorded.Kind, Value: recorded.Value, Risk: risk}
 	switch {
 	case s.Value == "":
 	case isPath(s.Kind):
