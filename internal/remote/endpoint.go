@@ -239,7 +239,7 @@ const (
 )
 
 // Write sends the message of one line. It does not wait for the server but for notifications/initialized, which
-// the server must have before anything else comes.
+// the server must have before anything else comes, and for its answer where it wants to say something by itself.
 func (e *Endpoint) Write(line []byte) (int, error) {
 	m, err := rpc.Parse(bytes.Clone(bytes.TrimSpace(line)))
 	if err != nil {
@@ -250,7 +250,7 @@ func (e *Endpoint) Write(line []byte) (int, error) {
 		err = e.request(m)
 	case m.Method == "notifications/initialized":
 		if err = e.note(m); err == nil && e.streamable() {
-			e.begin(e.listen)
+			e.listen()
 		}
 	case m.Method == "notifications/cancelled":
 		e.cancelled(m)

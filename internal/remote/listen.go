@@ -16,14 +16,34 @@ type listening struct {
 	failures int       // streams in a row that brought nothing
 }
 
-func (e *Endpoint) listen() { (&listening{e: e}).open() }
+// listenLimit bounds how long a conversation waits for the first stream.
+const listenLimit = 200 * time.Millisecond
 
-// open asks for the stream until it comes, and leaves it to a goroutine of its own: to ask takes a deep stack, which
-// would be kept for hours of waiting.
-func (l *listening) open() {
-	for {
-		l.began = time.Now()
+// listen begins to listen, and returns when the server has opened the stream, or says that it has none, or takes long:
+// what it announces because of the requests after this finds somebody who listens.
+func (e *Endpoint) listen() {
+	asked := make(chan struct{})
+	if !e.begin(func() {
+		l := &listening{e: e, began: time.Now()}
 		stream, again := l.ask()
+		close(asked)
+		l.follow(stream, again)
+	}) {
+		return
+	}
+	late := time.NewTimer(listenLimit)
+	defer late.Stop()
+	select {
+	case <-asked:
+	case <-late.C:
+	case <-e.ctx.Done():
+	}
+}
+
+// follow leaves the stream to a goroutine of its own, because to ask takes a deep stack, which would be kept for hours of
+// waiting; and asks until there is one.
+func (l *listening) follow(stream io.ReadCloser, again bool) {
+	for {
 		if stream != nil {
 			if !l.e.begin(func() { l.read(stream) }) {
 				stream.Close()
@@ -33,6 +53,8 @@ func (l *listening) open() {
 		if !again || !l.pause(false) {
 			return
 		}
+		l.began = time.Now()
+		stream, again = l.ask()
 	}
 }
 
@@ -73,7 +95,8 @@ func (l *listening) read(stream io.ReadCloser) {
 		e.log.Debug("the stream of the server's own messages was cut off", "error", err)
 	}
 	if l.pause(heard) {
-		l.open()
+		l.began = time.Now()
+		l.follow(l.ask())
 	}
 }
 

@@ -676,3 +676,59 @@ func TestRunRequestIsNotOneToRepeat(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The server says by itself what it likes before it is asked for anything else, and one that never opens its stream holds
+// nothing up for good.
+func TestListensBeforeItAsks(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		var mu sync.Mutex
+		var order []string
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			m, _ := rpc.Parse(body)
+			mu.Lock()
+			order = append(order, r.Method+" "+m.Method)
+			mu.Unlock()
+			switch {
+			case r.Method == http.MethodGet:
+				if !silent {
+					w.Header().Set("Content-Type", "text/event-stream")
+					w.(http.Flusher).Flush()
+				}
+				<-r.Context().Done()
+			case m.ID == nil:
+				w.WriteHeader(http.StatusAccepted)
+			default:
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(rpc.Result(m.ID, []byte("{}")))
+			}
+		}))
+		t.Cleanup(web.Close)
+		t.Cleanup(web.CloseClientConnections)
+		for range 10 {
+			e, err := New(Config{URL: web.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn := rpc.NewConn(nil, e, rpc.Options{})
+			go func() { _ = e.Run(conn, func(rpc.Message, []byte) {}) }()
+			<-e.started
+			if err := conn.Write(rpc.Request(nil, "notifications/initialized", nil)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := conn.Request(t.Context(), "tools/list", nil); err != nil {
+				t.Fatal(err)
+			}
+			e.Close()
+			mu.Lock()
+			if got := strings.Join(order, ", "); !silent && got != "POST notifications/initialized, GET , POST tools/list" {
+				t.Errorf("silent %v: %s", silent, got)
+			}
+			order = nil
+			mu.Unlock()
+		}
+	}
+}

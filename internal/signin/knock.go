@@ -44,7 +44,7 @@ var hello = []string{
 // knock speaks to the server without a login, and returns its refusal, which says where to sign in. shut is false when
 // there is none.
 func (a *Account) knock(ctx context.Context) (refusal []string, shut bool, err error) {
-	session := ""
+	session, web := "", a.web()
 	for i, message := range hello {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL, strings.NewReader(message))
 		if err != nil {
@@ -58,7 +58,7 @@ func (a *Account) knock(ctx context.Context) (refusal []string, shut bool, err e
 		if session != "" {
 			request.Header.Set("Mcp-Session-Id", session)
 		}
-		response, err := a.web().Do(request)
+		response, err := web.Do(request)
 		if err != nil {
 			return nil, false, fmt.Errorf("the server cannot be reached: %w", brief(err))
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -128,4 +129,30 @@ func TestListThatIsForbidden(t *testing.T) {
 	if list, known := u.List(Tools); !known || keys(list) != "do" {
 		t.Errorf("%s", keys(list))
 	}
+}
+
+// A server that nobody has reached yet is there by itself when it can be reached: a host cannot ask for what it has
+// never been offered.
+func TestServerThatComesLate(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t)
+	u := open(t, Config{Name: "late", URL: "http://" + address, Era: Legacy}, Options{Events: h.events()})
+	if _, err := u.Ready(short(t)); err == nil {
+		t.Fatal("nobody is there")
+	}
+	if listener, err = net.Listen("tcp", address); err != nil {
+		t.Skipf("somebody else took the address: %v", err)
+	}
+	web := &httptest.Server{Listener: listener, Config: &http.Server{Handler: oneTool()}} //nolint:gosec // loopback, for this test
+	web.Start()
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	h.wait("list tools do")
 }

@@ -213,7 +213,7 @@ func (u *Upstream) run(a *attempt) {
 		u.change(func() {
 			if u.status.State != Closed {
 				u.status = Status{State: Ready, Since: began, PID: in.link.pid()}
-				u.known, u.met = in.info, true
+				u.known = in.info
 				u.current.Store(in)
 			}
 		})
@@ -303,7 +303,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		u.down = down
 		u.status = Status{State: Down, Since: now, Broken: u.backoff.open(), Reason: down.Reason, RetryAt: down.RetryAt}
 		u.log.Warn("server is down", "reason", down.Reason, "retryAt", down.RetryAt)
-		if u.cfg.URL != "" && u.met && !isAuth(err) { // what it announces is missed until it is there again
+		if u.cfg.URL != "" && !isAuth(err) { // what it offers and announces is missed until it is there
 			u.revival = time.AfterFunc(wait, u.revive)
 		}
 		if isAuth(err) && u.cfg.Await != nil && !u.waiting {
