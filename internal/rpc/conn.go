@@ -1,11 +1,9 @@
 package rpc
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -60,12 +58,13 @@ func NewConn(r io.Reader, w io.Writer, o Options) *Conn {
 // another message of this connection. Run returns nil at a clean end of the stream.
 func (c *Conn) Run(handle func(Message)) error {
 	defer c.asked.Abandon()
-	r := bufio.NewReaderSize(c.r, 64<<10)
+	r := newLines(c.r)
+	defer r.end()
 	for {
-		line, err := c.readLine(r)
+		line, err := r.next(c.o.MaxMessage)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			c.dispatch(line, err == nil, handle)
-			if r.Buffered() == 0 {
+			if r.buffered() == 0 {
 				runtime.Gosched() // who got the message goes first; to ask for the next one is a system call
 			}
 		}
@@ -76,20 +75,6 @@ func (c *Conn) Run(handle func(Message)) error {
 			return err
 		}
 	}
-}
-
-// readLine returns the next line in memory of its own.
-func (c *Conn) readLine(r *bufio.Reader) ([]byte, error) {
-	part, err := r.ReadSlice('\n')
-	line := append(make([]byte, 0, len(part)), part...)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		if len(line) > c.o.MaxMessage {
-			return nil, fmt.Errorf("a message is longer than %d bytes", c.o.MaxMessage)
-		}
-		part, err = r.ReadSlice('\n')
-		line = append(line, part...)
-	}
-	return line, err
 }
 
 // dispatch hands on what a line says. One that the end of the stream cut off answers nothing: whoever waits hears
