@@ -188,20 +188,31 @@ func times(n int) string {
 
 var action = regexp.MustCompile(`action\W+(accept|decline|cancel)`)
 
-// elicited says what the host answered when the server asked in the middle of a call.
+// elicited says what the host answered when the server asked in the middle of a call. For one that does not declare that it
+// can be asked, callgate answers.
 func (e *evidence) elicited(step int) string {
-	if found := action.FindStringSubmatch(e.result(step)); found != nil {
-		return map[string]string{"accept": "accepted", "decline": "declined", "cancel": "cancelled"}[found[1]]
+	found := action.FindStringSubmatch(e.result(step))
+	switch {
+	case !e.declares(step) && (found == nil || found[1] == "cancel"):
+		return "not declared"
+	case !e.declares(step) || found == nil:
+		return problem(e.result(step))
 	}
+	return map[string]string{"accept": "accepted", "decline": "declined", "cancel": "cancelled"}[found[1]]
+}
+
+// declares reports whether the host says that it can be asked what that step asks. By a form is what all can that say it
+// without saying how.
+func (e *evidence) declares(step int) bool {
 	for _, m := range e.host {
 		said := m.read()
 		for _, c := range []capabilities{said.Params.Capabilities, said.Params.Meta.Capabilities} {
 			if c.Elicitation != nil && (step == stepForm || c.Elicitation.URL != nil) {
-				return problem(e.result(step))
+				return true
 			}
 		}
 	}
-	return "not declared"
+	return false
 }
 
 // relisted says whether a tool came to the model that was added in the middle of the run.

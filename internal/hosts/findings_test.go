@@ -53,7 +53,7 @@ func TestFindings(t *testing.T) {
 			turns:     []turn{{Offered: []offer{{Name: "mcp__callgate__features_echo"}}}, {Results: results}},
 			approvals: []answered{{shown: time.Unix(1, 0), given: time.Unix(91, 0)}},
 			host: []message{
-				at(0, false, `{"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}}}}`),
+				at(0, false, `{"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"form":{},"url":{}}}}}`),
 				at(0, true, `{"id":1,"result":{"protocolVersion":"2025-06-18"}}`),
 				at(5, true, `{"method":"notifications/tools/list_changed"}`),
 				at(6, false, `{"id":9,"method":"tools/list"}`),
@@ -77,6 +77,8 @@ func TestFindings(t *testing.T) {
 		{"model saw nothing", func(e *evidence) { e.turns = e.turns[:1] }, "**nothing**"},
 		{"no tools", func(e *evidence) { e.turns = nil }, "**no**"},
 		{"not asked", func(e *evidence) { e.host = e.host[1:]; e.turns[1].Results = results[:4] }, "not declared, not declared"},
+		{"asked all the same", func(e *evidence) { e.host = e.host[1:] }, "action"},
+		{"no answer", func(e *evidence) { e.turns[1].Results = results[:4] }, "**nothing**, **nothing**"},
 		{"no list", func(e *evidence) { e.turns[1].Results = results[:8]; e.host = e.host[:3] }, "told, did not list"},
 		{"list of no use", func(e *evidence) { e.turns[1].Results = results[:8] }, "listed, not offered"},
 		{"not told", func(e *evidence) { e.turns[1].Results = results[:8]; e.host = e.host[:2] }, "**not told**"},

@@ -34,8 +34,8 @@ const patience = 4 * time.Minute
 func main() {
 	var err error
 	switch args := os.Args[1:]; {
-	case len(args) == 1 && args[0] == "features":
-		err = testserver.Server(testserver.Legacy).Run(context.Background(), &mcp.StdioTransport{})
+	case len(args) == 2 && args[0] == "features":
+		err = testserver.Server(args[1]).Run(context.Background(), &mcp.StdioTransport{})
 	case len(args) > 3 && args[0] == "tee" && args[1] == "-legacy":
 		err = tee(args[2], true, args[3:])
 	case len(args) > 2 && args[0] == "tee":
@@ -61,6 +61,7 @@ func try(args []string) error {
 	program := flags.String("callgate", "bin/callgate", "`program`")
 	only := flags.String("host", "", "`programs` of the hosts to run, separated by commas; default: all that are installed")
 	over := flags.String("over", "stdio,http", "transports")
+	speaks := flags.String("server", testserver.Legacy, "`revision` that the server speaks: "+testserver.Legacy+" or "+testserver.Modern)
 	wait := flags.Duration("wait", 90*time.Second, "how long a person takes to approve")
 	jobs := flags.Int("jobs", 4, "hosts at the same time")
 	results := flags.String("results", "bin/hosts", "`folder` for what crossed, one for each run")
@@ -73,6 +74,9 @@ func try(args []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
+	}
+	if *speaks != testserver.Legacy && *speaks != testserver.Modern {
+		return fmt.Errorf("the server does not speak %q", *speaks)
 	}
 	for _, path := range []*string{program, results} {
 		if *path, err = filepath.Abs(*path); err != nil {
@@ -91,7 +95,7 @@ func try(args []string) error {
 		working.Go(func() {
 			busy <- struct{}{}
 			defer func() { <-busy }()
-			r, err := t.run(ctx, *results, run{program: *program, self: self, http: t.http, legacy: t.legacy, wait: *wait})
+			r, err := t.run(ctx, *results, run{program: *program, self: self, http: t.http, legacy: t.legacy, server: *speaks, wait: *wait})
 			r.host, r.version, r.transport = t.host.name, versions[t.host.program], t.transport()
 			rows[i], failed[i] = r, err
 			fmt.Fprintf(os.Stderr, "%s %s over %s is done\n", r.host, r.era, r.transport)

@@ -25,6 +25,7 @@ type run struct {
 	self     string        // this program, which is the server and what stands between
 	http     bool          // over Streamable HTTP to callgate serve; otherwise over stdio to callgate run
 	legacy   bool          // discovery is refused in front of callgate
+	server   string        // the revision that the server speaks
 	limit    time.Duration // of a call, set in the host; 0 for its own
 	wait     time.Duration // before a person approves
 	watch    string        // the argument by which the call is known during which the host is interrupted; "" for none
@@ -128,7 +129,7 @@ func (r *run) rules() error {
 		return err
 	}
 	return r.write("callgate.yaml", object{"servers": []any{object{ // JSON is YAML
-		"name": alias, "command": r.self, "args": []string{"tee", r.behind(), r.self, "features"},
+		"name": alias, "command": r.self, "args": []string{"tee", r.behind(), r.self, "features", r.server},
 	}}})
 }
 
