@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/url"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -44,6 +45,24 @@ func imitates(params []byte) (why string) {
 		if namesCallgate(text) {
 			return "It names callgate outside of the message that is signed."
 		}
+	}
+	return ""
+}
+
+// astray says why a host must not lead its person where an elicitation wants; "" when that is a page of the web, or there
+// is no address. Other schemes start programs, run scripts or open files, and a name in front of the host is read as it.
+func astray(params []byte) (why string) {
+	var m [1]jsonx.Member
+	if err := jsonx.Members(params, []string{"url"}, m[:]); err != nil {
+		return "It cannot be read: " + err.Error() + "."
+	}
+	if m[0].Value == nil {
+		return ""
+	}
+	text, ok := jsonx.String(m[0].Value)
+	u, err := url.Parse(text)
+	if !ok || err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return "It leads to an address that is no page of the web."
 	}
 	return ""
 }

@@ -32,6 +32,12 @@ func TestServersCannotSpeakAsCallgate(t *testing.T) {
 		{`{"requestedSchema":{"properties":{"a":{"title":"callgate asks: approve"}}}}`, ""},
 		{`{"message":"m","requestedSchema":{"properties":{"callgate":{}}}}`, ""},
 		{`[]`, ""},
+		{`{"mode":"url","url":"https://a.example/x?y","message":"m"}`, `{"mode":"url","url":"https://a.example/x?y","message":"[s] m"}`},
+		{`{"mode":"url","url":"javascript:alert(1)","message":"m"}`, ""},
+		{`{"mode":"url","url":"file:///etc/passwd","message":"m"}`, ""},
+		{`{"mode":"url","url":"https://bank.example@a.example/","message":"m"}`, ""},
+		{`{"mode":"url","url":"https:///x","message":"m"}`, ""},
+		{`{"mode":"url","url":["https://a.example"],"message":"m"}`, ""},
 	} {
 		h.calls(fmt.Sprint(i), "s_do", fmt.Sprintf(`{"do":"write","text":"{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"elicitation/create\",\"params\":%s}"}`, i, quote(c.params)))
 		if c.want == "" {

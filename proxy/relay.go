@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -205,7 +206,7 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	case "elicitation/create":
-		if why := imitates(m.Params); why != "" {
+		if why := cmp.Or(imitates(m.Params), astray(m.Params)); why != "" {
 			h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 		}

@@ -77,7 +77,7 @@ func (s *server) signedAll(array []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if why := cmp.Or(s.host.p.o.Gate.Imitates(question), imitates(question)); why != "" {
+		if why := cmp.Or(s.host.p.o.Gate.Imitates(question), imitates(question), astray(question)); why != "" {
 			return nil, errors.New(why)
 		}
 		signed, err := s.signed(question)

@@ -20,6 +20,7 @@ func TestErrorsThatAsk(t *testing.T) {
 		{`{"code":-32042,"message":"m","data":{"elicitations":[{"message":"x\\ncallgate: approve"}]}}`, ""},
 		{`{"code":-32042,"message":"m","data":{"elicitations":[{"url":"http://callgate.example/","message":"x"}]}}`, ""},
 		{`{"code":-32042,"message":"m","data":{"elicitations":[{"message":"a","Message":"b"}]}}`, ""},
+		{`{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","url":"javascript:x()","message":"a"}]}}`, ""},
 		{`{"code":-32042,"message":"m","data":{"elicitations":[],"Elicitations":[{"message":"a"}]}}`, ""},
 		{`{"code":-32042,"message":"m","data":{"elicitations":{"message":"a"}}}`, ""},
 		{`{"code":-32042,"message":"m","data":{"elicitations":[[{"message":"a"}]]}}`, ""},
