@@ -179,9 +179,11 @@ func TestModernRequestsSayWhoAsks(t *testing.T) {
 	c := newModern(Hello{Capabilities: []byte(`{"roots":{}}`), ClientInfo: []byte(`{"name":"h","version":"1"}`)})
 	const own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"h","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}`
 	for params, want := range map[string]string{
-		``:             `{"_meta":{` + own + `}}`,
-		`{}`:           `{"_meta":{` + own + `}}`,
-		`{"name":"x"}`: `{"_meta":{` + own + `},"name":"x"}`,
+		``:                               `{"_meta":{` + own + `}}`,
+		`{}`:                             `{"_meta":{` + own + `}}`,
+		`{"name":"x"}`:                   `{"_meta":{` + own + `},"name":"x"}`,
+		`{"_meta":null,"name":"x"}`:      `{"_meta":{` + own + `},"name":"x"}`,
+		`{"name":"x","_meta":[{"a":1}]}`: `{"name":"x","_meta":{` + own + `}}`,
 		`{"name":"x","_meta":{"progressToken":1e2}}`: `{"name":"x","_meta":{` + own + `,"progressToken":1e2}}`,
 		`{"_meta":{"io.modelcontextprotocol/logLevel":"debug","io.modelcontextprotocol/protocolVersion":"1","a":1},"b":2}`: `{"_meta":{` + own + `,"a":1},"b":2}`,
 		`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"9"}}`:                                                       `{"_meta":{` + own + `}}`,

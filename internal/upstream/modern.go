@@ -75,10 +75,13 @@ func (c *modern) describe(params []byte) []byte {
 	}
 	params = withoutProtocol(params)
 	var meta [1]jsonx.Member
-	if jsonx.Members(params, []string{"_meta"}, meta[:]) == nil && meta[0].Value != nil && meta[0].Value[0] == '{' {
-		return insertFirst(params, meta[0].Start, own)
+	switch err := jsonx.Members(params, []string{"_meta"}, meta[:]); {
+	case err != nil || meta[0].Value == nil:
+		return insertFirst(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, own))
+	case meta[0].Value[0] != '{': // it says nothing, and two of them would be read in two ways
+		return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: fmt.Appendf(nil, `{%s}`, own)})
 	}
-	return insertFirst(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, own))
+	return insertFirst(params, meta[0].Start, own)
 }
 
 // insertFirst puts members at the beginning of the object that begins at or after start in text.
