@@ -162,10 +162,13 @@ func tagged(params, id []byte) []byte {
 		params = []byte("{}")
 	}
 	var meta [1]jsonx.Member
-	if jsonx.Members(params, []string{"_meta"}, meta[:]) == nil && meta[0].Value != nil && meta[0].Value[0] == '{' {
-		return jsonx.Splice(params, inFront(params, meta[0].Start, tag))
+	switch err := jsonx.Members(params, []string{"_meta"}, meta[:]); {
+	case err != nil || meta[0].Value == nil:
+		return jsonx.Splice(params, inFront(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, tag)))
+	case meta[0].Value[0] != '{': // it says nothing, and two of them would be read in two ways
+		return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: fmt.Appendf(nil, `{%s}`, tag)})
 	}
-	return jsonx.Splice(params, inFront(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, tag)))
+	return jsonx.Splice(params, inFront(params, meta[0].Start, tag))
 }
 
 // broadcast tells everybody who listens to it what changed. What nobody can listen to is dropped.
