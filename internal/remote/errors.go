@@ -29,6 +29,13 @@ func (e *AuthError) Error() string {
 
 func (e *AuthError) Unwrap() error { return e.Err }
 
+// PassingError is an error of Config.Authorize that goes away by itself: nobody has to do anything, and it says nothing of
+// the server.
+type PassingError struct{ Err error }
+
+func (e *PassingError) Error() string { return e.Err.Error() }
+func (e *PassingError) Unwrap() error { return e.Err }
+
 // Refusal is what a server says to a request that does not have the right credential.
 type Refusal struct {
 	Credential string   // that was sent, "" for none

@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -107,14 +108,15 @@ func (e *Endpoint) do(client *http.Client, request *http.Request) (*http.Respons
 	return client.Do(authorized(request, next))
 }
 
-// credential asks for what to send. Why there is none for the server is an AuthError; why there is none for one
-// request, which harms no other, is not.
+// credential asks for what to send. Why there is none for the server is an AuthError; why there is none now, or
+// for one request, is not.
 func (e *Endpoint) credential(ctx context.Context, refused *Refusal) (string, error) {
 	value, err := e.cfg.Authorize(ctx, refused)
+	var passing *PassingError
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case err != nil && refused != nil && !refused.Unknown():
+	case errors.As(err, &passing), err != nil && refused != nil && !refused.Unknown():
 		return "", err
 	case err != nil:
 		return "", &AuthError{Err: err}

@@ -97,8 +97,10 @@ func (a *Account) Authorize(ctx context.Context, refused *remote.Refusal) (strin
 	}
 	after, err := a.renew(ctx, before, refused)
 	switch {
-	case err != nil:
+	case err != nil && !passes(err):
 		a.miss(before)
+		return "", err
+	case err != nil:
 		return "", err
 	case after == nil:
 		return "", nil
@@ -188,7 +190,11 @@ func (a *Account) refresh(ctx context.Context, l *login, refused *remote.Refusal
 		"grant_type": "refresh_token", "refresh_token": l.Token.RefreshToken, "resource": l.Resource,
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the login cannot be refreshed: %w", err), a.store.keepDemand(refused))
+		err = fmt.Errorf("the login cannot be refreshed: %w", err)
+		if passes(err) {
+			return nil, err
+		}
+		return nil, errors.Join(err, a.store.keepDemand(refused))
 	}
 	if token.RefreshToken == "" { // a server that does not rotate it need not repeat it
 		token.RefreshToken = l.Token.RefreshToken
@@ -240,8 +246,19 @@ func union(lists ...[]string) (all []string) {
 	return all
 }
 
-// brief is an error without more than the beginning of what may quote a server.
-func brief(err error) error { return errors.New(excerpt(err.Error())) }
+// brief is an error without more than the beginning of what may quote a server. One that passes stays one.
+func brief(err error) error {
+	short := errors.New(excerpt(err.Error()))
+	if passes(err) {
+		return &remote.PassingError{Err: short}
+	}
+	return short
+}
+
+func passes(err error) bool {
+	var passing *remote.PassingError
+	return errors.As(err, &passing)
+}
 
 // excerpt is the beginning of text of a server, on one line.
 func excerpt(text string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"callgate/internal/loopback"
+	"callgate/internal/remote"
 )
 
 // whereabouts says where a server's tokens come from.
@@ -162,14 +163,14 @@ func fetch[T any](ctx context.Context, web *http.Client, address string) (*T, er
 	request.Header.Set("MCP-Protocol-Version", "2025-11-25")
 	response, err := web.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, &remote.PassingError{Err: err}
 	}
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode/100 == 4:
 		return nil, nil
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s answers HTTP %d", address, response.StatusCode)
+		return nil, &remote.PassingError{Err: fmt.Errorf("%s answers HTTP %d", address, response.StatusCode)}
 	}
 	var document T
 	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {

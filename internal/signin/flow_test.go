@@ -272,6 +272,46 @@ func TestLoginFromNowhere(t *testing.T) {
 	}
 }
 
+// An authorization server that cannot be reached, or is broken, is no reason to ask a person: it passes, and the login
+// stays.
+func TestWhatPasses(t *testing.T) {
+	for name, fail := range map[string]func(p *place){
+		"down": func(p *place) { p.Close() },
+		"broken": func(p *place) {
+			p.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusBadGateway) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			p.life = 1
+			a := p.account(t.TempDir(), Server{})
+			if err := signIn(t, a); err != nil {
+				t.Fatal(err)
+			}
+			fail(p)
+			_, err := a.Authorize(t.Context(), nil)
+			var passing *remote.PassingError
+			if !errors.As(err, &passing) {
+				t.Errorf("%v", err)
+			}
+			if _, demanded, err := a.store.demanded(); demanded || err != nil || a.missing.Load() != nil {
+				t.Errorf("a person is asked for: %v", err)
+			}
+			if _, ok := a.SignedIn(); !ok {
+				t.Error("the login is gone")
+			}
+		})
+	}
+	p := newPlace(t)
+	a := p.account(t.TempDir(), Server{Grant: ClientCredentials, ClientID: "me", ClientSecret: "s3", Issuer: p.URL})
+	p.Close()
+	_, err := a.Authorize(t.Context(), unauthorized("", p.challenge))
+	var passing *remote.PassingError
+	if !errors.As(err, &passing) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAwait(t *testing.T) {
 	p, dir := newPlace(t), t.TempDir()
 	a := p.account(dir, Server{})

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"callgate/internal/remote"
 )
 
 // request asks the authorization server of the login for a token. What is empty among the parameters is left out.
@@ -43,8 +45,10 @@ func (a *Account) request(ctx context.Context, l *login, params map[string]strin
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode != "":
 		return nil, errors.New(excerpt(refused.ErrorCode + " " + refused.ErrorDescription))
-	case err != nil:
+	case errors.As(err, &refused) && refused.Response.StatusCode/100 == 4:
 		return nil, brief(err)
+	case err != nil:
+		return nil, brief(&remote.PassingError{Err: err})
 	}
 	return token, nil
 }

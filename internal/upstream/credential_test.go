@@ -90,6 +90,31 @@ func TestServerComesBackWithItsCredential(t *testing.T) {
 	}
 }
 
+// What passes by itself is no reason to wait for a person: the server is tried again like one that cannot be reached.
+func TestCredentialThatIsNotThereNow(t *testing.T) {
+	l := &lock{status: http.StatusUnauthorized}
+	l.key.Store("Bearer good")
+	var asked atomic.Int32
+	h := newHost(t)
+	u := open(t, Config{
+		Name: "locked", URL: l.guard(t, oneTool()), Era: Legacy,
+		Authorize: func(context.Context, *remote.Refusal) (string, error) {
+			if asked.Add(1) <= 2 {
+				return "", &remote.PassingError{Err: errors.New("nobody answers")}
+			}
+			return "Bearer good", nil
+		},
+		Await: func(ctx context.Context) error {
+			t.Error("a person is waited for")
+			return ctx.Err()
+		},
+	}, Options{Events: h.events()})
+	if _, err := u.Ready(short(t)); err == nil || !strings.Contains(err.Error(), "nobody answers") || strings.Contains(err.Error(), "callgate login") {
+		t.Error(err)
+	}
+	h.wait("list tools do")
+}
+
 // A list that may not be read, or not yet, harms no other request, says why, and is asked for again when somebody
 // wants it.
 func TestListThatIsForbidden(t *testing.T) {
