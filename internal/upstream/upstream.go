@@ -43,7 +43,6 @@ type Upstream struct {
 	last     *attempt   // the newest: the next waits for its end
 	backoff  backoff
 	known    *Info // of the running or the last run
-	met      bool  // it was Ready once
 	revival  *time.Timer
 	waiting  bool // for a credential, while one is waited for
 	era      Era  // that is expected of the server; after Start, attempts alone use it
