@@ -192,11 +192,14 @@ func TestTasksThatAHostNames(t *testing.T) {
 	_, h := taskHost(t, nil)
 	h.write("1", `{"task":`+stillWorking+`}`, `,"task":{}`)
 	task := h.began("1")
-	for id, c := range map[string]struct{ named, passed string }{
-		"2": {"t", `"_meta":{"k":1}`}, "3": {"task-other", `"_meta":{"k":1}`},
-		"4": {task, `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"},"k":1}`},
+	const known, spelled = "io.modelcontextprotocol/related-task", `io.modelcontextprotocol\/rel\u0061ted-task`
+	for id, c := range map[string]struct{ member, named, passed string }{
+		"2": {known, "t", `"_meta":{"k":1}`},
+		"3": {known, "task-other", `"_meta":{"k":1}`},
+		"4": {spelled, `\u0074`, `"_meta":{"k":1}`},
+		"5": {known, task, `"_meta":{"` + known + `":{"taskId":"t"},"k":1}`},
 	} {
-		h.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"s_do","arguments":{},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + c.named + `"},"k":1}}}`)
+		h.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"s_do","arguments":{},"_meta":{"` + c.member + `":{"taskId":"` + c.named + `"},"k":1}}}`)
 		h.text(id)
 		h.calls("9", "s_do", `{"do":"received"}`)
 		if text, _ := h.text("9"); !strings.Contains(text, c.passed+"}") {
