@@ -159,6 +159,11 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 		}
 	}
 	h.table.Store(&table{catalogue: &catalogue{}})
+	for _, s := range h.servers {
+		if s.shared != nil { // it runs already, and may tell of something at once
+			s.shared.join(s)
+		}
+	}
 	p.mu.Lock()
 	p.hosts[h] = struct{}{}
 	p.mu.Unlock()

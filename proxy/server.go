@@ -36,7 +36,6 @@ func (h *host) newServer(o Server) *server {
 	if o.Shared {
 		s.shared = h.p.share(o)
 		s.up = s.shared.up
-		s.shared.join(s)
 		return s
 	}
 	s.up = upstream.New(o.Upstream, upstream.Options{
