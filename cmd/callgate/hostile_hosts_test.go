@@ -325,7 +325,6 @@ func TestHostsThatAskForWhatIsNotTheirs(t *testing.T) {
 		"a session id of control text": {"a\tb", id, "404"},
 		"no session":                   {"", id, "400"},
 	} {
-		c := c
 		t.Run(name, func(t *testing.T) {
 			r := h.dial(t, "GET", c.session, "Last-Event-ID: "+c.last+"\r\n\r\n")
 			response, err := http.ReadResponse(bufio.NewReader(r), nil)
