@@ -50,8 +50,11 @@ const (
 	// A server that does not answer what it does not know is offered the handshake after this.
 	probePatience = 2 * time.Second
 
-	// One that has answered the last time is given longer to start.
+	// One that has answered the last time, or has an address and so a way to say that it does not know, is given longer.
 	knownPatience = 20 * time.Second
+
+	// One that has answered the question after it was offered the handshake has so long for its answer to that.
+	offerPatience = 10 * time.Second
 
 	// Servers learn to speak anew: what is known of one counts for so long.
 	eraKept = 24 * time.Hour
@@ -79,7 +82,7 @@ func (in *incarnation) greet(ctx context.Context, hello Hello, era Era) (err err
 		err = in.discover(ctx, hello)
 	default:
 		patient := probePatience
-		if era == Modern {
+		if era == Modern || in.u.cfg.URL != "" {
 			patient = knownPatience
 		}
 		err = in.probe(ctx, hello, patient)
@@ -131,7 +134,7 @@ func (in *incarnation) probe(ctx context.Context, hello Hello, patient time.Dura
 				return in.died(g.err, told != nil)
 			case g.era == Modern && offered:
 				told = &g
-				patience.Reset(probePatience)
+				patience.Reset(offerPatience)
 			case g.era == Modern:
 				if in.acceptModern(g.answer, g.err, hello) == nil {
 					return nil

@@ -15,7 +15,7 @@ func (in *incarnation) reconsider(ctx context.Context, hello Hello) bool {
 	if !ok || in.u.cfg.Era != AnyEra || in.u.eraKnown || !a.endpoint.Sessionless() || !canBeAsked(hello.Capabilities) {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	ctx, cancel := context.WithTimeout(ctx, knownPatience)
 	defer cancel()
 	in.link.speak(modernVersion)
 	m, err := in.conn.Request(ctx, "server/discover", discoverParams(hello))
