@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -38,7 +39,7 @@ func reach(address string) *clients {
 	defer reached.mu.Unlock()
 	c := reached.of[address]
 	if c == nil {
-		c = &clients{requests: newClient(0), listening: newClient(quietBuffer)}
+		c = &clients{requests: newClient(address, 0), listening: newClient(address, quietBuffer)}
 		reached.of[address] = c
 	}
 	c.users++
@@ -57,9 +58,19 @@ func release(address string) {
 	}
 }
 
+// unusedFor is how long a connection to the address is kept for the next request. A server that closes it at the moment
+// in which a request is sent makes that request fail, and a call MUST NOT be sent twice. Servers on Node.js, as most of
+// those without TLS are, close after 5 s; what stands before the others, after a minute.
+func unusedFor(address string) time.Duration {
+	if strings.HasPrefix(address, "http:") {
+		return 4 * time.Second
+	}
+	return 55 * time.Second
+}
+
 // newClient returns a client that connects within seconds and never follows the server to another origin: what
 // a request carries is meant for the configured address. Its buffers are of that size; 0 is the usual one.
-func newClient(buffer int) *http.Client {
+func newClient(address string, buffer int) *http.Client {
 	return &http.Client{
 		CheckRedirect: sameOrigin,
 		Transport: &http.Transport{
@@ -69,7 +80,7 @@ func newClient(buffer int) *http.Client {
 			ForceAttemptHTTP2:      true,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 			MaxIdleConnsPerHost:    maxIdle,
-			IdleConnTimeout:        90 * time.Second,
+			IdleConnTimeout:        unusedFor(address),
 			MaxResponseHeaderBytes: 256 << 10,
 			ReadBufferSize:         buffer,
 			WriteBufferSize:        buffer,
