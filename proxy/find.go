@@ -38,7 +38,7 @@ func (p *Proxy) FindTools(ctx context.Context, sessionID, query string, limit in
 	if h == nil {
 		return Found{}, fmt.Errorf("session %q has ended", sessionID)
 	}
-	h.awaitLists(ctx, patience, upstream.Tools)
+	h.awaitLists(ctx, patience, nil, upstream.Tools)
 	h.rebuild()
 	table := h.table.Load()
 	hits, err := h.finder.find(ctx, table, query, min(cmp.Or(max(0, limit), defaultFound), maxFound))

@@ -30,7 +30,7 @@ func (h *host) list(ctx context.Context, m rpc.Message, k upstream.Kind) []byte 
 	if hasCursor(m) {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
 	}
-	h.awaitLists(ctx, patience, k)
+	h.awaitLists(ctx, patience, nil, k)
 	h.rebuild() // a list may be known a moment before its change is told
 	result := h.table.Load().results[k]
 	h.served[k].Store(&result)

@@ -147,7 +147,7 @@ func (h *host) findResource(ctx context.Context, uri string) *server {
 	if s := h.table.Load().resource(uri); s != nil {
 		return s
 	}
-	h.awaitLists(ctx, upstream.DefaultStartTimeout, upstream.Resources, upstream.Templates)
+	h.awaitLists(ctx, upstream.DefaultStartTimeout, func() bool { return h.table.Load().resource(uri) != nil }, upstream.Resources, upstream.Templates)
 	h.rebuild()
 	if s := h.table.Load().resource(uri); s != nil {
 		return s

@@ -340,16 +340,16 @@ func (h *host) await(ctx context.Context, limit time.Duration, done func(*server
 	}
 }
 
-// awaitLists is await for the lists of the kinds. One that could not be read is read again, if that was a while ago,
-// and not waited for after that.
-func (h *host) awaitLists(ctx context.Context, limit time.Duration, kinds ...upstream.Kind) {
+// awaitLists is await for the lists of the kinds, and ends as soon as enough says so, which may be nil. A list that
+// could not be read is read again, if that was a while ago, and not waited for after that.
+func (h *host) awaitLists(ctx context.Context, limit time.Duration, enough func() bool, kinds ...upstream.Kind) {
 	for _, s := range h.everyone() {
 		for _, k := range kinds {
 			s.up.Reread(k)
 		}
 	}
 	h.await(ctx, limit, func(s *server) bool {
-		return !slices.ContainsFunc(kinds, func(k upstream.Kind) bool { return !has(k)(s) && s.up.ListError(k) == nil })
+		return enough != nil && enough() || !slices.ContainsFunc(kinds, func(k upstream.Kind) bool { return !has(k)(s) && s.up.ListError(k) == nil })
 	})
 }
 
@@ -365,12 +365,13 @@ func has(k upstream.Kind) func(*server) bool {
 }
 
 // findTool looks a tool up by the name the host sees. A name that nobody knows yet may belong to a server
-// that is still starting: that is waited for as long as the server may take.
+// that is still starting: that is waited for as long as the server may take, and no longer than until one has listed
+// it, whatever the others do.
 func (h *host) findTool(ctx context.Context, name string) *entry {
 	if e := h.table.Load().tool(name); e != nil {
 		return e
 	}
-	h.awaitLists(ctx, upstream.DefaultStartTimeout, upstream.Tools)
+	h.awaitLists(ctx, upstream.DefaultStartTimeout, func() bool { return h.table.Load().tools[name] != nil }, upstream.Tools)
 	h.rebuild()
 	return h.table.Load().tool(name)
 }
@@ -380,7 +381,7 @@ func (h *host) findPrompt(ctx context.Context, name string) *entry {
 	if e := h.table.Load().prompt(name); e != nil {
 		return e
 	}
-	h.awaitLists(ctx, upstream.DefaultStartTimeout, upstream.Prompts)
+	h.awaitLists(ctx, upstream.DefaultStartTimeout, func() bool { return h.table.Load().prompts[name] != nil }, upstream.Prompts)
 	h.rebuild()
 	return h.table.Load().prompt(name)
 }

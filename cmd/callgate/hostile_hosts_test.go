@@ -194,10 +194,10 @@ func TestHostsThatReadSlowly(t *testing.T) {
 	later := h.resident() - before
 	peak := h.peak(t) - before
 	t.Logf("%d readers of %d MiB: %d MiB held, %d MiB a second later, %d MiB at the peak", readers, mib, held>>20, later>>20, peak>>20)
-	if later > held+32<<20 {
+	if later > held+32<<20 && !raced {
 		t.Errorf("memory grows while nobody reads: %d MiB, then %d MiB", held>>20, later>>20)
 	}
-	if limit := int64(readers * mib * 4 << 20); peak > limit {
+	if limit := int64(readers * mib * 4 << 20); peak > limit && !raced {
 		t.Errorf("%d MiB at the peak, want at most %d MiB", peak>>20, limit>>20)
 	}
 	for i, conn := range conns {
@@ -378,7 +378,7 @@ func TestHostsThatSayTooMuch(t *testing.T) {
 		t.Errorf("what is nested without end: %.300v", err)
 	}
 	h.behaves(t, "afterwards")
-	if grown := h.peak(t) - before; grown > 512<<20 {
+	if grown := h.peak(t) - before; grown > 512<<20 && !raced {
 		t.Errorf("%d MiB at the peak", grown>>20)
 	}
 }
