@@ -63,11 +63,15 @@ func mayNameAddress(text []byte) bool {
 	return false
 }
 
-// hasExponent reports whether text may hold a number that is not spelled with its digits, such as 7777e0. It looks
-// at every byte of the arguments of most calls, which an expression would do a hundred times slower.
+// hasExponent reports whether JSON may hold a number that is not spelled with its digits, such as 7777e0. It looks
+// at the arguments of most calls, which an expression would do a hundred times slower.
 func hasExponent(text []byte) bool {
-	for i, b := range text {
-		if b|0x20 != 'e' || i == 0 || !isDigit(text[i-1]) {
+	for i := 0; i < len(text); i++ {
+		if text[i] == '"' {
+			i = endOfString(text, i)
+			continue
+		}
+		if text[i]|0x20 != 'e' || i == 0 || !isDigit(text[i-1]) {
 			continue
 		}
 		rest := text[i+1:]
@@ -79,6 +83,24 @@ func hasExponent(text []byte) bool {
 		}
 	}
 	return false
+}
+
+// endOfString returns the index of the quote that ends the string which begins at i, or the length of the text.
+func endOfString(text []byte, i int) int {
+	for end := i + 1; ; end++ {
+		quote := bytes.IndexByte(text[end:], '"')
+		if quote < 0 {
+			return len(text)
+		}
+		end += quote
+		escapes := end
+		for text[escapes-1] == '\\' {
+			escapes--
+		}
+		if (end-escapes)%2 == 0 {
+			return end
+		}
+	}
 }
 
 // namesNumber reports whether the digits of a port are in text: what does not have them needs no closer look.
