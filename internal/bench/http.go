@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -186,7 +185,9 @@ func (w *wayHTTP) post(body string) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	w.session = cmp.Or(w.session, response.Header.Get("Mcp-Session-Id"))
+	if id := response.Header.Get("Mcp-Session-Id"); w.session == "" && id != "" { // of initialize, before any call
+		w.session = id
+	}
 	answer, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode >= 300 {
 		err = fmt.Errorf("%s: %.200s", response.Status, answer)
