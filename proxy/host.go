@@ -10,6 +10,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/jsonx"
+	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 )
@@ -29,10 +30,10 @@ type host struct {
 	inviting sync.Mutex                // held while guests changes
 	guests   atomic.Pointer[[]*server] // that clients of the companion brought; nil for none
 
-	ctx     context.Context // ends with the connection
-	cancel  context.CancelFunc
-	work    sync.WaitGroup
-	workers workers // run the host's requests
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	jobs   *pool.Pool // the host's requests
 
 	building    sync.Mutex // held while the table is made
 	finder      finder
@@ -134,7 +135,7 @@ func (h *host) begin(m rpc.Message, e *errand) {
 		h.turnAway(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")
 		return
 	}
-	h.workers.run(h.ctx, func() {
+	h.jobs.Run(h.ctx, func() {
 		response := handler(h, ctx, m, r)
 		if errors.Is(context.Cause(ctx), errTakenBack) {
 			response = nil
@@ -267,7 +268,7 @@ func (h *host) noise(err error) {
 // would keep it from seeing that the host has ended.
 func (h *host) turnAway(id []byte, code int, message string) {
 	response := rpc.Error(id, code, message)
-	h.workers.run(h.ctx, func() { h.respond(id, response) })
+	h.jobs.Run(h.ctx, func() { h.respond(id, response) })
 }
 
 // refuse records what never came as far as a decision, because it was malformed.
@@ -292,7 +293,7 @@ func (h *host) Close() {
 	h.cancel()
 	h.session.Close()
 	h.line.Hurry()
-	h.workers.wg.Wait()
+	h.jobs.Wait()
 	var closing sync.WaitGroup
 	for _, s := range h.everyone() {
 		closing.Go(s.close)

@@ -14,6 +14,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/hooks"
 	"callgate/internal/interned"
+	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
 	"callgate/internal/traces"
@@ -144,7 +145,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	if err := p.quota.enter(principal); err != nil {
 		return nil, err
 	}
-	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, workers: workers{jobs: make(chan func())}}
+	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, jobs: pool.New()}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)
 	if err != nil {

@@ -187,31 +187,6 @@ func TestEndWhileCallsWait(t *testing.T) {
 	})
 }
 
-func TestWorkers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &workers{jobs: make(chan func())}
-		ctx, end := context.WithCancel(context.Background())
-		const jobs = 3 * maxWaiting
-		for range 2 {
-			ran, release := make(chan int, jobs), make(chan struct{})
-			for i := range jobs { // all at once: none waits for another
-				w.run(ctx, func() { <-release; ran <- i })
-			}
-			synctest.Wait()
-			close(release)
-			synctest.Wait()
-			if len(ran) != jobs {
-				t.Fatalf("%d of %d jobs ran", len(ran), jobs)
-			}
-			if n := w.waiting.Load(); n != maxWaiting {
-				t.Fatalf("%d workers wait for jobs", n)
-			}
-		}
-		end()
-		w.wg.Wait()
-	})
-}
-
 // A server that fails now and then may be there when a person has answered; one that is left alone takes what waits
 // with it.
 func TestApprovalsOfAServerThatStaysDown(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"callgate/internal/jsonx"
+	"callgate/internal/pool"
 	"callgate/internal/rpc"
 )
 
@@ -83,7 +84,7 @@ type Endpoint struct {
 
 	mu      sync.Mutex
 	over    bool // nothing new begins
-	work    sync.WaitGroup
+	work    *pool.Pool
 	version string
 	session string
 	running map[string]context.CancelFunc // requests by id
@@ -110,7 +111,7 @@ func New(cfg Config) (*Endpoint, error) {
 	e := &Endpoint{
 		cfg: cfg, url: u, log: cfg.Logger,
 		stop: make(chan struct{}), ended: make(chan struct{}), started: make(chan struct{}), broken: make(chan struct{}),
-		running: map[string]context.CancelFunc{},
+		running: map[string]context.CancelFunc{}, work: pool.New(),
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
@@ -192,14 +193,14 @@ func (e *Endpoint) isBroken() bool {
 	}
 }
 
-// begin runs f on a goroutine of its own, unless the conversation is over.
+// begin runs f beside everything else, unless the conversation is over.
 func (e *Endpoint) begin(f func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
 		return false
 	}
-	e.work.Go(f)
+	e.work.Run(e.ctx, f)
 	return true
 }
 

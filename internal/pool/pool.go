@@ -1,0 +1,60 @@
+// Package pool runs jobs side by side on goroutines that are used again.
+package pool
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Pool runs jobs, none of which waits for another. A goroutine that has run one waits for the next: its stack has grown
+// to what a request needs, and to grow a new one costs as much as to judge a call.
+type Pool struct {
+	jobs    chan func() // unbuffered: who sends has a goroutine that waits
+	waiting atomic.Int32
+	wg      sync.WaitGroup
+}
+
+const (
+	maxWaiting = 8                // goroutines that wait for a job
+	unused     = 10 * time.Second // after which they do not: a session that nobody uses has to cost little
+)
+
+// New returns a pool without goroutines.
+func New() *Pool { return &Pool{jobs: make(chan func())} }
+
+// Run starts job and does not wait for it. Goroutines without a job end after a while, and with ctx, which MUST be the
+// same for all jobs of a pool.
+func (p *Pool) Run(ctx context.Context, job func()) {
+	select {
+	case p.jobs <- job:
+	default:
+		p.wg.Go(func() { p.work(ctx, job) })
+	}
+}
+
+// Wait waits until no goroutine of the pool is left, once the ctx of its jobs has ended.
+func (p *Pool) Wait() { p.wg.Wait() }
+
+func (p *Pool) work(ctx context.Context, job func()) {
+	bored := time.NewTimer(unused)
+	defer bored.Stop()
+	for {
+		job()
+		if p.waiting.Add(1) > maxWaiting {
+			p.waiting.Add(-1)
+			return
+		}
+		bored.Reset(unused)
+		select {
+		case job = <-p.jobs:
+			p.waiting.Add(-1)
+		case <-bored.C:
+			p.waiting.Add(-1)
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
