@@ -144,8 +144,8 @@ func (g *Gate) always(id string, answer Answer) error {
 	return nil
 }
 
-// keep stores grants where their scope says. One that cannot be written holds at least in the session: the
-// person's decision is not lost, and not wider than what was meant.
+// keep stores grants where their scope says. One that cannot be written holds at least in the session, where that is
+// one host's: the person's decision is not lost, and not wider than what was meant.
 func (g *Gate) keep(s *Session, grants []permissions.Grant, scope string) {
 	switch {
 	case scope == "session":
@@ -153,7 +153,11 @@ func (g *Gate) keep(s *Session, grants []permissions.Grant, scope string) {
 	case g.o.InMemory:
 		g.granted.add(grants)
 	default:
-		if err := g.o.Store.AddGrants(grants); err != nil {
+		switch err := g.o.Store.AddGrants(grants); {
+		case err == nil:
+		case s.ungranted.Load():
+			g.o.Logger.Error("an always could not be kept in the rules file; the call was approved, and the next is asked about again", "error", err)
+		default:
 			s.granted.add(grants)
 			g.o.Logger.Error("an always could not be kept in the rules file; it holds until the session ends", "error", err)
 		}
@@ -168,6 +172,9 @@ func (g *Gate) grant(id string, answer Answer) (*approval, []permissions.Grant, 
 	a, err := g.find(id, answer)
 	if err != nil {
 		return nil, nil, err
+	}
+	if answer.Scope == "session" && a.session.ungranted.Load() {
+		return nil, nil, fmt.Errorf("%w: this host has no session of its own (it sends no Callgate-Session header), so nothing can hold for its session; approve it once, or always in the scope worker", ErrAnswer)
 	}
 	grants, err := a.choose(answer)
 	if err != nil {

@@ -221,6 +221,34 @@ func TestWaitsEndByThemselves(t *testing.T) {
 	}
 }
 
+// TestNothingHoldsForASessionOfSeveralHosts: not because somebody asks for it, and not because the rules file cannot be written.
+func TestNothingHoldsForASessionOfSeveralHosts(t *testing.T) {
+	b := newBench(t, asking, nil)
+	b.session.KeepNoGrants()
+	first := b.decide(t.Context(), b.shell("1", "git push origin main"))
+	a := b.waiting(1)[0]
+	if err := b.answer(a, "always", func(a *Answer) { a.Scope = "session" }); !errors.Is(err, ErrAnswer) {
+		t.Errorf("always for the session: %v", err)
+	}
+	b.waiting(1)
+	if err := errors.Join(os.RemoveAll(b.rules+".lock"), os.Mkdir(b.rules+".lock", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.answer(a, "always", nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-first; d.verdict.Action != permissions.Allow {
+		t.Errorf("the answered call: %+v", d.verdict)
+	}
+	second := b.decide(t.Context(), b.shell("2", "git push origin main"))
+	if err := b.answer(b.waiting(1)[0], "reject", nil); err != nil {
+		t.Error(err)
+	}
+	if d := <-second; d.verdict.Action != permissions.Deny {
+		t.Errorf("the next call: %+v", d.verdict)
+	}
+}
+
 func TestAlwaysIsKeptAndCascades(t *testing.T) {
 	b := newBench(t, asking, nil)
 	first := b.decide(t.Context(), b.shell("1", "git push origin main"))

@@ -31,7 +31,8 @@ type Session struct {
 	closed      chan struct{}
 	closing     sync.Once
 
-	granted grantBook // what ends with the session
+	granted   grantBook // what ends with the session
+	ungranted atomic.Bool
 
 	// mu guards the policies that were made for the session, and its team.
 	mu       sync.Mutex
@@ -66,6 +67,10 @@ func (b *grantBook) read() ([]permissions.Grant, int) {
 	defer b.mu.Unlock()
 	return b.grants[:len(b.grants):len(b.grants)], b.version
 }
+
+// KeepNoGrants is for a session that stands for all hosts with one credential, which nobody can tell apart: an "always"
+// that is given for one of them would hold for the others. Answers that ask for such a grant are refused.
+func (s *Session) KeepNoGrants() { s.ungranted.Store(true) }
 
 // OpenSession begins a session under an agent profile; "" is DefaultAgent. CancelCalls is called when an
 // approver cancels what the session runs; it may be nil. The caller MUST Close the session.

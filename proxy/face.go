@@ -116,6 +116,9 @@ func (f *face) begin(r statelessRequest) (err error) {
 		return err
 	}
 	f.h.waits = declaresTasks(r.capabilities)
+	if f.key.from.Session == "" && f.key.from.Principal != StdioPrincipal {
+		f.h.session.KeepNoGrants()
+	}
 	client := r.client
 	if client == nil {
 		client = []byte(`{"name":"unknown","version":"0"}`)
