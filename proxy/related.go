@@ -27,8 +27,7 @@ func withRelated(result []byte, id string) []byte {
 // without any.
 func related(object []byte, translate func(id string) string) []byte {
 	var meta, task, id [1]jsonx.Member
-	named := bytes.Contains(object, []byte("related-task")) || bytes.IndexByte(object, '\\') >= 0 // names can be spelled with escapes
-	if !named || jsonx.Members(object, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||
+	if !jsonx.MayHold(object, metaRelated) || jsonx.Members(object, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil ||
 		jsonx.Members(meta[0].Value, []string{metaRelated}, task[:]) != nil || task[0].Value == nil {
 		return object
 	}

@@ -126,9 +126,9 @@ func indexOf(names []string, quoted, folded []byte) (int, error) {
 	return -1, nil
 }
 
-// MayHold reports whether a string in text may hold the word, which MUST consist of letters, points and slashes. It is
-// false for most texts without reading them as JSON: a word can be spelled with escapes, each of which has a mark of its
-// own.
+// MayHold reports whether a string in text may hold the word, which MUST be of ASCII characters that can stand in strings
+// as they are. It is false for most texts without reading them as JSON: a word can be spelled with escapes, each of which
+// has a mark of its own.
 func MayHold(text []byte, word string) bool {
 	return bytes.Contains(text, []byte(word)) || bytes.Contains(text, []byte(`\u00`)) || bytes.Contains(text, []byte(`\/`))
 }

@@ -112,6 +112,9 @@ func TestMayHold(t *testing.T) {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
+	if !MayHold([]byte(`"related\u002dtask"`), "related-task") {
+		t.Error("what is no letter can be spelled like one")
+	}
 	if !MayHold([]byte(`"callgate\/x"`), "callgate/") {
 		t.Error("a slash has an escape of its own")
 	}

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +45,7 @@ var errOvertime = errors.New("the task's time to live is over, and the server ha
 // IsTask reports whether the result of a call is a task. Upstreams return such a result only where Hello.Tasks is set;
 // what the call has come to Follow says.
 func IsTask(result []byte) bool {
-	return (bytes.Contains(result, []byte(`"task"`)) || bytes.IndexByte(result, '\\') >= 0) && resultType(result) == "task"
+	return jsonx.MayHold(result, "task") && resultType(result) == "task"
 }
 
 // Follow waits for the end of the task that the server has made of a call, and returns what the server would have
