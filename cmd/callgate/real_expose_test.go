@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,30 +11,15 @@ import (
 // sees two tools of callgate's, finds those that do what it wants among the best three, and calls them.
 func TestFindsOneOfManyTools(t *testing.T) {
 	command, env := npmServer(t, "server-everything"), environment(t)
-	data := t.TempDir()
-	write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"),
-		`{ "*": "deny", "callgate_find_tools": "allow", "crowd_restore_*": "allow", "everything_get-sum": "allow" }`)
-	config := filepath.Join(data, "callgate.yaml")
-	text, err := json.Marshal(map[string]any{
-		"tools": map[string]any{"expose": "search"},
-		"servers": []any{
-			map[string]any{"name": "everything", "command": command[0], "args": command[1:]},
-			map[string]any{"name": "crowd", "command": filepath.Join(servers(t), "crowd")},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, config, string(text)) // JSON is YAML
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	callgate := filepath.Join(t.TempDir(), "callgate") // the test binary is callgate under this name
-	if err := os.Symlink(executable, callgate); err != nil {
-		t.Fatal(err)
-	}
-	c := begin(t, callgate, []string{"run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt"}, env)
+	c := begin(t, callgateBinary(t), runsConfigured(t,
+		`{ "*": "deny", "callgate_find_tools": "allow", "crowd_restore_*": "allow", "everything_get-sum": "allow" }`,
+		map[string]any{
+			"tools": map[string]any{"expose": "search"},
+			"servers": []any{
+				map[string]any{"name": "everything", "command": command[0], "args": command[1:]},
+				map[string]any{"name": "crowd", "command": filepath.Join(servers(t), "crowd")},
+			},
+		}), env)
 
 	ask := func(id, method, params string) string {
 		t.Helper()

@@ -65,23 +65,10 @@ func TestRealReceiver(t *testing.T) {
 	if len(want.States) != 2 || !strings.Contains(want.Texts[0], "[COMPLETED]") || !strings.Contains(want.Texts[0], "sampled") || !strings.Contains(want.Texts[1], "Ada") {
 		t.Fatalf("directly it went like this: %+v", want)
 	}
-	servers := map[string]map[string]any{"stdio": {"command": command[0], "args": command[1:]}}
-	for transport, path := range map[string]string{"streamableHttp": "/mcp", "sse": "/sse"} {
-		servers[transport] = map[string]any{"url": "http://" + listening(t, append(append([]string{}, command...), transport), env) + path}
-	}
-	for transport, server := range servers {
+	for transport, server := range everywhere(t, command, env) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			data := t.TempDir()
-			write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), allowAll)
-			server["name"] = "s"
-			text, err := json.Marshal(map[string]any{"servers": []any{server}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			config := filepath.Join(data, "callgate.yaml")
-			write(t, config, string(text)) // JSON is YAML
-			got := run(t, "s_", map[string]any{"command": []string{callgateBinary(t), "run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt"}})
+			got := run(t, "s_", map[string]any{"command": append([]string{callgateBinary(t)}, runsServer(t, allowAll, server)...)})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-direct +gated:\n%s", diff)
 			}

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,24 +18,10 @@ func TestRealTasks(t *testing.T) {
 	if len(want.statuses) < 3 || !strings.Contains(want.result, "User accepted") {
 		t.Fatalf("directly the task went like this: %+v", want)
 	}
-	servers := map[string]map[string]any{"stdio": {"command": command[0], "args": command[1:]}}
-	for transport, path := range map[string]string{"streamableHttp": "/mcp", "sse": "/sse"} {
-		servers[transport] = map[string]any{"url": "http://" + listening(t, append(slices.Clone(command), transport), env) + path}
-	}
-	for transport, server := range servers {
+	for transport, server := range everywhere(t, command, env) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			data := t.TempDir()
-			write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), allowAll)
-			server["name"] = "s"
-			text, err := json.Marshal(map[string]any{"servers": []any{server}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			config := filepath.Join(data, "callgate.yaml")
-			write(t, config, string(text)) // JSON is YAML
-			args := []string{"run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt"}
-			got := runTask(t, beginWithTasks(t, callgateBinary(t), args, env), "s_")
+			got := runTask(t, beginWithTasks(t, callgateBinary(t), runsServer(t, allowAll, server), env), "s_")
 			if diff := cmp.Diff(want.result, got.result); diff != "" {
 				t.Errorf("the result (-direct +gated):\n%s", diff)
 			}

@@ -56,21 +56,46 @@ func direct(t *testing.T, env []string, command ...string) *client {
 // which should not ask fails instead of waiting.
 func (b behind) start(t *testing.T, env []string, rules string, command ...string) *client {
 	t.Helper()
-	data := t.TempDir()
-	file := filepath.Join(data, "workers", "default", "permissions.jsonc")
-	write(t, file, rules)
-	callgate := callgateBinary(t)
-	common := []string{"--data-dir", data, "--listen", "off", "--mode", "no-prompt"}
 	if b.prefix == "" {
-		return begin(t, callgate, slices.Concat([]string{"wrap", "--name", "s"}, common, []string{"--"}, command), env)
+		return begin(t, callgateBinary(t), slices.Concat([]string{"wrap", "--name", "s"}, unprompted(t, rules), []string{"--"}, command), env)
 	}
-	config := filepath.Join(data, "callgate.yaml")
-	text, err := json.Marshal(map[string]any{"servers": []any{map[string]any{"name": "s", "command": command[0], "args": command[1:]}}})
+	return begin(t, callgateBinary(t), runsServer(t, rules, map[string]any{"name": "s", "command": command[0], "args": command[1:]}), env)
+}
+
+// unprompted returns options for a callgate of its own with these rules, which denies what would ask.
+func unprompted(t *testing.T, rules string) []string {
+	t.Helper()
+	data := t.TempDir()
+	write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), rules)
+	return []string{"--data-dir", data, "--listen", "off", "--mode", "no-prompt"}
+}
+
+// runsServer returns the arguments of such a callgate with one server behind it.
+func runsServer(t *testing.T, rules string, server map[string]any) []string {
+	t.Helper()
+	return runsConfigured(t, rules, map[string]any{"servers": []any{server}})
+}
+
+func runsConfigured(t *testing.T, rules string, config map[string]any) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "callgate.yaml")
+	text, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, config, string(text)) // JSON is YAML
-	return begin(t, callgate, slices.Concat([]string{"run", "--config", config}, common), env)
+	write(t, file, string(text)) // JSON is YAML
+	return append([]string{"run", "--config", file}, unprompted(t, rules)...)
+}
+
+// everywhere runs the reference server of the TypeScript SDK over each transport and returns its entry in the
+// configuration of callgate, where it is "s".
+func everywhere(t *testing.T, command, env []string) map[string]map[string]any {
+	t.Helper()
+	servers := map[string]map[string]any{"stdio": {"name": "s", "command": command[0], "args": command[1:]}}
+	for transport, path := range map[string]string{"streamableHttp": "/mcp", "sse": "/sse"} {
+		servers[transport] = map[string]any{"name": "s", "url": "http://" + listening(t, append(slices.Clone(command), transport), env) + path}
+	}
+	return servers
 }
 
 // callgateBinary returns the path of callgate: the test binary is it under this name.
