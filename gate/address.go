@@ -3,17 +3,13 @@ package gate
 import (
 	"bytes"
 	"encoding/json"
-	"net/netip"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
+	"callgate/internal/address"
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
@@ -45,7 +41,7 @@ func reaches(arguments []byte, texts []text, a *tools.Analysis, ports []string) 
 		return true
 	}
 	for _, path := range a.Paths {
-		if namesAddress(plain(path), ports) {
+		if namesAddress(address.Plain(path), ports) {
 			return true
 		}
 	}
@@ -211,56 +207,15 @@ func readings(t text) []string {
 		out = append(out, unquoting.Replace(text))
 	}
 	if strings.Contains(text, "://") && strings.ContainsAny(text, "\t\r\n") {
-		out = append(out, unbreaking.Replace(text))
+		out = append(out, address.Unbroken(text))
 	}
 	return out
 }
 
 var (
-	quotes     = []byte("\"'`\\")
-	unquoting  = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "")
-	unbreaking = strings.NewReplacer("\t", "", "\r", "", "\n", "")
+	quotes    = []byte("\"'`\\")
+	unquoting = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "")
 )
-
-// plain is the text in lower case, with escapes decoded and with the plain forms of characters that resolvers
-// take for the same.
-func plain(text string) string {
-	for range 2 { // what is decoded may be encoded itself
-		text = unescape(text)
-	}
-	if !isASCII([]byte(text)) {
-		text = norm.NFKC.String(text)
-		text = strings.Map(func(r rune) rune {
-			switch {
-			case r == '。': // what NFKC leaves of the dots that IDNA knows
-				return '.'
-			case unicode.Is(unicode.Cf, r): // soft hyphens, joiners, marks of direction
-				return -1
-			}
-			return r
-		}, text)
-	}
-	return strings.ToLower(text)
-}
-
-// unescape decodes %XX and leaves every other % as it is.
-func unescape(text string) string {
-	if !strings.Contains(text, "%") {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '%' && i+2 < len(text) {
-			if decoded, err := url.PathUnescape(text[i : i+3]); err == nil {
-				b.WriteString(decoded)
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
 
 // isPort reports whether a decimal number, leading zeros or not, is one of the ports.
 func isPort(number string, ports []string) bool {
@@ -278,15 +233,11 @@ func isLocal(host string) bool {
 	case host == "localhost", strings.HasSuffix(host, ".localhost"), strings.HasPrefix(host, "localhost.localdomain"), strings.HasPrefix(host, "localhost4"), strings.HasPrefix(host, "localhost6"), strings.HasPrefix(host, "ip6-"):
 		return true
 	}
-	addr, ok := parseHost(host)
+	addr, ok := address.IP(host)
 	if !ok {
 		return false
 	}
-	if addr.Is6() {
-		if b := addr.As16(); [12]byte(b[:12]) == [12]byte{} && addr != netip.IPv6Loopback() && !addr.IsUnspecified() {
-			addr = netip.AddrFrom4([4]byte(b[12:])) // ::127.0.0.1
-		}
-	}
+	addr = address.Embedded(addr)
 	return addr.IsLoopback() || addr.IsUnspecified() || slices.Contains(ownAddresses(), addr)
 }
 
@@ -296,7 +247,7 @@ func mayBeLocal(host string) bool {
 	if isLocal(host) {
 		return true
 	}
-	_, number := parseHost(strings.Trim(host, "[]"))
+	_, number := address.IP(strings.Trim(host, "[]"))
 	return !number
 }
 
@@ -307,60 +258,16 @@ func isNumber(host string) bool {
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// parseHost reads an IP address in any form that a resolver takes, such as 127.1, 0x7f000001 and 0177.0.0.1.
-func parseHost(host string) (netip.Addr, bool) {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return addr.WithZone("").Unmap(), true
-	}
-	parts := strings.Split(strings.TrimRight(host, "."), ".")
-	if len(parts) > 4 {
-		return netip.Addr{}, false
-	}
-	var value uint64
-	for i, part := range parts {
-		n, err := parseNumber(part)
-		last := i == len(parts)-1
-		if err != nil || !last && n > 255 {
-			return netip.Addr{}, false
-		}
-		if last {
-			value = value<<(8*(5-len(parts))) | n
-		} else {
-			value = value<<8 | n
-		}
-	}
-	if value > 1<<32-1 {
-		value &= 1<<32 - 1 // as resolvers that overflow do
-	}
-	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
-}
-
-// parseNumber reads one part of an address: decimal, 0x and hexadecimal, or 0 and octal.
-func parseNumber(part string) (uint64, error) {
-	switch {
-	case part == "0x":
-		return 0, nil
-	case strings.HasPrefix(part, "0x"):
-		return strconv.ParseUint(part[2:], 16, 64)
-	case len(part) > 1 && part[0] == '0':
-		if n, err := strconv.ParseUint(part, 8, 64); err == nil {
-			return n, nil
-		}
-		return strconv.ParseUint(part, 10, 64)
-	}
-	return strconv.ParseUint(part, 10, 64)
-}
-
 // commandReaches looks at the words of one command, as the shell hands them over.
 func commandReaches(c tools.CommandView, ports []string) bool {
-	if namesAddress(plain(strings.Join(c.Argv, " ")), ports) {
+	if namesAddress(address.Plain(strings.Join(c.Argv, " ")), ports) {
 		return true
 	}
 	network := c.Risk == permissions.Network || c.Risk.Exceeds(permissions.Network)
 	var port, host, name bool
 	fetches, option := implied(ports) && len(c.Argv) > 0 && fetches(c.Argv[0]), false
 	for _, word := range c.Argv[min(1, len(c.Argv)):] {
-		word = plain(word)
+		word = address.Plain(word)
 		if at := authority.FindString(word); fetches && isLocal(at) && !(option && isNumber(at) && at == word) {
 			return true // without a scheme it is http, which may lead on to https
 		}
@@ -428,7 +335,7 @@ func (p *pair) look(name string, value any, ports []string) {
 	case float64:
 		p.number(name, strconv.FormatFloat(value, 'f', -1, 64), ports)
 	case string:
-		text := strings.TrimSpace(plain(value))
+		text := strings.TrimSpace(address.Plain(value))
 		p.number(name, text, ports)
 		if text != "" && isLocal(text) && !isNumber(text) {
 			p.host = true

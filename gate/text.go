@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"callgate/internal/address"
 	"callgate/internal/jsonx"
 )
 
@@ -24,12 +25,12 @@ func textsOf(arguments []byte) (texts []text) {
 	return texts
 }
 
-// plain is the text as the function of that name makes it.
+// plain is the text as address.Plain makes it.
 func (t text) plain() string {
 	if t.ascii && strings.IndexByte(t.said, '%') < 0 {
 		return t.lower
 	}
-	return plain(t.said)
+	return address.Plain(t.said)
 }
 
 // isASCII looks at eight bytes at a time.

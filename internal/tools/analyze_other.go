@@ -1,16 +1,17 @@
 package tools
 
 import (
-	"net/url"
+	"slices"
 	"strings"
 
+	"callgate/internal/address"
 	"callgate/permissions"
 )
 
-// isAddress reports whether s is an absolute address of the web.
+// isAddress reports whether s is an absolute address of the web, for a program that reads it by the standard.
 func isAddress(s string) bool {
-	scheme, _, ok := strings.Cut(s, "://")
-	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "ftp"))
+	_, ok := address.Parse(s)
+	return ok
 }
 
 // url makes the subject of an address that is fetched.
@@ -27,54 +28,48 @@ func (b *builder) url(given string) {
 	}
 }
 
-// address reads an address: what an allow must match is its normal form, and a deny looks at it as it is
-// given and decoded, too. A "file:" address is a file that is read as well.
+// address reads an address: an allow must match its normal form, and a deny looks at it in all the ways in which
+// programs read it, too. A "file:" address is a file that is read as well.
 func (b *builder) address(given string) permissions.Subject {
-	decides := permissions.Form{given}
-	u, err := url.Parse(strings.TrimSpace(given))
+	s := permissions.Subject{Kind: KindFetch, Value: given, Decides: permissions.Form{given}, Risk: permissions.Network}
+	standard, ok := address.Parse(given)
+	cleaned := address.Unbroken(strings.TrimSpace(given))
+	scheme, _, _ := strings.Cut(strings.ToLower(cleaned), ":")
 	switch {
-	case err != nil || strings.Contains(given, `\`) || strings.IndexFunc(given, isControl) >= 0:
-		b.mark("ambiguous-url", "Programs disagree about what the address "+quote(given)+" means.")
-	case strings.EqualFold(u.Scheme, "file"):
-		for _, l := range b.locate(given) {
+	case !ok && scheme == "file":
+		for _, l := range b.locate(cleaned) {
 			b.fileSubject(KindReadFile, given, &l, false)
 		}
-	default:
-		decides = permissions.Form{normalURL(u)}
-		switch strings.ToLower(u.Scheme) {
-		case "http", "https", "ws", "wss", "ftp", "ftps", "data":
-		case "javascript", "vbscript":
-			b.mark("code", "The address is program text.")
-		default:
-			b.mark("ambiguous-url", "It cannot be told what the address "+quote(given)+" opens.")
+		if cleaned != given || strings.Contains(given, `\`) {
+			b.mark("ambiguous-url", "Programs disagree about what the address "+quote(given)+" means.")
 		}
-		if u.User != nil {
+	case !ok && scheme == "data":
+	case !ok && (scheme == "javascript" || scheme == "vbscript"):
+		b.mark("code", "The address is program text.")
+	case !ok:
+		b.mark("ambiguous-url", "It cannot be told what the address "+quote(given)+" opens.")
+	default:
+		s.Decides = permissions.Form{standard.String()}
+		if standard.User {
 			b.mark("ambiguous-url", "The address "+quote(given)+" hides its host behind a user name.")
 		}
+		if address.Ambiguous(given) || strings.Contains(given, `\`) || strings.IndexFunc(given, isControl) >= 0 {
+			b.mark("ambiguous-url", "Programs disagree about what the address "+quote(given)+" means.")
+		}
 	}
-	s := permissions.Subject{Kind: KindFetch, Value: given, Decides: decides, Risk: permissions.Network}
-	if decides[0] != given {
-		s.Also = []permissions.Form{{given, decides[0]}}
+	also := permissions.Form{given}
+	for _, u := range address.Readings(given) {
+		also = append(also, u.String())
 	}
-	if decoded := percentDecoded(decides[0]); decoded != decides[0] {
-		s.Also = append(s.Also, permissions.Form{decoded})
+	for _, form := range also {
+		if decoded := percentDecoded(form); !slices.Contains(also, decoded) {
+			also = append(also, decoded)
+		}
+	}
+	if len(also) > 1 || also[0] != s.Decides[0] {
+		s.Also = []permissions.Form{also}
 	}
 	return s
-}
-
-// normalURL returns the address with scheme and host in lower case, without a default port and without
-// dot segments.
-func normalURL(u *url.URL) string {
-	n := *u
-	n.Scheme, n.Host = strings.ToLower(n.Scheme), strings.ToLower(n.Host)
-	if p := n.Port(); p == "80" && n.Scheme == "http" || p == "443" && n.Scheme == "https" {
-		n.Host = strings.TrimSuffix(n.Host, ":"+p)
-	}
-	n.Host = strings.TrimSuffix(n.Host, ".")
-	if strings.Contains(n.Path, "/.") {
-		n = *n.ResolveReference(&url.URL{Path: n.Path, RawPath: n.RawPath, RawQuery: n.RawQuery, Fragment: n.Fragment})
-	}
-	return n.String()
 }
 
 // input makes the subject of text that goes to a running process, which may be a shell or any interpreter.

@@ -447,6 +447,25 @@ func TestURLs(t *testing.T) {
 	}
 }
 
+// A deny on a host holds however the host is spelled, for a tool that fetches and for one that nobody knows.
+func TestDeniedHostInEverySpelling(t *testing.T) {
+	deny := policy(t, `{ "*": "allow", "web_fetch": { "*": "allow", "http*://10.1.2.3/*": "deny", "*://evil.example*": "deny" } }`)
+	unknown := Describe(Server{Name: "srv"}, "convert", "srv_convert", []byte(`{}`))
+	for _, url := range []string{
+		"http://10.1.2.3/", "http://167838211/x", "http://0xa010203/", "http://012.1.2.3/", "http://10.66051/", "http://[::ffff:10.1.2.3]/", "http://[::ffff:a01:203]:80/",
+		"http://１０。１。２。３/", "http://%31%30.1.2.3/", "http:10.1.2.3", "http:/10.1.2.3", `http:\\10.1.2.3\x`, "http://10.1.2.3.:80/", "http://u:p@10.1.2.3/", "http://a.example\\@10.1.2.3/",
+		" ht\ttp://10.\n1.2.3/", "http://ⓔvil.example/", "http://evil\u00ad.example/", "HTTPS://evil.EXAMPLE.:443/", "wss://evil.example",
+	} {
+		if got := verdict(deny, analyze(t, KindFetch, Place{Dir: "/ws"}, "url", url)); got != permissions.Deny {
+			t.Errorf("web_fetch of %q: %v", url, got)
+		}
+		a := Analyze(Call{Tool: unknown, Arguments: arguments(t, "source", url), Place: Place{Dir: "/ws"}})
+		if got := verdict(deny, a); got != permissions.Deny {
+			t.Errorf("an unknown tool with %q: %v", url, got)
+		}
+	}
+}
+
 // A file that a recursive reader would meet is judged like one that is read by its own name.
 func TestReadSubject(t *testing.T) {
 	p := workspace(t, map[string]string{"sub/.env": "x"})
