@@ -87,14 +87,17 @@ var toolRows = []Program{
 		Name: "cargo",
 		Options: "--config=x -C=d -Z=! --color= -v,--verbose -vv -q,--quiet --locked --offline --frozen --list --explain= " +
 			"-V,--version -h,--help +stable +nightly +beta",
-		Subcommands: "*",
+		Subcommands: "add b bench binstall build c check clean clippy config d deny doc expand fetch fix flamegraph fmt generate " +
+			"generate-lockfile hack help info init insta install llvm-cov locate-project login logout machete metadata miri new " +
+			"nextest outdated owner package pkgid publish r read-manifest remove report rm run rustc rustdoc script search sqlx t " +
+			"tarpaulin test tree udeps uninstall update upgrade vendor verify-project version watch xtask yank audit",
 	},
 	{
 		Name: "cargo build|cargo test|cargo check|cargo clippy|cargo bench|cargo run|cargo doc|cargo rustc|cargo fix|" +
 			"cargo version|cargo help|cargo locate-project|cargo pkgid|cargo read-manifest|cargo verify-project|" +
 			"cargo b|cargo t|cargo c|cargo r|cargo nextest|cargo fmt|cargo tree|cargo metadata|cargo clean|" +
 			"cargo update",
-		Options: "--config=x -Z=! --manifest-path=! --target-dir=t -p,--package= --exclude= -F,--features= --bin= " +
+		Options: "--config=x -Z=! --manifest-path=o --target-dir=t -p,--package= --exclude= -F,--features= --bin= " +
 			"--example= --test= --bench= --profile= -j,--jobs= --target= --color= --message-format= " +
 			"--lockfile-path=x --artifact-dir=t --out-dir=t --open:x --bins --lib -r,--release --all-targets " +
 			"--all-features --no-default-features --no-run --no-fail-fast --workspace --all -q -v --locked --offline " +
@@ -345,11 +348,12 @@ var toolRows = []Program{
 			"-E=c --run_under=x --override_repository=x --override_module=x --config=! --bazelrc=x " +
 			"--server_javabase=x --host_jvm_args=x -S=! -c,--collection=x -j= -k -v -n --remote_executor=! " +
 			"--remote_cache=! --spawn_strategy=! --shell_executable=x --action_env=! --script=x --build-and-test=x " +
-			"-T= -L=",
+			"-T= -L= --test-dir=o --build-dir=o --wrapper=x --gdb-path=x --ninja-args=! --vs-args=! --xcode-args=! --native-file=x " +
+			"--cross-file=x --buildfile=x --build-file=x --sourcedir=o --builddir=o --directory=d --workdir=d",
 	},
 	{
 		Name: "cmake",
-		Options: "-P=x -C=x -E=x -D=v --build=o --install=! -G= -A= -T=x --toolchain=x -S= -B=t --graphviz=w " +
+		Options: "-P=x -C=x -E=x -D=v --build=o --install=! -G= -A= -T=x --toolchain=x -S=o -B=t --graphviz=w " +
 			"--trace-redirect=w --debugger:! --open=x --preset= --target,-t= --config= -j,--parallel? --prefix=t " +
 			"--install-prefix=t --profiling-output=w",
 	},
@@ -380,8 +384,8 @@ var toolRows = []Program{
 	{
 		Name: "mvn|./mvnw|mvnw|gradle|./gradlew|gradlew|ant|sbt|lein|clj|clojure",
 		Options: "-I,--init-script=x -b,--build-file=x -c,--settings-file=x -p,--project-dir=d -g,--gradle-user-home=x " +
-			"-f,--file=x -s,--settings=x -gs,--global-settings=x -D=D -P=D --include-build=x -t,--toolchains=x -gt=x " +
-			"-l,--log-file=w -lib=x -listener=x -logger=x -java-home=x -J=x -Sdeps=x -e,--eval=c --offline -o -q -B " +
+			"-f,--file=o -s,--settings=x -gs,--global-settings=x -D=D -P=D --include-build=x -t,--toolchains=x -gt=x " +
+			"-l,--log-file=w -lib=x --gradle-distribution-url=x -listener=x -logger=x -java-home=x -J=x -Sdeps=x -e,--eval=c --offline -o -q -B " +
 			"-U -T= -pl= -am -x,--exclude-task= --tests= --info --stacktrace --scan:! --console= --continue -X ",
 	},
 	{
@@ -393,7 +397,7 @@ var toolRows = []Program{
 	{
 		Name: "dotnet",
 		Options: "-o,--output=t -p,--property=! -c,--configuration= -f,--framework= -r,--runtime= -v,--verbosity= " +
-			"--project=! -s,--source=! --logger=x -l=x -a,--test-adapter-path=x -d,--diag=w --settings=x " +
+			"--project=o -s,--source=! --logger=x -l=x -a,--test-adapter-path=x -d,--diag=w --settings=x " +
 			"--results-directory=t --roll-forward= --additionalprobingpath=x --additional-deps=x --depsfile=x " +
 			"--runtimeconfig=x --no-build --no-restore --filter= -bl?w",
 		Style: "long",
@@ -402,7 +406,7 @@ var toolRows = []Program{
 		Name: "composer|bundle|gem|mix|cabal|stack|opam|luarocks|cpan|cpanm|dub|swift|zig|nimble|vcpkg|conan|raco|" +
 			"rebar3|dart|flutter|pod",
 		Options: "-d,--working-dir=d --config=x --gemfile=x -r,--require=x -e,--eval=c --source=! --repository=! " +
-			"--with-compiler=x --global:! --script=x --path=! -C=d --plugin=x",
+			"--with-compiler=x --global:! --script=x --path=! -C=d --plugin=x --package-path,--chdir,--project-file=o --build-file=x",
 	},
 	{
 		Name: "rspec|rubocop|minitest|standardrb|brakeman|reek",
@@ -427,7 +431,11 @@ var toolRows = []Program{
 			"--tlskey=r --tlsverify --url=! --connection= --identity=r --root=! --runroot=! --runtime=x " +
 			"--hooks-dir=x --conmon=x --module=x --storage-driver= --storage-opt=! --remote -v,--version --help " +
 			"-n,--namespace=",
-		Subcommands: "*",
+		Subcommands: "apparmor artifact attach auto-update build builder buildx bake checkpoint commit compose config container context cp create " +
+			"diff events exec export farm generate healthcheck help history image images import info init inspect ipfs kill kube " +
+			"load login logout logs machine manifest mount namespace network node pause play plugin pod port ps pull push quadlet " +
+			"rename restart rm rmi run save scout search secret service stack start stats stop swarm system tag top trust umount " +
+			"unmount unpause unshare untag update version volume wait",
 	},
 	{
 		Name: "docker compose|podman compose|docker-compose",
@@ -483,7 +491,11 @@ var toolRows = []Program{
 			"--as-uid=! --token=! --certificate-authority=r --client-certificate=r --client-key=r --cache-dir=t " +
 			"--request-timeout= -v,--v= --insecure-skip-tls-verify --tls-server-name= --profile= --profile-output=w " +
 			"--password= --username= --warnings-as-errors --match-server-version --disable-compression --kuberc=x",
-		Subcommands: "*",
+		Subcommands: "adm alpha annotate api-resources api-versions apply attach auth autoscale certificate cluster-info completion " +
+			"config cordon cp create debug delete describe diff drain edit events exec explain expose get help import-image k " +
+			"kustomize label login logout logs new-app new-build new-project observe options patch plugin policy port-forward " +
+			"process project projects proxy registry replace rollback rollout rsh rsync run scale secrets set start-build status " +
+			"tag taint top uncordon version wait whoami cancel-build extract idle image",
 	},
 	{
 		Name: "kubectl get|kubectl describe|kubectl logs|kubectl top|kubectl explain|kubectl api-resources|" +
@@ -504,7 +516,8 @@ var toolRows = []Program{
 		Name: "helm",
 		Options: "-n,--namespace= --kube-context= --kubeconfig=x --kube-apiserver=! --kube-token=! --kube-as-user=! " +
 			"--registry-config=x --repository-config=x --repository-cache=t --debug --burst-limit= --qps=",
-		Subcommands: "*",
+		Subcommands: "completion create delete dep dependency dependencies env fetch get help history hist inspect install lint list ls " +
+			"package plugin pull push registry repo rollback search show status template test uninstall un del upgrade verify version",
 	},
 	{
 		Name: "helm install|helm upgrade|helm uninstall|helm delete|helm rollback|helm repo|helm plugin|helm push|" +
@@ -572,7 +585,12 @@ var toolRows = []Program{
 		Options:     "--subscription= -o,--output= --query= --only-show-errors --debug --verbose --version",
 		Subcommands: "*",
 	},
-	{Name: "gh", Options: "-R,--repo= --hostname=! --version --help", Subcommands: "*"},
+	{
+		Name: "gh", Options: "-R,--repo= --hostname=! --version --help",
+		Subcommands: "agent-task alias api at attestation auth browse cache co codespace completion config cs ext extension gist " +
+			"gpg-key help issue label licenses org pr preview project release repo rs ruleset run search secret skill ssh-key " +
+			"status variable version workflow",
+	},
 	{
 		Name: "gh extension|gh alias|gh auth|gh config|gh codespace|gh secret|gh variable|gh ssh-key|gh gpg-key|gh cs|" +
 			"gh attestation|gh skill|gh ext",

@@ -42,6 +42,9 @@ func (a *analysis) inspect(c *call) {
 		}
 	}
 	a.inspectPackages(c)
+	a.optionFiles(c)
+	a.remoteCode(c)
+	a.passedOn(c)
 	a.elsewhere(c, &s)
 	a.workspace(c)
 }
@@ -147,7 +150,9 @@ func (a *analysis) workspace(c *call) {
 
 // collectors execute what they find at the paths that their operands name.
 var collectors = set("pytest py.test jest vitest mocha ava go eslint prettier tsc webpack rspec rubocop tox nox golangci-lint " +
-	"mypy pylint nyc c8 phpunit stylelint playwright cypress")
+	"mypy pylint nyc c8 phpunit stylelint playwright cypress cmake ctest cpack meson ninja samu scons waf bazel bazelisk buck2 " +
+	"dotnet msbuild vite rollup parcel next nuxt astro turbo nx tsup gulp grunt gradle ./gradlew gradlew mvn ./mvnw mvnw sbt ant bats " +
+	"ginkgo karma hugo jekyll sphinx-build mkdocs mdbook pre-commit hatch swift zig nose2 unittest pyright behave")
 
 // elsewhere notes that such a path is not below the start.
 func (a *analysis) elsewhere(c *call, s *scanned) {

@@ -126,6 +126,9 @@ func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
 	if w.Role == "download" && !(name.known && knownTools[name.text]) {
 		c.effect("package " + name.text)
 	}
+	if name.known && remote(name.text) {
+		c.effect("remote code " + name.text)
+	}
 	a.script.Commands = append(a.script.Commands, Command{})
 	a.run(inner)
 	for i := mark + 1; i < len(a.script.Commands); i++ {

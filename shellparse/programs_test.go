@@ -1,0 +1,30 @@
+package shellparse
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestPrograms holds what is known of single programs against testdata/programs.txt, which says how to read it.
+func TestPrograms(t *testing.T) {
+	text, err := os.ReadFile("testdata/programs.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, line := range strings.Split(string(text), "\n") {
+		sign, command, _ := strings.Cut(line, " ")
+		want := map[string]string{"+": "allow", "-": "ask"}[sign]
+		if want == "" {
+			if sign != "" && sign != "#" {
+				t.Errorf("line %d: %q begins with neither + nor -", n+1, line)
+			}
+			continue
+		}
+		first, _, _ := strings.Cut(command, " ")
+		s := Parse(command, Options{Dir: "/w/app", Home: "/home/u"})
+		if got := judge(s, []string{first + " *"}, nil, []string{"/w/app/*"}); got != want {
+			t.Errorf("line %d: %q\n  got %s, want %s%s", n+1, command, got, want, describe(s))
+		}
+	}
+}
