@@ -61,6 +61,7 @@ func approveTelegram(ctx context.Context, c *config, o approving) error {
 	if err != nil {
 		return err
 	}
+	outlivePipes()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.logLevel}))
 	client, err := companion.Dial(ctx, companion.Target{
 		DataDir: c.DataDir, Address: o.address, Sessions: o.sessions, Logger: log,

@@ -17,7 +17,7 @@ func auditOutput(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := newAuditCommand(func() (string, error) { return dir, nil })
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // nil would be this program's own
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true

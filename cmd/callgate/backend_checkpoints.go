@@ -48,15 +48,15 @@ func (b checkpointsBackend) CheckpointDiff(ctx context.Context, id string, paths
 	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: b.s.config.hidden(&one)})
 }
 
-func (b checkpointsBackend) RestoreCheckpoint(ctx context.Context, id string, paths []string, force bool, who audit.Author) (*checkpoint.Restored, error) {
+func (b checkpointsBackend) RestoreCheckpoint(ctx context.Context, id string, what companion.CheckpointRestore, who audit.Author) (*checkpoint.Restored, error) {
 	one, err := b.store.Get(id)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.s.gate.Note(one.SessionID, who, restoreSummary(&one, force)); err != nil {
+	if err := b.s.gate.Note(one.SessionID, who, restoreSummary(&one, what.Force)); err != nil {
 		return nil, err
 	}
-	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: paths, Force: force, By: who.By, SessionID: one.SessionID, Secret: b.s.config.hidden(&one)})
+	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: b.s.config.hidden(&one)})
 	var conflict *checkpoint.ConflictError
 	if errors.As(err, &conflict) {
 		if noteErr := b.s.gate.Note(one.SessionID, who, "Nothing was restored: "+conflict.Error()); noteErr != nil {

@@ -65,7 +65,7 @@ func TestKilledAroundAWrite(t *testing.T) {
 
 		changed := !cmp.Equal(before, stateOf(t, box))
 		if id := newestOpen(t, program, common, env); id != "" {
-			output, err := run(env, program, append([]string{"checkpoints", "restore", id, "--force"}, common...)...)
+			output, err := run(env, program, append([]string{"checkpoints", "restore", id, "--force", "--remove-stray"}, common...)...)
 			if err != nil {
 				t.Fatalf("round %d, %s: restore %s: %v\n%s", round, call, id, err, output)
 			}

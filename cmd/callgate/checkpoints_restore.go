@@ -24,6 +24,9 @@ func newCheckpointsRestoreCommand(s *settings) *cobra.Command {
 is not as the call left it, unless --force is given. What is there now is kept first: restoring that
 checkpoint takes the restore back.
 
+A server that was killed in the middle of a write may have left a temporary file. Restore names such files;
+--remove-stray removes them.
+
 You are not bound by the rules here: they are for tools. callgate's own files are never restored, and no link
 is ever followed.`,
 		Example: `  callgate checkpoints restore ck_4nq2
@@ -65,6 +68,7 @@ is ever followed.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&paths, "path", nil, "only this file or folder; repeatable")
 	flags.BoolVar(&o.Force, "force", false, "also files that changed since the call, and without those that were not kept")
+	flags.BoolVar(&o.RemoveStray, "remove-stray", false, "also remove temporary files that a killed server left beside the files of the call")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -110,10 +114,16 @@ func printRestored(w io.Writer, done *checkpoint.Restored) error {
 	for _, f := range done.Failed {
 		fmt.Fprintf(&b, "NOT       %s: %s\n", tools.Visible(f.Path), tools.Visible(f.Why))
 	}
+	for _, path := range done.Stray {
+		fmt.Fprintf(&b, "stray     %s: a killed server seems to have left it\n", tools.Visible(path))
+	}
+	if len(done.Stray) > 0 {
+		fmt.Fprintf(&b, "to remove stray files: callgate checkpoints restore %s --remove-stray\n", done.ID)
+	}
 	switch {
 	case done.Checkpoint != "":
 		fmt.Fprintf(&b, "to take this back: callgate checkpoints restore %s\n", done.Checkpoint)
-	case len(done.Failed) == 0:
+	case len(done.Failed) == 0 && len(done.Stray) == 0:
 		b.WriteString("everything is as it was kept already\n")
 	}
 	_, err := io.WriteString(w, b.String())

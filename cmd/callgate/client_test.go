@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -59,24 +60,31 @@ func (b *logBuffer) String() string {
 func startClient(path string, args []string, dir string, env []string) (*client, error) {
 	c := &client{responses: map[string][]byte{}, changed: make(chan struct{}), exited: make(chan struct{})}
 	c.cmd = exec.Command(path, args...)
+	if filepath.Base(path) == "callgate" {
+		env = append(slices.Clone(env), "GORACE="+noExitSleep)
+	}
 	c.cmd.Dir, c.cmd.Env, c.cmd.Stderr = dir, env, &c.stderr
-	var err error
+	return c, c.start()
+}
+
+// start starts the client's command.
+func (c *client) start() (err error) {
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
-		return nil, err
+		return err
 	}
 	stdout, err := c.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	go func() {
 		c.read(stdout)
 		c.status = c.cmd.Wait()
 		close(c.exited)
 	}()
-	return c, nil
+	return nil
 }
 
 func (c *client) read(r io.Reader) {

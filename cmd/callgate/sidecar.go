@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -234,16 +233,20 @@ func (s *sidecar) close() {
 	}
 }
 
-// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file.
+// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file. From here on
+// neither ends or holds up the process, whatever becomes of who reads them.
 func (s *sidecar) openLog() error {
-	out := io.Writer(os.Stderr)
+	outlivePipes()
+	stderr := newSpool(os.Stderr)
+	s.closers = append(s.closers, stderr.close)
+	out := everyWriter{stderr}
 	if s.config.LogFile != "" {
 		file, err := os.OpenFile(s.config.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return fmt.Errorf("logFile: %w", err)
 		}
 		s.closers = append(s.closers, file.Close)
-		out = io.MultiWriter(os.Stderr, file)
+		out = append(out, file)
 	}
 	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: s.config.logLevel}))
 	return nil

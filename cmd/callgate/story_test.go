@@ -29,8 +29,12 @@ import (
 // TestMain makes this program's own commands available to the stories: callgate is the real main, in a
 // process of its own.
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", noExitSleep)
 	testscript.Main(cleaning{m}, map[string]func(){"callgate": main, "receiver": receiver, "features": features.Main})
 }
+
+// noExitSleep keeps processes built with -race from sleeping a second when they end. Stories start hundreds.
+const noExitSleep = "atexit_sleep_ms=0"
 
 // cleaning removes the built servers after all tests.
 type cleaning struct{ m *testing.M }
@@ -93,6 +97,7 @@ func TestStories(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			data := filepath.Join(env.WorkDir, "data")
+			env.Setenv("GORACE", noExitSleep)
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("DATA", data)

@@ -180,7 +180,8 @@ func TestStory(t *testing.T) {
 		{name: "answered by somebody else", how: "answered elsewhere", shows: []string{"Waiting for an answer until", "✓ refused", "web:alice"}},
 		{name: "answered by somebody else than the terminal", how: "answered elsewhere", typed: "\n", shows: []string{"web:alice"}},
 
-		{name: "nobody answers", how: "times out", want: "the asked call was refused: APPROVAL_TIMEOUT"},
+		{name: "nobody answers", how: "times out", shows: []string{"✓ refused", "Nobody answered in time"}},
+		{name: "nobody answers at the terminal", how: "times out", typed: "\n", shows: []string{"✓ refused", "Nobody answered in time"}},
 		{name: "the answer is refused", how: "refuses answers", answer: "approve", want: "403 Forbidden: not you"},
 		{name: "what is denied runs", how: "allows all", answer: "approve", want: "the denied call ran", shows: []string{"✗ ran"}},
 		{name: "what is allowed is refused", how: "denies all", answer: "approve", want: "the allowed call was refused"},

@@ -69,6 +69,12 @@ func (p *printer) result(o outcome, good bool) {
 	p.quote(o.text)
 }
 
+// unanswered shows a call that was refused because nobody answered: that is how it should be.
+func (p *printer) unanswered(o outcome) {
+	p.result(o, true)
+	fmt.Fprintln(p.out, "     Nobody answered in time, so callgate refused the call. Run the demo again to answer it.")
+}
+
 func (p *printer) failed(o outcome) {
 	fmt.Fprintf(p.out, "   %s %s\n", p.paint(red, "✗ no result"), p.paint(dim, "after "+round(o.took)))
 	p.quote(o.err.Error())

@@ -17,6 +17,8 @@ import (
 type RestoreOptions struct {
 	Paths []string // absolute; only these and what is beneath; none means all
 	Force bool     // also files that are not as the call left them, and without those that were not kept
+	// RemoveStray also removes what Restored.Stray would name.
+	RemoveStray bool
 	// Denies says why a path must not be written, "" when it may. May be nil: then every path may.
 	Denies func(path string) string
 	// For the checkpoint that is taken of what is there now.
@@ -31,6 +33,7 @@ type Restored struct {
 	Checkpoint string     `json:"checkpoint,omitempty"` // of what was there before: restoring it takes this restore back; "" when nothing had to be done
 	Files      []string   `json:"files"`                // paths that are what they were again
 	Failed     []Conflict `json:"failed,omitempty"`     // paths that are not
+	Stray      []string   `json:"stray,omitempty"`      // temporary files that a killed program seems to have left, still there
 }
 
 // step is one path that is not as it was kept: After is what is there now.
@@ -140,6 +143,17 @@ func (s *Store) Restore(ctx context.Context, id string, o RestoreOptions) (*Rest
 	}
 	defer p.kept.close()
 	out := &Restored{ID: p.checkpoint.ID, Files: []string{}}
+	strays, err := s.strays(ctx, p, o.Paths)
+	if err != nil {
+		return nil, err
+	}
+	if o.RemoveStray {
+		p.steps = append(p.steps, strays...)
+	} else {
+		for _, st := range strays {
+			out.Stray = append(out.Stray, st.Path)
+		}
+	}
 	if out.Failed, err = p.check(s, &o); err != nil {
 		return nil, err
 	}

@@ -22,9 +22,15 @@ type Checkpoints interface {
 	// named and not shown.
 	CheckpointDiff(ctx context.Context, id string, paths []string) ([]checkpoint.FileDiff, error)
 
-	// RestoreCheckpoint puts files back and on record under the name that by is. With force also those that are
-	// not as the call left them; paths that are given leave the others alone.
-	RestoreCheckpoint(ctx context.Context, id string, paths []string, force bool, who audit.Author) (*checkpoint.Restored, error)
+	// RestoreCheckpoint puts files back, and that on record under the author's name.
+	RestoreCheckpoint(ctx context.Context, id string, what CheckpointRestore, who audit.Author) (*checkpoint.Restored, error)
+}
+
+// CheckpointRestore says what is put back.
+type CheckpointRestore struct {
+	Paths       []string `json:"paths"`       // only these; none means all
+	Force       bool     `json:"force"`       // also files that are not as the call left them
+	RemoveStray bool     `json:"removeStray"` // also remove temporary files that a killed server left
 }
 
 // CheckpointView is one checkpoint as people see it.
@@ -138,15 +144,12 @@ func (s *Server) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
-	var f struct {
-		Force bool     `json:"force"`
-		Paths []string `json:"paths"`
-	}
+	var f CheckpointRestore
 	if !s.keeps(w) || !s.body(w, r, &f) {
 		return
 	}
 	// The restore ends well also when the client goes away in the middle of it.
-	done, err := s.checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f.Paths, f.Force, authorOf(r))
+	done, err := s.checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f, authorOf(r))
 	if err != nil {
 		s.failCheckpoint(w, r, err)
 		return

@@ -45,15 +45,15 @@ func (f *fakeCheckpoints) CheckpointDiff(_ context.Context, id string, paths []s
 	}, nil
 }
 
-func (f *fakeCheckpoints) RestoreCheckpoint(_ context.Context, id string, paths []string, force bool, who audit.Author) (*checkpoint.Restored, error) {
+func (f *fakeCheckpoints) RestoreCheckpoint(_ context.Context, id string, what CheckpointRestore, who audit.Author) (*checkpoint.Restored, error) {
 	switch {
 	case id != "ck_1":
 		return nil, fmt.Errorf("%w: %q", checkpoint.ErrUnknown, id)
-	case !force:
+	case !what.Force:
 		return nil, &checkpoint.ConflictError{Conflicts: []checkpoint.Conflict{{Path: "/home/alice/app/a.txt", Why: "it was changed since"}}}
 	}
-	f.by, f.paths = who.By, paths
-	return &checkpoint.Restored{ID: id, Checkpoint: "ck_2", Files: []string{"/home/alice/app/a.txt"}, Failed: []checkpoint.Conflict{{Path: "/home/alice/app/b.txt", Why: "no"}}}, nil
+	f.by, f.paths = who.By, what.Paths
+	return &checkpoint.Restored{ID: id, Checkpoint: "ck_2", Stray: []string{"/home/alice/app/a.txt.1234.tmp"}, Files: []string{"/home/alice/app/a.txt"}, Failed: []checkpoint.Conflict{{Path: "/home/alice/app/b.txt", Why: "no"}}}, nil
 }
 
 func TestCheckpointsByREST(t *testing.T) {

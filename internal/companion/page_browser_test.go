@@ -252,7 +252,7 @@ func (hostile) CheckpointDiff(context.Context, string, []string) ([]checkpoint.F
 	return []checkpoint.FileDiff{{Path: evil("diffpath"), What: evil("what"), Diff: "--- kept\n+++ now\n@@ -1,1 +1,1 @@\n-" + evil("kept") + "\n+" + evil("now") + "\n"}}, nil
 }
 
-func (hostile) RestoreCheckpoint(context.Context, string, []string, bool, audit.Author) (*checkpoint.Restored, error) {
+func (hostile) RestoreCheckpoint(context.Context, string, CheckpointRestore, audit.Author) (*checkpoint.Restored, error) {
 	return nil, checkpoint.ErrUnknown
 }
 

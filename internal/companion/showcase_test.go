@@ -242,6 +242,6 @@ func (showcaseCheckpoints) CheckpointDiff(context.Context, string, []string) ([]
 	}, nil
 }
 
-func (showcaseCheckpoints) RestoreCheckpoint(context.Context, string, []string, bool, audit.Author) (*checkpoint.Restored, error) {
+func (showcaseCheckpoints) RestoreCheckpoint(context.Context, string, CheckpointRestore, audit.Author) (*checkpoint.Restored, error) {
 	return &checkpoint.Restored{ID: "ck_b", Files: []string{}}, nil
 }
