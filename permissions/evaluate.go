@@ -44,9 +44,9 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 // give any action. Another one, such as the file that a symbolic link leads to, counts when it is denied or
 // needs a confirmation: the strictest wins.
 func (v *view) strictest(n int, s *Subject, args *arguments) ruling {
-	worst := v.lastMatch(n, s.Decides, s.Head, args)
+	worst := v.lastMatch(n, s.Decides, s.Head, s.Risk, args)
 	for _, form := range s.Also {
-		if r := v.lastMatch(n, form, 0, args); r.action <= Confirm && r.action < worst.action {
+		if r := v.lastMatch(n, form, 0, s.Risk, args); r.action <= Confirm && r.action < worst.action {
 			worst = r
 		}
 	}
@@ -57,7 +57,7 @@ func (v *view) strictest(n int, s *Subject, args *arguments) ruling {
 //
 // A weak rule, see viewRule, lifts nothing: it is kept as a limit on what the rules before it say, and its
 // allow counts as ask.
-func (v *view) lastMatch(n int, form Form, head int, args *arguments) ruling {
+func (v *view) lastMatch(n int, form Form, head int, risk Risk, args *arguments) ruling {
 	if n == 0 {
 		return ruling{action: Ask}
 	}
@@ -68,7 +68,7 @@ func (v *view) lastMatch(n int, form Form, head int, args *arguments) ruling {
 			continue
 		}
 		r := &v.rules[i]
-		if !r.matches(form, args) || r.Action == Allow && r.pattern.overreaches(form, head) {
+		if r.exceeded(risk) || !r.matches(form, args) || r.Action == Allow && r.Rule.pattern.overreaches(form, head) {
 			continue
 		}
 		if !r.weak {
@@ -89,6 +89,9 @@ func (v *view) lastMatch(n int, form Form, head int, args *arguments) ruling {
 func (r *viewRule) matches(form Form, args *arguments) bool {
 	return r.pattern.matches(form, args, r.Action <= Confirm)
 }
+
+// exceeded reports whether a subject of that risk is above the rule's ceiling.
+func (r *Rule) exceeded(risk Risk) bool { return r.Capped && risk.Exceeds(r.Risk) }
 
 // release returns the first grant that covers the subject, nil when none does.
 func (v *view) release(c Context, s *Subject, args *arguments) *Grant {

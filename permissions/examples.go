@@ -14,9 +14,9 @@ type example struct {
 	want bool
 }
 
-// detailed reads what stands for a pattern: an action, or an object of an action and examples,
-// {"action": "deny", "match": ["a/.env"], "notMatch": ["a/.envrc"]}.
-func (p *fileParser) detailed(value *hujson.Value) (action *hujson.Value, examples []example, err error) {
+// detailed reads what stands for a pattern: an action, or an object of an action, the ceiling of an allow, and
+// examples, {"action": "deny", "match": ["a/.env"], "notMatch": ["a/.envrc"]}. r gets the ceiling.
+func (p *fileParser) detailed(value *hujson.Value, r *Rule) (action *hujson.Value, examples []example, err error) {
 	if _, ok := value.Value.(*hujson.Object); !ok {
 		return value, nil, nil
 	}
@@ -25,12 +25,23 @@ func (p *fileParser) detailed(value *hujson.Value) (action *hujson.Value, exampl
 		case "action":
 			action = value
 			return nil
+		case "risk":
+			literal, ok := value.Value.(hujson.Literal)
+			if !ok || literal.Kind() != '"' {
+				return p.errorf(value, `"risk" of a rule is a class: "READ_ONLY" for instance`)
+			}
+			risk, err := ParseRisk(literal.String())
+			if err != nil {
+				return p.errorf(value, `"risk" of a rule: %v`, err)
+			}
+			r.Capped, r.Risk = true, risk
+			return nil
 		case "match", "notMatch":
 			more, err := p.examples(name, value)
 			examples = append(examples, more...)
 			return err
 		}
-		return p.errorf(key, "unknown key %q of a rule: use action, match, notMatch", name)
+		return p.errorf(key, "unknown key %q of a rule: use action, risk, match, notMatch", name)
 	})
 	if err == nil && action == nil {
 		err = p.errorf(value, `a rule needs "action": "allow", "ask", "confirm" or "deny"`)

@@ -39,7 +39,10 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 	for i := range view.rules {
 		r := &view.rules[i]
 		for j, form := range append([]Form{s.Decides}, s.Also...) {
-			if !r.matches(form, &args) {
+			if n := len(e.Matches); n > 0 && e.Matches[n-1].Rule == r.Rule {
+				break // by another of its alternatives
+			}
+			if !r.matches(form, &args) || r.exceeded(s.Risk) {
 				continue
 			}
 			e.Matches = append(e.Matches, Match{
@@ -76,7 +79,11 @@ func (r *Rule) String() string {
 }
 
 func (r *Rule) describe() string {
-	return fmt.Sprintf("%s %s %s (%s)", r.Tool, strconv.Quote(r.Pattern), r.Action, origin(r.Source, r.Layer))
+	action := r.Action.String()
+	if r.Capped {
+		action += " up to " + r.Risk.String()
+	}
+	return fmt.Sprintf("%s %s %s (%s)", r.Tool, strconv.Quote(r.Pattern), action, origin(r.Source, r.Layer))
 }
 
 // String returns the grant on one line: `shell_exec "git push *" up to NETWORK (permissions.jsonc:31, always)`.

@@ -31,6 +31,21 @@ const (
 //go:embed defaults.jsonc
 var defaults []byte
 
+// seedText is the shipped file for a user whose home is that. Where nobody knows the home, the lines about it are left
+// out: a file with them could not be read.
+func seedText(home string) []byte {
+	if home != "" {
+		return defaults
+	}
+	var kept []byte
+	for line := range bytes.Lines(defaults) {
+		if !bytes.HasPrefix(bytes.TrimSpace(line), []byte(`"~/`)) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
+
 // FileError says what is wrong with a permissions file, where, and how to put it right. Line and Column count
 // from 1; Column counts bytes.
 type FileError struct {
@@ -75,6 +90,9 @@ func ParseFile(path string, data []byte, home string) (*File, error) {
 // "arg=glob", replaced by home. ParseFile does this; rules from elsewhere go through it before NewPolicy.
 func ExpandHome(pattern, home string) (string, error) {
 	name := argumentSyntax.FindString(pattern)
+	if err := checkWorkspace(pattern); err != nil {
+		return "", err
+	}
 	rest, ok := cutHome(pattern[len(name):])
 	if !ok {
 		return pattern, nil
@@ -90,6 +108,24 @@ func cutHome(s string) (rest string, ok bool) {
 		return rest, true
 	}
 	return strings.CutPrefix(s, "$HOME/")
+}
+
+// WorkspaceVariable at the start of a pattern, before a "/", is the workspace of the call that is judged. Who makes the
+// subject of a path in it MUST give Decides the spelling that begins so, and MUST NOT give that to any other path.
+const WorkspaceVariable = "$WORKSPACE"
+
+// checkWorkspace refuses patterns in which $WORKSPACE would not stand for the workspace.
+func checkWorkspace(pattern string) error {
+	name := argumentSyntax.FindString(pattern)
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(pattern[len(name):], "!"), WorkspaceVariable)
+	switch {
+	case !ok:
+	case name != "":
+		return fmt.Errorf("pattern %q: %s stands for a folder in patterns of paths, not in those of arguments: map the tool to a kind in the configuration", abbreviate(pattern), WorkspaceVariable)
+	case rest != "" && rest[0] != '/':
+		return fmt.Errorf("pattern %q: write %s/ for what is in the workspace", abbreviate(pattern), WorkspaceVariable)
+	}
+	return nil
 }
 
 // fileParser reads one file. Its methods return errors with the place in the file.
@@ -201,7 +237,8 @@ func (p *fileParser) rules(tool string, key, value *hujson.Value) ([]Rule, error
 }
 
 func (p *fileParser) rule(tool *Glob, pattern string, key, value *hujson.Value) (Rule, error) {
-	action, examples, err := p.detailed(value)
+	r := Rule{Tool: tool.text, Layer: LayerFile, Source: p.source(key), tool: tool}
+	action, examples, err := p.detailed(value, &r)
 	if err != nil {
 		return Rule{}, err
 	}
@@ -209,9 +246,11 @@ func (p *fileParser) rule(tool *Glob, pattern string, key, value *hujson.Value) 
 	if !ok || literal.Kind() != '"' {
 		return Rule{}, p.errorf(action, `an action is expected: "allow", "ask", "confirm" or "deny"`)
 	}
-	r := Rule{Tool: tool.text, Layer: LayerFile, Source: p.source(key), tool: tool}
 	if r.Action, err = ParseAction(literal.String()); err != nil {
 		return Rule{}, p.errorf(action, "%v", err)
+	}
+	if r.Capped && r.Action != Allow {
+		return Rule{}, p.errorf(action, `"risk" is the worst class that an allow covers: leave it out of a rule that says %q`, r.Action)
 	}
 	if r.Pattern, err = ExpandHome(pattern, p.home); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)

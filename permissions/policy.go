@@ -66,6 +66,9 @@ func (r *Rule) compile(layer Layer) (err error) {
 	if r.Action > Allow {
 		return fmt.Errorf("%s: unknown action %d", r.Source, r.Action)
 	}
+	if r.Capped && (r.Action != Allow || r.Risk > Escalation) {
+		return fmt.Errorf("%s: only an allow has a risk as its ceiling", r.Source)
+	}
 	if r.tool == nil || r.tool.text != r.Tool {
 		if r.tool, err = CompileGlob(r.Tool); err != nil {
 			return fmt.Errorf("%s: tool %w", r.Source, err)
@@ -117,6 +120,9 @@ type viewRule struct {
 	// weak: the rule matches only the kind, and the kind is a guess, or only the name that several tools would have. It
 	// can tighten, not loosen.
 	weak bool
+	// pattern is Rule.pattern, or one of its alternatives: a rule that lists names stands here once for each, so that
+	// the signature of a name rules it out.
+	pattern *valuePattern
 }
 
 type viewKey struct {
@@ -159,8 +165,10 @@ func (p *Policy) newView(s *Subject) *view {
 			named := r.tool.Match(s.Tool)
 			kind := s.Kind != "" && r.tool.Match(s.Kind)
 			if named || kind || s.Plain != "" && r.tool.Match(s.Plain) {
-				v.rules = append(v.rules, viewRule{r, !named && !(kind && s.KindBound)})
-				v.needs = append(v.needs, r.pattern.needs)
+				for _, part := range r.pattern.alternatives() {
+					v.rules = append(v.rules, viewRule{r, !named && !(kind && s.KindBound), part})
+					v.needs = append(v.needs, part.needs)
+				}
 			}
 		}
 	}

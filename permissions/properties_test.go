@@ -2,6 +2,7 @@ package permissions
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -195,7 +196,7 @@ func TestLastMatchIsTheFoldOverAllRules(t *testing.T) {
 		p := compiled(t, drawRules(t, "agent"), drawRules(t, "file"), nil)
 		v := p.viewOf(s)
 		args := arguments{raw: s.Arguments}
-		if got, want := v.lastMatch(len(v.rules), s.Decides, s.Head, &args).action, reference(v, s.Decides, &args); got != want {
+		if got, want := v.lastMatch(len(v.rules), s.Decides, s.Head, s.Risk, &args).action, reference(v, s.Decides, &args); got != want {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})
@@ -215,6 +216,32 @@ func TestExplainAgreesWithEvaluate(t *testing.T) {
 		}
 		if f.Grant != nil && !slices.ContainsFunc(e.Grants, func(g GrantMatch) bool { return g.Grant == f.Grant && g.Obstacle == "" }) {
 			t.Fatalf("the grant %v is not among the explained ones", f.Grant)
+		}
+	})
+}
+
+// Braces that are written out say what the pattern says as a whole.
+func TestAlternativesMatchWhatThePatternMatches(t *testing.T) {
+	word := rapid.SampledFrom([]string{"", "a", "b", "ab", "a*", "*", "**", "a/b", "**/a", ".", "!a", " *", "/*"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := ""
+		for range rapid.IntRange(1, 4).Draw(t, "pieces") {
+			text += word.Draw(t, "word")
+			if rapid.Bool().Draw(t, "braces") {
+				text += "{" + strings.Join(rapid.SliceOfN(word, 2, 3).Draw(t, "alternatives"), ",") + "}"
+			}
+			text += rapid.SampledFrom([]string{"", "/", " ", "/**", " *"}).Draw(t, "between")
+		}
+		p, err := compileValue(text)
+		if err != nil || p.parts == nil {
+			return
+		}
+		for _, v := range rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "/", " ", ".", "!"}), 0, 8).Draw(t, "value"), "")
+		}), 20, 20).Draw(t, "values") {
+			if whole, any := p.value.Match(v), slices.ContainsFunc(p.parts, func(q *valuePattern) bool { return q.value.Match(v) }); whole != any {
+				t.Fatalf("%q as a whole on %q: %v, by its alternatives: %v", text, v, whole, any)
+			}
 		}
 	})
 }

@@ -18,6 +18,8 @@ type Rule struct {
 	Tool    string // glob over the qualified tool name; matches a kind's name too
 	Pattern string // glob over the value, "arg=glob" over an argument, or "*"
 	Action  Action
+	Capped  bool // an allow of which Risk is the ceiling: what is riskier it does not match
+	Risk    Risk // the worst class that a capped allow covers
 	Layer   Layer
 	Source  string // "path:line", for people
 

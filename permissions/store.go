@@ -167,7 +167,7 @@ func (s *Store) seed() error {
 	if _, err := os.Lstat(s.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := durable.Replace(s.path, defaults, 0o600); err != nil {
+	if err := durable.Replace(s.path, seedText(s.home), 0o600); err != nil {
 		return err
 	}
 	s.logger.Info("permissions file created with defaults", "path", s.path)

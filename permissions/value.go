@@ -12,6 +12,7 @@ type valuePattern struct {
 	argument *argumentPattern // nil when the text has another form
 	all      bool             // matches every value whatever it is
 	needs    signature        // of every form that the pattern matches
+	parts    []*valuePattern  // the alternatives, where braces are all that keeps the pattern from being text and `*`
 	glued    string           // what stands before a final star that no blank sets apart, "" for other patterns
 }
 
@@ -29,6 +30,7 @@ func compileValue(text string) (*valuePattern, error) {
 		return nil, err
 	}
 	p := &valuePattern{value: value, all: value.matchesAll(), needs: value.needs, glued: gluedStar(text)}
+	p.parts = partsOf(text)
 	if name := argumentSyntax.FindString(text); name != "" {
 		glob, err := CompileGlob(text[len(name):])
 		if err != nil {
@@ -38,6 +40,65 @@ func compileValue(text string) (*valuePattern, error) {
 		p.argument = &argumentPattern{strings.Split(strings.TrimSuffix(name, "="), "."), glob}
 	}
 	return p, nil
+}
+
+// alternatives returns patterns that together match what p does.
+func (p *valuePattern) alternatives() []*valuePattern {
+	if len(p.parts) > 0 {
+		return p.parts
+	}
+	return []*valuePattern{p}
+}
+
+// maxParts bounds how many alternatives of a pattern are looked at one by one.
+const maxParts = 200
+
+// partsOf returns the patterns that text means when its braces are written out, nil where that would not be the same.
+func partsOf(text string) (parts []*valuePattern) {
+	if !strings.Contains(text, "{") || strings.ContainsAny(text, `\([|"`) || text[0] == '!' || argumentSyntax.MatchString(text) {
+		return nil
+	}
+	for _, t := range bracesOut(text) {
+		glob, err := CompileGlob(t)
+		if err != nil || glob.simple == nil {
+			return nil
+		}
+		parts = append(parts, &valuePattern{value: glob, all: glob.matchesAll(), needs: glob.needs})
+	}
+	return parts
+}
+
+// bracesOut writes the braces of text out, nil where an alternative could read differently outside of them or there are
+// too many.
+func bracesOut(text string) []string {
+	open := strings.IndexByte(text, '{')
+	if open < 0 {
+		return []string{text}
+	}
+	alternatives, end, ok := split(text, open, ',')
+	if !ok || len(alternatives) < 2 || strings.HasSuffix(text[:open], "*") || strings.HasPrefix(text[end:], "**") {
+		return nil
+	}
+	var list []string
+	for _, a := range alternatives {
+		if a == "" || strings.Contains(a, "**") || strings.HasPrefix(a, "!") || strings.HasPrefix(a, "*") || strings.HasSuffix(a, "*") || strings.HasSuffix(a, " ") || strings.ContainsAny(a, "?{}") {
+			return nil
+		}
+		rest := bracesOut(a + text[end:])
+		if rest == nil {
+			return nil
+		}
+		for _, r := range rest {
+			if r = text[:open] + r; r == "" || r[0] == ' ' {
+				return nil
+			}
+			list = append(list, r)
+		}
+		if len(list) > maxParts {
+			return nil
+		}
+	}
+	return list
 }
 
 // matches reports whether the pattern covers a form. With no value at all, only a pattern that matches every

@@ -96,6 +96,9 @@ func parseRoots(result []byte) (roots []string) {
 func (h *host) placeOf(s *server) tools.Place {
 	place := s.place
 	if roots := h.roots.Load(); roots != nil {
+		if len(*roots) > 0 {
+			place.Workspace = *roots
+		}
 		for _, root := range *roots {
 			if !slices.Contains(place.Roots, root) {
 				place.Roots = append(slices.Clip(place.Roots), root)

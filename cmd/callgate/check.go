@@ -344,7 +344,7 @@ func (ch *checker) call(request checkRequest) (gate.Call, error) {
 		if err != nil {
 			return gate.Call{}, err
 		}
-		place.Dir, place.Roots = dir, []string{dir}
+		place.Dir, place.Roots, place.Workspace = dir, []string{dir}, nil
 	}
 	call := gate.Call{ID: "check", Tool: tool, Place: place}
 	if request.Arguments != nil {

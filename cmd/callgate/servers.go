@@ -107,7 +107,7 @@ func (s *serverConfig) assemble(shell *tools.ShellSetup) (proxy.Server, error) {
 		},
 		Shared: s.Shared, Choice: choice, Bounds: proxy.Bounds{Timeout: s.Timeout, MaxResult: s.MaxResultBytes},
 		Tools: tools.Server{Name: s.Name, Packages: packages, Identity: identity(at.command, at.args, at.url, packages), Trusted: s.Trusted, Mappings: mappings},
-		Place: tools.Place{Dir: at.dir, Roots: roots(at.dir, at.args), Home: xdg.Home, Shell: shell},
+		Place: tools.Place{Dir: at.dir, Roots: roots(at.dir, at.args), Workspace: []string{at.dir}, Home: xdg.Home, Shell: shell},
 	}, nil
 }
 

@@ -99,7 +99,12 @@ func TestStories(t *testing.T) {
 			data := filepath.Join(env.WorkDir, "data")
 			env.Setenv("GORACE", noExitSleep)
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-			env.Setenv("HOME", env.WorkDir)
+			home, err := os.MkdirTemp("", "callgate-home-") // not what stories work in: a home is no workspace
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { os.RemoveAll(home) })
+			env.Setenv("HOME", home)
 			env.Setenv("DATA", data)
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("RULES", filepath.Join(data, "workers", "default", "permissions.jsonc"))

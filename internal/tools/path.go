@@ -95,6 +95,7 @@ func (l *location) add(other location) {
 // resolve finds where path leads. given is the text that it comes from: a further spelling for denies.
 func (p Place) resolve(path, given string) location {
 	if !filepath.IsAbs(path) { // nobody knows where the call runs: the text is all there is
+		path = spelled(path)
 		return location{decides: permissions.Form{path}, paths: []string{path}}
 	}
 	real, links, err := realPath(path)
@@ -125,15 +126,18 @@ func (p Place) spellings(path string, moved bool) permissions.Form {
 	}
 	for _, root := range p.roots() {
 		if rel, ok := within(root, path); ok {
-			add(rel)
+			add(spelled(rel))
 		} else if moved {
 			if real, _, err := realPath(root); err == nil {
 				if rel, ok := within(real, path); ok {
-					add(rel)
+					add(spelled(rel))
 					add(filepath.Join(root, rel))
 				}
 			}
 		}
+	}
+	if s, ok := p.inOpenWorkspace(path); ok {
+		add(s)
 	}
 	if p.Home != "" {
 		if rel, ok := within(p.Home, path); ok {

@@ -145,14 +145,73 @@ func TestSpellings(t *testing.T) {
 		path string
 		want []string
 	}{
-		{"/ws/app/a/b", []string{"/ws/app/a/b", "a/b", "app/a/b", "~/app/a/b"}},
-		{"/ws/app", []string{"/ws/app", ".", "app", "~/app"}},
+		{"/ws/app/a/b", []string{"/ws/app/a/b", "a/b", "app/a/b", "$WORKSPACE/a/b", "~/app/a/b"}},
+		{"/ws/app", []string{"/ws/app", ".", "app", "$WORKSPACE", "~/app"}},
 		{"/ws/application", []string{"/ws/application", "application", "~/application"}},
 		{"/etc/passwd", []string{"/etc/passwd"}},
 		{"/", []string{"/"}},
 	} {
 		if got := p.spellings(c.path, false); runtime.GOOS != "darwin" && !slices.Equal(got, c.want) {
 			t.Errorf("spellings(%q) = %q, want %q", c.path, got, c.want)
+		}
+	}
+}
+
+// $WORKSPACE is the workspace of the call, by whatever path, and nothing that is too wide to be one.
+func TestWorkspaceSpelling(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the table is in Unix paths")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(dir, "home")
+	for _, d := range []string{"home/src/app", "home/src/other", "home/.config/x", "home/$WORKSPACE"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"link": "home/src/app", "home/src/app/out": "../other", "linkhome": "home"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules := policy(t, `{"read_file": {"$WORKSPACE/**": "allow"}, "write_file": {"$WORKSPACE/src/*": "allow"}}`)
+	app := home + "/src/app"
+	for _, c := range []struct {
+		place Place
+		path  string
+		want  permissions.Action
+	}{
+		{Place{Dir: app}, "main.go", permissions.Allow},
+		{Place{Dir: app}, app + "/a/b", permissions.Allow},
+		{Place{Dir: app}, ".", permissions.Allow},
+		{Place{Dir: app}, "~/src/app/x", permissions.Allow},
+		{Place{Dir: app}, "../other/x", permissions.Ask},
+		{Place{Dir: app}, app + "lication/x", permissions.Ask},
+		{Place{Dir: app}, "out/x", permissions.Ask}, // leads outside
+		{Place{Dir: app}, "/etc/passwd", permissions.Ask},
+		{Place{Dir: app}, "$WORKSPACE/x", permissions.Allow}, // a folder of that name
+		{Place{Dir: app}, "$WORKSPACE/../../x", permissions.Ask},
+		{Place{Dir: app, Workspace: []string{home + "/src/other"}}, "main.go", permissions.Ask}, // the host says where it works
+		{Place{Dir: app, Workspace: []string{app, home + "/src/other"}}, "../other/x", permissions.Allow},
+		{Place{Dir: dir + "/link"}, "main.go", permissions.Allow}, // by a link, and not by it
+		{Place{Dir: dir + "/link"}, app + "/main.go", permissions.Allow},
+		{Place{Dir: app, Roots: []string{app, home + "/src/other"}, Workspace: []string{app}}, "../other/x", permissions.Ask},
+		{Place{Dir: home}, "src/app/main.go", permissions.Ask},
+		{Place{Dir: home}, "$WORKSPACE/x", permissions.Ask},
+		{Place{Dir: dir + "/linkhome"}, "src/app/main.go", permissions.Ask},
+		{Place{Dir: dir}, "home/src/app/main.go", permissions.Ask}, // it holds the home
+		{Place{Dir: home + "/.config"}, "x/y", permissions.Ask},
+		{Place{Dir: "/"}, "x", permissions.Ask},
+		{Place{Dir: "/tmp"}, "x", permissions.Ask},
+		{Place{Dir: "/etc"}, "passwd", permissions.Ask},
+		{Place{}, "$WORKSPACE/x", permissions.Ask}, // nobody knows where it runs
+	} {
+		c.place.Home = home
+		if got := verdict(rules, analyze(t, KindReadFile, c.place, "path", c.path)); got != c.want {
+			t.Errorf("reading %q in %q: %v, want %v", c.path, c.place.Dir, got, c.want)
 		}
 	}
 }

@@ -53,9 +53,12 @@ type Tool struct {
 // Place is where a call runs: what relative paths mean.
 type Place struct {
 	Dir   string   // absolute working directory of the upstream
-	Roots []string // absolute workspace roots; Dir when the host names none
-	Home  string
-	Shell *ShellSetup // how shell text is read; nil is bash and the built-in tables
+	Roots []string // absolute folders that relative paths may mean, Dir among them; none means Dir alone
+	// Workspace is what $WORKSPACE stands for in rules: the host's roots, else the folder that the server runs in. None
+	// means Roots. See opens for folders that are too wide to be one.
+	Workspace []string
+	Home      string
+	Shell     *ShellSetup // how shell text is read; nil is bash and the built-in tables
 }
 
 // ShellSetup says how shell text is read.
