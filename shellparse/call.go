@@ -249,6 +249,9 @@ func (c *call) command(argv0 string) Command {
 			cmd.Argv[i] = Word{c.argv[i].text, c.argv[i].known}
 		}
 	}
+	if in := c.sc.input; in.text.known && (in.kind == inputText || in.kind == inputPipe) {
+		cmd.Input = Word{in.text.text, true}
+	}
 	for _, g := range c.globals {
 		cmd.Globals = append(cmd.Globals, Word{g.text, g.known})
 	}

@@ -104,8 +104,7 @@ var gitRows = []Program{
 	},
 	{
 		Name:    "git restore",
-		Effect:  "discards changes",
-		Options: "-s,--source= --pathspec-from-file=r -S,--staged -W,--worktree",
+		Options: "-s,--source= --pathspec-from-file=r -S,--staged -W,--worktree -q,--quiet --progress --no-progress --ignore-unmerged --recurse-submodules?",
 	},
 	{Name: "git reset", Options: "--hard:! --merge:! --keep:! --pathspec-from-file=r --soft --mixed -N -q -p"},
 	{Name: "git clean", Effect: "deletes files", Options: "-e,--exclude="},

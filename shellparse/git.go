@@ -139,6 +139,11 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 				c.effect("discards changes")
 			}
 		}
+	case "restore":
+		_, staged := s.find("-S", "--staged")
+		if _, worktree := s.find("-W", "--worktree"); !staged || worktree || s.unknown != "" || s.vague != "" {
+			c.effect("discards changes")
+		}
 	case "stash":
 		switch first() {
 		case "drop", "clear":

@@ -48,6 +48,7 @@ type Command struct {
 	Env     []Assignment
 	Reads   []File
 	Writes  []File
+	Input   Word // the text on its standard input, when that is Known
 	// Named is how many leading words of Argv name the command, by the tables that the text was read with.
 	Named int
 	wants int // how many the tables ask for, whatever words there are

@@ -60,6 +60,7 @@ type builder struct {
 	noted      []note // values as the summary shows them
 	dialect    shellparse.Dialect
 	shellNamed bool             // the call says which shell reads its commands
+	why        []string         // what commands do that cannot be undone, each as the end of a sentence that begins with "It"
 	effect     string           // what the surroundings of a command do beyond its text
 	floor      permissions.Risk // at least this for subjects of the tool's own kind
 	decided    bool             // a subject that can be allowed is there

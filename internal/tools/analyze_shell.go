@@ -172,7 +172,7 @@ func (b *builder) shell(text string) {
 		if !b.count() {
 			return
 		}
-		b.command(&script.Commands[i], text, needsAllow)
+		b.command(script.Commands[i:], text, needsAllow)
 	}
 	if len(b.out.Subjects) == before { // it runs nothing: an assignment, an arithmetic, a comment
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effect: b.effect,
@@ -206,9 +206,10 @@ func (b *builder) runs(c *shellparse.Command) []string {
 	return runs(c)
 }
 
-// command makes the subjects of one effective command of the text whole. One that needs no allow of its own
-// makes a subject for denies only, provided that another command of the text does need one.
-func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow bool) {
+// command makes the subjects of the first of these effective commands of the text whole. One that needs no allow of
+// its own makes a subject for denies only, provided that another command of the text does need one.
+func (b *builder) command(list []shellparse.Command, whole string, otherNeedsAllow bool) {
+	c := &list[0]
 	effect := joinEffects(append([]string{b.effect}, c.Effects...)...)
 	view := CommandView{Via: c.Via}
 	for _, w := range c.Argv {
@@ -227,7 +228,19 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	if mountsHost(c) {
 		b.mark("host-access", "A container gets the whole file system of this machine.")
 	}
-	risk, category := classify(c)
+	risk, category, why := classify(c)
+	for i := 1; i < len(list) && list[i].DenyOnly && len(list[i].Via) > len(c.Via) && why == ""; i++ {
+		// What stands within its words is allowed with it: it is as bad as that.
+		if _, _, why = classify(&list[i]); why != "" {
+			risk = risk.Worse(permissions.Destructive)
+		}
+	}
+	if why != "" && len(b.why) < maxReasons && !slices.Contains(b.why, why) {
+		b.why = append(b.why, why)
+	}
+	if word := tellsNotToAsk(c, startsAgent(c)); word != "" {
+		b.mark("ungated-agent", "It starts another agent with "+quote(word)+", which keeps that from asking about what it does.")
+	}
 	if risk == permissions.Unknown {
 		for _, started := range shellparse.Started(c) {
 			if b.count() {
@@ -274,6 +287,9 @@ func (b *builder) command(c *shellparse.Command, whole string, otherNeedsAllow b
 	b.recursive(c)
 	b.gitReads(c)
 }
+
+// maxReasons bounds how many reasons of DESTRUCTIVE commands the summary of a call tells.
+const maxReasons = 3
 
 // mountsHost reports whether a container is given the root of the file system: nothing that happens in it
 // stays in it.

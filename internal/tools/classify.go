@@ -91,17 +91,57 @@ func (n *node) find(word string) *node {
 }
 
 // classify says what one effective command may do, from its words alone: effects and files are the
-// caller's business.
-func classify(c *shellparse.Command) (permissions.Risk, string) {
+// caller's business. why is what makes it DESTRUCTIVE, as the end of a sentence that begins with "It"; it may be "".
+func classify(c *shellparse.Command) (risk permissions.Risk, category, why string) {
 	if len(c.Argv) == 0 {
-		return permissions.ReadOnly, CategoryTerminalRead
+		return permissions.ReadOnly, CategoryTerminalRead, ""
 	}
 	if !c.Argv[0].Known {
-		return permissions.Unknown, CategoryTerminalWrite
+		return permissions.Unknown, CategoryTerminalWrite, ""
 	}
 	program, args := c.Argv[0].Value, c.Argv[1:]
-	risk := risks(program, args)
-	return risk, shellCategory(program, risk)
+	risk = risks(program, args)
+	switch {
+	case len(args) == 1 && onlyAsks[args[0].Value]:
+	case startsAgent(c):
+		risk, why = risk.Worse(permissions.Destructive), "starts another agent, whose calls no rule here sees"
+	default:
+		if why = destroys(c); why == "" && risk == permissions.Unknown {
+			why = goesOn(program, args)
+		}
+		if why != "" {
+			risk = risk.Worse(permissions.Destructive)
+		}
+	}
+	return risk, shellCategory(program, risk), why
+}
+
+// onlyAsks are words with which, alone, programs say something of themselves.
+var onlyAsks = wordSet("--help --version -V")
+
+// goOn are options that tell a program not to ask, or to delete, whatever program it is.
+var goOn = wordSet("--force --accept-data-loss --yes --assume-yes --no-input --noinput --no-interaction --non-interactive --purge --delete --hard --prune --auto-approve " +
+	"--force-reset --force-delete --overwrite-existing --no-confirm --noconfirm --skip-confirmation --confirm --destroy --wipe --drop --remove-all --delete-all --i-know-what-i-am-doing --really --permanent --nuke --yes-i-really-mean-it")
+
+// goesOnHarmlessly are programs to which the options of goOn say how to install something or whether to ask about
+// that, or which hand them on to a program that is judged by itself.
+var goesOnHarmlessly = wordSet("npm npx pnpm pnpx yarn bun bunx deno pip pip3 pipx uv uvx poetry pdm hatch conda mamba cargo rustup gem bundle composer go brew apt apt-get dnf yum apk " +
+	"zypper pacman snap flatpak nix nix-env nix-shell choco winget scoop dotnet flutter dart pod git docker podman nerdctl make gmake ninja cmake bazel gradle mvn pre-commit gh xargs ssh code npm-check-updates ncu asdf mise volta rsync man")
+
+// goesOn says which option of goOn a program of which nothing is known gets.
+func goesOn(program string, args []shellparse.Word) string {
+	if goesOnHarmlessly[program] {
+		return ""
+	}
+	for _, a := range args {
+		if !a.Known || !strings.HasPrefix(a.Value, "--") {
+			continue
+		}
+		if name, _, _ := strings.Cut(a.Value, "="); goOn[name] {
+			return "is told to go on with " + name
+		}
+	}
+	return ""
 }
 
 func risks(program string, args []shellparse.Word) permissions.Risk {
@@ -116,8 +156,7 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 		return permissions.Unknown
 	}
 	if len(args) == 1 && args[0].Known {
-		switch args[0].Value {
-		case "--version", "--help", "-V":
+		if onlyAsks[args[0].Value] {
 			return permissions.ReadOnly
 		}
 	}

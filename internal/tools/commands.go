@@ -56,7 +56,9 @@ var sameAs = map[string]string{
 	"pip3": "pip", "podman": "docker", "docker-compose": "docker compose", "./gradlew": "gradle", "gradlew": "gradle", "./mvnw": "mvn",
 	"egrep": "grep", "fgrep": "grep", "gawk": "awk", "mawk": "awk", "nawk": "awk", "gsed": "sed", "gmake": "make", "bunx": "npx",
 	"pnpx": "npx", "tofu": "terraform", "nodejs": "node", "mariadb": "mysql", "zsh": "bash", "sh": "bash", "dash": "bash", "ksh": "bash",
-	"fish": "bash", "gtar": "tar", "bsdtar": "tar", "fdfind": "fd", "batcat": "bat",
+	"fish": "bash", "gtar": "tar", "bsdtar": "tar", "fdfind": "fd", "batcat": "bat", "gfind": "find", "nerdctl": "docker", "finch": "docker", "podman-compose": "docker compose",
+	"oc": "kubectl", "k": "kubectl", "kubecolor": "kubectl", "opentofu": "terraform", "helm3": "helm", "mvnw": "mvn", "grm": "rm", "gls": "ls",
+	"gcp": "cp", "gmv": "mv", "gln": "ln", "gdate": "date", "hub": "gh", "glab": "gh", "dcfldd": "dd", "gdd": "dd",
 }
 
 // rows is what is known of programs, grouped by subject. A program or sub-command that is missing is
@@ -124,7 +126,9 @@ var rows = []row{
 	{words: "git tag", risk: readOnly, worse: "-d --delete -f --force", to: destructive},
 	{words: "git switch", risk: write, worse: "-f --force --discard-changes -C --force-create", to: destructive},
 	{words: "git checkout", risk: write, worse: "-f --force -B -- . -p --patch --ours --theirs", to: destructive},
-	{words: "git restore", risk: destructive},
+	{words: "git restore", risk: write, worse: "<operand>", to: destructive, unless: "--staged -S"}, // which only unstages
+	{words: "git restore", risk: write, worse: "-W --worktree -p --patch --pathspec-from-file --ours --theirs -m --merge --overlay", to: destructive},
+	{words: "git send-email", risk: destructive},
 	{words: "git reset", risk: write, worse: "--hard --merge --keep", to: destructive},
 	{words: "git clean", risk: destructive},
 	{words: "git rm", risk: destructive},
@@ -144,7 +148,7 @@ var rows = []row{
 	{words: "git remote get-url", risk: readOnly},
 	{words: "git remote add|rename|set-url|set-head|set-branches|remove|rm", risk: unknown}, // where pushes go
 	{words: "git remote update|prune", risk: network},
-	{words: "git fetch|pull|clone|ls-remote|send-email|lfs|svn|p4", risk: network},
+	{words: "git fetch|pull|clone|ls-remote|lfs|svn|p4", risk: network},
 	{words: "git pull", risk: network, worse: "-f --force", to: destructive},
 	{words: "git fetch", risk: network, worse: "-f --force -p --prune +*", to: destructive},
 	{words: "git push", risk: network, worse: "-f --force --force-with-lease --force-if-includes --mirror --delete -d --prune +* :*", to: destructive},
@@ -389,3 +393,9 @@ var targetRunners = wordSet("make just task mvn gradle rake")
 
 // sqlClients are programs that take statements as arguments.
 var sqlClients = wordSet("psql mysql sqlite3 duckdb clickhouse-client sqlcmd")
+
+// takeSQL are programs besides those that send statements to a database, as arguments of some subcommand or option, or
+// from their standard input.
+var takeSQL = wordSet(`usql mysqlsh mycli pgcli litecli iredis sqlplus sqlcl isql osql snowsql snow trino presto presto-cli spark-sql hive beeline impala-shell clickhouse
+	clickhouse-local cockroach turso libsql sqld pscale neonctl supabase heroku wrangler bq databricks dbt prisma drizzle-kit cqlsh influx psycopg
+	pgbench edgeql gel rqlite sqlite sqlite3 sqlcipher db2 dbaccess vsql nzsql pdb2 mariadb psql mysql duckdb clickhouse-client sqlcmd sq dolt doltgres questdb crash xata d1 spanner-cli gsql cloudsqlproxy dbsh`)

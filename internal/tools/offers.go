@@ -34,7 +34,7 @@ func Offers(c Call, a *Analysis) []Offer {
 			if from.command == nil || s.Effect != joinEffects(from.command.Effects...) {
 				return nil
 			}
-			o.Risk, _ = classify(from.command)
+			o.Risk, _, _ = classify(from.command)
 		}
 		if s.Kind != "" && s.KindBound {
 			o.Tool = s.Kind

@@ -78,6 +78,9 @@ func (b *builder) shellSummary() string {
 	if len(written) > 0 {
 		s += " It writes " + enumerated(written) + "."
 	}
+	for _, why := range b.why {
+		s += " It " + why + "."
+	}
 	return s
 }
 

@@ -1,0 +1,112 @@
+package tools
+
+import (
+	"strings"
+
+	"callgate/shellparse"
+)
+
+// agents are programs that let a model act on this machine, by their commands and by the packages that bring them:
+// what such an agent does, no rule here sees. A second word names the subcommand that starts it.
+var agents = func() map[string]bool {
+	table := map[string]bool{}
+	for name := range strings.SplitSeq(`claude|claude-code|@anthropic-ai/claude-code|claude-agent-sdk|codex|codex-cli|@openai/codex|gemini|gemini-cli|
+		@google/gemini-cli|qwen|qwen-code|@qwen-code/qwen-code|q chat|q run|q translate|qchat|kiro-cli|kiro|amazon-q|aider|aider-chat|opencode|opencode-ai|
+		cursor-agent|cursor agent|agent|goose run|goose session|goose|goosed|copilot|@github/copilot|gh copilot|gh agent-task|gh models|amp|@sourcegraph/amp|
+		crush|@charmland/crush|droid|factory|auggie|@augmentcode/auggie|cline|cline-cli|kilo|kilocode|@kilocode/cli|roo|plandex|pdx|gptme|
+		gpt-engineer|gpte|forge|forgecode|openhands|openhands-ai|swe-agent|sweagent|mini-swe-agent|mini|interpreter|open-interpreter|
+		continue|cn|@continuedev/cli|junie|rovodev|acli rovodev|kimi|kimi-cli|grok|grok-cli|@vibe-kit/grok-cli|vibe|mistral-vibe|letta|letta-code|trae|trae-cli|
+		iflow|qodo|qodo-gen|codebuff|kode|nanocoder|warp agent|warp-cli|oz|devin|jules|codename-goose|tabnine|cody|cody-agent|mentat|rawdog|sgpt|shell-gpt|
+		smol-developer|autogpt|auto-gpt|agentgpt|babyagi|metagpt|crewai|browser-use|fabric-agent|llm-agent|pi-coding-agent|pi-agent|
+		@mariozechner/pi-coding-agent|hermes-agent|openclaw|clawdbot|moltbot|nanobot|zeroclaw|picoclaw|eca|dexto|crystal-agent|
+		claude-flow|claude-squad|cs-agent|conductor-agent|vibe-kanban|ccr|claude-code-router|happy-coder|task-master|opencode-agent|aichat --execute`, "|") {
+		table[strings.TrimSpace(name)] = true
+	}
+	return table
+}()
+
+// agentAsks are words with which an agent says something of itself, and starts nothing.
+var agentAsks = wordSet("--version -v -V version --help -h help login logout auth whoami doctor models completion completions status usage update upgrade")
+
+// packageRunners take the name of a package, or of the program that it brings, as their first operand.
+var packageRunners = wordSet("npx bunx pnpx uvx pipx npm pnpm yarn bun uv deno volta mise")
+
+// startsAgent reports whether a command starts another agent.
+func startsAgent(c *shellparse.Command) bool {
+	if len(c.Argv) == 0 || !c.Argv[0].Known {
+		return false
+	}
+	name, args := c.Argv[0].Value, c.Argv[1:]
+	if packageRunners[name] {
+		for i, w := range args {
+			if w.Known && !isOption(w.Value) && isAgent(w.Value, args[i+1:]) {
+				return true
+			}
+			if value, ok := strings.CutPrefix(w.Value, "--package="); ok && isAgent(value, nil) {
+				return true
+			}
+		}
+		return false
+	}
+	return isAgent(name, args)
+}
+
+func isAgent(program string, args []shellparse.Word) bool {
+	if i := strings.LastIndexByte(program, '@'); i > 0 { // a version, not the scope of a package
+		program = program[:i]
+	}
+	name := plainName(program)
+	first := ""
+	for _, w := range args {
+		if w.Known && !isOption(w.Value) {
+			first = w.Value
+			break
+		}
+	}
+	switch {
+	case agents[name+" "+first]:
+		return !agentOnlyAsks(args[1:])
+	case agents[program], agents[name] && !strings.HasPrefix(program, "@"):
+		return !agentOnlyAsks(args)
+	}
+	return false
+}
+
+// agentOnlyAsks reports whether the words ask an agent about itself.
+func agentOnlyAsks(args []shellparse.Word) bool {
+	return len(args) > 0 && len(args) < 3 && args[0].Known && agentAsks[args[0].Value] || len(args) > 0 && args[0].Value == "mcp"
+}
+
+// ungated are words by which an agent is told not to ask for anything, whatever program gets them.
+var ungated = []string{"--dangerously", "--yolo", "--trust-all-tools", "--full-auto", "--allow-all-tools", "--allow-all-paths", "--skip-permissions", "--no-sandbox-agent",
+	"--auto-approve", "--yes-always", "bypassPermissions", "danger-full-access", "--permission-mode=bypass", "--bypass-permissions", "--no-permission", "--unsafe-mode",
+	"--approval-mode=yolo", "--approval-mode=full-auto", "--approve-all", "--allow-all", "--disable-permissions", "--trust-tools"}
+
+// ungatedAgent are further ones that only an agent means so.
+var ungatedAgent = wordSet("-y --yes --force -f yolo full-auto never --auto auto --headless dontAsk acceptEdits --always-approve --no-confirm --accept-all bypass")
+
+// tellsNotToAsk returns the word of a command by which another agent is told not to ask; "" when there is none.
+func tellsNotToAsk(c *shellparse.Command, agent bool) string {
+	for i := range c.Argv {
+		if i == 0 || !c.Argv[i].Known {
+			continue
+		}
+		word := c.Argv[i].Value
+		for _, u := range ungated {
+			if strings.HasPrefix(word, u) || strings.HasSuffix(word, "="+u) {
+				return word
+			}
+		}
+		if agent && ungatedAgent[word] {
+			return word
+		}
+	}
+	if agent {
+		for _, a := range c.Env {
+			if strings.HasSuffix(a.Name, "_MODE") && (a.Value.Value == "auto" || a.Value.Value == "yolo") || strings.Contains(a.Name, "PERMISSION") || strings.Contains(a.Name, "YOLO") || strings.Contains(a.Name, "DANGEROUS") {
+				return a.Name + "=" + a.Value.Value
+			}
+		}
+	}
+	return ""
+}

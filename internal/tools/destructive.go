@@ -1,0 +1,227 @@
+package tools
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"callgate/permissions"
+	"callgate/shellparse"
+)
+
+// act is one alternative of a destruction, compiled.
+type act struct {
+	operands []string // one after the other among the words that are no options; alternatives by "|"
+	options  []string // alternatives by "|"
+	without  []string
+	why      string
+}
+
+// acts are the compiled destructions by program; actGlobs those whose program is a pattern.
+var acts, actGlobs = compileActs()
+
+func compileActs() (byName, globs map[string][]act) {
+	byName, globs = map[string][]act{}, map[string][]act{}
+	for _, d := range destructions {
+		var list []act
+		for text := range strings.SplitSeq(d.acts, ";") {
+			a := act{why: d.why}
+			for term := range strings.FieldsSeq(text) {
+				switch {
+				case strings.HasPrefix(term, "!"):
+					a.without = append(a.without, term[1:])
+				case isOption(term):
+					a.options = append(a.options, term)
+				default:
+					a.operands = append(a.operands, strings.ToLower(term))
+				}
+			}
+			list = append(list, a)
+		}
+		for name := range strings.FieldsSeq(d.programs) {
+			if strings.Contains(name, "*") {
+				globs[name] = append(globs[name], list...)
+			} else {
+				byName[name] = append(byName[name], list...)
+			}
+		}
+	}
+	return byName, globs
+}
+
+// destroys returns what a command does that nobody can take back, as the end of a sentence that begins with "It"; ""
+// when nothing of that is known.
+func destroys(c *shellparse.Command) string {
+	for name, args := range commandNames(c) {
+		list := acts[name]
+		if list == nil {
+			for glob, l := range actGlobs {
+				if wildcard(glob, name) {
+					list = append(list, l...)
+				}
+			}
+		}
+		for i := range list {
+			if list[i].holds(args) {
+				return list[i].why
+			}
+		}
+		if why := mutates(name, args); why != "" {
+			return why
+		}
+		if takeSQL[name] && (c.Input.Known && classifySQL(c.Input.Value) == permissions.Destructive || anySQL(args)) {
+			return "deletes what the database holds"
+		}
+		if packageRunners[name] && len(args) > 0 && args[0].Known && !isOption(args[0].Value) && acts[plainName(args[0].Value)] != nil && !packageRunners[args[0].Value] {
+			name, args = plainName(args[0].Value), args[1:]
+			for i := range acts[name] {
+				if acts[name][i].holds(args) {
+					return acts[name][i].why
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// anySQL reports whether one of the words is a statement that deletes.
+func anySQL(args []shellparse.Word) bool {
+	return slices.ContainsFunc(args, func(w shellparse.Word) bool {
+		text := w.Value
+		if isOption(text) {
+			_, text, _ = strings.Cut(text, "=")
+		}
+		return w.Known && strings.ContainsAny(text, " \t\n") && classifySQL(text) == permissions.Destructive
+	})
+}
+
+// commandNames yields the program of a command by its plain name, with the words behind it, and the script or module
+// that an interpreter is given likewise.
+func commandNames(c *shellparse.Command) func(yield func(string, []shellparse.Word) bool) {
+	return func(yield func(string, []shellparse.Word) bool) {
+		if len(c.Argv) == 0 || !c.Argv[0].Known {
+			return
+		}
+		name, args := plainName(c.Argv[0].Value), c.Argv[1:]
+		if !yield(name, args) || !interpreters[name] && sameAs[name] != "python" {
+			return
+		}
+		for i, w := range args {
+			if !w.Known || isOption(w.Value) && w.Value != "-m" {
+				continue
+			}
+			if w.Value == "-m" {
+				continue
+			}
+			yield(plainName(w.Value), args[i+1:])
+			return
+		}
+	}
+}
+
+// plainName is the name by which a program is known: without folders, the version of a package, and .exe.
+func plainName(program string) string {
+	if i := strings.LastIndexByte(program, '@'); i > 0 && program[i-1] != '/' {
+		program = program[:i]
+	}
+	return strings.TrimSuffix(path.Base(program), ".exe")
+}
+
+func (a *act) holds(args []shellparse.Word) bool {
+	for _, w := range a.without {
+		for i := range args {
+			if args[i].Known && matchesTerm(w, args, i) {
+				return false
+			}
+		}
+	}
+	for _, alternatives := range a.options {
+		if !anyOption(alternatives, args) {
+			return false
+		}
+	}
+	next := 0
+	for i := range args {
+		if next == len(a.operands) {
+			break
+		}
+		if args[i].Known && !isOption(args[i].Value) && anyAlternative(a.operands[next], strings.ToLower(args[i].Value)) {
+			next++
+		}
+	}
+	return next == len(a.operands)
+}
+
+func anyOption(alternatives string, args []shellparse.Word) bool {
+	for want := range strings.SplitSeq(alternatives, "|") {
+		for i := range args {
+			if args[i].Known && matchesTerm(want, args, i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func anyAlternative(alternatives, word string) bool {
+	for want := range strings.SplitSeq(alternatives, "|") {
+		if want == word || strings.Contains(want, "*") && wildcard(want, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchesTerm reports whether the word at i is the term: an option, one with a value, or a plain word.
+func matchesTerm(want string, args []shellparse.Word, i int) bool {
+	word := args[i].Value
+	name, value, valued := strings.Cut(want, "=")
+	if !isOption(want) || !valued {
+		switch {
+		case strings.HasSuffix(want, "*"):
+			return strings.HasPrefix(word, strings.TrimSuffix(want, "*"))
+		case len(want) > 2 && want[1] != '-':
+			return word == want || strings.HasPrefix(word, want+"=") || word == "-"+want
+		}
+		return matchesWord(want, word)
+	}
+	got, attached, has := strings.Cut(word, "=")
+	switch {
+	case has && got == name:
+	case word == name && i+1 < len(args):
+		attached = args[i+1].Value
+	case len(name) == 2 && strings.HasPrefix(word, name):
+		attached = word[2:]
+	default:
+		return false
+	}
+	return wildcard(strings.ToLower(value), strings.ToLower(strings.TrimSpace(attached)))
+}
+
+// senders are programs that send a text which can be a query in GraphQL.
+var senders = wordSet("curl wget http https xh xhs httpie gh glab graphqurl gq hurl restish")
+
+// removals are words in the names of mutations that delete.
+var removals = []string{"delete", "destroy", "drop", "remove", "purge", "wipe", "truncate", "terminate", "erase", "revoke", "archive", "transfer", "uninstall", "disable", "reset"}
+
+// mutates says what a mutation of GraphQL among the words of a sender deletes.
+func mutates(program string, args []shellparse.Word) string {
+	if !senders[program] {
+		return ""
+	}
+	for _, w := range args {
+		if len(w.Value) < len("mutation") {
+			continue
+		}
+		text := strings.ToLower(w.Value)
+		if !strings.Contains(text, "mutation") {
+			continue
+		}
+		for _, r := range removals {
+			if strings.Contains(text, r) {
+				return "sends a mutation that deletes something"
+			}
+		}
+	}
+	return ""
+}

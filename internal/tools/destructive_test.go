@@ -1,0 +1,120 @@
+package tools
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"callgate/permissions"
+	"callgate/shellparse"
+)
+
+// TestDestructionsAreWellFormed holds that the table can be read the way it says.
+func TestDestructionsAreWellFormed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range destructions {
+		if len(strings.Fields(d.programs)) == 0 || d.why == "" || strings.HasSuffix(d.why, ".") {
+			t.Errorf("%q: a program or a sentence is missing", d.programs)
+		}
+		for name := range strings.FieldsSeq(d.programs) {
+			if plainName(name) != name {
+				t.Errorf("%q is never the plain name of a program", name)
+			}
+			if seen[name+"\x00"+d.why] {
+				t.Errorf("%q stands twice for %q", name, d.why)
+			}
+			seen[name+"\x00"+d.why] = true
+		}
+		for act := range strings.SplitSeq(d.acts, ";") {
+			if d.acts != "" && strings.TrimSpace(act) == "" {
+				t.Errorf("%q: an empty alternative would always hold", d.programs)
+			}
+			for term := range strings.FieldsSeq(act) {
+				if strings.ContainsAny(term, `"'\`) {
+					t.Errorf("%q: the term %q is quoted", d.programs, term)
+				}
+			}
+		}
+	}
+}
+
+// TestRisksOfPrograms holds the risk of whole command lines against testdata/risks.txt: a class, then the line.
+func TestRisksOfPrograms(t *testing.T) {
+	text, err := os.ReadFile("testdata/risks.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := workspace(t, map[string]string{"src/a.go": "x"})
+	p.Home = t.TempDir()
+	for n, line := range strings.Split(string(text), "\n") {
+		class, command, ok := strings.Cut(line, " ")
+		if !ok || class == "#" {
+			continue
+		}
+		not := strings.HasPrefix(class, "!")
+		var want permissions.Risk
+		if err := want.UnmarshalText([]byte(strings.TrimPrefix(class, "!"))); err != nil {
+			t.Fatalf("line %d: %v", n+1, err)
+		}
+		got := worstRisk(t, command, p)
+		if (got == want) == not {
+			t.Errorf("line %d: %s is %v, want %s", n+1, command, got, class)
+		}
+	}
+}
+
+// worstRisk is the worst class among the commands of a line that need an allow.
+func worstRisk(t testing.TB, command string, p Place) permissions.Risk {
+	a := analyzeCommand(t, command, p)
+	worst := permissions.ReadOnly
+	for i := range a.Subjects {
+		if s := &a.Subjects[i]; !s.DeniesOnly {
+			worst = worst.Worse(s.Risk)
+		}
+	}
+	return worst
+}
+
+func TestUngatedAgents(t *testing.T) {
+	p := workspace(t, nil)
+	for _, command := range []string{
+		"claude --dangerously-skip-permissions -p x", "claude -p x --permission-mode bypassPermissions", "claude --permission-mode=bypassPermissions",
+		"codex exec --full-auto x", "codex --dangerously-bypass-approvals-and-sandbox x", "codex exec -s danger-full-access x", "codex --yolo", "codex exec -c approval_policy=never --sandbox=danger-full-access x",
+		"gemini --yolo -p x", "gemini -y -p x", "gemini --approval-mode=yolo -p x", "gemini --approval-mode yolo x", "q chat --trust-all-tools x", "aider --yes-always --message x", "aider --yes -m x",
+		"cursor-agent -p --force x", "copilot -p x --allow-all-tools", "amp --dangerously-allow-all", "qwen --yolo x", "crush run --yolo x", "droid exec --skip-permissions-unsafe x", "droid exec --auto high x",
+		"npx @anthropic-ai/claude-code --dangerously-skip-permissions", "npx -y @openai/codex@latest exec --full-auto x", "GOOSE_MODE=auto goose run -t x", "frobnicate --dangerously-skip-permissions x",
+		"sh -c 'claude --dangerously-skip-permissions -p x'", "nohup claude --dangerously-skip-permissions -p x",
+	} {
+		a := analyzeCommand(t, command, p)
+		marked := false
+		for _, m := range a.Marks {
+			marked = marked || m.Code == "ungated-agent"
+		}
+		if !marked {
+			t.Errorf("%s: no mark, %v", command, a.Marks)
+		}
+	}
+	for _, command := range []string{"claude --version", "npm test -- --force", "rm -f x", "git push --force", "npx -y prettier --check ."} {
+		a := analyzeCommand(t, command, p)
+		for _, m := range a.Marks {
+			if m.Code == "ungated-agent" {
+				t.Errorf("%s: %s", command, m.Text)
+			}
+		}
+	}
+}
+
+func BenchmarkDestroys(b *testing.B) {
+	s := shellparse.Parse("kubectl get pods -n prod | grep api && git status", shellparse.Options{Dir: "/w"})
+	for b.Loop() {
+		for i := range s.Commands {
+			destroys(&s.Commands[i])
+		}
+	}
+}
+
+// analyzeCommand analyses a call of a shell tool.
+func analyzeCommand(t testing.TB, command string, p Place) *Analysis {
+	tool := Describe(Server{Name: "sh", Packages: []string{"mcp-server-commands"}}, "run_command", "sh_run_command", nil)
+	return Analyze(Call{Tool: tool, Arguments: arguments(t, "command", command), Place: p})
+}
