@@ -7,7 +7,8 @@ import "time"
 type Event string
 
 const (
-	Decision Event = "decision" // written before a call is forwarded, and for every refusal
+	Asked    Event = "asked"    // written before a person is asked about a call
+	Decision Event = "decision" // written before a call is forwarded, for every refusal, and when a person answers a call that its host gave up
 	Outcome  Event = "outcome"  // written when a forwarded call ended
 	Control  Event = "control"  // a session, an autonomy level, a grant or a rule changed
 )

@@ -58,13 +58,34 @@ func (a *approval) single() bool {
 
 func (g *Gate) finish(id string, answer Answer, r resolution) error {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	a, err := g.find(id, answer)
+	if err == nil {
+		r.ending, err = g.answer(a, r)
+	}
+	g.mu.Unlock()
 	if err != nil {
 		return err
 	}
+	return r.ending.wait()
+}
+
+// answer resolves the approval as a person said. The ending says what becomes of it; who calls waits for it without
+// mu. What was handed over has no call that waits, so the decision is recorded and kept here; when that fails the
+// approval stays as it is. The caller holds mu.
+func (g *Gate) answer(a *approval, r resolution) (*ending, error) {
+	r.ending = newEnding()
+	if !a.detached {
+		g.resolve(a, r)
+		return r.ending, nil
+	}
+	if err := g.settle(a, r); err != nil {
+		return nil, fmt.Errorf("%w: it still waits for an answer: %w", ErrRefused, err)
+	}
+	r.ending.tell(nil)
+	ending := r.ending
+	r.ending = nil
 	g.resolve(a, r)
-	return nil
+	return ending, nil
 }
 
 // approveEdited releases the call with the arguments that the approver gave. They are judged before
@@ -89,11 +110,22 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	if v.Action == permissions.Deny {
 		return fmt.Errorf("%w: the edited arguments are denied: %s", ErrAnswer, v.Reason)
 	}
+	ending, err := g.answerEdited(id, answer, edited, v)
+	if err != nil {
+		return err
+	}
+	return ending.wait()
+}
+
+// answerEdited releases the call with the edited arguments, which were judged as v, if they are no riskier than what
+// was asked.
+func (g *Gate) answerEdited(id string, answer Answer, edited Call, v Verdict) (*ending, error) {
 	fingerprint := reach(v.Analysis)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a, err = g.find(id, answer); err != nil { // somebody else may have answered or edited meanwhile
-		return err
+	a, err := g.find(id, answer)
+	if err != nil { // somebody else may have answered or edited meanwhile
+		return nil, err
 	}
 	unseen := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return !slices.Contains(a.verdict.Marks, m) })
 	worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen
@@ -101,11 +133,11 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 	if worse {
 		a.call, a.edited = edited, edited.Arguments
 		a.shown = g.show(a.session, edited, v, a.shown.CreatedAt)
+		g.asked.keep(a)
 		g.events.publish(Asked{a.shown})
-		return fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
+		return nil, fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
 	}
-	g.resolve(a, resolution{decision: "approve", by: answer.By, from: answer.From, arguments: edited.Arguments})
-	return nil
+	return g.answer(a, resolution{decision: "approve", by: answer.By, from: answer.From, arguments: edited.Arguments})
 }
 
 // withArguments is the call with other arguments. They pass the same check as the host's.
@@ -129,17 +161,22 @@ func (g *Gate) always(id string, answer Answer) error {
 	if answer.Scope != "session" && answer.Scope != "worker" && answer.Scope != "" {
 		return fmt.Errorf("%w: scope %q is neither session nor worker", ErrAnswer, answer.Scope)
 	}
-	a, grants, err := g.grant(id, answer)
+	a, grants, ending, err := g.grant(id, answer)
 	if err != nil {
 		return err
 	}
-	g.keep(a.session, grants, answer.Scope)
+	if err := ending.wait(); err != nil {
+		return err // nothing of the answer holds
+	}
 	for _, grant := range grants {
-		g.recordOrLog(audit.Record{
+		if err := g.record(audit.Record{
 			Event: audit.Control, SessionID: a.session.id, Agent: a.session.agent, Tool: a.call.Tool.Qualified, By: answer.By, From: answer.From,
 			Summary: fmt.Sprintf("Grant: %s %q up to %s, scope %s.", grant.Tool, grant.Pattern, grant.Risk, scopeName(answer.Scope)),
-		})
+		}); err != nil {
+			return fmt.Errorf("%w in full: the call was approved once, but the grant could not be recorded, so there is none: %w", ErrRefused, err)
+		}
 	}
+	g.keep(a.session, grants, answer.Scope)
 	g.cascade(a, answer)
 	return nil
 }
@@ -166,22 +203,25 @@ func (g *Gate) keep(s *Session, grants []permissions.Grant, scope string) {
 
 // grant resolves the approval as "always" and returns what to grant. It comes before the grants are kept,
 // so that an answer that came too late leaves nothing behind.
-func (g *Gate) grant(id string, answer Answer) (*approval, []permissions.Grant, error) {
+func (g *Gate) grant(id string, answer Answer) (*approval, []permissions.Grant, *ending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a, err := g.find(id, answer)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	if answer.Scope == "session" && a.restored {
+		return nil, nil, nil, fmt.Errorf("%w: the session of this call has ended, so nothing can hold for it; approve it once, or always in the scope worker", ErrAnswer)
 	}
 	if answer.Scope == "session" && a.session.ungranted.Load() {
-		return nil, nil, fmt.Errorf("%w: this host has no session of its own (it sends no Callgate-Session header), so nothing can hold for its session; approve it once, or always in the scope worker", ErrAnswer)
+		return nil, nil, nil, fmt.Errorf("%w: this host has no session of its own (it sends no Callgate-Session header), so nothing can hold for its session; approve it once, or always in the scope worker", ErrAnswer)
 	}
 	grants, err := a.choose(answer)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	g.resolve(a, resolution{decision: "always", by: answer.By, from: answer.From})
-	return a, grants, nil
+	ending, err := g.answer(a, resolution{decision: "always", by: answer.By, from: answer.From})
+	return a, grants, ending, err
 }
 
 func scopeName(scope string) string {
@@ -225,7 +265,7 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 // still waits.
 func (g *Gate) cascade(granted *approval, answer Answer) {
 	for _, c := range g.waitingCalls() {
-		if answer.Scope == "session" && c.session != granted.session {
+		if answer.Scope == "session" && c.session != granted.session || c.approval.restored {
 			continue
 		}
 		v := g.judge(c.session, c.call)
@@ -233,8 +273,11 @@ func (g *Gate) cascade(granted *approval, answer Answer) {
 			continue
 		}
 		g.mu.Lock()
-		if c.approval.call.Digest == c.call.Digest {
-			g.resolve(c.approval, resolution{decision: "approve", by: "cascade:" + answer.By, from: answer.From, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)})
+		if g.pending[c.call.ID] == c.approval && c.approval.call.Digest == c.call.Digest {
+			r := resolution{decision: "approve", by: "cascade:" + answer.By, from: answer.From, reason: fmt.Sprintf("Covered by the always given for %s.", granted.shown.ID)}
+			if _, err := g.answer(c.approval, r); err != nil {
+				g.o.Logger.Error("a call that an always covers still waits for an answer", "approval", c.call.ID, "error", err)
+			}
 		}
 		g.mu.Unlock()
 	}

@@ -29,6 +29,8 @@ type approval struct {
 	edited  json.RawMessage // arguments that an approver put in place of the call's, which are shown since
 
 	detached bool        // no call waits on it
+	stale    string      // the server ended while the call waited: what is said of that
+	restored bool        // it waited in a process that is gone; detached, until its call is repeated
 	expiry   *time.Timer // ends it while it is detached
 }
 
@@ -41,40 +43,52 @@ type resolution struct {
 	arguments json.RawMessage // what an approver changed the arguments to; nil when they stay
 	reach     string          // of what was shown
 	twin      bool            // it was given to the same call, and holds for this one too
+	stale     string          // why an approval does not hold: the server that was to run the call has ended since
+	ending    *ending         // of the answer that waits to hear what became of it; nil when none does
+	approval  string          // which one ended, and the session that it was shown for
+	session   string
 }
 
 // enqueue makes the approval and shows it; refused says why it may not even wait. A call that was handed over
-// before attaches to its approval, or claims what was decided: one lock keeps the decision from falling between.
-func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused string) {
+// before attaches to its approval, or claims what was decided: one lock keeps the decision from falling between. That
+// the call waits is on record before anybody sees it.
+func (g *Gate) enqueue(s *Session, call Call, v Verdict) (a *approval, claimed *resolution, refused *Verdict) {
 	now := time.Now().UTC()
 	a = &approval{key: g.handOverKey(call), call: call, verdict: v, session: s, expires: now.Add(g.o.Timeout), done: make(chan resolution, 1)}
 	a.shown, a.reach = g.show(s, call, v, now), reach(v.Analysis)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if left := g.attach(a); left != nil {
-		return left, nil, ""
+		return left, nil, nil
 	}
 	if r, ok := g.claim(call, v); ok {
-		return nil, &r, ""
+		return nil, &r, nil
 	}
 	if g.pendingOf(s) >= g.o.MaxPending {
-		return nil, nil, fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.o.MaxPending)
+		no := v.deny(DecidedLimited, "callgate", "maxPending", fmt.Sprintf("%d calls of this session already wait for a person (maxPending). Wait until they are answered.", g.o.MaxPending))
+		return nil, nil, &no
 	}
-	if first := g.twinOf(a); first != nil {
+	first := g.twinOf(a)
+	if first == nil && g.pending[call.ID] != nil { // a call keeps its id when it is repeated, in another session too
+		return nil, &resolution{decision: "pending", reason: waitsAlready}, nil
+	}
+	if err := g.recordAsked(s, call, v); err != nil {
+		no := v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("A person would have to approve the call, but that could not be recorded, so it does not run: %v", err))
+		return nil, nil, &no
+	}
+	if first != nil {
 		first.twins = append(first.twins, a)
-		return a, nil, ""
-	}
-	if g.pending[call.ID] != nil { // a call keeps its id when it is repeated, in another session too
-		return nil, &resolution{decision: "pending", reason: waitsAlready}, ""
+		return a, nil, nil
 	}
 	g.put(a)
-	return a, nil, ""
+	return a, nil, nil
 }
 
 // put makes the approval pending and shows it; the caller holds mu.
 func (g *Gate) put(a *approval) {
 	g.pending[a.call.ID] = a
 	g.order = append(g.order, a.call.ID)
+	g.asked.keep(a)
 	g.events.publish(Asked{a.shown})
 }
 
@@ -138,16 +152,19 @@ func (g *Gate) resolve(a *approval, r resolution) bool {
 	}
 	delete(g.pending, a.call.ID)
 	g.order = slices.DeleteFunc(g.order, func(id string) bool { return id == a.call.ID })
-	r.reach = a.reach
+	g.asked.forget(a)
+	r.reach, r.approval, r.session, r.stale = a.reach, a.call.ID, a.session.id, a.stale
 	if r.arguments == nil {
 		r.arguments = a.edited
 	}
 	if a.detached {
-		g.settle(a, r)
+		a.expiry.Stop()
 	} else {
 		a.done <- r
 	}
-	g.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
+	if r.ending == nil { // else whoever gets the resolution says how it ended
+		g.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
+	}
 	g.resolveTwins(a, r)
 	return true
 }
@@ -159,7 +176,7 @@ func (g *Gate) resolveTwins(a *approval, r resolution) {
 		return
 	}
 	if r.decision == "reject" {
-		r.twin = true
+		r.twin, r.ending = true, nil
 		for _, twin := range a.twins {
 			twin.done <- r
 		}
@@ -170,17 +187,23 @@ func (g *Gate) resolveTwins(a *approval, r resolution) {
 	g.put(next)
 }
 
-// withdraw resolves everything that waits in the session, of one server unless it is "". What was handed over
-// outlives it.
-func (g *Gate) withdraw(s *Session, server string, who audit.Author, reason string) {
+// withdraw resolves every approval that which names. The caller does not hold mu.
+func (g *Gate) withdraw(who audit.Author, reason string, which func(*approval) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := 0; i < len(g.order); { // a twin may take the place of what is withdrawn
-		if a := g.pending[g.order[i]]; a.session == s && !a.detached && (server == "" || a.call.Tool.Server == server) {
+		if a := g.pending[g.order[i]]; which(a) {
 			g.resolve(a, resolution{decision: "withdrawn", by: who.By, from: who.From, reason: reason})
 		} else {
 			i++
 		}
+	}
+}
+
+// waitsIn names what waits in the session, for one server unless that is "". What was handed over outlives the session.
+func waitsIn(s *Session, server string) func(*approval) bool {
+	return func(a *approval) bool {
+		return a.session == s && !a.detached && (server == "" || a.call.Tool.Server == server)
 	}
 }
 

@@ -326,8 +326,8 @@ func TestWhatChangedWhileItWaited(t *testing.T) {
 		end := b.decide(t.Context(), b.shell("1", "make"))
 		a := b.waiting(1)[0]
 		b.write(`{"*": "ask", "shell_exec": {"make": "deny"}}`)
-		if err := b.answer(a, "approve", nil); err != nil {
-			t.Fatal(err)
+		if err := b.answer(a, "approve", nil); !errors.Is(err, ErrRefused) {
+			t.Fatalf("the answer of a call that is refused then: %v", err)
 		}
 		if d := <-end; d.verdict.Action != permissions.Deny || !strings.Contains(d.verdict.Rule, `"make" deny`) {
 			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Rule)
@@ -338,8 +338,8 @@ func TestWhatChangedWhileItWaited(t *testing.T) {
 		end := b.decide(t.Context(), b.shell("1", "make"))
 		a := b.waiting(1)[0]
 		b.write(`{"*": "ask"`)
-		if err := b.answer(a, "approve", nil); err != nil {
-			t.Fatal(err)
+		if err := b.answer(a, "approve", nil); !errors.Is(err, ErrRefused) {
+			t.Fatalf("the answer of a call that is refused then: %v", err)
 		}
 		if d := <-end; d.verdict.Action != permissions.Deny {
 			t.Errorf("%s", d.verdict.Action)
@@ -357,8 +357,8 @@ func TestWhatChangedWhileItWaited(t *testing.T) {
 			if err := os.WriteFile(script, []byte("rm -rf ~\n"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := b.answer(a, "approve", nil); err != nil {
-				t.Fatal(err)
+			if err := b.answer(a, "approve", nil); !errors.Is(err, ErrRefused) {
+				t.Fatalf("the answer of a call that is refused then: %v", err)
 			}
 			if d := <-end; d.verdict.Action != permissions.Deny || d.verdict.Rule != "changed" {
 				t.Errorf("%s: %s, %s", command, d.verdict.Action, d.verdict.Rule)
@@ -382,8 +382,8 @@ func TestWhatChangedWhileItWaited(t *testing.T) {
 		if err := errors.Join(os.Remove(link), os.Symlink("b", link)); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.answer(a, "approve", nil); err != nil {
-			t.Fatal(err)
+		if err := b.answer(a, "approve", nil); !errors.Is(err, ErrRefused) {
+			t.Fatalf("the answer of a call that is refused then: %v", err)
 		}
 		if d := <-end; d.verdict.Action != permissions.Deny || !strings.Contains(d.verdict.Reason, "changed while it waited") {
 			t.Errorf("%s: %s", d.verdict.Action, d.verdict.Reason)

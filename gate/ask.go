@@ -2,28 +2,52 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"callgate/permissions"
 )
 
-// ask puts the call before people and waits. The verdict it returns allows or denies.
-func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call) {
+// ask puts the call before people and waits. The verdict it returns allows or denies. The resolution is how the
+// approval ended, nil when there was none: who calls MUST tell its ending once the verdict is on record.
+func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call, *resolution) {
 	if tired := s.refused.tired(call, time.Now()); tired != "" {
-		return v.deny(DecidedLimited, "callgate", "coolDown", tired), call
+		return v.deny(DecidedLimited, "callgate", "coolDown", tired), call, nil
 	}
-	a, claimed, refused := g.enqueue(s, call, v)
-	if claimed != nil { // the call was handed over before, and has been answered since
-		return g.answered(s, call, v, *claimed)
+	for {
+		a, claimed, refused := g.enqueue(s, call, v)
+		if claimed != nil { // the call was handed over before, and has been answered since
+			v, call = g.answered(s, call, v, *claimed)
+			return v, call, nil
+		}
+		if refused != nil {
+			return *refused, call, nil
+		}
+		r := g.putTo(ctx, s, a, call)
+		if r.stale == "" || r.decision != "approve" && r.decision != "always" {
+			v, call = g.answered(s, call, v, r)
+			return v, call, &r
+		}
+		if err := call.revive(ctx); err != nil {
+			return v.deny(DecidedCancelled, "callgate", "server", fmt.Sprintf("%s It does not start again: %v.", r.stale, err)), call, &r
+		}
+		now := g.judge(s, call)
+		if now.Action != permissions.Ask {
+			return now, call, &r
+		}
+		v = now
+		v.Reason = fmt.Sprintf("%s It runs again, so the call is asked about once more. %s", r.stale, v.Reason)
+		g.notHeld(&r, errors.New(v.Reason))
 	}
-	if refused != "" {
-		return v.deny(DecidedLimited, "callgate", "maxPending", refused), call
-	}
+}
+
+// putTo tells the host that a person is asked, and waits for the end of the approval.
+func (g *Gate) putTo(ctx context.Context, s *Session, a *approval, call Call) resolution {
 	if call.Asked != nil {
 		defer call.Asked(g.shownOf(a))()
 	}
-	return g.answered(s, call, v, g.wait(ctx, s, a, call.HandOver))
+	return g.wait(ctx, s, a, call.HandOver)
 }
 
 // shownOf returns what people see of the approval now: an approver may have changed it already.

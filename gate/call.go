@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -22,7 +23,15 @@ type Call struct {
 	Redefined *Redefinition                 // nil when the tool's definition is as people know it
 	HandOver  time.Duration                 // how long the host waits for a person before it gets an answer; 0 is as long as it takes
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
+	Revive    func(context.Context) error   // starts the server again when it ended while the call waited; may be nil
 	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
+}
+
+func (c *Call) revive(ctx context.Context) error {
+	if c.Revive == nil {
+		return nil
+	}
+	return c.Revive(ctx)
 }
 
 // Redefinition says that a tool's definition is not the one that was accepted: the call is in quarantine

@@ -25,13 +25,17 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	if spent := s.turn.take(&g.o.Limits, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
 	}
+	var asked *resolution
 	if v.Action == permissions.Ask {
-		v, call = g.ask(ctx, s, call, v)
+		if v, call, asked = g.ask(ctx, s, call, v); asked != nil {
+			defer asked.ending.tell(errUnfinished)
+		}
 	}
 	v.Note = cmp.Or(v.Note, call.Before.note(call))
 	v = g.admit(s, call, v)
 	admitted := v.Action == permissions.Allow
-	v = g.recordDecision(s, call, v)
+	v, recorded := g.recordDecision(s, call, v)
+	g.ended(s, call, asked, &v, recorded)
 	if admitted && v.Action != permissions.Allow {
 		s.runs(call, -1)
 	}
@@ -77,7 +81,8 @@ func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 	if call.Digest != "" { // it could be read, but leads nowhere
 		rule = "unknown tool"
 	}
-	return g.recordDecision(s, call, Verdict{}.deny(DecidedDenied, "callgate", rule, reason))
+	v, _ := g.recordDecision(s, call, Verdict{}.deny(DecidedDenied, "callgate", rule, reason)) // logged; the call is refused anyway
+	return v
 }
 
 // judge says what is to happen to the call now. One that names another agent than its session's has to

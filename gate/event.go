@@ -34,6 +34,9 @@ type Approval struct {
 	Rewrite   *Rewrite      // a hook changed the arguments; else nil
 	CreatedAt time.Time
 	ExpiresAt time.Time
+	// AwaitsHost says that no call waits for the answer any more: callgate was restarted, and the host has to repeat
+	// the call. The answer is kept for that.
+	AwaitsHost bool
 }
 
 // Reason says what the rules, a mark or the autonomy level say of one subject.

@@ -50,6 +50,7 @@ type Gate struct {
 	sessions map[string]*Session
 	pending  map[string]*approval
 	order    []string // ids of pending, oldest first
+	asked    askedBook
 
 	protected atomic.Pointer[Protected]
 	history   history
@@ -77,6 +78,8 @@ func New(o Options) *Gate {
 	}
 	g.protected.Store(o.Protected)
 	g.sweep()
+	g.asked = newAskedBook(o.Dir, o.Worker, o.Logger)
+	g.restore()
 	return g
 }
 
@@ -130,7 +133,7 @@ func (g *Gate) Cancel(sessionID string, who audit.Author) error {
 	}
 	const what = "The session's calls were cancelled."
 	err = g.control(who, audit.Record{SessionID: s.id, Agent: s.agent, Summary: what})
-	g.withdraw(s, "", who, what)
+	g.withdraw(who, what, waitsIn(s, ""))
 	if s.cancelCalls != nil {
 		s.cancelCalls()
 	}
@@ -157,5 +160,8 @@ func (g *Gate) Close() {
 	for _, s := range sessions {
 		s.Close()
 	}
+	g.mu.Lock()
+	g.asked.close()
+	g.mu.Unlock()
 	g.events.close()
 }

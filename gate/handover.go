@@ -52,12 +52,7 @@ func (g *Gate) handOver(a *approval) resolution {
 			return resolution{decision: "pending", reason: waitsAlready}
 		}
 	}
-	a.detached = true
-	a.expiry = time.AfterFunc(time.Until(a.expires), func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.resolve(a, g.expired())
-	})
+	g.detach(a)
 	return resolution{decision: "pending", reason: fmt.Sprintf("Approval %s is pending: a person has to look at the call, and the host does not wait so long. %s", a.call.ID, repeat)}
 }
 
@@ -73,6 +68,11 @@ func (g *Gate) attach(repeated *approval) *approval {
 		if a.detached && a.key == repeated.key && (a.edited != nil || a.reach == repeated.reach) {
 			a.detached = false
 			a.expiry.Stop()
+			if a.restored {
+				a.reattach(repeated)
+				g.asked.keep(a)
+				g.events.publish(Asked{a.shown})
+			}
 			return a
 		}
 	}
@@ -101,26 +101,34 @@ func (g *Gate) Awaits(id string) bool {
 
 // readHandedOver reads a file of the folder; ok is false for one that holds no decision that can be claimed now.
 func (g *Gate) readHandedOver(name string) (kept handedOver, ok bool) {
-	text, err := os.ReadFile(filepath.Join(g.o.Dir, name))
+	text, err := durable.ReadFile(filepath.Join(g.o.Dir, name), maxKept)
 	if err != nil {
 		return handedOver{}, false // claimed meanwhile
 	}
 	return kept, json.Unmarshal(text, &kept) == nil && time.Now().Before(kept.ClaimBy)
 }
 
-// settle keeps the decision on an approval that no call waits on. The caller holds mu.
-func (g *Gate) settle(a *approval, r resolution) {
-	a.expiry.Stop()
-	if r.decision != "approve" && r.decision != "always" && r.decision != "reject" {
-		return
-	}
+// settle records and keeps the decision on an approval that no call waits on. The caller holds mu.
+func (g *Gate) settle(a *approval, r resolution) error {
 	kept := handedOver{
 		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason,
-		Arguments: r.arguments, Reach: r.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
+		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
+	}
+	if kept.Arguments == nil {
+		kept.Arguments = a.edited
+	}
+	v := a.verdict.allow(DecidedApproved, r.by, a.verdict.Rule, "The decision is kept until the host repeats the call.")
+	if r.decision == "reject" {
+		v = a.verdict.deny(DecidedRejected, r.by, a.verdict.Rule, r.reason)
+	}
+	v.From = r.from
+	if err := g.record(g.recordOf(a.session, a.call, v)); err != nil {
+		return fmt.Errorf("the decision could not be recorded: %w", err)
 	}
 	if err := g.writeHandedOver(a.key, kept); err != nil {
-		g.o.Logger.Error("a decision could not be kept for the repeated call, which will ask again", "approval", a.call.ID, "error", err)
+		return fmt.Errorf("the decision could not be kept for the repeated call: %w", err)
 	}
+	return nil
 }
 
 // writeHandedOver stores a decision. A crash leaves the whole file or none.
@@ -152,7 +160,7 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 		}
 		return resolution{}, false
 	}
-	text, err := os.ReadFile(mine)
+	text, err := durable.ReadFile(mine, maxKept)
 	if err := errors.Join(err, os.Remove(mine)); err != nil {
 		g.o.Logger.Error("a kept decision cannot be read", "error", err)
 		return resolution{}, false
@@ -171,6 +179,9 @@ func (g *Gate) sweep() {
 		return // there is no folder yet
 	}
 	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
 		if _, good := g.readHandedOver(e.Name()); good || strings.HasSuffix(e.Name(), durable.Temporary) {
 			continue // another process may wait longer, or be writing
 		}

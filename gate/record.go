@@ -9,8 +9,29 @@ import (
 	"callgate/permissions"
 )
 
-// recordDecision writes the decision. An allowed call whose decision cannot be written is denied.
-func (g *Gate) recordDecision(s *Session, call Call, v Verdict) Verdict {
+// recordDecision writes the decision; the error says why it is not on record. An allowed call whose decision cannot be
+// written is denied.
+func (g *Gate) recordDecision(s *Session, call Call, v Verdict) (Verdict, error) {
+	r := g.recordOf(s, call, v)
+	err := g.record(r)
+	if err != nil {
+		g.o.Logger.Error("a decision could not be recorded: the call is denied", "tool", r.Tool, "error", err)
+		if v.Action == permissions.Allow {
+			v = v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("The decision could not be recorded, so the call does not run: %v", err))
+		}
+	}
+	return v, err
+}
+
+// recordAsked writes that a person is asked about the call.
+func (g *Gate) recordAsked(s *Session, call Call, v Verdict) error {
+	r := g.recordOf(s, call, v)
+	r.Event, r.Decision = audit.Asked, ""
+	return g.record(r)
+}
+
+// recordOf is the record of a verdict on a call.
+func (g *Gate) recordOf(s *Session, call Call, v Verdict) audit.Record {
 	r := audit.Record{
 		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: call.Before.recorded(v.Reason),
@@ -30,13 +51,7 @@ func (g *Gate) recordDecision(s *Session, call Call, v Verdict) Verdict {
 			Action: f.Action.String(), Rule: describeRule(f), Risk: f.Subject.Risk.String(),
 		}
 	}
-	if err := g.record(r); err != nil {
-		g.o.Logger.Error("a decision could not be recorded: the call is denied", "tool", r.Tool, "error", err)
-		if v.Action == permissions.Allow {
-			return v.deny(DecidedDenied, "callgate", "audit", fmt.Sprintf("The decision could not be recorded, so the call does not run: %v", err))
-		}
-	}
-	return v
+	return r
 }
 
 // recordOutcome writes how a forwarded call ended.

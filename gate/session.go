@@ -130,14 +130,34 @@ func (s *Session) SetClient(c Client) {
 
 // WithdrawServer withdraws what waits for calls of one server, which is gone for good.
 func (s *Session) WithdrawServer(server, reason string) {
-	s.gate.withdraw(s, server, audit.Author{By: "callgate"}, reason)
+	s.gate.withdraw(audit.Author{By: "callgate"}, reason, waitsIn(s, server))
+}
+
+// ServerEnded tells people who are asked about calls of a server that it has ended meanwhile. It may be another when it
+// runs again, so that a yes is not enough for it: they are asked once more then.
+func (s *Session) ServerEnded(server, reason string) {
+	g := s.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range g.order {
+		a := g.pending[id]
+		if !waitsIn(s, server)(a) || a.stale != "" {
+			continue
+		}
+		a.stale = fmt.Sprintf("The server %q ended while the call waited: %s.", server, reason)
+		shown := *a.shown
+		shown.Reason = strings.TrimSpace(shown.Reason + " " + a.stale + " If you approve, it is started again and you are asked once more.")
+		a.shown = &shown
+		g.asked.keep(a)
+		g.events.publish(Asked{a.shown})
+	}
 }
 
 // Close withdraws what waits in the session and ends it.
 func (s *Session) Close() {
 	s.closing.Do(func() {
 		g := s.gate
-		g.withdraw(s, "", audit.Author{By: "host"}, "The session ended.")
+		g.withdraw(audit.Author{By: "host"}, "The session ended.", waitsIn(s, ""))
 		close(s.closed)
 		g.mu.Lock()
 		delete(g.sessions, s.id)

@@ -62,7 +62,8 @@ func (g *Gate) AddAgent(sessionID string, profile permissions.Agent, info AgentI
 	return info.ID, g.teamChanged(s, who, fmt.Sprintf("Agent %q added.", info.ID))
 }
 
-// RemoveAgent ends a registered profile. Calls that still name it are denied: nobody knows it any more.
+// RemoveAgent ends a registered profile. Its calls that wait for a person are withdrawn, and calls that still name it
+// are denied: nobody knows it any more.
 func (g *Gate) RemoveAgent(sessionID, id string, who audit.Author) error {
 	s, err := g.session(sessionID)
 	if err != nil {
@@ -76,6 +77,7 @@ func (g *Gate) RemoveAgent(sessionID, id string, who audit.Author) error {
 	if !ok {
 		return fmt.Errorf("%w: the session has no agent %q", ErrAnswer, id)
 	}
+	g.withdraw(who, fmt.Sprintf("The agent %q was removed.", id), func(a *approval) bool { return a.session == s && !a.detached && a.call.Agent == id })
 	return g.teamChanged(s, who, fmt.Sprintf("Agent %q removed.", id))
 }
 

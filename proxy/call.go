@@ -36,6 +36,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	defer span.End()
 	call = h.askHooks(ctx, r, call)
 	call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
+	call.Revive = to.server.revive
 	waiting := h.heartbeat(r, "a person's approval")
 	decided := span.Deciding()
 	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)

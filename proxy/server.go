@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
@@ -67,13 +70,37 @@ func (s *server) changed(up *upstream.Upstream, state upstream.State) {
 	s.abandon(state)
 }
 
-// giveUp withdraws what waits for a person when the server is not to be expected back soon: the call would fail
-// however they answer. A server that ended once is started by the call that was approved.
+// giveUp tells people who are asked about calls of a server that it has ended. It withdraws what waits when the server
+// is not to be expected back soon: the call would fail however they answer.
 func (s *server) giveUp(up *upstream.Upstream, state upstream.State) {
-	if status := up.Status(); state == upstream.Down && status.Broken {
+	status := up.Status()
+	switch {
+	case state != upstream.Down:
+	case status.Broken:
 		s.host.session.WithdrawServer(s.alias, fmt.Sprintf("The server %q is down: %s.", s.alias, status.Reason))
+	default:
+		s.host.session.ServerEnded(s.alias, status.Reason)
 	}
 }
+
+// revive waits until the server runs again, and for the end of the pause after a failure if that is near.
+func (s *server) revive(ctx context.Context) error {
+	_, err := s.up.Ready(ctx)
+	var down *upstream.DownError
+	if !errors.As(err, &down) || down.RetryAt.IsZero() || time.Until(down.RetryAt) > revivePatience {
+		return err
+	}
+	select {
+	case <-time.After(time.Until(down.RetryAt)):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err = s.up.Ready(ctx)
+	return err
+}
+
+// revivePatience is the longest pause after a failure that a call is held for which a person has approved.
+const revivePatience = 5 * time.Second
 
 // untouched reports whether the host sees the server's own names.
 func (s *server) untouched() bool { return s.host.view.untouched() && !s.own && !s.guest }

@@ -79,6 +79,7 @@ func (s *sidecar) serve(ctx context.Context) error {
 	defer stop()
 	select {
 	case <-ctx.Done():
+		s.gate.Leave() // hosts find callgate again at its address, and repeat what waits
 	case <-e.Idle():
 		s.log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
 	}

@@ -139,6 +139,7 @@ func approveRequest(a *gate.Approval) ToolApproveRequest {
 		Rewritten:         a.Rewrite,
 		CreatedAt:         a.CreatedAt.UTC(),
 		ExpiresAt:         a.ExpiresAt.UTC(),
+		AwaitsHost:        a.AwaitsHost,
 	}
 	for _, r := range a.Reasons {
 		f.Reasons = append(f.Reasons, Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})

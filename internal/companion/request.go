@@ -109,6 +109,8 @@ func refusalOf(err error) *refusal {
 		return refused
 	case errors.Is(err, gate.ErrNotPending):
 		return refuse(CodeNotPending, "%v", err)
+	case errors.Is(err, gate.ErrRefused):
+		return refuse(CodeNotApplied, "%v", err)
 	case errors.Is(err, gate.ErrSession):
 		return refuse(CodeSessionNotFound, "%v", err)
 	case errors.Is(err, gate.ErrDigest), errors.Is(err, gate.ErrAnswer):

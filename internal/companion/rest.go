@@ -166,14 +166,20 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 	case err == nil && applied:
 		writeJSON(w, http.StatusOK, map[string]bool{"applied": true})
 	case err == nil, errors.Is(err, gate.ErrNotPending):
-		notPending := refusalOf(gate.ErrNotPending)
-		writeJSON(w, http.StatusNotFound, struct {
-			Applied bool      `json:"applied"`
-			Error   restError `json:"error"`
-		}{false, restError{notPending.code, notPending.message}})
+		notApplied(w, http.StatusNotFound, gate.ErrNotPending)
+	case errors.Is(err, gate.ErrRefused):
+		notApplied(w, http.StatusConflict, err)
 	default:
 		s.fail(w, r, err)
 	}
+}
+
+func notApplied(w http.ResponseWriter, status int, err error) {
+	refused := refusalOf(err)
+	writeJSON(w, status, struct {
+		Applied bool      `json:"applied"`
+		Error   restError `json:"error"`
+	}{false, restError{refused.code, refused.message}})
 }
 
 func (s *Server) handleSessions(w http.ResponseWriter, _ *http.Request) {

@@ -61,6 +61,7 @@ const (
 	CodeUnauthorized     = "UNAUTHORIZED"
 	CodeBadMessage       = "BAD_MESSAGE"
 	CodeNotPending       = "NOT_PENDING"
+	CodeNotApplied       = "NOT_APPLIED" // the answer came in time, and the call does not do as it says all the same
 	CodeApprovalTimeout  = "APPROVAL_TIMEOUT"
 	CodeSessionNotFound  = "SESSION_NOT_FOUND"
 	CodeInternal         = "INTERNAL" // callgate failed; nothing was applied
@@ -218,6 +219,8 @@ type ToolApproveRequest struct {
 	Marks     []Mark        `json:"marks,omitempty"`
 	CreatedAt time.Time     `json:"createdAt"`
 	ExpiresAt time.Time     `json:"expiresAt"`
+	// AwaitsHost says that callgate was restarted since: the host has to repeat the call, and the answer is kept for it.
+	AwaitsHost bool `json:"awaitsHost,omitempty"`
 }
 
 // Risk is a class with what people read of it.

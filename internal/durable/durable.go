@@ -76,8 +76,27 @@ const lockRetry = 5 * time.Millisecond
 // Lock takes the lock file at path, which it makes if need be, and waits for others until ctx ends. The system
 // gives the lock back when the process ends, however it ends.
 func Lock(ctx context.Context, path string) (unlock func() error, err error) {
+	if err := Regular(path); err != nil {
+		return nil, err
+	}
 	lock := flock.New(path, flock.SetPermissions(0o600))
 	if ok, err := lock.TryLockContext(ctx, lockRetry); !ok {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return lock.Close, nil
+}
+
+// TryLock is Lock for who does not wait.
+func TryLock(path string) (unlock func() error, err error) {
+	if err := Regular(path); err != nil {
+		return nil, err
+	}
+	lock := flock.New(path, flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err == nil && !ok {
+		err = errors.New("another process holds it")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return lock.Close, nil

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,12 +51,21 @@ func countedIssuer(t *testing.T) (url string, sign func(claims map[string]any) s
 		asked.Add(1)
 		reply(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "ES256", Use: "sig"}}})
 	})
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return server.URL, func(claims map[string]any) string {
-		text, err := json.Marshal(claims)
+		options := &jose.SignerOptions{}
+		if typ, ok := claims["typ in the header"].(string); ok {
+			claims = maps.Clone(claims)
+			delete(claims, "typ in the header")
+			options.WithType(jose.ContentType(typ))
+		}
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, ok := claims["as text"].([]byte)
+		if !ok {
+			text, err = json.Marshal(claims)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,6 +123,14 @@ func TestOAuthAdmits(t *testing.T) {
 		}
 		return sign(claims)
 	}
+	// spelled is the good token with members before and after its own.
+	spelled := func(before, after string) string {
+		text, err := json.Marshal(good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sign(map[string]any{"as text": []byte("{" + before + strings.TrimSuffix(string(text[1:]), "}") + after + "}")})
+	}
 	unsigned := strings.Split(sign(good), ".")
 	for _, config := range []OAuthConfig{
 		{Issuer: iss, Audience: audience, Scope: "tools"},
@@ -126,20 +144,48 @@ func TestOAuthAdmits(t *testing.T) {
 			token string
 			in    bool
 		}{
-			"good":             {sign(good), true},
-			"several":          {with("aud", []string{"other", audience}), true},
-			"other audience":   {with("aud", "https://other.example.com"), false},
-			"no audience":      {with("aud", nil), false},
-			"other issuer":     {with("iss", "https://other.example.com"), false},
-			"expired":          {with("exp", time.Now().Add(-time.Hour).Unix()), false},
-			"no end":           {with("exp", nil), false},
-			"not yet":          {with("nbf", time.Now().Add(time.Hour).Unix()), false},
-			"no subject":       {with("sub", nil), false},
-			"no scope":         {with("scope", "toolset"), false},
-			"signature gone":   {unsigned[0] + "." + unsigned[1] + ".", false},
-			"algorithm none":   {"eyJhbGciOiJub25lIn0." + unsigned[1] + ".", false},
-			"not a token":      {"x", false},
-			"signed by a name": {"eyJhbGciOiJIUzI1NiIsImtpZCI6ImsifQ." + unsigned[1] + "." + unsigned[2], false},
+			"good":                 {sign(good), true},
+			"several":              {with("aud", []string{"other", audience}), true},
+			"other audience":       {with("aud", "https://other.example.com"), false},
+			"no audience":          {with("aud", nil), false},
+			"other issuer":         {with("iss", "https://other.example.com"), false},
+			"expired":              {with("exp", time.Now().Add(-time.Hour).Unix()), false},
+			"no end":               {with("exp", nil), false},
+			"not yet":              {with("nbf", time.Now().Add(time.Hour).Unix()), false},
+			"no subject":           {with("sub", nil), false},
+			"no scope":             {with("scope", "toolset"), false},
+			"AUD beside aud":       {spelled(`"AUD":"https://other.example.com",`, ""), false},
+			"AUD for aud":          {spelled("", `,"AUD":"`+audience+`","aud":"https://other.example.com"`), false},
+			"AUD alone":            {sign(map[string]any{"iss": iss, "AUD": audience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "scope": "tools"}), false},
+			"aud twice":            {spelled(`"aud":"https://other.example.com",`, ""), false},
+			"Sub beside sub":       {spelled(`"Sub":"mallory",`, ""), false},
+			"Sub alone":            {sign(map[string]any{"iss": iss, "aud": audience, "Sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "scope": "tools"}), false},
+			"long s":               {spelled("", `,"\u017fub":"mallory"`), false},
+			"long s in scope":      {spelled(`"\u017fcope":"tools",`, ""), false},
+			"ISS beside iss":       {spelled("", `,"ISS":"https://other.example.com"`), false},
+			"EXP beside exp":       {spelled("", `,"EXP":1`), false},
+			"a claim inside twice": {spelled("", `,"other":{"a":1,"A":2}`), false},
+			"exp as text":          {with("exp", strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)), false},
+			"exp is true":          {with("exp", true), false},
+			"exp with a fraction":  {with("exp", float64(time.Now().Add(time.Hour).Unix())+0.5), true},
+			"iat as text":          {with("iat", "1"), false},
+			"iat in the future":    {with("iat", time.Now().Add(10*time.Minute).Unix()), false},
+			"iat a little ahead":   {with("iat", time.Now().Add(10*time.Second).Unix()), true},
+			"iat in the past":      {with("iat", time.Now().Add(-time.Hour).Unix()), true},
+			"sub is a number":      {with("sub", 7), false},
+			"aud of numbers":       {with("aud", []any{audience, 7}), false},
+			"aud of null":          {with("aud", []any{audience, nil}), false},
+			"an id token":          {with("typ in the header", "id+jwt"), false},
+			"a logout token":       {with("typ in the header", "logout+jwt"), false},
+			"an access token":      {with("typ in the header", "at+JWT"), true},
+			"a plain JWT":          {with("typ in the header", "JWT"), true},
+			"its whole name":       {with("typ in the header", "application/at+jwt"), true},
+			"scp":                  {sign(map[string]any{"iss": iss, "aud": audience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "scp": []string{"a", "tools"}}), true},
+			"scp as text":          {sign(map[string]any{"iss": iss, "aud": audience, "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "scp": "a tools"}), true},
+			"signature gone":       {unsigned[0] + "." + unsigned[1] + ".", false},
+			"algorithm none":       {"eyJhbGciOiJub25lIn0." + unsigned[1] + ".", false},
+			"not a token":          {"x", false},
+			"signed by a name":     {"eyJhbGciOiJIUzI1NiIsImtpZCI6ImsifQ." + unsigned[1] + "." + unsigned[2], false},
 		} {
 			r := httptest.NewRequest("POST", "/mcp", nil)
 			r.Header.Set("Authorization", "Bearer "+c.token)

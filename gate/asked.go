@@ -1,0 +1,267 @@
+package gate
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"callgate/internal/durable"
+	"callgate/internal/tools"
+)
+
+// Approvals that wait are on disk too, so that they outlive the process: the next process of the worker shows them
+// again, and the host finds the answer when it repeats the call.
+//
+//	{Dir}/asked/{worker}-{chance}.lock   held while the process runs
+//	{Dir}/asked/{worker}-{chance}/       one file for each approval that waits
+//
+// Files are written before people see the approval and removed when it ends. They are not synced: they have to survive
+// the process, not the machine.
+
+// askedBook is the folder of one process. The gate's mu guards it.
+type askedBook struct {
+	base   string // "" keeps nothing
+	worker string
+	log    *slog.Logger
+	own    string // made with the first approval
+	unlock func() error
+}
+
+// question is an approval as it is kept.
+type question struct {
+	Key, Reach             string
+	Agent                  string // the session's
+	Principal, CallAgent   string
+	Server, Name, Hash, In string // of the tool, and where the call runs
+	Edited                 json.RawMessage
+	Approval               *Approval
+}
+
+func newAskedBook(dir, worker string, log *slog.Logger) askedBook {
+	b := askedBook{log: log}
+	if dir != "" {
+		sum := sha256.Sum256([]byte(worker))
+		b.base, b.worker = filepath.Join(dir, "asked"), hex.EncodeToString(sum[:6])
+	}
+	return b
+}
+
+// folder makes the folder of this process, if need be. Its lock comes first: a folder without one is a dead process's.
+func (b *askedBook) folder() (string, error) {
+	if b.own != "" {
+		return b.own, nil
+	}
+	if err := os.MkdirAll(b.base, 0o700); err != nil {
+		return "", err
+	}
+	own := filepath.Join(b.base, b.worker+"-"+rand.Text()[:16])
+	unlock, err := durable.Lock(context.Background(), own+".lock")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(own, 0o700); err != nil {
+		return "", errors.Join(err, unlock())
+	}
+	b.own, b.unlock = own, unlock
+	return own, nil
+}
+
+func fileOf(folder, id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(folder, hex.EncodeToString(sum[:16])+".json")
+}
+
+// keep writes the approval. One that cannot be written waits all the same, and ends with the process.
+func (b *askedBook) keep(a *approval) {
+	if b.base == "" {
+		return
+	}
+	err := func() error {
+		folder, err := b.folder()
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(question{
+			Key: a.key, Reach: a.reach, Agent: a.session.agent, Principal: a.call.Principal, CallAgent: a.call.Agent,
+			Server: a.call.Tool.Server, Name: a.call.Tool.Name, Hash: a.call.Tool.Hash, In: a.call.Place.Dir, Edited: a.edited, Approval: a.shown,
+		})
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(fileOf(folder, a.call.ID), text, 0o600)
+	}()
+	if err != nil {
+		b.log.Warn("a call that waits for a person would not be shown again after a restart of callgate", "approval", a.call.ID, "error", err)
+	}
+}
+
+// forget removes the approval, which has ended.
+func (b *askedBook) forget(a *approval) {
+	if b.own == "" {
+		return
+	}
+	if err := os.Remove(fileOf(b.own, a.call.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		b.log.Warn("an approval that has ended may be shown again after a restart of callgate", "approval", a.call.ID, "error", err)
+	}
+}
+
+// close gives the folder up. What is in it waits for the next process.
+func (b *askedBook) close() {
+	if b.own == "" {
+		return
+	}
+	err := os.Remove(b.own) // fails when there is something left
+	left := err != nil
+	if err = b.unlock(); err == nil && !left {
+		err = os.Remove(b.own + ".lock")
+	}
+	if err != nil {
+		b.log.Warn("the folder of waiting calls was not given up", "error", err)
+	}
+	b.own = ""
+}
+
+// left takes over what processes of the worker left that are gone, oldest first as far as that is known.
+func (b *askedBook) left() (questions []question) {
+	if b.base == "" {
+		return nil
+	}
+	folders, err := os.ReadDir(b.base)
+	if err != nil {
+		return nil // nobody ever waited
+	}
+	for _, folder := range folders {
+		if !folder.IsDir() || !strings.HasPrefix(folder.Name(), b.worker+"-") {
+			continue
+		}
+		path := filepath.Join(b.base, folder.Name())
+		unlock, err := durable.TryLock(path + ".lock")
+		if err != nil {
+			continue // its process runs
+		}
+		questions = append(questions, b.take(path)...)
+		if err := errors.Join(os.RemoveAll(path), unlock(), os.Remove(path+".lock")); err != nil {
+			b.log.Warn("the calls that waited in a process that is gone were taken over, but its folder stays", "error", err)
+		}
+	}
+	return questions
+}
+
+func (b *askedBook) take(path string) (questions []question) {
+	files, err := os.ReadDir(path)
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		var q question
+		text, err := durable.ReadFile(filepath.Join(path, file.Name()), maxKept)
+		if err != nil || json.Unmarshal(text, &q) != nil || q.Approval == nil || q.Approval.Analysis == nil || q.Approval.ID == "" || q.Approval.Worker == "" {
+			b.log.Warn("a call that waited when callgate ended cannot be read; its host gets the question anew", "file", file.Name())
+			continue
+		}
+		questions = append(questions, q)
+	}
+	return questions
+}
+
+// maxKept bounds a file that is read back: arguments can be a whole file.
+const maxKept = 64 << 20
+
+const awaitsHost = "It waits for the host to repeat it: callgate was restarted since. A decision is kept for the repeated call."
+
+// restore shows what waited in processes of the worker that are gone. No call waits on it: a decision is kept for the
+// repeated call, like one on a call that was handed over.
+func (g *Gate) restore() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, q := range g.asked.left() {
+		shown := *q.Approval
+		if string(shown.Arguments) == "null" {
+			shown.Arguments = nil
+		}
+		if !shown.AwaitsHost {
+			shown.AwaitsHost, shown.Reason = true, strings.TrimSpace(shown.Reason+" "+awaitsHost)
+		}
+		ghost := &Session{gate: g, id: shown.SessionID, agent: q.Agent, closed: make(chan struct{})}
+		ghost.client.Store(&Client{})
+		a := &approval{
+			key: q.Key, reach: q.Reach, session: ghost, expires: shown.ExpiresAt, shown: &shown, edited: q.Edited, done: make(chan resolution, 1),
+			verdict: Verdict{Reason: q.Approval.Reason, Analysis: shown.Analysis, Marks: shown.Marks},
+			call: Call{
+				ID: shown.ID, SessionID: shown.SessionID, Principal: q.Principal, Agent: q.CallAgent, Arguments: shown.Arguments, Digest: shown.Digest, Fixed: true,
+				Tool: &tools.Tool{Qualified: shown.Tool, Server: q.Server, Name: q.Name, Kind: shown.Kind, Hash: q.Hash}, Place: tools.Place{Dir: q.In},
+			},
+			detached: true, restored: true,
+		}
+		if string(a.edited) == "null" {
+			a.edited = nil
+		}
+		if g.pending[a.call.ID] != nil {
+			continue
+		}
+		a.expiry = time.AfterFunc(time.Until(a.expires), func() { g.lapse(a) })
+		g.put(a)
+	}
+}
+
+// lapse ends an approval that no call waits on and nobody answered.
+func (g *Gate) lapse(a *approval) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	restored := a.restored
+	if r := g.expired(); g.resolve(a, r) && restored {
+		record := g.recordOf(a.session, a.call, a.verdict.deny(DecidedTimeout, r.by, "", r.reason+" callgate was restarted while the call waited."))
+		g.recordOrLog(record)
+	}
+}
+
+// reattach gives an approval of a process that is gone to the repeated call. The caller holds mu.
+func (a *approval) reattach(repeated *approval) {
+	id := a.call.ID
+	a.restored, a.session, a.verdict = false, repeated.session, repeated.verdict
+	shown := *a.shown
+	if a.edited == nil {
+		shown = *repeated.shown
+		a.call = repeated.call
+		a.call.ID = id
+	}
+	shown.ID, shown.SessionID, shown.CreatedAt, shown.ExpiresAt = id, repeated.session.id, a.shown.CreatedAt, a.expires
+	shown.AwaitsHost, shown.Reason = false, repeated.shown.Reason
+	a.shown = &shown
+}
+
+// Leave takes every waiting call from its host and leaves the question to people: callgate ends, and hosts will find
+// it again. What people decide until then, or in the next process, is kept for the repeated calls.
+func (g *Gate) Leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range g.order {
+		a := g.pending[id]
+		if a.detached {
+			continue
+		}
+		g.detach(a)
+		r := resolution{decision: "pending", reason: fmt.Sprintf("callgate is ending. Approval %s still waits for a person. %s", a.call.ID, repeat)}
+		a.done <- r
+		for _, twin := range a.twins {
+			twin.done <- r
+		}
+		a.twins = nil
+	}
+}
+
+// detach leaves the approval without a call that waits on it. The caller holds mu.
+func (g *Gate) detach(a *approval) {
+	a.detached = true
+	a.expiry = time.AfterFunc(time.Until(a.expires), func() { g.lapse(a) })
+}

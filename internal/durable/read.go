@@ -1,0 +1,59 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// errNotAFile says that something else stands where a file has to be.
+var errNotAFile = errors.New("this is no regular file: put the file back, or remove what is in its place")
+
+// Open opens the file at path for reading. What is no regular file, such as a named pipe or a device, is an error: to
+// read it could wait for ever, or never end.
+func Open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotAFile}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// ReadFile reads the file at path as os.ReadFile does, and refuses what is no regular file and what is longer than
+// limit bytes.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it is longer than %d bytes", limit)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+// Regular checks before a file is opened by others, such as for a lock, that it is a regular file or not there.
+func Regular(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotAFile}
+	}
+	return err
+}

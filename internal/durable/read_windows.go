@@ -1,0 +1,3 @@
+package durable
+
+const nonblocking = 0

@@ -1,0 +1,117 @@
+package endpoint
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callgate/internal/jsonx"
+)
+
+// claims are what a token says, read by exact names. Go's decoders take "AUD" and "aud" for the same, the last of
+// several wins with them, and so a token could say one thing to its issuer and another to callgate.
+type claims struct {
+	issuer, subject string
+	audience        []string
+	scopes          []string
+}
+
+// tokenTypes are the types of tokens that give access (RFC 9068), or that say nothing in particular.
+var tokenTypes = []string{"", "jwt", "at+jwt", "application/jwt", "application/at+jwt"}
+
+// skew is how far the issuer's clock may be ahead.
+const skew = time.Minute
+
+// readClaims reads a token whose signature has been verified.
+func readClaims(token string, now time.Time) (c claims, err error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return c, errors.New("the token has not three parts")
+	}
+	var header, payload []byte
+	if header, err = base64.RawURLEncoding.DecodeString(parts[0]); err != nil {
+		return c, err
+	}
+	if payload, err = base64.RawURLEncoding.DecodeString(parts[1]); err != nil {
+		return c, err
+	}
+	if err := errors.Join(jsonx.Check(header), jsonx.Check(payload)); err != nil {
+		return c, fmt.Errorf("the token can be read in two ways: %w", err)
+	}
+	var typ [1]jsonx.Member
+	if err := jsonx.Members(header, []string{"typ"}, typ[:]); err != nil {
+		return c, fmt.Errorf("the token's header: %w", err)
+	}
+	kind, ok := jsonx.String(typ[0].Value)
+	if typ[0].Value != nil && !ok || !slices.Contains(tokenTypes, strings.ToLower(kind)) {
+		return c, fmt.Errorf("the token is of the type %.40s, not an access token", typ[0].Value)
+	}
+	names := []string{"iss", "sub", "aud", "exp", "nbf", "iat", "scope", "scp"}
+	var m [8]jsonx.Member
+	if err := jsonx.Members(payload, names, m[:]); err != nil {
+		return c, fmt.Errorf("the token's claims: %w", err)
+	}
+	text := func(i int) string {
+		s, ok := jsonx.String(m[i].Value)
+		if m[i].Value != nil && !ok {
+			err = errors.Join(err, fmt.Errorf("the token's %s is not text", names[i]))
+		}
+		return s
+	}
+	texts := func(i int) []string {
+		if m[i].Value == nil || m[i].Value[0] != '[' {
+			return []string{text(i)}
+		}
+		all, bad := stringsOf(m[i].Value)
+		if bad != nil {
+			err = errors.Join(err, fmt.Errorf("the token's %s: %w", names[i], bad))
+		}
+		return all
+	}
+	at := func(i int) (t time.Time, given bool) {
+		if m[i].Value == nil {
+			return t, false
+		}
+		seconds, bad := strconv.ParseFloat(string(m[i].Value), 64) // null, true and text are none
+		if bad != nil || math.Abs(seconds) > 1<<40 {
+			err = errors.Join(err, fmt.Errorf("the token's %s is not a time in seconds", names[i]))
+			return t, true
+		}
+		return time.Unix(int64(seconds), 0), true
+	}
+	c.issuer, c.subject, c.audience = text(0), text(1), texts(2)
+	for _, s := range slices.Concat(texts(6), texts(7)) {
+		c.scopes = append(c.scopes, strings.Fields(s)...)
+	}
+	until, ends := at(3)
+	from, begins := at(4)
+	issued, dated := at(5)
+	switch {
+	case err != nil:
+	case !ends || !now.Before(until):
+		err = errors.New("the token has expired, or does not say when it will")
+	case begins && now.Add(skew).Before(from):
+		err = errors.New("the token is not valid yet")
+	case dated && now.Add(skew).Before(issued):
+		err = errors.New("the token was issued in the future")
+	}
+	return c, err
+}
+
+// stringsOf reads a JSON array of strings.
+func stringsOf(list []byte) (all []string, err error) {
+	var items []*string
+	if json.Unmarshal(list, &items) != nil || slices.Contains(items, nil) {
+		return nil, errors.New("it is not a list of texts")
+	}
+	for _, item := range items {
+		all = append(all, *item)
+	}
+	return all, nil
+}
