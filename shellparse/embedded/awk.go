@@ -1,0 +1,164 @@
+package embedded
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/benhoyt/goawk/lexer"
+	"github.com/benhoyt/goawk/parser"
+)
+
+// Awk says that a program reads its input, computes and prints, whichever awk runs it.
+//
+// goawk's parser reads it, and the tree holds nothing that executes, redirects, or reads other files. The tokens
+// are looked at too: every awk has to divide the text at the same places.
+func Awk(program string) (harmless bool) {
+	if !readable(program) || strings.Contains(program, "'") || strings.Contains(program, "\\\n") || !awkTokens(program) {
+		return false
+	}
+	defer func() {
+		if recover() != nil { // goawk's parser reports some errors so
+			harmless = false
+		}
+	}()
+	p, err := parser.ParseProgram([]byte(program), nil)
+	if err != nil {
+		return false
+	}
+	return awkTree(reflect.ValueOf(&p.Program))
+}
+
+// awkNodes are the nodes of goawk's syntax tree that may stand in a harmless program. Its package is internal, so
+// that they are known by name; a type that a later version adds is not harmless.
+var awkNodes = names(`Program Action Function Position
+	PrintStmt PrintfStmt ExprStmt IfStmt ForStmt ForInStmt WhileStmt DoWhileStmt BreakStmt ContinueStmt NextStmt NextfileStmt
+	ExitStmt DeleteStmt ReturnStmt BlockStmt
+	FieldExpr UnaryExpr BinaryExpr InExpr CondExpr NumExpr StrExpr RegExpr VarExpr IndexExpr AssignExpr AugAssignExpr IncrExpr
+	CallExpr UserCallExpr MultiExpr GetlineExpr GroupingExpr`)
+
+// awkTree walks a part of the syntax tree.
+func awkTree(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		return v.IsNil() || awkTree(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			if !awkTree(v.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Struct:
+		name := v.Type().Name()
+		if !awkNodes[name] {
+			return false
+		}
+		switch name {
+		case "PrintStmt", "PrintfStmt":
+			if !v.FieldByName("Dest").IsNil() || lexer.Token(v.FieldByName("Redirect").Int()) != lexer.ILLEGAL {
+				return false
+			}
+		case "GetlineExpr":
+			if !v.FieldByName("Command").IsNil() || !v.FieldByName("File").IsNil() {
+				return false
+			}
+		case "CallExpr":
+			if !awkFunctions[lexer.Token(v.FieldByName("Func").Int())] {
+				return false
+			}
+		}
+		for i := range v.NumField() {
+			if !awkTree(v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Float64:
+		return true
+	}
+	return false
+}
+
+func tokens(list ...lexer.Token) map[lexer.Token]bool {
+	set := map[lexer.Token]bool{}
+	for _, t := range list {
+		set[t] = true
+	}
+	return set
+}
+
+var (
+	awkFunctions = tokens(lexer.F_ATAN2, lexer.F_CLOSE, lexer.F_COS, lexer.F_EXP, lexer.F_FFLUSH, lexer.F_GSUB, lexer.F_INDEX, lexer.F_INT,
+		lexer.F_LENGTH, lexer.F_LOG, lexer.F_MATCH, lexer.F_RAND, lexer.F_SIN, lexer.F_SPLIT, lexer.F_SPRINTF, lexer.F_SQRT, lexer.F_SRAND,
+		lexer.F_SUB, lexer.F_SUBSTR, lexer.F_TOLOWER, lexer.F_TOUPPER)
+	// A slash after one of these begins a regular expression in every awk, after one of those it divides.
+	awkBeforeRegex = tokens(lexer.NEWLINE, lexer.SEMICOLON, lexer.LBRACE, lexer.RBRACE, lexer.LPAREN, lexer.COMMA, lexer.MATCH, lexer.NOT_MATCH,
+		lexer.NOT, lexer.AND, lexer.OR, lexer.PRINT, lexer.ASSIGN, lexer.RETURN)
+	awkBeforeDivision = tokens(lexer.NAME, lexer.NUMBER, lexer.STRING, lexer.RBRACKET, lexer.RPAREN)
+	// awkAfterGetline ends a getline that reads the next record of the input.
+	awkAfterGetline = tokens(lexer.SEMICOLON, lexer.NEWLINE, lexer.RBRACE, lexer.RPAREN, lexer.EOF)
+	// awkVariables are those with a meaning that programs may use. What ENVIRON, ARGV, SYMTAB and their kin reach is
+	// more than the input.
+	awkVariables = names("NF NR FNR FS OFS ORS RS FILENAME SUBSEP RSTART RLENGTH OFMT CONVFMT")
+)
+
+// awkTokens says that every awk divides the text into the same tokens, and that none of them stands for a pipe,
+// a redirection, a command or a file.
+func awkTokens(s string) bool {
+	l := lexer.NewLexer([]byte(s))
+	var open []bool // parentheses that are open; true for those of if, while and for
+	control, printing, base := false, false, 0
+	getline := 0
+	for prev := lexer.NEWLINE; ; {
+		_, tok, val := l.Scan()
+		if tok == lexer.DIV || tok == lexer.DIV_ASSIGN {
+			switch {
+			case awkBeforeRegex[prev]:
+				if _, tok, val = l.ScanRegex(); tok == lexer.ILLEGAL || !closedBrackets(val) {
+					return false
+				}
+			case control || !awkBeforeDivision[prev]:
+				return false
+			}
+		}
+		if getline > 0 {
+			if getline == 1 && tok == lexer.NAME {
+				getline = 2
+			} else if !awkAfterGetline[tok] {
+				return false
+			} else {
+				getline = 0
+			}
+		}
+		control = false
+		switch tok {
+		case lexer.ILLEGAL, lexer.PIPE, lexer.APPEND, lexer.AT, lexer.F_SYSTEM:
+			return false
+		case lexer.EOF:
+			return true
+		case lexer.GETLINE:
+			getline = 1
+		case lexer.NAME:
+			if len(val) > 1 && strings.ToUpper(val) == val && !awkVariables[val] {
+				return false // ENVIRON, PROCINFO, and what awks to come call their own
+			}
+		case lexer.LPAREN:
+			open = append(open, prev == lexer.IF || prev == lexer.WHILE || prev == lexer.FOR)
+		case lexer.RPAREN:
+			if len(open) == 0 {
+				return false
+			}
+			control = open[len(open)-1]
+			open = open[:len(open)-1]
+		case lexer.PRINT, lexer.PRINTF:
+			printing, base = true, len(open)
+		case lexer.SEMICOLON, lexer.LBRACE, lexer.RBRACE:
+			printing = false
+		case lexer.GREATER:
+			if printing && len(open) <= base {
+				return false
+			}
+		}
+		prev = tok
+	}
+}

@@ -1,0 +1,104 @@
+// Package embedded reads the programs that commands take as an operand: awk, sed, jq, yq and SQL.
+//
+// A text is harmless only when a parser or a closed grammar recognised the whole of it, every construct in it is
+// known to do nothing but compute and print, and all implementations that may read it read it alike. Nothing here
+// looks for what is dangerous: what is not known to be harmless is not.
+package embedded
+
+import "unicode/utf8"
+
+// maxProgram bounds the texts that are read, in bytes: the parsers are recursive.
+const maxProgram = 8 << 10
+
+// readable says that a text is short and holds no characters that readers could take for something else.
+func readable(s string) bool {
+	if len(s) > maxProgram || !utf8.ValidString(s) {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' && s[i] != '\n' && s[i] != '\t' || s[i] == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// closedBrackets says that every bracket expression of a regular expression certainly ends within it, so that
+// readers that know bracket expressions and those that do not see it end at the same place.
+func closedBrackets(re string) bool {
+	for i := 0; i < len(re); i++ {
+		switch re[i] {
+		case '\\':
+			i++
+		case '[':
+			if i = bracketEnd(re, i+1); i < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// bracketEnd returns where a bracket expression ends whose content begins at i, -1 when that is not certain.
+func bracketEnd(s string, i int) int {
+	if i < len(s) && s[i] == '^' {
+		i++
+	}
+	for first := i; i < len(s); i++ {
+		switch s[i] {
+		case '\n':
+			return -1
+		case ']':
+			if i == first {
+				return -1
+			}
+			return i
+		case '\\':
+			if i+1 >= len(s) || s[i+1] == ']' || s[i+1] == '[' {
+				return -1
+			}
+			i++
+			if i+1 < len(s) && s[i] == '\\' && s[i+1] == ']' {
+				return -1 // some take the second backslash for one that quotes
+			}
+		case '[':
+			if i+1 >= len(s) || s[i+1] == '.' || s[i+1] == '=' {
+				return -1
+			}
+			if s[i+1] != ':' {
+				continue
+			}
+			end := i + 2
+			for end < len(s) && s[end] >= 'a' && s[end] <= 'z' {
+				end++
+			}
+			if end+1 >= len(s) || s[end] != ':' || s[end+1] != ']' {
+				return -1
+			}
+			i = end + 1
+		}
+	}
+	return -1
+}
+
+func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// names makes a set of the words of a text.
+func names(list string) map[string]bool {
+	set := map[string]bool{}
+	for i := 0; i < len(list); {
+		for i < len(list) && list[i] <= ' ' {
+			i++
+		}
+		start := i
+		for i < len(list) && list[i] > ' ' {
+			i++
+		}
+		if i > start {
+			set[list[start:i]] = true
+		}
+	}
+	return set
+}

@@ -1,0 +1,289 @@
+package embedded
+
+import "strings"
+
+// Jq says that a program only turns its input into output, whichever jq runs it: every name in it is a function, a
+// keyword or a format of the lists below, or one that the program defines before its body.
+func Jq(program string) bool {
+	r := jqReader{s: program, names: jqNames}
+	return readable(program) && r.program()
+}
+
+// Yq says the same of an expression of yq, of which there are two: one reads it as jq does, the other is a language
+// of its own that looks alike.
+func Yq(expression string) bool {
+	r := jqReader{s: expression, names: yqNames, both: true}
+	return readable(expression) && r.program()
+}
+
+var jqKeywords = names("if then elif else end as reduce foreach try catch label break and or __loc__")
+
+// jqNames are the functions that compute.
+var jqNames = names(`empty error not length utf8bytelength keys keys_unsorted values has in map map_values path paths leaf_paths pick del
+	getpath setpath delpaths to_entries from_entries with_entries select recurse recurse_down add any all flatten range floor
+	sqrt pow log log2 log10 exp exp2 exp10 round ceil trunc fabs abs sin cos tan asin acos atan atan2 sinh cosh tanh cbrt significand logb
+	gamma lgamma tgamma frexp ldexp scalb scalbln nearbyint rint fmin fmax fma fmod tostring tonumber toboolean type infinite nan isinfinite isnan
+	isnormal isvalid sort sort_by group_by min max min_by max_by unique unique_by reverse contains inside startswith endswith combinations
+	ltrimstr rtrimstr trimstr trim ltrim rtrim explode implode split join ascii recurse transpose first last nth until repeat while limit skip
+	indices index rindex splits sub gsub test match capture scan ascii_downcase ascii_upcase tojson fromjson todate fromdate now
+	dateadd datesub date strptime strftime strflocaltime mktime gmtime localtime fromdateiso8601 todateiso8601 fromdateiso8601 dateiso8601
+	input inputs input_line_number debug stderr halt halt_error truncate_stream fromstream tostream getpath ascii walk
+	arrays objects iterables booleans numbers normals finites strings nulls scalars values null true false isempty toarray have_literal_numbers
+	have_decnum significand drem ldexp trunc tojson bsearch splits ascii limit IN INDEX getpath error builtins add
+	abs have_decnum ltrimstr rtrimstr`)
+
+// yqNames are those that both yqs know as something that computes, or one of them and the other not at all.
+var yqNames = names(`not length keys has map map_values path paths pick omit del delpaths getpath setpath to_entries from_entries with_entries select
+	recurse add any all any_c all_c flatten range floor sqrt round ceil tostring tonumber to_string to_number type tag kind sort sort_by sort_keys
+	group_by min max unique unique_by reverse contains startswith endswith ltrimstr rtrimstr trim split join first last limit until test
+	match capture sub upcase downcase ascii_downcase ascii_upcase tojson fromjson to_json from_json to_yaml from_yaml to_props to_csv to_tsv to_xml
+	document_index di file_index fileIndex fi line column key parent style anchor alias line_comment head_comment foot_comment comments
+	is_key explode splitDoc split_doc now null true false empty error values shuffle pivot with`)
+
+var jqFormats = names("text json html uri csv tsv sh base64 base64d base32 base32d")
+
+type jqReader struct {
+	s     string
+	i     int
+	names map[string]bool
+	own   []string // functions that the program has defined, and parameters of the one that is being read
+	both  bool     // two languages have to read the text alike
+	depth int
+}
+
+// program reads definitions and the body.
+func (r *jqReader) program() bool {
+	for !r.both && r.word("def") {
+		if !r.definition() {
+			return false
+		}
+	}
+	return r.terms(0)
+}
+
+// word passes a word if it is next.
+func (r *jqReader) word(w string) bool {
+	r.blanks()
+	if !strings.HasPrefix(r.s[r.i:], w) || r.i+len(w) < len(r.s) && jqName(r.s[r.i+len(w)]) {
+		return false
+	}
+	r.i += len(w)
+	return true
+}
+
+func jqName(c byte) bool { return letter(c) || digit(c) }
+
+func (r *jqReader) blanks() {
+	for r.i < len(r.s) && strings.IndexByte(" \t\n", r.s[r.i]) >= 0 {
+		r.i++
+	}
+}
+
+// name reads a name, "" when none is next.
+func (r *jqReader) name() string {
+	start := r.i
+	if r.i < len(r.s) && letter(r.s[r.i]) {
+		for r.i < len(r.s) && jqName(r.s[r.i]) {
+			r.i++
+		}
+	}
+	return r.s[start:r.i]
+}
+
+func (r *jqReader) take(c byte) bool {
+	r.blanks()
+	if r.i < len(r.s) && r.s[r.i] == c {
+		r.i++
+		return true
+	}
+	return false
+}
+
+// definition reads what follows the word def. A name counts from there on, a parameter in the body alone.
+func (r *jqReader) definition() bool {
+	r.blanks()
+	name := r.name()
+	if name == "" || jqKeywords[name] {
+		return false
+	}
+	r.own = append(r.own, name)
+	outer := len(r.own)
+	if r.take('(') {
+		for {
+			r.blanks()
+			if r.i < len(r.s) && r.s[r.i] == '$' {
+				r.i++
+			}
+			p := r.name()
+			if p == "" || jqKeywords[p] || p == "ENV" {
+				return false
+			}
+			r.own = append(r.own, p)
+			if r.take(')') {
+				break
+			}
+			if !r.take(';') {
+				return false
+			}
+		}
+	}
+	if !r.take(':') || !r.terms(';') {
+		return false
+	}
+	r.own = r.own[:outer]
+	return true
+}
+
+// terms reads up to the closing character, 0 for the end of the text. What is inside of brackets is read on the way.
+func (r *jqReader) terms(closing byte) bool {
+	if r.depth++; r.depth > 50 {
+		return false
+	}
+	defer func() { r.depth-- }()
+	var open []byte
+	last := byte(0) // the last character that was no blank, or a letter for a term
+	for {
+		r.blanks()
+		if r.i >= len(r.s) {
+			return closing == 0 && len(open) == 0
+		}
+		c := r.s[r.i]
+		top := byte(0)
+		if len(open) > 0 {
+			top = open[len(open)-1]
+		} else if c == closing {
+			r.i++
+			return true
+		}
+		switch {
+		case c == '"':
+			if !r.text() {
+				return false
+			}
+			c = 'a'
+		case c == '$':
+			r.i++
+			name := r.name()
+			if name == "" || name == "ENV" || name == "__prog_args" || r.module() {
+				return false
+			}
+			c = 'a'
+		case c == '@':
+			r.i++
+			if !jqFormats[r.name()] {
+				return false
+			}
+			c = 'a'
+		case c == '.':
+			r.i++
+			if r.i < len(r.s) && digit(r.s[r.i]) {
+				return false // .5 to some
+			}
+			if r.i < len(r.s) && letter(r.s[r.i]) {
+				r.name()
+				if r.both && r.i < len(r.s) && strings.IndexByte(" ;}{:[],|.()=!?\n", r.s[r.i]) < 0 {
+					return false // one of the two reads on
+				}
+			}
+			c = 'a'
+		case digit(c):
+			for r.i < len(r.s) && (digit(r.s[r.i]) || r.s[r.i] == '.') {
+				r.i++
+			}
+			if r.i < len(r.s) && letter(r.s[r.i]) {
+				return false
+			}
+			c = 'a'
+		case letter(c):
+			name := r.name()
+			if r.module() {
+				return false
+			}
+			if top == '{' && (last == '{' || last == ',') {
+				if !r.key() {
+					return false
+				}
+				c = 'a'
+				break
+			}
+			switch {
+			case name == "if":
+				open = append(open, 'i')
+			case name == "end":
+				if top != 'i' {
+					return false
+				}
+				open = open[:len(open)-1]
+			case jqKeywords[name]:
+				if r.both && name != "and" && name != "or" && name != "as" && name != "reduce" {
+					return false
+				}
+			case !r.names[name] && !r.defined(name):
+				return false
+			}
+			c = 'a'
+		case strings.IndexByte("([{", c) >= 0:
+			open = append(open, c)
+			r.i++
+		case c == ')' && top == '(' || c == ']' && top == '[' || c == '}' && top == '{':
+			open = open[:len(open)-1]
+			r.i++
+		case strings.IndexByte("|,:;=<>!+-*/%?", c) >= 0:
+			if c == ';' && top != '(' {
+				return false
+			}
+			r.i++
+		default:
+			return false
+		}
+		last = c
+	}
+}
+
+// key says that the name which was just read is the key of an object and no function.
+func (r *jqReader) key() bool {
+	if r.both {
+		return false // to one of the two it is a function all the same
+	}
+	r.blanks()
+	return r.i < len(r.s) && (strings.IndexByte(":,}", r.s[r.i]) >= 0) && !strings.HasPrefix(r.s[r.i:], "::")
+}
+
+// module says that a name goes on with that of a module.
+func (r *jqReader) module() bool { return strings.HasPrefix(r.s[r.i:], "::") }
+
+func (r *jqReader) defined(name string) bool {
+	for _, n := range r.own {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// text reads a string, with the programs that stand in it.
+func (r *jqReader) text() bool {
+	for r.i++; r.i < len(r.s); r.i++ {
+		switch r.s[r.i] {
+		case '"':
+			r.i++
+			return true
+		case '\n':
+			return false
+		case '\\':
+			r.i++
+			if r.i >= len(r.s) || strings.IndexByte(`"\/bfnrtu(`, r.s[r.i]) < 0 {
+				return false
+			}
+			if r.s[r.i] != '(' {
+				break
+			}
+			r.i++
+			if r.both || !r.terms(')') {
+				return false
+			}
+			r.i--
+		}
+	}
+	return false
+}
