@@ -41,7 +41,7 @@ func arity(argv []Word, want int) int {
 	if len(argv) == 0 || !argv[0].Known {
 		return min(len(argv), 1)
 	}
-	if len(argv) > 2 && argv[1].Known && argv[1].Value == "-m" && languages[argv[0].Value] != nil && languages[argv[0].Value].python {
+	if len(argv) > 2 && argv[1].Known && argv[1].Value == "-m" && python(argv[0].Value) {
 		return 3
 	}
 	n := 1
@@ -115,7 +115,7 @@ func onlyExact(argv []Word, n int) bool {
 	if exactOnly[name] || shells[name] {
 		return true
 	}
-	if (languages[name] != nil || strings.HasPrefix(name, "jupyter-")) && n < 2 {
+	if (languageOf(name) != nil || strings.HasPrefix(name, "jupyter-")) && n < 2 {
 		return true // what runs is not named
 	}
 	key := name
@@ -169,7 +169,7 @@ func neverOffered(c *Command) bool {
 	case ":", "eval", "sudo", "doas", "su", "pkexec", "env", "xargs", "parallel", "nohup", "time", "timeout", "command", "builtin", "exec":
 		return true
 	}
-	if l := languages[name]; l != nil {
+	if l := languageOf(name); l != nil {
 		if len(c.Argv) == 1 {
 			return true
 		}
@@ -235,4 +235,10 @@ func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
 	}
 	list[0].Default = false
 	return append(list, Pattern{words(append(c.Argv[:last:last], Word{u.Scheme + "://" + u.Host + "/", true})) + "*", true})
+}
+
+// python says that a name is one of an interpreter of Python.
+func python(name string) bool {
+	l := languageOf(name)
+	return l != nil && l.python
 }

@@ -10,16 +10,17 @@ import (
 
 // call is one simple command on its way through its wrappers.
 type call struct {
-	argv    []word
-	globals []word
-	raw     string
-	reads   []File
-	writes  []File
-	effects []string
-	sc      *scope // where it runs; the call's own
-	outer   *scope // the shell that it runs in, whose directory a cd changes; nil in a child process
-	name    string // argv[0] as a program name, when known
-	inside  bool   // it is the operand of a program that runs it in place of a shell
+	argv       []word
+	globals    []word
+	raw        string
+	reads      []File
+	writes     []File
+	effects    []string
+	sc         *scope // where it runs; the call's own
+	outer      *scope // the shell that it runs in, whose directory a cd changes; nil in a child process
+	name       string // argv[0] as a program name, when known
+	statements []word // of SQL, that a database client is given
+	inside     bool   // it is the operand of a program that runs it in place of a shell
 }
 
 // simple analyses a simple command: assignments, words, redirections.
@@ -251,6 +252,9 @@ func (c *call) command(argv0 string) Command {
 	}
 	if in := c.sc.input; in.text.known && (in.kind == inputText || in.kind == inputPipe) {
 		cmd.Input = Word{in.text.text, true}
+	}
+	for _, w := range c.statements {
+		cmd.Statements = append(cmd.Statements, Word{w.text, w.known})
 	}
 	for _, g := range c.globals {
 		cmd.Globals = append(cmd.Globals, Word{g.text, g.known})

@@ -141,20 +141,22 @@ var programRows = slices.Concat(readers(), []Program{
 		Name: "sed|gsed",
 		Options: "-e,--expression=c -f,--file=x -i,--in-place?m -I=m -l,--line-length= -n,--quiet,--silent " +
 			"-E,-r,--regexp-extended -s,--separate -u,--unbuffered -z,--null-data -b,--binary --posix --debug " +
-			"--sandbox --follow-symlinks",
+			"--sandbox --follow-symlinks --version --help",
 		Operands: "1r",
 	},
 	{
 		Name: "awk|gawk|mawk|nawk|original-awk|goawk",
-		Options: "-f,--file=x -i,--include=x -l,--load=x -E,--exec=x -v,--assign= -F,--field-separator= -e,--source=c " +
-			"-d,--dump-variables?w -o,--pretty-print?w -p,--profile?w -D,--debug?x -S,--sandbox -W=! -b -c -g -h -I " +
-			"-k -L? -M -n -N -O -P -r -s -t -V",
+		Options: "-f,--file=x -i,--include=x -l,--load=x -E,--exec=x -v,--assign= -F,--field-separator= -e,--source=x " +
+			"-d,--dump-variables?! -o,--pretty-print?! -p,--profile?! -D,--debug?x -S,--sandbox -W=! -b,--characters-as-bytes -c,--traditional " +
+			"-g,--gen-pot -h,--help -k,--csv -L,--lint? -M,--bignum -n,--non-decimal-data -N -O,--optimize -P,--posix -r,--re-interval -t -V,--version",
 		Operands: "1r",
+		Style:    "posix",
 	},
 	{
 		Name: "yq",
-		Options: "-i,--inplace:m --in-place:m -f,--front-matter= --from-file=x -p,--input-format= -o,--output-format= " +
-			"-I,--indent= -P -e -r -j -y -s,--split-exp=! --split-exp-file=x -n -N -M -C",
+		Options: "-i,--inplace:m --in-place:m -f,--front-matter=x --from-file=x -p,--input-format= -o,--output-format= --expression=c " +
+			"-I,--indent= -P,--prettyPrint -e,--exit-status -r,--unwrapScalar? -j,--tojson -y,--yaml-output -Y -s,--split-exp=! --split-exp-file=x " +
+			"-n,--null-input -N,--no-doc -M,--no-colors -C,--colors -0,--nul-output -c -S --raw-output --slurp --compact-output -v,--verbose -V,--version -h,--help",
 		Operands: "1r",
 	},
 	{
@@ -290,23 +292,50 @@ var programRows = slices.Concat(readers(), []Program{
 	// Databases.
 	{
 		Name: "mysql|mariadb",
-		Options: "-e,--execute=c -h,--host= -P,--port= -u,--user= -p? -D,--database= --defaults-file=x " +
-			"--defaults-extra-file=x --plugin-dir=x --pager=x --tee=w --init-command=c --local-infile? -S,--socket= " +
-			"-B -N -s -t -v",
+		Options: "-e,--execute=c -h,--host= -P,--port= -u,--user= -p,--password? -D,--database= --defaults-file=x " +
+			"--defaults-extra-file=x --defaults-group-suffix=x --login-path= --plugin-dir=x --default-auth=x --pager?x --tee=w --init-command=c " +
+			"--local-infile?! -S,--socket= --protocol= --ssl-mode= --ssl-ca=r --ssl-cert=r --ssl-key=r --connect-timeout= " +
+			"--default-character-set= --delimiter=! -A,--no-auto-rehash -B,--batch -N,--skip-column-names -E,--vertical -H,--html -X,--xml " +
+			"-r,--raw -q,--quick -s,--silent -t,--table -v,--verbose -w,--wait -C,--compress -f,--force --column-names --no-defaults " +
+			"--safe-updates --ssl --skip-ssl --binary-as-hex -V,--version -I,--help",
 	},
 	{
 		Name: "psql",
 		Options: "-c,--command=c -f,--file=x -o,--output=w -L,--log-file=w -v,--set,--variable= -d,--dbname= -h,--host= " +
-			"-p,--port= -U,--username= -F= -R= -P,--pset= -T= -A -a -b -e -E -n -q -s -S -t -x -X -w -W -1 -l -0 -z",
+			"-p,--port= -U,--username= -F,--field-separator= -R,--record-separator= -P,--pset= -T,--table-attr= -A,--no-align -a,--echo-all " +
+			"-b,--echo-errors -e,--echo-queries -E,--echo-hidden -n,--no-readline -q,--quiet -s,--single-step -S,--single-line -t,--tuples-only " +
+			"-x,--expanded -X,--no-psqlrc -w,--no-password -W,--password -1,--single-transaction -l,--list -0,--record-separator-zero " +
+			"-z,--field-separator-zero -H,--html --csv -V,--version --help",
 	},
 	{
-		Name: "sqlite3",
-		Options: "-cmd=c -init=x -separator= -nullvalue= -newline= -vfs= -readonly -json -csv -header -column -line -list " +
-			"-batch -bail",
+		Name: "usql|pgcli|mycli|litecli",
+		Options: "-c,--command=c -e,--execute=c -f,--file=x -o,--out,--output=w -v,--set,--variable= -d,--dbname= -h,--host= -p,--port= -u,-U,--username,--user= " +
+			"-P,--pset= -F,--field-separator= -R,--record-separator= -T,--table-attr= -D,--database= -A -a -q,--quiet -t,--tuples-only -x,--expanded " +
+			"-X,--no-rc,--no-psqlrc -w,--no-password -W,--password -1,--single-transaction -C,--csv -J,--json -H,--html -V,--version --help",
+	},
+	{
+		Name: "sqlite3|duckdb",
+		Options: "-cmd=c -c=c -s=c -init=x -f=x -A:x -zip:x -unsafe-testing:x -vfs=x -separator= -nullvalue= -newline= -readonly -json -jsonlines -csv " +
+			"-header -noheader -column -line -list -html -markdown -table -box -quote -ascii -tabs -batch -bail -echo -stats -safe -interactive -no-stdin " +
+			"-memtrace -deserialize -append:! -unsigned:! -version -help",
 		Style: "long",
 	},
 	{
-		Name:    "redis-cli|mongo|mongosh|clickhouse|clickhouse-client|duckdb|sqlplus|sqlcmd|cqlsh|influx|etcdctl|consul",
+		Name: "clickhouse-client|clickhouse-local",
+		Options: "-q,--query=c --queries-file=x -h,--host= --port= -u,--user= --password= -d,--database= -f,--format= -n,--multiquery -m,--multiline " +
+			"-s,--secure -t,--time --output-format= --input-format= --version --help",
+	},
+	{
+		Name:    "sqlcmd",
+		Options: "-Q=c -q=c -i=x -o=w -S= -U= -P= -d= -E -C -N -G -W -b -h= -s= -w= -y= -Y= -t= -l= -v=! -K= -e -r? -I -k? -u -x -X",
+	},
+	{
+		Name: "sqlplus|mysqlsh|cqlsh|snowsql|beeline|hive|spark-sql|spark-shell|pyspark|impala-shell|trino|presto|osqueryi|isql|iusql|isql-fb|osql|db2|bsqldb|" +
+			"tsql|steampipe|litefs|libsql|dsqlcmd|kdb|q|cypher-shell|gremlin|surreal|edgedb|questdb|datasette|sqlite-utils|octosql|textql|trdsql|clickhouse|sqlite|sqlcipher",
+		Effect: "runs code",
+	},
+	{
+		Name:    "redis-cli|mongo|mongosh|influx|etcdctl|consul",
 		Options: "--eval=x -x:! -h= -p= -n= -a= -u= -d= -f=x -q= -c=",
 		Effect:  "",
 	},

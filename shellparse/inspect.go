@@ -36,6 +36,10 @@ func (a *analysis) inspect(c *call) {
 	if f := inspectors[c.name]; f != nil {
 		f(a, c, &s)
 	}
+	if l := languageOf(c.name); l != nil {
+		a.inspectLanguage(l, c)
+	}
+	a.takesCode(c)
 	for _, f := range c.reads {
 		if strings.HasPrefix(f.Path.Value, "/proc/") && strings.HasSuffix(f.Path.Value, "/environ") {
 			c.effect("prints the environment")

@@ -6,9 +6,15 @@ import (
 	"testing"
 )
 
-// TestPrograms holds what is known of single programs against testdata/programs.txt, which says how to read it.
+// TestPrograms holds what is known of single programs against tables in testdata; programs.txt says how to read them.
 func TestPrograms(t *testing.T) {
-	text, err := os.ReadFile("testdata/programs.txt")
+	for _, name := range []string{"programs", "languages"} {
+		t.Run(name, func(t *testing.T) { testPrograms(t, "testdata/"+name+".txt") })
+	}
+}
+
+func testPrograms(t *testing.T, name string) {
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,6 +49,8 @@ type Command struct {
 	Reads   []File
 	Writes  []File
 	Input   Word // the text on its standard input, when that is Known
+	// Statements are the texts in SQL that a database client is given, by its words or from its standard input.
+	Statements []Word
 	// Named is how many leading words of Argv name the command, by the tables that the text was read with.
 	Named int
 	wants int // how many the tables ask for, whatever words there are

@@ -50,7 +50,7 @@ func (a *analysis) runLauncher(c *call) bool {
 // one of the system's tools, with the words after it, and each text that begins with one. They are for denials of a
 // program that nothing is known of; c itself is the caller's to judge.
 func Started(c *Command) (commands []string) {
-	if len(c.Argv) < 2 || languages[c.Argv[0].Value] != nil {
+	if len(c.Argv) < 2 || languageOf(c.Argv[0].Value) != nil {
 		return nil
 	}
 	a := &analysis{tables: builtinTables()}

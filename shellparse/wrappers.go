@@ -144,7 +144,7 @@ func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
 // systemTool says that a name is one of a program that is not part of a project.
 func (a *analysis) systemTool(name string) bool {
 	name = a.programName(name)
-	if knownTools[name] || languages[name] != nil {
+	if knownTools[name] || languageOf(name) != nil {
 		return false
 	}
 	return a.tables.programs[name] != nil || a.tables.wrappers[name] != nil || handlers[name] != nil || inspectors[name] != nil

@@ -101,6 +101,9 @@ func classify(c *shellparse.Command) (risk permissions.Risk, category, why strin
 	}
 	program, args := c.Argv[0].Value, c.Argv[1:]
 	risk = risks(program, args)
+	if len(c.Statements) > 0 {
+		risk = statementsRisk(program, c.Statements)
+	}
 	switch {
 	case len(args) == 1 && onlyAsks[args[0].Value]:
 	case startsAgent(c):
@@ -198,8 +201,6 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 		if len(args) > 0 && args[0].Known && isScript(args[0].Value) {
 			return permissions.BuildTest
 		}
-	case sqlClients[program]:
-		return sqlClientRisk(args)
 	}
 	return risk
 }
@@ -329,20 +330,17 @@ func wildcard(pattern, s string) bool {
 	return strings.Trim(pattern[i:], "*") == ""
 }
 
-// sqlClientRisk judges the statements among the arguments of a database client.
-func sqlClientRisk(args []shellparse.Word) permissions.Risk {
-	risk, found := permissions.Network, false
-	for _, a := range args {
-		if !a.Known {
+// statementsRisk judges the statements that a database client is given.
+func statementsRisk(program string, list []shellparse.Word) permissions.Risk {
+	risk := permissions.Network
+	if localDatabases[program] {
+		risk = permissions.ReadOnly
+	}
+	for _, w := range list {
+		if !w.Known {
 			return permissions.Unknown
 		}
-		if strings.ContainsAny(a.Value, " \t\n") {
-			found = true
-			risk = risk.Worse(classifySQL(a.Value))
-		}
-	}
-	if !found {
-		return permissions.Unknown // a script, or whatever comes in
+		risk = risk.Worse(classifySQL(w.Value))
 	}
 	return risk
 }

@@ -79,8 +79,7 @@ var rows = []row{
 	{words: "find", risk: readOnly, worse: "-delete", to: destructive},
 	{words: "find", risk: readOnly, worse: "-fprint -fprint0 -fprintf -fls", to: write},
 	{words: "sed", risk: readOnly, worse: "-i --in-place", to: write},
-	{words: "awk", risk: readOnly, worse: "*system* *getline*", to: unknown},
-	{words: "jq", risk: readOnly, worse: "env *$ENV* *env.* *|env* input_filename", to: unknown},
+	{words: "awk|jq|gojq", risk: readOnly}, // their programs are read by shellparse
 	{words: "yq", risk: readOnly, worse: "-i --inplace", to: write},
 	{words: "xmllint", risk: readOnly, worse: "*://* --noent --loaddtd --valid --postvalid --dtdattr --xinclude --noxincludenode --shell", to: unknown},
 	{words: "csvcut|csvlook|csvstat", risk: readOnly},
@@ -360,8 +359,8 @@ var rows = []row{
 	{words: "gh release delete|delete-asset", risk: destructive},
 	{words: "gh run delete|cancel", risk: destructive},
 
-	// Databases: a statement in the arguments is judged by classifySQL.
-	{words: "psql|mysql|sqlite3|duckdb|clickhouse-client|sqlcmd", risk: unknown},
+	// Databases: where the statements are known they decide, and these rows say what the clients do without any.
+	{words: "psql|usql|pgcli|mysql|mycli|sqlite3|litecli|duckdb|clickhouse-client|clickhouse-local|sqlcmd", risk: unknown},
 	{words: "redis-cli|mongosh|mongo|cqlsh|influx", risk: unknown, worse: "*drop* *DROP* *delete* *flush* *FLUSH* FLUSHALL DEL *remove*", to: destructive},
 	{words: "dropdb|mysqladmin|pg_restore", risk: destructive},
 	{words: "pg_dump|mysqldump|pg_dumpall|pg_isready", risk: network},
@@ -391,11 +390,11 @@ var scriptRunners = map[string]bool{"npm run": true, "npm run-script": true, "ya
 // targetRunners are programs whose every operand is a target of the project.
 var targetRunners = wordSet("make just task mvn gradle rake")
 
-// sqlClients are programs that take statements as arguments.
-var sqlClients = wordSet("psql mysql sqlite3 duckdb clickhouse-client sqlcmd")
-
-// takeSQL are programs besides those that send statements to a database, as arguments of some subcommand or option, or
+// takeSQL are programs that send statements to a database, as arguments of some subcommand or option, or
 // from their standard input.
 var takeSQL = wordSet(`usql mysqlsh mycli pgcli litecli iredis sqlplus sqlcl isql osql snowsql snow trino presto presto-cli spark-sql hive beeline impala-shell clickhouse
 	clickhouse-local cockroach turso libsql sqld pscale neonctl supabase heroku wrangler bq databricks dbt prisma drizzle-kit cqlsh influx psycopg
 	pgbench edgeql gel rqlite sqlite sqlite3 sqlcipher db2 dbaccess vsql nzsql pdb2 mariadb psql mysql duckdb clickhouse-client sqlcmd sq dolt doltgres questdb crash xata d1 spanner-cli gsql cloudsqlproxy dbsh`)
+
+// localDatabases are clients whose database is a file of this machine.
+var localDatabases = wordSet("sqlite3 duckdb litecli")

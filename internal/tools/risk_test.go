@@ -51,7 +51,6 @@ func TestClassify(t *testing.T) {
 		{[]string{"sed", "-ni", "1p", "f"}, change},
 		{[]string{"sed", "--in-pl", "f"}, change},
 		{[]string{"awk", "{print $1}"}, read},
-		{[]string{"awk", `BEGIN{system("x")}`}, open},
 		{[]string{"hostname"}, read},
 		{[]string{"hostname", "evil"}, open},
 		{[]string{"set"}, open},
@@ -164,8 +163,6 @@ func TestClassify(t *testing.T) {
 		{[]string{"aws", "ec2", "run-instances"}, open},
 		{[]string{"gh", "pr", "view", "1"}, net},
 		{[]string{"gh", "repo", "delete", "x"}, lose},
-		{[]string{"psql", "-c", "select * from x"}, net},
-		{[]string{"psql", "-c", "drop table x"}, lose},
 		{[]string{"psql", "-f", "x.sql"}, open},
 		{[]string{"psql", "-c", "$x"}, open},
 		{[]string{"apt", "install", "x"}, open},
@@ -217,7 +214,10 @@ func TestClassifySQL(t *testing.T) {
 		{"show tables;", permissions.ReadOnly},
 		{"select 1 /* plain */ + 1", permissions.ReadOnly},
 		{"INSERT INTO t VALUES (1)", permissions.Write},
-		{"update t set a = 1", permissions.Write},
+		{"update t set a = 1", permissions.Destructive},
+		{"update t set a = 1 where id = 2", permissions.Write},
+		{"delete from t where id = 2", permissions.Write},
+		{"alter table t drop column a", permissions.Destructive},
 		{"create table t (a int)", permissions.Write},
 		{"select * into t2 from t", permissions.Write},
 		{"delete from t", permissions.Destructive},
@@ -227,9 +227,9 @@ func TestClassifySQL(t *testing.T) {
 		{"WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", permissions.Destructive},
 		{"explain analyze delete from t", permissions.Destructive},
 		{"select 1 -- x\n; drop table t", permissions.Destructive},
-		{"select 1 /*! drop table t */", permissions.Unknown},
-		{"select 1 /* /* */ ; drop table t */", permissions.Unknown},
-		{`select 'a\'; drop table t; --'`, permissions.Unknown},
+		{"select 1 /*! drop table t */", permissions.Destructive},
+		{"select 1 /* /* */ ; drop table t */", permissions.Destructive},
+		{`select 'a\'; drop table t; --'`, permissions.Destructive},
 		{"select 'unclosed", permissions.Unknown},
 		{"select pg_terminate_backend(1)", permissions.Unknown},
 		{"select load_extension('x')", permissions.Unknown},
@@ -243,6 +243,74 @@ func TestClassifySQL(t *testing.T) {
 	} {
 		if got := classifySQL(c.sql); got != c.want {
 			t.Errorf("%q: %v, want %v", c.sql, got, c.want)
+		}
+	}
+}
+
+// A command is of low risk only when the whole of the text in another language that it is given was recognised.
+func TestRiskOfEmbeddedLanguages(t *testing.T) {
+	p := workspace(t, map[string]string{"f": "x", "x.db": "x"})
+	const (
+		read, write, net = permissions.ReadOnly, permissions.Write, permissions.Network
+		open, lose       = permissions.Unknown, permissions.Destructive
+	)
+	for command, want := range map[string]permissions.Risk{
+		`sed -n '10,40p' f`:                       read,
+		`sed 's/a/b/g' f`:                         read,
+		`sed -i 's/a/b/g' f`:                      write,
+		`sed -n ':a e id' f`:                      open,
+		`sed 's/a/b/' -e 'w x' f`:                 open,
+		`sed -i '' 's/a/b/e' f`:                   open,
+		`awk '{print $2}' f`:                      read,
+		`awk -F: '$3>1000{n++} END{print n}' f`:   read,
+		`awk '{x=/"/;print "id" | "sh";x=/"/}' f`: open,
+		`awk '{system("id")}' -e '{print}' f`:     open,
+		`awk -d '{print}' f`:                      open,
+		`awk "$P" f`:                              open,
+		`jq -r '.a[] | select(.b) | "\(.c)"' f`:   read,
+		`jq -n env`:                               open,
+		`jq -L lib . f`:                           open,
+		`jaq -i . f`:                              open,
+		`yq '.a' f`:                               read,
+		`yq eval '.a' f`:                          read,
+		`yq 'load("x")' f`:                        open,
+		`yq -p props .env`:                        open,
+		`sqlite3 x.db 'select a from t join u using (id) group by a'`: read,
+		`sqlite3 -json x.db 'select 1'`:                               read,
+		`sqlite3 x.db "insert into t values (1)"`:                     write,
+		`sqlite3 x.db "select \"writefile\"('a','b')"`:                open,
+		"sqlite3 x.db \"select \\`readfile\\`('f')\"":                 open,
+		`sqlite3 x.db '.shell id'`:                                    open,
+		`sqlite3 -cmd '.shell id' x.db 'select 1'`:                    open,
+		`sqlite3 x.db 'drop table t'`:                                 lose,
+		`echo 'drop table t' | sqlite3 x.db`:                          lose,
+		`echo 'select 1' | sqlite3 x.db`:                              read,
+		`sqlite3 x.db < f`:                                            open,
+		`duckdb -c '.shell id'`:                                       open,
+		`duckdb -c 'select 1'`:                                        read,
+		`duckdb -c "from 'f.csv'"`:                                    open,
+		`psql -c 'select 1'`:                                          net,
+		`psql shop -Atc 'select count(*) from t'`:                     net,
+		`psql -c 'drop table x'`:                                      lose,
+		`psql -c '\! id'`:                                             open,
+		`psql -c 'delete from t'`:                                     lose,
+		`psql -c 'delete from t where id = 1'`:                        net,
+		`psql <<< 'truncate t'`:                                       lose,
+		`mysql -e 'show tables' shop`:                                 net,
+		`mysql -e 'system id'`:                                        open,
+		`usql -c '\! id'`:                                             open,
+		`python3 -c 'print(1)'`:                                       open,
+		"python3 <<'X'\nprint(1)\nX":                                  open,
+		`python3 <<< 'print(1)'`:                                      open,
+		`echo 'print(1)' | python3`:                                   open,
+		`python3 < f`:                                                 open,
+		`node -p 1`:                                                   open,
+		"m4 <<'X'\nsyscmd(id)\nX":                                     open,
+		`ipython -c 1`:                                                open,
+		`rails runner 1`:                                              open,
+	} {
+		if a := analyze(t, KindShell, p, "command", command); a.Risk != want {
+			t.Errorf("%s: %v, want %v", command, a.Risk, want)
 		}
 	}
 }

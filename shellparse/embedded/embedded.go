@@ -5,7 +5,10 @@
 // looks for what is dangerous: what is not known to be harmless is not.
 package embedded
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxProgram bounds the texts that are read, in bytes: the parsers are recursive.
 const maxProgram = 8 << 10
@@ -49,10 +52,15 @@ func bracketEnd(s string, i int) int {
 		case '\n':
 			return -1
 		case ']':
-			if i == first {
+			if i > first {
+				return i
+			}
+			// Some take this one for the end. The next is the end to all, when nothing in between opens another.
+			end := strings.IndexByte(s[i+1:], ']')
+			if end < 0 || strings.ContainsAny(s[i+1:i+1+end], "[\\\n") {
 				return -1
 			}
-			return i
+			return i + 1 + end
 		case '\\':
 			if i+1 >= len(s) || s[i+1] == ']' || s[i+1] == '[' {
 				return -1

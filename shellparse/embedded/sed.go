@@ -167,9 +167,32 @@ func (r *sedReader) text(d byte) bool {
 	return false
 }
 
-// pattern reads a regular expression up to the delimiter. Some seds do not see a delimiter in a bracket expression,
-// so that there must be none.
+// pattern reads a regular expression up to the delimiter. A delimiter in a bracket expression is none, where the
+// expression is so plain that every sed sees its end. To one that knew no such expressions, what follows could be
+// commands: none of it may be one that reads, writes or executes.
 func (r *sedReader) pattern(d byte) bool {
-	start := r.i
-	return r.text(d) && closedBrackets(r.s[start:r.i-1])
+	for ; r.i < len(r.s); r.i++ {
+		switch r.s[r.i] {
+		case d:
+			r.i++
+			return true
+		case '\n':
+			return false
+		case '\\':
+			if r.i++; r.i < len(r.s) && r.s[r.i] == '\n' {
+				return false
+			}
+		case '[':
+			end := bracketEnd(r.s, r.i+1)
+			if end < 0 {
+				return false
+			}
+			set := strings.TrimPrefix(r.s[r.i+1:end], "^")
+			if strings.IndexByte(set, d) >= 0 && (strings.ContainsAny(set, "[]\\") || strings.ContainsAny(r.s[end:], "wWrRe")) {
+				return false
+			}
+			r.i = end
+		}
+	}
+	return false
 }
