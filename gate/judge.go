@@ -109,7 +109,8 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 
 // marks is phase 2: why only a person can release the call, whatever rules, grants and levels say.
 func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
-	marks := append(slices.Clip(v.Analysis.Marks), call.Before.Marks...)
+	marks := append(slices.Clip(v.Analysis.Marks), floorMarks(call, v.Analysis)...)
+	marks = append(slices.Clip(marks), call.Before.Marks...)
 	if call.Redefined != nil {
 		marks = append(slices.Clip(marks), tools.Mark{Code: "definition-changed", Text: call.Redefined.Why})
 	}

@@ -66,6 +66,7 @@ type builder struct {
 	decided    bool             // a subject that can be allowed is there
 	hasPattern bool             // the call holds a glob that selects files
 	globs      globber
+	listed     []listedFile // what commands of the text put out that others may remove
 }
 
 // note is one value for the summary.

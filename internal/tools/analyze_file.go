@@ -51,6 +51,7 @@ func (b *builder) file(role Role, given string) {
 		if role != ReadPath {
 			b.markPlaces(&l)
 			b.writes(&l, role == DeletePath)
+			b.wipesPath(role, kind, &l)
 		}
 	}
 }

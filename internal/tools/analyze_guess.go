@@ -183,6 +183,7 @@ func (b *builder) guessedPath(name, s string) {
 			b.deny(KindWriteFile, &l)
 			b.markPlaces(&l)
 			b.writes(&l, false)
+			b.wipesPath(Plain, "", &l)
 		}
 	}
 }

@@ -215,6 +215,12 @@ func (b *builder) command(list []shellparse.Command, whole string, otherNeedsAll
 	for _, w := range c.Argv {
 		view.Argv = append(view.Argv, w.Value)
 	}
+	for _, e := range c.Env {
+		view.Around = append(view.Around, e.Name+"="+e.Value.Value)
+	}
+	for _, w := range c.Globals {
+		view.Around = append(view.Around, w.Value)
+	}
 	for _, f := range c.Writes {
 		view.Writes = append(view.Writes, f.Path.Value)
 		if !f.Path.Known {
@@ -282,6 +288,7 @@ func (b *builder) command(list []shellparse.Command, whole string, otherNeedsAll
 			}
 		}
 	}
+	b.wipes(c)
 	b.upward(c)
 	b.mentioned(c, view.Risk)
 	b.recursive(c)

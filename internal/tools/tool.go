@@ -92,6 +92,7 @@ type CommandView struct {
 	Via    []string         `json:"via,omitempty"`
 	Writes []string         `json:"writes,omitempty"`
 	Reads  []string         `json:"reads,omitempty"`
+	Around []string         `json:"-"` // variables that are set for it, and options before its subcommand
 	Risk   permissions.Risk `json:"risk"`
 }
 
@@ -119,6 +120,7 @@ type Analysis struct {
 	Paths    []string // every reading, absolute and resolved, of every path that the call reads, writes or lists
 	Commands []CommandView
 	Writes   []Written // every reading of every path that the call is known to write, on this machine
+	Wipes    []Wipe    // every reading of every path that the call may remove, overwrite, move or close as a whole
 	// Runs says that the call runs something on this machine of which nobody can tell all that it writes: a
 	// command, input to a process, a change of a repository.
 	Runs     bool

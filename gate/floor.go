@@ -1,0 +1,362 @@
+package gate
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"callgate/internal/address"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// MarkFloor is the code of the marks that are the floor.
+const MarkFloor = "floor"
+
+// floor is what a person is asked about under every rule, level, mode and grant, because nobody gets it back or because
+// it ends what the rules are for. Each entry says in one sentence what the call does that stands on it, "" when it does
+// nothing of the kind. What each looks for is in floor_data.go.
+var floor = []func(*floored) string{
+	(*floored).wipes,        // removes or overwrites the root, a home, a mount, a repository, the workspace
+	(*floored).formats,      // writes to a block device
+	(*floored).tellsAll,     // sends out the whole environment
+	(*floored).tellsSecrets, // sends out a credential store
+	(*floored).asksCloud,    // asks a cloud's metadata service, which gives out the machine's credentials
+	(*floored).disarms,      // ends callgate, or takes the permissions off another agent
+	(*floored).losesRemote,  // destroys what no checkpoint holds: cloud resources, databases
+}
+
+// floored is one call that is held against the floor.
+type floored struct {
+	call Call
+	a    *tools.Analysis
+}
+
+// floorMarks returns the marks of all entries that the call stands on.
+func floorMarks(call Call, a *tools.Analysis) (marks []tools.Mark) {
+	f := &floored{call, a}
+	for _, entry := range floor {
+		if what := entry(f); what != "" {
+			marks = append(marks, tools.Mark{Code: MarkFloor, Text: "The floor: the call " + what + "."})
+		}
+	}
+	return marks
+}
+
+// wipes looks at what is removed, moved or closed as a whole.
+func (f *floored) wipes() string {
+	for _, w := range f.a.Wipes {
+		if what := vital(w, f.call.Place); what != "" {
+			return fmt.Sprintf("%s %s, %s", lossWords[w.How], tools.Visible(w.Path), what)
+		}
+	}
+	return ""
+}
+
+// formats looks for block devices.
+func (f *floored) formats() string {
+	for _, w := range f.a.Writes {
+		if isBlockDevice(w.Path) {
+			return fmt.Sprintf("writes to the device %s", tools.Visible(w.Path))
+		}
+	}
+	for _, c := range f.a.Commands {
+		if len(c.Argv) == 0 || !formats(program(c)) || slices.ContainsFunc(c.Argv[1:], func(w string) bool { return onlyLists[w] }) {
+			continue
+		}
+		for _, word := range c.Argv[1:] {
+			if strings.Contains(word, "/dev/") || strings.HasPrefix(word, "disk") || formatVerbs.MatchString(word) {
+				return fmt.Sprintf("changes a device as a whole (%s)", tools.Visible(program(c)))
+			}
+		}
+	}
+	return ""
+}
+
+// tellsAll looks for a command that puts out the environment and one that sends, in one text.
+func (f *floored) tellsAll() string {
+	sender := f.sender()
+	if sender == "" {
+		return ""
+	}
+	for _, c := range f.a.Commands {
+		if dumpsEnvironment(c) {
+			return fmt.Sprintf("puts out the whole environment (%s), and %s can send it away", tools.Visible(program(c)), tools.Visible(sender))
+		}
+	}
+	return ""
+}
+
+// tellsSecrets looks for a credential store among what is sent.
+func (f *floored) tellsSecrets() string {
+	if len(f.a.Commands) == 0 {
+		return f.toolTellsSecrets()
+	}
+	sender := f.sender()
+	if sender == "" {
+		return ""
+	}
+	for _, c := range f.a.Commands {
+		if store := storeIn(c); store != "" {
+			return fmt.Sprintf("hands over %s, which holds credentials, and %s can send it away", tools.Visible(store), tools.Visible(sender))
+		}
+	}
+	return ""
+}
+
+// toolTellsSecrets looks at the arguments of a tool that takes things elsewhere.
+func (f *floored) toolTellsSecrets() string {
+	if f.a.Risk == permissions.ReadOnly || isFileKind(f.call.Tool.Kind) && (f.call.Tool.Bound || !sends.MatchString(f.call.Tool.Name)) || !mayNameStore(f.call.Arguments) {
+		return ""
+	}
+	for _, t := range textsOf(f.call.Arguments) {
+		if len(t.said) <= maxStore && !strings.ContainsAny(strings.TrimSpace(t.said), "\n") {
+			if store := storeName(t.said); store != "" {
+				return fmt.Sprintf("names %s, which holds credentials, to a tool that may send it away", tools.Visible(store))
+			}
+		}
+	}
+	return ""
+}
+
+// asksCloud looks for addresses of metadata services.
+func (f *floored) asksCloud() string {
+	if len(f.a.Commands) > 0 {
+		for _, c := range f.a.Commands {
+			if !c.Risk.Exceeds(permissions.Write) {
+				continue
+			}
+			for _, word := range slices.Concat(c.Argv[min(1, len(c.Argv)):], c.Writes, c.Reads) {
+				if at := metadataIn(word, true); at != "" {
+					return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
+				}
+			}
+		}
+	}
+	if !mayNameMetadata(f.call.Arguments) || f.call.Tool.Kind == tools.KindShell || quiet(f.call.Tool) {
+		return ""
+	}
+	for _, t := range textsOf(f.call.Arguments) {
+		if at := metadataIn(t.said, false); at != "" {
+			return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
+		}
+	}
+	return ""
+}
+
+// quiet reports whether what a tool gets is text of files, which nothing follows.
+func quiet(t *tools.Tool) bool { return isFileKind(t.Kind) && t.Bound && t.Kind != tools.KindResource }
+
+// disarms looks for what ends callgate or takes an agent's permissions off.
+func (f *floored) disarms() string {
+	for _, c := range f.a.Commands {
+		if len(c.Argv) == 0 {
+			continue
+		}
+		if killers[program(c)] {
+			for _, word := range c.Argv[1:] {
+				if lower := strings.ToLower(word); strings.Contains(lower, "callgate") || c.Argv[0] != "launchctl" && isOwnProcess(word) {
+					return "ends callgate"
+				}
+			}
+		}
+		for _, word := range c.Argv[1:] {
+			if holdsAny(word, mayDisarm) && offSwitch.MatchString(word) {
+				return fmt.Sprintf("takes the permissions off another agent (%s)", tools.Visible(offSwitch.FindString(word)))
+			}
+		}
+	}
+	if len(f.a.Commands) > 0 || !strings.Contains(string(f.call.Arguments), "ermission") && !strings.Contains(string(f.call.Arguments), "pprov") {
+		return ""
+	}
+	for _, path := range f.a.Writes {
+		if agentSettings.MatchString(path.Path) {
+			for _, t := range textsOf(f.call.Arguments) {
+				if offSetting.MatchString(t.said) {
+					return fmt.Sprintf("takes the permissions off another agent in %s", tools.Visible(path.Path))
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// isOwnProcess reports whether a word names this process, its group, its parent or every process.
+func isOwnProcess(word string) bool {
+	pid, err := strconv.Atoi(word)
+	return err == nil && (pid == os.Getpid() || pid == -os.Getpid() || pid == os.Getppid() && pid > 1) || word == "-1"
+}
+
+// losesRemote looks for operations that destroy what lies elsewhere, and for options that say so themselves.
+func (f *floored) losesRemote() string {
+	for _, c := range f.a.Commands {
+		if len(c.Argv) == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(c.Argv, func(w string) bool { return holdsAny(strings.ToLower(w), mayLose) }) || slices.ContainsFunc(c.Argv, onlyShows) {
+			continue
+		}
+		line := " " + strings.ToLower(strings.Join(append(c.Argv[:len(c.Argv):len(c.Argv)], c.Around...), " ")) + " "
+		for _, l := range losses {
+			if m := l.says.FindString(line); m != "" && (l.local == nil || !l.local.MatchString(line)) {
+				return fmt.Sprintf("destroys %s for good (%s)", l.what, tools.Visible(strings.TrimSpace(m)))
+			}
+		}
+	}
+	if statement := f.losingStatement(); statement != "" {
+		return fmt.Sprintf("destroys data of a database for good (%s)", tools.Visible(statement))
+	}
+	return ""
+}
+
+// onlyShows reports whether an option says that nothing is to happen.
+func onlyShows(word string) bool {
+	return word == "--help" || word == "--dryrun" || strings.HasPrefix(word, "--dry-run") && word != "--dry-run=none"
+}
+
+// losingStatement looks for SQL and GraphQL in the arguments of a tool that is no shell and writes no file.
+func (f *floored) losingStatement() string {
+	if len(f.a.Commands) > 0 || isFileKind(f.call.Tool.Kind) || permissions.Destructive.Exceeds(f.a.Risk) && permissions.Unknown.Exceeds(f.a.Risk) || localDatabase.MatchString(f.call.Tool.Server) {
+		return ""
+	}
+	for _, t := range textsOf(f.call.Arguments) {
+		if m := losingSQL.FindString(t.said); m != "" {
+			return m
+		}
+		if m := losingGraphQL.FindString(t.said); m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+// holdsAny reports whether text holds one of the words: most commands hold none, and need no closer look.
+func holdsAny(text string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// program is the name of the program that a command runs, in lower case and without its folder.
+func program(c tools.CommandView) string {
+	name := c.Argv[0]
+	return strings.TrimSuffix(strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:]), ".exe")
+}
+
+// sender is the first command of the text that can send what others put out; "" when there is none.
+func (f *floored) sender() string {
+	for _, c := range f.a.Commands {
+		if len(c.Argv) == 0 {
+			continue
+		}
+		if name := program(c); senders[name] || sometimesSends[name] && senderLines.MatchString(strings.Join(c.Argv, " ")) {
+			return name
+		}
+		if slices.ContainsFunc(slices.Concat(c.Writes, c.Reads), func(path string) bool {
+			return strings.HasPrefix(path, "/dev/tcp/") || strings.HasPrefix(path, "/dev/udp/")
+		}) {
+			return "/dev/tcp"
+		}
+		for _, word := range c.Argv[1:] {
+			if holdsAny(word, codeSends) {
+				return program(c)
+			}
+		}
+	}
+	return ""
+}
+
+// dumpsEnvironment reports whether a command puts out all variables.
+func dumpsEnvironment(c tools.CommandView) bool {
+	if len(c.Argv) == 0 {
+		return false
+	}
+	if takes, ok := environmentDumps[program(c)]; ok && !slices.ContainsFunc(c.Argv[1:], func(w string) bool { return !slices.Contains(takes, w) }) {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(c.Argv[1:], c.Reads), func(word string) bool {
+		return environmentFile.MatchString(word) || codeDumps.MatchString(word)
+	})
+}
+
+// storeIn returns the credential store that a command reads or sends, "" when it names none. A key that is only used to
+// prove who one is does not go out.
+func storeIn(c tools.CommandView) string {
+	if len(c.Argv) == 0 {
+		return ""
+	}
+	name, before := program(c), ""
+	for i, word := range c.Argv {
+		if i > 0 && !proves.MatchString(before) && !(copiers[name] && copierOption.MatchString(before)) && !provesItself.MatchString(word) && !usesKeys[name] {
+			if store := storeName(word); store != "" {
+				return store
+			}
+		}
+		before = word
+	}
+	for _, path := range c.Reads { // by redirection, too
+		if store := storeName(path); store != "" && !slices.ContainsFunc(c.Argv, func(w string) bool {
+			return strings.Contains(w, store) || strings.HasSuffix(path, strings.TrimPrefix(w, "~"))
+		}) {
+			return store
+		}
+	}
+	return ""
+}
+
+// storeName returns the part of a text that names a credential store; "" when there is none.
+func storeName(text string) string {
+	for _, at := range stores.FindAllStringIndex(text, 8) {
+		name := strings.Trim(text[at[0]:at[1]], `"'=@:, `)
+		if !publicFile.MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// metadataIn returns the metadata service that a text leads to, "" when it leads to none. In words of a command a bare
+// host is an address.
+func metadataIn(text string, word bool) string {
+	if len(text) > maxAddressText || !mayNameMetadata([]byte(text)) {
+		return ""
+	}
+	candidates := embedded.FindAllString(address.Unbroken(text), 64)
+	if whole := strings.TrimSpace(text); !strings.ContainsAny(whole, " ") {
+		candidates = append(candidates, whole)
+		if word {
+			_, value, _ := strings.Cut(whole, "=")
+			candidates = append(candidates, value, strings.TrimLeft(whole, "-abcdefghijklmnopqrstuvwxyz"), attached(whole))
+			if !strings.Contains(whole, "://") {
+				candidates = append(candidates, strings.FieldsFunc(whole, func(r rune) bool { return strings.ContainsRune(",:@=", r) })...)
+				if rest, ok := strings.CutPrefix(whole, "/dev/"); ok { // tcp/HOST/PORT
+					candidates = append(candidates, strings.Split(rest, "/")...)
+				}
+			}
+		}
+	}
+	for _, c := range candidates {
+		for _, u := range address.Readings(c) {
+			if isMetadata(u.Host, word || strings.Contains(c, ":") && strings.ContainsAny(c, `/\`)) {
+				return u.Host
+			}
+		}
+	}
+	return ""
+}
+
+// isMetadata reports whether a host gives out credentials of the machine. A name without dots counts where a host
+// stands for certain.
+func isMetadata(host string, certain bool) bool {
+	for _, ip := range address.IPs(host) {
+		if slices.ContainsFunc(metadataNetworks, func(net prefix) bool { return net.Contains(ip) }) {
+			return true
+		}
+	}
+	return metadataNames[host] && (certain || strings.Contains(host, ".")) || metadataInName.MatchString(host)
+}

@@ -1,0 +1,255 @@
+package gate
+
+import (
+	"bytes"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/tools"
+)
+
+// This file holds what the floor looks for.
+
+var lossWords = map[tools.Loss]string{
+	tools.Removed: "removes or overwrites", tools.Moved: "moves away", tools.Closed: "changes permissions in all of", tools.Cleaned: "removes all untracked files of",
+}
+
+// vitalFolders are those without which a machine or an account does not work, or that hold a person's work.
+var vitalFolders = []struct{ pattern, what string }{
+	{"/", "the root of the file system"},
+	{"/*", "a folder of the system"},
+	{"/usr/*", "a folder of the system"}, {"/var/lib", "a folder of the system"}, {"/var/log", "a folder of the system"}, {"/System/*", "a folder of the system"}, {"/Library/*", "a folder of the system"},
+	{"/home/*", "a home"}, {"/Users/*", "a home"}, {"/export/home/*", "a home"}, {"/var/root", "a home"},
+	{"/mnt/*", "a mount point"}, {"/media/*", "a mount point"}, {"/media/*/*", "a mount point"}, {"/run/media/*/*", "a mount point"}, {"/Volumes/*", "a mount point"},
+	{"[A-Za-z]:", "the root of a drive"}, {`[A-Za-z]:[/\\]`, "the root of a drive"}, {`[A-Za-z]:[/\\]Users`, "all homes"}, {`[A-Za-z]:[/\\]Users[/\\]*`, "a home"}, {`[A-Za-z]:[/\\]Windows`, "a folder of the system"},
+}
+
+// homeFolders are the folders of a home that hold a person's work or its keys.
+var homeFolders = wordsOf(`Documents Desktop Downloads Pictures Photos Music Videos Movies Public Library Dropbox OneDrive Projects projects Project Code code
+	src Source source dev Dev Developer development work Work workspace workspaces repos repositories git github go sites Sites www
+	.ssh .gnupg .config .local .aws .azure .kube .docker .password-store .mozilla .thunderbird .cache .git .claude .codex .gemini .cursor .vscode .local/share`)
+
+func wordsOf(s string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(s) {
+		set[w] = true
+	}
+	return set
+}
+
+// vital says why nobody may lose what is at a path; "" when it is like any other.
+func vital(w tools.Wipe, place tools.Place) string {
+	path := strings.TrimSuffix(filepath.Clean(w.Path), "/.")
+	holds := func(folder string) bool { return folder != "" && within(folder, path) }
+	switch {
+	case place.Home != "" && path == place.Home:
+		return "a home"
+	case holds(place.Home):
+		return "which holds a home"
+	}
+	for _, v := range vitalFolders {
+		if ok, err := filepath.Match(v.pattern, path); err == nil && ok && !(w.How == tools.Moved && v.pattern == "/*" && path == "/tmp") {
+			return v.what
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, place.Home+"/"); ok && place.Home != "" && homeFolders[rest] && w.How != tools.Cleaned {
+		return "a folder that holds a person's work or keys"
+	}
+	if slices.Contains(mounts(), path) && !strings.HasPrefix(path, "/dev/") {
+		return "a mount point"
+	}
+	if w.How == tools.Closed {
+		return "" // its owner can open it again
+	}
+	for _, root := range append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir) {
+		if real, err := filepath.EvalSymlinks(root); holds(root) || err == nil && holds(real) {
+			return "which is or holds the workspace"
+		}
+	}
+	inside := place.Home != "" && within(path, place.Home) || slices.ContainsFunc(append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir), func(root string) bool { return root != "" && within(path, root) })
+	if !inside && slices.ContainsFunc([]string{"/tmp", "/var/tmp", os.TempDir()}, func(temp string) bool { return within(path, temp) }) {
+		return "" // a copy that somebody made for a moment
+	}
+	if base := filepath.Base(path); base == ".git" || base == ".hg" || base == ".svn" || base == ".jj" {
+		return "the history of a repository"
+	}
+	if info, err := os.Lstat(filepath.Join(path, ".git")); err == nil && (w.How != tools.Moved) && (info.IsDir() || info.Mode().IsRegular()) {
+		return "the root of a repository"
+	}
+	return ""
+}
+
+// mounted are the mount points as they were last read.
+var mounted struct {
+	sync.Mutex
+	read   time.Time
+	points []string
+}
+
+// mounts lists the mount points of this machine, where the system tells.
+func mounts() []string {
+	mounted.Lock()
+	defer mounted.Unlock()
+	if !mounted.read.IsZero() && time.Since(mounted.read) < interfacesFor {
+		return mounted.points
+	}
+	text, _ := os.ReadFile("/proc/self/mountinfo") // other systems have none
+	mounted.read, mounted.points = time.Now(), nil
+	for line := range bytes.Lines(text) {
+		if fields := bytes.Fields(line); len(fields) > 4 {
+			point := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\134`, `\`).Replace(string(fields[4]))
+			if info, err := os.Stat(point); err == nil && info.IsDir() {
+				mounted.points = append(mounted.points, point)
+			}
+		}
+	}
+	return mounted.points
+}
+
+// isBlockDevice reports whether a path is a disk, by its name or by what is there.
+func isBlockDevice(path string) bool {
+	if blockDevice.MatchString(path) {
+		return true
+	}
+	if !strings.HasPrefix(path, "/dev/") {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&os.ModeDevice != 0 && info.Mode()&os.ModeCharDevice == 0
+}
+
+var (
+	blockDevice = regexp.MustCompile(`^/dev/(?:r?disk\d|[hsv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|md\d|dm-\d|mapper/[^c]|loop\d|sr\d|zd\d|nbd\d|disk/|mem$|kmem$|mtd)|^\\\\\.\\PhysicalDrive`)
+	formatVerbs = regexp.MustCompile(`(?i)^(?:erase.*|partitiondisk|zerodisk|secureerase|reformat|labelclear|destroy|[a-z]:)$`)
+	onlyLists   = wordsOf("-l --list list info status luksDump print id-ctrl smart-log --help --version -V")
+)
+
+var formatters = wordsOf("mke2fs mkswap wipefs blkdiscard fdisk sfdisk cfdisk gdisk sgdisk parted cryptsetup zpool pvcreate pvremove vgremove lvremove mdadm hdparm nvme badblocks diskutil diskpart format format.com shred dcfldd")
+
+// formats reports whether a program changes devices as a whole.
+func formats(program string) bool {
+	return formatters[program] || strings.HasPrefix(program, "mkfs") || strings.HasPrefix(program, "newfs")
+}
+
+// What puts out the environment.
+var (
+	// environmentDumps are the programs that do when they get no words but these.
+	environmentDumps = map[string][]string{
+		"env": {"-0", "--null"}, "printenv": {"-0", "--null"}, "set": nil, "export": {"-p"}, "declare": {"-p", "-x", "-px", "-xp"}, "typeset": {"-p", "-x", "-px", "-xp"}, "compgen": {"-e", "-v"},
+	}
+	environmentFile = regexp.MustCompile(`/proc/[^/]+/environ`)
+	codeDumps       = regexp.MustCompile(`os\.environ(?:b?\s*(?:[^\[.\s]|$)|\.(?:copy|items|values)\()|process\.env(?:\s*(?:[^.\[\w\s]|$))|\bENV\.(?:to_|inspect|map|each)|%ENV|\$_(?:ENV|SERVER)\b|getenv\(\)|(?i:get-childitem|gci|dir|ls)\s+env:`)
+)
+
+// What sends.
+var (
+	senders = wordsOf(`curl wget wget2 http https xh xhs httpie aria2c nc ncat netcat socat telnet ssh scp sftp ftp lftp rsync rclone mail mailx mutt sendmail msmtp swaks
+		websocat wscat croc wormhole magic-wormhole gsutil s3cmd s5cmd azcopy mc b2 dig nslookup host drill ping tftp smbclient slack-cli invoke-webrequest iwr invoke-restmethod irm openssl`)
+	senderLines    = regexp.MustCompile(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|gh (?:gist|issue|pr|release) |gcloud storage|az storage|kubectl cp|docker (?:cp|push)|npm publish|git push|cloudflared|ngrok)`)
+	sometimesSends = wordsOf("aws gh gcloud az kubectl docker npm git cloudflared ngrok")
+	codeSends      = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
+	sends          = regexp.MustCompile(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
+)
+
+// What credential stores are called, and the options by which a key proves who one is and stays where it is.
+var (
+	stores = regexp.MustCompile(`(?i)(?:^|[/\\~@=:"'\s,])(?:\.ssh(?:[/\\][^\s"',;&|)]*)?|\.gnupg\b[^\s"',;]*|\.aws(?:[/\\][^\s"',;]*)?|\.azure(?:[/\\][^\s"',;]*)?|\.config[/\\](?:gcloud|gh|op|doctl|hub|rclone|google-chrome|chromium|BraveSoftware)\b[^\s"',;]*|\.kube(?:[/\\][^\s"',;]*)?|\.docker[/\\]config\.json|` +
+		`\.netrc|_netrc|\.npmrc|\.pypirc|\.pgpass|\.my\.cnf|\.s3cfg|\.boto|\.git-credentials|\.vault-token|\.terraformrc|credentials\.tfrc\.json|\.password-store\b[^\s"',;]*|\.cargo[/\\]credentials(?:\.toml)?|\.gem[/\\]credentials|\.m2[/\\]settings\.xml|` +
+		`Library[/\\]Keychains\b[^\s"',;]*|\.local[/\\]share[/\\]keyrings\b[^\s"',;]*|\.mozilla\b[^\s"',;]*|(?:Login Data|logins\.json|key4\.db|wallet\.dat)|\.(?:bitcoin|ethereum|electrum|solana)\b[^\s"',;]*|\.(?:bash|zsh|python|psql|mysql)_history|` +
+		`\.claude[/\\]\.credentials\.json|\.claude\.json|\.codex[/\\]auth\.json|\.gemini[/\\]oauth_creds\.json|etc[/\\](?:shadow|gshadow|sudoers)\b[^\s"',;]*|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|[^\s"'@=:/\\]+\.tfstate|\.envrc|\.env(?:\.[\w.-]+)?)(?:$|["'\s,;)&|<>:])`)
+	publicFile   = regexp.MustCompile(`(?i)\.pub$|known_hosts|\.ssh[/\\]config$|authorized_keys$|\.env\.(?:[\w.]*\.)?(?:example|sample|template|dist|defaults?)$|\.(?:aws|kube)[/\\](?:cli|cache)\b|\.aws[/\\]config$`)
+	proves       = regexp.MustCompile(`^(?:-i|-E|--rsh|--key|--cert|--cacert|--capath|--netrc-file|--kubeconfig|--config|--userconfig|--identity.*|--private-key|--ssh-key|--credential.*|--env-file|--key-file|--cert-file)$`)
+	provesItself = regexp.MustCompile(`^(?:-i.+|--(?:key|cert|cacert|capath|netrc-file|kubeconfig|config|userconfig|identity[\w-]*|private-key|credential[\w-]*|env-file|key-file|cert-file)=|-[oe]\s?[A-Za-z].*|ssh\s+-i)`)
+	copiers      = wordsOf("scp sftp rsync")
+	copierOption = regexp.MustCompile(`^-[FSoec]$`)
+	usesKeys     = wordsOf("ssh ssh-add ssh-keygen ssh-copy-id chmod chown mkdir touch ls stat test [ [[ rm gpg kubectl docker podman git export source . alias")
+)
+
+// maxStore and maxAddressText bound, in bytes, what is taken for a path or for something that holds an address.
+const (
+	maxStore       = 4096
+	maxAddressText = 64 << 10
+)
+
+// mayNameStore is a quick look for what no credential store is called without.
+func mayNameStore(arguments []byte) bool {
+	return bytes.IndexByte(arguments, '.') >= 0 || bytes.Contains(arguments, []byte("id_")) || bytes.Contains(arguments, []byte("shadow")) || bytes.Contains(arguments, []byte("ogin"))
+}
+
+// prefix is a network.
+type prefix = netip.Prefix
+
+// Where clouds answer what machine asks.
+var (
+	metadataNetworks = []prefix{
+		netip.MustParsePrefix("169.254.0.0/16"),      // AWS, Azure, Google, Oracle, DigitalOcean, OpenStack, Hetzner, Scaleway; ECS and EKS tasks
+		netip.MustParsePrefix("fd00:ec2::/32"),       // AWS
+		netip.MustParsePrefix("fd20:ce::/32"),        // Google
+		netip.MustParsePrefix("fd00:42::42/128"),     // Scaleway
+		netip.MustParsePrefix("fe80::a9fe:a9fe/128"), // OpenStack
+		netip.MustParsePrefix("100.100.100.200/32"),  // Alibaba
+		netip.MustParsePrefix("168.63.129.16/32"),    // Azure's agent
+		netip.MustParsePrefix("192.0.0.192/32"),      // Oracle
+	}
+	metadataNames = wordsOf(`metadata metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata.tencentyun.com metadata.packet.net
+		metadata.platformequinix.com metadata.azure.internal metadata.oraclecloud.com metadata.internal rancher-metadata`)
+	metadataInName = regexp.MustCompile(`(?:^|[.-])(?:169[.-]254[.-]\d+[.-]\d+|100[.-]100[.-]100[.-]200|168[.-]63[.-]129[.-]16|a9fe[0-9a-f]{4})[.-]`) // 169.254.169.254.nip.io
+	embedded       = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:[/\\]{1,4}[^\s"'<>]+`)
+)
+
+// mayNameMetadata is a quick look for what every spelling of an address has: a digit, a name, a letter of another script.
+func mayNameMetadata(text []byte) bool {
+	return mayNameAddress(text) || bytes.Contains(text, []byte("etadata")) || bytes.Contains(text, []byte("nstance-data"))
+}
+
+// What ends callgate, and what takes permissions off other agents.
+var (
+	killers       = wordsOf("kill pkill killall killall5 skill snice systemctl service launchctl taskkill stop-process spps fuser xkill brew rc-service supervisorctl pm2")
+	offSwitch     = regexp.MustCompile(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
+	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit")
+	agentSettings = regexp.MustCompile(`(?i)[/\\]\.(?:claude|codex|gemini|cursor|vscode|windsurf|continue|cline|roo|kiro|zed|config[/\\](?:opencode|goose|zed|crush))[/\\]|[/\\](?:settings|config|mcp|permissions?)[\w.-]*\.(?:json|jsonc|toml|ya?ml)$|\.claude\.json$`)
+	offSetting    = regexp.MustCompile(`(?i)bypassPermissions|auto_?approve|danger-full-access|approval_policy\W+never|skipPermissions|dangerously|"yolo"|alwaysAllow|autoApproval`)
+)
+
+// loss is an operation that nobody undoes on what lies elsewhere. A command counts where says matches its words, in lower
+// case between single spaces, and local, which tells that it is a thing of this machine after all, does not.
+type loss struct {
+	what  string
+	says  *regexp.Regexp
+	local *regexp.Regexp
+}
+
+// mayLose is a quick look for a word that each of losses has.
+var mayLose = strings.Fields("delet destroy drop fresh wipe clean down terminat accept-data-loss purge flush reset truncate remove deprovision schedule-key rb rm")
+
+const options = `(?: -\S+(?: [^\s-]\S*)?)*`
+
+var losses = []loss{
+	{"data", regexp.MustCompile(` --accept-data-loss `), nil},
+	{"infrastructure", regexp.MustCompile(` (?:terraform|tofu|terragrunt|pulumi|cdk|cdktf|sls|serverless|sam|eksctl|kops|copilot)` + options + `(?: run-all| stack| apply)? (?:destroy|remove|delete|-destroy)(?: |$)`), nil},
+	{"infrastructure", regexp.MustCompile(` (?:terraform|tofu|terragrunt) apply .*-destroy `), nil},
+	{"cloud resources", regexp.MustCompile(` aws` + options + ` [a-z0-9-]+` + options + ` (?:terminate-\S+|delete-(?:db\S*|table|bucket|volume|snapshot\S*|stack|cluster|nodegroup|file-system|hosted-zone|function|repository|user-pool|user|role|key-pair|secret|log-group|domain|vault|backup\S*|recovery-point|global-table|vpc|account|organization\S*)|schedule-key-deletion|deregister-image|purge-queue|remove-account\S*) `), regexp.MustCompile(`localhost|127\.0\.0\.1|localstack`)},
+	{"cloud storage", regexp.MustCompile(` aws` + options + ` s3` + options + ` (?:rb .*--force |rm .*--recursive |sync .*--delete )`), regexp.MustCompile(`localhost|127\.0\.0\.1|localstack`)},
+	{"cloud storage", regexp.MustCompile(` (?:gsutil` + options + ` (?:rb|rm .*-r|rm -r)|gcloud` + options + ` storage rm .*-r|rclone` + options + ` (?:purge|delete|rmdirs)|s3cmd` + options + ` (?:rb|del .*-r)|mc (?:rb|rm .*--recursive)|az storage \S+ (?:delete|delete-batch)) `), nil},
+	{"cloud resources", regexp.MustCompile(` (?:gcloud|az|doctl|linode-cli|ibmcloud|oci|hcloud|scw|civo|vultr-cli|exo)(?: [a-z0-9@:._-]+){1,4} (?:delete|destroy|terminate|purge)(?: |$)`), nil},
+	{"what a platform hosts", regexp.MustCompile(` (?:heroku (?:apps:destroy|pg:reset|addons:destroy|destroy|pg:backups:delete)|(?:fly|flyctl)` + options + ` (?:apps |volumes |machine |postgres )?(?:destroy|delete)|railway` + options + ` (?:volume (?:delete|remove)|delete|environment delete|down)|vercel` + options + ` (?:rm|remove|project rm|env rm)|netlify` + options + ` (?:sites:delete|api delete\S*)|wrangler` + options + ` (?:delete|d1 delete|r2 bucket delete|kv\S* (?:namespace )?delete)|firebase` + options + ` (?:firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete)|render \S+ delete|supabase` + options + ` (?:projects|branches|functions) delete|neonctl` + options + ` \S+ delete|(?:pscale|turso|planetscale)` + options + ` (?:database|db|branch|group) (?:delete|destroy)|hasura .*metadata clear|appwrite \S+ delete|gh` + options + ` (?:repo|release|secret|environment) delete)(?: |$)`), nil},
+	{"what a cluster runs", regexp.MustCompile(` (?:kubectl|oc)` + options + ` delete` + options + ` (?:ns|namespaces?|pv|pvc|persistentvolume\S*|nodes?|crd\S*|customresource\S*|sts|statefulsets?|all|-\S+ .*--all|\S+ (?:.* )?--all)(?:[ /]|$)`), regexp.MustCompile(` (?:--context[= ])?(?:kind-|minikube|docker-desktop|k3d-|colima|orbstack|rancher-desktop)`)},
+	{"the database", regexp.MustCompile(` supabase` + options + ` db reset .*--(?:linked|db-url)`), nil},
+	{"the database", regexp.MustCompile(` (?:prisma|rails|rake|artisan|doctrine\S*|sequelize\S*|typeorm|mikro-orm|drizzle-kit|knex|alembic|flask|manage\.py|django-admin|ecto|mix|diesel|sqlx|sea-orm-cli|flyway|liquibase|hasura|goose|dbmate|atlas|migrate|mongosh?)\b.* (?:--env\S*[= ]|--environment[= ]|-e |node_env=|rails_env=)?prod\S* .*(?:reset|drop|fresh|wipe|flush|clean|down)|(?:rails_env|rack_env|node_env|mix_env|app_env|django_settings_module)=\S*prod\S* .*(?:reset|drop|fresh|wipe|flush|clean)`), nil},
+	{"the database", regexp.MustCompile(` (?:prisma` + options + ` migrate reset .*(?:--force|-f)|rails` + options + ` db:(?:drop|reset|purge)\S*|rake` + options + ` db:(?:drop|reset|purge)\S*|artisan (?:db:wipe|migrate:fresh|migrate:reset)|doctrine:(?:database|schema):drop|sequelize\S* db:drop|typeorm\S* schema:drop|ecto\.(?:drop|reset)|diesel database reset|sqlx database (?:drop|reset)|flyway\S*` + options + ` clean|liquibase` + options + ` drop-?all|alembic downgrade base|manage\.py (?:flush|reset_db)|dbmate drop|goose .* reset|migrate .* drop)(?: |$)`), regexp.MustCompile(`localhost|127\.0\.0\.1| (?:rails_env|rack_env|node_env|mix_env|app_env)=(?:test|dev\S*) |--env(?:ironment)?[= ](?:test|dev\S*) |-e (?:test|dev\S*) |sqlite|file:`)},
+	{"the database", regexp.MustCompile(` (?:dropdb|mysqladmin .*drop|mongosh?\b.*dropdatabase|redis-cli\b.* flush(?:all|db)|psql\b.* drop (?:database|schema|table|owned)\b|psql\b.* truncate |psql\b.*delete from [\w."]+\s*(?:;|"|'|$)|(?:mysql|mariadb)\b.* drop (?:database|schema|table)\b|(?:mysql|mariadb)\b.* truncate |(?:mysql|mariadb)\b.*delete from [\w.` + "`" + `]+\s*(?:;|"|'|$)|(?:cqlsh|clickhouse-client|snowsql|bq|sqlcmd|influx)\b.*(?:drop |truncate |bq rm| rm -r| delete ))`), regexp.MustCompile(`(?:-h|--host)[= ]?(?:localhost|127\.0\.0\.1|::1|/)|@(?:localhost|127\.0\.0\.1|\[::1\])[:/]| -d \S*(?:test|_dev)\b|(?:_test|_dev)\b`)},
+	{"what an address serves", regexp.MustCompile(`mutation\b.*\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*(?:\(|\{)`), regexp.MustCompile(`https?://(?:localhost|127\.0\.0\.1|\[::1\])[:/ ]`)},
+}
+
+// What a tool's arguments say that destroys data of a database as a whole.
+var (
+	losingSQL     = regexp.MustCompile(`(?i)\b(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)\b?`)
+	losingGraphQL = regexp.MustCompile(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
+	localDatabase = regexp.MustCompile(`(?i)sqlite|duckdb|local`)
+)

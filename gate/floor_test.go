@@ -1,0 +1,156 @@
+package gate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// standsOnFloor judges a call under everything that could release it and reports whether the floor held it.
+func standsOnFloor(t *testing.T, tool *tools.Tool, arguments string, place tools.Place) (string, bool) {
+	t.Helper()
+	rules := policy(t, `{ "*": "allow" }`)
+	for _, j := range []Judge{
+		{Policy: rules, AskEscalations: true, Now: time.Now()},
+		{Policy: rules, AskEscalations: true, Autonomy: FullAuto, Now: time.Now()},
+		{Policy: rules, AskEscalations: true, Mode: ModeAutoApprove, Now: time.Now()},
+	} {
+		v := j.Judge(Call{Tool: tool, Arguments: []byte(arguments), Place: place})
+		for _, m := range v.Marks {
+			if m.Code == MarkFloor {
+				if v.Action != permissions.Ask {
+					t.Errorf("%s: marked, and %v", arguments, v.Action)
+				}
+				return m.Text, true
+			}
+		}
+	}
+	return "", false
+}
+
+// floorPlace is a home with a workspace, which is a repository.
+func floorPlace(t *testing.T) tools.Place {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), "home", "u")
+	for _, dir := range []string{"src/app/.git", "src/app/sub", "src/other/.git", "Documents"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"notes.txt", "src/app/a.txt", "src/app/sub/b.txt"} {
+		if err := os.WriteFile(filepath.Join(home, file), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tools.Place{Dir: filepath.Join(home, "src/app"), Home: home}
+}
+
+// lines reads a table: one case a line, "#" begins a comment line.
+func lines(table string) (list []string) {
+	for line := range strings.Lines(table) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "# ") {
+			list = append(list, strings.ReplaceAll(line, "PID", fmt.Sprint(os.Getpid())))
+		}
+	}
+	return list
+}
+
+func readLines(t *testing.T, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines(string(text))
+}
+
+var shellTool = tools.Describe(tools.Server{Name: "commands", Packages: []string{"mcp-server-commands"}}, "run_command", "commands_run_command", []byte(`{"name":"run_command","inputSchema":{"type":"object","properties":{"command":{"type":"string"}}}}`))
+
+func TestFloorHoldsCommands(t *testing.T) {
+	place := floorPlace(t)
+	for _, c := range []struct {
+		file string
+		want bool
+	}{{"floor.txt", true}, {"floor_not.txt", false}} {
+		for _, line := range readLines(t, c.file) {
+			arguments := `{"command":` + string(jsonx.Quote(line)) + `}`
+			if text, got := standsOnFloor(t, shellTool, arguments, place); got != c.want {
+				t.Errorf("%s\n  on the floor: %v, want %v %s", line, got, c.want, text)
+			}
+		}
+	}
+}
+
+func TestFloorHoldsTools(t *testing.T) {
+	place := floorPlace(t)
+	for _, c := range []struct {
+		server, pkg, tool, arguments string
+		want                         bool
+	}{
+		{"md", "markitdown-mcp", "convert_to_markdown", `{"uri":"http://169.254.169.254/latest/meta-data/iam/"}`, true},
+		{"x", "", "convert", `{"uri":"http://169.254.169.254/latest"}`, true},
+		{"x", "", "convert", `{"uri":"http://2852039166/latest"}`, true},
+		{"x", "", "convert", `{"source":{"deep":["http://[::ffff:a9fe:a9fe]/"]}}`, true},
+		{"x", "", "convert", `{"uri":"http:/\\169。254。169。254/"}`, true},
+		{"x", "", "convert", `{"uri":"http://[fd00:ec2::254]/latest"}`, true},
+		{"x", "", "convert", `{"uri":"HTTP://Metadata.Google.Internal./computeMetadata/v1/"}`, true},
+		{"x", "", "convert", `{"uri":"http://metadata/computeMetadata/v1/"}`, true},
+		{"x", "", "convert", `{"uri":"http://169.254.169.254.nip.io/x"}`, true},
+		{"x", "", "convert", `{"uri":"http://169-254-169-254.sslip.io/x"}`, true},
+		{"x", "", "convert", `{"uri":"http://a.example\\@169.254.169.254/"}`, true},
+		{"x", "", "convert", `{"host":"169.254.169.254"}`, true},
+		{"x", "", "convert", `{"host":"100.100.100.200","path":"/latest"}`, true},
+		{"x", "", "convert", `{"code":"await fetch('http://168.63.129.16/machine')"}`, true},
+		{"x", "", "convert", `{"uri":"ftp://169.254.170.2/v2/credentials"}`, true},
+		{"x", "", "convert", `{"uri":"https://docs.example/169.254.169.254"}`, false},
+		{"x", "", "convert", `{"uri":"https://docs.example/"}`, false},
+		{"x", "", "search", `{"type":"metadata","text":"the metadata of a file"}`, false},
+		{"f", "@modelcontextprotocol/server-filesystem", "write_file", `{"path":"notes.md","content":"never ask http://169.254.169.254/"}`, false},
+		{"f", "@modelcontextprotocol/server-filesystem", "read_text_file", `{"path":"~/.ssh/config"}`, false},
+		{"f", "@modelcontextprotocol/server-filesystem", "move_file", `{"source":".git","destination":"/tmp/x"}`, true},
+		{"f", "@modelcontextprotocol/server-filesystem", "move_file", `{"source":"~","destination":"/tmp/x"}`, true},
+		{"f", "@modelcontextprotocol/server-filesystem", "move_file", `{"source":"a.txt","destination":"b.txt"}`, false},
+		{"x", "", "delete_file", `{"path":"/"}`, true},
+		{"x", "", "delete_file", `{"path":"a.txt"}`, false},
+		{"x", "", "delete_directory", `{"path":"."}`, true},
+		{"x", "", "delete_directory", `{"path":"../app"}`, true},
+		{"x", "", "delete_directory", `{"path":"sub"}`, false},
+		{"x", "", "wipe", `{"folders":["~/Documents"]}`, true},
+		{"x", "", "write_file", `{"path":"/dev/sda","content":"x"}`, true},
+		{"x", "", "upload_file", `{"path":"~/.ssh/id_rsa"}`, true},
+		{"x", "", "send_message", `{"text":"hi","attachments":["/home/u/.aws/credentials"]}`, true},
+		{"x", "", "send_message", `{"text":"hi","attachments":["report.pdf"]}`, false},
+		{"x", "", "send_message", `{"text":"put it into .env, as .env.example says\nand commit nothing"}`, false},
+		{"pg", "@modelcontextprotocol/server-postgres", "query", `{"sql":"DROP TABLE executives; DROP TABLE companies"}`, true},
+		{"pg", "@modelcontextprotocol/server-postgres", "query", `{"sql":"truncate table users"}`, true},
+		{"pg", "@modelcontextprotocol/server-postgres", "query", `{"sql":"delete from users;"}`, true},
+		{"pg", "@modelcontextprotocol/server-postgres", "query", `{"sql":"select 'x' from users"}`, false},
+		{"pg", "@modelcontextprotocol/server-postgres", "query", `{"sql":"delete from users where id = 1"}`, false},
+		{"gql", "", "graphql", `{"query":"mutation { volumeDelete(volumeId: \"x\") }"}`, true},
+		{"gql", "", "graphql", `{"query":"query { volume(id: 1) { deletedAt } }"}`, false},
+	} {
+		server := tools.Server{Name: c.server}
+		if c.pkg != "" {
+			server.Packages = []string{c.pkg}
+		}
+		tool := tools.Describe(server, c.tool, c.server+"_"+c.tool, []byte(`{"name":"`+c.tool+`"}`))
+		if text, got := standsOnFloor(t, tool, c.arguments, place); got != c.want {
+			t.Errorf("%s %s\n  on the floor: %v, want %v %s", c.tool, c.arguments, got, c.want, text)
+		}
+	}
+}
+
+// The text of the mark names the floor, for who is asked.
+func TestFloorSaysSo(t *testing.T) {
+	text, ok := standsOnFloor(t, shellTool, `{"command":"rm -rf /"}`, floorPlace(t))
+	if want := "The floor: the call removes or overwrites /, "; !ok || !strings.HasPrefix(text, want) {
+		t.Errorf("%q, want %q …", text, want)
+	}
+}

@@ -1,0 +1,328 @@
+package tools
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"callgate/permissions"
+	"callgate/shellparse"
+)
+
+// Wipe is a folder or file that a call may make useless as a whole.
+type Wipe struct {
+	Path string // absolute where that is known
+	How  Loss
+}
+
+// Loss says what happens to what is wiped.
+type Loss uint8
+
+const (
+	Removed Loss = iota // or overwritten
+	Moved               // to another place
+	Closed              // its permissions or owners are changed, with all that is in it
+	Cleaned             // what its repository does not track is removed
+)
+
+// wipers are the programs that do so, in lower case.
+var wipers = func() map[string]func(*builder, *shellparse.Command) {
+	all := map[string]func(*builder, *shellparse.Command){
+		"find": (*builder).wipesFound, "gfind": (*builder).wipesFound, "fd": (*builder).wipesFound, "fdfind": (*builder).wipesFound,
+		"mv": (*builder).wipesMoved, "rsync": (*builder).wipesSynced, "git": (*builder).wipesUntracked,
+	}
+	for name := range wordSet("rm grm unlink shred srm trash trash-put rimraf del-cli del erase rd rmdir remove-item ri dd truncate gio") {
+		all[name] = (*builder).wipesRemoved
+	}
+	for name := range wordSet("chmod chown chgrp setfacl chattr icacls takeown gchmod gchown") {
+		all[name] = (*builder).wipesClosed
+	}
+	for name := range wordSet("ls echo printf exa eza dir du tree") {
+		all[name] = (*builder).listsFor
+	}
+	return all
+}()
+
+// wipes notes what one command of a shell text wipes.
+func (b *builder) wipes(c *shellparse.Command) {
+	if len(c.Argv) == 0 {
+		return
+	}
+	if wipe := wipers[strings.TrimSuffix(strings.ToLower(path.Base(c.Argv[0].Value)), ".exe")]; wipe != nil {
+		wipe(b, c)
+	}
+}
+
+// wipesRemoved reads the operands of a program that removes or overwrites what it is given.
+func (b *builder) wipesRemoved(c *shellparse.Command) {
+	for _, f := range c.Writes {
+		if f.By != "redirect" {
+			b.wipesFile(c, f.Path, f.Pattern, Removed)
+		}
+	}
+	if len(c.Writes) == 0 {
+		for _, w := range operands(c) {
+			b.wipesFile(c, w, "", Removed)
+		}
+	}
+}
+
+// wipesMoved reads the sources of mv.
+func (b *builder) wipesMoved(c *shellparse.Command) {
+	for _, f := range c.Reads {
+		if f.By != "redirect" {
+			b.wipesFile(c, f.Path, f.Pattern, Moved)
+		}
+	}
+}
+
+// wipesClosed reads the operands of a program that changes permissions in whole trees.
+func (b *builder) wipesClosed(c *shellparse.Command) {
+	if !slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
+		return isBundle(w.Value) && strings.ContainsAny(w.Value, "Rr") || strings.HasPrefix(w.Value, "--rec") || strings.EqualFold(w.Value, "/t") || strings.EqualFold(w.Value, "/r")
+	}) {
+		return
+	}
+	for _, f := range c.Writes {
+		b.wipesFile(c, f.Path, f.Pattern, Closed)
+	}
+	if len(c.Writes) == 0 {
+		for _, w := range operands(c) {
+			b.wipesFile(c, w, "", Closed)
+		}
+	}
+}
+
+// isBundle reports whether a word is one or more options of one letter each.
+func isBundle(word string) bool { return len(word) > 1 && word[0] == '-' && word[1] != '-' }
+
+// wipesSynced reads the destination of an rsync that removes there what the source does not have.
+func (b *builder) wipesSynced(c *shellparse.Command) {
+	words := operands(c)
+	for _, w := range c.Argv {
+		switch {
+		case len(words) == 0:
+		case strings.HasPrefix(w.Value, "--del"):
+			b.wipesFile(c, words[len(words)-1], "", Removed)
+		case strings.HasPrefix(w.Value, "--remove-s"):
+			for _, source := range words[:len(words)-1] {
+				b.wipesFile(c, source, "", Removed)
+			}
+		}
+	}
+}
+
+// wipesUntracked reads where git clean would run.
+func (b *builder) wipesUntracked(c *shellparse.Command) {
+	if len(c.Argv) < 2 || c.Argv[1].Value != "clean" {
+		return
+	}
+	force := false
+	for _, w := range c.Argv[2:] {
+		switch {
+		case isBundle(w.Value) && strings.Contains(w.Value, "n"), strings.HasPrefix(w.Value, "--dry"):
+			return
+		case isBundle(w.Value):
+			force = force || strings.Contains(w.Value, "f")
+		case strings.HasPrefix(w.Value, "--f"):
+			force = true
+		case w.Value != "--" && w.Value != "." && !strings.HasPrefix(w.Value, "-"):
+			return // some folders of it
+		}
+	}
+	dir := "."
+	for i, w := range c.Globals {
+		if w.Value == "-C" && i+1 < len(c.Globals) {
+			dir = c.Globals[i+1].Value
+		}
+	}
+	if force {
+		b.wipesFile(c, shellparse.Word{Value: dir, Known: true}, "", Cleaned)
+	}
+}
+
+// Words of find and fd. What picks some of the files by their name, age or size makes it no wiping; types do not.
+var (
+	findPicks   = wordSet("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -empty -mtime -mmin -atime -amin -ctime -cmin -newer -size -inum -samefile -perm -user -group -nouser -nogroup -links")
+	findRemoves = wordSet("-delete rm grm unlink shred srm trash rimraf")
+)
+
+// wipesFound reads where find begins, when it removes what it finds. What it finds may be removed by another command, too.
+func (b *builder) wipesFound(c *shellparse.Command) {
+	var roots []shellparse.Word
+	words := c.Argv[1:]
+	isFD := strings.HasPrefix(path.Base(c.Argv[0].Value), "fd")
+	for i, w := range words {
+		if strings.HasPrefix(w.Value, "-") && !isBundleOf(w.Value, "HLP") || w.Value == "(" || w.Value == "!" {
+			words = words[i:]
+			break
+		}
+		if !strings.HasPrefix(w.Value, "-") {
+			roots = append(roots, w)
+		}
+		if i == len(words)-1 {
+			words = nil
+		}
+	}
+	removes := false
+	for i, w := range words {
+		negated := i > 0 && (words[i-1].Value == "!" || words[i-1].Value == "-not")
+		switch {
+		case findRemoves[path.Base(w.Value)]:
+			removes = true
+		case findPicks[w.Value] && !negated && !(i+1 < len(words) && strings.Trim(words[i+1].Value, "*.?") == ""):
+			return
+		}
+	}
+	if isFD && len(roots) > 0 && strings.Trim(roots[0].Value, ".^$*") != "" {
+		return // a pattern that picks
+	} else if isFD && len(roots) > 0 {
+		roots = roots[1:]
+	}
+	if len(roots) == 0 {
+		roots = []shellparse.Word{{Value: ".", Known: true}}
+	}
+	for _, root := range roots {
+		if removes {
+			b.wipesFile(c, root, "", Removed)
+		} else {
+			b.listed = append(b.listed, listedFile{c, root})
+		}
+	}
+}
+
+func isBundleOf(word, letters string) bool {
+	return isBundle(word) && strings.Trim(word[1:], letters) == ""
+}
+
+// listedFile is a word that a command puts out, for another to read.
+type listedFile struct {
+	command *shellparse.Command
+	word    shellparse.Word
+}
+
+// listsFor notes what a command puts out that another one may remove.
+func (b *builder) listsFor(c *shellparse.Command) {
+	words := operands(c)
+	if len(words) == 0 {
+		words = []shellparse.Word{{Value: ".", Known: true}}
+	}
+	for _, w := range words {
+		b.listed = append(b.listed, listedFile{c, w})
+	}
+}
+
+// operands are the words of a command that are no options.
+func operands(c *shellparse.Command) (words []shellparse.Word) {
+	for _, w := range c.Argv[1:] {
+		if !strings.HasPrefix(w.Value, "-") {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// wipesFile notes what a word can name: pattern says what it can be where it is not known.
+func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern string, how Loss) {
+	place := b.place
+	if b.tool.remote {
+		place = Place{}
+	}
+	switch {
+	case w.Known:
+		dirs := c.Dirs
+		if len(dirs) == 0 || filepath.IsAbs(w.Value) {
+			dirs = []string{c.Dir}
+		}
+		for _, dir := range dirs {
+			for _, l := range place.at(dir).locate(wholeOf(w.Value)) {
+				b.wipe(how, l.paths...)
+			}
+		}
+	case pattern != "" && w.Value != "{}": // what find and xargs put there is looked at where they begin
+		if folder := wholeOf(pattern); folder != pattern || !strings.ContainsAny(pattern, `*?[`) {
+			b.wipe(how, folder)
+		} else if found, err := b.globs.expand(pattern, true); err == nil && !b.tool.remote && len(found.files) <= maxGlob {
+			for _, p := range found.files {
+				if isFolder(p) {
+					b.wipe(how, p)
+				}
+			}
+		}
+	default:
+		b.wipe(how, b.mayBe(w.Value)...)
+		for _, f := range b.listed {
+			if f.word.Known {
+				for _, l := range place.at(f.command.Dir).locate(wholeOf(f.word.Value)) {
+					b.wipe(how, l.paths...)
+				}
+			} else {
+				b.wipe(how, b.mayBe(f.word.Value)...)
+			}
+		}
+	}
+}
+
+// wholeOf returns the folder whose whole content a pattern names, and others as they are: "/srv" for "/srv/*".
+func wholeOf(pattern string) string {
+	for {
+		last := path.Base(pattern)
+		if pattern == last && strings.Trim(last, "*") == "" && last != "" {
+			return "."
+		}
+		if strings.Trim(last, "*") != "" && !wholeName.MatchString(last) {
+			return pattern
+		}
+		pattern = path.Dir(pattern)
+		if pattern == "/" || pattern == "." {
+			return pattern
+		}
+	}
+}
+
+// wholeName is a segment of a pattern that every name meets, or every hidden one.
+var wholeName = regexp.MustCompile(`^\.?[*?]*\*[*?]*$|^\.\[[!^].*\]\*$|^\.\?\?\*$|^\{\*,\.\*\}$`)
+
+// unknownPath is a word that begins with something that only running tells.
+var unknownPath = regexp.MustCompile(`^(?:\$\{?([A-Za-z_]\w*)([^}/]*)\}?|\$\(\s*(pwd)\s*\)|` + "`\\s*(pwd)\\s*`" + `|~([\w.-]*))(/.*)?$`)
+
+// mayBe returns the absolute paths that a word which is not known can be. A variable that is not set leaves what follows it.
+func (b *builder) mayBe(source string) []string {
+	m := unknownPath.FindStringSubmatch(strings.NewReplacer(`"`, "", `'`, "").Replace(source))
+	if m == nil {
+		return nil
+	}
+	rest := wholeOf("/" + strings.TrimLeft(m[6], "/"))
+	switch {
+	case m[1] == "HOME" || m[1] == "" && m[3] == "" && m[4] == "" && m[5] == "":
+		return []string{clean(b.place.Home + "/" + rest)}
+	case m[1] == "PWD" || m[3] != "" || m[4] != "":
+		return []string{clean(b.place.Dir + "/" + rest)}
+	case m[5] != "":
+		return []string{clean("/home/" + m[5] + "/" + rest)}
+	case m[6] == "" || strings.HasPrefix(m[2], ":?") || strings.HasPrefix(m[2], ":-"):
+		return nil
+	}
+	return []string{rest}
+}
+
+// wipe notes paths.
+func (b *builder) wipe(how Loss, paths ...string) {
+	for _, p := range paths {
+		if w := (Wipe{Path: p, How: how}); p != "" && !slices.Contains(b.out.Wipes, w) {
+			b.out.Wipes = append(b.out.Wipes, w)
+		}
+	}
+}
+
+// wipesPath notes what a path argument of a tool does to what is there.
+func (b *builder) wipesPath(role Role, kind string, l *location) {
+	switch {
+	case role == DeletePath && kind == KindMoveFile:
+		b.wipe(Moved, l.paths...)
+	case role == DeletePath, role == WritePath, b.tool.baseRisk == permissions.Destructive:
+		b.wipe(Removed, l.paths...)
+	}
+}
