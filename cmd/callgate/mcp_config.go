@@ -24,6 +24,9 @@ type mcpServer struct {
 	URL      string            `json:"url"`
 	Headers  map[string]string `json:"headers"`
 	Disabled bool              `json:"disabled"`
+	// Not a host's, but of files that "callgate connect" makes.
+	AllowTools []string `json:"allowTools"`
+	HideTools  []string `json:"hideTools"`
 }
 
 // readMCPConfig reads the mcpServers of a file in the order in which they stand there. Keys are taken as
@@ -56,7 +59,7 @@ func readMCPConfig(path string) ([]serverConfig, error) {
 		enabled := !s.Disabled
 		servers = append(servers, serverConfig{
 			Name: proxy.Sanitize(name), Type: s.Type, Command: s.Command, Args: s.Args, Cwd: s.Cwd, URL: s.URL, Enabled: &enabled,
-			Env: pairs(s.Env, "="), Headers: pairs(s.Headers, ": "), source: fmt.Sprintf("%s: mcpServers.%s", path, name),
+			Env: pairs(s.Env, "="), Headers: pairs(s.Headers, ": "), AllowTools: s.AllowTools, HideTools: s.HideTools, source: fmt.Sprintf("%s: mcpServers.%s", path, name),
 		})
 	}
 	return servers, nil

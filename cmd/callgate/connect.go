@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callgate/internal/install"
+	"callgate/internal/tools"
+	"callgate/proxy"
+)
+
+// connecting holds the flags that connect and disconnect share.
+type connecting struct {
+	dataDir     func() (string, error)
+	scopes      []string
+	servers     []string
+	project     string
+	dryRun, yes bool
+	asJSON      bool
+}
+
+func (o *connecting) declare(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.scopes, "scope", []string{"user", "local"}, "where to look: user, local (Claude Code's projects), project")
+	flags.StringVar(&o.project, "project", "", "`folder` whose files count with --scope project (default: the current folder)")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would change, and change nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&o.asJSON, "json", false, "print JSON; changes nothing without --yes")
+	cmd.ValidArgsFunction = cobra.FixedCompletions(install.IDs(), cobra.ShellCompDirectiveNoFileComp)
+}
+
+// records is where connect remembers what it changed.
+func (o *connecting) records() (string, error) {
+	dir, err := o.dataDir()
+	return filepath.Join(dir, "connect"), err
+}
+
+func newConnectCommand(dataDir func() (string, error)) *cobra.Command {
+	o := connecting{dataDir: dataDir}
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "connect [HOST...]",
+		Short: "Put callgate in front of the MCP servers of the hosts on this machine",
+		Long: `Connect finds the hosts on this machine (` + strings.Join(install.IDs(), ", ") + `),
+shows a diff of every file it would change, asks once, and then moves their MCP servers behind callgate:
+the servers go into a file of callgate's own, and the host starts callgate instead.
+
+Everything else in a host's file stays as it is. "callgate disconnect" puts back what was there.`,
+		Example: `  callgate connect                    # every host on this machine
+  callgate connect claude --dry-run   # what would change
+  callgate connect --scope project    # the files in this folder, such as .mcp.json
+  callgate connect --server github --yes
+  callgate connect --watch            # say when a host gets a server that callgate does not gate`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch {
+				return o.watch(cmd, args)
+			}
+			return o.connect(cmd, args)
+		},
+	}
+	o.declare(cmd)
+	cmd.Flags().StringSliceVar(&o.servers, "server", nil, "only the server of this `name`; repeatable")
+	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that hosts get beside callgate")
+	return cmd
+}
+
+// plan looks at the hosts as the flags say.
+func (o *connecting) plan(args []string) (*install.Plan, error) {
+	hosts, err := install.Find(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range o.scopes {
+		if !slices.Contains([]string{"user", "local", "project"}, s) {
+			return nil, fmt.Errorf("--scope %s: use user, local or project", s)
+		}
+	}
+	project, err := filepath.Abs(o.project)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := install.ThisMachine(project)
+	if err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	records, err := o.records()
+	if err != nil {
+		return nil, err
+	}
+	return install.Make(install.Options{
+		Machine: machine, Hosts: hosts, Scopes: o.scopes, Servers: o.servers, Callgate: program,
+		Folder: filepath.Join(xdg.ConfigHome, "callgate", "servers"), Records: records,
+		Sanitize: proxy.Sanitize, Check: proxy.CheckAliases,
+	})
+}
+
+func (o *connecting) connect(cmd *cobra.Command, args []string) error {
+	plan, err := o.plan(args)
+	if err != nil {
+		return err
+	}
+	if o.asJSON && !o.yes {
+		return printJSON(cmd.OutOrStdout(), plan)
+	}
+	out := cmd.OutOrStdout()
+	if !o.asJSON {
+		printPlan(out, plan)
+	}
+	switch {
+	case !plan.Changes():
+		if o.asJSON {
+			return printJSON(out, plan)
+		}
+		_, err := fmt.Fprintln(out, "Nothing to change.")
+		return err
+	case o.dryRun:
+		return nil
+	}
+	if ok, err := o.confirm(cmd, "Make these changes?"); !ok || err != nil {
+		return err
+	}
+	changed, err := plan.Apply()
+	if o.asJSON {
+		return errors.Join(err, printJSON(out, plan))
+	}
+	for _, path := range changed {
+		fmt.Fprintf(out, "changed  %s\n", tools.Visible(path))
+	}
+	if err != nil {
+		return err
+	}
+	for _, h := range plan.Hosts {
+		if h.Note != "" {
+			fmt.Fprintln(out, "note     "+h.Note)
+		}
+	}
+	_, err = fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
+	return err
+}
+
+// confirm asks once. Without a terminal it refuses.
+func (o *connecting) confirm(cmd *cobra.Command, question string) (bool, error) {
+	if o.yes {
+		return true, nil
+	}
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return false, errors.New("nobody can be asked here: add --yes to make these changes, or --dry-run to look only")
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s [y/N] ", question)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	if !strings.EqualFold(strings.TrimSpace(answer), "y") && !strings.EqualFold(strings.TrimSpace(answer), "yes") {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "Nothing was changed.")
+		return false, err
+	}
+	return true, nil
+}
+
+func printPlan(w io.Writer, plan *install.Plan) {
+	for _, h := range plan.Hosts {
+		if !h.Found && len(h.Changes) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "%s\n", h.Name)
+		if len(h.Changes) == 0 {
+			fmt.Fprintln(w, "  no servers beside callgate")
+		}
+		for _, c := range h.Changes {
+			fmt.Fprintf(w, "  %s (%s)\n", tools.Visible(c.Path), c.Scope)
+			if c.Error != "" {
+				fmt.Fprintf(w, "    NOT CHANGED: %s\n", tools.Visible(c.Error))
+			}
+			for _, s := range c.Servers {
+				switch {
+				case s.Stays != "":
+					fmt.Fprintf(w, "    stays  %s: %s\n", tools.Visible(s.Name), tools.Visible(s.Stays))
+				case s.As != s.Name:
+					fmt.Fprintf(w, "    moves  %s, as %s\n", tools.Visible(s.Name), s.As)
+				default:
+					fmt.Fprintf(w, "    moves  %s\n", s.Name)
+				}
+			}
+			printUnified(w, diff.Diff(c.Path, c.Before, c.Path+" (after)", c.After))
+		}
+	}
+}
+
+// printUnified prints a unified diff, in colour on a terminal. What a terminal would take for its own is made visible.
+func printUnified(w io.Writer, text []byte) {
+	f, ok := w.(*os.File)
+	colour := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+	for line := range strings.Lines(string(text)) {
+		line = tools.Visible(strings.TrimSuffix(line, "\n"))
+		code := ""
+		switch {
+		case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+			continue
+		case strings.HasPrefix(line, "@@"):
+			code = "36"
+		case strings.HasPrefix(line, "+"):
+			code = "32"
+		case strings.HasPrefix(line, "-"):
+			code = "31"
+		}
+		if colour && code != "" {
+			line = "\x1b[" + code + "m" + line + "\x1b[0m"
+		}
+		fmt.Fprintln(w, "    "+line)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/spf13/cobra"
+
+	"callgate/internal/install"
+	"callgate/internal/tools"
+)
+
+// watch reports servers that hosts have beside callgate, now and whenever one of their files changes, until it is ended.
+func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
+	files, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	said := map[string]bool{}
+	look := func() error {
+		plan, err := o.plan(args)
+		if err != nil {
+			return err
+		}
+		now := map[string]bool{}
+		for _, h := range plan.Hosts {
+			for _, c := range h.Changes {
+				for _, s := range c.Servers {
+					if s.Stays != "" {
+						continue
+					}
+					line := fmt.Sprintf("%s: %q in %s is not behind callgate: run \"callgate connect %s\"", h.Name, tools.Visible(s.Name), tools.Visible(c.Path), h.ID)
+					now[line] = true
+					if !said[line] {
+						fmt.Fprintln(cmd.OutOrStdout(), line)
+					}
+				}
+			}
+		}
+		said = now
+		return o.watchFolders(files, args)
+	}
+	if err := look(); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-cmd.Context().Done():
+			return nil
+		case err := <-files.Errors:
+			return err
+		case <-files.Events:
+			if err := look(); err != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v\n", err)
+			}
+		}
+	}
+}
+
+// watchFolders watches each folder that a file of a host could be in: hosts replace their files.
+func (o *connecting) watchFolders(files *fsnotify.Watcher, args []string) error {
+	hosts, err := install.Find(args)
+	if err != nil {
+		return err
+	}
+	project, err := filepath.Abs(o.project)
+	if err != nil {
+		return err
+	}
+	machine, err := install.ThisMachine(project)
+	if err != nil {
+		return err
+	}
+	for i := range hosts {
+		for _, folder := range machine.Folders(&hosts[i], o.scopes) {
+			if err := files.Add(folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

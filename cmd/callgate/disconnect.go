@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"callgate/internal/install"
+	"callgate/internal/tools"
+)
+
+func newDisconnectCommand(dataDir func() (string, error)) *cobra.Command {
+	o := connecting{dataDir: dataDir}
+	cmd := &cobra.Command{
+		Use:   "disconnect [HOST...]",
+		Short: "Take callgate out of the hosts again",
+		Long: `Disconnect undoes "callgate connect". A file that nobody has changed since gets back the bytes that it had. In a file
+that the host or you have changed since, the servers are put back and callgate's entry is taken out; the rest
+stays. What cannot be put back is shown, and the file as it was is kept.`,
+		Example: `  callgate disconnect --dry-run
+  callgate disconnect claude --yes`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.disconnect(cmd, args) },
+	}
+	o.declare(cmd)
+	cmd.Flags().Lookup("scope").DefValue = "user,local,project"
+	o.scopes = []string{"user", "local", "project"}
+	return cmd
+}
+
+func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
+	if _, err := install.Find(args); err != nil {
+		return err
+	}
+	records, err := o.records()
+	if err != nil {
+		return err
+	}
+	for i := range args {
+		args[i] = strings.ToLower(args[i])
+	}
+	list, err := install.Undo(records, args, o.scopes)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if o.asJSON && !o.yes {
+		return printJSON(out, list)
+	}
+	if !o.asJSON {
+		for i := range list {
+			u := &list[i]
+			how := "has changed since; only callgate's part is undone"
+			if u.Exact {
+				how = "gets back the bytes that it had"
+			}
+			fmt.Fprintf(out, "%s  %s\n", tools.Visible(u.Path), how)
+			for _, c := range u.Conflicts {
+				fmt.Fprintf(out, "    CONFLICT: %s\n", tools.Visible(c))
+			}
+			printUnified(out, diff.Diff(u.Path, u.Before, u.Path+" (after)", u.After))
+		}
+		if len(list) == 0 {
+			_, err := fmt.Fprintln(out, "Nothing is connected.")
+			return err
+		}
+	}
+	if o.dryRun || len(list) == 0 {
+		return nil
+	}
+	if ok, err := o.confirm(cmd, "Make these changes?"); !ok || err != nil {
+		return err
+	}
+	for i := range list {
+		u := &list[i]
+		if err := u.Write(); err != nil {
+			return fmt.Errorf("disconnect %s: %s: %w", u.Host, u.Path, err)
+		}
+		if !o.asJSON {
+			fmt.Fprintf(out, "changed  %s\n", tools.Visible(u.Path))
+			if len(u.Conflicts) > 0 {
+				fmt.Fprintf(out, "         the file as it was is in the member \"before\" (base64) of %s\n", tools.Visible(u.Kept()))
+			}
+		}
+	}
+	if o.asJSON {
+		return printJSON(out, list)
+	}
+	_, err = fmt.Fprintln(out, "Restart the hosts.")
+	return err
+}

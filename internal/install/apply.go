@@ -1,0 +1,246 @@
+package install
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/internal/durable"
+)
+
+// record is what a connect changed in one file: enough to put back what was there, whatever the host did since.
+type record struct {
+	Host    string    `json:"host"`
+	Scope   string    `json:"scope"`
+	Path    string    `json:"path"`
+	Format  string    `json:"format"`
+	List    bool      `json:"list,omitempty"`
+	At      time.Time `json:"at"`
+	Before  []byte    `json:"before"`  // the whole file, as it was
+	Written string    `json:"written"` // SHA-256 of what was written in its place
+	Edits   []edit    `json:"edits,omitempty"`
+	Renames []rename  `json:"renames,omitempty"`
+	Serving []string  `json:"serving,omitempty"` // callgate's own files that it leads to
+
+	file string
+}
+
+func short(s string) string { return digest([]byte(s))[:12] }
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Apply writes the plan: first what callgate needs to serve, then what it needs to undo this, then the host's file. A
+// kill in between leaves hosts as they were or connected, and never with servers that are nowhere. It returns the files
+// that it changed.
+func (p *Plan) Apply() (changed []string, err error) {
+	for _, folder := range []string{p.options.Folder, p.options.Records} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	err = durable.Locked(filepath.Join(p.options.Records, ".lock"), func() error {
+		for _, h := range p.Hosts {
+			for i := range h.Changes {
+				c := &h.Changes[i]
+				if !c.Changes() {
+					continue
+				}
+				if err := p.applyOne(c); err != nil {
+					return fmt.Errorf("connect %s: %s: %w", h.Name, c.Path, err)
+				}
+				changed = append(changed, c.Path)
+			}
+		}
+		return nil
+	})
+	return changed, err
+}
+
+func (p *Plan) applyOne(c *Change) error {
+	path, mode, err := target(c.Path, c.Before)
+	if err != nil {
+		return err
+	}
+	r := record{Host: c.host, Scope: c.Scope, Path: c.Path, Format: c.file.Format, List: c.file.List, At: time.Now().UTC(), Before: c.Before, Written: digest(c.After), Edits: c.edits, Renames: c.Renames}
+	for i := range c.serving {
+		if err := c.serving[i].write(); err != nil {
+			return err
+		}
+		r.Serving = append(r.Serving, c.serving[i].path)
+	}
+	text, err := json.Marshal(&r)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s-%s.json", r.At.Format("20060102T150405.000000000"), short(c.Path))
+	if err := durable.Replace(filepath.Join(p.options.Records, name), text, 0o600); err != nil {
+		return err
+	}
+	return durable.Replace(path, c.After, mode)
+}
+
+// target is the file behind links, with its mode. It is an error when it does not hold those bytes any more.
+func target(path string, want []byte) (string, fs.FileMode, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", 0, err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", 0, err
+	}
+	now, err := readFile(real)
+	if err != nil {
+		return "", 0, err
+	}
+	if !bytes.Equal(now, want) {
+		return "", 0, errors.New("the file has changed meanwhile: run the command again")
+	}
+	return real, info.Mode().Perm(), nil
+}
+
+// Undone is what disconnecting does to one file.
+type Undone struct {
+	Host      string   `json:"host"`
+	Path      string   `json:"path"`
+	Exact     bool     `json:"exact"`               // the file gets the bytes that it had
+	Conflicts []string `json:"conflicts,omitempty"` // what was left as the host has it now
+
+	Before []byte `json:"-"`
+	After  []byte `json:"-"`
+
+	record record
+}
+
+// Undo plans a disconnect of hosts (all for none) and scopes: the newest change of a file first.
+func Undo(records string, hosts, scopes []string) ([]Undone, error) {
+	list, err := readRecords(records)
+	if err != nil {
+		return nil, err
+	}
+	now := map[string][]byte{}
+	var out []Undone
+	for _, r := range slices.Backward(list) {
+		if len(hosts) > 0 && !slices.Contains(hosts, r.Host) || !slices.Contains(scopes, r.Scope) {
+			continue
+		}
+		text, seen := now[r.Path]
+		if !seen {
+			if text, err = readFile(r.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			if err != nil {
+				text = nil
+			}
+		}
+		u := Undone{Host: r.Host, Path: r.Path, Before: text, record: r}
+		u.take(text)
+		now[r.Path] = u.After
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// take works out the file without callgate.
+func (u *Undone) take(now []byte) {
+	r := &u.record
+	switch {
+	case now == nil:
+		u.Conflicts = append(u.Conflicts, "the file is gone")
+		return
+	case digest(now) == r.Written:
+		u.Exact, u.After = true, r.Before
+		return
+	}
+	u.After = now
+	if len(r.Renames) > 0 {
+		text, left, err := applyRenames(now, inverse(r.Renames))
+		if err != nil {
+			u.Conflicts = append(u.Conflicts, err.Error())
+			return
+		}
+		for _, l := range left {
+			u.Conflicts = append(u.Conflicts, fmt.Sprintf("%q is not there any more", l.From))
+		}
+		u.After = text
+		return
+	}
+	doc, err := open(&File{Format: r.Format, List: r.List}, now)
+	if err != nil {
+		u.Conflicts = append(u.Conflicts, err.Error())
+		return
+	}
+	for _, e := range slices.Backward(r.Edits) {
+		if err := e.undo(doc); err != nil {
+			u.Conflicts = append(u.Conflicts, fmt.Sprintf("%s.%s: %v", strings.Join(e.Place, "."), e.Name, err))
+		}
+	}
+	u.After = doc.bytes()
+}
+
+// undo takes callgate's entry out, or puts a server back.
+func (e *edit) undo(doc document) error {
+	if e.Own {
+		return doc.remove(e.Place, e.Name)
+	}
+	return doc.insert(e.Place, entry{name: e.Name, raw: e.Raw}, e.Next)
+}
+
+// Write puts the file back, and forgets the record. What conflicts keep stays in the record's folder.
+func (u *Undone) Write() error {
+	if u.Before != nil && !bytes.Equal(u.Before, u.After) {
+		path, mode, err := target(u.Path, u.Before)
+		if err != nil {
+			return err
+		}
+		if err := durable.Replace(path, u.After, mode); err != nil {
+			return err
+		}
+	}
+	if len(u.Conflicts) > 0 {
+		return durable.Rename(u.record.file, strings.TrimSuffix(u.record.file, ".json")+".conflict")
+	}
+	for _, path := range u.record.Serving {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Remove(u.record.file)
+}
+
+// Kept is where the file as it was is kept, for conflicts.
+func (u *Undone) Kept() string { return strings.TrimSuffix(u.record.file, ".json") + ".conflict" }
+
+// readRecords returns all records, the oldest first.
+func readRecords(folder string) ([]record, error) {
+	names, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var list []record
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		r := record{file: name}
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}

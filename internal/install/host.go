@@ -1,0 +1,179 @@
+// Package install puts callgate in front of the MCP servers in the configuration files of LLM hosts, and takes it out
+// again. It plans every change before it writes one, keeps what was there, and puts back exactly that.
+package install
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Host is one LLM application: where it keeps its servers, and how callgate's own entry looks there.
+type Host struct {
+	ID       string         `yaml:"id"`
+	Name     string         `yaml:"name"`
+	Program  string         `yaml:"program"` // the command that starts it; "" when it has none
+	Home     Relocation     `yaml:"home"`
+	Files    []File         `yaml:"files"`
+	Settings []Settings     `yaml:"settings"`
+	Shape    string         `yaml:"shape"` // how an entry names its command: "" command and args, opencode, goose
+	Entry    map[string]any `yaml:"entry"` // what callgate's entry has besides
+	SSE      string         `yaml:"sse"`   // the member whose address is HTTP+SSE, where the host has another for Streamable HTTP
+	Prompt   string         `yaml:"prompt"`
+}
+
+// Relocation is a variable that moves a host's folder.
+type Relocation struct {
+	Variable string `yaml:"variable"`
+	Replaces string `yaml:"replaces"`
+}
+
+// File is a place where a host keeps servers.
+type File struct {
+	Scope   string   `yaml:"scope"` // user, local or project
+	Path    string   `yaml:"path"`
+	Format  string   `yaml:"format"`  // json (comments allowed), toml or yaml
+	Servers []string `yaml:"servers"` // members that lead to the entries; * is each member
+	List    bool     `yaml:"list"`    // the entries are a list; each has a name
+}
+
+// Settings is a file in which a host names tools: they have other names behind callgate.
+type Settings struct {
+	Scope    string     `yaml:"scope"` // "" is user
+	Path     string     `yaml:"path"`
+	Tools    []string   `yaml:"tools"`    // how a tool is named: "mcp__%s__%s" for server and tool
+	Lists    [][]string `yaml:"lists"`    // lists of such names
+	Matchers []string   `yaml:"matchers"` // members below which each "matcher" holds such names
+	Allow    []string   `yaml:"allow"`    // the list that stops the host's own question
+}
+
+//go:embed hosts.yaml
+var hostsYAML []byte
+
+// Hosts returns the hosts that callgate knows, in the order in which they are shown.
+var Hosts = sync.OnceValue(func() []Host {
+	var list []Host
+	dec := yaml.NewDecoder(bytes.NewReader(hostsYAML))
+	dec.KnownFields(true)
+	if err := dec.Decode(&list); err != nil {
+		panic("hosts.yaml: " + err.Error()) // a test reads the file, so no release has a bad one
+	}
+	return list
+})
+
+// Find returns the hosts with these ids, all for none.
+func Find(ids []string) ([]Host, error) {
+	if len(ids) == 0 {
+		return Hosts(), nil
+	}
+	var list []Host
+	for _, id := range ids {
+		i := slices.IndexFunc(Hosts(), func(h Host) bool { return h.ID == strings.ToLower(id) })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown host %q: use one of %s", id, strings.Join(IDs(), ", "))
+		}
+		list = append(list, Hosts()[i])
+	}
+	return list, nil
+}
+
+// IDs returns the ids of all hosts.
+func IDs() []string {
+	var ids []string
+	for _, h := range Hosts() {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
+
+// Machine is where hosts are looked for.
+type Machine struct {
+	Home    string              // the person's home folder
+	Project string              // the folder whose project files count; "" is none
+	OS      string              // runtime.GOOS
+	Getenv  func(string) string // the environment
+}
+
+// ThisMachine looks in the person's home and in the project folder.
+func ThisMachine(project string) (Machine, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return Machine{}, fmt.Errorf("find the home folder: %w", err)
+	}
+	return Machine{Home: home, Project: project, OS: runtime.GOOS, Getenv: os.Getenv}, nil
+}
+
+// path is where a file of the host is on this machine; "" when there is no project to look in.
+func (m *Machine) path(h *Host, p string) string {
+	if v := m.Getenv(h.Home.Variable); h.Home.Variable != "" && v != "" {
+		if rest, ok := strings.CutPrefix(p, h.Home.Replaces+"/"); ok {
+			return filepath.Join(v, filepath.FromSlash(rest))
+		}
+	}
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		return filepath.Join(m.Home, filepath.FromSlash(rest))
+	}
+	if rest, ok := strings.CutPrefix(p, "$CONFIG/"); ok {
+		return filepath.Join(m.configFolder(), filepath.FromSlash(rest))
+	}
+	if m.Project == "" {
+		return ""
+	}
+	return filepath.Join(m.Project, filepath.FromSlash(p))
+}
+
+func (m *Machine) configFolder() string {
+	switch m.OS {
+	case "windows":
+		if dir := m.Getenv("APPDATA"); dir != "" {
+			return dir
+		}
+		return filepath.Join(m.Home, "AppData", "Roaming")
+	case "darwin":
+		return filepath.Join(m.Home, "Library", "Application Support")
+	}
+	if dir := m.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		return dir
+	}
+	return filepath.Join(m.Home, ".config")
+}
+
+// Installed reports whether the host is here: its program is on the PATH, or one of its own files exists.
+func (m *Machine) Installed(h *Host) bool {
+	if h.Program != "" {
+		if _, err := exec.LookPath(h.Program); err == nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(h.Files, func(f File) bool {
+		if f.Scope == "project" {
+			return false
+		}
+		_, err := os.Stat(m.path(h, f.Path))
+		return err == nil
+	})
+}
+
+// Folders returns the folders that are there and that a file of the host could be in.
+func (m *Machine) Folders(h *Host, scopes []string) []string {
+	var list []string
+	for _, f := range h.Files {
+		path := m.path(h, f.Path)
+		if path == "" || !slices.Contains(scopes, f.Scope) {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(path)); err == nil && info.IsDir() {
+			list = append(list, filepath.Dir(path))
+		}
+	}
+	return list
+}

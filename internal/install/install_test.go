@@ -1,0 +1,477 @@
+package install
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"callgate/proxy"
+)
+
+// machine is a home and a project of its own.
+func machine(t *testing.T, files map[string]string) Machine {
+	t.Helper()
+	root := t.TempDir()
+	m := Machine{Home: filepath.Join(root, "home"), Project: filepath.Join(root, "project"), OS: "linux", Getenv: func(string) string { return "" }}
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func optionsFor(m Machine, ids ...string) Options {
+	hosts, err := Find(ids)
+	if err != nil {
+		panic(err)
+	}
+	return Options{
+		Machine: m, Hosts: hosts, Scopes: []string{"user", "local", "project"}, Callgate: "/opt/callgate",
+		Folder: filepath.Join(m.Home, "own"), Records: filepath.Join(m.Home, "records"), Sanitize: proxy.Sanitize, Check: proxy.CheckAliases,
+	}
+}
+
+func connect(t *testing.T, o Options) *Plan {
+	t.Helper()
+	plan, err := Make(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func disconnect(t *testing.T, o Options) []Undone {
+	t.Helper()
+	list, err := Undo(o.Records, nil, o.Scopes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if err := list[i].Write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// serverFiles returns what callgate's own files hold, together.
+func serverFiles(t *testing.T, o Options) map[string]Server {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(o.Folder, "*.mcp.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]Server{}
+	for _, path := range paths {
+		var f struct{ McpServers map[string]Server }
+		if err := json.Unmarshal([]byte(read(t, path)), &f); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for name, s := range f.McpServers {
+			all[name] = s
+		}
+	}
+	return all
+}
+
+// cases are files of real hosts' shapes, also the seeds of the fuzzer.
+var cases = []struct {
+	name, host, path, before string
+	after                    string            // "" is not compared
+	servers                  map[string]string // alias → command line or address
+	stays                    []string
+}{
+	{
+		"json", "cursor", "home/.cursor/mcp.json",
+		"{\n    \"mcpServers\": {\n        \"files\": {\"command\": \"npx\", \"args\": [\"-y\", \"fs\", \".\"]},\n        \"web\": {\"url\": \"https://x.example/mcp\"}\n    },\n    \"other\": 1.0\n}\n",
+		"{\n    \"mcpServers\": {\n        \"callgate\": {\n            \"command\": \"/opt/callgate\",\n            \"args\": [\n                \"run\",\n                \"--mcp-config\",\n                \"FILE\"\n            ]\n        }\n    },\n    \"other\": 1.0\n}\n",
+		map[string]string{"files": "npx -y fs .", "web-2": "https://x.example/mcp"}, nil,
+	},
+	{
+		"jsonc with comments, order and a trailing comma", "zed", "home/.config/zed/settings.json",
+		"// my settings\n{\n  \"theme\": \"x\", // dark\n  \"context_servers\": {\n    // the files\n    \"files\": { \"source\": \"custom\", \"command\": \"fs\", \"args\": [] },\n    \"ext\": { \"settings\": {} },\n  },\n  \"z\": [1,2,],\n}\n",
+		"", map[string]string{"files": "fs"}, []string{"ext"},
+	},
+	{
+		"one line", "windsurf", "home/.codeium/windsurf/mcp_config.json",
+		`{"mcpServers":{"a":{"serverUrl":"https://a.example/sse"},"b":{"command":"b","disabled":true}}}`,
+		`{"mcpServers":{"callgate":{"command":"/opt/callgate","args":["run","--mcp-config","FILE"]},"b":{"command":"b","disabled":true}}}`,
+		map[string]string{"a": "https://a.example/sse"}, []string{"b"},
+	},
+	{
+		"toml", "codex", "home/.codex/config.toml",
+		"model = \"o\"\n\n# the database\n[mcp_servers.db]\ncommand = \"uvx\"\nargs = [\"mcp-server-postgres\"]\n\n[mcp_servers.db.env]\nPGPASSWORD = \"${PGPASSWORD}\"\n\n[mcp_servers.\"we b\"]\nurl = \"https://x.example/mcp\"\nbearer_token_env_var = \"TOKEN\"\n\n[profiles.a]\nmodel = \"p\" # kept\n",
+		"model = \"o\"\n\n[mcp_servers.callgate]\ncommand = '/opt/callgate'\nargs = ['run', '--mcp-config', 'FILE']\n\n[profiles.a]\nmodel = \"p\" # kept\n",
+		map[string]string{"db": "uvx mcp-server-postgres", "we_b": "https://x.example/mcp"}, nil,
+	},
+	{
+		"yaml mapping", "goose", "home/.config/goose/config.yaml",
+		"GOOSE_MODEL: x # kept\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  # github\n  github:\n    type: stdio\n    cmd: npx\n    args:\n    - -y\n    - server-github\n    envs: {TOKEN: abc}\n    enabled: true\nlast: 1\n",
+		"GOOSE_MODEL: x # kept\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  callgate:\n    cmd: /opt/callgate\n    args: [run, --mcp-config, FILE]\n    enabled: true\n    name: callgate\n    timeout: 600\n    type: stdio\nlast: 1\n",
+		map[string]string{"github": "npx -y server-github"}, []string{"developer"},
+	},
+	{
+		"yaml list", "continue", "home/.continue/config.yaml",
+		"name: mine\nmcpServers:\n- name: files\n  command: fs\n  args: [a, b]\n\n- name: web\n  url: https://x.example/mcp\n  type: streamable-http\nmodels: []\n",
+		"", map[string]string{"files": "fs a b", "web-2": "https://x.example/mcp"}, nil,
+	},
+	{
+		"a command that is a list", "opencode", "home/.config/opencode/opencode.jsonc",
+		"{\n\t\"$schema\": \"s\",\n\t\"mcp\": {\n\t\t\"files\": {\"type\": \"local\", \"command\": [\"npx\", \"fs\"], \"environment\": {\"A\": \"{env:A}\"}},\n\t\t\"sealed\": {\"type\": \"local\", \"command\": [\"x\"], \"environment\": {\"A\": \"{file:~/a}\"}}\n\t}\n}",
+		"", map[string]string{"files": "npx fs"}, []string{"sealed"},
+	},
+	{
+		"projects in the state file", "claude", "home/.claude.json",
+		"{\n  \"numStartups\": 12,\n  \"projects\": {\n    \"/src/a\": {\"mcpServers\": {\"git_x\": {\"command\": \"g\"}, \"git\": {\"command\": \"h\"}}, \"history\": []},\n    \"/src/b\": {\"mcpServers\": {}}\n  },\n  \"mcpServers\": {\"files\": {\"type\": \"stdio\", \"command\": \"fs\", \"env\": {}}}\n}\n",
+		"", map[string]string{"files": "fs", "git_x": "g", "git-2": "h"}, nil,
+	},
+	{
+		"inputs of VS Code stay", "vscode", "home/.config/Code/User/mcp.json",
+		"{\n  \"inputs\": [],\n  \"servers\": {\"a\": {\"type\": \"http\", \"url\": \"https://a.example\", \"headers\": {\"X\": \"${input:key}\"}}, \"b\": {\"command\": \"b\", \"args\": [\"${env:HOME}\"]}}\n}\n",
+		"", map[string]string{"b": "b ${HOME}"}, []string{"a"},
+	},
+}
+
+func (s *Server) line() string {
+	if s.URL != "" {
+		return s.URL
+	}
+	return strings.Join(append([]string{s.Command}, s.Args...), " ")
+}
+
+func TestConnectAndDisconnect(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			m := machine(t, map[string]string{c.path: c.before})
+			o := optionsFor(m, c.host)
+			path := filepath.Join(filepath.Dir(m.Home), c.path)
+			plan := connect(t, o)
+			after := read(t, path)
+			if c.after != "" {
+				own, _ := filepath.Glob(filepath.Join(o.Folder, "*.mcp.json"))
+				if want := strings.ReplaceAll(c.after, "FILE", own[0]); after != want {
+					t.Errorf("after:\n%s\nwant:\n%s", after, want)
+				}
+			}
+			got := serverFiles(t, o)
+			for name, line := range c.servers {
+				s, ok := got[name]
+				if !ok || s.line() != line {
+					t.Errorf("server %s is %q, want %q", name, s.line(), line)
+				}
+			}
+			if len(got) != len(c.servers) {
+				t.Errorf("callgate serves %d servers, want %d: %v", len(got), len(c.servers), got)
+			}
+			var stays []string
+			for _, change := range plan.Hosts[0].Changes {
+				if change.Error != "" {
+					t.Errorf("%s: %s", change.Path, change.Error)
+				}
+				for _, s := range change.Servers {
+					if s.Stays != "" {
+						stays = append(stays, s.Name)
+					}
+				}
+			}
+			if !slices.Equal(stays, c.stays) {
+				t.Errorf("stay: %q, want %q", stays, c.stays)
+			}
+			again, err := Make(o)
+			if err != nil || again.Changes() {
+				t.Errorf("a second connect changes something: %v", err)
+			}
+			for _, u := range disconnect(t, o) {
+				if !u.Exact || len(u.Conflicts) > 0 {
+					t.Errorf("disconnect: %+v", u)
+				}
+			}
+			if now := read(t, path); now != c.before {
+				t.Errorf("disconnect left:\n%s\nwant:\n%s", now, c.before)
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+			if left := serverFiles(t, o); len(left) > 0 {
+				t.Errorf("left over: %v", left)
+			}
+		})
+	}
+}
+
+// TestHostRewrote lets the host change its file in between: its change stays, the servers come back.
+func TestHostRewrote(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			m := machine(t, map[string]string{c.path: c.before})
+			o := optionsFor(m, c.host)
+			path := filepath.Join(filepath.Dir(m.Home), c.path)
+			f := fileOf(c.host, c.path)
+			before := namesIn(t, f, c.before)
+			connect(t, o)
+			text := read(t, path)
+			if f.Format == "json" {
+				text = "/* host */ " + text
+			} else {
+				text = "# host\n" + text
+			}
+			if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range disconnect(t, o) {
+				if u.Exact || len(u.Conflicts) > 0 {
+					t.Errorf("disconnect: exact %v, conflicts %q", u.Exact, u.Conflicts)
+				}
+			}
+			now := read(t, path)
+			if !strings.Contains(now, "host") || strings.Contains(now, "callgate") {
+				t.Errorf("after disconnect:\n%s", now)
+			}
+			if names := namesIn(t, f, now); !slices.Equal(names, before) {
+				t.Errorf("servers %q, want %q, in their order:\n%s", names, before, now)
+			}
+		})
+	}
+}
+
+func fileOf(host, path string) *File {
+	hosts, _ := Find([]string{host})
+	for i := range hosts[0].Files {
+		if f := &hosts[0].Files[i]; strings.HasSuffix(path, filepath.Base(f.Path)) {
+			return f
+		}
+	}
+	return nil
+}
+
+// namesIn lists the servers at each place of the file.
+func namesIn(t *testing.T, f *File, text string) []string {
+	t.Helper()
+	doc, err := open(f, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := doc.entries(f.Servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// TestConflicts: what cannot be put back is said, and the old file is kept.
+func TestConflicts(t *testing.T) {
+	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"old"}}}`})
+	o := optionsFor(m, "cursor")
+	path := filepath.Join(m.Home, ".cursor/mcp.json")
+	connect(t, o)
+	if err := os.WriteFile(path, []byte(`{"mcpServers":{"a":{"command":"new"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list := disconnect(t, o)
+	if len(list) != 1 || len(list[0].Conflicts) != 2 {
+		t.Fatalf("%+v", list)
+	}
+	if now := read(t, path); now != `{"mcpServers":{"a":{"command":"new"}}}` {
+		t.Errorf("the host's own entry was changed: %s", now)
+	}
+	var r record
+	if err := json.Unmarshal([]byte(read(t, list[0].Kept())), &r); err != nil || !strings.Contains(string(r.Before), "old") {
+		t.Errorf("what was there is not kept: %v", err)
+	}
+	if more, err := Undo(o.Records, nil, o.Scopes); err != nil || len(more) != 0 {
+		t.Errorf("the record is still there: %v %v", more, err)
+	}
+}
+
+// TestSecondConnect takes in a server that an installer added beside callgate, and undoes both.
+func TestSecondConnect(t *testing.T) {
+	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"a"}}}`})
+	o := optionsFor(m, "cursor")
+	path := filepath.Join(m.Home, ".cursor/mcp.json")
+	connect(t, o)
+	text := strings.Replace(read(t, path), `{"callgate"`, `{"b":{"command":"b"},"callgate"`, 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	connect(t, o)
+	if s := serverFiles(t, o); len(s) != 2 {
+		t.Errorf("served: %v", s)
+	}
+	for _, u := range disconnect(t, o) {
+		if len(u.Conflicts) > 0 {
+			t.Errorf("%q", u.Conflicts)
+		}
+	}
+	if now := namesIn(t, fileOf("cursor", "mcp.json"), read(t, path)); !slices.Equal(slices.Sorted(slices.Values(now)), []string{"a", "b"}) {
+		t.Errorf("after disconnect: %q", now)
+	}
+}
+
+// TestSettings renames tools where the host names them, and nothing else.
+func TestSettings(t *testing.T) {
+	const before = `{
+  "permissions": {
+    "allow": ["mcp__files__read", "mcp__files", "Bash(ls:*)"], // mine
+    "deny": ["mcp__other__x"]
+  },
+  "hooks": {"PreToolUse": [{"matcher": "mcp__files__.*|Bash", "hooks": []}]}
+}
+`
+	const after = `{
+  "permissions": {
+    "allow": ["mcp__callgate__files_read", "mcp__callgate__files_*", "Bash(ls:*)", "mcp__callgate"], // mine
+    "deny": ["mcp__other__x"]
+  },
+  "hooks": {"PreToolUse": [{"matcher": "mcp__callgate__files_.*|Bash", "hooks": []}]}
+}
+`
+	m := machine(t, map[string]string{"home/.claude.json": `{"mcpServers":{"files":{"command":"fs"}}}`, "home/.claude/settings.json": before})
+	o := optionsFor(m, "claude")
+	path := filepath.Join(m.Home, ".claude/settings.json")
+	connect(t, o)
+	if now := read(t, path); now != after {
+		t.Errorf("settings:\n%s\nwant:\n%s", now, after)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(after, "// mine", "// yours", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	disconnect(t, o)
+	if now, want := read(t, path), strings.Replace(before, "// mine", "// yours", 1); now != want {
+		t.Errorf("settings:\n%s\nwant:\n%s", now, want)
+	}
+}
+
+// TestVariables names what a server took from the host's environment, and never copies a value.
+func TestVariables(t *testing.T) {
+	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"gh":{"command":"npx","args":["-y","@modelcontextprotocol/server-github"]}}}`})
+	m.Getenv = func(name string) string {
+		if name == "GITHUB_TOKEN" {
+			return "ghp_secret"
+		}
+		return ""
+	}
+	o := optionsFor(m, "cursor")
+	connect(t, o)
+	if s := serverFiles(t, o)["gh"]; s.Env["GITHUB_TOKEN"] != "${GITHUB_TOKEN:-}" || len(s.Env) != 1 {
+		t.Errorf("env %v", s.Env)
+	}
+}
+
+// TestChangedMeanwhile: a file that changed after the diff was shown is not written.
+func TestChangedMeanwhile(t *testing.T) {
+	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"a"}}}`})
+	plan, err := Make(optionsFor(m, "cursor"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(m.Home, ".cursor/mcp.json")
+	if err := os.WriteFile(path, []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.Apply(); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+		t.Errorf("error %v", err)
+	}
+	if now := read(t, path); now != `{}` {
+		t.Errorf("written over: %s", now)
+	}
+}
+
+// TestUnreadable: a file that cannot be changed safely is left alone, with the reason.
+func TestUnreadable(t *testing.T) {
+	for _, c := range []struct{ host, path, text, why string }{
+		{"cursor", "home/.cursor/mcp.json", `{"mcpServers":`, "JSON"},
+		{"cursor", "home/.cursor/mcp.json", `{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}`, "twice"},
+		{"codex", "home/.codex/config.toml", "mcp_servers = {a = {command = \"x\"}}\n", "without a table header"},
+		{"codex", "home/.codex/config.toml", "[mcp_servers]\na.command = \"x\"\n", "without a table header"},
+		{"goose", "home/.config/goose/config.yaml", "extensions: {a: {type: stdio, cmd: x}}\n", "block"},
+		{"goose", "home/.config/goose/config.yaml", "a: b: c\n", "YAML"},
+	} {
+		m := machine(t, map[string]string{c.path: c.text})
+		plan, err := Make(optionsFor(m, c.host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.Changes() || len(plan.Hosts[0].Changes) != 1 || !strings.Contains(plan.Hosts[0].Changes[0].Error, c.why) {
+			t.Errorf("%s: %+v, want an error with %q", c.text, plan.Hosts[0].Changes, c.why)
+		}
+	}
+}
+
+// FuzzRoundTrip connects and disconnects any text: the bytes come back, and with a host that rewrote its file nothing
+// of its servers is lost.
+func FuzzRoundTrip(f *testing.F) {
+	for _, c := range cases {
+		f.Add(c.host, c.before)
+	}
+	f.Add("cursor", "\uFEFF{\r\n\t\"mcpServers\" : {\r\n\t\t\"a\" : {\"command\":\"x\"} ,\r\n\t}\r\n}")
+	f.Add("codex", "[mcp_servers.a]\ncommand='x'")
+	f.Add("goose", "extensions:\n    a:\n        cmd: x\n        type: stdio")
+	f.Fuzz(func(t *testing.T, host, text string) {
+		hosts, err := Find([]string{host})
+		if err != nil || host == "" {
+			return
+		}
+		file := &hosts[0].Files[0]
+		m := Machine{Home: t.TempDir(), OS: "linux", Getenv: func(string) string { return "" }}
+		path := m.path(&hosts[0], file.Path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := optionsFor(m, host)
+		plan := connect(t, o)
+		if !plan.Changes() {
+			return
+		}
+		moved := 0
+		for _, c := range plan.Hosts[0].Changes {
+			for _, s := range c.Servers {
+				if s.Stays == "" {
+					moved++
+				}
+			}
+		}
+		served := 0
+		paths, _ := filepath.Glob(filepath.Join(o.Folder, "*.mcp.json"))
+		for _, p := range paths {
+			list, err := readServing(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			served += len(list)
+		}
+		if served != moved {
+			t.Errorf("%d servers moved, %d are served", moved, served)
+		}
+		disconnect(t, o)
+		if now := read(t, path); now != text {
+			t.Errorf("got back %q, want %q", now, text)
+		}
+	})
+}

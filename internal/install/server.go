@@ -1,0 +1,255 @@
+package install
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Server is an entry of a host as callgate's own file has it: the members of "mcpServers".
+type Server struct {
+	Type       string            `json:"type,omitempty"`
+	Command    string            `json:"command,omitempty"`
+	Args       []string          `json:"args,omitempty"`
+	Env        map[string]string `json:"env,omitempty"`
+	Cwd        string            `json:"cwd,omitempty"`
+	URL        string            `json:"url,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	AllowTools []string          `json:"allowTools,omitempty"`
+	HideTools  []string          `json:"hideTools,omitempty"`
+}
+
+// Members by the names that hosts give them.
+var (
+	commandMembers = []string{"command", "cmd"}
+	envMembers     = []string{"env", "environment", "envs"}
+	urlMembers     = []string{"httpUrl", "url", "serverUrl", "uri"}
+	headerMembers  = []string{"headers", "http_headers", "requestInit"}
+	allowMembers   = []string{"includeTools", "enabled_tools"}
+	hideMembers    = []string{"excludeTools", "disabled_tools", "disabledTools"}
+	cwdMembers     = []string{"cwd", "workingDirectory"}
+)
+
+// types are what hosts call a transport; "" is found out by callgate.
+var types = map[string]string{
+	"": "", "stdio": "stdio", "local": "stdio", "custom": "stdio", "remote": "", "http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http", "sse": "sse",
+}
+
+// variables that a server of a package takes from the host's environment, which callgate does not pass on by itself.
+var variables = []struct {
+	word  string // in the command or its arguments
+	names []string
+}{
+	{"server-github", []string{"GITHUB_PERSONAL_ACCESS_TOKEN", "GITHUB_TOKEN"}},
+	{"github-mcp-server", []string{"GITHUB_PERSONAL_ACCESS_TOKEN", "GITHUB_TOKEN", "GITHUB_HOST"}},
+	{"server-gitlab", []string{"GITLAB_PERSONAL_ACCESS_TOKEN", "GITLAB_API_URL"}},
+	{"slack", []string{"SLACK_BOT_TOKEN", "SLACK_TEAM_ID", "SLACK_CHANNEL_IDS", "SLACK_MCP_XOXP_TOKEN"}},
+	{"brave-search", []string{"BRAVE_API_KEY"}},
+	{"exa-mcp", []string{"EXA_API_KEY"}},
+	{"tavily", []string{"TAVILY_API_KEY"}},
+	{"notion", []string{"NOTION_TOKEN", "OPENAPI_MCP_HEADERS"}},
+	{"supabase", []string{"SUPABASE_ACCESS_TOKEN"}},
+	{"postgres", []string{"DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"}},
+	{"mysql", []string{"MYSQL_HOST", "MYSQL_PORT", "MYSQL_USER", "MYSQL_PASSWORD", "MYSQL_DATABASE"}},
+	{"mongodb", []string{"MDB_MCP_CONNECTION_STRING", "MONGODB_URI"}},
+	{"redis", []string{"REDIS_URL", "REDIS_HOST", "REDIS_PWD"}},
+	{"stripe", []string{"STRIPE_SECRET_KEY"}},
+	{"sentry", []string{"SENTRY_ACCESS_TOKEN", "SENTRY_AUTH_TOKEN", "SENTRY_HOST"}},
+	{"linear", []string{"LINEAR_API_KEY"}},
+	{"figma", []string{"FIGMA_API_KEY"}},
+	{"kubernetes", []string{"KUBECONFIG"}},
+	{"aws", []string{"AWS_PROFILE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}},
+	{"docker", []string{"DOCKER_HOST"}},
+}
+
+// itself is why callgate's own entry stays.
+const itself = "it is callgate"
+
+// read turns a host's entry into a Server. why says what keeps it where it is; "" when it can move.
+func (p *Plan) read(h *Host, e *entry, scope string) (s Server, why string) {
+	if e.value == nil {
+		return s, "it is not an object"
+	}
+	v := e.value
+	if off, _ := v["disabled"].(bool); off {
+		return s, "it is disabled"
+	}
+	if on, set := v["enabled"].(bool); set && !on {
+		return s, "it is disabled"
+	}
+	r := reader(v)
+	kind, known := types[text(cmp.Or[any](v["type"], v["source"], ""))]
+	if !known {
+		return s, fmt.Sprintf("callgate does not know its type %q", text(cmp.Or[any](v["type"], v["source"])))
+	}
+	s.Type = kind
+	switch command := r.member(commandMembers).(type) {
+	case string:
+		s.Command, s.Args = command, r.strings("args")
+	case []any: // the command and its arguments in one list
+		if words := listOf(command); len(words) > 0 {
+			s.Command, s.Args = words[0], words[1:]
+		}
+	case map[string]any: // {path, args, env}
+		s.Command, s.Args = text(command["path"]), listOf(command["args"])
+		s.Env = mapOf(command["env"])
+	}
+	for name, value := range mapOf(r.member(envMembers)) {
+		s.set(name, value)
+	}
+	for _, name := range r.strings("env_vars") {
+		s.set(name, "${"+name+":-}")
+	}
+	s.Cwd = text(r.member(cwdMembers))
+	s.AllowTools, s.HideTools = listOf(r.member(allowMembers)), listOf(r.member(hideMembers))
+	if tools := r.strings("tools"); len(tools) > 0 && !slices.Contains(tools, "*") {
+		s.AllowTools = tools
+	}
+	s.URL = text(r.member(urlMembers))
+	s.Headers = mapOf(r.member(headerMembers))
+	if name := text(v["bearer_token_env_var"]); name != "" {
+		s.header("Authorization", "Bearer ${"+name+"}")
+	}
+	for name, variable := range mapOf(v["env_http_headers"]) {
+		s.header(name, "${"+variable+"}")
+	}
+	if h.SSE != "" && s.Type == "" && text(v[h.SSE]) == s.URL && s.URL != "" && v["httpUrl"] == nil {
+		s.Type = "sse"
+	}
+	switch {
+	case s.Command == "" && s.URL == "":
+		return s, "it has neither a command nor an address"
+	case s.Command != "" && s.URL != "":
+		return s, "it has a command and an address"
+	case strings.TrimSuffix(strings.ToLower(filepath.Base(filepath.ToSlash(s.Command))), ".exe") == "callgate":
+		return s, itself
+	}
+	if s.Type == "stdio" {
+		s.Type = ""
+	}
+	if why := p.expand(&s, scope); why != "" {
+		return s, why
+	}
+	p.pass(&s)
+	return s, ""
+}
+
+// set adds a variable; the first value of a name holds.
+func (s *Server) set(name, value string) {
+	if s.Env == nil {
+		s.Env = map[string]string{}
+	}
+	if _, ok := s.Env[name]; !ok {
+		s.Env[name] = value
+	}
+}
+
+func (s *Server) header(name, value string) {
+	if s.Headers == nil {
+		s.Headers = map[string]string{}
+	}
+	s.Headers[name] = value
+}
+
+// pass names the variables that the server took from the host's environment so far: a reference, never a value.
+func (p *Plan) pass(s *Server) {
+	words := strings.Join(append([]string{s.Command}, s.Args...), " ")
+	for _, v := range variables {
+		if s.Command == "" || !strings.Contains(words, v.word) {
+			continue
+		}
+		for _, name := range v.names {
+			if p.machine.Getenv(name) != "" {
+				s.set(name, "${"+name+":-}")
+			}
+		}
+	}
+}
+
+var (
+	hostVariable  = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+	otherVariable = regexp.MustCompile(`\$\{(workspaceFolder|workspaceRoot|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*|config:[^}]*|command:[^}]*|file[A-Za-z]*)\}|\{file:[^}]*\}`)
+)
+
+// expand rewrites the variables of a host into callgate's. why names one that only the host knows.
+func (p *Plan) expand(s *Server, scope string) (why string) {
+	one := func(value string) string {
+		value = hostVariable.ReplaceAllString(value, "$${$1$2}")
+		return otherVariable.ReplaceAllStringFunc(value, func(v string) string {
+			switch {
+			case v == "${userHome}":
+				return p.machine.Home
+			case v == "${pathSeparator}" || v == "${/}":
+				return string(os.PathSeparator)
+			case (v == "${workspaceFolder}" || v == "${workspaceRoot}") && scope == "project" && p.machine.Project != "":
+				return p.machine.Project
+			}
+			why = "only the host knows what " + v + " is"
+			return v
+		})
+	}
+	s.Command, s.Cwd, s.URL = one(s.Command), one(s.Cwd), one(s.URL)
+	for i := range s.Args {
+		s.Args[i] = one(s.Args[i])
+	}
+	for _, m := range []map[string]string{s.Env, s.Headers} {
+		for k, v := range m {
+			m[k] = one(v)
+		}
+	}
+	return why
+}
+
+// reader looks for members under the names that hosts give them.
+type reader map[string]any
+
+func (r reader) member(names []string) any {
+	for _, name := range names {
+		if v, ok := r[name]; ok {
+			if inner, ok := v.(map[string]any); ok && name == "requestInit" {
+				return inner["headers"]
+			}
+			return v
+		}
+	}
+	return nil
+}
+
+func (r reader) strings(name string) []string { return listOf(r[name]) }
+
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64, bool:
+		b, _ := json.Marshal(v) // of a number or bool: cannot fail
+		return string(b)
+	}
+	return ""
+}
+
+func listOf(v any) []string {
+	list, _ := v.([]any)
+	var out []string
+	for _, x := range list {
+		out = append(out, text(x))
+	}
+	return out
+}
+
+func mapOf(v any) map[string]string {
+	m, _ := v.(map[string]any)
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, x := range m {
+		out[k] = text(x)
+	}
+	return out
+}
