@@ -42,9 +42,10 @@ decide, from a web page, a terminal, by REST or from a WebSocket client. Everyth
 
 Point your host at "callgate run" instead of at its servers, or put "callgate wrap --" in front of one
 server's command.`,
-		Example: `  callgate run --mcp-config ~/.mcp.json          # all servers of a host, behind one gate
+		Example: `  callgate connect                               # put it in front of the servers of your hosts
+  callgate run --mcp-config servers.mcp.json      # all servers of a host, behind one gate
   callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
-  callgate serve --mcp-config ~/.mcp.json         # the same for any number of hosts, over HTTP
+  callgate serve --mcp-config servers.mcp.json    # the same for any number of hosts, over HTTP
   callgate open                                   # answer what is asked, on a page
   callgate approve                                # or in this terminal
   callgate check shell_exec 'git push && rm -rf build'
