@@ -3,7 +3,6 @@ package tools
 import (
 	"fmt"
 	"path"
-	"strings"
 
 	"callgate/permissions"
 )
@@ -24,15 +23,12 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	case mapped(t, s):
 	case ok:
 		t.Kind, t.Roles, t.Bound, t.remote = e.kind, e.roles, true, e.remote
-		t.baseRisk, t.category = e.risk, e.category
+		t.baseRisk, t.category, t.Labels = e.risk, e.category, e.labels
 		if k, ok := kinds[e.kind]; ok {
 			t.category = k.category
 			if t.baseRisk == permissions.Unknown || !t.baseRisk.Exceeds(k.risk) {
 				t.baseRisk = k.risk
 			}
-		}
-		if t.Roles == nil {
-			t.Roles = roles{}
 		}
 		t.Why = "catalogue: " + from
 	default:
@@ -70,32 +66,6 @@ func mapped(t *Tool, s Server) bool {
 		return true
 	}
 	return false
-}
-
-// lookUp finds a tool in the catalogue among the packages that the configured command names.
-func lookUp(s Server, tool string) (e entry, from string, ok bool) {
-	for _, p := range s.Packages {
-		from = canonicalPackage(p)
-		if e, ok = catalogue[from][tool]; ok {
-			return e, from, true
-		}
-	}
-	return entry{}, "", false
-}
-
-// canonicalPackage strips a version ("name@1.2.3", "name==1.2") and replaces a further name by the
-// catalogue's own.
-func canonicalPackage(name string) string {
-	if i := strings.Index(name, "=="); i > 0 {
-		name = name[:i]
-	}
-	if i := strings.LastIndexByte(name, '@'); i > 0 {
-		name = name[:i]
-	}
-	if other, ok := otherNames[name]; ok {
-		return other
-	}
-	return name
 }
 
 // applyHints lets the annotations of the definition raise the risk, and lower it for a trusted server. What

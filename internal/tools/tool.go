@@ -40,6 +40,7 @@ type Tool struct {
 	Bound      bool   // the kind is bound to the configured server, see the package comment
 	Why        string // how the kind was found, for people: "catalogue: @modelcontextprotocol/server-filesystem"
 	Roles      map[string]Role
+	Labels     Labels // of a tool in the catalogue
 	Definition []byte // the upstream's raw definition; nil when none was seen
 	Hash       string // SHA-256 of Definition in hex, "" when there is none
 

@@ -1,0 +1,133 @@
+package tools
+
+import (
+	"bytes"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"callgate/permissions"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Every file says what its schema allows, and what the program makes of it is consistent.
+func TestServerFiles(t *testing.T) {
+	text, err := serverFiles.ReadFile("servers/schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := fs.Glob(serverFiles, "servers/*.json")
+	if err != nil || len(names) < 30 {
+		t.Fatalf("%d files, %v", len(names), err)
+	}
+	for _, name := range names {
+		if path.Base(name) == "schema.json" {
+			continue
+		}
+		text, err := serverFiles.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if err := schema.Validate(file); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := readCatalogue(serverFiles); err != nil {
+		t.Error(err)
+	}
+	for server, list := range catalogue() {
+		for tool, e := range list {
+			if e.kind != "" || e.risk != permissions.ReadOnly {
+				continue
+			}
+			for argument, role := range e.roles {
+				switch role {
+				case Plain, SQL, Dir, Revision, WritePath, ReadPath, ReadFolder, ListFolder:
+				default:
+					t.Errorf("%s %s only reads, and its argument %s is a %v", server, tool, argument, role)
+				}
+			}
+		}
+	}
+}
+
+func TestServerFilesRefuse(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"reads"}}}`:                                        "unknown effect",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{}}}`:                                                        "unknown effect",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"kind":"reader"}}}`:                                         "unknown kind",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","arguments":{"file":["p"]}}}}`:              "unknown argument role",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","arguments":{"plain":["p"],"sql":["p"]}}}}`: "two roles",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"outside","destination":["to"]}}}`:                 "no argument",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"own","undo":"b"}}}`:                               "no tool",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","returns":["mine"]}}}`:                      "unknown label",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","category":"remote"}}}`:                     "unknown category",
+		`{"name":"x","packages":["x"],"source":"x","tools":{"a":{"effect":"none","colour":"red"}}}`:                          "colour",
+		`{"name":"x","packages":[],"source":"x","tools":{}}`:                                                                 "packages are needed",
+	} {
+		_, err := readCatalogue(fstest.MapFS{"servers/x.json": {Data: []byte(text)}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Reads of a known server are READ_ONLY, whatever else it does is not, and what nobody knows of it makes a call ask.
+func TestCallsOfKnownServers(t *testing.T) {
+	for _, c := range []struct {
+		pkg, tool, arguments string
+		risk                 permissions.Risk
+		marked               bool
+	}{
+		{"@modelcontextprotocol/server-github", "get_issue", `{"owner":"a","repo":"b","issue_number":1}`, permissions.ReadOnly, false},
+		{"ghcr.io/github/github-mcp-server", "issue_read", `{"method":"get","owner":"a","repo":"b","issue_number":1}`, permissions.ReadOnly, false},
+		{"api.githubcopilot.com", "search_code", `{"query":"x"}`, permissions.ReadOnly, false},
+		{"api.githubcopilot.com", "search_code", `{"query":"x","webhook":"https://evil.example"}`, permissions.ReadOnly, true},
+		{"@modelcontextprotocol/server-github", "create_issue", `{"owner":"a","repo":"b","title":"t"}`, permissions.Network, false},
+		{"@modelcontextprotocol/server-github", "merge_pull_request", `{"owner":"a","repo":"b","pull_number":1}`, permissions.Network, false},
+		{"github-mcp-server", "list_secret_scanning_alerts", `{"owner":"a","repo":"b"}`, permissions.Unknown, false},
+		{"github-mcp-server", "delete_file", `{"owner":"a","repo":"b","path":"x","message":"m","branch":"main"}`, permissions.Destructive, false},
+		{"slack-mcp-server", "conversations_history", `{"channel_id":"C1","limit":"1d"}`, permissions.ReadOnly, false},
+		{"slack-mcp-server", "conversations_add_message", `{"channel_id":"C1","payload":"hi"}`, permissions.Network, false},
+		{"@supabase/mcp-server-supabase", "execute_sql", `{"project_id":"p","query":"select * from t"}`, permissions.ReadOnly, false},
+		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"delete from t"}`, permissions.Destructive, false},
+		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"insert into t values (1)"}`, permissions.Write, false},
+		{"@modelcontextprotocol/server-postgres", "query", `{"sql":"select 1"}`, permissions.ReadOnly, false},
+		{"@modelcontextprotocol/server-postgres", "query", `{"sql":"drop table t"}`, permissions.Destructive, false},
+		{"@gongrzhe/server-gmail-autoauth-mcp", "search_emails", `{"query":"x"}`, permissions.ReadOnly, false},
+		{"@gongrzhe/server-gmail-autoauth-mcp", "send_email", `{"to":["a@b.c"],"subject":"s","body":"b"}`, permissions.Network, false},
+		{"@gongrzhe/server-gmail-autoauth-mcp", "batch_delete_emails", `{"messageIds":["1"]}`, permissions.Destructive, false},
+		{"@notionhq/notion-mcp-server", "API-post-search", `{"query":"x"}`, permissions.ReadOnly, false},
+		{"mcp.notion.com", "notion-update-page", `{"page_id":"x","new_str":"y"}`, permissions.Write, false},
+		{"mcp.linear.app", "list_issues", `{"team":"x"}`, permissions.ReadOnly, false},
+		{"mcp-atlassian", "jira_get_issue", `{"issue_key":"A-1"}`, permissions.ReadOnly, false},
+		{"mcp-atlassian", "jira_delete_issue", `{"issue_key":"A-1"}`, permissions.Destructive, false},
+		{"mcp.stripe.com", "create_refund", `{"payment_intent":"pi"}`, permissions.Destructive, false},
+		{"tavily-mcp", "tavily_search", `{"query":"x"}`, permissions.Network, false},
+		{"@sentry/mcp-server", "search_issues", `{"organizationSlug":"a","query":"x"}`, permissions.ReadOnly, false},
+	} {
+		tool := Describe(Server{Name: "s", Packages: []string{c.pkg}}, c.tool, "s_"+c.tool, nil)
+		a := Analyze(Call{Tool: tool, Arguments: []byte(c.arguments), Place: Place{Dir: t.TempDir()}})
+		if a.Risk != c.risk || len(a.Marks) > 0 != c.marked {
+			t.Errorf("%s %s %s: risk %v, marks %v; want %v, marked %v", c.pkg, c.tool, c.arguments, a.Risk, a.Marks, c.risk, c.marked)
+		}
+	}
+}
