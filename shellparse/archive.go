@@ -53,9 +53,12 @@ func inspectTar(a *analysis, c *call, s *scanned) {
 			c.reads = a.file(c.reads, w, "tar", c.sc)
 		}
 	case has("--extract", "x"), has("--get", "x"):
-		if !strings.Contains(letters, "O") {
-			for _, d := range c.sc.dirs {
-				c.writes = a.file(c.writes, lit(d), "tar", &scope{dirs: here, lost: c.sc.lost})
+		if !strings.Contains(letters, "O") && !has("--to-stdout", "O") {
+			l := Listing{Format: "tar", Strip: s.number(0, "--strip-components")}
+			if named {
+				a.listing(c, l, archive)
+			} else {
+				a.listing(c, l, word{})
 			}
 		}
 	}
@@ -67,11 +70,27 @@ func inspectUnzip(a *analysis, c *call, s *scanned) {
 		if w.known && strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "lptZvz") && !strings.HasPrefix(w.text, "-d") {
 			return
 		}
+		if w.known && strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, ":^M") {
+			c.effect("option " + w.text)
+		}
 	}
-	c.effect("unpacks")
-	if _, ok := s.find("-d"); !ok {
-		c.writes = a.file(c.writes, lit("."), "unzip", c.sc)
+	if len(s.operands) == 0 {
+		return
 	}
+	l := Listing{Format: "zip"}
+	if v, ok := s.find("-d"); ok {
+		c.writes = slices.DeleteFunc(c.writes, func(f File) bool { return f.Path.Value != "" && f.By == c.name })
+		l.Dirs = []string{}
+		if v.known && !c.sc.lost {
+			l.Dirs = joinDirs(c.sc.dirs, v.text)
+		}
+	}
+	if slices.ContainsFunc(c.argv[1:], func(w word) bool {
+		return w.known && strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "j")
+	}) {
+		l.Strip = -1
+	}
+	a.listing(c, l, s.operands[0])
 }
 
 // inspectDd reads the name=value operands of dd.

@@ -85,9 +85,19 @@ var loaders = set("--globalsetup --globalteardown --setupfiles --setupfilesafter
 	"--dependencyextractor --custom-formatter --hook --project-root --environment --formatter --format=.")
 
 // inspectNpm looks at what is handed on to the program behind a script.
-func inspectNpm(_ *analysis, c *call, _ *scanned) {
+func inspectNpm(a *analysis, c *call, s *scanned) {
 	if len(c.argv) < 2 {
 		return
+	}
+	if c.argv[1].text == "pack" {
+		if !slices.ContainsFunc(c.argv, func(w word) bool { return w.text == "--dry-run" || strings.HasPrefix(w.text, "--pack-destination") }) {
+			c.writes = a.file(c.writes, lit("."), c.name, c.sc)
+		}
+		for _, w := range s.operands {
+			if !w.known || !hasPrefix(w.text, ".", "/") {
+				c.effect("package " + w.text)
+			}
+		}
 	}
 	start := slices.IndexFunc(c.argv, func(w word) bool { return w.known && w.text == "--" })
 	if start < 0 {

@@ -16,11 +16,13 @@ type call struct {
 	reads      []File
 	writes     []File
 	effects    []string
-	sc         *scope // where it runs; the call's own
-	outer      *scope // the shell that it runs in, whose directory a cd changes; nil in a child process
-	name       string // argv[0] as a program name, when known
-	statements []word // of SQL, that a database client is given
-	inside     bool   // it is the operand of a program that runs it in place of a shell
+	lists      []Listing
+	began      []string // where it ran before its own options moved it
+	sc         *scope   // where it runs; the call's own
+	outer      *scope   // the shell that it runs in, whose directory a cd changes; nil in a child process
+	name       string   // argv[0] as a program name, when known
+	statements []word   // of SQL, that a database client is given
+	inside     bool     // it is the operand of a program that runs it in place of a shell
 }
 
 // simple analyses a simple command: assignments, words, redirections.
@@ -240,7 +242,7 @@ func (a *analysis) emit(c *call) {
 
 // command makes the record of a call, with another program name when argv0 is not empty.
 func (c *call) command(argv0 string) Command {
-	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, DenyOnly: c.sc.denyOnly,
+	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, Lists: c.lists, DenyOnly: c.sc.denyOnly,
 		Escalates: c.sc.escalates || escalators[c.name], Dir: c.sc.dir(), Dirs: c.sc.dirs}
 	if argv0 != "" {
 		cmd.Argv = []Word{{argv0, true}}

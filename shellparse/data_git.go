@@ -87,7 +87,12 @@ var gitRows = []Program{
 			"--amend --no-edit -e,--edit --allow-empty -s,--signoff -u? -p -i -o --dry-run",
 	},
 	{
-		Name: "git add|git stage|git rm|git mv",
+		Name: "git add|git stage",
+		Options: "--pathspec-from-file=! --chmod= -A -n -v -f,--force:! -i -p,--patch -e,--edit:x -u -N --refresh --ignore-errors --ignore-missing " +
+			"--sparse --renormalize --intent-to-add --all --update --no-all --no-ignore-removal --dry-run --verbose --pathspec-file-nul",
+	},
+	{
+		Name: "git rm|git mv",
 		Options: "--pathspec-from-file=r --chmod= -A -n -v -f,--force -i -p,--patch -e,--edit:x -u -N -r --cached " +
 			"--ignore-unmatch -q",
 	},

@@ -51,10 +51,9 @@ var programRows = slices.Concat(readers(), []Program{
 		Effect:   "writes parts",
 	},
 	{
-		Name:     "patch",
-		Options:  "-i,--input=r -o,--output=w -r,--reject-file=w -d,--directory=d -p,--strip= -B= -D= -F= -V= -Y= -z= -b",
+		Name:     "patch|gpatch",
+		Options:  "-i,--input=r -o,--output=w -r,--reject-file=w -d,--directory=d -p,--strip= --dry-run -R -N -l -f -t -u -c -n -E -s --verbose --posix --binary -e,--ed:! -B= -D= -F= -V= -Y= -z= -b",
 		Operands: "w",
-		Effect:   "patches files",
 	},
 	{
 		Name: "tree",
@@ -77,7 +76,7 @@ var programRows = slices.Concat(readers(), []Program{
 			"-I,--use-compress-program=x --use-compress-prog=x -F,--info-script,--new-volume-script=x " +
 			"--checkpoint-action=x --checkpoint? --to-command=x --rsh-command=x --rmt-command=x " +
 			"--transform,--xform=! -g,--listed-incremental=w --index-file=w --volno-file=w -P,--absolute-names:! -K= " +
-			"-N= -V= -b= -L= -H= --strip-components= --owner= --group= --mode= --mtime= --wildcards --remove-files:! " +
+			"-N= -V= -b= -L= -H= --strip-components= --one-top-level?! --owner= --group= --mode= --mtime= --wildcards --remove-files:! " +
 			"--unlink-first:! --overwrite -s=! --options=! --to-stdout,-O",
 	},
 	{
@@ -213,7 +212,7 @@ var programRows = slices.Concat(readers(), []Program{
 			"--body-data= --method= --header= -U= --save-cookies=w --load-cookies=r -A= -R= -D= -l= -t,--tries= " +
 			"-T,--timeout= -w= -Q= -B= -X= -I= --warc-file=w --rejected-log=w --input-metalink=r --certificate=r " +
 			"--private-key=r --ca-certificate=r --user= --password= -q -S --spider -x -r,--recursive:! -m,--mirror:! " +
-			"-N -c -nc -nv -np -nd -nH -k -p -b --hsts-file=w",
+			"--content-disposition:! --trust-server-names:! --metalink-over-http:! -N -c -nc -nv -np -nd -nH -k -p -b --hsts-file=w",
 	},
 	{
 		Name: "nc|ncat|netcat|socat|telnet|ftp|tftp|lftp|mail|mailx|sendmail|msmtp|mutt|openvpn|wg|aria2c|axel|" +

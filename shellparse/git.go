@@ -166,6 +166,19 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 		}
 	case "config":
 		a.gitConfig(c, args)
+	case "add", "stage", "commit", "update-index", "hash-object":
+		// What they name becomes part of the repository, and goes wherever that goes.
+		for _, w := range ops {
+			if p := strings.TrimPrefix(w.text, ":/"); w.known {
+				if path.Clean(p) != "." { // what git ignores stays out
+					c.reads = a.file(c.reads, lit(p), "git", c.sc)
+				}
+			} else if len(w.globs) > 0 {
+				c.reads = a.file(c.reads, w, "git", c.sc)
+			}
+		}
+	case "apply", "am":
+		a.gitApply(c, s)
 	case "rm", "mv":
 		for _, w := range ops {
 			c.writes = a.file(c.writes, w, "git", c.sc)

@@ -14,6 +14,7 @@ func (a *analysis) inspect(c *call) {
 	}
 	row, n := a.row(c)
 	var s scanned
+	c.began = c.sc.dirs
 	if row != nil {
 		if row.Effect != "" {
 			c.effect(row.Effect)

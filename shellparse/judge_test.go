@@ -132,6 +132,9 @@ func judge(s *Script, allow, deny, writes []string) string {
 		if !ok && !c.DenyOnly || len(c.Effects) > 0 || c.Escalates {
 			return "ask"
 		}
+		if len(c.Lists) > 0 {
+			return "ask" // the caller reads what they name
+		}
 		for _, w := range c.Writes {
 			ok := false
 			for _, r := range writes {

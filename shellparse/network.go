@@ -3,7 +3,6 @@ package shellparse
 import (
 	"net/netip"
 	"net/url"
-	"path"
 	"strings"
 )
 
@@ -88,17 +87,16 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 		c.effect("several hosts")
 	}
 	if c.name == "wget" {
-		if _, ok := s.find("-O", "--output-document", "-P", "--directory-prefix", "--spider"); !ok && len(s.operands) > 0 {
+		if _, ok := s.find("-O", "--output-document", "--spider"); !ok {
 			for _, w := range s.operands {
-				base := path.Base(strings.TrimRight(w.text, "/"))
-				c.writes = a.file(c.writes, word{text: base, known: w.known}, "wget", c.sc)
+				a.fetched(c, s, w, "-P", "--directory-prefix")
 			}
 		}
 	}
 	for _, h := range s.hits {
 		if (h.name == "-O" || h.name == "--remote-name" || h.name == "--remote-name-all" || h.name == "-J") && c.name == "curl" {
 			for _, w := range s.operands {
-				c.writes = a.file(c.writes, word{text: path.Base(w.text), known: w.known}, "curl", c.sc)
+				a.fetched(c, s, w, "--output-dir")
 			}
 		}
 	}

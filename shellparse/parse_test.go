@@ -139,7 +139,7 @@ func TestFiles(t *testing.T) {
 		{"tar -czf x.tgz a", "/w/a /w/x.tgz", "/w/x.tgz"},
 		{"tar czf x.tgz a", "/w/a /w/x.tgz", "/w/x.tgz"},
 		{"tar -tzf x.tgz", "/w/x.tgz", ""},
-		{"tar -xzf x.tgz -C d", "/w/x.tgz", "/w/d"},
+		{"tar -xzf x.tgz -C d", "/w/x.tgz", ""},
 		{"curl -d @a https://h/", "/w/a", ""},
 		{"curl -sSo x https://h/", "", "/w/x"},
 		{"curl -F f=@a https://h/", "/w/a", ""},

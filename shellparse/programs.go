@@ -28,7 +28,10 @@ func init() {
 		"make gmake":                     inspectMake,
 		"yq":                             inspectYq,
 		"mysql mariadb psql usql pgcli mycli litecli sqlite3 duckdb clickhouse-client clickhouse-local sqlcmd": inspectSQL,
-		"docker podman nerdctl":                 inspectContainer,
+		"docker podman nerdctl": inspectContainer,
+		"patch gpatch":          inspectPatch,
+		"aws":                   inspectAWS,
+		"gcloud gsutil az rclone s3cmd s5cmd mc mcli azcopy b2 oci swift ibmcloud ossutil coscli obsutil doctl bq firebase vercel netlify surge wrangler ipfs": inspectTransfer,
 		"npm pnpm yarn":                         inspectNpm,
 		"hostname":                              inspectHostname,
 		"date gdate":                            inspectDate,
@@ -205,11 +208,18 @@ func inspectService(_ *analysis, c *call, _ *scanned) {
 }
 
 // inspectGh notes what cannot be taken back.
-func inspectGh(_ *analysis, c *call, _ *scanned) {
+func inspectGh(a *analysis, c *call, s *scanned) {
 	if len(c.argv) < 3 || !c.argv[1].known || !c.argv[2].known {
 		return
 	}
 	switch c.argv[2].text {
+	case "download":
+		if _, named := s.find("-O", "--output"); !named {
+			c.effect("names of files that come from elsewhere")
+			if _, into := s.find("-D", "--dir"); !into {
+				c.writes = a.file(c.writes, lit("."), "gh", c.sc)
+			}
+		}
 	case "delete", "merge", "rename", "archive", "transfer", "upload", "enable", "disable":
 		c.effect(c.argv[1].text + " " + c.argv[2].text)
 	}

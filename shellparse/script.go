@@ -48,6 +48,7 @@ type Command struct {
 	Env     []Assignment
 	Reads   []File
 	Writes  []File
+	Lists   []Listing
 	Input   Word // the text on its standard input, when that is Known
 	// Statements are the texts in SQL that a database client is given, by its words or from its standard input.
 	Statements []Word

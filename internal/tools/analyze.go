@@ -141,6 +141,8 @@ func (b *builder) value(role Role, s string) {
 		b.file(role, s)
 	case ReadFolder, ListFolder:
 		b.folder(role, s)
+	case StagePath:
+		b.stage(s)
 	case PatternPath:
 		b.pattern(s)
 	case Command:

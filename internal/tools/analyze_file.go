@@ -56,6 +56,17 @@ func (b *builder) file(role Role, given string) {
 	}
 }
 
+// stage makes the subjects of a file that is put into a repository, and goes wherever that goes.
+func (b *builder) stage(given string) {
+	b.note(ReadPath, given)
+	for _, l := range b.locate(given) {
+		b.deny(KindReadFile, &l)
+		if _, ok := within(b.place.Dir, l.real()); !ok && !b.tool.remote && b.place.Dir != "" {
+			b.mark("outside-repository", quote(l.real())+" lies outside the repository that it is put into.")
+		}
+	}
+}
+
 // writes notes the paths that a location which is written leads to. With whole, what is in a folder goes with it.
 func (b *builder) writes(l *location, whole bool) {
 	for _, path := range l.paths {

@@ -172,7 +172,7 @@ func (b *builder) shell(text string) {
 		if !b.count() {
 			return
 		}
-		b.command(script.Commands[i:], text, needsAllow)
+		b.command(script.Commands, i, text, needsAllow)
 	}
 	if len(b.out.Subjects) == before { // it runs nothing: an assignment, an arithmetic, a comment
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effect: b.effect,
@@ -206,11 +206,11 @@ func (b *builder) runs(c *shellparse.Command) []string {
 	return runs(c)
 }
 
-// command makes the subjects of the first of these effective commands of the text whole. One that needs no allow of
-// its own makes a subject for denies only, provided that another command of the text does need one.
-func (b *builder) command(list []shellparse.Command, whole string, otherNeedsAllow bool) {
-	c := &list[0]
-	effect := joinEffects(append([]string{b.effect}, c.Effects...)...)
+// command makes the subjects of one of all the effective commands of the text whole. One that needs no allow of its own
+// makes a subject for denies only, provided that another command of the text does need one.
+func (b *builder) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
+	c := &all[at]
+	effect := joinEffects(append([]string{b.effect, b.lists(c, all)}, c.Effects...)...)
 	view := CommandView{Via: c.Via}
 	for _, w := range c.Argv {
 		view.Argv = append(view.Argv, w.Value)
@@ -235,9 +235,9 @@ func (b *builder) command(list []shellparse.Command, whole string, otherNeedsAll
 		b.mark("host-access", "A container gets the whole file system of this machine.")
 	}
 	risk, category, why := classify(c)
-	for i := 1; i < len(list) && list[i].DenyOnly && len(list[i].Via) > len(c.Via) && why == ""; i++ {
+	for i := at + 1; i < len(all) && all[i].DenyOnly && len(all[i].Via) > len(c.Via) && why == ""; i++ {
 		// What stands within its words is allowed with it: it is as bad as that.
-		if _, _, why = classify(&list[i]); why != "" {
+		if _, _, why = classify(&all[i]); why != "" {
 			risk = risk.Worse(permissions.Destructive)
 		}
 	}

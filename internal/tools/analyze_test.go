@@ -106,7 +106,7 @@ func TestSubjects(t *testing.T) {
 		{"a command in it", unknown, "do_thing", `{"command":"git status"}`, []string{`shell_exec "git status" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryGitRead},
 		{"a command deep in it", unknown, "do_thing", `{"steps":[{"cmd":"rm -rf x"}]}`,
 			[]string{` "" UNKNOWN arguments`, `shell_exec "rm -rf x" DESTRUCTIVE unbound arguments`, `write_file "$WS/x" READ_ONLY denies`, `write_file "$WS/x" WRITE unbound`}, nil, permissions.Destructive, CategoryNetwork},
-		{"a command in words", unknown, "do_thing", `{"argv":["git","add","a b"]}`, []string{` "" UNKNOWN arguments`, `shell_exec "git add a b" UNKNOWN unbound arguments`}, nil, permissions.Unknown, CategoryNetwork},
+		{"a command in words", unknown, "do_thing", `{"argv":["git","add","a b"]}`, []string{` "" UNKNOWN arguments`, `shell_exec "git add a b" UNKNOWN unbound arguments`, `read_file "$WS/a b" READ_ONLY denies`}, nil, permissions.Unknown, CategoryNetwork},
 		{"statements in it", unknown, "run_sql_query", `{"sql":"delete from x"}`, []string{` "" DESTRUCTIVE arguments`}, nil, permissions.Destructive, CategoryNetwork},
 		{"an address in it", unknown, "do_thing", `{"target":"https://example.com/a.b"}`, []string{` "" UNKNOWN arguments`, `web_fetch "https://example.com/a.b" READ_ONLY denies`}, nil, permissions.Unknown, CategoryNetwork},
 		{"a program in it", unknown, "do_thing", `{"code":"import os; os.remove('x')"}`, []string{` "" UNKNOWN arguments`}, []string{"code"}, permissions.Unknown, CategoryNetwork},

@@ -17,6 +17,9 @@ var recursiveReaders = func() map[string]map[string]bool {
 	for name := range strings.FieldsSeq("grep egrep fgrep zgrep zegrep zfgrep bzgrep xzgrep lzgrep zstdgrep pcregrep pcre2grep ggrep") {
 		table[name] = greps
 	}
+	for name := range strings.FieldsSeq("aws gcloud gsutil az rclone s3cmd s5cmd mc mcli azcopy b2 oci swift ibmcloud ossutil coscli obsutil surge vercel netlify firebase sftp lftp croc wormhole") {
+		table[name] = nil // they send folders
+	}
 	for name := range strings.FieldsSeq("rg rga ag ack ugrep ug pt sift tar gtar bsdtar rsync mv diff gdiff colordiff difft") {
 		table[name] = nil
 	}
@@ -28,6 +31,12 @@ var searchesWhereItRuns = wordSet("rg rga ag ack ugrep ug pt sift git grep egrep
 
 // readsRecursively reports whether a command reads folders whole.
 func readsRecursively(c *shellparse.Command) bool {
+	if len(c.Argv) > 2 && c.Argv[1].Value == "cp" {
+		switch c.Argv[0].Value {
+		case "docker", "podman", "nerdctl", "kubectl", "oc":
+			return true
+		}
+	}
 	options, ok := recursiveReaders[c.Argv[0].Value]
 	if c.Argv[0].Value == "git" {
 		return len(c.Argv) > 1 && c.Argv[1].Value == "grep"

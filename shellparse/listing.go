@@ -1,0 +1,259 @@
+package shellparse
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Listing is data that says which files a command writes: a patch or an archive. Who can read it finds their names
+// there; who cannot MUST NOT take the command for one that writes only what its words name.
+type Listing struct {
+	Format string   // "patch", "tar", or "zip"
+	From   File     // where the data lies; its Path is empty for Text, and for data that nobody can look at
+	Text   string   // the data itself, when From is empty and the command line holds it
+	Dirs   []string // where the names lead from, like File.Path; none when that is not known
+	Top    bool     // they lead from the top of the repository that Dirs are in
+	Strip  int      // how many leading elements of each name are left out; -1 for all but the last
+}
+
+// listing notes that the command writes what data names.
+func (a *analysis) listing(c *call, l Listing, from word) {
+	var files []File
+	switch {
+	case from.text != "" && from.text != "-":
+		at := *c.sc
+		if l.Format == "tar" {
+			at.dirs = c.began // -C is for the members
+		}
+		files = a.file(nil, from, c.name, &at)
+	case c.sc.input.kind == inputFile:
+		for _, f := range c.reads {
+			if f.By == "redirect" {
+				files = append(files, f)
+			}
+		}
+	case c.sc.input.kind == inputText && c.sc.input.text.known, c.sc.input.kind == inputPipe && c.sc.input.text.known:
+		l.Text = c.sc.input.text.text
+	}
+	if len(files) == 0 {
+		files = []File{{}}
+	}
+	if !c.sc.lost && l.Dirs == nil {
+		l.Dirs = c.sc.dirs
+	}
+	for _, f := range files {
+		l.From = f
+		c.lists = append(c.lists, l)
+	}
+}
+
+// number is the value of an option that is a number, or what stands for none.
+func (s *scanned) number(none int, names ...string) int {
+	v, ok := s.find(names...)
+	if !ok {
+		return none
+	}
+	n, err := strconv.Atoi(v.text)
+	if err != nil || n < 0 || !v.known {
+		return none
+	}
+	return n
+}
+
+// onlyShows are words with which git apply and patch change nothing.
+var onlyShows = set("--check --stat --numstat --summary --dry-run -C --show-current-patch --continue --resolved -r --skip --abort --quit --version --help")
+
+// gitApply notes the patches that git apply and git am read.
+func (a *analysis) gitApply(c *call, s *scanned) {
+	shows := false
+	for _, w := range c.argv[2:] {
+		if w.known && w.text == "--apply" {
+			shows = false
+			break
+		}
+		name, _, _ := strings.Cut(w.text, "=")
+		shows = shows || w.known && onlyShows[name] && name != "-C"
+	}
+	if shows {
+		return
+	}
+	if _, ok := s.find("--directory"); ok {
+		c.effect("option --directory")
+	}
+	l := Listing{Format: "patch", Strip: s.number(1, "-p"), Top: c.argv[1].text == "am"}
+	for _, w := range s.operands {
+		a.listing(c, l, w)
+	}
+	if len(s.operands) == 0 {
+		a.listing(c, l, word{})
+	}
+}
+
+// inspectPatch notes the patch that patch reads, and the files that its words name.
+func inspectPatch(a *analysis, c *call, s *scanned) {
+	if _, dry := s.find("--dry-run"); dry {
+		c.writes = slices.DeleteFunc(c.writes, func(f File) bool { return f.By == c.name })
+		return
+	}
+	from, _ := s.find("-i", "--input")
+	if len(s.operands) > 1 {
+		from = s.operands[1]
+	}
+	if _, ok := s.find("-o", "--output"); ok && len(s.operands) > 0 {
+		return
+	}
+	strip := s.number(-1, "-p", "--strip")
+	a.listing(c, Listing{Format: "patch", Strip: strip}, from)
+	if strip < 0 {
+		a.listing(c, Listing{Format: "patch"}, from) // it tries the whole name as well
+	}
+}
+
+// fetched notes a file that is named by the last part of an address: as it stands there, and as it is meant.
+func (a *analysis) fetched(c *call, s *scanned, address word, options ...string) {
+	dir, given := s.find(options...)
+	text := address.text
+	if i := strings.IndexAny(text, "?#"); i >= 0 && c.name == "curl" {
+		text = text[:i]
+	}
+	names := []string{path.Base(strings.TrimRight(text, "/"))}
+	if strings.HasSuffix(text, "/") || strings.Count(text, "/") == 2 && strings.Contains(text, "://") {
+		names = append(names, "index.html")
+	}
+	if plain, err := url.PathUnescape(names[0]); err == nil && plain != names[0] {
+		names = append(names, plain)
+	}
+	for _, n := range names {
+		c.writes = a.file(c.writes, word{text: path.Join(dir.text, n), known: address.known && (!given || dir.known)}, c.name, c.sc)
+	}
+}
+
+// transfers are commands that copy between this machine and another place, with their options. Which side is which the
+// operands say: an address has "://", or a name before a colon.
+var transfers = map[string]*optset{}
+
+func init() {
+	rows := []struct{ commands, options string }{
+		{
+			"aws s3 cp|aws s3 mv|aws s3 sync",
+			"--acl= --exclude= --include= --storage-class= --content-type= --content-encoding= --content-disposition= --content-language= --cache-control= " +
+				"--expires= --metadata= --metadata-directive= --grants= --sse? --sse-c? --sse-c-key= --sse-kms-key-id= --source-region= --page-size= --expected-size= " +
+				"--website-redirect= --checksum-algorithm= --checksum-mode= --request-payer? --profile= --region= --output= --query= --endpoint-url= --color= " +
+				"--cli-read-timeout= --cli-connect-timeout= --ca-bundle=r",
+		},
+		{
+			"gcloud storage cp|gcloud storage mv|gcloud storage rsync|gsutil cp|gsutil mv|gsutil rsync",
+			"--exclude= --include-managed-folders --storage-class= --content-type= --cache-control= --custom-metadata= --project= --account= --configuration= " +
+				"--manifest-path=w -L=w -z= -j= -a= -x= -h= -s= -t= -o= --predefined-acl= --canned-acl= --encryption-key= --decryption-keys= --format= --verbosity=",
+		},
+		{
+			"az storage blob upload|az storage blob upload-batch|az storage blob download|az storage blob download-batch|az storage blob sync|az storage copy|" +
+				"az storage file upload|az storage file upload-batch|az storage file download|az storage file download-batch|az storage fs file upload|az storage fs directory upload",
+			"-f,--file=T --source,-s=T -d,--destination=T --local-path=T -c,--container-name= -n,--name= --account-name= --account-key= --connection-string= " +
+				"--sas-token= --pattern= --content-type= --type= --tier= --auth-mode= --subscription= --output,-o= --query= --destination-path= --dest= --share-name= --path=",
+		},
+		{"rclone copy|rclone copyto|rclone sync|rclone move|rclone moveto|rclone bisync", "--config= --exclude= --include= --filter= --filter-from=r --files-from=r --transfers= --checkers= --bwlimit= --log-file=w --backup-dir="},
+		{"s3cmd put|s3cmd get|s3cmd sync|s5cmd cp|s5cmd mv|s5cmd sync|mc cp|mc mirror|mc mv|mcli cp|mcli mirror|azcopy copy|azcopy cp|azcopy sync", "-c,--config= --exclude= --include= --mime-type= --acl= --storage-class= --endpoint-url= --profile= --attr= --encrypt= --from-to="},
+		{"b2 upload-file|b2 sync|b2 file upload|b2 download-file-by-name|oci os object put|oci os object bulk-upload|oci os object get|swift upload|swift download|" +
+			"ibmcloud cos upload|ossutil cp|coscli cp|obsutil cp|doctl serverless deploy|bq load|firebase deploy|vercel deploy|netlify deploy|surge .|wrangler deploy|wrangler r2|ipfs add", "-bn,--bucket-name= --file=T --src-dir=T --name= --dir,-d=T --bucket= --project= --message,-m= --config,-c="},
+	}
+	for _, r := range rows {
+		options := mustOptions(strings.ReplaceAll(r.options, "=T", "=r"))
+		for name := range strings.SplitSeq(r.commands, "|") {
+			transfers[name] = options
+		}
+	}
+}
+
+// elsewhereName says that an operand of a transfer is in another place.
+func elsewhereName(text string) bool {
+	before, _, ok := strings.Cut(text, ":")
+	return ok && (strings.Contains(text, "://") || before != "" && !strings.ContainsAny(before, "/.~"))
+}
+
+// inspectTransfer notes what a transfer sends and writes.
+func inspectTransfer(a *analysis, c *call, _ *scanned) {
+	n, options := 0, (*optset)(nil)
+	name := c.name
+	for i := 1; i < len(c.argv) && i < 6 && c.argv[i].known; i++ {
+		if strings.HasPrefix(c.argv[i].text, "-") {
+			break
+		}
+		name += " " + c.argv[i].text
+		if o := transfers[name]; o != nil {
+			n, options = i+1, o
+		}
+	}
+	if options == nil {
+		return
+	}
+	s := options.scan(c.argv[n:], styleGNU)
+	ops := s.operands
+	for _, h := range s.hits {
+		if h.opt.does != 'r' || !h.has {
+			a.apply(h, c)
+			continue
+		}
+		if strings.Contains(name, "download") || strings.HasSuffix(name, " get") {
+			c.writes = a.file(c.writes, h.value, c.name, c.sc)
+		} else {
+			c.reads = a.file(c.reads, h.value, c.name, c.sc)
+			c.effect("sends " + h.value.text)
+		}
+	}
+	for i, w := range ops {
+		switch {
+		case w.known && elsewhereName(w.text):
+		case !w.known && w.head != "" && elsewhereName(w.head):
+		case i == len(ops)-1 && i > 0:
+			c.writes = a.file(c.writes, w, c.name, c.sc)
+			for _, source := range ops[:i] {
+				if base := path.Base(source.text); source.known && w.known && base != "." && base != "/" && elsewhereName(source.text) {
+					c.writes = a.file(c.writes, lit(path.Join(w.text, base)), c.name, c.sc)
+				}
+			}
+		default:
+			c.reads = a.file(c.reads, w, c.name, c.sc)
+			c.effect("sends " + w.text)
+		}
+	}
+}
+
+// awsFiles notes what commands of aws besides s3 write and send: get-object names its file by its operand, and
+// arguments that begin with file:// or fileb:// are read.
+func awsFiles(a *analysis, c *call) {
+	if len(c.argv) < 3 {
+		return
+	}
+	service, operation := c.argv[1].text, c.argv[2].text
+	for i, w := range c.argv[3:] {
+		_, value, attached := strings.Cut(w.text, "=")
+		if !attached {
+			value = w.text
+		}
+		for _, scheme := range []string{"fileb://", "file://"} {
+			if p, ok := strings.CutPrefix(value, scheme); ok {
+				c.reads = a.file(c.reads, word{text: p, known: w.known, head: p}, c.name, c.sc)
+			}
+		}
+		before := c.argv[i+2]
+		switch {
+		case (operation == "put-object" || operation == "upload-part" || operation == "upload-archive") && before.known && before.text == "--body":
+			c.reads = a.file(c.reads, w, c.name, c.sc)
+			c.effect("sends " + w.text)
+		case service == "s3api" && (hasPrefix(operation, "get-object", "select-object") && operation != "get-object-attributes" && operation != "get-object-tagging" && operation != "get-object-acl"),
+			service == "lambda" && operation == "invoke", service == "glacier" && operation == "get-job-output", service == "polly" && operation == "synthesize-speech":
+			if !strings.HasPrefix(w.text, "-") && (strings.Contains(before.text, "=") || !strings.HasPrefix(before.text, "--") || strings.HasPrefix(before.text, "--no-")) {
+				c.writes = a.file(c.writes, w, c.name, c.sc)
+			}
+		}
+	}
+}
+
+func inspectAWS(a *analysis, c *call, s *scanned) {
+	inspectTransfer(a, c, s)
+	awsFiles(a, c)
+}
