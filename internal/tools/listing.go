@@ -35,7 +35,7 @@ var errListing = errors.New("its names cannot be told")
 func (b *builder) lists(c *shellparse.Command, all []shellparse.Command) (effect string) {
 	for i := range c.Lists {
 		l := &c.Lists[i]
-		names, err := b.listed(c, l, all)
+		names, err := b.namesIn(c, l, all)
 		if err != nil || len(l.Dirs) == 0 {
 			from := l.From.Path.Value
 			if from == "" {
@@ -90,8 +90,8 @@ func stripped(name string, n int) string {
 	return name
 }
 
-// listed returns the names that a patch or an archive holds, as long as nothing of the text can change it before.
-func (b *builder) listed(c *shellparse.Command, l *shellparse.Listing, all []shellparse.Command) ([]string, error) {
+// namesIn returns the names that a patch or an archive holds, as long as nothing of the text can change it before.
+func (b *builder) namesIn(c *shellparse.Command, l *shellparse.Listing, all []shellparse.Command) ([]string, error) {
 	if l.From.Path.Value == "" {
 		if l.Text == "" || l.Format != "patch" {
 			return nil, errListing
