@@ -18,7 +18,7 @@ type outlook struct {
 
 func outlookOf(policy *permissions.Policy, t *tools.Tool, mode gate.Mode, level string) outlook {
 	finding := permissions.Evaluate(policy, permissions.Context{Server: t.Server, Now: time.Now()}, &permissions.Subject{
-		Tool: t.Qualified, Plain: t.Plain, Kind: t.Kind, KindBound: t.Bound, Risk: permissions.ReadOnly,
+		Tool: t.Qualified, Plain: t.Plain, Kind: t.Kind, KindBound: t.Bound, Risk: t.Risk(),
 	})
 	o := outlook{Verdict: finding.Action.String(), Rule: "no rule matches"}
 	if finding.Rule != nil {

@@ -30,6 +30,7 @@ type toolRow struct {
 	Bound    bool              `json:"bound"`
 	Why      string            `json:"why,omitzero"`
 	Subjects map[string]string `json:"subjects,omitempty"` // argument → role, for the arguments that are judged
+	Labels   *tools.Labels     `json:"labels,omitempty"`   // of a tool that the catalogue knows
 	Verdict  string            `json:"verdict"`
 	Rule     string            `json:"rule"`
 	Patterns int               `json:"patterns"` // rules for this tool that look at values
@@ -42,7 +43,8 @@ func newToolsCommand(s *settings) *cobra.Command {
 		Use:   "tools",
 		Short: "List what each server offers: qualified name, kind, subjects and today's verdict",
 		Long: `Tools starts every configured server, lists its tools as hosts see them and says what the rules make of
-a call of each. A kind marked with ? is a guess: it can tighten, but never allow. What is learned is kept
+a call of each. A kind marked with ? is a guess: it can tighten, but never allow. EFFECT is what the catalogue of known servers says: none, own (changes what
+is yours), outside (others see it), money, deletes, access; in brackets what the results hold. What is learned is kept
 in the cache, so that the next host need not wait for the servers.`,
 		Example: `  callgate tools --mcp-config ~/.mcp.json
   callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
@@ -203,6 +205,9 @@ func listTools(ctx context.Context, c *config, checker *checker, servers []proxy
 // row says what the rules make of a tool that is called with values that no pattern is about.
 func (ch *checker) row(t *tools.Tool) toolRow {
 	row := toolRow{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: judged(t)}
+	if labels := t.Labels; labels.Effect != "" || len(labels.Returns) > 0 {
+		row.Labels = &labels
+	}
 	policy, err := ch.policy()
 	if err != nil {
 		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
@@ -215,7 +220,7 @@ func (ch *checker) row(t *tools.Tool) toolRow {
 
 func printTools(w io.Writer, rows []toolRow, failures map[string]string) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(out, "TOOL\tKIND\tSUBJECTS\tVERDICT\tWHY")
+	fmt.Fprintln(out, "TOOL\tKIND\tSUBJECTS\tEFFECT\tVERDICT\tWHY")
 	for _, r := range rows {
 		kind := r.Kind
 		if kind != "" && !r.Bound {
@@ -233,12 +238,23 @@ func printTools(w io.Writer, rows []toolRow, failures map[string]string) error {
 		if r.Why != "" {
 			why += "; kind from " + r.Why
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), verdict, tools.Visible(why))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), effectOf(r.Labels), verdict, tools.Visible(why))
 	}
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
-		fmt.Fprintf(out, "%s\t-\t-\tdown\t%s\n", name, tools.Visible(failures[name]))
+		fmt.Fprintf(out, "%s\t-\t-\t-\tdown\t%s\n", name, tools.Visible(failures[name]))
 	}
 	return out.Flush()
+}
+
+// effectOf is what a tool does and what it gives: "outside", "none (private, untrusted)".
+func effectOf(l *tools.Labels) string {
+	switch {
+	case l == nil:
+		return "-"
+	case len(l.Returns) == 0:
+		return orDash(l.Effect)
+	}
+	return orDash(l.Effect) + " (" + strings.Join(l.Returns, ", ") + ")"
 }
 
 func orDash(s string) string {

@@ -37,6 +37,11 @@ func (b *builder) file(role Role, given string) {
 	}
 	for _, l := range b.locate(given) {
 		b.fileSubject(kind, given, &l, false)
+		if b.tool.category == CategoryGitWrite && filepath.IsAbs(b.place.Dir) {
+			if _, inside := within(b.place.Dir, l.real()); !inside {
+				b.mark("outside-repository", "The path "+quote(given)+" leads out of the repository.")
+			}
+		}
 		// A deny on one kind holds whichever way the file is reached.
 		switch {
 		case kind == KindMoveFile && role == DeletePath:

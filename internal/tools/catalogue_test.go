@@ -108,7 +108,7 @@ func TestCallsOfKnownServers(t *testing.T) {
 		{"slack-mcp-server", "conversations_history", `{"channel_id":"C1","limit":"1d"}`, permissions.ReadOnly, false},
 		{"slack-mcp-server", "conversations_add_message", `{"channel_id":"C1","payload":"hi"}`, permissions.Network, false},
 		{"@supabase/mcp-server-supabase", "execute_sql", `{"project_id":"p","query":"select * from t"}`, permissions.ReadOnly, false},
-		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"delete from t"}`, permissions.Destructive, false},
+		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"delete from t where id = 3"}`, permissions.Destructive, false},
 		{"@supabase/mcp-server-supabase", "execute_sql", `{"query":"insert into t values (1)"}`, permissions.Write, false},
 		{"@modelcontextprotocol/server-postgres", "query", `{"sql":"select 1"}`, permissions.ReadOnly, false},
 		{"@modelcontextprotocol/server-postgres", "query", `{"sql":"drop table t"}`, permissions.Destructive, false},

@@ -38,6 +38,9 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	return t
 }
 
+// Risk is the least class of the tool's calls: what a call holds can only raise it.
+func (t *Tool) Risk() permissions.Risk { return t.baseRisk }
+
 // mapped fills t from the user's own mapping, and reports whether there is one.
 func mapped(t *Tool, s Server) bool {
 	for _, m := range s.Mappings {

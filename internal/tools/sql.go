@@ -5,10 +5,11 @@ import (
 	"callgate/shellparse/embedded"
 )
 
-// classifySQL says what statements may do.
+// classifySQL says what statements that a server is given may do. Whose database it is nobody can tell, and rows that are
+// deleted do not come back.
 func classifySQL(text string) permissions.Risk {
 	switch does := embedded.SQL(text); {
-	case does&embedded.SQLDestroys != 0:
+	case does&(embedded.SQLDestroys|embedded.SQLDeletes) != 0:
 		return permissions.Destructive
 	case does&embedded.SQLUnknown != 0:
 		return permissions.Unknown

@@ -11,6 +11,7 @@ type SQLEffect uint8
 const (
 	SQLWrites   SQLEffect = 1 << iota // they add or change
 	SQLDestroys                       // they drop, truncate, or delete or change every row
+	SQLDeletes                        // they delete rows, some or all
 	SQLUnknown                        // not all of it was recognised, or databases do not agree on what it means
 )
 
@@ -808,7 +809,7 @@ func (r *sqlReader) update() bool {
 }
 
 func (r *sqlReader) delete() bool {
-	r.effect |= SQLWrites
+	r.effect |= SQLWrites | SQLDeletes
 	if !r.word("from") {
 		return false
 	}
