@@ -143,7 +143,7 @@ func (b *builder) guessedValue(name string, role Role, s string) {
 		return
 	case role == SQL && b.tool.guess.sql:
 		b.note(SQL, s)
-		b.raise(classifySQL(s))
+		b.raise(serverSQL(s))
 		return
 	case isAddress(s):
 		b.guessedURL(s)

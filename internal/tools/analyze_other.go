@@ -120,7 +120,7 @@ func (b *builder) statements(list []argument) {
 		}
 		for _, s := range b.strings(a) {
 			b.note(SQL, s)
-			b.floor = b.floor.Worse(classifySQL(s))
+			b.floor = b.floor.Worse(serverSQL(s))
 		}
 	}
 }

@@ -5,11 +5,19 @@ import (
 	"callgate/shellparse/embedded"
 )
 
-// classifySQL says what statements that a server is given may do. Whose database it is nobody can tell, and rows that are
+// serverSQL is classifySQL for statements that a server is given: whose database it is nobody can tell, and rows that are
 // deleted do not come back.
+func serverSQL(text string) permissions.Risk {
+	if embedded.SQL(text)&embedded.SQLDeletes != 0 {
+		return permissions.Destructive
+	}
+	return classifySQL(text)
+}
+
+// classifySQL says what statements may do.
 func classifySQL(text string) permissions.Risk {
 	switch does := embedded.SQL(text); {
-	case does&(embedded.SQLDestroys|embedded.SQLDeletes) != 0:
+	case does&embedded.SQLDestroys != 0:
 		return permissions.Destructive
 	case does&embedded.SQLUnknown != 0:
 		return permissions.Unknown
