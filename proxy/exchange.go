@@ -44,6 +44,8 @@ type Exchange interface {
 	Reject(response []byte) error
 	// Notify sends a notification that belongs to the request.
 	Notify(message []byte) error
+	// Waits says that the request waits for a person, which may take long.
+	Waits()
 }
 
 // headed is an exchange whose transport repeats in headers what the request says.

@@ -31,6 +31,9 @@ func (e *errand) shown(a *gate.Approval) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.approval = a
+	if e.waiting != nil {
+		e.waiting.x.Waits()
+	}
 	if e.task != nil {
 		e.task.says("waiting for a person's approval", taskPoll)
 	}

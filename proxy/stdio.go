@@ -170,6 +170,8 @@ func (x stdioExchange) Respond(response []byte) error {
 
 func (x stdioExchange) Reject(response []byte) error { return x.Respond(response) }
 
+func (x stdioExchange) Waits() {}
+
 func (x stdioExchange) Notify(message []byte) error { return x.c.line.conn.Write(message) }
 
 func (s stdio) Respond(_, response []byte) error {

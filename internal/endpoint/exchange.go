@@ -1,7 +1,9 @@
 package endpoint
 
 import (
+	"context"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,9 +22,18 @@ type exchange struct {
 	gone      <-chan struct{} // closed when nobody reads any more
 	sparse    bool            // the host reads nothing but the response
 	malformed atomic.Bool     // the response says that the request is not one of the revision
+	waits     atomic.Bool     // the request waits for a person, or did
+	begins    chan struct{}   // closed when an event stream begins, if there is no response before
+	begin     func()          // closes it
 }
 
 var _ proxy.Exchange = (*exchange)(nil)
+
+func newExchange(r *http.Request, reads reading) *exchange {
+	x := &exchange{st: newStream(""), r: r, gone: r.Context().Done(), sparse: !reads.stream, begins: make(chan struct{})}
+	x.begin = sync.OnceFunc(func() { close(x.begins) })
+	return x
+}
 
 // Respond implements proxy.Exchange.
 func (x *exchange) Respond(response []byte) error {
@@ -37,6 +48,12 @@ func (x *exchange) Respond(response []byte) error {
 func (x *exchange) Reject(response []byte) error {
 	x.malformed.Store(true)
 	return x.Respond(response)
+}
+
+// Waits implements proxy.Exchange.
+func (x *exchange) Waits() {
+	x.waits.Store(true)
+	time.AfterFunc(prompt, x.begin)
 }
 
 // Notify implements proxy.Exchange.
@@ -61,7 +78,7 @@ func (x *exchange) Header(name string) (value string, sent bool) {
 func (s *Server) exchange(v visit, m rpc.Message) {
 	ctx := v.r.Context()
 	reads := accepts(v.r)
-	x := &exchange{st: newStream(""), r: v.r, gone: ctx.Done(), sparse: !reads.stream}
+	x := newExchange(v.r, reads)
 	from := proxy.Sender{View: v.view, Principal: string(v.who), Session: v.r.Header.Get(headerClient)}
 	switch {
 	case m.Method == "notifications/cancelled" && m.ID == nil: // SDKs send it beside closing the connection, which says the same
@@ -72,13 +89,7 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 		return
 	}
 	s.o.Proxy.Exchange(ctx, from, x, m)
-	var patience <-chan time.Time
-	if reads.stream {
-		timer := time.NewTimer(prompt)
-		defer timer.Stop()
-		patience = timer.C
-	}
-	whole, none := x.st.first(ctx, patience)
+	whole, none := x.first(ctx)
 	status := x.status(whole)
 	switch {
 	case none:
@@ -86,14 +97,31 @@ func (s *Server) exchange(v visit, m rpc.Message) {
 	case whole != nil && (reads.plain || status != http.StatusOK):
 		writeJSON(v.w, status, whole)
 	case ctx.Err() == nil:
-		beginEvents(v.w).follow(ctx, x.st, 1, "", false)
+		out := beginEvents(v.w)
+		if out.comment() == nil { // the host knows at once that its request is being looked at
+			out.follow(ctx, x.st, 1, "", false)
+		}
 	}
+}
+
+// first waits until it is clear how the response begins. The status of a refusal does not depend on how long it took: an
+// event stream begins, with status 200, when there is something to say before the response, when a person is asked, or
+// when the response is so late that somebody on the way may take the connection for dead.
+func (x *exchange) first(ctx context.Context) (whole []byte, none bool) {
+	if x.sparse {
+		return x.st.first(ctx, nil)
+	}
+	defer time.AfterFunc(keepAlive, x.begin).Stop()
+	return x.st.first(ctx, x.begins)
 }
 
 // status is the HTTP status that the revision wants for a response.
 func (x *exchange) status(response []byte) int {
 	if x.malformed.Load() {
 		return http.StatusBadRequest
+	}
+	if x.waits.Load() {
+		return http.StatusOK // the event stream may have begun
 	}
 	m, err := rpc.Parse(response)
 	var code [1]jsonx.Member

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"mime"
 	"net/http"
@@ -191,11 +192,11 @@ func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 	session.peer.Handle(m)
 	ctx := v.r.Context()
 	if reads.plain {
-		var patience <-chan time.Time
+		var patience <-chan struct{}
 		if reads.stream {
-			timer := time.NewTimer(limit)
-			defer timer.Stop()
-			patience = timer.C
+			soon, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			patience = soon.Done()
 		}
 		switch whole, none := st.first(ctx, patience); {
 		case none:
@@ -210,7 +211,7 @@ func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 	}
 	session.keep(st)
 	out := beginEvents(v.w)
-	if session.primes() && out.prime(st, 1) != nil {
+	if out.prime(st, 1, session.primes()) != nil {
 		return
 	}
 	out.follow(ctx, st, 1, "", true)
@@ -277,7 +278,7 @@ func (s *Server) get(v visit) {
 	done := session.use()
 	v.w.Header().Set(headerSession, session.id)
 	out := beginListening(v)
-	if v.r.Header.Get(headerLast) == "" && session.primes() && out.prime(st, from) != nil {
+	if v.r.Header.Get(headerLast) == "" && out.prime(st, from, session.primes()) != nil {
 		done()
 		return
 	}

@@ -107,9 +107,14 @@ func (e events) rest(s *stream, reader uint64, name string, resumable bool) (cha
 	}
 }
 
-// prime tells the reader where it is in the stream before there is a message, so that it can come back.
-func (e events) prime(s *stream, from uint64) error {
-	return e.send(fmt.Appendf(nil, "id: %s\nretry: %d\ndata: \n\n", s.eventID(from-1), retry.Milliseconds()))
+// prime tells the reader where it is in the stream before there is a message, so that it can come back. Revisions
+// before 2025-11-25 know no event without data: their hosts get one of another name than "message", which they skip.
+func (e events) prime(s *stream, from uint64, knows bool) error {
+	name := "event: resume\n"
+	if knows {
+		name = ""
+	}
+	return e.send(fmt.Appendf(nil, "%sid: %s\nretry: %d\ndata: \n\n", name, s.eventID(from-1), retry.Milliseconds()))
 }
 
 // follow writes what the stream has from the message with that number on, until it ends, another reader

@@ -181,7 +181,7 @@ func (s *stream) gave(reader uint64, e event) {
 
 // first waits for the first thing that happens in the stream. whole is the message when it is the only one
 // there will be.
-func (s *stream) first(ctx context.Context, limit <-chan time.Time) (whole []byte, none bool) {
+func (s *stream) first(ctx context.Context, limit <-chan struct{}) (whole []byte, none bool) {
 	for {
 		s.mu.Lock()
 		kept, ended, changed := s.kept, s.ended, s.changed

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,7 +124,9 @@ func TestStreamFirst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStream("a")
 			c.do(s)
-			whole, none := s.first(context.Background(), time.After(time.Second))
+			soon, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			whole, none := s.first(context.Background(), soon.Done())
 			if string(whole) != c.whole || none != c.none {
 				t.Errorf("%s: %q, %v", c.name, whole, none)
 			}
@@ -144,4 +147,48 @@ func FuzzEventID(f *testing.F) {
 			t.Errorf("%q became %q", text, back)
 		}
 	})
+}
+
+// A request of the revision without sessions is refused with the same status, however long that takes.
+func TestTheStatusOfARefusalDoesNotDependOnTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		does   func(x *exchange)
+		status int
+	}{
+		"refused at once": {func(x *exchange) {
+			_ = x.Reject([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"no"}}`))
+		}, 400},
+		"refused late": {func(x *exchange) {
+			time.Sleep(3 * time.Second)
+			_ = x.Reject([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"no"}}`))
+		}, 400},
+		"unknown, late": {func(x *exchange) {
+			time.Sleep(3 * time.Second)
+			_ = x.Respond([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`))
+		}, 404},
+		"after a person, soon": {func(x *exchange) {
+			x.Waits()
+			_ = x.Respond([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`))
+		}, 200},
+		"after a person, late": {func(x *exchange) {
+			x.Waits()
+			time.Sleep(time.Second)
+			_ = x.Respond([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`))
+		}, 200},
+		"it takes very long": {func(x *exchange) { time.Sleep(time.Minute); _ = x.Respond([]byte(`{}`)) }, 200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newExchange(httptest.NewRequest("POST", "/mcp", nil), reading{plain: true, stream: true})
+			go c.does(x)
+			began := time.Now()
+			whole, _ := x.first(t.Context())
+			if got := x.status(whole); got != c.status {
+				t.Errorf("%s: %d %s", name, got, whole)
+			}
+			if took := time.Since(began); name == "after a person, late" && took > 100*time.Millisecond {
+				t.Errorf("the event stream of a request that waits begins after %v", took)
+			}
+			time.Sleep(2 * time.Minute)
+		})
+	}
 }
