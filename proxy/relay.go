@@ -272,15 +272,15 @@ func (s *server) samplingRefused(ctx context.Context, params []byte, span *trace
 	return ""
 }
 
-// signed returns the params of an elicitation that says which server asks. Without it a server could speak to the
-// person as if it were callgate.
+// signed returns the params of an elicitation that says which server asks, and whose message is one visible line.
+// Without it a server could speak to the person as if it were callgate.
 func (s *server) signed(params []byte) ([]byte, error) {
 	var message [1]jsonx.Member
 	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {
 		return nil, err
 	}
 	text, _ := jsonx.String(message[0].Value)
-	signature := jsonx.Quote("[" + s.alias + "] " + text)
+	signature := jsonx.Quote("[" + s.alias + "] " + oneVisibleLine(text))
 	if message[0].Value == nil {
 		return withMember(params, "message", signature), nil
 	}
