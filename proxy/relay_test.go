@@ -139,10 +139,13 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%s: %d refusals on record, want %d", c.name, got, recorded)
 		}
 	}
-	for _, line := range []string{`hello`, `[]`, `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `{"jsonrpc":"1.0","id":1,"method":"ping"}`} {
-		h.send(line)
-		if m := h.next(); string(m.ID) != "null" || m.Error == nil {
-			t.Errorf("%s: %s", line, m.Raw)
+	for _, c := range []struct{ line, id string }{
+		{`hello`, "null"}, {`[]`, "null"}, {`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, "null"},
+		{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, "1"}, {`{"jsonrpc":"2.0","id":"a","method":"ping","METHOD":"tools/call"}`, `"a"`},
+	} {
+		h.send(c.line)
+		if m := h.next(); string(m.ID) != c.id || m.Error == nil {
+			t.Errorf("%s: %s", c.line, m.Raw)
 		}
 	}
 	h.calls("1", "s_do", `{"text":"yes"}`)

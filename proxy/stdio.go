@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -37,7 +38,7 @@ func (p *Proxy) Run(ctx context.Context, v View, in io.ReadCloser, out io.Writer
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &connection{p: p, view: v, ctx: ctx, running: map[string]context.CancelFunc{}, name: rand.Text()}
-	noise := func(_ []byte, err error) { c.noise(err) }
+	noise := func(line []byte, err error) { c.noise(line, err) }
 	c.line = stdio{conn: rpc.NewConn(in, out, rpc.Options{Noise: noise}), out: out, log: p.o.Logger}
 	c.hangUp = func() { in.Close() }
 	stop := context.AfterFunc(ctx, c.hangUp)
@@ -96,9 +97,16 @@ func (c *connection) host() *host {
 	return c.legacy
 }
 
-func (c *connection) noise(err error) {
+func (c *connection) noise(line []byte, err error) {
+	var ids [][]byte // nil stands for the line as a whole
+	for _, id := range rpc.Asked(line) {
+		ids = append(ids, bytes.Clone(id))
+	}
+	if len(ids) == 0 || line[0] == '[' {
+		ids = append(ids, nil)
+	}
 	if h := c.host(); h != nil {
-		h.noise(err)
+		h.noise(ids, err)
 	}
 }
 

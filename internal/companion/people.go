@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // A person can have a secret of their own: the credential "approve@alice" opens what approve opens, and the record
@@ -69,8 +68,8 @@ func (c *Credentials) Add(name Credential) error {
 			return err
 		}
 		for _, other := range known {
-			if strings.EqualFold(other.Person(), name.Person()) {
-				return fmt.Errorf("%s: %w: rotate it, or remove it first", other, fs.ErrExist)
+			if skeleton(other.Person()) == skeleton(name.Person()) {
+				return fmt.Errorf("%s: %w, or looks the same: rotate it, or remove it first", other, fs.ErrExist)
 			}
 		}
 		return c.replace(name)
@@ -109,14 +108,21 @@ func (s *Server) proven(r *http.Request, shown Credential) (person string, _ *re
 	return person, nil
 }
 
-// free refuses the name of a person who has a credential of their own.
+// free refuses the name of a person who has a credential of their own, and what could be read as such a name.
 func (s *Server) free(name string) *refusal {
 	known, err := s.credentials.People()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return refuse(CodeInternal, "the credentials cannot be read; the log says why")
 	}
-	if slices.ContainsFunc(known, func(c Credential) bool { return strings.EqualFold(c.Person(), strings.TrimSpace(name)) }) {
+	if len(known) == 0 {
+		return nil
+	}
+	looks := skeleton(name)
+	if slices.ContainsFunc(known, func(c Credential) bool { return skeleton(c.Person()) == looks }) {
 		return errTaken
+	}
+	if scripts(name) > 1 {
+		return refuse(CodeBadMessage, "the name mixes letters of several scripts, which people cannot tell apart: use one")
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func TestAPersonPairsAPageAsThemselves(t *testing.T) {
 func TestNamesOfPersons(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	personal(t, r, "approve@alice")
-	for _, name := range []Credential{"approve@alice", "view@alice", "view@ALICE"} {
+	for _, name := range []Credential{"approve@alice", "view@alice", "view@ALICE", "view@a1ice", "view@aIice"} {
 		if err := r.credentials.Add(name); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -135,5 +135,22 @@ func TestNamesOfPersons(t *testing.T) {
 	}
 	if got, err := r.credentials.People(); err != nil || len(got) != 1 || got[0] != "approve@alice" {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// Nobody goes by a name that people could take for that of a person with a credential.
+func TestNamesThatLookLikeAPersons(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	personal(t, r, "approve@alice")
+	personal(t, r, "approve@coco")
+	for name, want := range map[string]bool{
+		"alice": false, "ALICE": false, " alice ": false, "аlice": false, "al\u200bice": false, "a\u00adlice": false, "ａｌｉｃｅ": false, "𝐚𝐥𝐢𝐜𝐞": false, "a1ice": false,
+		"aIice": false, "álice": false, "alicе": false, "αlice": false, "сосо": false, "ϲοϲο": false, "c0c0": false, "alice\ufe0f": false, "ali\u3164ce": false, "ꭺlice": false,
+		"Ꭺlice": false, "aƖice": false, "bоb": false, // of two scripts
+		"bob": true, "Дмитрий": true, "明": true, "さくら桜": true, "alice2": true, "alicia": true, "Zoë": true, "محمد": true,
+	} {
+		if got := r.free(name) == nil; got != want {
+			t.Errorf("%+q (%s): may be used: %v", name, skeleton(name), got)
+		}
 	}
 }

@@ -85,7 +85,7 @@ type Server struct {
 	wanted      string  // the address that the configuration asks for
 	remote      *Remote // nil when other machines cannot come in
 	timing      timing
-	sockets     chan struct{} // one token for each open WebSocket
+	sockets     places
 	pairings    pairings
 	paces       paces
 	fleet       fleet       // the processes that joined; empty unless this one is the hub
@@ -115,7 +115,7 @@ func listen(o Options, t timing) (*Server, error) {
 	}
 	s := &Server{
 		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
-		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, sockets: make(chan struct{}, maxSockets), paces: paces{told: rate.Sometimes{Interval: time.Second}},
+		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"callgate/audit"
@@ -17,7 +19,7 @@ import (
 )
 
 const (
-	maxSockets  = 64  // WebSockets open at once
+	maxSockets  = 64  // WebSockets open at once by one credential
 	maxReplies  = 32  // answers to a client's own frames that may wait to be written
 	maxPerWhile = 100 // frames that a client may send in each rateWhile
 	rateWhile   = time.Second
@@ -61,6 +63,33 @@ type reply struct {
 	why   string
 }
 
+// places counts the WebSockets of each credential: who floods callgate with one keeps nobody out who has another.
+type places struct {
+	mu    sync.Mutex
+	taken map[string]int
+}
+
+func (p *places) enter(holder string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken[holder] >= maxSockets {
+		return false
+	}
+	if p.taken == nil {
+		p.taken = map[string]int{}
+	}
+	p.taken[holder]++
+	return true
+}
+
+func (p *places) leave(holder string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken[holder]--; p.taken[holder] == 0 {
+		delete(p.taken, holder)
+	}
+}
+
 func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 	may := func() Credential { return s.caller(r, websocket.Subprotocols(r)) }
 	as := may()
@@ -68,13 +97,15 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		unauthorized(w)
 		return
 	}
-	select {
-	case s.sockets <- struct{}{}:
-		defer func() { <-s.sockets }()
-	default:
-		writeError(w, http.StatusServiceUnavailable, CodeBadMessage, "too many clients are connected")
+	holder := string(as)
+	if person := personOf(r); person != "" {
+		holder += "@" + person
+	}
+	if !s.sockets.enter(holder) {
+		writeError(w, http.StatusServiceUnavailable, CodeBadMessage, fmt.Sprintf("%d clients are connected with the credential %s, which is as many as may: close one; other credentials have places of their own", maxSockets, holder))
 		return
 	}
+	defer s.sockets.leave(holder)
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		s.log.Debug("companion: upgrade failed", slog.Any("error", err))

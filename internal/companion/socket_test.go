@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -622,15 +623,26 @@ func TestDeadClientIsDropped(t *testing.T) {
 	live.want(TypeToolApproveRequest) // and answers pings meanwhile
 }
 
+// A flood with one credential keeps nobody out who has another, and says what is full.
 func TestTooManyClients(t *testing.T) {
 	r := start(t, newFakeBackend())
-	for range maxSockets {
-		r.connect(t, CredentialView)
+	personal(t, r, "approve@alice")
+	for _, flooded := range []Credential{CredentialView, CredentialTools} {
+		for range maxSockets {
+			r.connect(t, flooded)
+		}
+		conn, response, err := websocket.DefaultDialer.Dial("ws://"+r.Address()+"/ws", http.Header{"Authorization": {"Bearer " + r.token(t, flooded)}})
+		if err == nil || response == nil || response.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("%s client %d: %v, %v, %v", flooded, maxSockets+1, conn, response, err)
+			continue
+		}
+		_, _, err = Target{DataDir: r.dataDir, Address: r.Address(), Credential: flooded, Client: ClientInfo{Name: "x", Kind: "tui"}, Logger: slog.New(slog.DiscardHandler)}.connect(t.Context())
+		if err == nil || errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "the credential "+string(flooded)) {
+			t.Errorf("the client says: %v", err)
+		}
 	}
-	_, response, err := websocket.DefaultDialer.Dial("ws://"+r.Address()+"/ws", http.Header{"Authorization": {"Bearer " + r.token(t, CredentialView)}})
-	if err == nil || response == nil || response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("client %d: %v, %v", maxSockets+1, response, err)
-	}
+	r.connect(t, CredentialApprove)
+	r.connect(t, "approve@alice")
 }
 
 func TestCloseTellsClients(t *testing.T) {

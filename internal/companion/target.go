@@ -20,6 +20,8 @@ import (
 	"strings"
 
 	"github.com/gorilla/websocket"
+
+	"callgate/internal/tools"
 )
 
 // Target says where a client connects and as whom.
@@ -47,6 +49,9 @@ func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string,
 	if response != nil && response.StatusCode == http.StatusUnauthorized {
 		return nil, "", ErrUnauthorized
 	}
+	if said := refusedWith(response); err != nil && said != "" {
+		return nil, "", fmt.Errorf("callgate at %s lets nobody else in: %s", address, said)
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
 	}
@@ -64,6 +69,21 @@ func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string,
 		return nil, "", fmt.Errorf("say hello: %w", err)
 	}
 	return conn, address, nil
+}
+
+// refusedWith is what a companion says of itself instead of opening a WebSocket; "" when it says nothing.
+func refusedWith(response *http.Response) string {
+	if response == nil || response.StatusCode != http.StatusServiceUnavailable {
+		return ""
+	}
+	var said struct {
+		Error restError `json:"error"`
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPrivate))
+	if err != nil || json.Unmarshal(body, &said) != nil {
+		return ""
+	}
+	return tools.Visible(said.Error.Message)
 }
 
 // direct follows no redirects and asks no proxy: what is said there is for one other side.

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -95,5 +96,27 @@ func TestAnswerThatTheEndCutsOff(t *testing.T) {
 	}
 	if _, err := p.Wait(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("error = %v, want ErrClosed", err)
+	}
+}
+
+func TestAsked(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"m","params":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`: "1",
+		`{"jsonrpc":"2.0","id":"a","method":"ping","METHOD":"tools/call"}`:                                             `"a"`,
+		`{"jsonrpc":"2.0","id":1,"method":"m","params":{"id":2`:                                                        "1",
+		`[{"id":1,"method":"a"},{"id":"b","method":"b"},{"method":"c"}]`:                                               `1 "b"`,
+		`{"id":1,"id":2,"method":"m"}`:                                                                                 "",
+		`{"id":1,"ID":1,"method":"m"}`:                                                                                 "1",
+		`{"id":[1],"method":"m"}`:                                                                                      "",
+		`{"id":"\x01","method":"m"}`:                                                                                   "",
+		`{"id":1,"result":{}}`:                                                                                         "",
+		`{"method":"m"}`:                                                                                               "",
+		`"method" "id":1`:                                                                                              "",
+		"":                                                                                                             "",
+		`{"method":"m","id":1}` + `{"method":"n","id":1,"result"`:                                                      "1 1",
+	} {
+		if got := string(bytes.Join(Asked([]byte(line)), []byte(" "))); got != want {
+			t.Errorf("%.60s: %s, want %s", line, got, want)
+		}
 	}
 }
