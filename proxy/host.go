@@ -258,13 +258,11 @@ func (h *host) Malformed(err error) {
 	h.refuse(err)
 }
 
-// noise records and answers what is not a message: the host has to know that it was not understood, and under which ids
-// it waits for nothing.
-func (h *host) noise(ids [][]byte, err error) {
+// noise records and answers what is not a message: the host has to know that it was not understood. The id is nil when
+// there is none that can be read.
+func (h *host) noise(id []byte, err error) {
 	h.Malformed(err)
-	for _, id := range ids {
-		h.turnAway(id, rpc.CodeInvalidRequest, err.Error())
-	}
+	h.turnAway(id, rpc.CodeInvalidRequest, err.Error())
 }
 
 // turnAway answers what is not begun. The reading goroutine MUST NOT write itself: a host that reads nothing

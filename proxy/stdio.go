@@ -98,15 +98,9 @@ func (c *connection) host() *host {
 }
 
 func (c *connection) noise(line []byte, err error) {
-	var ids [][]byte // nil stands for the line as a whole
-	for _, id := range rpc.Asked(line) {
-		ids = append(ids, bytes.Clone(id))
-	}
-	if len(ids) == 0 || line[0] == '[' {
-		ids = append(ids, nil)
-	}
+	id := bytes.Clone(rpc.Asked(line))
 	if h := c.host(); h != nil {
-		h.noise(ids, err)
+		h.noise(id, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"bytes"
-	"iter"
 	"strings"
 
 	"callgate/internal/jsonx"
@@ -12,96 +11,66 @@ import (
 // message: whoever waits for that answer would wait for ever. ok is false for what does not look like an answer: a log
 // line, a request, a line with two ids.
 func answered(line []byte) (id []byte, ok bool) {
-	if len(line) == 0 || line[0] != '{' {
-		return nil, false
-	}
-	for g := range glances(line) {
-		return g.id, g.claims && !g.asks && len(g.id) > 0
-	}
-	return nil, false
+	id, asks, claims := glance(line)
+	return id, claims && !asks && len(id) > 0
 }
 
-// Asked returns the ids of the requests that a line seems to make although it cannot be read as a message. There are
-// several in a batch, of which the first hundred count.
-func Asked(line []byte) (ids [][]byte) {
-	for g := range glances(line) {
-		if g.asks && len(g.id) > 0 && validID(g.id) && jsonx.Check(g.id) == nil && len(g.id) <= maxGlanced {
-			ids = append(ids, g.id)
-		}
-		if len(ids) == 100 {
-			break
-		}
+// Asked returns the id of the request that a line seems to make although it cannot be read as a message; nil when there
+// is none. It is a part of the line.
+func Asked(line []byte) []byte {
+	id, asks, _ := glance(line)
+	if !asks || len(id) == 0 || len(id) > maxGlanced || !validID(id) || jsonx.Check(id) != nil {
+		return nil
 	}
-	return ids
+	return id
 }
 
 // maxGlanced bounds an id that is answered without the message having been read.
 const maxGlanced = 1 << 10
 
-// glance is what can be seen of a message that cannot be read.
-type glance struct {
-	id     []byte // nil when there is none, or more than one
-	asks   bool   // it names a method
-	claims bool   // it says that it is JSON-RPC, or answers something
-}
-
-// glances looks no further than the members of the outermost object, or of each object of the outermost array, and so
-// sees the id of text that nests too deep, breaks off or says something twice.
-func glances(line []byte) iter.Seq[glance] {
-	members := 1 // the depth that they are at
-	if len(line) > 0 && line[0] == '[' {
-		members = 2
+// glance looks no further than the members of the outermost object, and so finds the id of text that nests too deep,
+// breaks off or says something twice. The id is nil when there are two; asks says that there is a method, claims that
+// the text says it is JSON-RPC, or answers something.
+func glance(line []byte) (id []byte, asks, claims bool) {
+	if len(line) == 0 || line[0] != '{' {
+		return nil, false, false
 	}
-	return func(yield func(glance) bool) {
-		var g glance
-		twice := false
-		done := func() bool {
-			if twice {
-				g.id = nil
-			}
-			more := yield(g)
-			g, twice = glance{}, false
-			return more
-		}
-		depth := 0
-		for i := 0; i < len(line); {
-			switch line[i] {
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth == members && line[i] == '}' && !done() {
-					return
-				}
-				depth--
-			case '"':
-				start, end := i, stringEnd(line, i)
-				i = end
-				if depth != members {
-					continue
-				}
-				if i = spaceEnd(line, end); i == len(line) || line[i] != ':' {
-					continue
-				}
-				i = spaceEnd(line, i+1)
-				name, _ := jsonx.String(line[start:end])
-				switch strings.ToLower(name) {
-				case "method":
-					g.asks = true
-				case "jsonrpc", "result", "error":
-					g.claims = true
-				case "id":
-					value := scalar(line[i:])
-					twice = twice || g.id != nil && !bytes.Equal(g.id, value)
-					g.id = value
-				}
+	twice := false
+	for depth, i := 0, 0; i < len(line); {
+		switch line[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			start, end := i, stringEnd(line, i)
+			i = end
+			if depth != 1 {
 				continue
 			}
-			i++
+			if i = spaceEnd(line, end); i == len(line) || line[i] != ':' {
+				continue
+			}
+			i = spaceEnd(line, i+1)
+			name, _ := jsonx.String(line[start:end])
+			switch strings.ToLower(name) {
+			case "method":
+				asks = true
+			case "jsonrpc", "result", "error":
+				claims = true
+			case "id":
+				value := scalar(line[i:])
+				twice = twice || id != nil && !bytes.Equal(id, value)
+				id = value
+			}
+			continue
 		}
-		if depth >= members { // it breaks off
-			done()
-		}
+		i++
 	}
+	if twice {
+		id = nil
+	}
+	return id, asks, claims
 }
 
 // stringEnd returns the offset after the string that begins at i.
