@@ -25,7 +25,7 @@ func denialReason(f *permissions.Finding) string {
 
 func askedBy(f *permissions.Finding) string {
 	switch {
-	case f.Subject.Effect != "":
+	case len(f.Subject.Effects) > 0:
 		return "effect"
 	case f.Rule == nil:
 		return "default"
@@ -36,8 +36,12 @@ func askedBy(f *permissions.Finding) string {
 
 func askReason(f *permissions.Finding) string {
 	switch {
-	case f.Subject.Effect != "":
-		return fmt.Sprintf("%s does more than its text shows: %s.", describeSubject(&f.Subject), tools.Visible(f.Subject.Effect))
+	case f.Short != nil && len(f.Subject.Effects) > 0:
+		return fmt.Sprintf("%s does more than the rule %s names: %s.", describeSubject(&f.Subject), f.Short, tools.Visible(f.Beyond))
+	case len(f.Subject.Effects) > 0:
+		return fmt.Sprintf("%s does more than its text shows: %s.", describeSubject(&f.Subject), tools.Visible(f.Subject.EffectText()))
+	case f.Short != nil:
+		return fmt.Sprintf("The rule %s stops short of %s: it covers what looks, builds, tests and changes the workspace.", f.Short, describeSubject(&f.Subject))
 	case f.Rule == nil:
 		return fmt.Sprintf("No rule says anything about %s.", describeSubject(&f.Subject))
 	default:

@@ -17,7 +17,7 @@ func reach(a *tools.Analysis) string {
 		if len(s.Runs) > 0 {
 			s.Content = content(s.Runs)
 		}
-		fmt.Fprintf(h, "\x00%s\x00%s\x00%s\x00%q\x00%s", s.Kind, s.Value, s.Effect, s.Decides, s.Content)
+		fmt.Fprintf(h, "\x00%s\x00%s\x00%s\x00%q\x00%s", s.Kind, s.Value, s.EffectText(), s.Decides, s.Content)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
 }

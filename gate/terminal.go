@@ -62,7 +62,7 @@ func (t *Terminal) denies(a *tools.Analysis) string {
 
 // passes reports whether the subject needs no question because it only reads.
 func (t *Terminal) passes(s *permissions.Subject) bool {
-	if t == nil || s.Kind != tools.KindShell || s.Effect != "" || s.Risk != permissions.ReadOnly {
+	if t == nil || s.Kind != tools.KindShell || len(s.Effects) > 0 || s.Risk != permissions.ReadOnly {
 		return false
 	}
 	name, _, _ := strings.Cut(s.Value, " ")

@@ -24,84 +24,120 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	v := view.strictest(len(view.rules), s, &args)
 
 	// Such a subject is here for its denials only: something else was asked whether the call may run.
-	if s.DeniesOnly && v.action > Confirm {
-		v = ruling{action: Allow}
-	}
-
-	// Rules and grants speak of the text of a subject. What it does beyond its text a person has to see.
-	if s.Effect != "" {
-		v.action = v.action.Stricter(Ask)
+	if s.DeniesOnly && len(s.Effects) == 0 && v.action > Confirm && !v.asksToRead(p, c, s) {
+		return ruling{action: Allow}.finding(s, false)
 	}
 
 	f := v.finding(s, false)
-	if f.Action == Ask && s.Effect == "" {
-		f.Grant = view.release(c, s, &args)
+	if f.Action == Ask || f.Action == Allow && c.Graded {
+		view.release(c, s, &args, &f)
 	}
 	return f
+}
+
+// asksToRead reports whether a rule asks about a file that a command reads outside of the workspace, and what lets
+// the command run does not name the file: "cat /etc/hosts" does, "cat *" does not.
+func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
+	if s.By == nil || v.action != Ask || v.rule == nil {
+		return false
+	}
+	by := Evaluate(p, c, s.By)
+	pattern := by.pattern()
+	if pattern == nil || pattern.all {
+		return pattern == nil
+	}
+	exact, _, whole := pattern.spells(s.By.Decides[0])
+	return !Effect{Named: s.ByNamed}.namedBy(exact, whole) && !whole
+}
+
+// pattern is that of what lets the subject run, nil when nothing does.
+func (f *Finding) pattern() *valuePattern {
+	switch {
+	case f.Grant != nil:
+		return f.Grant.pattern
+	case f.Action == Allow && f.Rule != nil:
+		return f.Rule.pattern
+	}
+	return nil
 }
 
 // strictest judges every reading of the subject on its own by the first n rules. The reading that decides may
 // give any action. Another one, such as the file that a symbolic link leads to, counts when it is denied or
 // needs a confirmation: the strictest wins.
 func (v *view) strictest(n int, s *Subject, args *arguments) ruling {
-	worst := v.lastMatch(n, s.Decides, s.Head, s.Risk, args)
+	worst := v.lastMatch(n, s.Decides, s, true, args)
 	for _, form := range s.Also {
-		if r := v.lastMatch(n, form, 0, s.Risk, args); r.action <= Confirm && r.action < worst.action {
+		if r := v.lastMatch(n, form, s, false, args); r.action <= Confirm && r.action < worst.action {
 			worst = r
 		}
 	}
 	return worst
 }
 
-// lastMatch returns what the last of the first n rules that matches the form says; ask when none does.
+// lastMatch returns what the last of the first n rules that matches the form says; ask when none does. An allow that
+// does not reach the subject, see names.go, is none that matches: what stands before it counts.
 //
 // A weak rule, see viewRule, lifts nothing: it is kept as a limit on what the rules before it say, and its
 // allow counts as ask.
-func (v *view) lastMatch(n int, form Form, head int, risk Risk, args *arguments) ruling {
+func (v *view) lastMatch(n int, form Form, s *Subject, decides bool, args *arguments) ruling {
 	if n == 0 {
 		return ruling{action: Ask}
 	}
-	limit := ruling{action: Allow}
+	limit, none := ruling{action: Allow}, ruling{}
 	holds := formSignature(form)
 	for i := n - 1; i >= 0; i-- {
 		if holds.lacks(&v.needs[i]) {
 			continue
 		}
 		r := &v.rules[i]
-		if r.exceeded(risk) || !r.matches(form, args) || r.Action == Allow && r.Rule.pattern.overreaches(form, head) {
+		if r.exceeded(s.Risk) || !r.matches(form, s, args) {
 			continue
 		}
-		if !r.weak {
-			if limit.action < r.Action {
-				return limit
+		if r.Action == Allow && decides {
+			if r.pattern.overreaches(form, s.Head) {
+				continue
 			}
-			return ruling{action: r.Action, rule: r.Rule}
+			if beyond := r.pattern.short(s); beyond != "" && !r.weak {
+				if none.short == nil {
+					none.short, none.beyond = r.Rule, beyond
+				}
+				continue
+			}
+		}
+		if !r.weak {
+			if r.Action <= limit.action {
+				limit = ruling{action: r.Action, rule: r.Rule}
+			}
+			return limit.after(none)
 		}
 		if action := r.Action.Stricter(Ask); action < limit.action {
 			limit = ruling{action: action, rule: r.Rule, unbound: true}
 		}
 	}
-	return ruling{action: limit.action.Stricter(Ask), rule: limit.rule, unbound: limit.unbound}
+	return ruling{action: limit.action.Stricter(Ask), rule: limit.rule, unbound: limit.unbound}.after(none)
 }
 
 // matches reports whether the rule covers any spelling of the form. Deny and confirm tighten, where doubt
 // means a match; ask and allow can lift an earlier deny, where doubt means none.
-func (r *viewRule) matches(form Form, args *arguments) bool {
-	return r.pattern.matches(form, args, r.Action <= Confirm)
+func (r *viewRule) matches(form Form, s *Subject, args *arguments) bool {
+	return r.pattern.matches(form, args, r.Action <= Confirm) || r.bare && r.pattern.begins(form, s.Head)
 }
 
 // exceeded reports whether a subject of that risk is above the rule's ceiling.
 func (r *Rule) exceeded(risk Risk) bool { return r.Capped && risk.Exceeds(r.Risk) }
 
-// release returns the first grant that covers the subject, nil when none does.
-func (v *view) release(c Context, s *Subject, args *arguments) *Grant {
+// release notes the first grant that covers the subject.
+func (v *view) release(c Context, s *Subject, args *arguments, f *Finding) {
 	holds := formSignature(s.Decides)
 	for _, g := range v.grants {
-		if !holds.lacks(&g.pattern.needs) && g.obstacle(c, s, args) == "" {
-			return g
+		if holds.lacks(&g.pattern.needs) {
+			continue
+		}
+		if g.obstacle(c, s, args) == "" {
+			f.Grant = g
+			return
 		}
 	}
-	return nil
 }
 
 // obstacle says why the grant, whose tool matches, does not cover the subject; "" when it does.
@@ -109,6 +145,8 @@ func (g *Grant) obstacle(c Context, s *Subject, args *arguments) string {
 	switch {
 	case !g.pattern.matches(s.Decides, args, false), g.pattern.overreaches(s.Decides, s.Head):
 		return "the pattern does not match"
+	case g.pattern.short(s) != "":
+		return "the pattern does not reach it: " + g.pattern.short(s)
 	case s.Risk.Exceeds(g.Risk):
 		return "the risk is " + s.Risk.String() + ", above the grant's " + g.Risk.String()
 	case g.Server != "" && g.Server != c.Server:
@@ -128,12 +166,23 @@ type ruling struct {
 	action  Action
 	rule    *Rule // nil when no rule matched
 	unbound bool
+	short   *Rule  // an allow that matched and did not reach the subject
+	beyond  string // what it did not reach
+}
+
+// after returns v with what a scan met on its way that did not count.
+func (v ruling) after(met ruling) ruling {
+	v.short, v.beyond = met.short, met.beyond
+	return v
 }
 
 func (v ruling) finding(s *Subject, veto bool) Finding {
 	f := Finding{Subject: *s, Action: v.action, Layer: LayerDefault, Rule: v.rule, Veto: veto, Unbound: v.unbound}
 	if v.rule != nil {
 		f.Layer = v.rule.Layer
+	}
+	if v.short != nil && v.action == Ask {
+		f.Short, f.Beyond = v.short, v.beyond
 	}
 	return f
 }

@@ -200,8 +200,12 @@ var stories = []story{
 
 	// An effect beyond the text.
 	{
-		name: "an effect is never allowed", file: `{"shell_exec": "allow"}`,
-		subject: with(run("git log"), effect), want: Ask, rule: "*", layer: LayerFile,
+		name: "an effect from elsewhere is not named", file: `{"shell_exec": {"git log *": "allow"}}`,
+		subject: with(run("git log"), effect), want: Ask, layer: LayerDefault,
+	},
+	{
+		name: "everything is everything", file: `{"shell_exec": "allow"}`,
+		subject: with(run("git log"), effect), want: Allow, rule: "*", layer: LayerFile,
 	},
 	{
 		name: "an effect is still denied", file: `{"shell_exec": "deny"}`,
@@ -433,7 +437,7 @@ var stories = []story{
 
 func unbound(s *Subject)    { s.KindBound = false }
 func deniesOnly(s *Subject) { s.DeniesOnly = true }
-func effect(s *Subject)     { s.Effect = "env LD_PRELOAD" }
+func effect(s *Subject)     { s.Effects = []Effect{{Text: "env LD_PRELOAD"}} }
 
 func TestEvaluate(t *testing.T) {
 	for _, c := range stories {

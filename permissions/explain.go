@@ -42,7 +42,7 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 			if n := len(e.Matches); n > 0 && e.Matches[n-1].Rule == r.Rule {
 				break // by another of its alternatives
 			}
-			if !r.matches(form, &args) || r.exceeded(s.Risk) {
+			if !r.matches(form, s, &args) || r.exceeded(s.Risk) {
 				continue
 			}
 			e.Matches = append(e.Matches, Match{

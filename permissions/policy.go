@@ -123,6 +123,8 @@ type viewRule struct {
 	// pattern is Rule.pattern, or one of its alternatives: a rule that lists names stands here once for each, so that
 	// the signature of a name rules it out.
 	pattern *valuePattern
+	// bare: the rule tightens and is the name of a command without any further word.
+	bare bool
 }
 
 type viewKey struct {
@@ -166,8 +168,13 @@ func (p *Policy) newView(s *Subject) *view {
 			kind := s.Kind != "" && r.tool.Match(s.Kind)
 			if named || kind || s.Plain != "" && r.tool.Match(s.Plain) {
 				for _, part := range r.pattern.alternatives() {
-					v.rules = append(v.rules, viewRule{r, !named && !(kind && s.KindBound), part})
-					v.needs = append(v.needs, part.needs)
+					// A deny on the bare name of a command holds with any arguments.
+					bare, needs := r.Action <= Confirm && s.Kind == shellKind && part.bare != "" && part.argument == nil, part.needs
+					if bare {
+						needs = part.bareHead
+					}
+					v.rules = append(v.rules, viewRule{r, !named && !(kind && s.KindBound), part, bare})
+					v.needs = append(v.needs, needs)
 				}
 			}
 		}

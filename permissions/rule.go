@@ -53,6 +53,9 @@ type Context struct {
 	Server    string // the server's name in the configuration
 	Workspace string // absolute directory the call runs in, or ""
 	Now       time.Time
+	// Graded says that an autonomy level decides: it may ask about what the rules allow, so that a grant is looked for
+	// there too.
+	Graded bool
 }
 
 // Finding is what the rules say of one subject.
@@ -65,4 +68,7 @@ type Finding struct {
 	Veto    bool   // an agent profile's deny
 	// Unbound says that Rule names the subject's kind, which is only a guess: an allow counted as ask.
 	Unbound bool
+	// Short is the last allow that matches a subject which asks, and does not reach it; Beyond is what of it.
+	Short  *Rule
+	Beyond string
 }

@@ -1,9 +1,31 @@
 package permissions
 
+import "strings"
+
 // Form is one reading of a subject's value, in all spellings that mean exactly the same: a path as given,
 // cleaned, absolute and relative to the workspace; a command's decoded words. A rule matches a form when
 // it matches any spelling of it.
 type Form []string
+
+// Effect is something that a subject does beyond what its text shows.
+type Effect struct {
+	Text string
+	// Named is how many leading bytes of Decides a rule has to spell out to name the effect. 0, the safe value: no rule
+	// names it. Whole: only a rule that is the text, without wildcards.
+	Named int
+}
+
+// Whole is the value of Effect.Named that asks for the text and nothing else.
+const Whole = -1
+
+// EffectText returns the effects as people read them, "" when there is none.
+func (s *Subject) EffectText() string {
+	list := make([]string, len(s.Effects))
+	for i, e := range s.Effects {
+		list[i] = e.Text
+	}
+	return strings.Join(list, "; ")
+}
 
 // Subject is one (tool, value) pair that the rules judge. A call has one or more: each simple command of
 // a shell line, each path of a multi-file tool, each redirect target.
@@ -34,10 +56,20 @@ type Subject struct {
 	Arguments []byte
 	// DeniesOnly marks a subject that can only add denies: a file that a shell command reads.
 	DeniesOnly bool
-	// Effect names what the subject does beyond what its text shows (an environment variable that makes
-	// programs run code, an option that runs a command). No rule or grant releases such a subject.
-	// "" when there is none.
-	Effect string
+	// Operation is how many leading bytes of Decides name what the command does: "git push". An allow or a grant that
+	// does not spell them out stops short: it covers only what is Harmless. 0 when the value is no command.
+	Operation int
+	// Harmless says that a pattern which stops short may cover the command: it looks, builds, tests, writes where that is
+	// judged by itself, or talks to another machine without sending it anything.
+	Harmless bool
+	// Effects are what the subject does beyond what its text shows: an environment variable that makes programs run
+	// code, an option that runs a command, a package that is fetched. An allow or a grant covers those that it names.
+	Effects []Effect
+	// By is the command that reads the file, where the file lies outside of the workspace: an ask of the rules for
+	// reading then counts, unless what lets the command run names ByNamed bytes of it, which spell the file. nil
+	// where that does not matter.
+	By      *Subject
+	ByNamed int
 	// Runs holds the files whose content the subject executes: scripts, by absolute path. nil when there is none.
 	Runs []string
 	// Content is a fingerprint of what Runs holds now. A grant that names one covers no other; who evaluates

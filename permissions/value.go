@@ -14,6 +14,10 @@ type valuePattern struct {
 	needs    signature        // of every form that the pattern matches
 	parts    []*valuePattern  // the alternatives, where braces are all that keeps the pattern from being text and `*`
 	glued    string           // what stands before a final star that no blank sets apart, "" for other patterns
+	spelled  []starPattern    // what the value pattern spells out, see spells
+	tail     bool             // it ends in " *", so that it means any arguments where there are none, too
+	bare     string           // the text of a pattern without wildcards, "" for other patterns
+	bareHead signature        // of every text that begins with it
 }
 
 // argumentPattern is the reading "a.b=glob": the argument at that path.
@@ -29,7 +33,7 @@ func compileValue(text string) (*valuePattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &valuePattern{value: value, all: value.matchesAll(), needs: value.needs, glued: gluedStar(text)}
+	p := newValue(text, value)
 	p.parts = partsOf(text)
 	if name := argumentSyntax.FindString(text); name != "" {
 		glob, err := CompileGlob(text[len(name):])
@@ -40,6 +44,18 @@ func compileValue(text string) (*valuePattern, error) {
 		p.argument = &argumentPattern{strings.Split(strings.TrimSuffix(name, "="), "."), glob}
 	}
 	return p, nil
+}
+
+// newValue is the compiled pattern without what its form means.
+func newValue(text string, value *Glob) *valuePattern {
+	p := &valuePattern{value: value, all: value.matchesAll(), needs: value.needs, glued: gluedStar(text),
+		spelled: value.spelling(), tail: strings.HasSuffix(text, " *")}
+	if value.isLiteral() {
+		p.bare = value.simple[0].parts[0]
+		p.bareHead.addText(p.bare)
+		p.bareHead.addPair(edge, p.bare[0])
+	}
+	return p
 }
 
 // alternatives returns patterns that together match what p does.
@@ -63,7 +79,7 @@ func partsOf(text string) (parts []*valuePattern) {
 		if err != nil || glob.simple == nil {
 			return nil
 		}
-		parts = append(parts, &valuePattern{value: glob, all: glob.matchesAll(), needs: glob.needs})
+		parts = append(parts, newValue(t, glob))
 	}
 	return parts
 }
@@ -149,6 +165,20 @@ func (p *valuePattern) overreaches(form Form, head int) bool {
 		}
 	}
 	return true
+}
+
+// begins reports whether the pattern is the bare name of the command, whose first head words name it: a deny on
+// "yarn" or "git push" means that with any arguments.
+func (p *valuePattern) begins(form Form, head int) bool {
+	if p.bare == "" || p.argument != nil || strings.Count(p.bare, " ") >= max(head, 1) {
+		return false
+	}
+	for _, v := range form {
+		if rest, ok := strings.CutPrefix(v, p.bare); ok && rest != "" && rest[0] == ' ' {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *argumentPattern) matches(args *arguments, tightens bool) bool {

@@ -11,12 +11,12 @@ func (a *analysis) apply(h hit, c *call) {
 	switch h.opt.does {
 	case 'x', '!':
 		if h.opt.arg != argNeeded || h.has {
-			c.effect("option " + h.name)
+			c.effectOf("option "+h.name, h)
 		}
 	case 'w':
 		if h.has {
 			if h.value.known && strings.HasPrefix(h.value.text, "|") {
-				c.effect("option " + h.name)
+				c.effectOf("option "+h.name, h)
 			}
 			c.writes = a.file(c.writes, h.value, c.name, c.sc)
 		}
@@ -34,36 +34,36 @@ func (a *analysis) apply(h hit, c *call) {
 		a.upload(h, c)
 	case 'f':
 		if h.has && (!h.value.known || strings.ContainsAny(h.value.text, "./\\")) {
-			c.effect("option " + h.name + " " + h.value.text)
+			c.effectOf("option "+h.name+" "+h.value.text, h)
 		}
 	case 'P':
 		if !h.value.known || !strings.HasPrefix(h.value.text, "no:") {
-			c.effect("option " + h.name + " " + h.value.text)
+			c.effectOf("option "+h.name+" "+h.value.text, h)
 		}
 	case 'X':
 		if v := strings.ToUpper(h.value.text); !h.value.known || v != "GET" && v != "HEAD" {
-			c.effect("option " + h.name + " " + h.value.text)
+			c.effectOf("option "+h.name+" "+h.value.text, h)
 		}
 	case 'F':
-		c.effect("option " + h.name)
+		c.effectOf("option "+h.name, h)
 	case 'o':
 		if h.has && (!h.value.known || h.value.text == "-" || a.outside(joinDirs(c.sc.dirs, h.value.text))) {
-			c.effect("option " + h.name + " " + h.value.text)
+			c.effectOf("option "+h.name+" "+h.value.text, h)
 		}
 	case 'D':
 		name, _, _ := strings.Cut(h.value.text, "=")
 		if !h.value.known || !harmlessProperty(name) {
-			c.effect("option " + h.name + name)
+			c.effectOf("option "+h.name+name, h)
 		}
 	case 'v':
 		if e := a.tables.envEffect(strings.SplitN(h.value.text, "=", 2)[0], h.value); !h.value.known || e != "" {
-			c.effect("option " + h.name + " " + h.value.text)
+			c.effectOf("option "+h.name+" "+h.value.text, h)
 		}
 	case 'k':
 		a.gitSetting(h.value, c)
 	case 'g':
 		if !h.value.known || h.value.text != ".git" && h.value.text != "." {
-			c.effect("option " + h.name + " " + h.value.text)
+			c.effectOf("option "+h.name+" "+h.value.text, h)
 		}
 	case 's':
 		if !h.has {
@@ -78,7 +78,7 @@ func (a *analysis) apply(h hit, c *call) {
 // upload notes the file that an argument like @file, name=@file or name=<file names.
 func (a *analysis) upload(h hit, c *call) {
 	if !h.has {
-		c.effect("option " + h.name)
+		c.effectOf("option "+h.name, h)
 		return
 	}
 	v := h.value.text
@@ -86,13 +86,13 @@ func (a *analysis) upload(h hit, c *call) {
 	eq := strings.IndexByte(v, '=')
 	switch {
 	case !h.value.known && h.value.head == "":
-		c.effect("option " + h.name + " " + v)
+		c.effectOf("option "+h.name+" "+v, h)
 	case i == 0, h.name == "--data-urlencode" && i > 0 && eq < 0, i > 0 && eq == i-1:
 		c.reads = a.file(c.reads, word{text: v[i+1:], known: h.value.known}, c.name, c.sc)
-		c.effect("option " + h.name + " " + v)
+		c.effectOf("option "+h.name+" "+v, h)
 	case strings.Contains(v, "=<"):
 		c.reads = a.file(c.reads, word{text: v[eq+2:], known: h.value.known}, c.name, c.sc)
-		c.effect("option " + h.name + " " + v)
+		c.effectOf("option "+h.name+" "+v, h)
 	case (h.name == "-b" || h.name == "--cookie") && eq < 0:
 		c.reads = a.file(c.reads, h.value, c.name, c.sc)
 	}

@@ -30,7 +30,7 @@ func inspectTar(a *analysis, c *call, s *scanned) {
 			letters += w.text
 		}
 		if !w.known && !w.safe() {
-			c.effect("word " + w.text)
+			c.effectAt("word "+w.text, w)
 		}
 	}
 	has := func(long, short string) bool {
@@ -41,7 +41,7 @@ func inspectTar(a *analysis, c *call, s *scanned) {
 	}
 	archive, named := s.find("-f", "--file")
 	if named && archive.known && strings.Contains(archive.text, ":") && !strings.HasPrefix(archive.text, "/") {
-		c.effect("archive " + archive.text)
+		c.effectAt("archive "+archive.text, archive)
 	}
 	// The archive was noted as read; a creating tar writes it.
 	switch {
@@ -71,7 +71,7 @@ func inspectUnzip(a *analysis, c *call, s *scanned) {
 			return
 		}
 		if w.known && strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, ":^M") {
-			c.effect("option " + w.text)
+			c.effectAt("option "+w.text, w)
 		}
 	}
 	if len(s.operands) == 0 {
@@ -99,7 +99,7 @@ func inspectDd(a *analysis, c *call, _ *scanned) {
 		name, val, ok := strings.Cut(w.text, "=")
 		switch {
 		case !w.known && w.head == "":
-			c.effect("word " + w.text)
+			c.effectAt("word "+w.text, w)
 		case ok && name == "of":
 			c.writes = a.file(c.writes, word{text: val, known: w.known}, "dd", c.sc)
 		case ok && name == "if":

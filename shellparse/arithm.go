@@ -42,7 +42,7 @@ func assigns(op syntax.BinAritOperator) bool { return op == syntax.Assgn }
 
 func (a *analysis) assignArithm(name string) {
 	if e := a.tables.envEffect(name, word{text: name}); e != "" {
-		addEffect(&a.poisons, e)
+		addEffect(&a.poisons, Effect{Text: e})
 	}
 }
 

@@ -51,6 +51,26 @@ func arity(argv []Word, want int) int {
 	return n
 }
 
+// operations are commands whose arity says how to tell one task from the next and is more than their operation:
+// what is run, or where, is an operand.
+var operations = map[string]int{"go run": 2, "deno run": 2, "ssh": 2}
+
+// operation returns how many leading words a rule has to spell out to name what the command does. An option before
+// the last of them says something about it that no table knows: then they are all.
+func operation(argv []Word, want int, own map[string]int) int {
+	key := ""
+	for i := 0; i < len(argv) && i < 3 && argv[i].Known; i++ {
+		if key += argv[i].Value; own[key] == 0 && operations[key] > 0 {
+			want = operations[key]
+		}
+		key += " "
+	}
+	if n := arity(argv, want); n >= want {
+		return n
+	}
+	return len(argv)
+}
+
 // Pattern is a rule that a person can be offered for a command.
 type Pattern struct {
 	Text    string // a glob as permissions.jsonc takes it; what was literal is escaped
@@ -65,7 +85,7 @@ func Patterns(c *Command) []Pattern {
 		return nil
 	}
 	for _, e := range c.Effects {
-		if !strings.HasPrefix(e, "directory ") {
+		if !strings.HasPrefix(e.Text, "directory ") {
 			return nil
 		}
 	}

@@ -10,7 +10,7 @@ func inspectCompiler(_ *analysis, c *call, _ *scanned) {
 	for _, w := range c.argv[1:] {
 		if hasPrefix(w.text, "@", "-javaagent", "-agentpath", "-agentlib", "-Xbootclasspath", "-XX:On", "-XX:Flags",
 			"-XX:VMOptionsFile", "-Xplugin", "-J", "-Xrunjdwp", "--patch-module") {
-			c.effect("option " + w.text)
+			c.effectAt("option "+w.text, w)
 		}
 	}
 }
@@ -20,7 +20,7 @@ func inspectMaven(_ *analysis, c *call, s *scanned) {
 	for _, w := range s.operands {
 		if strings.Contains(w.text, "exec") && strings.Contains(w.text, ":") || strings.Contains(w.text, "antrun") ||
 			hasPrefix(w.text, "deploy", "release") {
-			c.effect("goal " + w.text)
+			c.effectAt("goal "+w.text, w)
 		}
 	}
 }
@@ -60,18 +60,18 @@ func inspectMake(a *analysis, c *call, s *scanned) {
 		name, val, ok := strings.Cut(text, "=")
 		switch {
 		case ok && (strings.ContainsAny(name, "!:?+$") || strings.ContainsAny(val, "$`")):
-			c.effect("variable " + w.text)
+			c.effectAt("variable "+w.text, w)
 		case ok:
 			if e := a.tables.envEffect(name, word{text: val, known: w.known}); e != "" || strings.HasSuffix(name, "FLAGS") {
-				c.effect("variable " + name)
+				c.effectAt("variable "+name, w)
 			}
 		case strings.Contains(text, "$(") || strings.HasPrefix(text, ".") && strings.ToUpper(text) == text && len(text) > 2:
-			c.effect("target " + text)
+			c.effectAt("target "+text, w)
 		}
 	}
 	if c.sc.input.kind != inputNone {
 		if v, ok := s.find("-f", "--file", "--makefile"); ok && v.text == "-" {
-			c.effect("runs its standard input")
+			c.runsInput()
 		}
 	}
 }
@@ -95,7 +95,7 @@ func inspectNpm(a *analysis, c *call, s *scanned) {
 		}
 		for _, w := range s.operands {
 			if !w.known || !hasPrefix(w.text, ".", "/") {
-				c.effect("package " + w.text)
+				c.operates("package " + w.text)
 			}
 		}
 	}
@@ -109,16 +109,16 @@ func inspectNpm(a *analysis, c *call, s *scanned) {
 	for _, w := range c.argv[start+1:] {
 		if !w.known {
 			if !w.safe() {
-				c.effect("word " + w.text)
+				c.effectAt("word "+w.text, w)
 			}
 			continue
 		}
 		name, _, _ := strings.Cut(strings.ToLower(w.text), "=")
 		if w.text == "-r" || w.text == "-c" || w.text == "-e" {
-			c.effect("option " + w.text)
+			c.effectAt("option "+w.text, w)
 		}
 		if loaders[name] {
-			c.effect("option " + w.text)
+			c.effectAt("option "+w.text, w)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func inspectCargo(_ *analysis, c *call, _ *scanned) {
 	}
 	for _, w := range c.argv[start+1:] {
 		if w.known && (strings.HasPrefix(w.text, "--logfile") || strings.HasPrefix(w.text, "-C") || strings.HasPrefix(w.text, "-Clinker")) {
-			c.effect("option " + w.text)
+			c.effectAt("option "+w.text, w)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func inspectGo(_ *analysis, c *call, s *scanned) {
 	case "run", "install", "get":
 		for i, w := range s.operands {
 			if !w.known || strings.Contains(w.text, "@") {
-				c.effect("package " + w.text)
+				c.operates("package " + w.text)
 			}
 			if i == 0 && c.argv[1].text == "run" {
 				break

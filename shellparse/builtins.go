@@ -33,7 +33,7 @@ func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
 		case as.Naked:
 			argv = append(argv, lit(as.Name.Value))
 			if e := a.tables.envEffect(as.Name.Value, word{}); e != "" && (flags != "" || as.Name.Value != "PATH" && as.Name.Value != "HOME" && as.Name.Value != "SHELL") {
-				addEffect(&a.poisons, e)
+				addEffect(&a.poisons, Effect{Text: e})
 			}
 		default:
 			a.assign(as, c, false, sc)
@@ -60,7 +60,7 @@ func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
 		}
 	}
 	if strings.Contains(flags, "f") && cmd.Variant.Value == "export" {
-		addEffect(&a.poisons, "export -f")
+		addEffect(&a.poisons, Effect{Text: "export -f"})
 		argv = append(argv[:1:1], lit("-f"))
 		a.emit(&call{argv: argv, raw: c.raw, sc: sc})
 		return
@@ -80,7 +80,7 @@ func (a *analysis) declareWord(s, variant, flags string) {
 		a.problem("dynamic", "An operand of "+variant+" is evaluated, which can run code: "+quote(s)+".")
 	}
 	if e := a.tables.envEffect(name, lit(val)); ok && e != "" {
-		addEffect(&a.poisons, e)
+		addEffect(&a.poisons, Effect{Text: e})
 	}
 }
 
@@ -258,7 +258,7 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 		if evaluated(w) {
 			a.evaluates(c, w)
 		} else if e := a.tables.envEffect(w.text, word{}); e != "" {
-			addEffect(&a.poisons, e)
+			addEffect(&a.poisons, Effect{Text: e})
 		}
 	}
 }
@@ -315,7 +315,7 @@ func inspectPrintf(a *analysis, c *call, _ *scanned) {
 	if evaluated(v) {
 		a.evaluates(c, v)
 	} else if e := a.tables.envEffect(v.text, word{}); e != "" {
-		addEffect(&a.poisons, e)
+		addEffect(&a.poisons, Effect{Text: e})
 	}
 }
 
@@ -372,7 +372,7 @@ func inspectState(a *analysis, c *call, _ *scanned) {
 		for _, w := range c.argv[1:] {
 			text := w.text
 			if name, val, ok := strings.Cut(text, "="); ok || !w.known {
-				addEffect(&a.poisons, "alias "+name)
+				addEffect(&a.poisons, Effect{Text: "alias " + name})
 				if w.known {
 					in := c.inner(c.argv, "alias "+name)
 					in.reads, in.writes = nil, nil
@@ -382,17 +382,17 @@ func inspectState(a *analysis, c *call, _ *scanned) {
 		}
 	case "hash":
 		if slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.HasPrefix(w.text, "-p") }) {
-			addEffect(&a.poisons, "hash")
+			addEffect(&a.poisons, Effect{Text: "hash"})
 		}
 	case "enable":
 		if slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.HasPrefix(w.text, "-") }) {
-			addEffect(&a.poisons, "enable")
+			addEffect(&a.poisons, Effect{Text: "enable"})
 		}
 	case "shopt":
 		if slices.ContainsFunc(c.argv[1:], func(w word) bool {
 			return !w.known || !strings.HasPrefix(w.text, "-") && !harmlessSet[w.text]
 		}) {
-			addEffect(&a.poisons, "shopt "+texts(c.argv[1:]))
+			addEffect(&a.poisons, Effect{Text: "shopt " + texts(c.argv[1:])})
 		}
 	case "jobs":
 		if first.text == "-x" && len(c.argv) > 2 {

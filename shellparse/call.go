@@ -15,7 +15,8 @@ type call struct {
 	raw        string
 	reads      []File
 	writes     []File
-	effects    []string
+	effects    []Effect
+	op         int // words that name the operation where an inspector knows better than the tables, else 0
 	lists      []Listing
 	began      []string // where it ran before its own options moved it
 	sc         *scope   // where it runs; the call's own
@@ -122,7 +123,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 	if prefix {
 		c.sc.env = append(c.sc.env, Assignment{name, Word{v.text, v.known}})
 		if effect != "" {
-			c.sc.effects = append(c.sc.effects, effect)
+			c.sc.effects = append(c.sc.effects, Effect{Text: effect})
 		}
 		return
 	}
@@ -133,7 +134,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 		v.known = false
 	}
 	if effect != "" {
-		addEffect(&a.poisons, effect)
+		addEffect(&a.poisons, Effect{Text: effect})
 	}
 	if v.known {
 		a.settle(name, v)
@@ -159,7 +160,7 @@ func (a *analysis) run(c *call) {
 	}
 	c.name = a.programName(w.text)
 	if w.text == "" || strings.ContainsAny(w.text, " \t\n*?[]") && w.text != "[" && w.text != "[[" {
-		c.effects = append(c.effects, "program "+quote(w.text))
+		c.effect("program " + quote(w.text))
 		a.emit(c)
 		return
 	}
@@ -178,7 +179,7 @@ func (a *analysis) run(c *call) {
 	}
 	if a.funcs[c.name] && !c.inside {
 		for _, e := range c.sc.effects {
-			addEffect(&a.poisons, e) // the body runs under the assignments before its name
+			addEffect(&a.poisons, Effect{Text: e.Text}) // the body runs under the assignments before its name
 		}
 		if len(c.reads)+len(c.writes) > 0 {
 			a.script.Commands = append(a.script.Commands, c.command(":"))
@@ -237,6 +238,15 @@ func (a *analysis) emit(c *call) {
 	cmd := c.command("")
 	cmd.wants = wanted(cmd.Argv, a.tables.arities)
 	cmd.Named = arity(cmd.Argv, cmd.wants)
+	cmd.Operation = operation(cmd.Argv, cmd.wants, a.tables.arities)
+	if c.op > 0 {
+		cmd.Operation = c.op
+	}
+	for i := range cmd.Effects {
+		if e := &cmd.Effects[i]; e.Named == ofOperation {
+			e.Named = cmd.Operation
+		}
+	}
 	a.script.Commands = append(a.script.Commands, cmd)
 }
 
@@ -261,22 +271,52 @@ func (c *call) command(argv0 string) Command {
 	for _, g := range c.globals {
 		cmd.Globals = append(cmd.Globals, Word{g.text, g.known})
 	}
-	for _, list := range [2][]string{c.sc.effects, c.effects} {
-		for _, e := range list {
-			addEffect(&cmd.Effects, e)
-		}
+	for _, e := range c.sc.effects {
+		addEffect(&cmd.Effects, Effect{Text: e.Text})
+	}
+	for _, e := range c.effects {
+		addEffect(&cmd.Effects, e)
 	}
 	return cmd
 }
 
-// effect notes what the command does beyond its words.
-func (c *call) effect(e string) { addEffect(&c.effects, e) }
+// effect notes what the command does beyond its words, and no rule for the words names. Where the operation itself
+// does it, or a word among the arguments makes it so, operates, effectAt and effectOf say so.
+func (c *call) effect(text string) { addEffect(&c.effects, Effect{Text: text}) }
+
+// operates notes what the operation does by itself: a rule that names it names that too.
+func (c *call) operates(text string) { addEffect(&c.effects, Effect{text, ofOperation}) }
+
+// runsInput notes that what comes in is run: only who names the command without any further word means that.
+func (c *call) runsInput() { addEffect(&c.effects, Effect{"runs its standard input", Whole}) }
+
+// effectAt notes what a word makes the command do: a rule that spells out the words up to this one names it.
+func (c *call) effectAt(text string, w word) { c.effectOf(text, hit{value: w, has: true}) }
+
+// effectOf is effectAt for an option with its value.
+func (c *call) effectOf(text string, h hit) { addEffect(&c.effects, Effect{text, c.upTo(h)}) }
+
+// upTo returns how many leading words there are up to the last one that the option or its value can stand in, 0
+// where there is none.
+func (c *call) upTo(h hit) int {
+	for i := len(c.argv) - 1; i > 0; i-- {
+		t := c.argv[i].text
+		switch {
+		case h.has && t == h.value.text,
+			h.name != "" && strings.HasPrefix(t, h.name),
+			len(h.name) == 2 && len(t) > 1 && t[0] == '-' && t[1] != '-' && strings.IndexByte(t, h.name[1]) > 0,
+			len(h.name) > 2 && len(t) > 2 && strings.HasPrefix(h.name, t):
+			return i + 1
+		}
+	}
+	return 0
+}
 
 // inner makes the call of a wrapper's operand: the words from index i on, in a scope that knows the wrapper.
 func (c *call) inner(argv []word, via string) *call {
 	sc := *c.sc
 	sc.via = append(slices.Clip(sc.via), via)
-	sc.effects = append(slices.Clip(sc.effects), c.effects...)
+	sc.effects = append(slices.Clip(sc.effects), unnamed(c.effects)...)
 	return &call{argv: argv, raw: c.raw, reads: c.reads, writes: c.writes, sc: &sc, outer: c.outer, inside: true}
 }
 

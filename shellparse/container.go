@@ -10,7 +10,7 @@ func inspectKubectl(_ *analysis, c *call, _ *scanned) {
 	for _, w := range c.argv[1:] {
 		if w.text == "secret" || w.text == "secrets" || w.text == "--raw" || strings.Contains(w.text, ",secret") ||
 			hasPrefix(w.text, "secret/", "secrets/", "secret,", "secrets,") {
-			c.effect("secrets")
+			c.effectAt("secrets", w)
 		}
 	}
 }
@@ -26,12 +26,12 @@ func runContainer(a *analysis, c *call) bool {
 	if len(s.operands) > 1 && s.unknown == "" {
 		in := c.inner(s.operands[1:], texts(c.argv[:2+s.rest+1]))
 		in.reads, in.writes, in.outer = nil, nil, nil
-		in.sc.effects, in.sc.dirs, in.sc.lost = []string{"container"}, nil, true
+		in.sc.effects, in.sc.dirs, in.sc.lost = []Effect{{Text: "container"}}, nil, true
 		mark := len(a.script.Commands)
 		a.run(in)
 		if mountsHost(&s) {
 			for i := max(mark-1, 0); i < len(a.script.Commands); i++ {
-				a.script.Commands[i].Effects = append(slices.Clip(a.script.Commands[i].Effects), "host files in a container")
+				a.script.Commands[i].Effects = append(slices.Clip(a.script.Commands[i].Effects), Effect{Text: "host files in a container"})
 			}
 		}
 		if privileged(&s) {
@@ -40,7 +40,7 @@ func runContainer(a *analysis, c *call) bool {
 			}
 		}
 	} else if last := &a.script.Commands[len(a.script.Commands)-1]; mountsHost(&s) {
-		last.Effects = append(slices.Clip(last.Effects), "host files in a container")
+		last.Effects = append(slices.Clip(last.Effects), Effect{Text: "host files in a container"})
 		last.Escalates = last.Escalates || privileged(&s)
 	} else if privileged(&s) {
 		a.script.Commands[len(a.script.Commands)-1].Escalates = true
@@ -139,7 +139,7 @@ func inspectContainer(a *analysis, c *call, s *scanned) {
 	if len(c.argv) > 2 && c.argv[1].known && (c.argv[1].text == "build" || c.argv[1].text == "buildx") {
 		for _, w := range c.argv[2:] {
 			if w.text == "-" || strings.Contains(w.text, "://") || strings.HasPrefix(w.text, "git@") {
-				c.effect("context " + w.text)
+				c.effectAt("context "+w.text, w)
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func inspectContainer(a *analysis, c *call, s *scanned) {
 		case "prune", "rm", "remove":
 			switch c.argv[1].text {
 			case "system", "volume", "network", "container", "image", "builder", "context", "buildx":
-				c.effect(c.argv[1].text + " " + c.argv[2].text)
+				c.operates(c.argv[1].text + " " + c.argv[2].text)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (a *analysis) optionFiles(c *call) {
 		if at < 0 || at+1 >= len(text) && w.known {
 			continue
 		}
-		c.effect("options from " + w.text)
+		c.effectAt("options from "+w.text, w)
 		if w.known {
 			c.reads = a.file(c.reads, lit(text[at+1:]), c.name, c.sc)
 		}
@@ -69,7 +69,7 @@ func (a *analysis) remoteCode(c *call) {
 	case "mvn", "./mvnw", "mvnw":
 		for _, w := range c.argv[1:] {
 			if !strings.HasPrefix(w.text, "-") && strings.Count(w.text, ":") > 1 {
-				c.effect("plugin " + w.text)
+				c.effectAt("plugin "+w.text, w)
 			}
 		}
 		return
@@ -81,7 +81,7 @@ func (a *analysis) remoteCode(c *call) {
 	case "bazel", "bazelisk", "buck2":
 		for _, w := range c.argv[1:] {
 			if strings.HasPrefix(w.text, "@") && !hasPrefix(w.text, "@//", "@@//") {
-				c.effect("package " + w.text)
+				c.operates("package " + w.text)
 			}
 		}
 		return
@@ -98,7 +98,7 @@ func (a *analysis) remoteCode(c *call) {
 			text = value
 		}
 		if remote(text) {
-			c.effect("remote code " + w.text)
+			c.effectAt("remote code "+w.text, w)
 			return
 		}
 	}
@@ -132,7 +132,7 @@ func (a *analysis) passedOn(c *call) {
 		inner.reads, inner.writes, inner.outer = nil, nil, nil
 		a.inspect(inner)
 		for _, e := range inner.effects {
-			c.effect(e)
+			c.effect(e.Text)
 		}
 		for _, f := range inner.writes {
 			c.writes = a.note(c.writes, f)

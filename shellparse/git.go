@@ -106,7 +106,7 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 				text = w.head
 			}
 			if strings.HasPrefix(text, "+") || strings.HasPrefix(text, ":") && len(text) > 1 {
-				c.effect("refspec " + w.text)
+				c.effectAt("refspec "+w.text, w)
 			}
 		}
 		a.gitURLs(c, ops)
@@ -122,39 +122,39 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 		if sub == "remote" {
 			switch first() {
 			case "remove", "rm", "rename", "set-url", "prune", "add", "set-head", "set-branches":
-				c.effect("remote " + first())
+				c.operates("remote " + first())
 			}
 		}
 	case "checkout":
 		// With a path it overwrites files, with a branch it does not.
 		for _, w := range ops {
 			if w.text == "." || w.text == "./" || w.text == ":/" {
-				c.effect("discards changes")
+				c.effectAt("discards changes", w)
 			}
 		}
 		if s.dashes {
-			c.effect("discards changes")
+			c.effectAt("discards changes", lit("--"))
 		} else if len(ops) > 1 {
 			if _, creates := s.find("-b", "--orphan", "-t"); !creates {
-				c.effect("discards changes")
+				c.effectAt("discards changes", ops[len(ops)-1])
 			}
 		}
 	case "restore":
 		_, staged := s.find("-S", "--staged")
 		if _, worktree := s.find("-W", "--worktree"); !staged || worktree || s.unknown != "" || s.vague != "" {
-			c.effect("discards changes")
+			c.operates("discards changes")
 		}
 	case "stash":
 		switch first() {
 		case "drop", "clear":
-			c.effect("discards stashes")
+			c.operates("discards stashes")
 		}
 	case "worktree", "notes", "reflog", "bundle", "sparse-checkout", "lfs":
 		switch f := first(); {
 		case sub == "worktree" && (f == "remove" || f == "prune" || f == "move"),
 			sub == "reflog" && (f == "expire" || f == "delete"),
 			sub == "notes" && (f == "remove" || f == "prune"), sub == "lfs" && (f == "install" || f == "prune" || f == "migrate"):
-			c.effect(sub + " " + f)
+			c.operates(sub + " " + f)
 		case sub == "worktree" && f == "add" && len(ops) > 1:
 			c.writes = a.file(c.writes, ops[1], "git", c.sc)
 		case sub == "bundle" && f == "create" && len(ops) > 1:
@@ -162,7 +162,7 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 		}
 	case "symbolic-ref":
 		if len(ops) > 1 {
-			c.effect("sets " + ops[0].text)
+			c.effectAt("sets "+ops[0].text, ops[1])
 		}
 	case "config":
 		a.gitConfig(c, args)
@@ -186,7 +186,7 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 	case "bisect":
 		if f := first(); f == "run" || f == "replay" || f == "visualize" || f == "view" {
 			if f != "run" {
-				c.effect("bisect " + f)
+				c.operates("bisect " + f)
 			}
 		}
 	case "show", "cat-file", "diff", "log", "grep", "blame", "archive", "difftool", "annotate", "rev-parse", "checkout-index":
@@ -207,10 +207,10 @@ func (a *analysis) gitURLs(c *call, ops []word) {
 		}
 		scheme, _, ok := strings.Cut(text, "::")
 		if ok && scheme != "" && !strings.ContainsAny(scheme, "/.@") {
-			c.effect("transport " + scheme)
+			c.effectAt("transport "+scheme, w)
 		}
 		if strings.HasPrefix(text, "fd::") || strings.Contains(text, "://-") || strings.Contains(text, "@-") {
-			c.effect("address " + text)
+			c.effectAt("address "+text, w)
 		}
 	}
 }
@@ -272,7 +272,7 @@ func (a *analysis) gitConfig(c *call, args []word) {
 		return
 	}
 	if n == 2 || n == 3 {
-		c.effect("setting " + texts(args))
+		c.operates("setting " + texts(args))
 	} else if n > 0 {
 		c.effect("setting")
 	}

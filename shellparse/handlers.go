@@ -84,7 +84,7 @@ func (a *analysis) runTool(c *call, at int) {
 	a.run(inner)
 	for i := mark; i < len(a.script.Commands); i++ {
 		for _, e := range a.script.Commands[i].Effects {
-			c.effect(e)
+			addEffect(&c.effects, e.behind(at, i == mark && len(a.script.Commands[i].Argv) == len(c.argv)-at))
 		}
 		c.writes = append(c.writes, a.script.Commands[i].Writes...)
 		a.script.Commands[i].Writes = nil

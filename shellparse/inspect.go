@@ -17,20 +17,20 @@ func (a *analysis) inspect(c *call) {
 	c.began = c.sc.dirs
 	if row != nil {
 		if row.Effect != "" {
-			c.effect(row.Effect)
+			c.rowEffect(row)
 		}
 		s = row.set.scan(c.argv[n:], row.style)
 		for _, h := range s.hits {
 			a.apply(h, c)
 		}
 		if s.vague != "" && (row.set.danger || row.set.writes && s.vagueBad) {
-			c.effect("word " + s.vague)
+			c.effectAt("word "+s.vague, word{text: s.vague})
 		}
 		before := len(c.writes)
 		a.operands(row, &s, c)
 		for _, h := range s.hits {
 			if h.opt.does == 'm' && len(c.writes) == before {
-				c.effect("option " + h.name) // it writes files that its words do not name
+				c.effectOf("option "+h.name, h) // it writes files that its words do not name
 			}
 		}
 	}
@@ -52,6 +52,25 @@ func (a *analysis) inspect(c *call) {
 	a.passedOn(c)
 	a.elsewhere(c, &s)
 	a.workspace(c)
+}
+
+// rowEffect notes what a row says of every use of a program. One that runs what its words say is named word by word.
+func (c *call) rowEffect(row *program) {
+	last := c.argv[len(c.argv)-1]
+	switch row.Effect {
+	case "runs code", "starts programs":
+		if !strings.Contains(row.Name, " ") {
+			c.effectAt(row.Effect, last)
+			return
+		}
+	case "editor":
+		for _, w := range c.argv[1:] {
+			if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") {
+				c.effectAt("option "+w.text, last) // it may take commands
+			}
+		}
+	}
+	c.operates(row.Effect)
 }
 
 // row returns the most specific row for a command and the number of words that name it.
@@ -100,8 +119,12 @@ func (a *analysis) takeGlobals(c *call) {
 				return
 			}
 		}
+		before := len(c.effects)
 		for _, h := range s.hits {
 			a.apply(h, c)
+		}
+		for i := before; i < len(c.effects); i++ {
+			c.effects[i].Named = 0 // the option will not be among the words
 		}
 		if s.unknown != "" && s.unknown != "--help" && s.unknown != "--version" && s.unknown != "-h" {
 			c.effect("option " + s.unknown)
@@ -123,7 +146,7 @@ func (a *analysis) takeGlobals(c *call) {
 			return
 		}
 		if p.subs != nil && !p.subs[sub.text] {
-			c.effect("subcommand " + sub.text)
+			c.effectAt("subcommand "+sub.text, sub)
 			return
 		}
 		name += " " + sub.text

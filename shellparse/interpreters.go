@@ -97,7 +97,7 @@ func (a *analysis) takesCode(c *call) {
 	}
 	if len(words) > 1 && words[0].known && words[1].known && codeCommands[path.Base(words[0].text)+" "+words[1].text] ||
 		len(c.argv) > 1 && c.argv[1].known && codeCommands[path.Base(c.name)+" "+c.argv[1].text] {
-		c.effect("code " + texts(c.argv[1:]))
+		c.effectAt("code "+texts(c.argv[1:]), words[1])
 	}
 }
 
@@ -108,7 +108,7 @@ func (a *analysis) inspectLanguage(l *language, c *call) {
 		if len(args) > 0 && args[0].known && runtimeCommands[args[0].text] {
 			for _, w := range args[1:] {
 				if w.known && standardInput(w.text) {
-					c.effect("runs its standard input")
+					c.runsInput()
 				}
 			}
 			return
@@ -120,21 +120,22 @@ func (a *analysis) inspectLanguage(l *language, c *call) {
 		a.apply(h, c)
 		switch h.opt.does {
 		case 'm':
-			c.effect("option " + h.name)
+			c.effectOf("option "+h.name, h)
 		case 'c':
 			code = true
-			c.effect("code " + h.value.text)
+			c.op = c.upTo(hit{name: h.name})
+			c.operates("code " + h.value.text)
 		case 'M':
 			code = true
 			if !h.value.known || !pythonModules[h.value.text] {
-				c.effect("module " + h.value.text)
+				c.effectOf("module "+h.value.text, h)
 			}
 			if h.value.text == "pip" && len(s.operands) > 1 && s.operands[0].text == "install" {
-				c.effect("package " + texts(s.operands[1:]))
+				c.effectAt("package "+texts(s.operands[1:]), s.operands[0])
 			}
 		case 'L':
 			if name, _, _ := strings.Cut(strings.TrimPrefix(h.value.text, "-"), "="); !harmlessLibraries[name] {
-				c.effect("library " + h.value.text)
+				c.effectOf("library "+h.value.text, h)
 			}
 		}
 	}
@@ -142,18 +143,19 @@ func (a *analysis) inspectLanguage(l *language, c *call) {
 		return
 	}
 	if s.vague != "" {
-		c.effect("word " + s.vague)
+		c.effectAt("word "+s.vague, word{text: s.vague})
 	}
 	switch {
 	case len(s.operands) == 0:
 		if c.sc.input.kind != inputNone && !onlyAsks(args) {
-			c.effect("runs its standard input")
+			c.runsInput()
 		}
 	case s.operands[0].known && standardInput(s.operands[0].text):
-		c.effect("runs its standard input")
+		c.runsInput()
 	case !s.operands[0].known:
-		c.effect("word " + s.operands[0].text)
+		c.effectAt("word "+s.operands[0].text, s.operands[0])
 	default:
+		c.op = c.upTo(hit{value: s.operands[0], has: true})
 		c.reads = a.file(c.reads, s.operands[0], c.name, c.sc)
 	}
 }

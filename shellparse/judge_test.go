@@ -168,7 +168,7 @@ func describe(s *Script) string {
 			b.WriteString(" via " + strings.Join(c.Via, " | "))
 		}
 		if len(c.Effects) > 0 {
-			b.WriteString(" effects " + strings.Join(c.Effects, ", "))
+			b.WriteString(" effects " + strings.Join(effectTexts(c), ", "))
 		}
 		for _, w := range c.Writes {
 			b.WriteString(" writes " + w.Path.Value)

@@ -12,7 +12,7 @@ import (
 // inspectAwk looks at the program that awk is given.
 func inspectAwk(_ *analysis, c *call, s *scanned) {
 	if s.unknown != "" {
-		c.effect("option " + s.unknown)
+		c.effectOf("option "+s.unknown, hit{name: s.unknown})
 	}
 	files := s.operands
 	if _, file := s.find("-f", "--file", "-E", "--exec", "-e", "--source"); !file && len(files) > 0 {
@@ -21,7 +21,7 @@ func inspectAwk(_ *analysis, c *call, s *scanned) {
 	}
 	for _, w := range files {
 		if strings.HasPrefix(w.text, "/inet") {
-			c.effect("network " + w.text) // gawk opens a connection
+			c.effectAt("network "+w.text, w) // gawk opens a connection
 		}
 	}
 }
@@ -29,7 +29,7 @@ func inspectAwk(_ *analysis, c *call, s *scanned) {
 // code notes that a rule for the words does not cover a text, unless it is harmless.
 func (c *call) code(w word, harmless func(string) bool) {
 	if !w.known || !harmless(w.text) {
-		c.effect("code " + w.text)
+		c.effectAt("code "+w.text, w)
 	}
 }
 
@@ -48,7 +48,7 @@ func (s *scanned) codes() []word {
 // they can find it in different words: it is harmless when it is for both.
 func inspectSed(a *analysis, c *call, s *scanned) {
 	if s.unknown != "" {
-		c.effect("option " + s.unknown)
+		c.effectOf("option "+s.unknown, hit{name: s.unknown})
 	}
 	for _, st := range [2]style{styleGNU, stylePOSIX} {
 		r := a.tables.programs[c.name].set.scan(c.argv[1:], st)
@@ -93,12 +93,12 @@ func inspectJq(a *analysis, c *call, _ *scanned) {
 		w := c.argv[i]
 		switch {
 		case !w.known && !w.safe() && !program:
-			c.effect("code " + w.text)
+			c.effectAt("code "+w.text, w)
 			return
 		case w.known && len(w.text) > 1 && w.text[0] == '-':
 			n, listed := jqOptions[w.text]
 			if !listed && (w.text[1] == '-' || strings.Trim(w.text[1:], "rcnesSCMajRhV") != "") {
-				c.effect("option " + w.text) // a library, a program in a file, the file in place, and what is not known
+				c.effectAt("option "+w.text, w) // a library, a program in a file, the file in place, and what is not known
 				return
 			}
 			if n == 2 && strings.HasSuffix(w.text, "file") && i+2 < len(c.argv) {
@@ -121,7 +121,7 @@ var yqCommands = set("e eval ea eval-all")
 // inspectYq looks at the expression of yq. A word that names a file is the file to one of the two.
 func inspectYq(a *analysis, c *call, s *scanned) {
 	if s.unknown != "" {
-		c.effect("option " + s.unknown)
+		c.effectOf("option "+s.unknown, hit{name: s.unknown})
 	}
 	list := s.operands
 	if len(list) > 0 && list[0].known && yqCommands[list[0].text] {
@@ -137,7 +137,7 @@ func inspectYq(a *analysis, c *call, s *scanned) {
 	if _, null := s.find("-n", "--null-input"); len(list) == 1 && !null {
 		c.reads = a.file(c.reads, list[0], c.name, c.sc)
 		if c.sc.input.kind == inputNone && list[0].text != "." {
-			c.effect("word " + list[0].text)
+			c.effectAt("word "+list[0].text, list[0])
 		}
 	}
 }
@@ -148,7 +148,7 @@ var sqlOperands = map[string]int{"sqlite3": 1, "duckdb": 1}
 // inspectSQL looks at the statements that a database client is given, by its words or from its standard input.
 func inspectSQL(a *analysis, c *call, s *scanned) {
 	if s.unknown != "" {
-		c.effect("option " + s.unknown)
+		c.effectOf("option "+s.unknown, hit{name: s.unknown})
 	}
 	list := s.codes()
 	from, local := sqlOperands[c.name]
@@ -159,7 +159,7 @@ func inspectSQL(a *analysis, c *call, s *scanned) {
 		if in.text.known {
 			list = append(list, in.text)
 		} else {
-			c.effect("runs its standard input")
+			c.runsInput()
 		}
 	}
 	writes := false
@@ -167,14 +167,14 @@ func inspectSQL(a *analysis, c *call, s *scanned) {
 		c.statements = append(c.statements, w)
 		does := embedded.SQL(w.text)
 		if !w.known || does&embedded.SQLUnknown != 0 {
-			c.effect("code " + w.text)
+			c.effectAt("code "+w.text, w)
 		}
 		writes = writes || does&(embedded.SQLWrites|embedded.SQLDestroys) != 0
 	}
 	if local && len(s.operands) > 0 {
 		db := s.operands[0]
 		if strings.Contains(db.text, ":") && db.text != ":memory:" {
-			c.effect("database " + db.text) // an address with settings
+			c.effectAt("database "+db.text, db) // an address with settings
 		}
 		if db.text == ":memory:" {
 			return

@@ -201,7 +201,7 @@ func inspectTransfer(a *analysis, c *call, _ *scanned) {
 			c.writes = a.file(c.writes, h.value, c.name, c.sc)
 		} else {
 			c.reads = a.file(c.reads, h.value, c.name, c.sc)
-			c.effect("sends " + h.value.text)
+			c.operates("sends " + h.value.text)
 		}
 	}
 	for i, w := range ops {
@@ -217,7 +217,7 @@ func inspectTransfer(a *analysis, c *call, _ *scanned) {
 			}
 		default:
 			c.reads = a.file(c.reads, w, c.name, c.sc)
-			c.effect("sends " + w.text)
+			c.operates("sends " + w.text)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func awsFiles(a *analysis, c *call) {
 		switch {
 		case (operation == "put-object" || operation == "upload-part" || operation == "upload-archive") && before.known && before.text == "--body":
 			c.reads = a.file(c.reads, w, c.name, c.sc)
-			c.effect("sends " + w.text)
+			c.operates("sends " + w.text)
 		case service == "s3api" && (hasPrefix(operation, "get-object", "select-object") && operation != "get-object-attributes" && operation != "get-object-tagging" && operation != "get-object-acl"),
 			service == "lambda" && operation == "invoke", service == "glacier" && operation == "get-job-output", service == "polly" && operation == "synthesize-speech":
 			if !strings.HasPrefix(w.text, "-") && (strings.Contains(before.text, "=") || !strings.HasPrefix(before.text, "--") || strings.HasPrefix(before.text, "--no-")) {

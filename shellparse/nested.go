@@ -141,7 +141,7 @@ func (a *analysis) nestedParam(p *syntax.ParamExp, sc *scope) {
 			if p.Param != nil {
 				v := a.value(p.Exp.Word, sc)
 				if e := a.tables.envEffect(p.Param.Value, v); e != "" {
-					addEffect(&a.poisons, e)
+					addEffect(&a.poisons, Effect{Text: e})
 				}
 			}
 		}

@@ -10,7 +10,7 @@ import (
 func inspectLookup(_ *analysis, c *call, _ *scanned) {
 	for _, w := range c.argv[1:] {
 		if !w.known {
-			c.effect("network " + w.text)
+			c.effectAt("network "+w.text, w)
 			continue
 		}
 		if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") || !strings.Contains(w.text, ".") {
@@ -25,7 +25,7 @@ func inspectLookup(_ *analysis, c *call, _ *scanned) {
 		if isNumber(strings.Replace(w.text, ".", "", 1)) {
 			continue
 		}
-		c.effect("network " + w.text)
+		c.effectAt("network "+w.text, w)
 	}
 }
 
@@ -37,7 +37,7 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 		if !w.known {
 			text = w.head
 			if text == "" {
-				c.effect("address " + w.text)
+				c.effectAt("address "+w.text, w)
 				continue
 			}
 		}
@@ -45,7 +45,7 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 		if !ok {
 			rest = text
 		} else if sch := strings.ToLower(scheme); sch != "http" && sch != "https" {
-			c.effect("address " + w.text)
+			c.effectAt("address "+w.text, w)
 			if sch == "file" {
 				c.reads = a.file(c.reads, word{text: strings.TrimPrefix(rest, "localhost"), known: w.known}, c.name, c.sc)
 			}
@@ -53,16 +53,16 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 		host, _, slash := strings.Cut(rest, "/")
 		if !w.known && !slash {
 			// What follows the known part could still belong to the host.
-			c.effect("address " + w.text)
+			c.effectAt("address "+w.text, w)
 		}
 		if u, err := url.Parse("http://" + rest); err == nil && u.Host != "" {
 			host = u.Host
 			if u.User != nil {
-				c.effect("address " + w.text)
+				c.effectAt("address "+w.text, w)
 			}
 		}
 		if strings.ContainsAny(host, "{[") && !strings.HasPrefix(host, "[") {
-			c.effect("address " + w.text)
+			c.effectAt("address "+w.text, w)
 		}
 		name, _, _ := strings.Cut(strings.ToLower(host), ":")
 		hosts[strings.ToLower(host)] = true
@@ -71,20 +71,20 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 		}
 		away = true
 		if !w.known {
-			c.effect("address " + w.text)
+			c.effectAt("address "+w.text, w)
 		}
 	}
 	for _, h := range s.hits {
 		// What depends on the run can be anything that the line read before.
 		if away && h.has && !h.value.known && (h.opt.does == 'u' || h.opt.name == "--data-raw" || h.opt.name == "--form-string") {
-			c.effect("option " + h.name + " " + h.value.text)
+			c.effectOf("option "+h.name+" "+h.value.text, h)
 		}
 	}
 	if v, ok := s.find("--url"); ok && !v.known {
-		c.effect("address " + v.text)
+		c.effectAt("address "+v.text, v)
 	}
 	if len(hosts) > 1 && c.name != "http" && c.name != "https" {
-		c.effect("several hosts")
+		c.effectAt("several hosts", s.operands[len(s.operands)-1])
 	}
 	if c.name == "wget" {
 		if _, ok := s.find("-O", "--output-document", "--spider"); !ok {

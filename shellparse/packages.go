@@ -61,7 +61,7 @@ func (a *analysis) inspectPackages(c *call) {
 			skip = strings.HasPrefix(c.name, "pip") && listOptions[w.text]
 		case w.known && (w.text == "." || strings.HasPrefix(w.text, "./") || strings.HasPrefix(w.text, ".[")) && !strings.Contains(w.text, ".."):
 		default:
-			c.effect("package " + w.text)
+			c.operates("package " + w.text)
 		}
 	}
 }

@@ -42,7 +42,7 @@ type analysis struct {
 	budget int // bytes of literal strings that may still be parsed
 	values int // bytes of values that the text may still make of itself
 
-	poisons []string // effects of assignments on every command that follows them, or runs beside them
+	poisons []Effect // effects of assignments on every command that follows them, or runs beside them
 	shell
 }
 
@@ -67,7 +67,7 @@ type scope struct {
 	env   []Assignment
 	depth int
 
-	effects   []string
+	effects   []Effect
 	escalates bool
 	denyOnly  bool
 
@@ -327,13 +327,52 @@ func (a *analysis) poison() {
 	}
 	for _, e := range a.poisons {
 		for i := range a.script.Commands {
-			addEffect(&a.script.Commands[i].Effects, e)
+			addEffect(&a.script.Commands[i].Effects, Effect{Text: e.Text})
 		}
 	}
 }
 
-func addEffect(list *[]string, e string) {
-	if !slices.Contains(*list, e) {
-		*list = append(*list, e)
+// addEffect notes an effect once. Of two that read the same the one that is harder to name counts.
+func addEffect(list *[]Effect, e Effect) {
+	for i := range *list {
+		if old := &(*list)[i]; old.Text == e.Text {
+			old.Named = harderToName(old.Named, e.Named)
+			return
+		}
 	}
+	*list = append(*list, e)
+}
+
+// harderToName returns the stricter of two values of Effect.Named.
+func harderToName(a, b int) int {
+	switch {
+	case a == 0 || b == 0:
+		return 0
+	case a == b:
+		return a
+	case a < 0 || b < 0:
+		return Whole
+	}
+	return max(a, b)
+}
+
+// behind returns the effect of a command as one has it that runs it behind n words of its own. Only the command of
+// these very words is named by them.
+func (e Effect) behind(n int, same bool) Effect {
+	switch {
+	case !same:
+		return Effect{Text: e.Text}
+	case e.Named > 0:
+		e.Named += n
+	}
+	return e
+}
+
+// unnamed returns effects as a command with other words has them: no rule for its words names them.
+func unnamed(list []Effect) []Effect {
+	out := make([]Effect, len(list))
+	for i, e := range list {
+		out[i] = Effect{Text: e.Text}
+	}
+	return out
 }

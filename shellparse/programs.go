@@ -60,7 +60,7 @@ func init() {
 // inspectKill notes signals to more processes than the words name.
 func inspectKill(_ *analysis, c *call, _ *scanned) {
 	if c.name == "killall" || c.name == "skill" || c.name == "pkill" {
-		c.effect("processes by name")
+		c.operates("processes by name")
 	}
 	if c.name != "kill" {
 		return
@@ -69,7 +69,7 @@ func inspectKill(_ *analysis, c *call, _ *scanned) {
 	after := false
 	for i, w := range c.argv[1:] {
 		if w.known && (w.text == "-1" && (i > 0 || len(c.argv) == 2) || w.text == "0" && (after || i > 0) || w.text == "1" && i > 0) {
-			c.effect("every process")
+			c.effectAt("every process", w)
 		}
 		after = after || w.text == "--"
 	}
@@ -79,7 +79,7 @@ func inspectKill(_ *analysis, c *call, _ *scanned) {
 func inspectLess(_ *analysis, c *call, _ *scanned) {
 	for _, w := range c.argv[1:] {
 		if w.known && strings.HasPrefix(w.text, "+") && strings.ContainsAny(w.text, "!|vsE:#") {
-			c.effect("command " + w.text)
+			c.effectAt("command "+w.text, w)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func inspectRemove(_ *analysis, c *call, s *scanned) {
 		p := path.Clean(w.text)
 		if p == "/" || p == "." || p == ".." || hasPrefix(w.text, "../", "/*") || strings.HasPrefix(p, "../") ||
 			strings.HasPrefix(w.text, "~") && strings.Count(w.text, "/") < 2 {
-			c.effect("removes " + w.text)
+			c.effectAt("removes "+w.text, w)
 		}
 	}
 }
@@ -98,14 +98,14 @@ func inspectRemove(_ *analysis, c *call, s *scanned) {
 // inspectHostname and inspectDate note that an operand sets what the command else shows.
 func inspectHostname(_ *analysis, c *call, s *scanned) {
 	if len(s.operands) > 0 {
-		c.effect("sets the host name")
+		c.effectAt("sets the host name", s.operands[0])
 	}
 }
 
 func inspectDate(_ *analysis, c *call, s *scanned) {
 	for _, w := range s.operands {
 		if !w.known && !w.safe() || w.known && !strings.HasPrefix(w.text, "+") {
-			c.effect("sets the clock")
+			c.effectAt("sets the clock", w)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func inspectEnv(_ *analysis, c *call, _ *scanned) {
 	if c.name == "printenv" && len(c.argv) > 1 && !secretName(c.argv[1].text) {
 		return
 	}
-	c.effect("prints the environment")
+	c.operates("prints the environment")
 }
 
 func secretName(s string) bool {
@@ -132,7 +132,7 @@ func secretName(s string) bool {
 func inspectLink(a *analysis, c *call, s *scanned) {
 	if len(s.operands) > 0 {
 		if t := s.operands[0]; !t.known || a.outside(joinDirs(c.sc.dirs, t.text)) {
-			c.effect("links to " + t.text)
+			c.effectAt("links to "+t.text, t)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func inspectMode(_ *analysis, c *call, s *scanned) {
 	if len(s.operands) > 0 && s.operands[0].known && c.name == "chmod" {
 		m := s.operands[0].text
 		if strings.ContainsAny(m, "st") && strings.ContainsAny(m, "+=") || len(m) == 4 && m[0] != '0' && isNumber(m) {
-			c.effect("mode " + m)
+			c.effectAt("mode "+m, s.operands[0])
 		}
 	}
 }
@@ -170,11 +170,11 @@ func inspectDeclare(a *analysis, c *call, _ *scanned) {
 			a.evaluates(c, w)
 		}
 		if e := a.tables.envEffect(name, word{text: val, known: w.known}); ok && e != "" {
-			addEffect(&a.poisons, e)
+			addEffect(&a.poisons, Effect{Text: e})
 		}
 	}
 	if len(c.argv) == 1 || c.argv[1].text == "-p" || c.argv[1].text == "-x" {
-		c.effect("prints the environment")
+		c.operates("prints the environment")
 	}
 }
 
@@ -183,14 +183,14 @@ func inspectDeclare(a *analysis, c *call, _ *scanned) {
 func inspectCalc(_ *analysis, c *call, s *scanned) {
 	for _, w := range s.codes() {
 		if !w.known || strings.ContainsRune(w.text, '!') {
-			c.effect("code " + w.text)
+			c.effectAt("code "+w.text, w)
 		}
 	}
 	if c.name == "dc" && len(s.operands) > 0 {
-		c.effect("code in a file")
+		c.effectAt("code in a file", s.operands[0])
 	}
 	if in := c.sc.input; c.name == "dc" && in.kind != inputNone && (!in.text.known || strings.ContainsRune(in.text.text, '!')) {
-		c.effect("runs its standard input")
+		c.runsInput()
 	}
 }
 
@@ -204,7 +204,7 @@ func inspectService(_ *analysis, c *call, _ *scanned) {
 			return
 		}
 	}
-	c.effect("service")
+	c.operates("service")
 }
 
 // inspectGh notes what cannot be taken back.
@@ -221,7 +221,7 @@ func inspectGh(a *analysis, c *call, s *scanned) {
 			}
 		}
 	case "delete", "merge", "rename", "archive", "transfer", "upload", "enable", "disable":
-		c.effect(c.argv[1].text + " " + c.argv[2].text)
+		c.operates(c.argv[1].text + " " + c.argv[2].text)
 	}
 }
 
@@ -230,7 +230,7 @@ func inspectCron(_ *analysis, c *call, _ *scanned) {
 	if c.name == "crontab" && len(c.argv) == 2 && c.argv[1].text == "-l" {
 		return
 	}
-	c.effect("runs commands later")
+	c.operates("runs commands later")
 }
 
 // inspectOpenssl notes subcommands that talk to other machines.
@@ -238,7 +238,7 @@ func inspectOpenssl(_ *analysis, c *call, _ *scanned) {
 	if len(c.argv) > 1 {
 		switch c.argv[1].text {
 		case "s_client", "s_server", "s_time", "ocsp", "engine", "", "ts":
-			c.effect("network")
+			c.operates("network")
 		}
 	}
 }

@@ -41,14 +41,14 @@ func (a *analysis) null(st syntax.Node, sc *scope, r redirs) {
 		raw = sc.text(st)
 	}
 	a.script.Commands = append(a.script.Commands, Command{Argv: []Word{{":", true}}, Raw: raw, Via: sc.via, Env: sc.env,
-		Reads: r.reads, Writes: r.writes, Effects: append(slices.Clip(sc.effects), r.effects...), Escalates: sc.escalates, Dir: sc.dir(), Dirs: sc.dirs})
+		Reads: r.reads, Writes: r.writes, Effects: append(unnamed(sc.effects), r.effects...), Escalates: sc.escalates, Dir: sc.dir(), Dirs: sc.dirs})
 }
 
 // redirs are the files and the input that redirections give to a command.
 type redirs struct {
 	words         []word // of the command itself
 	reads, writes []File
-	effects       []string
+	effects       []Effect
 	input         input
 }
 
@@ -66,7 +66,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 				a.problem("dynamic", "A redirection evaluates a subscript, which can run code: "+quote(sc.text(rd))+".")
 			}
 			if e := a.tables.envEffect(name, word{}); e != "" {
-				addEffect(&a.poisons, e)
+				addEffect(&a.poisons, Effect{Text: e})
 			}
 		}
 		switch rd.Op {
@@ -100,7 +100,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			if !processSubst(rd.Word) {
 				r.reads = a.file(r.reads, w, "redirect", sc)
 				if w.known && networkDevice(w.text) {
-					r.effects = append(r.effects, "network "+w.text)
+					r.effects = append(r.effects, Effect{Text: "network " + w.text})
 				}
 			} else {
 				r.input = input{kind: inputPipe}

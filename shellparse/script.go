@@ -54,10 +54,13 @@ type Command struct {
 	Statements []Word
 	// Named is how many leading words of Argv name the command, by the tables that the text was read with.
 	Named int
-	wants int // how many the tables ask for, whatever words there are
-	// Effects name what the command may do beyond what its words show: "env LD_PRELOAD", "option -exec",
-	// one entry each. An allow rule for the words does not cover them.
-	Effects []string
+	// Operation is how many leading words of Argv a rule has to spell out to name what the command does: "git push" two,
+	// "npm run build" three, "python3 -c" two. It is all of them where an option stands between.
+	Operation int
+	wants     int // how many the tables ask for, whatever words there are
+	// Effects are what the command may do beyond what its words show: "env LD_PRELOAD", "option -exec", one entry
+	// each. An allow rule covers those that it names and no other.
+	Effects []Effect
 	// DenyOnly says that the command needs no allow rule of its own: its words stand inside those of the
 	// command before it, which an allow rule has to meet as a whole (pytest in "uv run pytest"), or it only
 	// moves within the workspace (cd web). Deny rules and risk look at it like at any other. A script
@@ -71,6 +74,24 @@ type Command struct {
 	// Escalates says that a wrapper gains privileges (sudo, doas, su, pkexec), or that the command is one.
 	Escalates bool
 }
+
+// Effect is something that a command may do beyond what its words show.
+type Effect struct {
+	Text string
+	// Named is how many leading words of Argv a rule has to spell out to name the effect. The safe value is 0: no rule
+	// for the words names it, since it comes from elsewhere (an assignment, a wrapper, the directory), or nobody said
+	// which word it comes from. Whole is the text as it is, without any further word.
+	Named int
+}
+
+// Whole says that only a rule without wildcards names an effect: "python3" alone, which runs its standard input.
+const Whole = -1
+
+// ofOperation marks an effect that belongs to what the command does: who names the operation names it.
+const ofOperation = -2
+
+// String returns what the effect is.
+func (e Effect) String() string { return e.Text }
 
 // Word is one decoded word. Value is the text that the program receives when Known; else it is the source
 // text, which stands for a value that depends on the run.

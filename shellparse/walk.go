@@ -249,7 +249,7 @@ func (a *analysis) forClause(cmd *syntax.ForClause, sc *scope) {
 			a.loopVar(l.Name.Value, items, cmd.Select)
 		}
 		if e := a.tables.envEffect(l.Name.Value, word{}); e != "" {
-			addEffect(&a.poisons, e)
+			addEffect(&a.poisons, Effect{Text: e})
 		}
 		a.loop(cmd.Do, sc)
 		delete(a.vars, l.Name.Value)

@@ -136,7 +136,7 @@ func runFind(a *analysis, c *call) bool {
 	for i := 1; i < len(argv); i++ {
 		w := argv[i]
 		if !w.known && !w.safe() && !w.files {
-			c.effect("word " + w.text)
+			c.effectAt("word "+w.text, w)
 		}
 		if i == 1 && w.safe() {
 			starts = w.text
@@ -149,7 +149,7 @@ func runFind(a *analysis, c *call) bool {
 		case 0:
 			tests = append(tests, w)
 		case '!':
-			c.effect("option " + w.text)
+			c.effectAt("option "+w.text, w)
 			c.writes = a.file(c.writes, word{text: starts, known: !isGlob(starts)}, "find", c.sc)
 		case 'w', 'r':
 			if i+1 < len(argv) {
@@ -206,7 +206,7 @@ func runFd(a *analysis, c *call) bool {
 		w := c.argv[i]
 		if !w.known {
 			if !w.safe() && !w.files {
-				c.effect("word " + w.text)
+				c.effectAt("word "+w.text, w)
 			}
 			continue
 		}

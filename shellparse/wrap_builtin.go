@@ -122,6 +122,6 @@ func runSource(a *analysis, c *call) bool {
 	}
 	// What the file assigns and defines is not known.
 	a.forget(word{})
-	addEffect(&a.poisons, "source "+w.text)
+	addEffect(&a.poisons, Effect{Text: "source " + w.text})
 	return false
 }

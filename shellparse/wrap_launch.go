@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -48,12 +49,21 @@ func (a *analysis) runLauncher(c *call) bool {
 
 // Started returns the commands that c may start if it is a program which starts others: each of its words that names
 // one of the system's tools, with the words after it, and each text that begins with one. They are for denials of a
-// program that nothing is known of; c itself is the caller's to judge.
+// program that nothing is known of; c itself is the caller's to judge. In the code for an interpreter each text that
+// begins with such a tool is one that it may hand to a shell.
 func Started(c *Command) (commands []string) {
-	if len(c.Argv) < 2 || languageOf(c.Argv[0].Value) != nil {
+	if len(c.Argv) < 2 {
 		return nil
 	}
 	a := &analysis{tables: builtinTables()}
+	if languageOf(c.Argv[0].Value) != nil {
+		for _, w := range c.Argv[1:] {
+			for _, m := range quotedText.FindAllString(w.Value, maxCandidates) {
+				commands = a.startedBy(commands, m[1:len(m)-1])
+			}
+		}
+		return commands
+	}
 	for i := 1; i < len(c.Argv) && i <= maxCandidates; i++ {
 		if !c.Argv[i].Known {
 			continue
@@ -61,6 +71,10 @@ func Started(c *Command) (commands []string) {
 		text := c.Argv[i].Value
 		if _, value, ok := strings.Cut(text, "="); ok && text[0] == '-' {
 			text = value
+		}
+		if strings.ContainsAny(text, "&|;\n$`(") && strings.ContainsAny(text, " \t") {
+			commands = a.startedBy(commands, text)
+			continue
 		}
 		words := strings.Fields(text)
 		if len(words) == 0 || !a.systemTool(words[0]) {
@@ -73,6 +87,21 @@ func Started(c *Command) (commands []string) {
 			}
 		}
 		commands = append(commands, strings.Join(words, " "))
+	}
+	return commands
+}
+
+// quotedText is a string of most languages.
+var quotedText = regexp.MustCompile("\"[^\"\\n]+\"|'[^'\\n]+'|`[^`]+`")
+
+// startedBy adds the commands of a text that a program may hand to a shell.
+func (a *analysis) startedBy(commands []string, text string) []string {
+	if first, _, _ := strings.Cut(strings.TrimSpace(text), " "); !a.systemTool(first) {
+		return commands
+	}
+	script := Parse(text, Options{})
+	for i := range script.Commands {
+		commands = append(commands, script.Commands[i].Forms()...)
 	}
 	return commands
 }

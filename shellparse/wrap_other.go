@@ -13,7 +13,7 @@ func runSSH(a *analysis, c *call) bool {
 		if h.name == "-o" {
 			key, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(h.value.text, " ", "=")), "=")
 			if !h.value.known || !harmlessSSH[key] {
-				c.effect("option -o " + h.value.text)
+				c.effectOf("option -o "+h.value.text, h)
 			}
 		}
 	}
@@ -21,14 +21,14 @@ func runSSH(a *analysis, c *call) bool {
 		c.effect("option " + s.unknown + s.vague)
 	}
 	if at < len(c.argv) && c.argv[at].known && strings.HasPrefix(c.argv[at].text, "-") {
-		c.effect("host " + c.argv[at].text)
+		c.effectAt("host "+c.argv[at].text, c.argv[at])
 	}
 	// Options may also stand between the host and the command.
 	rest := at + 1
 	for rest < len(c.argv) && c.argv[rest].known && strings.HasPrefix(c.argv[rest].text, "-") {
 		more := sshOptions.scan(c.argv[rest:], stylePOSIX)
 		for _, h := range more.hits {
-			c.effect("option " + h.name)
+			c.effectOf("option "+h.name, h)
 		}
 		if more.rest == 0 || more.unknown != "" {
 			break
@@ -36,7 +36,7 @@ func runSSH(a *analysis, c *call) bool {
 		rest += more.rest
 	}
 	if rest >= len(c.argv) && c.sc.input.kind != inputNone {
-		c.effect("runs its standard input")
+		c.runsInput()
 	}
 	a.emit(c)
 	if rest < len(c.argv) {

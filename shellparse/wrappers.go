@@ -79,7 +79,11 @@ func (a *analysis) unwrap(w *wrapper, c *call, n int) bool {
 		return true
 	}
 	if w.Effect != "" {
-		c.effect(w.Effect)
+		if w.Role == "instead" || w.Role == "download" {
+			c.operates(w.Effect)
+		} else {
+			c.effect(w.Effect)
+		}
 	}
 	inner := c.inner(c.argv[at:], texts(c.argv[:at]))
 	inner.sc.env = append(slices.Clip(inner.sc.env), env...)
@@ -124,16 +128,17 @@ func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
 	// A program of the project is part of what the rule names; one of the system needs its own.
 	inner.sc.denyOnly = !(name.known && a.systemTool(name.text))
 	if w.Role == "download" && !(name.known && knownTools[name.text]) {
-		c.effect("package " + name.text)
+		c.operates("package " + name.text)
 	}
 	if name.known && remote(name.text) {
-		c.effect("remote code " + name.text)
+		c.operates("remote code " + name.text)
 	}
 	a.script.Commands = append(a.script.Commands, Command{})
 	a.run(inner)
+	at := len(c.argv) - len(inner.argv)
 	for i := mark + 1; i < len(a.script.Commands); i++ {
 		for _, e := range a.script.Commands[i].Effects {
-			c.effect(e)
+			addEffect(&c.effects, e.behind(at, i == mark+1 && len(a.script.Commands[i].Argv) == len(c.argv)-at))
 		}
 		c.writes = append(c.writes, a.script.Commands[i].Writes...)
 	}
@@ -238,7 +243,7 @@ func (a *analysis) code(h hit, c *call, n int) {
 		a.script1(inner, h.value.text)
 		for _, cmd := range a.script.Commands[mark:] {
 			for _, e := range cmd.Effects {
-				c.effect(e)
+				c.effect(e.Text)
 			}
 		}
 		c.effect("option " + h.name)

@@ -250,7 +250,7 @@ func (ch *checker) check(request checkRequest) checkAnswer {
 func newCheckSubject(f *permissions.Finding) checkSubject {
 	s := checkSubject{
 		Tool: f.Subject.Tool, Kind: f.Subject.Kind, Value: f.Subject.Value, Action: f.Action.String(), Rule: "no rule matches",
-		Layer: string(f.Layer), Risk: f.Subject.Risk.String(), Effect: f.Subject.Effect,
+		Layer: string(f.Layer), Risk: f.Subject.Risk.String(), Effect: f.Subject.EffectText(),
 	}
 	if f.Rule != nil {
 		s.Rule = f.Rule.String()

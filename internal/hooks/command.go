@@ -151,7 +151,7 @@ func checkCode(words []string, env []envEntry) error {
 	}
 	for i := range script.Commands {
 		for _, effect := range script.Commands[i].Effects {
-			kind, _, _ := strings.Cut(effect, " ")
+			kind, _, _ := strings.Cut(effect.Text, " ")
 			switch kind {
 			case "code", "starts", "terminal":
 				return fmt.Errorf("a placeholder stands among the words of a program that takes words for code (%s): read standard input there instead", effect)

@@ -95,7 +95,7 @@ func (b *builder) code(given string) {
 	}
 	b.note(Code, given)
 	b.mark("code", "The call executes program text.")
-	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Effect: "program text"}
+	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Effects: []permissions.Effect{{Text: "program text"}}}
 	if b.tool.Kind != "" {
 		b.own(s, source{})
 		return

@@ -164,7 +164,7 @@ func (b *builder) shell(text string) {
 	}
 	if len(script.Problems) > 0 {
 		// No rule may allow it, but one that denies this text still does.
-		b.shellSubject(permissions.Subject{Value: text, Also: []permissions.Form{{text}}, Effect: b.effect,
+		b.shellSubject(permissions.Subject{Value: text, Also: []permissions.Form{{text}}, Effects: b.effects(nil, ""),
 			Risk: permissions.Unknown}, source{})
 	}
 	needsAllow := slices.ContainsFunc(script.Commands, func(c shellparse.Command) bool { return !c.DenyOnly })
@@ -175,7 +175,7 @@ func (b *builder) shell(text string) {
 		b.command(script.Commands, i, text, needsAllow)
 	}
 	if len(b.out.Subjects) == before { // it runs nothing: an assignment, an arithmetic, a comment
-		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effect: b.effect,
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Effects: b.effects(nil, ""),
 			Risk: permissions.ReadOnly}, source{category: CategoryTerminalRead})
 	}
 }
@@ -210,7 +210,7 @@ func (b *builder) runs(c *shellparse.Command) []string {
 // makes a subject for denies only, provided that another command of the text does need one.
 func (b *builder) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
 	c := &all[at]
-	effect := joinEffects(append([]string{b.effect, b.lists(c, all)}, c.Effects...)...)
+	elsewhere := joinEffects(b.effect, b.lists(c, all))
 	view := CommandView{Via: c.Via}
 	for _, w := range c.Argv {
 		view.Argv = append(view.Argv, w.Value)
@@ -224,7 +224,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	for _, f := range c.Writes {
 		view.Writes = append(view.Writes, f.Path.Value)
 		if !f.Path.Known {
-			effect = joinEffects(effect, "writes to a path that depends on the run: "+quote(f.Path.Value))
+			elsewhere = joinEffects(elsewhere, "writes to a path that depends on the run: "+quote(f.Path.Value))
 		}
 	}
 	for _, f := range c.Reads {
@@ -254,7 +254,9 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 			}
 		}
 	}
-	if effect != "" {
+	effects := b.effects(c, elsewhere)
+	harmless := len(effects) == 0 && risk != permissions.Unknown && permissions.Destructive.Exceeds(risk) && !sends(c)
+	if len(effects) > 0 {
 		risk = risk.Worse(permissions.Unknown)
 	}
 	if c.Escalates {
@@ -265,10 +267,10 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	switch {
 	case len(c.Argv) > 0:
 		b.out.Commands = append(b.out.Commands, view)
-		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Also: otherForms(c),
-			Effect: effect, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && effect == "", Risk: risk}, source{command: c, category: category})
-	case effect != "" || c.Escalates:
-		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effect: effect, Risk: risk}, source{})
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: operation(c), Also: otherForms(c),
+			Effects: effects, Harmless: harmless, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && len(effects) == 0, Risk: risk}, source{command: c, category: category})
+	case len(effects) > 0 || c.Escalates:
+		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effects: effects, Risk: risk}, source{})
 	}
 
 	for _, f := range c.Writes {
@@ -293,6 +295,48 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	b.mentioned(c, view.Risk)
 	b.recursive(c)
 	b.gitReads(c)
+}
+
+// effects are those of a command, nil for none, with how far a rule has to spell out its text to name each, and what
+// comes from elsewhere, which no rule names.
+func (b *builder) effects(c *shellparse.Command, elsewhere string) (list []permissions.Effect) {
+	if c == nil {
+		elsewhere = b.effect
+	}
+	if elsewhere != "" {
+		list = append(list, permissions.Effect{Text: elsewhere})
+	}
+	if c == nil {
+		return list
+	}
+	for _, e := range c.Effects {
+		named := e.Named
+		switch {
+		case named > 0:
+			named = spanOf(c, named)
+		case named == shellparse.Whole:
+			named = permissions.Whole
+		}
+		list = append(list, permissions.Effect{Text: e.Text, Named: named})
+	}
+	return list
+}
+
+// operation is how many bytes of a command's text name what it does: all of them when nobody said.
+func operation(c *shellparse.Command) int {
+	if c.Operation == 0 {
+		return spanOf(c, len(c.Argv))
+	}
+	return spanOf(c, c.Operation)
+}
+
+// spanOf returns how long the text of the first n words of a command is.
+func spanOf(c *shellparse.Command, n int) int {
+	length := -1
+	for _, w := range c.Argv[:min(n, len(c.Argv))] {
+		length += 1 + len(w.Value)
+	}
+	return max(length, 0)
 }
 
 // maxReasons bounds how many reasons of DESTRUCTIVE commands the summary of a call tells.

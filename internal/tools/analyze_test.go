@@ -21,7 +21,7 @@ func describe(p Place, s *permissions.Subject) string {
 	if s.DeniesOnly {
 		out += " denies"
 	}
-	if s.Effect != "" {
+	if len(s.Effects) > 0 {
 		out += " effect"
 	}
 	if s.Arguments != nil {
@@ -327,7 +327,7 @@ func TestShellForms(t *testing.T) {
 func TestWorkingDirectory(t *testing.T) {
 	p := workspace(t, map[string]string{"web/.env": "x"})
 	outside := filepath.Join(filepath.Dir(p.Dir), "home")
-	pol := policy(t, `{ "shell_exec": "allow", "read_file": { "*": "allow", "web/*": "deny" } }`)
+	pol := policy(t, `{ "shell_exec": { "{ls,cat} *": "allow" }, "read_file": { "*": "allow", "web/*": "deny" } }`)
 	for _, c := range []struct {
 		cwd, command string
 		want         permissions.Action

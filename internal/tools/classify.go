@@ -12,6 +12,7 @@ import (
 type node struct {
 	risk     permissions.Risk
 	known    bool // a row names exactly these words
+	sends    bool
 	worse    []condition
 	children map[string]*node
 	prefixes []prefixed // children whose word ends in "*"
@@ -48,6 +49,7 @@ func compileRows() *node {
 		}
 		for _, n := range parents {
 			n.risk, n.known = r.risk, true
+			n.sends = n.sends || r.sends
 			if r.worse != "" {
 				n.worse = append(n.worse, condition{strings.Fields(r.worse), strings.Fields(r.unless), r.to})
 			}
@@ -147,13 +149,38 @@ func goesOn(program string, args []shellparse.Word) string {
 	return ""
 }
 
-func risks(program string, args []shellparse.Word) permissions.Risk {
-	if other, ok := sameAs[program]; ok {
-		program = other
-		if first, rest, ok := strings.Cut(other, " "); ok {
-			program, args = first, append([]shellparse.Word{{Value: rest, Known: true}}, args...)
-		}
+// sends reports whether a command sends data to another machine by what it is for. What its options send is an effect.
+func sends(c *shellparse.Command) bool {
+	if len(c.Argv) == 0 || !c.Argv[0].Known {
+		return false
 	}
+	program, args := knownAs(c.Argv[0].Value, c.Argv[1:])
+	n, path, found := programs.find(program), program, false
+	for n != nil {
+		found = n.sends
+		next, rest, _ := descend(n, path, args)
+		if next == nil {
+			break
+		}
+		path += " " + rest[0].Value
+		n, args = next, rest[1:]
+	}
+	return found
+}
+
+// knownAs returns the program, and its words, that the table knows a program by.
+func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word) {
+	if other, ok := sameAs[program]; ok {
+		if first, rest, ok := strings.Cut(other, " "); ok {
+			return first, append([]shellparse.Word{{Value: rest, Known: true}}, args...)
+		}
+		program = other
+	}
+	return program, args
+}
+
+func risks(program string, args []shellparse.Word) permissions.Risk {
+	program, args = knownAs(program, args)
 	n := programs.find(program)
 	if n == nil {
 		return permissions.Unknown

@@ -25,6 +25,7 @@ type row struct {
 	worse  string
 	to     permissions.Risk
 	unless string
+	sends  bool // data goes out to another machine by what the command is for
 }
 
 // valueOptions are options before the sub-command that take the next word as their value.
@@ -147,10 +148,11 @@ var rows = []row{
 	{words: "git remote get-url", risk: readOnly},
 	{words: "git remote add|rename|set-url|set-head|set-branches|remove|rm", risk: unknown}, // where pushes go
 	{words: "git remote update|prune", risk: network},
-	{words: "git fetch|pull|clone|ls-remote|lfs|svn|p4", risk: network},
+	{words: "git fetch|pull|clone|ls-remote", risk: network},
+	{words: "git lfs|svn|p4", risk: network, sends: true},
 	{words: "git pull", risk: network, worse: "-f --force", to: destructive},
 	{words: "git fetch", risk: network, worse: "-f --force -p --prune +*", to: destructive},
-	{words: "git push", risk: network, worse: "-f --force --force-with-lease --force-if-includes --mirror --delete -d --prune +* :*", to: destructive},
+	{words: "git push", risk: network, worse: "-f --force --force-with-lease --force-if-includes --mirror --delete -d --prune +* :*", to: destructive, sends: true},
 	{words: "git submodule", risk: readOnly},
 	{words: "git submodule status|summary", risk: readOnly},
 	{words: "git submodule add|update|init|sync|set-url|set-branch|absorbgitdirs", risk: network},
@@ -175,7 +177,7 @@ var rows = []row{
 		worse: "--fix -w --write -i --write-changes", to: write},
 	{words: "gcc|g++|cc|c++|clang|clang++|rustc|javac|kotlinc|scalac|ghc|ocamlc|swiftc|nasm|ld|ar|protoc|esbuild|webpack|rollup|vite|parcel|swc|babel|turbo|nx|lerna", risk: buildTest},
 	{words: "sphinx-build|mkdocs|hugo|jekyll|mdbook|typedoc|jsdoc|doxygen", risk: buildTest},
-	{words: "mkdocs gh-deploy", risk: network},
+	{words: "mkdocs gh-deploy", risk: network, sends: true},
 
 	{words: "go vet|build|test", risk: buildTest},
 	{words: "go version|list|doc|help", risk: readOnly},
@@ -280,8 +282,8 @@ var rows = []row{
 	// The network.
 	{words: "curl", risk: network, worse: "DELETE -XDELETE --upload-file", to: destructive},
 	{words: "wget|aria2c|http|https|xh|httpie|lynx|w3m|links|youtube-dl|yt-dlp", risk: network},
-	{words: "ssh|scp|sftp|ftp|lftp|telnet|nc|ncat|netcat|socat|mosh|rclone|croc|magic-wormhole", risk: network},
-	{words: "rsync", risk: network, worse: "--delete --delete-before --delete-after --delete-during --delete-excluded --remove-source-files", to: destructive},
+	{words: "ssh|scp|sftp|ftp|lftp|telnet|nc|ncat|netcat|socat|mosh|rclone|croc|magic-wormhole", risk: network, sends: true},
+	{words: "rsync", risk: network, sends: true, worse: "--delete --delete-before --delete-after --delete-during --delete-excluded --remove-source-files", to: destructive},
 	{words: "rclone delete|deletefile|purge|sync|move|moveto|rmdir|rmdirs|cleanup", risk: destructive},
 	{words: "ping|ping6|dig|nslookup|host|whois|traceroute|tracepath|mtr|nmap|arp|drill", risk: network},
 	{words: "ip", risk: unknown},
@@ -308,13 +310,15 @@ var rows = []row{
 	{words: "docker volume rm|prune", risk: destructive},
 	{words: "docker network rm|prune", risk: destructive},
 	{words: "docker system prune", risk: destructive},
-	{words: "docker build|pull|push|login|logout", risk: network},
+	{words: "docker build|pull|logout", risk: network},
+	{words: "docker push|login", risk: network, sends: true},
 	{words: "docker run|exec|create|start", risk: unknown, worse: "--privileged --pid=host --cap-add --device --security-opt *docker.sock* --userns=host --net=host --network=host", to: escalation},
 	{words: "docker run|exec|create|start", risk: unknown, worse: "/:* *=/:* -v/:*", to: destructive},
 	{words: "docker restart|pause|unpause|rename|tag|cp|commit|save|load|export|import|update|wait", risk: write},
 	{words: "docker stop|kill|rm|rmi|swarm|stack|service|node", risk: destructive},
 	{words: "docker compose ps|ls|logs|config|images|top|version|port", risk: readOnly},
-	{words: "docker compose build|pull|push", risk: network},
+	{words: "docker compose build|pull", risk: network},
+	{words: "docker compose push", risk: network, sends: true},
 	{words: "docker compose up|run|exec|start|restart|create", risk: unknown},
 	{words: "docker compose stop|down|rm|kill", risk: destructive},
 	{words: "kubectl get|describe|logs|top|explain|version|api-resources|api-versions|cluster-info|diff|wait|events", risk: network,
@@ -350,8 +354,9 @@ var rows = []row{
 	{words: "gh release view|list|download", risk: network},
 	{words: "gh workflow view|list", risk: network},
 	{words: "gh search *", risk: network},
-	{words: "gh pr create|comment|edit|ready|checkout|review", risk: network},
-	{words: "gh issue create|comment|edit", risk: network},
+	{words: "gh pr checkout", risk: network},
+	{words: "gh pr create|comment|edit|ready|review", risk: network, sends: true},
+	{words: "gh issue create|comment|edit", risk: network, sends: true},
 	{words: "gh status|browse", risk: network},
 	{words: "gh api", risk: network, worse: "-X -f -F --method --field --raw-field --input graphql", to: unknown},
 	{words: "gh pr merge|close", risk: unknown},

@@ -2,6 +2,7 @@ package tools
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,7 +32,7 @@ func CommandSubjects(texts []string) (subjects []permissions.Subject) {
 				own = append(own, s)
 			}
 		}
-		if len(own) == 1 && own[0].Effect == "" && len(own[0].Decides) > 0 {
+		if len(own) == 1 && !slices.ContainsFunc(own[0].Effects, func(e permissions.Effect) bool { return e.Named == 0 }) && len(own[0].Decides) > 0 {
 			subjects = append(subjects, own[0])
 		}
 	}

@@ -132,7 +132,7 @@ func TestListedWrites(t *testing.T) {
 	} {
 		a := analyzeCommand(t, command, p)
 		got := written(a, p.Dir)
-		effect := slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool { return s.Effect != "" })
+		effect := slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool { return s.EffectText() != "" })
 		if list, ok := strings.CutPrefix(want, opaque); ok {
 			if !effect {
 				t.Errorf("%s: no effect, writes %q", command, got)
@@ -209,12 +209,19 @@ func TestStagedFiles(t *testing.T) {
 	}
 	for command, want := range map[string]permissions.Action{
 		"git add a.go": permissions.Allow, "git add .env": permissions.Deny, "git add -f .env": permissions.Deny, "git add ./.e*": permissions.Deny, "git commit .env -m x": permissions.Deny,
-		"git commit -am x": permissions.Allow, "git update-index --add .env": permissions.Deny, "git hash-object -w .env": permissions.Deny, "git add .": permissions.Allow, "git add -f .": permissions.Ask,
+		"git commit -am x": permissions.Allow, "git update-index --add .env": permissions.Deny, "git hash-object -w .env": permissions.Deny, "git add .": permissions.Allow,
 		"git stage .env": permissions.Deny, "git -C . add .env": permissions.Deny, "git add -- .env": permissions.Deny, "git add :/.env": permissions.Deny,
 	} {
 		a := analyzeCommand(t, command, p)
 		if got := verdict(pol, a); got != want {
 			t.Errorf("%s: %v, want %v: %+v", command, got, want, a.Subjects)
 		}
+	}
+	// What is ignored is staged too: the folder is looked through for denied files.
+	if a := analyzeCommand(t, "git add -f .", p); !slices.Contains(a.Folders, p.Dir) {
+		t.Errorf("git add -f . looks through %q", a.Folders)
+	}
+	if a := analyzeCommand(t, "git add .", p); len(a.Folders) > 0 {
+		t.Errorf("git add . looks through %q", a.Folders)
 	}
 }

@@ -28,10 +28,10 @@ func Offers(c Call, a *Analysis) []Offer {
 			from = a.sources[i]
 		}
 		o := Offer{Tool: s.Tool, Risk: s.Risk, Subject: i}
-		if s.Effect != "" {
+		if slices.ContainsFunc(s.Effects, func(e permissions.Effect) bool { return e.Named == 0 }) {
 			// Where a command runs may be its only effect. A pattern for its words is worth having even so: it
 			// holds where the command runs in the workspace, at the risk of the words.
-			if from.command == nil || s.Effect != joinEffects(from.command.Effects...) {
+			if from.command == nil || len(s.Effects) != len(from.command.Effects) {
 				return nil
 			}
 			o.Risk, _, _ = classify(from.command)
@@ -40,7 +40,7 @@ func Offers(c Call, a *Analysis) []Offer {
 			o.Tool = s.Kind
 		}
 		ladder := patterns(c, a, s, from)
-		if s.Effect != "" && len(ladder) == 0 {
+		if len(s.Effects) > 0 && len(ladder) == 0 {
 			return nil
 		}
 		for _, p := range ladder {

@@ -39,7 +39,8 @@ func readsRecursively(c *shellparse.Command) bool {
 	}
 	options, ok := recursiveReaders[c.Argv[0].Value]
 	if c.Argv[0].Value == "git" {
-		return len(c.Argv) > 1 && c.Argv[1].Value == "grep"
+		return len(c.Argv) > 1 && (c.Argv[1].Value == "grep" || (c.Argv[1].Value == "add" || c.Argv[1].Value == "stage") &&
+			slices.ContainsFunc(c.Argv[2:], func(w shellparse.Word) bool { return matchesWord("-f", w.Value) || matchesWord("--force", w.Value) }))
 	}
 	if !ok || options == nil {
 		return ok
