@@ -108,12 +108,13 @@ func (f *floored) tellsSecrets() string {
 
 // toolTellsSecrets looks at the arguments of a tool that takes things elsewhere.
 func (f *floored) toolTellsSecrets() string {
-	if f.a.Risk == permissions.ReadOnly || isFileKind(f.call.Tool.Kind) && (f.call.Tool.Bound || !sends.MatchString(f.call.Tool.Name)) || !mayNameStore(f.call.Arguments) {
+	elsewhere := sends.MatchString(f.call.Tool.Name) || f.call.Tool.Bound && f.a.Category == tools.CategoryNetwork
+	if !elsewhere || isFileKind(f.call.Tool.Kind) && f.call.Tool.Bound || !mayNameStore(f.call.Arguments) {
 		return ""
 	}
 	for _, t := range textsOf(f.call.Arguments) {
-		if len(t.said) <= maxStore && !strings.ContainsAny(strings.TrimSpace(t.said), "\n") {
-			if store := storeName(t.said); store != "" {
+		if len(t.said) <= maxStore && !strings.ContainsAny(strings.TrimSpace(t.said), " \t\n{}\"") {
+			if store := tools.CredentialStore(t.said); store != "" {
 				return fmt.Sprintf("names %s, which holds credentials, to a tool that may send it away", tools.Visible(store))
 			}
 		}
@@ -293,28 +294,17 @@ func storeIn(c tools.CommandView) string {
 	name, before := program(c), ""
 	for i, word := range c.Argv {
 		if i > 0 && !proves.MatchString(before) && !(copiers[name] && copierOption.MatchString(before)) && !provesItself.MatchString(word) && !usesKeys[name] {
-			if store := storeName(word); store != "" {
+			if store := tools.CredentialStore(word); store != "" {
 				return store
 			}
 		}
 		before = word
 	}
 	for _, path := range c.Reads { // by redirection, too
-		if store := storeName(path); store != "" && !slices.ContainsFunc(c.Argv, func(w string) bool {
+		if store := tools.CredentialStore(path); store != "" && !slices.ContainsFunc(c.Argv, func(w string) bool {
 			return strings.Contains(w, store) || strings.HasSuffix(path, strings.TrimPrefix(w, "~"))
 		}) {
 			return store
-		}
-	}
-	return ""
-}
-
-// storeName returns the part of a text that names a credential store; "" when there is none.
-func storeName(text string) string {
-	for _, at := range stores.FindAllStringIndex(text, 8) {
-		name := strings.Trim(text[at[0]:at[1]], `"'=@:, `)
-		if !publicFile.MatchString(name) {
-			return name
 		}
 	}
 	return ""

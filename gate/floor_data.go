@@ -157,13 +157,8 @@ var (
 	sends          = regexp.MustCompile(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
 )
 
-// What credential stores are called, and the options by which a key proves who one is and stays where it is.
+// The options and programs by which a key proves who one is and stays where it is.
 var (
-	stores = regexp.MustCompile(`(?i)(?:^|[/\\~@=:"'\s,])(?:\.ssh(?:[/\\][^\s"',;&|)]*)?|\.gnupg\b[^\s"',;]*|\.aws(?:[/\\][^\s"',;]*)?|\.azure(?:[/\\][^\s"',;]*)?|\.config[/\\](?:gcloud|gh|op|doctl|hub|rclone|google-chrome|chromium|BraveSoftware)\b[^\s"',;]*|\.kube(?:[/\\][^\s"',;]*)?|\.docker[/\\]config\.json|` +
-		`\.netrc|_netrc|\.npmrc|\.pypirc|\.pgpass|\.my\.cnf|\.s3cfg|\.boto|\.git-credentials|\.vault-token|\.terraformrc|credentials\.tfrc\.json|\.password-store\b[^\s"',;]*|\.cargo[/\\]credentials(?:\.toml)?|\.gem[/\\]credentials|\.m2[/\\]settings\.xml|` +
-		`Library[/\\]Keychains\b[^\s"',;]*|\.local[/\\]share[/\\]keyrings\b[^\s"',;]*|\.mozilla\b[^\s"',;]*|(?:Login Data|logins\.json|key4\.db|wallet\.dat)|\.(?:bitcoin|ethereum|electrum|solana)\b[^\s"',;]*|\.(?:bash|zsh|python|psql|mysql)_history|` +
-		`\.claude[/\\]\.credentials\.json|\.claude\.json|\.codex[/\\]auth\.json|\.gemini[/\\]oauth_creds\.json|etc[/\\](?:shadow|gshadow|sudoers)\b[^\s"',;]*|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|[^\s"'@=:/\\]+\.tfstate|\.envrc|\.env(?:\.[\w.-]+)?)(?:$|["'\s,;)&|<>:])`)
-	publicFile   = regexp.MustCompile(`(?i)\.pub$|known_hosts|\.ssh[/\\]config$|authorized_keys$|\.env\.(?:[\w.]*\.)?(?:example|sample|template|dist|defaults?)$|\.(?:aws|kube)[/\\](?:cli|cache)\b|\.aws[/\\]config$`)
 	proves       = regexp.MustCompile(`^(?:-i|-E|--rsh|--key|--cert|--cacert|--capath|--netrc-file|--kubeconfig|--config|--userconfig|--identity.*|--private-key|--ssh-key|--credential.*|--env-file|--key-file|--cert-file)$`)
 	provesItself = regexp.MustCompile(`^(?:-i.+|--(?:key|cert|cacert|capath|netrc-file|kubeconfig|config|userconfig|identity[\w-]*|private-key|credential[\w-]*|env-file|key-file|cert-file)=|-[oe]\s?[A-Za-z].*|ssh\s+-i)`)
 	copiers      = wordsOf("scp sftp rsync")

@@ -97,6 +97,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.downNote())
 	}
 	call.Tool, call.Place, call.Redefined = to.tool, h.placeOf(to.server), h.redefined(to)
+	call.Before.Marks = h.steered(to)
 	return call, to, p, nil
 }
 

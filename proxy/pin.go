@@ -8,8 +8,8 @@ import (
 )
 
 // pin compares the server's definitions with those that people know it by, and returns what is to be said of
-// each that differs, by name. A definition that is seen for the first time is pinned, unless it hides
-// something or poses as another. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
+// each that differs, by name. A definition that is seen for the first time is pinned, unless it
+// reads like an attack or poses as another. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
 func (h *host) pin(s *server, items []listing, unlisted []*server) map[string]*gate.Redefinition {
 	pins := h.p.o.Pins
 	if pins == nil || s.own {
@@ -33,14 +33,14 @@ func (h *host) pin(s *server, items []listing, unlisted []*server) map[string]*g
 		case changed:
 			unlike[item.name] = &gate.Redefinition{Old: old, New: item.raw, Why: "The server changed the tool's definition since it was accepted."}
 		case !known:
-			if hidden := tools.Hidden(item.raw); hidden != "" {
-				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: "The tool's definition holds characters that people cannot see (" + hidden + ")."}
-				continue
-			}
 			if others == nil {
 				others = h.newShadows(s, items, unlisted)
 			}
-			if why := others.of(item); why != "" {
+			why := others.of(item)
+			if why == "" {
+				why = tools.Poisoned(item.raw)
+			}
+			if why != "" {
 				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: why}
 				continue
 			}

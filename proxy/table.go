@@ -42,6 +42,7 @@ type offer struct {
 	taskSupport string // of a tool: "optional" or "required" where its calls can be tasks, else ""
 
 	redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
+	steered   *steering          // a definition in quarantine speaks of the tool; else nil
 }
 
 type template struct {
@@ -103,6 +104,7 @@ func (h *host) rebuild() {
 		named[i].unlisted = !h.p.o.Expose.shows(named[i].qualified, named[i].server.own)
 		named[i].redefined = unlike[named[i].server][named[i].name]
 	}
+	steered(named)
 	compose := func() *catalogue { return h.catalogue(seen, named) }
 	t := &table{servers: seen.servers}
 	if key, alike := seen.key(h.view, named); alike {
@@ -121,7 +123,7 @@ func (h *host) catalogue(seen lookout, named []listing) *catalogue {
 			continue
 		}
 		c.tools[n.shown] = &offer{
-			from: n.from, name: n.name, redefined: n.redefined,
+			from: n.from, name: n.name, redefined: n.redefined, steered: n.steered,
 			tool:  h.describe(n.server, n.name, n.qualified, n.raw),
 			shown: n.shown, definition: n.raw, taskSupport: taskSupport(n.raw),
 		}
@@ -209,6 +211,7 @@ type listing struct {
 	hidden    bool // it does not exist for the host
 	unlisted  bool // it is found and called, and not listed
 	redefined *gate.Redefinition
+	steered   *steering
 }
 
 // listed collects the items of a kind from all servers, in the order of the configuration.

@@ -1,0 +1,71 @@
+package tools
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"callgate/internal/jsonx"
+)
+
+// Poisoned says why a definition that nobody has seen before has to wait for a person; "" when it reads like others. A
+// definition tells what a tool does. One that tells the model what to do besides, what to keep from its user, or where
+// credentials lie, is the way in of most attacks on hosts of MCP. It is a sieve: what it lets pass is not proven harmless.
+func Poisoned(definition []byte) (why string) {
+	if hidden := Hidden(definition); hidden != "" {
+		return "The tool's definition holds characters that people cannot see (" + hidden + ")."
+	}
+	for text := range jsonx.Strings(definition) {
+		plain := norm.NFKC.String(text)
+		if word := mixedScript(plain); word != "" {
+			return fmt.Sprintf("The tool's definition writes %s in letters of several scripts, which look alike.", quote(word))
+		}
+		plain = strings.Join(strings.Fields(strings.NewReplacer("_", " ", "’", "'", "*", "").Replace(plain)), " ")
+		for _, p := range poisons {
+			if at := p.says.FindStringIndex(plain); at != nil && !forbids.MatchString(plain[max(0, at[0]-24):at[0]]) {
+				return fmt.Sprintf("The tool's definition %s: %s.", p.what, quote(bounded(strings.TrimSpace(plain[at[0]:at[1]]), maxField)))
+			}
+		}
+		if store := CredentialStore(text); store != "" && !mentionsOnly.MatchString(text) {
+			return fmt.Sprintf("The tool's definition names %s, where credentials are kept.", quote(store))
+		}
+	}
+	return ""
+}
+
+// poisons are what a definition has no business to say. The text comes in one line, with blanks for underscores.
+var poisons = []struct {
+	what string
+	says *regexp.Regexp
+}{
+	{"speaks in tags that stand for another voice", regexp.MustCompile(`(?i)<\s*/?\s*(?:important|system|hidden|secret|instructions?|admin|critical|assistant|developer|s|sys|inst|prompt|rules?|override|directive|meta|internal)\b[^>]{0,40}>|\[/?(?:INST|SYSTEM|ADMIN|HIDDEN|IMPORTANT INSTRUCTIONS?)\]|<!--|<\|[a-z ]+\|>|(?:^|[.:!] )#+ ?(?:system|hidden|secret) `)},
+	{"wants something kept from the user", regexp.MustCompile(`(?i)\b(?:(?:do not|don't|never|must not|should not|shouldn't|without|avoid|no need to|not necessary to|refrain from|not to|not) (?:ever |even |explicitly |otherwise |need to |have to )?(?:tell|telling|mention|mentioning|inform|informing|notify|notifying|reveal|revealing|disclose|disclosing|alert|alerting|show|showing|display|displaying|explain|explaining|report|reporting|discuss|discussing|ask|asking|let|letting|bother|bothering|worry|surface|surfacing|output|acknowledge|acknowledging)\b[^.]{0,40}\b(?:the users?|users?|anyone|anybody|to them|human|people|this (?:step|instruction|note|message|tool|fact|to)|these (?:steps|instructions)|them know|any of this|it to)\b|(?:keep|kept|stay|remain) (?:this |it |that )?(?:secret|hidden|invisible|confidential|between us|quiet)|without (?:the )?users?'?s? (?:knowledge|knowing|noticing|consent|awareness|approval|confirmation)|(?:silently|secretly|covertly|discreetly|quietly) (?:send|read|copy|add|include|forward|call|use|run|execute|upload|append|pass|include|collect|fetch|invoke|bcc|post|write|store)|user (?:must|should|need|does|will) not (?:know|see|notice|be (?:told|informed|aware|bothered))|(?:hide|conceal) (?:this|it|the|these)\b)`)},
+	{"orders the model about", regexp.MustCompile(`(?i)\b(?:ignore|disregard|forget|override|bypass) (?:all |any |the |your |every |these )*(?:previous|prior|earlier|above|other|former|existing|safety|system|security|instructions|guardrails|guidelines|rules|restrictions)\b|\byou are now\b|\b(?:new|updated|real|actual|hidden|secret) (?:system )?(?:instructions?|directives?|prompt) ?:|\b(?:system|developer) (?:prompt|message|override|instruction)s?\b.{0,30}(?:reveal|print|include|pass|send|output|:)|(?:reveal|print|include|pass|send|output|repeat|copy|append) (?:me )?(?:the |your |its )?(?:full |entire |complete |whole )?(?:system prompt|(?:chat|conversation|message) (?:history|so far|transcript|log)|(?:previous|prior|preceding) (?:messages|conversation|tool (?:calls|results|outputs)))|\b(?:full|entire|complete|whole) (?:conversation|chat|message)s? (?:history|log|transcript|so far)?`)},
+	{"makes other calls depend on it", regexp.MustCompile(`(?i)\b(?:before|after|prior to|whenever|when|every time|each time|if)(?: you)?(?: (?:are|is))?(?: (?:use|using|call|calling|invoke|invoking|invoked|run|running|execute|executing|do|doing|perform|performing|answer|answering|respond|responding))* (?:the (?:assistant|model|agent|ai) (?:uses?|calls?|invokes?|runs?) )?(?:any|all|every|other|another|each)(?: other| of the)? (?:tools?|functions?|servers?|commands?|requests?|questions?|actions?|operations?|calls?)\b.{0,60}\b(?:must|first|always|call|use|invoke|run|read|is (?:called|invoked|used))|\b(?:must|always|required|mandatory|necessary)\b[^.]{0,50}\b(?:before|prior to|after) (?:using |calling |invoking |running |executing |any )*(?:any|all|every|other|another|each)(?: other)? (?:tools?|functions?|servers?|commands?|operations?|actions?|calls?)\b|\b(?:instead of|rather than) (?:using |calling )?(?:any|all|the) other\b[^.]{0,40}\b(?:tools?|servers?)|\bother (?:\w+ )?(?:tools?|servers?|functions?)\b[^.]{0,60}\b(?:deprecated|broken|unsafe|insecure|disabled|compromised|do not|must not|never|will fail|not work)|\b(?:never|do not|don't) (?:use|call|invoke) (?:any )?(?:other|the other|another)\b|\b(?:this tool|it) (?:overrides?|supersedes?|replaces? all|takes precedence over)\b|\bhighest priority\b`)},
+	{"asks for secrets or files that its work does not need", regexp.MustCompile(`(?i)\b(?:read|open|cat|load|get|fetch|copy|include|pass|provide|send|attach|put|supply|collect|gather|find|list|search for|extract)\b[^.]{0,60}\b(?:private keys?|ssh keys?|id rsa|seed phrase|mnemonic|passwords? (?:file|store|manager|vault)|environment variables|env(?:ironment)? (?:file|vars)|(?:api|access|aws|cloud) (?:keys?|tokens?|credentials?)|mcp\.json|credentials? files?|cookies|keychain|browser (?:history|passwords|profile)|contents? of (?:the )?(?:\.|~|/etc|/home|/root|/proc)|all (?:the )?(?:files|emails|messages|contacts|documents) (?:from|of|in) (?:the )?(?:user|home|other))|/etc/passwd|\b(?:content|contents|contents? from reading|data|key|keys) (?:from|of) (?:reading )?(?:ssh|id rsa|env|aws|credentials?|private key|home)\b`)},
+	{"has something sent elsewhere", regexp.MustCompile(`(?i)\b(?:also|then|first|additionally|always|secretly|must|and|please) (?:be )?(?:send|sent|forward|forwarded|post|posted|upload|uploaded|copy|copied|cc|bcc|bcc'd|transmit|exfiltrate|report|mail|email|emailed|beacon)\b[^.]{0,80}(?:https?://|\b[\w.+-]+@[\w-]+\.\w|\+\d{6,}|\b\d{1,3}(?:\.\d{1,3}){3}\b)|\b(?:change|replace|set|rewrite|redirect|substitute|add|use|swap|modify)\b[^.]{0,50}\b(?:recipients?|bcc|cc|destination|address|payee|account|number|iban|wallet|phone|email)\b[^.]{0,40}(?:https?://|\b[\w.+-]+@[\w-]+\.\w|\+\d{6,}|0x[0-9a-f]{6,}|\b[A-Z]{2}\d{2}[A-Z]{0,4}\d{6,}|\b\d{8,})|\b(?:recipients?|payee|account|iban|destination|wallet) (?:must|should|has to|needs to|is to|will|to) (?:be )?(?:always )?[^.]{0,40}(?:@[\w-]+\.\w|\+\d{6,}|0x[0-9a-f]{6,}|[A-Z]{2}\d{2}[A-Z]{0,4}\d{6,}|\d{8,})|exfiltrat|\bbcc\b[^.]{0,30}@|\bcurl\b[^.]{0,60}(?:-d|\||https?://)|\b(?:wget|nc) [^.]{0,40}(?:https?://|\|)|base64[^.]{0,40}(?:send|append|include|url)`)},
+}
+
+// forbids is what stands before words that a definition wants nobody to follow.
+var forbids = regexp.MustCompile(`(?i)\b(?:do not|don't|never|must not|should not|not to|cannot|can't|will not|won't|does not|doesn't) (?:ever |try to )?$`)
+
+// mentionsOnly is where a definition tells what its tool leaves alone, or what its own configuration is.
+var mentionsOnly = regexp.MustCompile(`(?i)\b(?:e\.g\.|for example|such as|kubeconfig|default(?:s| is|:)?|loads? (?:environment|variables) from|excludes?|ignor(?:es?|ing)|never (?:reads?|includes?|returns?)|does not (?:read|include|return))\b`)
+
+// mixedScript returns the first word that is written in Latin letters and in such of another script that look alike.
+func mixedScript(text string) string {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		latin, other := false, false
+		for _, r := range word {
+			latin = latin || unicode.Is(unicode.Latin, r)
+			other = other || unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee) && r != 'µ' && r != 'μ' && r != 'Ω' && r != 'Δ'
+		}
+		if latin && other {
+			return word
+		}
+	}
+	return ""
+}
