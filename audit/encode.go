@@ -33,6 +33,8 @@ func (r *Record) appendBody(dst []byte) []byte {
 	dst = appendMember(dst, `,"sessionId":`, r.SessionID)
 	dst = appendMember(dst, `,"worker":`, r.Worker)
 	dst = appendMember(dst, `,"agent":`, r.Agent)
+	dst = appendMember(dst, `,"host":`, r.Host)
+	dst = appendMember(dst, `,"project":`, r.Project)
 	dst = appendMember(dst, `,"server":`, r.Server)
 	dst = appendMember(dst, `,"tool":`, r.Tool)
 	dst = appendMember(dst, `,"kind":`, r.Kind)

@@ -118,6 +118,7 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind, Says: call.Tool.Description(),
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
 		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,
+		Host: s.Client(), Origin: s.Origin(),
 		CreatedAt: created, ExpiresAt: created.Add(g.o.Timeout),
 	}
 }

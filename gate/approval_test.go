@@ -15,6 +15,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/jsonx"
+	"callgate/internal/tools"
 	"callgate/permissions"
 )
 
@@ -585,6 +586,75 @@ func TestAgentsThatClientsRegister(t *testing.T) {
 	}
 	if _, err := b.gate.AddAgent("s-none", permissions.Agent{}, AgentInfo{}, audit.Author{By: "test"}); !errors.Is(err, ErrSession) {
 		t.Errorf("another session: %v", err)
+	}
+}
+
+// Ids of agents stand in paths, records and terminals.
+func TestAgentNames(t *testing.T) {
+	b := newBench(t, `{"*": "allow"}`, nil)
+	for name, ok := range map[string]bool{
+		"rev": true, "Code Reviewer": true, "prüfer": true, "v1.2": true, "": true,
+		"../rev": false, "a/b": false, `a\b`: false, "..": false, "a\x1b[2Jb": false, "a\nb": false, "a\u202eb": false, "a\x00": false, "\xff": false, strings.Repeat("a", 65): false,
+	} {
+		id, err := b.gate.AddAgent(b.session.ID(), permissions.Agent{Name: name}, AgentInfo{Name: name, Role: "r"}, audit.Author{By: "test"})
+		if ok != (err == nil) || !ok && !errors.Is(err, ErrAnswer) {
+			t.Errorf("%q: %q, %v", name, id, err)
+		}
+		if err != nil && strings.ContainsAny(err.Error(), "\x1b\n\u202e") {
+			t.Errorf("%q: the error shows it raw", name)
+		}
+	}
+	if _, err := b.gate.AddAgent(b.session.ID(), permissions.Agent{}, AgentInfo{Role: "../r"}, audit.Author{By: "test"}); !errors.Is(err, ErrAnswer) {
+		t.Errorf("a role that becomes an id: %v", err)
+	}
+}
+
+// People are told where the host works, when something happened last, and when its model thinks.
+func TestWhatPeopleSeeOfASession(t *testing.T) {
+	b := newBench(t, `{"*": "allow"}`, nil)
+	events := b.gate.Subscribe()
+	defer events.Close()
+	b.session.SetOrigin(Origin{Folder: "/src/app", Branch: "main", Terminal: "tmux %1"})
+	b.session.SetOrigin(Origin{Folder: "/src/app", Branch: "main", Terminal: "tmux %1"})
+	b.session.SetTools([]string{"a_b"})
+	b.session.SetTools([]string{"a_b"})
+	told := 0
+	for range len(events.Events) {
+		if _, ok := (<-events.Events).(SessionOpened); ok {
+			told++
+		}
+	}
+	if told != 3 { // the replay, and one for each change
+		t.Errorf("told %d times", told)
+	}
+	call := b.shell("1", "ls")
+	call.Tool = &tools.Tool{Server: "s", Qualified: "s_sampling", Kind: tools.KindSampling}
+	v, call := b.gate.Decide(t.Context(), b.session, call)
+	if v.Action != permissions.Allow {
+		t.Fatalf("%+v", v)
+	}
+	if info := b.gate.Sessions()[0]; info.Status != "thinking" || info.Origin.Branch != "main" || len(info.Tools) != 1 || info.CreatedAt.IsZero() || info.LastActivity.Before(info.CreatedAt.Truncate(time.Millisecond)) {
+		t.Errorf("%+v", info)
+	}
+	other, otherCall := b.gate.Decide(t.Context(), b.session, b.shell("2", "ls"))
+	if info := b.gate.Sessions()[0]; other.Action != permissions.Allow || info.Status != "running" {
+		t.Errorf("%+v", info)
+	}
+	b.gate.Finish(b.session, otherCall, nil, false, "", 0)()
+	b.gate.Finish(b.session, call, nil, false, "", 0)()
+	if info := b.gate.Sessions()[0]; info.Status != "idle" {
+		t.Errorf("%+v", info)
+	}
+	decisions := 0
+	for range len(events.Events) {
+		if e, ok := (<-events.Events).(Recorded); ok && e.Record.Event == audit.Decision {
+			if decisions++; e.Record.Project != "/src/app" {
+				t.Errorf("the record does not say where: %+v", e.Record)
+			}
+		}
+	}
+	if decisions != 2 {
+		t.Errorf("%d decisions", decisions)
 	}
 }
 

@@ -193,7 +193,8 @@ func (g *Gate) restore() {
 			shown.AwaitsHost, shown.Reason = true, strings.TrimSpace(shown.Reason+" "+awaitsHost)
 		}
 		ghost := &Session{gate: g, id: shown.SessionID, agent: q.Agent, closed: make(chan struct{})}
-		ghost.client.Store(&Client{})
+		ghost.client.Store(&shown.Host)
+		ghost.origin.Store(&shown.Origin)
 		a := &approval{
 			key: q.Key, reach: q.Reach, session: ghost, expires: shown.ExpiresAt, shown: &shown, edited: q.Edited, done: make(chan resolution, 1),
 			verdict: Verdict{Reason: q.Approval.Reason, Analysis: shown.Analysis, Marks: shown.Marks},

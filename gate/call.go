@@ -34,6 +34,9 @@ func (c *Call) revive(ctx context.Context) error {
 	return c.Revive(ctx)
 }
 
+// Thinks reports whether the call goes to the model of the session's host.
+func (c *Call) Thinks() bool { return c.Tool != nil && c.Tool.Kind == tools.KindSampling }
+
 // Redefinition says that a tool's definition is not the one that was accepted: the call is in quarantine
 // until somebody accepts it.
 type Redefinition struct {

@@ -21,6 +21,7 @@ import (
 //
 //	judge → budget → (ask → wait → judge the denials again) → a free place → record → answer
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
+	s.touch()
 	v := g.judge(s, call)
 	if spent := s.turn.take(&g.o.Limits, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
@@ -42,7 +43,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	if v.Action == permissions.Allow {
 		s.manifests.note(&v)
 		if g.events.listening() {
-			g.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk()})
+			g.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk(), Thinks: call.Thinks()})
 		}
 	}
 	return v, call
@@ -67,6 +68,7 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 // nil when none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.runs(call, -1)
+	s.touch()
 	return func() {
 		g.recordOutcome(s, call, isError, failure, took)
 		if g.events.listening() {

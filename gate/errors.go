@@ -2,6 +2,13 @@ package gate
 
 import "errors"
 
+// Errors of what goes to a host's model. What they wrap says why.
+var (
+	ErrDeclined    = errors.New("refused")
+	ErrCancelled   = errors.New("cancelled")
+	ErrUnavailable = errors.New("not possible")
+)
+
 // Errors of Answer, SetAutonomy and Cancel. Callers tell them apart with errors.Is.
 var (
 	ErrNotPending = errors.New("no such approval is pending: it was answered, cancelled or timed out")

@@ -30,6 +30,8 @@ type Approval struct {
 	Marks     []tools.Mark // why only a person can release it; none when a rule or the level asks
 	Reasons   []Reason
 	Offers    []tools.Offer
+	Host      Client        // of the session
+	Origin    Origin        // of the session
 	Redefined *Redefinition // the tool's definition is not the one that was accepted; else nil
 	Rewrite   *Rewrite      // a hook changed the arguments; else nil
 	CreatedAt time.Time
@@ -58,6 +60,7 @@ type Started struct {
 	SessionID, Agent, ID, Tool string
 	Arguments                  json.RawMessage
 	Risk                       permissions.Risk
+	Thinks                     bool // it goes to the model of the session's host
 }
 
 // Finished: a forwarded call ended. Result is the raw result, or nil when there is none.
@@ -98,9 +101,13 @@ type SessionInfo struct {
 	Client    Client      `json:"client"`
 	Autonomy  string      `json:"autonomy"` // a level, a category preset, or NONE
 	Mode      string      `json:"mode"`
-	Status    string      `json:"status"` // idle, waiting or running
+	Status    string      `json:"status"` // idle, waiting, running or thinking
 	Pending   int         `json:"pending"`
-	StartedAt time.Time   `json:"startedAt"`
+	Tools     []string    `json:"-"` // that the host is offered, by qualified name
+	Origin    Origin      `json:"origin"`
+	CreatedAt time.Time   `json:"createdAt"`
+	// LastActivity is when a call was last decided or ended.
+	LastActivity time.Time `json:"lastActivity"`
 }
 
 // Client is the host's own name for itself: shown, never trusted.

@@ -36,6 +36,7 @@ func (g *Gate) recordOf(s *Session, call Call, v Verdict) audit.Record {
 		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: call.Before.recorded(v.Reason),
 		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(),
+		Host: s.Client().Name, Project: s.Origin().Folder,
 	}
 	if call.Tool != nil {
 		r.Server, r.Tool, r.Kind = call.Tool.Server, call.Tool.Qualified, call.Tool.Kind

@@ -22,9 +22,13 @@ type Session struct {
 	agent       string // the profile that the session runs under
 	startedAt   time.Time
 	client      atomic.Pointer[Client]
+	origin      atomic.Pointer[Origin]
+	tools       atomic.Pointer[[]string]
+	active      atomic.Int64 // when something happened in it last, in ms of Unix time
 	cancelCalls func()
 	autonomy    atomic.Uint32 // an Autonomy
-	running     atomic.Int32  // forwarded calls without an outcome
+	running     atomic.Int32  // forwarded calls without an outcome, those to its model included
+	thinking    atomic.Int32  // of them, those to the host's model
 	turn        turn
 	manifests   manifests
 	refused     refusals
@@ -84,6 +88,9 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 		cancelCalls: cancelCalls, closed: make(chan struct{}),
 	}
 	s.client.Store(&Client{})
+	s.origin.Store(&Origin{})
+	s.tools.Store(&[]string{})
+	s.touch()
 	s.autonomy.Store(uint32(g.o.Autonomy))
 	if err := g.record(audit.Record{
 		Event: audit.Control, SessionID: s.id, Agent: s.agent,
@@ -122,11 +129,26 @@ func (s *Session) Client() Client { return *s.client.Load() }
 // SetClient notes how the host names itself.
 func (s *Session) SetClient(c Client) {
 	s.client.Store(&c)
+	s.retold()
+}
+
+// SetTools notes which tools the host is offered, by qualified name. The caller MUST NOT change names any more.
+func (s *Session) SetTools(names []string) {
+	if before := s.tools.Swap(&names); !slices.Equal(*before, names) {
+		s.retold()
+	}
+}
+
+// retold tells listeners what the session is now.
+func (s *Session) retold() {
 	s.gate.mu.Lock()
 	info := s.info(s.gate.pendingOf(s))
 	s.gate.mu.Unlock()
 	s.gate.events.publish(SessionOpened{info})
 }
+
+// touch notes that something happens in the session.
+func (s *Session) touch() { s.active.Store(time.Now().UnixMilli()) }
 
 // WithdrawServer withdraws what waits for calls of one server, which is gone for good.
 func (s *Session) WithdrawServer(server, reason string) {
@@ -203,11 +225,11 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 
 // info describes the session; the caller holds gate.mu.
 func (s *Session) info(pending int) SessionInfo {
-	status := statusOf(pending, int(s.running.Load()))
+	status := statusOf(pending, int(s.running.Load()), int(s.thinking.Load()))
 	return SessionInfo{
 		ID: s.id, Worker: s.gate.o.Worker, Agent: s.agent, Agents: s.agents(status), Client: *s.client.Load(),
 		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: s.gate.modeName(),
-		Status: status, Pending: pending, StartedAt: s.startedAt,
+		Status: status, Pending: pending, Tools: *s.tools.Load(), Origin: *s.origin.Load(), CreatedAt: s.startedAt, LastActivity: time.UnixMilli(s.active.Load()).UTC(),
 	}
 }
 
@@ -218,7 +240,7 @@ func (g *Gate) roster() []SessionInfo {
 		infos = append(infos, s.info(g.pendingOf(s)))
 	}
 	slices.SortFunc(infos, func(a, b SessionInfo) int {
-		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	return infos
 }

@@ -6,9 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"callgate/audit"
+	"callgate/internal/tools"
 	"callgate/permissions"
 )
 
@@ -19,13 +22,14 @@ const maxAgents = 64
 // registered the agent says of it: shown, never trusted.
 type AgentInfo struct {
 	ID       string      `json:"agentId"`
+	Name     string      `json:"name,omitempty"`
 	Role     string      `json:"role"`
 	Goal     string      `json:"goal,omitempty"`
 	Domain   string      `json:"domain,omitempty"`
 	Provider string      `json:"provider,omitempty"`
 	Model    string      `json:"model,omitempty"`
 	Roles    []AgentRole `json:"roles,omitempty"`
-	Status   string      `json:"status"` // idle, waiting or running
+	Status   string      `json:"status"` // idle, waiting, running or thinking
 }
 
 // AgentRole is one of several roles of an agent.
@@ -46,6 +50,10 @@ func (g *Gate) AddAgent(sessionID string, profile permissions.Agent, info AgentI
 	if _, err := permissions.NewPolicy(profile.Rules, nil, nil); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
+	info.Name = strings.TrimSpace(info.Name)
+	if err := checkAgentName(cmp.Or(strings.TrimSpace(profile.Name), info.Role)); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
 	suffix := make([]byte, 4)
 	rand.Read(suffix)
 	info.ID = cmp.Or(strings.TrimSpace(profile.Name), info.Role, "agent") + "-" + hex.EncodeToString(suffix)
@@ -60,6 +68,22 @@ func (g *Gate) AddAgent(sessionID string, profile permissions.Agent, info AgentI
 	s.team[info.ID] = &teamMember{info: info, profile: profile}
 	s.mu.Unlock()
 	return info.ID, g.teamChanged(s, who, fmt.Sprintf("Agent %q added.", info.ID))
+}
+
+// maxAgentName bounds, in characters, what the id of an agent begins with.
+const maxAgentName = 64
+
+// checkAgentName says why an id cannot begin with the name: ids stand in paths, records and terminals.
+func checkAgentName(name string) error {
+	switch {
+	case utf8.RuneCountInString(name) > maxAgentName:
+		return fmt.Errorf("the name of an agent has at most %d characters", maxAgentName)
+	case !utf8.ValidString(name) || tools.Visible(name) != name || strings.ContainsAny(name, "\n\t"):
+		return fmt.Errorf("the name of an agent holds a character that cannot be seen: %s", strconv.QuoteToASCII(name))
+	case strings.ContainsAny(name, `/\`) || strings.Contains(name, ".."):
+		return fmt.Errorf("the name of an agent looks like a path: %q", name)
+	}
+	return nil
 }
 
 // RemoveAgent ends a registered profile. Its calls that wait for a person are withdrawn, and calls that still name it
@@ -92,19 +116,27 @@ func (g *Gate) teamChanged(s *Session, who audit.Author, what string) error {
 
 // teamMember is a registered profile.
 type teamMember struct {
-	info    AgentInfo
-	profile permissions.Agent
-	running int // its forwarded calls without an outcome
+	info     AgentInfo
+	profile  permissions.Agent
+	running  int // its forwarded calls without an outcome
+	thinking int // of them, those to the host's model
 }
 
 // runs counts a call of the session, +1 when it is forwarded and -1 when it ended, and returns how many run now.
 func (s *Session) runs(call Call, n int32) int {
+	thinks := call.Thinks()
 	if call.Agent != "" && call.Agent != s.agent {
 		s.mu.Lock()
 		if m := s.team[call.Agent]; m != nil {
 			m.running += int(n)
+			if thinks {
+				m.thinking += int(n)
+			}
 		}
 		s.mu.Unlock()
+	}
+	if thinks {
+		s.thinking.Add(n)
 	}
 	return int(s.running.Add(n))
 }
@@ -132,11 +164,13 @@ func (g *Gate) waits(s *Session, agent string) (n int) {
 	return n
 }
 
-// statusOf words what an agent, or a session, does.
-func statusOf(waiting, running int) string {
+// statusOf words what an agent, or a session, does. thinking are those of the running calls that go to the host's model.
+func statusOf(waiting, running, thinking int) string {
 	switch {
 	case waiting > 0:
 		return "waiting"
+	case thinking > 0 && running == thinking:
+		return "thinking"
 	case running > 0:
 		return "running"
 	}
@@ -151,7 +185,7 @@ func (s *Session) agents(status string) []AgentInfo {
 	list := make([]AgentInfo, 0, len(s.team)+1)
 	for _, m := range s.team {
 		info := m.info
-		info.Status = statusOf(s.gate.waits(s, info.ID), m.running)
+		info.Status = statusOf(s.gate.waits(s, info.ID), m.running, m.thinking)
 		list = append(list, info)
 	}
 	slices.SortFunc(list, func(a, b AgentInfo) int { return cmp.Compare(a.ID, b.ID) })

@@ -3,8 +3,8 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"callgate/gate"
@@ -19,66 +19,186 @@ const (
 	chatTokens  = 4096
 )
 
-// Chat asks the model of a session's host, for an approver. The request passes the gate as the kind sampling of
-// callgate itself, with what it says. Errors are gate.ErrSession, and gate.ErrAnswer for what the person can be told.
-func (p *Proxy) Chat(ctx context.Context, sessionID, prompt string) (string, error) {
+// ChatTurn is one message of a conversation with a host's model.
+type ChatTurn struct {
+	Role string // user or assistant
+	Text string
+}
+
+// ChatAnswer is what the model says.
+type ChatAnswer struct {
+	Text  string
+	Model string     // as the host names it; may be ""
+	Usage *ChatUsage // nil where the host does not tell
+}
+
+// ChatUsage is what an answer cost, as far as the host tells. MCP has no member for it: hosts that tell use "usage",
+// in the result or in its _meta.
+type ChatUsage struct {
+	Tokens int
+	Cost   float64
+}
+
+// chatting is a question to the host's model that has no answer yet.
+type chatting struct{ cancel func() }
+
+// Chat asks the model of a session's host to go on with a conversation, for an approver. The request passes the gate
+// as the kind sampling of callgate itself, with what it says. It ends with ctx, and when a person cancels what the
+// session runs; the host is told. Errors are gate.ErrSession, and gate.ErrDeclined, gate.ErrCancelled and
+// gate.ErrUnavailable for what the person can be told.
+func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (ChatAnswer, error) {
 	h, err := p.hostOf(sessionID)
 	switch {
 	case err != nil:
-		return "", err
+		return ChatAnswer{}, err
 	case h == nil:
-		return "", gate.ErrSession
+		return ChatAnswer{}, gate.ErrSession
 	}
 	if can := h.capable.Load(); can == nil || !can.sampling {
-		return "", fmt.Errorf("%w: the session's host does not let others use its model (it does not offer sampling)", gate.ErrAnswer)
+		return ChatAnswer{}, fmt.Errorf("%w: this host does not let others use its model (it does not offer MCP sampling)", gate.ErrUnavailable)
 	}
-	params := fmt.Appendf(nil, `{"messages":[{"role":"user","content":{"type":"text","text":%s}}],"maxTokens":%d}`, jsonx.Quote(prompt), chatTokens)
-	asker := &server{host: h, alias: chatServer}
-	if refused := asker.samplingRefused(ctx, params, nil); refused != "" {
-		return "", fmt.Errorf("%w: %s", gate.ErrAnswer, refused)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer h.chat(&chatting{func() { cancel(gate.ErrCancelled) }})()
+	params := chatParams(turns)
+	verdict, done := (&server{host: h, alias: chatServer}).sample(ctx, params, nil)
+	switch {
+	case done == nil && (verdict.Decision == gate.DecidedCancelled || ctx.Err() != nil):
+		return ChatAnswer{}, fmt.Errorf("%w before the question was sent to the model", gate.ErrCancelled)
+	case done == nil:
+		return ChatAnswer{}, fmt.Errorf("%w: the question was not sent to the model. %s", gate.ErrDeclined, verdict.Reason)
 	}
+	result, err := h.think(ctx, params)
+	if err != nil {
+		done(nil, err.Error())
+		return ChatAnswer{}, err
+	}
+	answer, err := spoken(result)
+	if err != nil {
+		done(result, err.Error())
+	} else {
+		done(result, "")
+	}
+	return answer, err
+}
+
+// chat registers a question, so that a person can cancel it.
+func (h *host) chat(c *chatting) (end func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.chats == nil {
+		h.chats = map[*chatting]struct{}{}
+	}
+	h.chats[c] = struct{}{}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.chats, c)
+	}
+}
+
+// think has the host's model answer, and tells the host when nobody waits for it any more.
+func (h *host) think(ctx context.Context, params []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, chatAnswers)
 	defer cancel()
 	pending, err := h.ask(nil, "", func(id []byte) []byte { return rpc.Request(id, "sampling/createMessage", params) })
 	if err != nil {
-		return "", fmt.Errorf("%w: the session's host cannot be asked now: %w", gate.ErrAnswer, err)
+		return nil, fmt.Errorf("%w: the host cannot be asked now: %w", gate.ErrUnavailable, err)
 	}
 	answer, err := pending.Wait(ctx)
 	switch {
 	case err != nil && h.ctx.Err() != nil:
-		return "", fmt.Errorf("%w: the session has ended", gate.ErrAnswer)
+		return nil, fmt.Errorf("%w: the session has ended", gate.ErrUnavailable)
 	case err != nil:
 		h.notify(nil, rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
-		return "", fmt.Errorf("%w: the session's host did not answer within %s", gate.ErrAnswer, chatAnswers)
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, fmt.Errorf("%w before the model answered", gate.ErrCancelled)
+		}
+		return nil, fmt.Errorf("%w: the host did not answer within %s", gate.ErrUnavailable, chatAnswers)
 	case answer.Error != nil:
-		return "", fmt.Errorf("%w: the session's host refuses: %s", gate.ErrAnswer, messageOf(answer.Error))
+		return nil, fmt.Errorf("%w: the host said: %s", gate.ErrDeclined, messageOf(answer.Error))
 	}
-	return spoken(answer.Result)
+	return answer.Result, nil
 }
 
 // chatServer is the server that rules see when an approver asks the model.
 const chatServer = "callgate"
 
-// spoken is the text of the model's message, which is one block or several.
-func spoken(result []byte) (string, error) {
+func chatParams(turns []ChatTurn) []byte {
+	b := []byte(`{"messages":[`)
+	for i, t := range turns {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"role":%s,"content":{"type":"text","text":%s}}`, jsonx.Quote(t.Role), jsonx.Quote(t.Text))
+	}
+	return fmt.Appendf(b, `],"maxTokens":%d}`, chatTokens)
+}
+
+// spoken reads the model's message: its text, which is one block or several, and what it cost.
+func spoken(result []byte) (ChatAnswer, error) {
 	type block struct{ Type, Text string }
-	var message struct{ Content json.RawMessage }
+	var message struct {
+		Content json.RawMessage `json:"content"`
+		Model   string          `json:"model"`
+		Usage   usage           `json:"usage"`
+		Meta    struct {
+			Usage usage `json:"usage"`
+		} `json:"_meta"`
+	}
 	var blocks []block
 	err := json.Unmarshal(result, &message)
 	if err == nil && json.Unmarshal(message.Content, &blocks) != nil {
 		blocks = make([]block, 1)
 		err = json.Unmarshal(message.Content, &blocks[0])
 	}
-	var text strings.Builder
+	answer := ChatAnswer{Model: message.Model}
 	for _, b := range blocks {
 		if b.Type == "text" {
-			text.WriteString(b.Text)
+			answer.Text += b.Text
 		}
 	}
-	if err != nil || text.Len() == 0 {
-		return "", fmt.Errorf("%w: the session's host answered with no text", gate.ErrAnswer)
+	if err != nil || answer.Text == "" {
+		return ChatAnswer{}, fmt.Errorf("%w: the host answered without any text", gate.ErrUnavailable)
 	}
-	return text.String(), nil
+	if answer.Usage = message.Usage.told(); answer.Usage == nil {
+		answer.Usage = message.Meta.Usage.told()
+	}
+	return answer, nil
+}
+
+// usage is what hosts call it: names of several model providers. What cannot be read is not told.
+type usage map[string]json.RawMessage
+
+func (u *usage) UnmarshalJSON(data []byte) error {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) == nil {
+		*u = members
+	}
+	return nil
+}
+
+// told is nil when it says nothing that is known.
+func (u usage) told() *ChatUsage {
+	number := func(names ...string) (n float64, ok bool) {
+		for _, name := range names {
+			if json.Unmarshal(u[name], &n) == nil && n >= 0 {
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	tokens, ok := number("totalTokens", "total_tokens", "tokens")
+	if !ok {
+		in, a := number("inputTokens", "input_tokens", "promptTokens", "prompt_tokens")
+		out, b := number("outputTokens", "output_tokens", "completionTokens", "completion_tokens")
+		tokens, ok = in+out, a || b
+	}
+	cost, priced := number("cost", "totalCost", "total_cost")
+	if !ok && !priced {
+		return nil
+	}
+	return &ChatUsage{Tokens: int(min(tokens, 1<<52)), Cost: cost}
 }
 
 // messageOf is what a JSON-RPC error says.

@@ -50,6 +50,8 @@ type host struct {
 	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
 	reports []report                  // of verifications that the host could not wait for
 
+	chats map[*chatting]struct{} // questions of people to the host's model; guarded by mu
+
 	deferrals   deferrals
 	assignments assignments
 }
@@ -70,6 +72,7 @@ type inflight struct {
 	mu      sync.Mutex
 	ended   bool
 	reached float64 // the highest progress that the host was told of
+	ours    bool    // it was callgate that told it
 }
 
 // Handle takes every message of the host but the answers to our requests, in their order. It does not wait
@@ -119,7 +122,7 @@ func (h *host) begin(m rpc.Message, e *errand) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{id: m.ID, errand: e, cancel: cancel, token: progressToken(m.Params), reached: beforeServers}
+	r := &inflight{id: m.ID, errand: e, cancel: cancel, token: progressToken(m.Params)}
 	ctx = upstream.Because(ctx, r)
 	id := string(m.ID)
 	h.mu.Lock()
@@ -211,6 +214,9 @@ func (h *host) cancelCalls() {
 	defer h.mu.Unlock()
 	for _, r := range h.calls {
 		r.cancel(nil)
+	}
+	for c := range h.chats {
+		c.cancel()
 	}
 }
 

@@ -109,22 +109,31 @@ func (h *host) heartbeat(r *inflight, forWhat string) (stop func()) {
 	}
 }
 
-// beforeServers is where progress of our own begins: servers begin at 0 or above, and values have to rise.
-const beforeServers = -1
+// progressStep is how far apart values of our own are. They are small: servers mostly count from 0 or 1 in whole steps.
+const progressStep = 0.0001
 
-// progress tells the host of progress of our own. The values rise, from far below 0, where servers begin, or from
-// where the server ended. The caller holds r.mu, and r has a token and has not ended.
+// progress tells the host of progress of our own. The values rise from 0, or from where the server ended. The caller
+// holds r.mu, and r has a token and has not ended.
 func (h *host) progress(r *inflight, text string) {
-	r.reached += 0.0001
+	r.reached += progressStep
+	r.ours = true
 	h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%.4f,"message":%s}`,
 		r.token, r.reached, jsonx.Quote(text))))
 }
 
-// told notes how far the progress is that the host is told of by the server. The caller holds r.mu.
-func (r *inflight) told(params []byte) {
+// told notes how far the progress is that the host is told of by the server, and returns the params for the host.
+// They are the server's own unless values of ours came before and the server's would not rise above them: a server
+// that begins at 0 after a wait. The caller holds r.mu.
+func (r *inflight) told(params []byte) []byte {
 	var m [1]jsonx.Member
 	var progress float64
-	if jsonx.Members(params, []string{"progress"}, m[:]) == nil && json.Unmarshal(m[0].Value, &progress) == nil {
-		r.reached = max(r.reached, progress)
+	if jsonx.Members(params, []string{"progress"}, m[:]) != nil || m[0].Value == nil || json.Unmarshal(m[0].Value, &progress) != nil {
+		return params
 	}
+	if r.ours && progress <= r.reached {
+		r.reached += progressStep
+		return jsonx.Splice(params, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: fmt.Appendf(nil, "%.4f", r.reached)})
+	}
+	r.reached, r.ours = max(r.reached, progress), false
+	return params
 }

@@ -154,6 +154,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 		return nil, err
 	}
 	h.session = session
+	h.locate()
 	for _, s := range p.o.Servers {
 		if s.Own != nil || v.shows(s.Tools.Name) {
 			h.servers = append(h.servers, h.newServer(s))

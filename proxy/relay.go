@@ -6,7 +6,9 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
+	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
@@ -85,8 +87,7 @@ func (h *host) progressForHost(s *server, m rpc.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended && r.from.Load() == s {
-		r.told(m.Params)
-		h.notify(r, m.Raw)
+		h.notify(r, withParams(m, r.told(m.Params)).Raw)
 	}
 }
 
@@ -192,17 +193,21 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 	}
+	finish := func([]byte, string) {}
 	var span *traces.Call // of sampling; elicitation and roots are the person's and the host's own affair
 	switch m.Method {
 	case "sampling/createMessage":
 		span = h.traceOf(m.Params, traces.About{Method: m.Method, Server: s.alias})
 		defer span.End()
-		if refused := s.samplingRefused(ctx, m.Params, span); refused != "" {
-			return rpc.Error(m.ID, -1, refused)
+		verdict, done := s.sample(ctx, m.Params, span)
+		if done == nil {
+			return rpc.Error(m.ID, -1, "callgate denied sampling. "+verdict.Reason)
 		}
+		finish = done
 		trace, forwarded := span.Forwarding("")
 		defer forwarded()
 		if message, err = traced(message, trace); err != nil {
+			finish(nil, err.Error())
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 		}
 	case "elicitation/create":
@@ -219,6 +224,14 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		}
 	}
 	answer, fault := s.putToHost(ctx, m, message, r)
+	switch {
+	case fault != nil:
+		finish(nil, "the host gave no answer")
+	case answer.Error != nil:
+		finish(nil, "the host refused: "+messageOf(answer.Error))
+	default:
+		finish(answer.Result, "")
+	}
 	if fault != nil || answer.Error != nil {
 		span.Failed("call_failed")
 	}
@@ -252,13 +265,14 @@ func (s *server) putToHost(ctx context.Context, m, message rpc.Message, r *infli
 	return answer, nil
 }
 
-// samplingRefused lets a request to the host's model pass the gate as the kind sampling, with what it says,
-// and says why it may not. span is nil for what belongs to no trace.
-func (s *server) samplingRefused(ctx context.Context, params []byte, span *traces.Call) string {
+// sample lets a request to the host's model pass the gate as the kind sampling, with what it says. When it may go to
+// the host, the caller MUST call done with the result, or with why there is none; otherwise done is nil. span is nil for
+// what belongs to no trace.
+func (s *server) sample(ctx context.Context, params []byte, span *traces.Call) (v gate.Verdict, done func(result []byte, failure string)) {
 	h := s.host
 	call, err := h.newCall(kindTool(tools.KindSampling, s), s, "server", s.alias, params)
 	if err != nil {
-		return err.Error()
+		return gate.Verdict{Reason: err.Error()}, nil
 	}
 	call = h.askHooks(ctx, nil, call)
 	decided := span.Deciding()
@@ -266,10 +280,12 @@ func (s *server) samplingRefused(ctx context.Context, params []byte, span *trace
 	decided(verdict.Decision, verdict.Risk().String())
 	if verdict.Action != permissions.Allow {
 		h.tellRefused(call, verdict)
-		return "callgate denied sampling. " + verdict.Reason
+		return verdict, nil
 	}
-	h.p.o.Gate.Finish(h.session, call, nil, false, "", 0)()
-	return ""
+	began := time.Now()
+	return verdict, func(result []byte, failure string) {
+		h.p.o.Gate.Finish(h.session, call, result, false, failure, time.Since(began))()
+	}
 }
 
 // signed returns the params of an elicitation that says which server asks, and whose message is one visible line.

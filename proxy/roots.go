@@ -41,6 +41,7 @@ func (h *host) learnRoots() {
 		}
 		roots := parseRoots(answer.Result)
 		h.roots.Store(&roots)
+		h.locate()
 	})
 }
 

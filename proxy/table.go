@@ -24,6 +24,7 @@ type table struct {
 // share one.
 type catalogue struct {
 	tools     map[string]*offer
+	names     []string // of the tools, qualified
 	prompts   map[string]*offer
 	resources map[string]int // by URI; the first server that offers one has it
 	templates []template
@@ -113,6 +114,7 @@ func (h *host) rebuild() {
 		t.catalogue = compose()
 	}
 	h.table.Store(t)
+	h.session.SetTools(t.names)
 }
 
 // catalogue makes the catalogue of what was seen, with the tools as they are named.
@@ -128,6 +130,10 @@ func (h *host) catalogue(seen lookout, named []listing) *catalogue {
 			shown: n.shown, definition: n.raw, taskSupport: taskSupport(n.raw),
 		}
 	}
+	for _, o := range c.tools {
+		c.names = append(c.names, o.tool.Qualified)
+	}
+	slices.Sort(c.names)
 	c.results[upstream.Tools] = seen.merge(upstream.Tools, named)
 
 	named = seen.named(upstream.Prompts)

@@ -80,6 +80,17 @@ func TestWhereChecksRun(t *testing.T) {
 
 // What callgate tells of progress goes on from where the server ended.
 func TestProgressRises(t *testing.T) {
+	first := &inflight{reached: progressStep, ours: true} // after a wait for a person
+	for _, c := range []struct{ params, want string }{
+		{`{"progress":0,"total":2}`, `{"progress":0.0002,"total":2}`},
+		{`{"progress":0.5}`, `{"progress":0.5}`},
+		{`{"progress":0.5}`, `{"progress":0.5}`}, // the server's own affair
+		{`{}`, `{}`},
+	} {
+		if got := first.told([]byte(c.params)); string(got) != c.want {
+			t.Errorf("%s: %s, want %s", c.params, got, c.want)
+		}
+	}
 	r := &inflight{}
 	for _, params := range []string{`{"progressToken":1,"progress":7.5}`, `{"progressToken":1,"progress":3}`, `{"progressToken":1,"progress":"x"}`, `{}`} {
 		r.told([]byte(params))

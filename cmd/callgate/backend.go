@@ -56,7 +56,7 @@ func (b backend) Upstreams() []companion.UpstreamState {
 		case upstream.Ready:
 			state = companion.UpstreamUp
 		case upstream.Idle:
-			if u.Resting {
+			if state = companion.UpstreamIdle; u.Resting {
 				state = companion.UpstreamUp
 			}
 		case upstream.Down, upstream.Closed:

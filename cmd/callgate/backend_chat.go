@@ -3,29 +3,53 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"callgate/audit"
+	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/retrieval"
+	"callgate/proxy"
 )
 
 var _ companion.Chatter = backend{}
 
-// Chat puts what is known of the question in front of it and asks the host's model.
-func (b backend) Chat(ctx context.Context, sessionID, message string, who audit.Author) (string, error) {
-	prompt := message
-	if b.s.retrieval != nil {
-		found, err := b.s.retrieval.ContextPrompt(ctx, sessionID, message, 0)
-		if err != nil {
-			b.s.log.Warn("a chat goes without what the workspace says about it", "session", sessionID, "by", who.By, slog.Any("error", err))
-		} else {
-			prompt = found
-		}
+func (b backend) Tell(e gate.Event) { b.s.gate.Tell(e) }
+
+// Recall finds nothing where search is off.
+func (b backend) Recall(ctx context.Context, sessionID, message string) (passages []companion.Passage, err error) {
+	if b.s.retrieval == nil {
+		return nil, nil
 	}
-	var text string
-	err := b.change(sessionID, who, fmt.Sprintf("Ask the host's model, in %d bytes.", len(prompt)), func() (err error) {
-		text, err = b.s.proxy.Chat(ctx, sessionID, prompt)
+	found, err := b.s.retrieval.Recall(ctx, sessionID, message, 0)
+	for _, p := range found {
+		passages = append(passages, companion.Passage{Source: p.Source, Text: p.Text})
+	}
+	return passages, err
+}
+
+// Chat asks the host's model. What was found about a question goes with that question alone, not with those after it.
+func (b backend) Chat(ctx context.Context, sessionID string, turns []companion.ChatTurn, who audit.Author) (companion.ChatAnswer, error) {
+	conversation := make([]proxy.ChatTurn, len(turns))
+	size := 0
+	for i, t := range turns {
+		text := t.Text
+		if i == len(turns)-1 {
+			found := make([]retrieval.Passage, len(t.Context))
+			for j, p := range t.Context {
+				found[j] = retrieval.Passage{Source: p.Source, Text: p.Text}
+			}
+			text = retrieval.WithPassages(text, found)
+		}
+		conversation[i], size = proxy.ChatTurn{Role: t.Role, Text: text}, size+len(text)
+	}
+	var answer proxy.ChatAnswer
+	err := b.change(sessionID, who, fmt.Sprintf("Ask the host's model, in %d bytes.", size), func() (err error) {
+		answer, err = b.s.proxy.Chat(ctx, sessionID, conversation)
 		return err
 	})
-	return text, err
+	out := companion.ChatAnswer{Text: answer.Text, Model: answer.Model}
+	if answer.Usage != nil {
+		out.Usage = &companion.Usage{Tokens: answer.Usage.Tokens, Cost: answer.Usage.Cost}
+	}
+	return out, err
 }

@@ -10,7 +10,13 @@ import (
 
 var _ companion.Hooks = backend{}
 
-func (b backend) Hooks() []hooks.Status { return b.s.config.hooks.List() }
+func (b backend) Hooks() []hooks.Status {
+	known, err := b.s.config.knownNames()
+	if err != nil {
+		b.s.log.Warn("which tools hooks can be for is not known", "error", err)
+	}
+	return b.s.config.hooks.List(known)
+}
 
 func (b backend) SetHook(name string, enabled bool, who audit.Author) error {
 	if !b.s.config.hooks.Has(name) {

@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/gate"
 	"callgate/internal/hooks"
 	"callgate/internal/tools"
+	"callgate/proxy"
 )
 
 // harmlessInHooks are the subcommands that a hook may start.
@@ -57,10 +59,14 @@ of the worker, at once and after restarts.`,
 			if err != nil {
 				return err
 			}
+			known, err := c.knownNames()
+			if err != nil {
+				return err
+			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.hooks.List()))
+				err = printJSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.hooks.List(known)))
 			} else {
-				err = printHooks(cmd.OutOrStdout(), c.hooks.List())
+				err = printHooks(cmd.OutOrStdout(), c.hooks.List(known))
 			}
 			return errors.Join(err, printOrphans(cmd.ErrOrStderr(), c))
 		},
@@ -84,7 +90,53 @@ func printHooks(w io.Writer, list []hooks.Status) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", h.Name, state, h.When, h.Action, tools.Visible(h.Matcher), strings.Join(h.Event, " "))
 	}
-	return table.Flush()
+	err := table.Flush()
+	for _, h := range list {
+		if h.Problem != "" {
+			_, failed := fmt.Fprintf(w, "Warning: %s: %s\n", h.Name, h.Problem)
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// knownNames are what the matcher of a hook could be meant for: servers, agents and tools that callgate has seen. It is
+// nil while a server's tools were never seen, because then nobody can say what is missing.
+func (c *config) knownNames() ([]string, error) {
+	pins, err := tools.OpenPins(c.pinsFile())
+	if err != nil {
+		return nil, err
+	}
+	servers, err := c.servers()
+	if err != nil {
+		return nil, nil // run says what is wrong with them; hooks can be looked at all the same
+	}
+	agents, err := c.agents()
+	if err != nil {
+		return nil, err
+	}
+	names := []string{gate.DefaultAgent, proxy.OwnName}
+	for _, a := range agents {
+		names = append(names, a.Name)
+	}
+	for _, own := range []string{"search", "kb_search", "kb_add", "find_tools", "call_tool", "rollback"} { // these are not pinned
+		names = append(names, own, proxy.OwnName+"_"+own)
+	}
+	for _, s := range servers {
+		seen, err := pins.Of(s.Tools.Identity)
+		if err != nil {
+			return nil, err
+		}
+		before := len(names)
+		for tool := range seen.Tools() {
+			names = append(names, tool, s.Tools.Name+"_"+proxy.Sanitize(tool))
+		}
+		if len(names) == before {
+			return nil, nil
+		}
+		names = append(names, s.Tools.Name)
+	}
+	return names, nil
 }
 
 // webhookQueues is the folder where webhooks of the worker keep what waits to be posted.
@@ -139,9 +191,7 @@ when the hook does.`,
 			if err != nil {
 				return err
 			}
-			if err := c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel}))); err != nil {
-				return err
-			}
+			c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel})))
 			defer c.hooks.Close()
 			began := time.Now()
 			output, err := c.hooks.Test(cmd.Context(), args[0], testEvent())
@@ -173,7 +223,7 @@ func explainHook(c *config, err error) error {
 		return err
 	}
 	var names []string
-	for _, h := range c.hooks.List() {
+	for _, h := range c.hooks.List(nil) {
 		names = append(names, h.Name)
 	}
 	if len(names) == 0 {

@@ -49,9 +49,7 @@ the configuration's rag.embedder, or --embedder, names a server that makes the v
 			if len(roots) == 0 {
 				roots = []string{"."}
 			}
-			if err := c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel}))); err != nil {
-				return err
-			}
+			c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel})))
 			defer c.hooks.Close()
 			p := newIndexProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON, verbose)
 			follow := func(e rag.Event) {
@@ -204,7 +202,7 @@ func (p *indexProgress) write(e rag.Event) {
 	case rag.EventSkip:
 		line["reason"] = e.Reason
 	case rag.EventDone:
-		line["fileCount"], line["chunkCount"], line["duration"] = e.Summary.Files, e.Summary.Chunks, e.Summary.Duration.Seconds()
+		line["fileCount"], line["chunkCount"], line["duration"] = e.Summary.Files, e.Summary.Chunks, e.Summary.Duration.Milliseconds()
 	}
 	data, err := json.Marshal(line, json.Deterministic(true))
 	if err == nil {

@@ -48,9 +48,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return s, fmt.Errorf("dataDir: %w", err)
 	}
-	if err := c.hooks.Start(s.log); err != nil {
-		return s, err
-	}
+	c.hooks.Start(s.log)
 	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before
 	if err := hooks.Expire(c.webhookQueues(), c.hooks, s.log); err != nil {
 		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)

@@ -51,6 +51,7 @@ type Backend interface {
 
 // States of an upstream.
 const (
+	UpstreamIdle     = "idle" // nobody needs it now: the next host or call starts it
 	UpstreamStarting = "starting"
 	UpstreamUp       = "up"
 	UpstreamDown     = "down"
@@ -59,7 +60,7 @@ const (
 // UpstreamState is what people see of one MCP server behind callgate.
 type UpstreamState struct {
 	Name  string `json:"name"`
-	State string `json:"state"` // starting, up or down
+	State string `json:"state"` // idle, starting, up or down
 	Tools int    `json:"tools"`
 	Error string `json:"error,omitempty"` // why it is down
 

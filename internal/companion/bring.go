@@ -273,11 +273,19 @@ func outcomeOfFrame(f MCPResult) (o outcomeOfCall, _ *refusal) {
 	case len(f.Result) > maxResultSent:
 		return outcomeOfCall{err: fmt.Errorf("the result is larger than %d bytes", maxResultSent)}, nil
 	}
+	var text string
+	if json.Unmarshal(f.Result, &text) == nil {
+		result, err := encode(map[string]any{"content": []map[string]string{{"type": "text", "text": text}}})
+		if err != nil {
+			return o, refuse(CodeBadMessage, "result: %v", err)
+		}
+		return outcomeOfCall{result: result}, nil
+	}
 	var result struct {
 		Content json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(f.Result, &result); err != nil || !bytes.HasPrefix(result.Content, []byte("[")) {
-		return o, refuse(CodeBadMessage, `result has to be that of tools/call, as in {"content": [{"type": "text", "text": "done"}]}`)
+		return o, refuse(CodeBadMessage, `result has to be a text, or that of tools/call, as in {"content": [{"type": "text", "text": "done"}]}`)
 	}
 	return outcomeOfCall{result: slices.Clone(f.Result)}, nil
 }

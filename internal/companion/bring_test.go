@@ -162,6 +162,13 @@ func TestBringTools(t *testing.T) {
 
 	done = b.call(t.Context(), "desk", "clock", "")
 	f = p.want(TypeMCPCall)
+	answer(`"result":"it is <noon>"`)
+	if got := <-done; got != `{"content":[{"text":"it is <noon>","type":"text"}]}` {
+		t.Errorf("the result is %s", got)
+	}
+
+	done = b.call(t.Context(), "desk", "clock", "")
+	f = p.want(TypeMCPCall)
 	answer(`"error":"the clock has stopped"`)
 	if got := <-done; got != "error: the clock has stopped" {
 		t.Errorf("%s", got)

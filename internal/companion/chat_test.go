@@ -2,7 +2,9 @@ package companion
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -10,21 +12,39 @@ import (
 	"callgate/gate"
 )
 
-// fakeChatter answers with what it was asked, or waits when that is "wait".
-type fakeChatter struct{ waiting chan struct{} }
+// fakeChatter answers with the conversation as it was given, or waits when the last message is "wait".
+type fakeChatter struct {
+	*fakeBackend
+	waiting chan struct{}
+}
 
-func (f fakeChatter) Chat(ctx context.Context, session, message string, who audit.Author) (string, error) {
-	switch {
+func (f fakeChatter) Tell(e gate.Event) { f.publish(e) }
+
+func (f fakeChatter) Recall(_ context.Context, session, message string) ([]Passage, error) {
+	if strings.Contains(message, "tulips") {
+		return []Passage{{"notes.md:1-3", "Tulips are planted in autumn."}}, nil
+	}
+	return nil, nil
+}
+
+func (f fakeChatter) Chat(ctx context.Context, session string, turns []ChatTurn, who audit.Author) (ChatAnswer, error) {
+	var said []string
+	for _, t := range turns {
+		said = append(said, t.Text)
+	}
+	switch message := turns[len(turns)-1].Text; {
 	case session != "s1":
-		return "", gate.ErrSession
+		return ChatAnswer{}, gate.ErrSession
 	case message == "wait":
 		f.waiting <- struct{}{}
 		<-ctx.Done()
-		return "", ctx.Err()
+		return ChatAnswer{}, fmt.Errorf("%w before the model answered", gate.ErrCancelled)
 	case message == "refused":
-		return "", fmt.Errorf("%w: callgate denied sampling", gate.ErrAnswer)
+		return ChatAnswer{}, fmt.Errorf("%w: the question was not sent to the model. not now", gate.ErrDeclined)
+	case message == "no model":
+		return ChatAnswer{}, fmt.Errorf("%w: this host does not offer sampling", gate.ErrUnavailable)
 	}
-	return who.By + " said " + message, nil
+	return ChatAnswer{Text: who.By + ": " + strings.Join(said, " | "), Model: "m", Usage: &Usage{Tokens: len(turns), Cost: 0.5}}, nil
 }
 
 func chatFrame(session, message string) string {
@@ -32,54 +52,156 @@ func chatFrame(session, message string) string {
 }
 
 func TestChat(t *testing.T) {
-	r := start(t, newFakeBackend("s1"))
+	r := start(t, newFakeBackend("s1", "s2"))
 	nobody := r.join(t, CredentialApprove)
 	nobody.send(chatFrame("s1", "hello"))
 	nobody.wantError(CodeBadMessage)
-	r.chatter = fakeChatter{make(chan struct{}, maxChats)}
-	p := r.join(t, CredentialApprove)
+	r.chatter = fakeChatter{r.backend, make(chan struct{}, 1)}
+	p, other := r.join(t, CredentialApprove), r.join(t, CredentialView)
+	p.want(TypeTeamUpdate)
+	other.want(TypeTeamUpdate)
 	p.send(chatFrame("s1", "hello <you>"))
-	if f := p.want(TypeToken); f["content"] != "custom:alice said hello <you>" || f["agentId"] != "main" {
-		t.Errorf("%v", f)
-	}
-	if f := p.want(TypeDone); f["usage"] != nil {
-		t.Errorf("%v", f)
+	for name, c := range map[string]*peer{"who asks": p, "who watches": other} {
+		if f := c.want(TypeChatAsked); f["text"] != "hello <you>" || f["by"] != "custom:alice" || f["context"] != nil {
+			t.Errorf("%s: %v", name, f)
+		}
+		if f := c.want(TypeToken); f["content"] != "custom:alice: hello <you>" || f["agentId"] != "main" {
+			t.Errorf("%s: %v", name, f)
+		}
+		if f := c.want(TypeDone); fmt.Sprint(f["usage"]) != "map[cost:0.5 tokens:1]" || f["model"] != "m" {
+			t.Errorf("%s: %v", name, f)
+		}
 	}
 	for _, tt := range []struct{ frame, code string }{
 		{chatFrame("s1", " \n"), CodeBadMessage},
 		{chatFrame("s1", strings.Repeat("x", maxChatMessage+1)), CodeBadMessage},
-		{chatFrame("s1", "refused"), CodeBadMessage},
+		{chatFrame("s1", "refused"), CodeRefused},
+		{chatFrame("s1", "no model"), CodeUnavailable},
 		{chatFrame("s9", "hello"), CodeSessionNotFound},
 		{chatFrame("*", "hello"), CodeBadMessage},
 	} {
 		p.send(tt.frame)
 		p.wantError(tt.code)
 	}
-	watcher := r.join(t, CredentialView)
-	watcher.send(chatFrame("s1", "hello"))
-	watcher.wantError(CodeUnauthorized)
-
-	// A model that takes its time holds nobody up, and its answers end with the client.
-	for range maxChats {
-		p.send(chatFrame("s1", "wait"))
-		<-r.chatter.(fakeChatter).waiting
+	if f := other.wantError(CodeRefused); f["message"] != "refused: the question was not sent to the model. not now" {
+		t.Errorf("others are told %v", f)
 	}
-	p.send(chatFrame("s1", "hello"))
-	if f := p.wantError(CodeBadMessage); !strings.Contains(f["message"].(string), "wait for one of them") {
+	other.wantError(CodeUnavailable)
+	other.send(chatFrame("s1", "hello"))
+	other.wantError(CodeUnauthorized)
+
+	// The conversation goes on, for whoever asks next; what failed is no part of it. A session has its own.
+	p.send(chatFrame("s1", "and tulips?"))
+	if f := p.want(TypeChatAsked); fmt.Sprint(f["context"]) != "[map[source:notes.md:1-3 text:Tulips are planted in autumn.]]" {
 		t.Errorf("%v", f)
+	}
+	if f := p.want(TypeToken); f["content"] != "custom:alice: hello <you> | custom:alice: hello <you> | and tulips?" {
+		t.Errorf("%v", f)
+	}
+	p.want(TypeDone)
+	p.send(`{"v":1,"type":"chat","sessionId":"s1","message":"tulips again","context":false}`)
+	if f := p.want(TypeChatAsked); f["context"] != nil {
+		t.Errorf("%v", f)
+	}
+	p.want(TypeDone)
+	p.send(`{"v":1,"type":"chat_reset","sessionId":"s1"}`)
+	if f := other.want(TypeChatCleared); f["by"] != "custom:alice" {
+		t.Errorf("%v", f)
+	}
+	p.send(chatFrame("s1", "anew"))
+	if f := p.want(TypeToken); f["content"] != "custom:alice: anew" {
+		t.Errorf("%v", f)
+	}
+	p.want(TypeDone)
+
+	// A model that takes its time holds nobody up; one question of a session is asked at a time, and ends with who asked.
+	p.send(chatFrame("s1", "wait"))
+	<-r.chatter.(fakeChatter).waiting
+	second := r.join(t, CredentialApprove)
+	second.want(TypeTeamUpdate)
+	second.send(chatFrame("s1", "hello"))
+	if f := second.wantError(CodeBadMessage); !strings.Contains(f["message"].(string), "still answering") {
+		t.Errorf("%v", f)
+	}
+	p.conn.Close()
+	second.wantError(CodeCancelled)
+}
+
+// Who does not follow the session is answered all the same, once.
+func TestChatUnsubscribed(t *testing.T) {
+	r := start(t, newFakeBackend("s1", "s2"))
+	r.chatter = fakeChatter{r.backend, nil}
+	p := r.connect(t, CredentialApprove)
+	p.send(`{"v":1,"type":"hello","client":{"name":"alice","version":"1","kind":"custom"},"sessions":["s2"]}`)
+	p.send(chatFrame("s1", "hello"))
+	p.want(TypeToken)
+	p.want(TypeDone)
+	p.send(chatFrame("s1", "refused"))
+	p.wantError(CodeRefused)
+}
+
+func TestConversationIsBounded(t *testing.T) {
+	var c conversation
+	for i := range 3 * maxConversation {
+		c.remember(ChatTurn{Role: "user", Text: fmt.Sprint(i)}, ChatTurn{Role: "assistant", Text: "ok"})
+	}
+	if len(c.turns) != maxConversation || c.turns[0].Role != "user" {
+		t.Errorf("%d turns, the first by the %s", len(c.turns), c.turns[0].Role)
+	}
+	large := strings.Repeat("x", maxChatMemory/3)
+	for range 4 {
+		c.remember(ChatTurn{Role: "user", Text: large}, ChatTurn{Role: "assistant", Text: "ok"})
+	}
+	if len(c.turns) != 4 {
+		t.Errorf("%d turns are kept of large ones", len(c.turns))
+	}
+}
+
+func TestChatOverREST(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	r.chatter = fakeChatter{r.backend, nil}
+	if response, body := r.do(t, CredentialApprove, "POST", "/api/sessions/s1/chat", `{"message":"tulips"}`); response.StatusCode != http.StatusOK || !strings.Contains(body, "rest: tulips") || !strings.Contains(body, "planted in autumn") {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+	_, body := r.do(t, CredentialView, "GET", "/api/sessions/s1/chat", "")
+	var got struct{ Turns []ChatTurn }
+	if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Turns) != 2 || got.Turns[1].Usage.Tokens != 1 {
+		t.Errorf("%s, %v", body, err)
+	}
+	for _, tt := range []struct {
+		as           Credential
+		method, body string
+		status       int
+	}{
+		{CredentialView, "POST", `{"message":"hello"}`, http.StatusForbidden},
+		{CredentialApprove, "POST", `{"message":"refused"}`, http.StatusForbidden},
+		{CredentialApprove, "POST", `{"message":"no model"}`, http.StatusServiceUnavailable},
+		{CredentialApprove, "POST", `{"message":""}`, http.StatusBadRequest},
+		{CredentialApprove, "DELETE", "", http.StatusOK},
+	} {
+		if response, body := r.do(t, tt.as, tt.method, "/api/sessions/s1/chat", tt.body); response.StatusCode != tt.status {
+			t.Errorf("%s %s: %d %s", tt.method, tt.body, response.StatusCode, body)
+		}
+	}
+	if _, body := r.do(t, CredentialView, "GET", "/api/sessions/s1/chat", ""); !strings.Contains(body, `"turns":[]`) {
+		t.Errorf("after the reset: %s", body)
 	}
 }
 
 func TestClientChats(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	r.chatter = fakeChatter{}
+	r.chatter = fakeChatter{r.backend, nil}
 	c := dial(t, r.target())
 	await[Connected](t, c, nil)
-	if err := c.Chat("s1", "hello"); err != nil {
+	if err := c.Chat(Chat{Head: Head{SessionID: "s1"}, Message: "hello"}); err != nil {
 		t.Fatal(err)
 	}
-	if f := await[*Token](t, c, nil); f.Content != "tui:alice said hello" {
+	if f := await[*Token](t, c, nil); f.Content != "tui:alice: hello" {
 		t.Errorf("%+v", f)
 	}
 	await[*Done](t, c, nil)
+	if err := c.ResetChat("s1"); err != nil {
+		t.Fatal(err)
+	}
+	await[*ChatCleared](t, c, nil)
 }

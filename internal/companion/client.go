@@ -134,9 +134,16 @@ func (c *Client) Result(f MCPResult) error {
 	return c.send(f)
 }
 
-// Chat asks the model of a session's host. A Token and a Done, or an Error, come back as events.
-func (c *Client) Chat(sessionID, message string) error {
-	return c.send(Chat{Head: head(TypeChat, sessionID), Message: message})
+// Chat asks the model of a session's host. A ChatAsked, and then a Token and a Done, or an Error, come back as events.
+// Head is filled in but for SessionID.
+func (c *Client) Chat(f Chat) error {
+	f.V, f.Type = Version, TypeChat
+	return c.send(f)
+}
+
+// ResetChat ends the conversation of a session. A ChatCleared comes back as an event.
+func (c *Client) ResetChat(sessionID string) error {
+	return c.send(ChatReset{Head: head(TypeChatReset, sessionID)})
 }
 
 // Add, Search, List and Remove speak with the knowledge base of a session. Head is filled in but for SessionID. A

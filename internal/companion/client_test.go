@@ -96,16 +96,18 @@ func TestClientAnswers(t *testing.T) {
 func TestClientDecodesEveryFrame(t *testing.T) {
 	tested := map[string]bool{}
 	for _, frame := range []any{
-		ToolStart{Head: head(TypeToolStart, "s1"), ToolCallID: "call_1", Args: []byte(`{}`), Risk: "WRITE"},
+		ToolStart{Head: head(TypeToolStart, "s1"), ToolCallID: "call_1", Args: []byte(`{}`), Risk: "WRITE", RiskLabel: "medium"},
 		approveRequest(approval("call_1")),
 		ToolApproveResolved{Head: head(TypeToolApproveResolved, "s1"), ToolCallID: "call_1", Decision: "withdrawn"},
 		ToolResult{Head: head(TypeToolResult, "s1"), ToolCallID: "call_1"},
 		AgentState{Head: head(TypeAgentState, "s1"), Status: "idle"},
 		teamUpdate(gate.SessionInfo{ID: "s1"}),
 		autonomyChanged("s1", "NONE", ""),
-		AuditEntry{Head: head(TypeAuditEntry, "s1"), Decision: "denied"},
+		AuditEntry{Head: head(TypeAuditEntry, "s1"), Decision: "denied", RiskLabel: "high"},
 		MCPCall{Head: head(TypeMCPCall, "s1"), ToolCallID: "run_1", Args: []byte(`{}`)},
 		MCPCancel{Head: head(TypeMCPCancel, "s1"), ToolCallID: "run_1"},
+		ChatAsked{head(TypeChatAsked, "s1"), ChatTurn{Role: "user", Text: "Hello?", Context: []Passage{{"a.go:1-2", "func a()"}}}},
+		ChatCleared{head(TypeChatCleared, "s1"), "tui:alice"},
 		Token{Head: head(TypeToken, "s1"), Content: "Hello"},
 		Done{Head: head(TypeDone, "s1")},
 		KBAdded{Head: head(TypeKBAdded, "s1"), DocumentID: "d1"},

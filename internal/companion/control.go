@@ -106,6 +106,7 @@ func (f *AgentAdd) described() int {
 // profile reads what the frame says of an agent.
 func (f *AgentAdd) profile() (permissions.Agent, gate.AgentInfo, *refusal) {
 	profile, info := permissions.Agent{Name: f.Name, Source: TypeAgentAdd}, gate.AgentInfo{
+		Name: f.Name,
 		Role: f.Role, Goal: f.Goal, Domain: f.Domain, Provider: f.Provider, Model: f.Model, Roles: f.Roles,
 	}
 	if f.Role == "" {

@@ -17,6 +17,8 @@ var serverFrames = map[string]func() any{
 	TypeAuditEntry:          func() any { return new(AuditEntry) },
 	TypeMCPCall:             func() any { return new(MCPCall) },
 	TypeMCPCancel:           func() any { return new(MCPCancel) },
+	TypeChatAsked:           func() any { return new(ChatAsked) },
+	TypeChatCleared:         func() any { return new(ChatCleared) },
 	TypeToken:               func() any { return new(Token) },
 	TypeDone:                func() any { return new(Done) },
 	TypeKBAdded:             func() any { return new(KBAdded) },

@@ -8,6 +8,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/permissions"
 )
 
 // maxResult bounds the result in a tool_result frame, in bytes. The model gets all of it; approvers get
@@ -62,7 +63,7 @@ func (s *stream) frames(event gate.Event) []any {
 	case gate.Started:
 		out = append(out, ToolStart{
 			Head: head(TypeToolStart, e.SessionID), AgentID: e.Agent, ToolCallID: e.ID, Tool: e.Tool,
-			Args: object(e.Arguments), Risk: e.Risk.String(),
+			Args: object(e.Arguments), Risk: e.Risk.String(), RiskLabel: e.Risk.Label(),
 		})
 	case gate.Finished:
 		out = append(out, result(e))
@@ -71,6 +72,9 @@ func (s *stream) frames(event gate.Event) []any {
 	case gate.Recorded:
 		if e.Record.Event == audit.Decision {
 			out = append(out, auditEntry(e.Record))
+			if escalation, ok := escalated(e.Record); ok {
+				out = append(out, escalation)
+			}
 		}
 	}
 	if e, ok := event.(framed); ok {
@@ -82,17 +86,30 @@ func (s *stream) frames(event gate.Event) []any {
 	return out
 }
 
-// strategy is how the agents of a session work together, as far as callgate can tell: one host, one agent.
-const strategy = "single"
+// strategyOf is how the agents of a session work together, as far as callgate can tell.
+func strategyOf(agents []gate.AgentInfo) string {
+	if len(agents) > 1 {
+		return "delegate"
+	}
+	return "single"
+}
+
+// escalated is the error that everybody is told of a call that would raise privileges and was refused unasked.
+func escalated(r audit.Record) (Error, bool) {
+	if r.Risk != permissions.Escalation.String() || r.By != "risk" || r.Decision != gate.DecidedRejected {
+		return Error{}, false
+	}
+	return Error{Head: head(TypeError, r.SessionID), Code: CodeEscalation, ToolCallID: r.CallID, Message: r.Reason}, true
+}
 
 func head(kind, session string) Head { return Head{V: Version, Type: kind, SessionID: session} }
 
 func teamUpdate(info gate.SessionInfo) TeamUpdate {
-	f := TeamUpdate{Head: head(TypeTeamUpdate, info.ID), Agents: []TeamAgent{}, Strategy: strategy}
+	f := TeamUpdate{Head: head(TypeTeamUpdate, info.ID), Agents: []TeamAgent{}, Strategy: strategyOf(info.Agents)}
 	for _, a := range info.Agents {
 		f.Agents = append(f.Agents, TeamAgent{
-			AgentID: a.ID, Role: a.Role, Goal: a.Goal, Domain: a.Domain, Provider: a.Provider, Model: a.Model, Roles: a.Roles,
-			Client: info.Client, Permissions: info.Mode,
+			AgentID: a.ID, Name: a.Name, Role: a.Role, Goal: a.Goal, Domain: a.Domain, Provider: a.Provider, Model: a.Model, Roles: a.Roles,
+			Tools: list(info.Tools), Client: info.Client, Permissions: info.Mode,
 		})
 	}
 	return f
@@ -100,7 +117,7 @@ func teamUpdate(info gate.SessionInfo) TeamUpdate {
 
 // noTeam says that a session has ended.
 func noTeam(session string) TeamUpdate {
-	return TeamUpdate{Head: head(TypeTeamUpdate, session), Agents: []TeamAgent{}, Strategy: strategy}
+	return TeamUpdate{Head: head(TypeTeamUpdate, session), Agents: []TeamAgent{}, Strategy: strategyOf(nil)}
 }
 
 // bareFrames is what those are told who neither watch nor answer.
@@ -130,6 +147,8 @@ func approveRequest(a *gate.Approval) ToolApproveRequest {
 		Kind:       a.Kind,
 		Args:       object(a.Arguments),
 		ArgsDigest: a.Digest,
+		Client:     a.Host,
+		Origin:     a.Origin,
 		Reason:     a.Reason,
 		Reasons:    make([]Reason, 0, len(a.Reasons)),
 		Always:     make([]Offer, 0, len(a.Offers)),
@@ -189,9 +208,18 @@ func result(e gate.Finished) ToolResult {
 
 func auditEntry(r audit.Record) AuditEntry {
 	return AuditEntry{
-		Head: head(TypeAuditEntry, r.SessionID), ToolCallID: r.CallID, AgentID: r.Agent, Tool: r.Tool, Risk: r.Risk,
+		Head: head(TypeAuditEntry, r.SessionID), ToolCallID: r.CallID, AgentID: r.Agent, Tool: r.Tool, Risk: r.Risk, RiskLabel: labelOf(r.Risk),
 		Decision: r.Decision, Timestamp: r.Time.UTC(), Summary: r.Summary, By: r.By, From: r.From, Rule: r.Rule, Digest: r.Digest,
 	}
+}
+
+// labelOf is what people read of a risk class; "" for a text that is none.
+func labelOf(class string) string {
+	risk, err := permissions.ParseRisk(class)
+	if err != nil {
+		return ""
+	}
+	return risk.Label()
 }
 
 // object returns the arguments as they were received, and {} for a call that has none.

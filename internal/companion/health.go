@@ -2,7 +2,9 @@ package companion
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strconv"
 )
 
 // health counts upstreams by state: enough for a probe, and nothing that a stranger on this machine could
@@ -10,12 +12,13 @@ import (
 type health struct {
 	Status    string         `json:"status"` // up or degraded
 	Upstreams map[string]int `json:"upstreams"`
+	Reasons   []string       `json:"reasons,omitempty"` // why the answer is not 200
 }
 
 // health counts the upstreams of this process and, at the hub, of those that joined. A process that does not
 // answer counts as an upstream that is down.
 func (s *Server) health(r *http.Request) health {
-	h := health{Status: "up", Upstreams: map[string]int{UpstreamStarting: 0, UpstreamUp: 0, UpstreamDown: 0}}
+	h := health{Status: "up", Upstreams: map[string]int{UpstreamIdle: 0, UpstreamStarting: 0, UpstreamUp: 0, UpstreamDown: 0}}
 	for _, u := range s.backend.Upstreams() {
 		h.Upstreams[u.State]++
 	}
@@ -31,16 +34,39 @@ func (s *Server) health(r *http.Request) health {
 			h.Upstreams[state] += n
 		}
 	}
-	if h.Upstreams[UpstreamDown] > 0 {
+	if n := h.Upstreams[UpstreamDown]; n > 0 {
 		h.Status = "degraded"
+		h.Reasons = append(h.Reasons, fmt.Sprintf("%s down: GET /api/info says which and why", servers(n)))
 	}
 	return h
 }
 
+func servers(n int) string {
+	if n == 1 {
+		return "1 server is"
+	}
+	return fmt.Sprintf("%d servers are", n)
+}
+
+// How long a probe is asked to wait before it looks again, in seconds.
+const (
+	retryDown     = 5
+	retryStarting = 1
+)
+
+// answer answers a probe: 200, or 503 as long as there are reasons for it.
+func (h health) answer(w http.ResponseWriter, retry int) {
+	if len(h.Reasons) == 0 {
+		writeJSON(w, http.StatusOK, h)
+		return
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(retry))
+	writeJSON(w, http.StatusServiceUnavailable, h)
+}
+
 // handleHealth is the aggregate: 503 as long as an upstream is down.
 func (s *Server) handleHealth(w http.ResponseWriter, r *http.Request) {
-	h := s.health(r)
-	writeJSON(w, statusOf(h.Status == "up"), h)
+	s.health(r).answer(w, retryDown)
 }
 
 // handleLive says that the process answers.
@@ -48,15 +74,12 @@ func (s *Server) handleLive(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "up"})
 }
 
-// handleReady is 200 when every upstream is up: none is down and none is still starting.
+// handleReady is 200 when a host can be taken: no upstream is down, and none is on its way up. Those that wait for
+// their first host are ready.
 func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
-	h := s.health(r)
-	writeJSON(w, statusOf(h.Status == "up" && h.Upstreams[UpstreamStarting] == 0), h)
-}
-
-func statusOf(ok bool) int {
-	if ok {
-		return http.StatusOK
+	h, retry := s.health(r), retryDown
+	if n := h.Upstreams[UpstreamStarting]; n > 0 {
+		h.Reasons, retry = append(h.Reasons, servers(n)+" starting"), retryStarting
 	}
-	return http.StatusServiceUnavailable
+	h.answer(w, retry)
 }

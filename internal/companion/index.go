@@ -47,9 +47,9 @@ type IndexProgress struct {
 // IndexDone: the index is up to date.
 type IndexDone struct {
 	Head
-	FileCount  int     `json:"fileCount"`
-	ChunkCount int     `json:"chunkCount"`
-	Duration   float64 `json:"duration"` // seconds
+	FileCount  int   `json:"fileCount"`
+	ChunkCount int   `json:"chunkCount"`
+	Duration   int64 `json:"duration"` // milliseconds
 }
 
 // framed is an event that is a frame for those who follow its session. It comes through the gate's subscriptions,
@@ -72,7 +72,7 @@ func (e Indexed) frame() any {
 	case rag.EventStart:
 		return IndexStart{head(TypeIndexStart, e.SessionID), e.Event.Path, e.Event.Total}
 	case rag.EventDone:
-		return IndexDone{head(TypeIndexDone, e.SessionID), e.Event.Summary.Files, e.Event.Summary.Chunks, e.Event.Summary.Duration.Seconds()}
+		return IndexDone{head(TypeIndexDone, e.SessionID), e.Event.Summary.Files, e.Event.Summary.Chunks, e.Event.Summary.Duration.Milliseconds()}
 	default:
 		return IndexProgress{head(TypeIndexProgress, e.SessionID), e.Event.Indexed, e.Event.Total, e.Event.Path}
 	}

@@ -87,6 +87,7 @@ var lineFrames = map[string]func() clientFrame{
 	TypeAgentAdd:    func() clientFrame { return new(AgentAdd) },
 	TypeAgentRemove: func() clientFrame { return new(AgentRemove) },
 	TypeChat:        func() clientFrame { return new(Chat) },
+	TypeChatReset:   func() clientFrame { return new(ChatReset) },
 	TypeKBAdd:       func() clientFrame { return new(KBAdd) },
 	TypeKBSearch:    func() clientFrame { return new(KBSearch) },
 	TypeKBList:      func() clientFrame { return new(KBList) },

@@ -113,6 +113,12 @@ func refusalOf(err error) *refusal {
 		return refuse(CodeNotApplied, "%v", err)
 	case errors.Is(err, gate.ErrSession):
 		return refuse(CodeSessionNotFound, "%v", err)
+	case errors.Is(err, gate.ErrCancelled):
+		return refuse(CodeCancelled, "%v", err)
+	case errors.Is(err, gate.ErrDeclined):
+		return refuse(CodeRefused, "%v", err)
+	case errors.Is(err, gate.ErrUnavailable):
+		return refuse(CodeUnavailable, "%v", err)
 	case errors.Is(err, gate.ErrDigest), errors.Is(err, gate.ErrAnswer):
 		return refuse(CodeBadMessage, "%v", err)
 	}

@@ -44,6 +44,7 @@ func (s *Server) routes() http.Handler {
 	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
 	path("/api/sessions", methods{"GET": s.viewer(s.handleSessions)})
 	s.controlRoutes(path)
+	s.chatRoutes(path)
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
 	s.changeRoutes(path)
 	s.ruleRoutes(path)
@@ -247,7 +248,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusInternalServerError
 	case refused.code == CodeNotPending, refused.code == CodeSessionNotFound:
 		status = http.StatusNotFound
-	case errors.Is(err, gate.ErrDigest):
+	case refused.code == CodeRefused:
+		status = http.StatusForbidden
+	case refused.code == CodeUnavailable:
+		status = http.StatusServiceUnavailable
+	case refused.code == CodeCancelled, errors.Is(err, gate.ErrDigest):
 		status = http.StatusConflict
 	}
 	writeError(w, status, refused.code, refused.message)

@@ -12,10 +12,9 @@ type crew struct {
 }
 
 type member struct {
-	id, role string
-	status   string
-	waiting  map[string]bool // approvals that are pending
-	running  map[string]bool // calls that are at their upstream
+	info    gate.AgentInfo
+	waiting map[string]bool // approvals that are pending
+	running map[string]bool // calls that are at their upstream; true for those that are with the host's model
 }
 
 // apply takes an event in and returns the new states of the session's agents that it changed. Calls that
@@ -43,7 +42,7 @@ func (r roster) apply(event gate.Event) []AgentState {
 	case gate.Resolved:
 		return c.changed(id, c.asker(e.ID), func(m *member) { delete(m.waiting, e.ID) })
 	case gate.Started:
-		return c.changed(id, e.Agent, func(m *member) { m.running[e.ID] = true })
+		return c.changed(id, e.Agent, func(m *member) { m.running[e.ID] = e.Thinks })
 	case gate.Finished:
 		return c.changed(id, e.Agent, func(m *member) { delete(m.running, e.ID) })
 	}
@@ -54,19 +53,19 @@ func (r roster) apply(event gate.Event) []AgentState {
 func (c *crew) muster(info gate.SessionInfo) (states []AgentState) {
 	before := c.members
 	c.own, c.members = info.Agent, map[string]*member{}
-	enlist := func(id, role, status string) {
-		m := before[id]
+	enlist := func(a gate.AgentInfo) {
+		m := before[a.ID]
 		if m == nil {
-			m = &member{id: id, waiting: map[string]bool{}, running: map[string]bool{}}
+			m = &member{waiting: map[string]bool{}, running: map[string]bool{}}
 		}
-		m.role, m.status = role, status
-		c.members[id] = m
+		m.info = a
+		c.members[a.ID] = m
 		states = append(states, m.state(info.ID))
 	}
-	enlist(info.Agent, info.Agent, info.Status)
+	enlist(gate.AgentInfo{ID: info.Agent, Role: info.Agent, Status: info.Status})
 	for _, a := range info.Agents {
 		if a.ID != info.Agent {
-			enlist(a.ID, a.Role, a.Status)
+			enlist(a)
 		}
 	}
 	return states
@@ -80,8 +79,8 @@ func (c *crew) changed(session, agent string, change func(*member)) (states []Ag
 	}
 	for _, m := range concerned {
 		change(m)
-		if status := m.does(); status != m.status {
-			m.status = status
+		if status := m.does(); status != m.info.Status {
+			m.info.Status = status
 			states = append(states, m.state(session))
 		}
 	}
@@ -102,12 +101,17 @@ func (m *member) does() string {
 	switch {
 	case len(m.waiting) > 0:
 		return "waiting"
-	case len(m.running) > 0:
-		return "running"
+	case len(m.running) == 0:
+		return "idle"
 	}
-	return "idle"
+	for _, thinks := range m.running {
+		if !thinks {
+			return "running"
+		}
+	}
+	return "thinking"
 }
 
 func (m *member) state(session string) AgentState {
-	return AgentState{Head: head(TypeAgentState, session), AgentID: m.id, Status: m.status, Role: m.role}
+	return AgentState{Head: head(TypeAgentState, session), AgentID: m.info.ID, Status: m.info.Status, Role: m.info.Role, Provider: m.info.Provider, Model: m.info.Model}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"callgate/audit"
 	"callgate/gate"
 )
 
@@ -46,5 +47,59 @@ func TestStatesOfAgents(t *testing.T) {
 		if !slices.Equal(got, step.want) {
 			t.Errorf("step %d, %T: %q, want %q", i, step.event, got, step.want)
 		}
+	}
+}
+
+// An agent whose only calls go to the host's model is thinking.
+func TestRosterThinks(t *testing.T) {
+	r := roster{}
+	r.apply(gate.SessionOpened{Info: gate.SessionInfo{ID: "s1", Agent: "main", Status: "idle"}})
+	for _, step := range []struct {
+		event gate.Event
+		want  string
+	}{
+		{gate.Started{SessionID: "s1", Agent: "main", ID: "a", Thinks: true}, "thinking"},
+		{gate.Started{SessionID: "s1", Agent: "main", ID: "b"}, "running"},
+		{gate.Finished{SessionID: "s1", Agent: "main", ID: "b"}, "thinking"},
+		{gate.Finished{SessionID: "s1", Agent: "main", ID: "a"}, "idle"},
+	} {
+		if got := r.apply(step.event); len(got) != 1 || got[0].Status != step.want {
+			t.Errorf("%+v: %+v, want %s", step.event, got, step.want)
+		}
+	}
+}
+
+// A call that would raise privileges is refused without a question, and everybody is told.
+func TestEscalationIsBroadcast(t *testing.T) {
+	refused := audit.Record{Event: audit.Decision, SessionID: "s1", CallID: "call_1", Risk: "ESCALATION", Decision: gate.DecidedRejected, By: "risk", Reason: "The call gains privileges."}
+	approved, person := refused, refused
+	approved.Decision, person.By = "approved", "web:alice"
+	for name, tt := range map[string]struct {
+		record audit.Record
+		errors int
+	}{"refused": {refused, 1}, "approved": {approved, 0}, "a person's no": {person, 0}} {
+		told := 0
+		for _, frame := range newStream(nil, CredentialView).frames(gate.Recorded{Record: tt.record}) {
+			if e, ok := frame.(Error); ok {
+				told++
+				if e.Code != CodeEscalation || e.ToolCallID != "call_1" || e.Message == "" {
+					t.Errorf("%+v", e)
+				}
+			}
+		}
+		if told != tt.errors {
+			t.Errorf("%s: %d errors", name, told)
+		}
+	}
+}
+
+func TestStrategy(t *testing.T) {
+	one := gate.SessionInfo{ID: "s1", Tools: []string{"a_b"}, Agents: []gate.AgentInfo{{ID: "main", Name: "m"}}}
+	if f := teamUpdate(one); f.Strategy != "single" || f.Agents[0].Name != "m" || len(f.Agents[0].Tools) != 1 {
+		t.Errorf("%+v", f)
+	}
+	one.Agents = append(one.Agents, gate.AgentInfo{ID: "rev"})
+	if f := teamUpdate(one); f.Strategy != "delegate" {
+		t.Errorf("%+v", f)
 	}
 }

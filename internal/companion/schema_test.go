@@ -65,7 +65,7 @@ var protocol = sync.OnceValue(func() *jsonschema.Compiler {
 
 // tighten closes every object, but those that stand for a part of others.
 func tighten(node any) {
-	parts := []string{"frame", "answer", "agent"}
+	parts := []string{"frame", "answer", "agent", "turn"}
 	switch n := node.(type) {
 	case map[string]any:
 		for key, child := range n {

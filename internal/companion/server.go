@@ -66,30 +66,31 @@ var defaultTiming = timing{
 // Server is the companion of one process. Of the processes that share a data directory one is the hub: people's
 // clients reach all of them through it. Close it.
 type Server struct {
-	backend     Backend
-	changes     Changes
-	rules       Rules // nil when there are none to be seen
-	tools       Tools // likewise
-	hooks       Hooks // likewise
-	metrics     http.Handler
-	checkpoints Checkpoints
-	bringer     Bringer
-	chatter     Chatter
-	retrieval   Retrieval
-	credentials *Credentials
-	log         *slog.Logger
-	version     string
-	worker      string
-	protocols   []string
-	dataDir     string
-	wanted      string  // the address that the configuration asks for
-	remote      *Remote // nil when other machines cannot come in
-	timing      timing
-	sockets     places
-	pairings    pairings
-	paces       paces
-	fleet       fleet       // the processes that joined; empty unless this one is the hub
-	leads       atomic.Bool // this one is the hub
+	backend       Backend
+	changes       Changes
+	rules         Rules // nil when there are none to be seen
+	tools         Tools // likewise
+	hooks         Hooks // likewise
+	metrics       http.Handler
+	checkpoints   Checkpoints
+	bringer       Bringer
+	conversations conversations
+	chatter       Chatter
+	retrieval     Retrieval
+	credentials   *Credentials
+	log           *slog.Logger
+	version       string
+	worker        string
+	protocols     []string
+	dataDir       string
+	wanted        string  // the address that the configuration asks for
+	remote        *Remote // nil when other machines cannot come in
+	timing        timing
+	sockets       places
+	pairings      pairings
+	paces         paces
+	fleet         fleet       // the processes that joined; empty unless this one is the hub
+	leads         atomic.Bool // this one is the hub
 
 	ctx     context.Context // ends when Close begins
 	stop    context.CancelFunc

@@ -179,7 +179,7 @@ func TestREST(t *testing.T) {
 		has    string
 	}{
 		{"live", "", "GET", "/health/live", "", 200, `"up"`},
-		{"health tells no names", "", "GET", "/health", "", 200, `{"status":"up","upstreams":{"down":0,"starting":0,"up":1}}`},
+		{"health tells no names", "", "GET", "/health", "", 200, `{"status":"up","upstreams":{"down":0,"idle":0,"starting":0,"up":1}}`},
 		{"ready", "", "GET", "/health/ready", "", 200, `"up":1`},
 		{"page", "", "GET", "/", "", 200, "callgate approve"},
 		{"nothing there", "", "GET", "/api/nothing", "", 404, `"error":{`},
@@ -258,6 +258,7 @@ func TestHealthOfUpstreams(t *testing.T) {
 	}{
 		{nil, 200, 200},
 		{[]string{UpstreamUp, UpstreamUp}, 200, 200},
+		{[]string{UpstreamIdle, UpstreamUp}, 200, 200},
 		{[]string{UpstreamUp, UpstreamStarting}, 200, 503},
 		{[]string{UpstreamUp, UpstreamDown}, 503, 503},
 	} {
@@ -271,6 +272,9 @@ func TestHealthOfUpstreams(t *testing.T) {
 			response, body := r.do(t, "", "GET", path, "")
 			if response.StatusCode != want {
 				t.Errorf("%v: %s is %d, want %d", tt.states, path, response.StatusCode, want)
+			}
+			if refused := want == 503; refused != (response.Header.Get("Retry-After") != "") || refused != strings.Contains(body, `"reasons":["1 server is `) {
+				t.Errorf("%v: %s says %q, Retry-After %q", tt.states, path, body, response.Header.Get("Retry-After"))
 			}
 			if strings.Contains(body, "secret") {
 				t.Errorf("%s tells strangers %s", path, body)

@@ -25,7 +25,7 @@ func showcase(t *testing.T) *fakeBackend {
 	b.sessions[1].Agent, b.sessions[1].Autonomy = "explore", "CAUTIOUS"
 	b.sessions[0].Agents = append(b.sessions[0].Agents, gate.AgentInfo{ID: "reviewer-5f0e12ab", Role: "reviewer", Goal: "Look through the change before it is pushed", Domain: "Go", Provider: "local", Model: "reader-2", Status: "idle"})
 	for i := range b.sessions {
-		b.sessions[i].Status, b.sessions[i].StartedAt = "waiting", now.Add(-time.Duration(40+i*25)*time.Minute)
+		b.sessions[i].Status, b.sessions[i].CreatedAt = "waiting", now.Add(-time.Duration(40+i*25)*time.Minute)
 	}
 	b.upstreams = []UpstreamState{
 		{Name: "commands", State: UpstreamUp, Tools: 3},

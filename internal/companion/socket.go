@@ -47,6 +47,7 @@ type socket struct {
 	who       audit.Author      // "kind:name" and where the client is, for the record
 	person    string            // whose credential the client has shown; "" when it is nobody's in particular
 	replies   chan reply
+	stream    *stream   // what of the events the client is shown; the writer's, but for wants
 	toolbox   *toolbox  // what the client brought
 	relay     *relay    // to the processes that joined; nil when the client is the hub
 	questions questions // of the client to a knowledge base, being answered
@@ -156,13 +157,14 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		c.relay = c.server.newRelay(raw, c.may, c.who.From)
 		defer c.relay.close()
 	}
+	c.stream = newStream(hello.Sessions, c.as)
 	subscription := c.server.backend.Subscribe()
 	defer subscription.Close()
 	done := make(chan struct{})
 	c.server.serving.Go(func() {
 		defer close(done)
 		defer c.conn.Close() // ends read
-		c.write(subscription.Events, newStream(hello.Sessions, c.as))
+		c.write(subscription.Events)
 	})
 	c.read()
 	c.questions.end()
@@ -242,7 +244,7 @@ func (c *socket) give(frame any) {
 
 // write sends events, replies and pings until the connection ends, the reader has ended (replies is
 // closed), or the gate closed the subscription.
-func (c *socket) write(events <-chan gate.Event, stream *stream) {
+func (c *socket) write(events <-chan gate.Event) {
 	ping := time.NewTicker(c.server.timing.ping)
 	defer ping.Stop()
 	var relayed chan []byte
@@ -261,7 +263,7 @@ func (c *socket) write(events <-chan gate.Event, stream *stream) {
 			if c.relay != nil {
 				c.relay.own(event)
 			}
-			err = c.send(stream.frames(event)...)
+			err = c.send(c.stream.frames(event)...)
 		case frame := <-c.toolbox.out:
 			err = c.send(frame)
 		case data := <-relayed:

@@ -384,9 +384,15 @@ func TestAgents(t *testing.T) {
 	}
 
 	p.send(`{"v":1,"type":"agent_add","sessionId":"s1","name":"rev","role":"reviewer","goal":"read","domain":"go","provider":"p","model":"m","roles":[{"name":"critic"}],"permissions":{"*":"deny"}}`)
-	want := "[map[agentId:rev-00000001 client:map[name: version:] domain:go goal:read model:m permissions: provider:p role:reviewer roles:[map[domain: goal: name:critic]]]]"
+	want := "[map[agentId:rev-00000001 client:map[name: version:] domain:go goal:read model:m name:rev permissions: provider:p role:reviewer roles:[map[domain: goal: name:critic]] tools:[]]]"
 	if got := p.want(TypeTeamUpdate); fmt.Sprint(got["agents"]) != want {
 		t.Errorf("the team is %v, want %s", got["agents"], want)
+	}
+	if got := p.want(TypeAgentState); got["provider"] != nil {
+		t.Errorf("the session's own agent: %v", got)
+	}
+	if got := p.want(TypeAgentState); got["provider"] != "p" || got["model"] != "m" {
+		t.Errorf("%v", got)
 	}
 	p.send(`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"rev-00000001"}`)
 	if got := p.want(TypeTeamUpdate); len(got["agents"].([]any)) != 0 {

@@ -93,6 +93,8 @@ func (c *socket) take(data []byte) bool {
 		refused = c.knowledge(head, data)
 	case TypeChat:
 		refused = c.chat(data)
+	case TypeChatReset:
+		refused = c.mutate(head.SessionID, func() error { return c.server.forget(head.SessionID, c.who) })
 	case TypeHello:
 		refused = refuse(CodeBadMessage, "hello was already said")
 	default:
@@ -159,9 +161,14 @@ func (c *socket) change(session string, change func() error) *refusal {
 	if err == nil {
 		return nil
 	}
+	return c.server.worded(err, c.who.By, session)
+}
+
+// worded is refusalOf, and logs what callgate failed at.
+func (s *Server) worded(err error, by, session string) *refusal {
 	refused := refusalOf(err)
 	if refused.code == CodeInternal {
-		c.server.log.Error("companion: frame failed", "client", c.who.By, "session", session, slog.Any("error", err))
+		s.log.Error("companion: frame failed", "client", by, "session", session, slog.Any("error", err))
 	}
 	return refused
 }

@@ -25,6 +25,7 @@ const (
 	TypeMCPTools    = "mcp_tools"
 	TypeMCPResult   = "mcp_result"
 	TypeChat        = "chat"
+	TypeChatReset   = "chat_reset"
 	TypeKBAdd       = "kb_add"
 	TypeKBSearch    = "kb_search"
 	TypeKBList      = "kb_list"
@@ -43,6 +44,8 @@ const (
 	TypeAuditEntry          = "audit_entry"
 	TypeMCPCall             = "mcp_call"
 	TypeMCPCancel           = "mcp_cancel"
+	TypeChatAsked           = "chat_asked"
+	TypeChatCleared         = "chat_cleared"
 	TypeToken               = "token"
 	TypeDone                = "done"
 	TypeKBAdded             = "kb_added"
@@ -64,7 +67,11 @@ const (
 	CodeNotApplied       = "NOT_APPLIED" // the answer came in time, and the call does not do as it says all the same
 	CodeApprovalTimeout  = "APPROVAL_TIMEOUT"
 	CodeSessionNotFound  = "SESSION_NOT_FOUND"
-	CodeInternal         = "INTERNAL" // callgate failed; nothing was applied
+	CodeRefused          = "REFUSED"     // the rules, a person or the host said no to a question to the model
+	CodeCancelled        = "CANCELLED"   // somebody took it back
+	CodeUnavailable      = "UNAVAILABLE" // the host cannot be asked, or did not answer
+	CodeEscalation       = "ESCALATION"  // a call that would raise privileges was refused
+	CodeInternal         = "INTERNAL"    // callgate failed; nothing was applied
 )
 
 // closeProtocolMismatch is the WebSocket close code that follows PROTOCOL_MISMATCH.
@@ -163,7 +170,7 @@ type MCPTool struct {
 type MCPResult struct {
 	Head
 	ToolCallID string          `json:"toolCallId"`
-	Result     json.RawMessage `json:"result,omitempty"` // that of tools/call: {"content": [...]}
+	Result     json.RawMessage `json:"result,omitempty"` // that of tools/call, {"content": [...]}, or a text
 	Error      string          `json:"error,omitempty"`  // instead of a result: what the model is told
 }
 
@@ -190,6 +197,7 @@ type ToolStart struct {
 	Tool       string          `json:"tool"`
 	Args       json.RawMessage `json:"args"`
 	Risk       string          `json:"risk"` // class
+	RiskLabel  string          `json:"riskLabel"`
 }
 
 // ToolApproveRequest: a call waits for a person.
@@ -206,6 +214,8 @@ type ToolApproveRequest struct {
 	ArgsDigest string          `json:"argsDigest"`
 	Summary    string          `json:"summary"`
 	Risk       Risk            `json:"risk"`
+	Client     gate.Client     `json:"client"` // the host's own name for itself
+	Origin     gate.Origin     `json:"origin"` // where the host works
 	Reason     string          `json:"reason"` // one sentence: why a person is asked
 	Reasons    []Reason        `json:"reasons"`
 	Commands   []Command       `json:"commands,omitempty"`
@@ -289,27 +299,31 @@ type ToolResult struct {
 // the whole session does.
 type AgentState struct {
 	Head
-	AgentID string `json:"agentId"`
-	Status  string `json:"status"` // idle, waiting or running
-	Role    string `json:"role"`
+	AgentID  string `json:"agentId"`
+	Status   string `json:"status"` // idle, waiting, running or thinking
+	Role     string `json:"role"`
+	Provider string `json:"provider,omitempty"` // as agent_add described it, and so is the model
+	Model    string `json:"model,omitempty"`
 }
 
 // TeamUpdate is the roster of a session. It is empty when the session has ended.
 type TeamUpdate struct {
 	Head
 	Agents   []TeamAgent `json:"agents"`
-	Strategy string      `json:"strategy"`
+	Strategy string      `json:"strategy"` // single: the host's own agent works alone; delegate: others are registered beside it
 }
 
 // TeamAgent is one agent in the roster: the session's own, or one that agent_add registered, as it was described.
 type TeamAgent struct {
 	AgentID     string           `json:"agentId"`
+	Name        string           `json:"name,omitempty"`
 	Role        string           `json:"role"`
 	Goal        string           `json:"goal,omitempty"`
 	Domain      string           `json:"domain,omitempty"`
 	Provider    string           `json:"provider,omitempty"`
 	Model       string           `json:"model,omitempty"`
 	Roles       []gate.AgentRole `json:"roles,omitempty"`
+	Tools       []string         `json:"tools"` // that the host is offered, by qualified name
 	Client      gate.Client      `json:"client"`
 	Permissions string           `json:"permissions"` // the mode of the session's gate
 }
@@ -328,6 +342,7 @@ type AuditEntry struct {
 	AgentID    string    `json:"agentId"`
 	Tool       string    `json:"tool"`
 	Risk       string    `json:"risk"` // class
+	RiskLabel  string    `json:"riskLabel"`
 	Decision   string    `json:"decision"`
 	Timestamp  time.Time `json:"timestamp"`
 	Summary    string    `json:"summary"`

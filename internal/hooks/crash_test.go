@@ -34,9 +34,7 @@ func crash(text string) error {
 		return err
 	}
 	r.pace = pace{look: 20 * time.Millisecond, backoff: 10 * time.Millisecond, deciding: maxDeciding}
-	if err := r.Start(slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
+	r.Start(slog.New(slog.DiscardHandler))
 	h := r.hooks[0]
 	for n := c.First; ; n++ {
 		body, err := (&Event{Name: ToolCompleted, Time: time.Now(), Detail: fmt.Sprintf("event %d", n)}).message(h)

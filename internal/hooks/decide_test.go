@@ -96,7 +96,7 @@ func TestDecidingHooks(t *testing.T) {
 			if strings.ContainsRune(o.Reason, '\033') {
 				t.Errorf("the reason %q moves the cursor", o.Reason)
 			}
-			if failed := r.List()[0].Failures; (failed == 1) != strings.Contains(o.Reason, "could not look") {
+			if failed := r.List(nil)[0].Failures; (failed == 1) != strings.Contains(o.Reason, "could not look") {
 				t.Errorf("%d failures with %q", failed, o.Reason)
 			}
 		})
@@ -141,8 +141,8 @@ func TestDecidingEndsWithTheCall(t *testing.T) {
 		got = append(got, o)
 		return Event{}, true, nil
 	})
-	if took := time.Since(began); took > 50*time.Second || len(got) != 1 || !got[0].Ask || r.List()[0].Failures != 0 {
-		t.Errorf("after %s: %+v, %+v", took, got, r.List()[0])
+	if took := time.Since(began); took > 50*time.Second || len(got) != 1 || !got[0].Ask || r.List(nil)[0].Failures != 0 {
+		t.Errorf("after %s: %+v, %+v", took, got, r.List(nil)[0])
 	}
 }
 

@@ -34,6 +34,7 @@ type hook struct {
 	timeout   time.Duration
 	secrets   bool
 	stats     stats
+	jobs      chan job // runs that wait; nil for what does not wait in memory
 }
 
 // An action does what a hook is for. ctx ends at the hook's deadline.
@@ -48,8 +49,8 @@ const (
 	defaultTimeout = 30 * time.Second
 	maxTimeout     = 10 * time.Minute
 
-	workers   = 4   // hooks that run at once
-	maxQueued = 256 // runs that wait; more are dropped, and counted as failures
+	workers   = 4   // runs of one hook at once
+	maxQueued = 256 // runs of one hook that wait; more are dropped, and counted as failures
 
 	// drain is how long hooks may still run when callgate ends.
 	drain = 3 * time.Second
@@ -67,7 +68,6 @@ type Runner struct {
 	stop     context.CancelFunc
 	mu       sync.RWMutex // orders Fire with Close
 	closed   bool
-	jobs     chan job
 	deciding chan struct{} // one token for each hook that decides and runs
 	running  sync.WaitGroup
 	watching sync.WaitGroup
@@ -85,7 +85,7 @@ func New(o Options) (*Runner, error) {
 	if len(o.Hooks) == 0 {
 		return nil, nil
 	}
-	r := &Runner{worker: o.Worker, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), pace: defaultPace, jobs: make(chan job, maxQueued), unwatch: make(chan struct{}), deciding: make(chan struct{}, deciders)}
+	r := &Runner{worker: o.Worker, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), pace: defaultPace, unwatch: make(chan struct{}), deciding: make(chan struct{}, deciders)}
 	for i, c := range o.Hooks {
 		h, err := c.check(o)
 		if err != nil {
@@ -94,34 +94,37 @@ func New(o Options) (*Runner, error) {
 		if other := r.find(h.name); other != nil {
 			return nil, fmt.Errorf("hooks[%d]: two hooks are called %q: give each a name of its own", i, other.name)
 		}
+		if _, posted := h.action.(*webhook); !posted && !h.before {
+			h.jobs = make(chan job, maxQueued)
+		}
 		r.hooks = append(r.hooks, h)
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
 }
 
-// Start lets hooks run from now on. It MUST be called once, before the Runner is shared, and Close after it. It
-// fails when a hook that is switched on cannot run on this machine.
-func (r *Runner) Start(log *slog.Logger) error {
+// Start lets hooks run from now on. It MUST be called once, before the Runner is shared, and Close after it. A hook
+// that cannot run on this machine is logged: each of its runs fails, and the others run. Hooks have runs of their own,
+// so that one that hangs holds up no other.
+func (r *Runner) Start(log *slog.Logger) {
 	if r == nil {
-		return nil
+		return
 	}
 	r.log = log
 	for _, h := range r.hooks {
 		if err := h.action.ready(); err != nil && r.enabled(h) {
-			return fmt.Errorf("hook %q: %w", h.name, err)
+			log.Error("a hook cannot run", "hook", h.name, "error", err)
 		}
-	}
-	for range workers {
-		r.running.Go(r.work)
-	}
-	for _, h := range r.hooks {
+		if h.jobs != nil {
+			for range workers {
+				r.running.Go(func() { r.work(h) })
+			}
+		}
 		if w, ok := h.action.(*webhook); ok {
 			r.running.Go(func() { w.store(r, h) })
 			r.running.Go(func() { w.send(r.ctx, r, h) })
 		}
 	}
-	return nil
 }
 
 func (r *Runner) find(name string) *hook {
@@ -141,7 +144,7 @@ func (h *hook) wants(e *Event) bool {
 	if h.matcher == nil {
 		return true
 	}
-	for _, name := range []string{e.Tool, e.plain, e.Kind, e.Agent, e.Server} {
+	for _, name := range []string{e.Tool, e.plain, e.ToolName, e.Kind, e.Agent, e.Server} {
 		if name != "" && h.matcher.Match(name) {
 			return true
 		}
@@ -186,7 +189,7 @@ func (r *Runner) queue(h *hook, e Event) error {
 		return w.offer(e)
 	}
 	select {
-	case r.jobs <- job{h, e}:
+	case h.jobs <- job{h, e}:
 		return nil
 	default:
 		return fmt.Errorf("%d hooks wait already: this run is dropped", maxQueued)
@@ -201,8 +204,8 @@ func (r *Runner) complete(e *Event) {
 	e.Worker = r.worker
 }
 
-func (r *Runner) work() {
-	for j := range r.jobs {
+func (r *Runner) work(h *hook) {
+	for j := range h.jobs {
 		if r.ctx.Err() != nil {
 			r.failed(j.hook, &j.event, errors.New("callgate ended before the hook could run"))
 			continue
@@ -238,8 +241,10 @@ func (r *Runner) Close() {
 		r.mu.Lock()
 		r.closed = true
 		r.mu.Unlock()
-		close(r.jobs)
 		for _, h := range r.hooks {
+			if h.jobs != nil {
+				close(h.jobs)
+			}
 			if w, ok := h.action.(*webhook); ok {
 				close(w.offered)
 			}

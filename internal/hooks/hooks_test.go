@@ -81,9 +81,7 @@ func start(t *testing.T, hooks ...Config) (*Runner, *lines) {
 		t.Fatal(err)
 	}
 	log := &lines{}
-	if err := r.Start(slog.New(slog.NewTextHandler(log, nil))); err != nil {
-		t.Fatal(err)
-	}
+	r.Start(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(r.Close)
 	return r, log
 }
@@ -203,8 +201,8 @@ func TestConfigurations(t *testing.T) {
 	} {
 		r, err := New(Options{Dir: dir, Hooks: []Config{{Name: "h", Event: []string{ToolCompleted}, Action: Action{Type: "command", Command: c.command, Env: c.env}}}})
 		if err == nil {
-			if err = r.Start(slog.New(slog.DiscardHandler)); err == nil {
-				r.Close()
+			if problem := r.List(nil)[0].Problem; problem != "" {
+				err = errors.New(problem)
 			}
 		}
 		switch {
@@ -236,13 +234,11 @@ func TestBrokenHooks(t *testing.T) {
 		t.Errorf("without hooks: %v, %v", r, err)
 	}
 	var none *Runner
-	if err := none.Start(nil); err != nil {
-		t.Error(err)
-	}
+	none.Start(nil)
 	none.Fire(Event{Name: ToolFailed})
 	none.Watch(nil)
 	none.Close()
-	if none.Wants(ToolFailed) || none.List() != nil || none.Has("x") || none.Files() != nil {
+	if none.Wants(ToolFailed) || none.List(nil) != nil || none.Has("x") || none.Files() != nil {
 		t.Error("a runner without hooks has some")
 	}
 }
@@ -259,6 +255,9 @@ func TestMatcher(t *testing.T) {
 		{"desk_*", Event{Tool: "desk_start_process", Kind: "shell_exec"}, true},
 		{"explore", Event{Tool: "a_b", Agent: "explore"}, true},
 		{"github", Event{Server: "github"}, true},
+		{"deploy*", Event{Tool: "server_deploy_app", ToolName: "deploy_app", Server: "server"}, true},
+		{"deploy*", Event{Tool: "deployer_run", ToolName: "run", Server: "server"}, true},
+		{"deploy*", Event{Tool: "server_undeploy", ToolName: "undeploy", Server: "server"}, false},
 		{"shell_exec", Event{Tool: "a_b", Kind: "read_file", Agent: "default", Server: "a"}, false},
 		{"explore", Event{}, false},
 	} {
@@ -307,12 +306,58 @@ func TestRunsAreBoundedAndNeverWaitedFor(t *testing.T) {
 	if took := time.Since(began); took > drain+30*time.Second {
 		t.Errorf("closing took %s", took)
 	}
-	status := r.List()[0]
+	status := r.List(nil)[0]
 	if status.Failures < 50 || status.Runs == 0 || status.Runs+50 > workers+maxQueued+50 || status.LastFailure == nil {
 		t.Errorf("%+v", status)
 	}
 	if !strings.Contains(log.String(), "this run is dropped") {
 		t.Error("the log does not say what was dropped")
+	}
+}
+
+// A hook whose program is missing fails, and is said to; one that hangs keeps its own runs waiting and nobody else's.
+func TestMissingAndHangingPrograms(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	followed := []string{ToolCompleted}
+	r, log := start(t,
+		Config{Name: "missing", Event: followed, Action: Action{Command: []any{"no-such-program-anywhere"}}},
+		Config{Name: "hanging", Event: followed, Timeout: time.Minute, Action: Action{Command: []any{"sleep", "60"}}},
+		Config{Name: "line", Event: followed, Action: Action{Message: "it happened"}},
+	)
+	for range 3 * workers {
+		r.Fire(Event{Name: ToolCompleted})
+	}
+	eventually(t, "the others ran", func() bool {
+		list := r.List(nil)
+		return list[2].Runs == 3*workers && list[0].Failures == 3*workers && list[1].Failures == 0
+	})
+	if list := r.List(nil); !strings.Contains(list[0].Problem, "no-such-program-anywhere") || list[1].Problem != "" || list[2].Problem != "" {
+		t.Errorf("%+v", list)
+	}
+	if !strings.Contains(log.String(), "a hook cannot run") {
+		t.Error("the log does not say that a hook cannot run")
+	}
+}
+
+func TestMatcherThatMatchesNothing(t *testing.T) {
+	known := []string{"up", "up_deploy", "deploy", "default"}
+	for _, c := range []struct {
+		matcher string
+		event   string
+		problem bool
+	}{
+		{"", ToolCompleted, false}, {"deploy*", ToolCompleted, false}, {"up_*", ToolCompleted, false}, {"up", UpstreamDown, false},
+		{"shell_exec", ToolCompleted, false}, {"shel_exec", ToolCompleted, true}, {"deplyo*", ToolCompleted, true}, {"agent-of-a-client", AgentError, false},
+	} {
+		r, _ := start(t, Config{Name: "h", Event: []string{c.event}, Matcher: c.matcher, Action: Action{Message: "x"}})
+		if problem := r.List(known)[0].Problem; (problem != "") != c.problem {
+			t.Errorf("%q for %s: %q", c.matcher, c.event, problem)
+		}
+		if problem := r.List(nil)[0].Problem; problem != "" {
+			t.Errorf("%q, when nothing is known: %q", c.matcher, problem)
+		}
 	}
 }
 
@@ -331,18 +376,18 @@ func TestBrokenProgramsAreCounted(t *testing.T) {
 	r.Fire(Event{Name: ToolCompleted, Tool: "a_b", Arguments: []byte(`{"x":"` + strings.Repeat("y", 1<<19) + `"}`)})
 	eventually(t, "all have run", func() bool {
 		failures := 0
-		for _, s := range r.List() {
+		for _, s := range r.List(nil) {
 			failures += s.Failures
 		}
-		return failures == 4 && r.List()[3].Runs == 1
+		return failures == 4 && r.List(nil)[3].Runs == 1
 	})
 	for i, want := range []string{"exit code 3: no way", "segmentation fault", "MiB", "", "longer than the 200ms"} {
-		last := r.List()[i].LastFailure
+		last := r.List(nil)[i].LastFailure
 		if want == "" && last == nil {
 			continue
 		}
 		if last == nil || !strings.Contains(last.Error, want) || !strings.Contains(log.String(), want) {
-			t.Errorf("%s: %+v", r.List()[i].Name, last)
+			t.Errorf("%s: %+v", r.List(nil)[i].Name, last)
 		}
 	}
 }
@@ -393,15 +438,13 @@ func TestSwitches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Start(slog.New(slog.DiscardHandler)); err != nil {
-			t.Fatal(err)
-		}
+		r.Start(slog.New(slog.DiscardHandler))
 		t.Cleanup(r.Close)
 		return r
 	}
 	on := func(r *Runner) string {
 		var names string
-		for _, s := range r.List() {
+		for _, s := range r.List(nil) {
 			if s.Enabled {
 				names += s.Name
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +22,8 @@ type Status struct {
 	Runs        int      `json:"runs"`     // since this process started
 	Failures    int      `json:"failures"` // likewise
 	LastFailure *Failure `json:"lastFailure,omitempty"`
-	Queue       *Queue   `json:"queue,omitempty"` // of a webhook
+	Problem     string   `json:"problem,omitempty"` // why it cannot run, or never will
+	Queue       *Queue   `json:"queue,omitempty"`   // of a webhook
 }
 
 // Queue is what waits to be posted, in all processes of the worker.
@@ -58,8 +60,9 @@ func (s *stats) failed(e *Event, err error) {
 	s.last = &Failure{At: time.Now().UTC(), Event: e.Name, Error: tools.Visible(err.Error())}
 }
 
-// List tells the state of every hook, in the order of the configuration.
-func (r *Runner) List() []Status {
+// List tells the state of every hook, in the order of the configuration. known are the names that a matcher could be
+// meant for: tools, qualified and by their servers' own names, servers and agents; none when they are not known.
+func (r *Runner) List(known []string) []Status {
 	if r == nil {
 		return nil
 	}
@@ -69,6 +72,7 @@ func (r *Runner) List() []Status {
 		if h.before {
 			list[i].When = "before"
 		}
+		list[i].Problem = h.problem(known)
 		h.stats.mu.Lock()
 		list[i].Runs, list[i].Failures, list[i].LastFailure = h.stats.runs, h.stats.failures, h.stats.last
 		h.stats.mu.Unlock()
@@ -77,6 +81,25 @@ func (r *Runner) List() []Status {
 		}
 	}
 	return list
+}
+
+// problem says why the hook cannot run, or never will; "" when it may.
+func (h *hook) problem(known []string) string {
+	if err := h.action.ready(); err != nil {
+		return tools.Visible(err.Error())
+	}
+	if h.matcher == nil || len(known) == 0 || slices.ContainsFunc(h.events, isOfSessions) {
+		return ""
+	}
+	if slices.ContainsFunc(known, h.matcher.Match) || slices.ContainsFunc(tools.Kinds(), h.matcher.Match) {
+		return ""
+	}
+	return fmt.Sprintf("the matcher %q matches no tool, kind, server or agent that callgate knows, so the hook never runs", tools.Visible(h.pattern))
+}
+
+// isOfSessions reports whether events of that name may be about what nobody can list: agents that clients register.
+func isOfSessions(event string) bool {
+	return event == AgentError || event == SessionStart || event == SessionEnd
 }
 
 // ErrUnknown is why a hook cannot be switched or tested that is not configured.

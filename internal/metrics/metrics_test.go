@@ -40,9 +40,7 @@ func world(t *testing.T) (*gate.Gate, *Metrics) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Start(slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	r.Start(slog.New(slog.DiscardHandler))
 	t.Cleanup(r.Close)
 	r.Fire(hooks.Event{Name: hooks.ToolCompleted})
 	g := gate.New(gate.Options{Audit: log, Store: permissions.OpenStore(filepath.Join(dir, "p.jsonc"), permissions.StoreOptions{})})

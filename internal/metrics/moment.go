@@ -58,7 +58,7 @@ func (c moment) Collect(out chan<- prometheus.Metric) {
 			gauge(tools, float64(u.Tools), u.Name)
 		}
 	}
-	for _, h := range o.Hooks.List() {
+	for _, h := range o.Hooks.List(nil) {
 		counter(hookRuns, h.Runs, h.Name)
 		counter(hookFailed, h.Failures, h.Name)
 		if h.Queue != nil {

@@ -44,6 +44,13 @@ func (b *budget) add(piece string) {
 	b.b.WriteString(piece)
 }
 
+// cut takes a piece out of the budget and returns it: cut where it is the first, "" where it does not fit any more.
+func (b *budget) cut(piece string) string {
+	before := b.b.Len()
+	b.add(piece)
+	return b.b.String()[before:]
+}
+
 // text returns what was written, and says what was left out.
 func (b *budget) text() string {
 	if b.out > 0 {

@@ -23,6 +23,7 @@ type rig struct {
 
 	mu   sync.Mutex
 	told map[string][]rag.EventKind // by session
+	last rag.Event                  // of progress
 	log  bytes.Buffer
 }
 
@@ -43,6 +44,9 @@ func start(t *testing.T, change func(*Options)) *rig {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.told[session] = append(r.told[session], e.Kind)
+			if e.Kind == rag.EventProgress {
+				r.last = e
+			}
 		},
 		Logger: slog.New(slog.NewTextHandler(&r.log, nil)),
 	}
@@ -96,10 +100,13 @@ func TestSearch(t *testing.T) {
 		t.Errorf("another session: %v", err)
 	}
 	r.mu.Lock()
-	told := r.told["s1"]
+	told, last := r.told["s1"], r.last
 	r.mu.Unlock()
 	if !slices.Contains(told, rag.EventStart) || !slices.Contains(told, rag.EventDone) {
 		t.Errorf("told %v", told)
+	}
+	if last.Indexed != last.Total || last.Total != 2 {
+		t.Errorf("progress ends at %d of %d", last.Indexed, last.Total)
 	}
 	r.Closed("s1")
 	if _, err := r.Search(t.Context(), "s1", rag.Query{Text: "x"}); !errors.Is(err, ErrSession) {
@@ -334,6 +341,23 @@ func TestContextPrompt(t *testing.T) {
 	r.Opened("empty", []string{t.TempDir()})
 	if text, err := r.ContextPrompt(t.Context(), "empty", "Why?", 0); err != nil || text != "Why?" {
 		t.Errorf("with nothing to say: %q, %v", text, err)
+	}
+}
+
+// What a message is about is looked for; a greeting is about nothing, though files hold its words.
+func TestRecallOnlyWhatIsAskedAbout(t *testing.T) {
+	r := start(t, nil)
+	write(t, r.root, map[string]string{"hello.go": "package p\n\n// hello says hello to you, and thanks, what time it is.\nfunc hello() string { return \"hello, how are you\" }\n"})
+	r.Opened("s1", []string{r.root})
+	for message, want := range map[string]bool{
+		"hello?": false, "Hi!": false, "thanks!": false, "what time is it": false, "Who are you?": false, "How's it going?": false,
+		"Is it going to rain in Lisbon tomorrow?": false, "": false,
+		"When are tulips planted?": true, "refreshToken": true, "Where do we renew the access token?": true,
+	} {
+		found, err := r.Recall(t.Context(), "s1", message, 0)
+		if (len(found) > 0) != want || (err != nil) != (message == "") {
+			t.Errorf("%q: %+v, %v", message, found, err)
+		}
 	}
 }
 

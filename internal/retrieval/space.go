@@ -33,7 +33,7 @@ type Status struct {
 	ChunkCount   int       `json:"chunkCount"`
 	VectorCount  int       `json:"vectorCount"` // chunks that are found by meaning too
 	Skipped      int       `json:"skipped"`     // files that were left out with a reason
-	Duration     float64   `json:"duration"`    // seconds, of the last run
+	Duration     int64     `json:"duration"`    // milliseconds, of the last run
 	FinishedAt   time.Time `json:"finishedAt,omitzero"`
 	Watching     bool      `json:"watching"`
 	Error        string    `json:"error,omitempty"`
@@ -53,6 +53,7 @@ type space struct {
 	status   Status
 	settled  chan struct{} // closed when it is no longer indexing
 	told     time.Time     // when progress was told last
+	toldAt   int           // how many files it told
 	rest     *time.Timer   // gives memory back; nil as long as nothing was large
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
@@ -199,16 +200,21 @@ func (w *space) event(e rag.Event) {
 		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile, w.status.Skipped = 0, e.Total, "", 0
 	case rag.EventProgress:
 		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile = e.Indexed, e.Total, e.Path
-		if tell = time.Since(w.told) >= tellEvery; tell {
-			w.told = time.Now()
+		if tell = time.Since(w.told) >= tellEvery || e.Indexed == e.Total; tell {
+			w.told, w.toldAt = time.Now(), e.Indexed
 		}
 	case rag.EventSkip:
 		w.status.Skipped++
 		tell = false
 	case rag.EventDone:
 		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile = e.Indexed, e.Total, ""
-		w.status.Duration, w.status.FinishedAt = e.Summary.Duration.Seconds(), time.Now().UTC()
+		w.status.Duration, w.status.FinishedAt = e.Summary.Duration.Milliseconds(), time.Now().UTC()
 		w.settle(Ready, nil)
+	}
+	end := rag.Event{Kind: rag.EventProgress, Indexed: e.Total, Total: e.Total}
+	unfinished := e.Kind == rag.EventDone && w.toldAt < e.Total // files that went away meanwhile were never told
+	if e.Kind == rag.EventStart || e.Kind == rag.EventDone {
+		w.toldAt = 0
 	}
 	sessions := slices.Sorted(maps.Keys(w.sessions))
 	if e.Kind == rag.EventDone && (first && e.Summary.Chunks >= manyChunks || e.Summary.Changed >= manyFiles) {
@@ -216,6 +222,9 @@ func (w *space) event(e rag.Event) {
 	}
 	w.mu.Unlock()
 	for _, id := range sessions {
+		if unfinished && w.service.o.Tell != nil {
+			w.service.o.Tell(id, end)
+		}
 		if tell && w.service.o.Tell != nil {
 			w.service.o.Tell(id, e)
 		}
