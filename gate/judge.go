@@ -133,13 +133,17 @@ func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
 	if m, ok := j.addressMark(v.Analysis); ok {
 		marks = append(slices.Clip(marks), m)
 	}
-	for _, folder := range v.Analysis.Folders {
-		path, found, err := tools.DeniedBeneath(folder, func(path string) bool { return j.deniesReading(path, call) })
+	for i, folder := range v.Analysis.Folders {
+		path, found, cure, err := v.Analysis.DeniedBeneath(i, func(path string) bool { return j.deniesReading(path, call) })
 		switch {
 		case err != nil:
 			marks = append(slices.Clip(marks), tools.Mark{Code: "denied-beneath", Text: fmt.Sprintf("The folder %s is read as a whole and cannot be looked through: %v.", tools.Visible(folder), err)})
 		case found:
-			marks = append(slices.Clip(marks), tools.Mark{Code: "denied-beneath", Text: fmt.Sprintf("The folder that is read as a whole holds %s, which may not be read.", tools.Visible(path))})
+			text := fmt.Sprintf("The folder that is read as a whole holds %s, which may not be read.", tools.Visible(path))
+			if cure != "" {
+				text += " It need not ask: " + tools.Visible(cure) + "."
+			}
+			marks = append(slices.Clip(marks), tools.Mark{Code: "denied-beneath", Text: text})
 		}
 	}
 	return marks

@@ -262,6 +262,7 @@ func (c *call) command(argv0 string) Command {
 			cmd.Argv[i] = Word{c.argv[i].text, c.argv[i].known}
 		}
 	}
+	cmd.Piped = c.sc.input.certain || c.sc.input.kind == inputText
 	if in := c.sc.input; in.text.known && (in.kind == inputText || in.kind == inputPipe) {
 		cmd.Input = Word{in.text.text, true}
 	}

@@ -85,9 +85,10 @@ type scope struct {
 
 // input is what the standard input of a command is.
 type input struct {
-	kind inputKind
-	text word // the text, for inputText
-	list word // the files whose names it lists, one or several a line
+	kind    inputKind
+	text    word // the text, for inputText
+	certain bool // it is an inputPipe wherever the command runs
+	list    word // the files whose names it lists, one or several a line
 }
 
 type inputKind uint8

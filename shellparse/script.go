@@ -49,6 +49,7 @@ type Command struct {
 	Reads   []File
 	Writes  []File
 	Lists   []Listing
+	Piped   bool // its standard input is certainly a pipe or a here-document
 	Input   Word // the text on its standard input, when that is Known
 	// Statements are the texts in SQL that a database client is given, by its words or from its standard input.
 	Statements []Word

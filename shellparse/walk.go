@@ -171,7 +171,7 @@ func (a *analysis) binary(cmd *syntax.BinaryCmd, sc *scope) {
 		a.within(func() { a.stmt(cmd.X, &left) })
 		right := *sc
 		right.sure = false
-		right.input = input{kind: inputPipe, text: a.printed(cmd.X, sc), list: a.listed(cmd.X, sc)}
+		right.input = input{kind: inputPipe, certain: true, text: a.printed(cmd.X, sc), list: a.listed(cmd.X, sc)}
 		a.within(func() { a.stmt(cmd.Y, &right) })
 	case syntax.AndStmt:
 		a.stmt(cmd.X, sc)

@@ -220,18 +220,23 @@ func (b *builder) locate(given string) []location {
 const maxFolders = 32
 
 // readsBeneath notes a folder that is read recursively, unless one that holds it is noted.
-func (b *builder) readsBeneath(folder string) {
-	if !filepath.IsAbs(folder) || slices.ContainsFunc(b.out.Folders, func(noted string) bool {
-		_, ok := within(noted, folder)
-		return ok
-	}) {
+func (b *builder) readsBeneath(folder string) { b.searches(folder, nil) }
+
+// searches is readsBeneath for a program that leaves something out.
+func (b *builder) searches(folder string, s *search) {
+	if !filepath.IsAbs(folder) {
 		return
+	}
+	for i, noted := range b.out.Folders {
+		if _, ok := within(noted, folder); ok && (b.out.searches[i] == nil || b.out.searches[i] == s) {
+			return
+		}
 	}
 	if len(b.out.Folders) == maxFolders {
 		b.mark("too-many", "The call reads more folders whole than can be looked through.")
 		return
 	}
-	b.out.Folders = append(b.out.Folders, folder)
+	b.out.Folders, b.out.searches = append(b.out.Folders, folder), append(b.out.searches, s)
 }
 
 // sharedStore reports whether a file lies in a folder that package managers fill with hard links.

@@ -20,7 +20,7 @@ func (b *builder) gitReads(c *shellparse.Command) {
 	if len(c.Argv) < 2 || c.Argv[0].Value != "git" {
 		return
 	}
-	whole := showsContent(c)
+	whole := showsContent(c) || c.Argv[1].Value == "grep" && readsTracked(c)
 	switch c.Argv[1].Value {
 	case "blame", "annotate", "grep":
 	default:
@@ -45,6 +45,14 @@ func (b *builder) gitReads(c *shellparse.Command) {
 			b.readsBeneath(index)
 		}
 	}
+}
+
+// readsTracked reports whether a git grep reads what the repository tracks and nothing else.
+func readsTracked(c *shellparse.Command) bool {
+	return !slices.ContainsFunc(c.Argv[2:], func(w shellparse.Word) bool {
+		return !w.Known && strings.HasPrefix(w.Value, "-") || strings.HasPrefix(w.Value, "--no-i") || strings.HasPrefix(w.Value, "--unt") ||
+			strings.HasPrefix(w.Value, "--rec") || strings.HasPrefix(w.Value, "--no-exc") || strings.HasPrefix(w.Value, "-O") || strings.HasPrefix(w.Value, "--open")
+	})
 }
 
 // printsRevision reports whether a word is the output of a git command that prints the names of commits or

@@ -77,6 +77,13 @@ func (b *builder) recursive(c *shellparse.Command) {
 		b.readsBeneath(b.place.at(c.Dir).Dir)
 		return
 	}
+	if c.Argv[0].Value == "git" && len(c.Argv) > 1 && c.Argv[1].Value == "grep" && readsTracked(c) {
+		return // gitReads notes what the repository tracks
+	}
+	leaves := searchOf(c)
+	if leaves != nil && len(leaves.operands) == 0 && leaves.stdin {
+		return
+	}
 	found := slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" })
 	for _, w := range words {
 		if !w.Known || strings.HasPrefix(w.Value, "-") {
@@ -87,11 +94,14 @@ func (b *builder) recursive(c *shellparse.Command) {
 			if real, _, err := realPath(path); err == nil {
 				path = real
 			}
-			b.readsBeneath(path)
+			b.searches(path, leaves)
 			found = true
 		}
 	}
+	if leaves != nil && len(leaves.operands) > 0 {
+		return // what it was given, and is no folder, it reads by name or not at all
+	}
 	if !found && searchesWhereItRuns[c.Argv[0].Value] {
-		b.readsBeneath(b.place.at(c.Dir).Dir)
+		b.searches(b.place.at(c.Dir).Dir, leaves)
 	}
 }

@@ -133,5 +133,7 @@ type Analysis struct {
 	// more of them than can be looked at. "" when there is no such reason.
 	Refuse string
 
+	searches []*search // by folder: what is left out of it; nil where all of it is read
+
 	sources []source // by subject: what Offers needs of it
 }

@@ -1,0 +1,337 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/shellparse"
+)
+
+// search is what a program that reads folders whole leaves out of them. The zero value, and nil, leave out nothing: what is
+// not sure to be left out is read.
+type search struct {
+	skipsHidden bool     // names that begin with a dot, and what is below them
+	typed       bool     // files of the types that it is told are read also where they are hidden
+	globs       []glob   // of base names, in order: the last that matches decides
+	onlyFound   bool     // what no glob matches is left out
+	folders     []string // globs of base names of folders that are left out
+	cure        string   // what makes the program leave out a file, for people: "--exclude=%s"
+	stdin       bool     // without operands it reads its standard input
+	operands    []string
+}
+
+type glob struct {
+	pattern string
+	keeps   bool
+}
+
+// searcher says how a program reads its words.
+type searcher struct {
+	values string // short options that take a value
+	longs  string // long options that take one, without "--"
+	flags  string // long options that take none
+	read   func(s *search, option, value string) (known bool)
+	cure   string
+}
+
+const grepCure = "--exclude=%s leaves it out, and rg leaves out all hidden files"
+
+var searchers = map[string]searcher{
+	"rg": {
+		values: "eEfgjmMrtTABCd",
+		longs: `regexp file glob iglob type type-not type-add type-clear after-context before-context context max-count max-depth
+			max-columns max-filesize threads replace encoding sort sortr color colors engine path-separator field-context-separator
+			field-match-separator context-separator dfa-size-limit regex-size-limit ignore-file pre pre-glob hostname-bin hyperlink-format generate`,
+		flags: `ignore-case smart-case case-sensitive fixed-strings word-regexp line-regexp line-number no-line-number files files-with-matches
+			files-without-match count count-matches only-matching invert-match multiline multiline-dotall pcre2 hidden no-hidden unrestricted
+			no-ignore no-ignore-vcs no-ignore-parent no-ignore-dot no-ignore-global no-ignore-files no-ignore-exclude follow no-follow text binary
+			search-zip heading no-heading with-filename no-filename vimgrep pretty passthru stats json column trim null null-data quiet
+			no-messages no-config debug crlf one-file-system sort-files max-columns-preview type-list block-buffered line-buffered no-mmap mmap`,
+		read: readRipgrep, cure: "-g '!%s' leaves it out",
+	},
+	"ag": {
+		values: "ABCGgmpW",
+		flags: `ignore-case smart-case case-sensitive literal word-regexp numbers nonumbers files-with-matches files-without-matches count only-matching
+			invert-match hidden unrestricted all-types all-text nogroup group heading noheading nocolor color filename nofilename vimgrep
+			stats follow nobreak break silent null column`,
+		longs: "after before context file-search-regex ignore ignore-dir max-count depth pager path-to-ignore width color-line-number color-match color-path",
+		read:  readSilverSearcher,
+	},
+	"grep": {
+		values: "efABCmdD",
+		longs: `regexp file after-context before-context context max-count directories devices include exclude exclude-dir exclude-from
+			label binary-files color colour`,
+		flags: `ignore-case no-ignore-case extended-regexp fixed-strings basic-regexp perl-regexp word-regexp line-regexp invert-match count
+			files-with-matches files-without-match line-number with-filename no-filename only-matching quiet silent no-messages recursive
+			dereference-recursive text null null-data byte-offset initial-tab line-buffered color colour`,
+		read: readGrep, cure: grepCure,
+	},
+}
+
+// searcherWords are the lists of searchers as sets.
+var searcherWords = func() map[string]map[string]bool {
+	sets := map[string]map[string]bool{}
+	for _, p := range searchers {
+		sets[p.longs], sets[p.flags] = wordSet(p.longs), wordSet(p.flags)
+	}
+	return sets
+}()
+
+// searchesLike are programs that read their words as another does.
+var searchesLike = map[string]string{"egrep": "grep", "fgrep": "grep", "ggrep": "grep"}
+
+// searchOf reads what a command leaves out; nil when it is none of the programs, or not all of its words are understood.
+func searchOf(c *shellparse.Command) *search {
+	name := c.Argv[0].Value
+	if like, ok := searchesLike[name]; ok {
+		name = like
+	}
+	p, ok := searchers[name]
+	if !ok || os.Getenv("RIPGREP_CONFIG_PATH") != "" && name == "rg" {
+		return nil
+	}
+	for _, a := range c.Env {
+		if a.Name == "RIPGREP_CONFIG_PATH" || strings.HasPrefix(a.Name, "GREP_") {
+			return nil
+		}
+	}
+	s := &search{cure: p.cure}
+	if name != "grep" {
+		s.skipsHidden = true
+		s.stdin = c.Piped
+	}
+	longs, flags := searcherWords[p.longs], searcherWords[p.flags]
+	pattern := false // the pattern is an option's value
+	only := false    // only operands follow
+	for i := 1; i < len(c.Argv); i++ {
+		w := c.Argv[i]
+		if value, ok := strings.CutPrefix(w.Value, "--include="); ok && !w.Known && name == "grep" && strings.Trim(value, "*?.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
+			readGrep(s, "include", value) // a glob without quotes: whatever it expands to, it includes no more
+			continue
+		}
+		if !w.Known {
+			return nil // it may be an option
+		}
+		option, value, has := "", "", false
+		switch {
+		case only || w.Value == "-" || !strings.HasPrefix(w.Value, "-"):
+			s.operands = append(s.operands, w.Value)
+			continue
+		case w.Value == "--":
+			only = true
+			continue
+		case strings.HasPrefix(w.Value, "--"):
+			option, value, has = strings.Cut(w.Value[2:], "=")
+			if !longs[option] && !flags[option] {
+				return nil
+			}
+			if longs[option] && !has && !flags[option] {
+				if i++; i >= len(c.Argv) || !c.Argv[i].Known {
+					return nil
+				}
+				value = c.Argv[i].Value
+			}
+			if !p.read(s, option, value) {
+				return nil
+			}
+		default:
+			for j := 1; j < len(w.Value); j++ {
+				option = w.Value[j : j+1]
+				if !strings.Contains(p.values, option) {
+					if !p.read(s, option, "") {
+						return nil
+					}
+					continue
+				}
+				if value = strings.TrimPrefix(w.Value[j+1:], "="); value == "" {
+					if i++; i >= len(c.Argv) || !c.Argv[i].Known {
+						return nil
+					}
+					value = c.Argv[i].Value
+				}
+				if !p.read(s, option, value) {
+					return nil
+				}
+				break
+			}
+		}
+		pattern = pattern || option == "e" || option == "f" || option == "regexp" || option == "file" || option == "files" || option == "type-list"
+	}
+	if !pattern && len(s.operands) > 0 {
+		s.operands = s.operands[1:]
+	}
+	return s
+}
+
+// safeTypes are types of rg that no credential store belongs to, unless it is called by their ending.
+var safeTypes = wordSet("go py python js ts typescript rust java kotlin scala c cpp h csharp cs ruby rb php swift css html markdown md json yaml toml xml sql lua perl haskell elixir erlang dart proto graphql vue svelte tex txt zig ocaml julia r")
+
+// safeEndings are ends of hidden names that no type among safeTypes is called by.
+var safeEndings = wordSet(".env .envrc .local .production .development .test .staging .prod .dev .netrc .npmrc .pypirc .git-credentials .pgpass .htpasswd .ssh .aws .kube .gnupg .pem .key .p12")
+
+func readRipgrep(s *search, option, value string) bool {
+	switch option {
+	case ".", "hidden", "no-ignore", "ignore-file", "pre", "search-zip", "z", "L", "follow", "binary", "a", "text":
+		if option == "." || option == "hidden" || option == "ignore-file" {
+			s.skipsHidden = false
+		}
+	case "u", "unrestricted":
+		s.skipsHidden = false // once it does not, twice it does: to tell them apart gains nothing
+	case "g", "glob", "iglob":
+		if option == "iglob" {
+			value = strings.ToLower(value)
+		}
+		return s.gitGlob(value, option == "iglob")
+	case "t", "type":
+		s.typed = true
+		if !safeTypes[value] {
+			s.skipsHidden = false
+		}
+	case "type-add", "type-clear", "pre-glob", "hostname-bin":
+		return false
+	}
+	return true
+}
+
+// gitGlob takes a glob of rg in: "!x" leaves out, "x" leaves out all others and brings in what is hidden.
+func (s *search) gitGlob(text string, fold bool) bool {
+	text, excludes := strings.CutPrefix(text, "!")
+	base := strings.TrimPrefix(text, "**/")
+	if strings.ContainsAny(base, "/{\\") || base == "" || fold && excludes {
+		if excludes {
+			return true // it leaves out more than is known here
+		}
+		base = "*"
+	}
+	s.globs = append(s.globs, glob{base, !excludes})
+	if !excludes {
+		s.onlyFound, s.skipsHidden = true, false
+	}
+	return true
+}
+
+func readSilverSearcher(s *search, option, _ string) bool {
+	switch option {
+	case "hidden", "u", "unrestricted", "p", "path-to-ignore":
+		s.skipsHidden = false
+	}
+	return true
+}
+
+func readGrep(s *search, option, value string) bool {
+	switch option {
+	case "include", "exclude":
+		if strings.Contains(value, "/") {
+			return option == "exclude"
+		}
+		if len(s.globs) == 0 {
+			s.onlyFound = option == "include"
+		}
+		s.globs = append(s.globs, glob{value, option == "include"})
+	case "exclude-dir":
+		if value = strings.TrimSuffix(value, "/"); !strings.Contains(value, "/") {
+			s.folders = append(s.folders, value)
+		}
+	}
+	return true
+}
+
+// leavesOut reports whether the program is sure not to read the file at path when it searches folder.
+func (s *search) leavesOut(folder, file string) bool {
+	rel, err := filepath.Rel(folder, file)
+	if s == nil || err != nil || strings.HasPrefix(rel, "..") {
+		return false
+	}
+	parts := strings.Split(filepath.ToSlash(rel), "/")
+	base := parts[len(parts)-1]
+	for i, part := range parts {
+		if slices.ContainsFunc(s.folders, func(g string) bool { return i < len(parts)-1 && matches(g, part) }) {
+			return true
+		}
+		if !s.skipsHidden || !strings.HasPrefix(part, ".") || i == len(parts)-1 && s.typed && !safeEndings[part[strings.LastIndexByte(part, '.'):]] {
+			continue
+		}
+		if !unhidden(folder, parts[:i+1]) {
+			return true
+		}
+	}
+	keep := !s.onlyFound
+	for _, g := range s.globs {
+		if matches(g.pattern, base) {
+			keep = g.keeps
+		}
+	}
+	return !keep
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// maxIgnore bounds how much of an ignore file is looked at, in bytes.
+const maxIgnore = 256 << 10
+
+// unhidden reports whether an ignore file may bring back what is hidden: a line that begins with "!" does. It looks at the
+// files from the folder that is searched down to what is hidden, and up to the root.
+func unhidden(folder string, parts []string) bool {
+	dir := filepath.Join(append([]string{folder}, parts[:len(parts)-1]...)...)
+	for {
+		for _, name := range []string{".gitignore", ".ignore", ".rgignore", ".agignore"} {
+			if bringsBack(filepath.Join(dir, name), parts) {
+				return true
+			}
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
+}
+
+func bringsBack(file string, parts []string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return !missing(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
+	if err != nil || len(text) > maxIgnore {
+		return true
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		line, ok := strings.CutPrefix(strings.TrimSpace(lines.Text()), "!")
+		if !ok {
+			continue
+		}
+		last := path.Base(strings.TrimSuffix(line, "/"))
+		if strings.ContainsAny(last, `{\`) || last == "**" || slices.ContainsFunc(parts, func(p string) bool { return matches(last, p) }) {
+			return true
+		}
+	}
+	return lines.Err() != nil
+}
+
+// DeniedBeneath is the function of that name for the i-th of the folders that the call reads whole: what the program leaves
+// out counts as not there. cure says how it would leave the file out; "" when it cannot.
+func (a *Analysis) DeniedBeneath(i int, denied func(path string) bool) (path string, found bool, cure string, err error) {
+	folder := a.Folders[i]
+	var s *search
+	if i < len(a.searches) {
+		s = a.searches[i]
+	}
+	path, found, err = DeniedBeneath(folder, func(path string) bool { return denied(path) && !s.leavesOut(folder, path) })
+	if found && path != "" && s != nil && s.cure != "" {
+		cure = fmt.Sprintf(s.cure, filepath.Base(path))
+	}
+	return path, found, cure, err
+}

@@ -1,0 +1,124 @@
+package tools
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"callgate/permissions"
+)
+
+// What searches leave out of a folder that holds files which may not be read.
+var searchCases = []struct {
+	command string
+	reads   bool // a denied file
+}{
+	{"rg SECRET", false},
+	{"rg -n -C3 SECRET .", false},
+	{"rg -i SECRET src web", false},
+	{"rg --files", false},
+	{"rg -l SECRET -t py", false},
+	{"rg SECRET -g '*.go'", false},
+	{"rg SECRET -g '!*.env'", false},
+	{"rg --hidden SECRET", true},
+	{"rg -. SECRET", true},
+	{"rg -uu SECRET", true},
+	{"rg -uuu SECRET", true},
+	{"rg -g '*' SECRET", true},
+	{"rg -g '.env' SECRET", true},
+	{"rg -g '!.env' -g '!prod.env' -g '!.env.*' --hidden SECRET", false},
+	{"rg --hidden -g '!*.env' SECRET .", true}, // .env.local
+	{"rg -t sh SECRET", true},
+	{"rg --type-add 'x:.env' -t x SECRET", true},
+	{"rg --ignore-file ig SECRET", true},
+	{"rg SECRET .white", true}, // an ignore file there brings .env back
+	{"cat README.md | rg SECRET", false},
+	{"cat README.md | rg SECRET .", false},
+	{"cat README.md | rg --hidden SECRET", false},
+	{"cat README.md | rg --hidden SECRET .", true},
+	{"ls | xargs -I{} rg --hidden SECRET", true},
+	{"rg -f pats --hidden", true},
+	{"rg -e SECRET --hidden src", false},
+	{"ag SECRET", false},
+	{"ag --hidden SECRET", true},
+	{"grep -rn SECRET .", true},
+	{"grep -rn SECRET", true},
+	{"grep -rn SECRET src", false},
+	{"grep -rn SECRET missing", false},
+	{"grep -rn SECRET . --include=*.go", false},
+	{"grep -rn SECRET . --include='*.go' --include='*.env'", true},
+	{"grep -rn --include='*' SECRET .", true},
+	{"grep -rn --exclude='.env*' --exclude='*.env' SECRET .", false},
+	{"grep -rn --exclude=.env SECRET .", true},
+	{"grep -rn --exclude='.env*' --include='*env*' SECRET .", true}, // the last that matches wins
+	{"grep -rn --exclude-dir=web --exclude-dir=.white --exclude=.env SECRET web", true},
+	{"grep -r --exclude-dir=sub SECRET web", false},
+	{"grep -rn -e SECRET", true},
+	{"grep -r -f pats", true},
+	{"grep SECRET README.md", false},
+	{"git grep SECRET", false},
+	{"git grep --no-index SECRET", true},
+	{"git grep --untracked SECRET", true},
+}
+
+func searchWorkspace(t *testing.T) Place {
+	return workspace(t, map[string]string{".env": "SECRET=1", "src/main.go": "SECRET", "README.md": "SECRET", "pats": "SECRET", "ig": "!.env",
+		"web/sub/.env.local": "SECRET", ".white/.env": "SECRET", ".white/.ignore": "!.env", "src/a.py": "SECRET"})
+}
+
+func TestSearches(t *testing.T) {
+	p := searchWorkspace(t)
+	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env*": "deny" } }`)
+	for _, c := range searchCases {
+		a := analyze(t, KindShell, p, "command", c.command)
+		got := false
+		for i := range a.Folders {
+			_, found, _, err := a.DeniedBeneath(i, func(path string) bool {
+				s := ReadSubject(path, p)
+				return permissions.Evaluate(pol, permissions.Context{}, &s).Action == permissions.Deny
+			})
+			got = got || found || err != nil
+		}
+		if got != c.reads {
+			t.Errorf("%s: reads a denied file %v, want %v", c.command, got, c.reads)
+		}
+	}
+}
+
+// What callgate says that a search leaves out, the program leaves out.
+func TestSearchesAgainstThePrograms(t *testing.T) {
+	p := searchWorkspace(t)
+	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env*": "deny" } }`)
+	ran := 0
+	for _, c := range searchCases {
+		name, _, _ := strings.Cut(c.command, " ")
+		if name == "cat" || name == "ls" {
+			name = "rg"
+		}
+		if _, err := exec.LookPath(name); err != nil {
+			continue
+		}
+		a := analyze(t, KindShell, p, "command", c.command)
+		denied := false
+		for i := range a.Folders {
+			_, found, _, _ := a.DeniedBeneath(i, func(path string) bool {
+				s := ReadSubject(path, p)
+				return permissions.Evaluate(pol, permissions.Context{}, &s).Action == permissions.Deny
+			})
+			denied = denied || found
+		}
+		cmd := exec.Command("sh", "-c", c.command)
+		cmd.Dir = p.Dir
+		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(p.Dir, "nohome"))
+		out, _ := cmd.CombinedOutput()
+		ran++
+		if !denied && strings.Contains(string(out), ".env") {
+			t.Errorf("%s: it reads what callgate thinks it leaves out:\n%s", c.command, out)
+		}
+	}
+	if ran == 0 {
+		t.Skip("none of the programs is here")
+	}
+}
