@@ -141,6 +141,12 @@ func inspectGo(_ *analysis, c *call, s *scanned) {
 		return
 	}
 	switch c.argv[1].text {
+	case "tool":
+		if _, page := s.find("-html"); page {
+			if _, file := s.find("-o"); !file {
+				c.effect("opens a page")
+			}
+		}
 	case "run", "install", "get":
 		for i, w := range s.operands {
 			if !w.known || strings.Contains(w.text, "@") {

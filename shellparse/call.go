@@ -156,6 +156,9 @@ func (a *analysis) run(c *call) {
 	if !w.known {
 		a.problem("dynamic", "Which program runs depends on "+quote(w.text)+".")
 		a.emit(c)
+		if own := *c.sc; !own.denyOnly && strings.Contains(w.text, `"`) {
+			a.guess(c.raw, &own) // $"rm" is rm in most languages
+		}
 		return
 	}
 	c.name = a.programName(w.text)

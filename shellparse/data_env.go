@@ -106,7 +106,16 @@ var envRows = []Env{
 	{Name: "CMAKE_BUILD_TYPE CMAKE_BUILD_PARALLEL_LEVEL CMAKE_COLOR_DIAGNOSTICS NINJA_STATUS", Harmless: true},
 	{Name: "MAKEFLAGS MFLAGS GNUMAKEFLAGS", Values: "-j* -k -s --no-print-directory"},
 	{Name: "MAKEFILES MAKE MAKE_COMMAND MAKESHELL"},
-	{Name: "RUSTC RUSTC_* RUSTDOC RUSTFLAGS RUSTDOCFLAGS RUSTUP_* CARGO_*"},
+	{Name: "RUSTC RUSTC_* RUSTDOC RUSTUP_* CARGO_*"},
+	{
+		Name: "RUSTFLAGS RUSTDOCFLAGS",
+		Values: "-D -W -A -F --deny --warn --allow --forbid --cap-lints=* warnings -Dwarnings -Wwarnings -Awarnings unused -Dunused* -Wunused* -Aunused* unused_* dead_code " +
+			"missing_docs missing_debug_implementations unsafe_code unsafe_op_in_unsafe_fn unreachable_pub nonstandard_style future_incompatible future-incompatible " +
+			"rust_2018_idioms rust-2018-idioms rust_2021_compatibility deprecated elided_lifetimes_in_paths unexpected_cfgs clippy::* -Dclippy::* -Wclippy::* -Aclippy::* " +
+			"rustdoc::* -Drustdoc::* -Wrustdoc::* -C -Cdebuginfo=* debuginfo=* -Copt-level=* opt-level=* -Ctarget-cpu=* target-cpu=* target-feature=* -Ctarget-feature=* " +
+			"instrument-coverage -Cinstrument-coverage codegen-units=* -Ccodegen-units=* overflow-checks=* debug-assertions=* panic=* strip=* lto=* " +
+			"force-frame-pointers=* -Cforce-frame-pointers=* --cfg=* --cfg tokio_unstable -g -O -Zsanitizer=* -Zrandomize-layout -v",
+	},
 	{
 		Name: "CARGO_TERM_COLOR CARGO_TERM_VERBOSE CARGO_TERM_QUIET CARGO_INCREMENTAL CARGO_NET_OFFLINE " +
 			"CARGO_BUILD_JOBS CARGO_TERM_PROGRESS_WHEN",

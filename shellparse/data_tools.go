@@ -49,6 +49,8 @@ var toolRows = []Program{
 	{Name: "go generate", Effect: "runs the commands of go:generate lines"},
 	{Name: "go env", Options: "-w:! -u:! -json -changed", Style: "go"},
 	{Name: "go tool", Effect: "starts programs"},
+	{Name: "go tool cover", Options: "-func=r -html=r -mode= -o=w -var= -pkgcfg=r -outfilelist=w -V?", Style: "go", Operands: "r"},
+	{Name: "go tool nm|go tool objdump|go tool addr2line", Options: "-n -size -sort= -type -s= -gnu -S", Style: "go", Operands: "r"},
 	{
 		Name: "go mod",
 		Options: "-modfile=x -overlay=x -modcacherw -C=d -replace=! -dropreplace= -require= -droprequire= -exclude= " +

@@ -212,6 +212,13 @@ var wrapperRows = []Wrapper{
 		Skip: 1,
 		Role: "also",
 	},
+	{
+		Name:    "lerna exec|nx exec|yarn workspaces foreach|repo forall|meta exec|west forall|rush-pnpm exec|heft exec|oao all|wsrun|ultra",
+		Options: "--scope= --ignore= --concurrency= --since? --no-bail --parallel --stream --no-prefix --no-private --no-sort --include-dependencies -c,--call= --profile -p -v -A,--all -i -j= -t",
+		Style:   "posix",
+		Script:  true,
+		Role:    "also",
+	},
 	{Name: "adb shell", Options: "-e= -n -T -t -x", Script: true, Role: "also"},
 	{
 		Name:    "mosh",

@@ -28,8 +28,34 @@ func Parse(text string, o Options) *Script {
 		return a.script
 	}
 	a.parse(text, sc)
+	a.handedOn(sc)
 	a.poison()
 	return a.script
+}
+
+// handedOn adds, for denials, the commands in what the text prints and hands on, when something of it runs a text that
+// is not known: that may be it.
+func (a *analysis) handedOn(sc *scope) {
+	if !slices.ContainsFunc(a.script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) {
+		return
+	}
+	for i, n := 0, len(a.script.Commands); i < n; i++ {
+		c := &a.script.Commands[i]
+		if c.DenyOnly || len(c.Argv) == 0 {
+			continue
+		}
+		texts := []string{c.Input.Value}
+		if name := c.Argv[0].Value; (name == "echo" || name == "printf") && len(c.Argv) > 1 {
+			args := Command{Argv: c.Argv[1:]}
+			texts = append(texts, args.Text())
+		}
+		for _, text := range texts {
+			if text != "" && a.budget >= len(text) {
+				a.budget -= len(text)
+				a.guess(strings.NewReplacer(`\\n`, "\n", "%s", " ").Replace(text), sc)
+			}
+		}
+	}
 }
 
 var here = []string{"."}

@@ -111,6 +111,8 @@ func runSource(a *analysis, c *call) bool {
 	}
 	if w.text == "/dev/stdin" || strings.HasPrefix(w.text, "/dev/fd/") {
 		a.problem("dynamic", c.name+" runs what it reads.")
+	} else if strings.HasPrefix(w.text, "/proc/") {
+		a.problem("dynamic", c.name+" runs what it reads.")
 	}
 	c.reads = a.file(c.reads, w, c.name, c.sc)
 	if c.outer != nil {

@@ -48,22 +48,14 @@ func (a *analysis) runLauncher(c *call) bool {
 }
 
 // Started returns the commands that c may start if it is a program which starts others: each of its words that names
-// one of the system's tools, with the words after it, and each text that begins with one. They are for denials of a
-// program that nothing is known of; c itself is the caller's to judge. In the code for an interpreter each text that
-// begins with such a tool is one that it may hand to a shell.
+// one of the system's tools, with the words after it, and what is in each text that could be one for a shell. They are
+// for denials of a program that nothing is known of; c itself is the caller's to judge.
 func Started(c *Command) (commands []string) {
-	if len(c.Argv) < 2 {
+	if len(c.Argv) < 2 && !c.Input.Known {
 		return nil
 	}
 	a := &analysis{tables: builtinTables()}
-	if languageOf(c.Argv[0].Value) != nil {
-		for _, w := range c.Argv[1:] {
-			for _, m := range quotedText.FindAllString(w.Value, maxCandidates) {
-				commands = a.startedBy(commands, m[1:len(m)-1])
-			}
-		}
-		return commands
-	}
+	coded := languageOf(c.Argv[0].Value) != nil || strings.HasSuffix(c.Argv[0].Value, "awk")
 	for i := 1; i < len(c.Argv) && i <= maxCandidates; i++ {
 		if !c.Argv[i].Known {
 			continue
@@ -72,8 +64,13 @@ func Started(c *Command) (commands []string) {
 		if _, value, ok := strings.Cut(text, "="); ok && text[0] == '-' {
 			text = value
 		}
-		if strings.ContainsAny(text, "&|;\n$`(") && strings.ContainsAny(text, " \t") {
-			commands = a.startedBy(commands, text)
+		if coded {
+			commands = append(commands, a.spelled(text)...)
+			continue
+		}
+		text = strings.TrimPrefix(text, "!") // an alias of git
+		if strings.ContainsAny(text, ";|&\n`") || strings.Contains(text, "$(") {
+			commands = append(commands, contained(text)...)
 			continue
 		}
 		words := strings.Fields(text)
@@ -88,20 +85,54 @@ func Started(c *Command) (commands []string) {
 		}
 		commands = append(commands, strings.Join(words, " "))
 	}
+	if c.Input.Known && len(c.Input.Value) <= maxText {
+		if coded {
+			return append(commands, a.spelled(c.Input.Value)...)
+		}
+		text := c.Input.Value
+		if c.Argv[0].Value == "crontab" {
+			text = cronTimes.ReplaceAllString(text, "")
+		}
+		commands = append(commands, contained(text)...)
+	}
 	return commands
 }
 
-// quotedText is a string of most languages.
-var quotedText = regexp.MustCompile("\"[^\"\\n]+\"|'[^'\\n]+'|`[^`]+`")
+// cronTimes is when a line of a crontab runs.
+var cronTimes = regexp.MustCompile(`(?m)^[ \t]*(@\w+|(\S+[ \t]+){4}\S+)[ \t]+`)
 
-// startedBy adds the commands of a text that a program may hand to a shell.
-func (a *analysis) startedBy(commands []string, text string) []string {
-	if first, _, _ := strings.Cut(strings.TrimSpace(text), " "); !a.systemTool(first) {
-		return commands
+// contained returns the commands of a text that could be one for a shell.
+func contained(text string) (commands []string) {
+	s := Parse(text, Options{})
+	for i := range s.Commands {
+		if i == maxCandidates {
+			break
+		}
+		commands = append(commands, s.Commands[i].Forms()...)
 	}
-	script := Parse(text, Options{})
-	for i := range script.Commands {
-		commands = append(commands, script.Commands[i].Forms()...)
+	return commands
+}
+
+// stringLiteral is a string in most languages.
+var stringLiteral = regexp.MustCompile("\"([^\"\\n]{1,500})\"|'([^'\\n]{1,500})'|`([^`\\n]{1,500})`")
+
+// spelled returns the commands that the strings in code spell: one that begins with the name of a tool, or several of
+// which the first is one.
+func (a *analysis) spelled(code string) (commands []string) {
+	found := stringLiteral.FindAllStringSubmatch(code, maxCandidates)
+	for i := range found {
+		text := found[i][1] + found[i][2] + found[i][3]
+		words := strings.Fields(text)
+		if len(words) == 0 || !a.systemTool(words[0]) {
+			continue
+		}
+		if len(words) == 1 {
+			for _, next := range found[i+1:] {
+				words = append(words, next[1]+next[2]+next[3])
+			}
+			text = strings.Join(words, " ")
+		}
+		commands = append(commands, contained(text)...)
 	}
 	return commands
 }

@@ -247,7 +247,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	if word := tellsNotToAsk(c, startsAgent(c)); word != "" {
 		b.mark("ungated-agent", "It starts another agent with "+quote(word)+", which keeps that from asking about what it does.")
 	}
-	if risk == permissions.Unknown {
+	if risk == permissions.Unknown || len(c.Effects) > 0 && takesCommands(c) {
 		for _, started := range shellparse.Started(c) {
 			if b.count() {
 				b.shellSubject(permissions.Subject{Value: started, Decides: permissions.Form{started}, DeniesOnly: true, Risk: permissions.ReadOnly}, source{})
@@ -337,6 +337,15 @@ func spanOf(c *shellparse.Command, n int) int {
 		length += 1 + len(w.Value)
 	}
 	return max(length, 0)
+}
+
+// takesCommands reports whether a program that is known runs commands that its words or its input spell.
+func takesCommands(c *shellparse.Command) bool {
+	if len(c.Argv) == 0 {
+		return false
+	}
+	name := c.Argv[0].Value
+	return strings.HasSuffix(name, "awk") || name == "crontab" || name == "at" || name == "batch"
 }
 
 // maxReasons bounds how many reasons of DESTRUCTIVE commands the summary of a call tells.

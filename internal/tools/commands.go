@@ -177,6 +177,8 @@ var rows = []row{
 		worse: "--fix -w --write -i --write-changes", to: write},
 	{words: "gcc|g++|cc|c++|clang|clang++|rustc|javac|kotlinc|scalac|ghc|ocamlc|swiftc|nasm|ld|ar|protoc|esbuild|webpack|rollup|vite|parcel|swc|babel|turbo|nx|lerna", risk: buildTest},
 	{words: "sphinx-build|mkdocs|hugo|jekyll|mdbook|typedoc|jsdoc|doxygen", risk: buildTest},
+	{words: "lerna exec", risk: unknown},
+	{words: "nx exec", risk: unknown},
 	{words: "mkdocs gh-deploy", risk: network, sends: true},
 
 	{words: "go vet|build|test", risk: buildTest},
@@ -188,6 +190,7 @@ var rows = []row{
 	{words: "go mod init|edit|vendor", risk: write},
 	{words: "go get", risk: network},
 	{words: "go run|generate|install|tool", risk: unknown},
+	{words: "go tool cover|nm|objdump|addr2line", risk: readOnly},
 
 	{words: "cargo build|b|check|c|test|t|clippy|doc|bench|nextest", risk: buildTest},
 	{words: "cargo clippy", risk: buildTest, worse: "--fix", to: write},

@@ -118,3 +118,30 @@ func analyzeCommand(t testing.TB, command string, p Place) *Analysis {
 	tool := Describe(Server{Name: "sh", Packages: []string{"mcp-server-commands"}}, "run_command", "sh_run_command", nil)
 	return Analyze(Call{Tool: tool, Arguments: arguments(t, "command", command), Place: p})
 }
+
+// TestHiddenCommandsAreDenied holds that a denied command is denied, and not asked about, wherever it hides. The lines of
+// testdata/hidden.txt spell a line end as \n.
+func TestHiddenCommandsAreDenied(t *testing.T) {
+	text, err := os.ReadFile("testdata/hidden.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := workspace(t, nil)
+	pol := policy(t, `{ "*": "allow", "shell_exec": { "*": "allow", "rm *": "deny", "shred *": "deny" } }`)
+	for line := range strings.Lines(string(text)) {
+		command := strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\n`, "\n")
+		if strings.HasPrefix(command, "# ") || command == "" {
+			continue
+		}
+		if got := verdict(pol, analyzeCommand(t, command, p)); got != permissions.Deny {
+			t.Errorf("%s: %v", command, got)
+		}
+	}
+	for _, command := range []string{
+		`git commit -m "rm x; y"`, `echo "rm x"`, `rg "rm x" src`, `frob --format "a b"`, "npm test", `frob "the rm command"`, `python3 a.py`, "cat <<'E'\nrm x\nE\n", `node -e 'console.log("remove rm")'`,
+	} {
+		if got := verdict(pol, analyzeCommand(t, command, p)); got == permissions.Deny {
+			t.Errorf("%s is denied", command)
+		}
+	}
+}
