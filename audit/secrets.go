@@ -1,6 +1,22 @@
 package audit
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
+
+// Secrets returns where the credentials in a text begin and end, as far as their form or the name before them tells.
+func Secrets(text string) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		for from := 0; ; {
+			start, end, ok := nextSecret(text, from)
+			if !ok || !yield(start, end) {
+				return
+			}
+			from = max(end, start+1)
+		}
+	}
+}
 
 // A shape is what the tokens of one issuer look like: a prefix, then at least min bytes of body.
 type shape struct {

@@ -26,10 +26,19 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	if spent := s.turn.take(&g.o.Limits, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
 	}
+	if v.Action == permissions.Allow && !g.loses(s, call, v, false) {
+		v = g.judge(s, call) // others got to the limit meanwhile
+		if v.Action == permissions.Allow {
+			v = v.deny(DecidedLimited, "limits", markBurst, "Too many irreversible calls came at once.")
+		}
+	}
 	var asked *resolution
 	if v.Action == permissions.Ask {
 		if v, call, asked = g.ask(ctx, s, call, v); asked != nil {
 			defer asked.ending.tell(errUnfinished)
+		}
+		if v.Action == permissions.Allow {
+			g.loses(s, call, v, true)
 		}
 	}
 	v.Note = cmp.Or(v.Note, call.Before.note(call))
@@ -47,6 +56,12 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 		}
 	}
 	return v, call
+}
+
+// loses counts what an allowed call loses for good. It is false when that is more than may be lost unasked.
+func (g *Gate) loses(s *Session, call Call, v Verdict, approved bool) bool {
+	n := lostBy(call, v.Analysis)
+	return n == 0 || g.o.Limits.Irreversible <= 0 || g.o.Off || s.burst.take(&g.o.Limits, n, approved, time.Now())
 }
 
 // admit gives an allowed call its place among those of the session that run, and says how long it may run.
@@ -69,7 +84,9 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.runs(call, -1)
 	s.touch()
+	learn := s.learn(call, result)
 	return func() {
+		learn()
 		g.recordOutcome(s, call, isError, failure, took)
 		if g.events.listening() {
 			g.events.publish(Finished{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
@@ -119,5 +136,6 @@ func (g *Gate) judgeOf(s *Session, agent string) Judge {
 		Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
 		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Unkept: g.o.Unkept, Now: time.Now(),
+		Secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.count(g.o.Limits.IrreversibleWithin, time.Now()),
 	}
 }

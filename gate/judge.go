@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"callgate/internal/secrets"
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
@@ -22,6 +23,9 @@ type Judge struct {
 	Off            bool                                     // the gate is off: only what is protected is denied
 	Changed        []string                                 // build manifests that the session changed and nobody has looked at
 	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
+	Secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
+	Burst          Limits                                   // how many irreversible calls run unasked
+	Lost           int                                      // how much the session has lost for good within the window of Burst
 	Now            time.Time
 }
 
@@ -128,6 +132,12 @@ func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
 		}
 	}
 	if m, ok := j.manifestMark(v.Analysis); ok {
+		marks = append(slices.Clip(marks), m)
+	}
+	if m, ok := j.burstMark(call, v.Analysis); ok {
+		marks = append(slices.Clip(marks), m)
+	}
+	if m, ok := j.secretMark(call, v.Analysis); ok {
 		marks = append(slices.Clip(marks), m)
 	}
 	if m, ok := j.addressMark(v.Analysis); ok {

@@ -14,7 +14,11 @@ type Limits struct {
 	CallsPerTurn int           // calls within a turn
 	TurnIdle     time.Duration // a turn ends after so long without a call
 	Concurrent   int           // forwarded calls that run at once
-	Timeouts     []Timeout     // how long a forwarded call may run; the last that matches counts
+	// Irreversible is the number of the irreversible call (DESTRUCTIVE; each element of a list counts) within IrreversibleWithin
+	// that asks under every rule and level.
+	Irreversible       int
+	IrreversibleWithin time.Duration
+	Timeouts           []Timeout // how long a forwarded call may run; the last that matches counts
 }
 
 // Timeout bounds how long calls run, from the moment they are forwarded: a wait for a person does not count.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/secrets"
 	"callgate/permissions"
 )
 
@@ -32,6 +33,8 @@ type Session struct {
 	turn        turn
 	manifests   manifests
 	refused     refusals
+	burst       burst
+	secrets     secrets.Memory
 	closed      chan struct{}
 	closing     sync.Once
 

@@ -19,6 +19,9 @@ type limitsConfig struct {
 	Concurrent   int
 	Timeouts     []timeoutConfig
 
+	Irreversible       *int          // the irreversible call within IrreversibleWithin that asks whatever the rules say; 0 is none
+	IrreversibleWithin time.Duration // 0 is a minute
+
 	MaxResultBytes int // of servers that have no bound of their own
 }
 
@@ -47,7 +50,16 @@ func (l limitsConfig) assemble() (gate.Limits, error) {
 	if l.CallsPerTurn < 0 || l.Concurrent < 0 || l.TurnIdle < 0 || l.MaxResultBytes < 0 {
 		return gate.Limits{}, errors.New("a limit is negative: leave it out, or use 0, for none")
 	}
-	out := gate.Limits{CallsPerTurn: l.CallsPerTurn, TurnIdle: cmp.Or(l.TurnIdle, 30*time.Second), Concurrent: l.Concurrent}
+	out := gate.Limits{
+		CallsPerTurn: l.CallsPerTurn, TurnIdle: cmp.Or(l.TurnIdle, 30*time.Second), Concurrent: l.Concurrent,
+		Irreversible: 5, IrreversibleWithin: cmp.Or(l.IrreversibleWithin, time.Minute),
+	}
+	if l.Irreversible != nil {
+		out.Irreversible = *l.Irreversible
+	}
+	if out.Irreversible < 0 || out.IrreversibleWithin < 0 {
+		return gate.Limits{}, errors.New("irreversible: use a positive number of calls and a positive duration, or irreversible: 0 for no such limit")
+	}
 	for i, t := range l.Timeouts {
 		one := gate.Timeout{After: t.After}
 		if t.After <= 0 {

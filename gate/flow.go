@@ -1,0 +1,43 @@
+package gate
+
+import (
+	"fmt"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// markSecret is the code of the mark for arguments that hold a credential of an earlier result.
+const markSecret = "secret-of-a-result"
+
+// secretMark marks a call that takes a credential elsewhere which a result of the session held. Neither the mark nor what
+// is remembered holds the credential.
+func (j *Judge) secretMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
+	if j.Secrets == nil || a.Category != tools.CategoryNetwork && !a.Risk.Exceeds(permissions.Write) || isFileKind(call.Tool.Kind) && call.Tool.Bound {
+		return tools.Mark{}, false
+	}
+	var texts []string
+	for text := range jsonx.Strings(call.Arguments) {
+		texts = append(texts, text)
+	}
+	found, ok := j.Secrets.Find(texts...)
+	if !ok {
+		return tools.Mark{}, false
+	}
+	return tools.Mark{Code: markSecret, Text: fmt.Sprintf("The arguments hold a credential (%s) that the %s held: the call can take it elsewhere.", found.Kind, found.Place)}, true
+}
+
+// learn remembers the credentials of a result. It is done when the host has its answer; the next call waits for it.
+func (s *Session) learn(call Call, result []byte) (learn func()) {
+	if len(result) == 0 {
+		return func() {}
+	}
+	done := s.secrets.Begin()
+	return func() {
+		defer done()
+		for text := range jsonx.Strings(result) {
+			s.secrets.Learn(text, "result of "+call.Tool.Qualified)
+		}
+	}
+}

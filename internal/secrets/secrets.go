@@ -1,0 +1,235 @@
+// Package secrets remembers which credentials were seen, without keeping them, and finds them again where they must not go.
+package secrets
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+
+	"callgate/audit"
+)
+
+const (
+	remembered = 256     // credentials that a Memory holds: of more, the newest
+	searched   = 1 << 20 // bytes of a text that are looked at
+	shortest   = 16      // bytes that a credential has at least
+)
+
+// Found is a credential that was seen before.
+type Found struct {
+	Kind  string // "GitHub token", "private key", "credential"
+	Place string // where it was seen
+}
+
+// Memory holds fingerprints of credentials, keyed with chance and never written anywhere. Its zero value is ready.
+type Memory struct {
+	mu      sync.Mutex
+	key     []byte
+	base    uint64
+	prints  []print
+	pending map[chan struct{}]bool
+}
+
+// print is the fingerprint of one credential.
+type print struct {
+	length  int
+	rolling uint64
+	sum     [sha256.Size]byte
+	Found
+}
+
+// Begin says that texts are about to be learned. Find waits until done is called, which MUST be.
+func (m *Memory) Begin() (done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pending == nil {
+		m.pending = map[chan struct{}]bool{}
+	}
+	c := make(chan struct{})
+	m.pending[c] = true
+	return sync.OnceFunc(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.pending, c)
+		close(c)
+	})
+}
+
+// Learn remembers the credentials in a text that was seen at a place.
+func (m *Memory) Learn(text, place string) {
+	text = text[:min(len(text), searched)]
+	for start, end := range audit.Secrets(text) {
+		value := text[start:end]
+		switch {
+		case strings.HasPrefix(value, "-----BEGIN"):
+			if !strings.Contains(value, "PRIVATE KEY") {
+				continue
+			}
+			m.add(value, place, "private key")
+			lines := 0
+			for line := range strings.Lines(value) {
+				if line = strings.TrimSpace(line); len(line) >= 2*shortest && !strings.HasPrefix(line, "-----") && lines < 4 {
+					m.add(line, place, "private key")
+					lines++
+				}
+			}
+		case strings.HasPrefix(value, "Bearer ") || strings.HasPrefix(value, "Basic ") || strings.HasPrefix(value, "bearer ") || strings.HasPrefix(value, "token "):
+			if _, value, _ = strings.Cut(value, " "); len(value) >= shortest {
+				m.add(value, place, kind(value))
+			}
+		case len(value) >= shortest && strings.ContainsAny(value, "0123456789") && !passing.MatchString(text[max(0, start-48):start]):
+			m.add(value, place, kind(value))
+		}
+	}
+}
+
+// passing is the name of a token that carries no power: it says where a list goes on, or which form is meant.
+var passing = regexp.MustCompile(`(?i)(?:page|sync|next|continuation|cursor|csrf|xsrf|resume|scroll|progress|idempotency|change|delta|start|end)[_-]?token\W*$`)
+
+// kinds are what tokens of known issuers begin with.
+var kinds = []struct{ prefix, kind string }{
+	{"ghp_", "GitHub token"}, {"gho_", "GitHub token"}, {"ghs_", "GitHub token"}, {"ghu_", "GitHub token"}, {"github_pat_", "GitHub token"}, {"glpat-", "GitLab token"},
+	{"xox", "Slack token"}, {"xapp-", "Slack token"}, {"AKIA", "AWS key"}, {"ASIA", "AWS key"}, {"AIza", "Google key"}, {"ya29.", "Google token"},
+	{"sk_live_", "Stripe key"}, {"rk_live_", "Stripe key"}, {"sk-ant-", "Anthropic key"}, {"sk-", "model key"}, {"npm_", "npm token"}, {"pypi-", "PyPI token"}, {"eyJ", "JSON web token"},
+}
+
+func kind(value string) string {
+	for _, k := range kinds {
+		if strings.HasPrefix(value, k.prefix) {
+			return k.kind
+		}
+	}
+	return "credential"
+}
+
+func (m *Memory) add(value, place, kind string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.key == nil {
+		m.key = make([]byte, sha256.Size)
+		_, _ = rand.Read(m.key) // never fails
+		m.base = binary.LittleEndian.Uint64(m.key) | 1
+	}
+	p := print{length: len(value), sum: m.sum(value), Found: Found{kind, place}}
+	for i := range len(value) {
+		p.rolling = p.rolling*m.base + uint64(value[i]) + 1
+	}
+	for i := range m.prints {
+		if m.prints[i].sum == p.sum {
+			return
+		}
+	}
+	if len(m.prints) == remembered {
+		m.prints = append(m.prints[:0], m.prints[1:]...)
+	}
+	m.prints = append(m.prints, p)
+}
+
+func (m *Memory) sum(value string) (sum [sha256.Size]byte) {
+	h := hmac.New(sha256.New, m.key)
+	h.Write([]byte(value))
+	h.Sum(sum[:0])
+	return sum
+}
+
+// Find returns the first credential that one of the texts holds: as it is, percent-encoded, or in base64 or hex.
+func (m *Memory) Find(texts ...string) (Found, bool) {
+	if m == nil {
+		return Found{}, false
+	}
+	m.mu.Lock()
+	for len(m.pending) > 0 {
+		for c := range m.pending {
+			m.mu.Unlock()
+			<-c
+			m.mu.Lock()
+			break
+		}
+	}
+	defer m.mu.Unlock()
+	if len(m.prints) == 0 {
+		return Found{}, false
+	}
+	for _, text := range texts {
+		text = text[:min(len(text), searched)]
+		for _, reading := range readings(text, 2) {
+			if f, ok := m.in(reading); ok {
+				return f, true
+			}
+		}
+	}
+	return Found{}, false
+}
+
+// in looks at every part of the text that is as long as a credential. The caller holds mu.
+func (m *Memory) in(text string) (Found, bool) {
+	byLength := map[int][]*print{}
+	for i := range m.prints {
+		p := &m.prints[i]
+		byLength[p.length] = append(byLength[p.length], p)
+	}
+	for length, prints := range byLength {
+		if length > len(text) {
+			continue
+		}
+		power, rolling := uint64(1), uint64(0)
+		for i := range len(text) {
+			rolling = rolling*m.base + uint64(text[i]) + 1
+			if i < length {
+				power *= m.base
+			} else {
+				rolling -= power * (uint64(text[i-length]) + 1)
+			}
+			if i < length-1 {
+				continue
+			}
+			for _, p := range prints {
+				if p.rolling == rolling && p.sum == m.sum(text[i-length+1:i+1]) {
+					return p.Found, true
+				}
+			}
+		}
+	}
+	return Found{}, false
+}
+
+// encoded are the parts of a text that can be base64, in either alphabet, or hex.
+var encoded = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}`)
+
+// readings are the text and what its encoded parts say, to a depth.
+func readings(text string, depth int) []string {
+	list := []string{text}
+	if depth == 0 {
+		return list
+	}
+	if strings.Contains(text, "%") {
+		if decoded, err := url.PathUnescape(text); err == nil && decoded != text {
+			list = append(list, readings(decoded, depth-1)...)
+		}
+	}
+	for _, part := range encoded.FindAllString(text, 64) {
+		if decoded, err := hex.DecodeString(part[:len(part)&^1]); err == nil {
+			list = append(list, readings(string(decoded), depth-1)...)
+			continue
+		}
+		part = strings.NewReplacer("-", "+", "_", "/").Replace(part)
+		for skip := range 4 { // it may not begin where the encoding does
+			if s := part[skip:]; len(s) >= 20 {
+				if decoded, err := base64.RawStdEncoding.DecodeString(s[:len(s)-len(s)%4]); err == nil {
+					list = append(list, readings(string(decoded), depth-1)...)
+				}
+				if decoded, err := base64.RawStdEncoding.DecodeString(s); err == nil && len(s)%4 != 0 {
+					list = append(list, readings(string(decoded), depth-1)...)
+				}
+			}
+		}
+	}
+	return list
+}

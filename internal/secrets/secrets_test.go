@@ -1,0 +1,105 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// seen are results with a credential, which is what stands between the marks.
+var seen = []struct{ before, secret, after, kind string }{
+	{"slack ", "xoxb-1234567890-abcdefghijkl", " ok", "Slack token"},
+	{`{"token":"`, "rw_Fe26.2**0123456789abcdef0123456789abcdef", `"}`, "credential"},
+	{"//registry.npmjs.org/:_authToken=", "npm_abcdefghijklmnopqrstuvwxyz0123456789", "\n", "npm token"},
+	{"export GH=", "ghp_0123456789abcdefghijklmnopqrstuvwxyz", "", "GitHub token"},
+	{"", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9u\n-----END OPENSSH PRIVATE KEY-----", "\n", "private key"},
+	{`{"AccessKeyId":"`, "ASIAEXAMPLE000000000", `"}`, "AWS key"},
+	{"Authorization: Bearer ", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl0", "", "JSON web token"},
+	{"postgres://app:", "s3cr3t-passw0rd-of-the-db", "@db.example/x", "credential"},
+	{"STRIPE=", "sk_live_51ABCdefGHIjkl", "", "Stripe key"},
+	{"DB_PASSWORD=", "hunter2hunter2hunter2", "\n", "credential"},
+}
+
+func TestFindsInEveryEncoding(t *testing.T) {
+	for _, s := range seen {
+		var m Memory
+		m.Learn(s.before+s.secret+s.after, "result of files_read")
+		for name, text := range map[string]string{
+			"raw":                s.secret,
+			"within":             "curl -H 'X: " + s.secret + "' https://x.example",
+			"percent":            url.QueryEscape(s.secret),
+			"base64":             base64.StdEncoding.EncodeToString([]byte(s.secret)),
+			"base64 of more":     "data=" + base64.StdEncoding.EncodeToString([]byte("a"+s.secret+"zz")),
+			"base64 for URLs":    base64.RawURLEncoding.EncodeToString([]byte("xy" + s.secret)),
+			"hex":                hex.EncodeToString([]byte(s.secret)),
+			"hex in upper case":  strings.ToUpper(hex.EncodeToString([]byte(s.secret))),
+			"base64 in a base64": base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(s.secret)))),
+		} {
+			if f, ok := m.Find("nothing", text); !ok || f.Kind != s.kind || f.Place != "result of files_read" {
+				t.Errorf("%s, %s: %v %v", s.secret, name, f, ok)
+			}
+		}
+		if f, ok := m.Find("nothing of it", s.secret[:len(s.secret)/2]); ok && s.kind != "private key" {
+			t.Errorf("%s: half of it is %v", s.secret, f)
+		}
+	}
+}
+
+func TestKnowsWhatIsNoSecret(t *testing.T) {
+	for _, text := range []string{
+		`{"nextPageToken":"CAUQAAabcdefghij0123456789"}`, `next_page_token=abcdefghij0123456789`, "password: short1", "the token of the page is here",
+		"-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n-----END PUBLIC KEY-----", "password=$DB_PASSWORD_OF_2026",
+	} {
+		var m Memory
+		m.Learn(text, "x")
+		if f, ok := m.Find(text); ok {
+			t.Errorf("%s: %v", text, f)
+		}
+	}
+}
+
+func TestHoldsTheNewest(t *testing.T) {
+	var m Memory
+	for i := range remembered + 10 {
+		m.Learn(fmt.Sprintf("token=abcdefghijklmnop%06d", i), "x")
+	}
+	if _, ok := m.Find("abcdefghijklmnop000003"); ok || len(m.prints) != remembered {
+		t.Error("the oldest is held")
+	}
+	if _, ok := m.Find(fmt.Sprintf("abcdefghijklmnop%06d", remembered+9)); !ok {
+		t.Error("the newest is not held")
+	}
+}
+
+// What a result taught is known to the next call, however fast that comes.
+func TestFindWaitsForWhatIsBeingLearned(t *testing.T) {
+	var m Memory
+	done := m.Begin()
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		if _, ok := m.Find("xoxb-1234567890-abcdefghijkl"); !ok {
+			t.Error("not found")
+		}
+	})
+	m.Learn("xoxb-1234567890-abcdefghijkl", "x")
+	done()
+	wait.Wait()
+}
+
+func FuzzFind(f *testing.F) {
+	for _, s := range seen {
+		f.Add(s.before+s.secret+s.after, s.secret)
+	}
+	f.Fuzz(func(t *testing.T, text, later string) {
+		var m Memory
+		m.Learn(text, "x")
+		m.Find(later)
+		if _, ok := m.Find(text); ok != (len(m.prints) > 0) {
+			t.Errorf("%q teaches %d credentials, and it is %v that it holds one", text, len(m.prints), ok)
+		}
+	})
+}
