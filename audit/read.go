@@ -18,6 +18,7 @@ type Filter struct {
 	SessionID string
 	CallID    string
 	Decision  string
+	Worker    string
 	Tool      string    // the qualified name, or a glob with * ? [..] over it
 	Since     time.Time // records of this moment or later
 	Limit     int       // at most so many records
@@ -35,7 +36,7 @@ func (f Filter) check() error {
 
 // match reports whether f, which MUST have passed check, selects r.
 func (f Filter) match(r *Record) bool {
-	if f.SessionID != "" && f.SessionID != r.SessionID ||
+	if f.Worker != "" && f.Worker != r.Worker || f.SessionID != "" && f.SessionID != r.SessionID ||
 		f.CallID != "" && f.CallID != r.CallID ||
 		f.Decision != "" && f.Decision != r.Decision ||
 		r.Time.Before(f.Since) {

@@ -29,15 +29,15 @@ var autonomyNames = [...]string{
 
 func (a Autonomy) String() string { return autonomyNames[a] }
 
-// ParseAutonomy reads a level or a category preset; "" and NONE mean that none is set.
+// ParseAutonomy reads a level or a category preset, in any case; "" and NONE mean that none is set.
 func ParseAutonomy(s string) (Autonomy, error) {
-	switch s {
+	switch strings.ToLower(s) {
 	case "":
 		return AutonomyNone, nil
 	case "always-ask":
 		return Manual, nil
 	}
-	if i := slices.Index(autonomyNames[:], s); i >= 0 {
+	if i := slices.IndexFunc(autonomyNames[:], func(name string) bool { return strings.EqualFold(name, s) }); i >= 0 {
 		return Autonomy(i), nil
 	}
 	return AutonomyNone, fmt.Errorf("unknown autonomy %q: use %s or always-ask", s, strings.Join(autonomyNames[:], ", "))
@@ -84,12 +84,12 @@ var modeNames = [...]string{ModeAsk: "ask", ModeAutoApprove: "auto-approve", Mod
 
 func (m Mode) String() string { return modeNames[m] }
 
-// ParseMode reads a mode; "" means ask, and event-based is its other name.
+// ParseMode reads a mode, in any case; "" means ask, and event-based is its other name.
 func ParseMode(s string) (Mode, error) {
-	if s == "" || s == "event-based" {
+	if s == "" || strings.EqualFold(s, "event-based") {
 		return ModeAsk, nil
 	}
-	if i := slices.Index(modeNames[:], s); i >= 0 {
+	if i := slices.IndexFunc(modeNames[:], func(name string) bool { return strings.EqualFold(name, s) }); i >= 0 {
 		return Mode(i), nil
 	}
 	return ModeAutoDeny, fmt.Errorf("unknown mode %q: use %s or event-based", s, strings.Join(modeNames[:], ", "))

@@ -176,7 +176,7 @@ func userName() string {
 func explain(err error) error {
 	switch {
 	case errors.Is(err, companion.ErrNotRunning):
-		return fmt.Errorf("%w\nA host starts callgate when it starts its MCP servers: is one running, with the same --data-dir?", err)
+		return fmt.Errorf("%w\nStart a host: it starts callgate with its MCP servers. Or run \"callgate hub\" to look at the record and the rules without one.", err)
 	case errors.Is(err, companion.ErrUnreachable):
 		return fmt.Errorf("%w\nIt may have ended without cleaning up; start the host again, or name the right --address.", err)
 	case errors.Is(err, companion.ErrImpostor):

@@ -50,6 +50,9 @@ of rules, grants and autonomy. Secrets were taken out when the records were writ
 			if filter.Since, err = parseSince(since, time.Now()); err != nil {
 				return err
 			}
+			if worker := cmd.Flags().Lookup("worker"); worker != nil && worker.Changed {
+				filter.Worker = worker.Value.String()
+			}
 			p := newAuditPrinter(cmd.OutOrStdout(), asJSON)
 			if follow {
 				return followAudit(cmd, dir, filter, p)

@@ -337,6 +337,9 @@ func (ch *checker) policy() (*permissions.Policy, error) {
 func (ch *checker) call(request checkRequest) (gate.Call, error) {
 	tool, place := ch.tool(request.Tool)
 	if tool == nil {
+		if err := ch.config.misspelled(request.Tool); err != nil {
+			return gate.Call{}, err
+		}
 		return gate.Call{}, fmt.Errorf("unknown tool %q: use a kind (%s) or {server}_{tool} of a configured server", request.Tool, strings.Join(tools.Kinds(), ", "))
 	}
 	if request.Cwd != "" {

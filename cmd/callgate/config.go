@@ -218,6 +218,10 @@ func (s *settings) load() (*config, error) {
 			return nil, fmt.Errorf("configuration %s: %s: write a list, with a \"- name: …\" for each", c.file, key)
 		}
 	}
+	if err := explainConfirmation(c.file, s.viper.Get("toolConfirmation")); err != nil {
+		return nil, err
+	}
+	s.readMilliseconds()
 	decode := viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(ofItsType, mapstructure.StringToTimeDurationHookFunc()))
 	if err := s.viper.UnmarshalExact(c, decode); err != nil {
 		return nil, explainUnmarshal(c.file, err)
@@ -261,6 +265,9 @@ func invalid(key string, err error) error { return fmt.Errorf("%s: %w", key, err
 
 // validate checks every value once and fills in what depends on the machine.
 func (c *config) validate() (err error) {
+	for _, word := range c.words() {
+		*word = strings.ToLower(*word)
+	}
 	if c.DataDir == "" {
 		c.DataDir = filepath.Join(xdg.DataHome, "callgate")
 	}

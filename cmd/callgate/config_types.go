@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"time"
 )
 
@@ -33,6 +34,31 @@ func ofItsType(from, to reflect.Type, value any) (any, error) {
 		return nil, fmt.Errorf("%v: %s", value, cure)
 	}
 	return nil, errors.New(cure)
+}
+
+// inMilliseconds are the keys that other programs have in milliseconds, as a bare number.
+var inMilliseconds = []string{"timeout", "verify.timeout"}
+
+// leastMilliseconds is what a bare number has to be at least to be taken for milliseconds: who writes timeout: 30 means
+// seconds, and is told to say so.
+const leastMilliseconds = 1000
+
+// readMilliseconds takes a bare number for milliseconds where other programs do.
+func (s *settings) readMilliseconds() {
+	for _, key := range inMilliseconds {
+		n, err := strconv.Atoi(fmt.Sprint(s.viper.Get(key)))
+		if err == nil && n >= leastMilliseconds {
+			s.viper.Set(key, time.Duration(n)*time.Millisecond)
+		}
+	}
+}
+
+// words are the values that are one of a few words, in any case.
+func (c *config) words() []*string {
+	return []*string{
+		&c.LogLevel, &c.Escalation, &c.Remember, &c.Gate, &c.Terminal, &c.Tools.Expose, &c.Checkpoints.Storage, &c.Checkpoints.OnFailure,
+		&c.Verify.OnFailure, &c.RAG.KB, &c.RAG.Embedder.Kind, &c.Auth, &c.Shell.Dialect, &c.Limits.Preset,
+	}
 }
 
 // zero reports whether the value is the empty one of its type: a bare 0 is a duration too.

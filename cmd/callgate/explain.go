@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,7 +31,7 @@ func explainUnmarshal(file string, err error) error {
 		if m[1] == "" || m[1] == fmt.Sprintf("%T", config{}) { // how the decoder calls the top level
 			where = "at the top level"
 		}
-		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it (examples/callgate.yaml shows every key)", file, m[2], where)
+		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it%s (callgate config example shows every key)", file, m[2], where, meant(m[2], keysBelow(m[1])))
 	}
 	if m := invalidValue.FindStringSubmatch(text); m != nil {
 		key := keyOf(m[1])
@@ -38,6 +41,50 @@ func explainUnmarshal(file string, err error) error {
 		return fmt.Errorf("configuration %s: %s: %s", file, key, cure(key, m[2]))
 	}
 	return fmt.Errorf("configuration %s: %w", file, err)
+}
+
+// keysBelow are the keys that the struct at a field has, as the decoder names it.
+func keysBelow(field string) (keys []string) {
+	of := reflect.TypeFor[config]()
+	if field != fmt.Sprintf("%T", config{}) {
+		for _, part := range strings.FieldsFunc(field, func(r rune) bool { return r == '.' }) {
+			name, _, _ := strings.Cut(part, "[")
+			f, ok := of.FieldByName(name)
+			if !ok {
+				return nil
+			}
+			for of = f.Type; of.Kind() == reflect.Slice || of.Kind() == reflect.Pointer; {
+				of = of.Elem()
+			}
+			if of.Kind() != reflect.Struct {
+				return nil
+			}
+		}
+	}
+	for _, f := range reflect.VisibleFields(of) {
+		if f.IsExported() && !f.Anonymous {
+			keys = append(keys, keyOf(f.Name))
+		}
+	}
+	return keys
+}
+
+// explainConfirmation says how the keys of a toolConfirmation section, which other programs have, are spelled here.
+func explainConfirmation(file string, section any) error {
+	keys, ok := section.(map[string]any)
+	if !ok {
+		return nil
+	}
+	here := map[string]string{"mode": "mode", "timeout": "timeout", "allowedtoolsstorage": "remember"}
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if name := here[strings.ToLower(key)]; name != "" {
+			lines = append(lines, fmt.Sprintf("  %s: %v", name, keys[key]))
+		} else {
+			lines = append(lines, fmt.Sprintf("  # %s has no equivalent", key))
+		}
+	}
+	return fmt.Errorf("configuration %s: toolConfirmation: callgate has these keys at the top level. Write instead:\n%s", file, strings.Join(lines, "\n"))
 }
 
 // keyOf is a field of config as a file spells it: Servers[0].Env is servers[0].env, MCPTokens is mcpTokens.
@@ -72,7 +119,7 @@ func cure(key, complaint string) string {
 	case strings.Contains(complaint, "expected type 'string'"):
 		return "write plain text here"
 	case strings.Contains(complaint, "expected a map"):
-		return "keys are missing below it, as in examples/callgate.yaml"
+		return "keys are missing below it: see callgate config example"
 	}
 	return complaint
 }
@@ -122,7 +169,17 @@ var cures = map[string]string{
 }
 
 // explainFlag says what a flag takes whose value cannot be read.
-func explainFlag(_ *cobra.Command, err error) error {
+func explainFlag(cmd *cobra.Command, err error) error {
+	if name, found := strings.CutPrefix(err.Error(), "unknown flag: --"); found {
+		var names []string
+		for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.InheritedFlags()} {
+			flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		}
+		if near := nearest(name, names); near != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+		return err
+	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if cure := cures[invalid.GetFlag().Value.Type()]; cure != "" {
 			return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cure)

@@ -18,7 +18,7 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 // subcommand defines.
 func execute(ctx context.Context, args []string) int {
 	root := newRootCommand()
-	root.SetArgs(args)
+	root.SetArgs(askForHelp(args))
 	err := root.ExecuteContext(ctx)
 	var code exitCode
 	switch {
@@ -55,15 +55,24 @@ server's command.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(explainFlag)
-	root.PersistentPreRunE = refuseHooks
+	root.Version = version
+	root.SetVersionTemplate(versionLine())
 	settings := newSettings(root.PersistentFlags())
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := refuseHooks(cmd, args); err != nil {
+			return err
+		}
+		return settings.checkWorker(cmd)
+	}
 	root.AddCommand(
 		settings.relaying(newRunCommand(settings)), settings.relaying(newServeCommand(settings)), settings.relaying(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.naming(newLoginCommand(settings)), settings.naming(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newConnectCommand(settings.dataDir), newDisconnectCommand(settings.dataDir), newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newHooksCommand(settings), settings.keeping(newCheckpointsCommand(settings)),
-		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newVersionCommand(),
+		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newConfigCommand(), newVersionCommand(),
 	)
 	explainGroups(root)
+	settings.explainCommands(root)
+	settings.completeValues(root)
 	return root
 }

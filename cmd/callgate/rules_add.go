@@ -30,6 +30,9 @@ confirm or deny. A rule that could decide nothing there is refused.`,
 			if err != nil {
 				return err
 			}
+			if err := b.config.misspelled(args[0]); err != nil {
+				return err
+			}
 			return b.change(func() (string, error) { return b.add(args[0], args[1], action, first) })
 		},
 	}

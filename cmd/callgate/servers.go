@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +32,28 @@ func (c *config) serverConfigs() ([]serverConfig, error) {
 		}
 		all = append(all, more...)
 	}
-	return all, nil
+	return withoutCopies(all)
+}
+
+// withoutCopies leaves out entries that another file has too. One name for two servers is an error.
+func withoutCopies(all []serverConfig) (kept []serverConfig, err error) {
+	for _, s := range all {
+		if s.Enabled != nil && !*s.Enabled {
+			kept = append(kept, s)
+			continue
+		}
+		at := slices.IndexFunc(kept, func(k serverConfig) bool { return k.Name == s.Name && s.Name != "" && (k.Enabled == nil || *k.Enabled) })
+		if at < 0 {
+			kept = append(kept, s)
+			continue
+		}
+		same := kept[at]
+		same.source, same.Enabled, s.Enabled = s.source, nil, nil
+		if !reflect.DeepEqual(same, s) {
+			return nil, fmt.Errorf("server %q is configured twice, and differently: %s and %s; rename one, or remove it", s.Name, kept[at].source, s.source)
+		}
+	}
+	return kept, nil
 }
 
 // serverNames are the names of all configured servers: rules speak of those that are not served too.

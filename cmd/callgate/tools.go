@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/internal/tools"
+	"callgate/internal/upstream"
 	"callgate/permissions"
 	"callgate/proxy"
 )
@@ -187,8 +188,12 @@ func listTools(ctx context.Context, c *config, checker *checker, servers []proxy
 				if errors.Is(err, context.DeadlineExceeded) {
 					err = context.Cause(ctx)
 				}
+				why := err.Error()
+				if down, ok := errors.AsType[*upstream.DownError](err); ok {
+					why = down.Explain()
+				}
 				mu.Lock()
-				failures[s.Tools.Name] = err.Error()
+				failures[s.Tools.Name] = why
 				mu.Unlock()
 			}
 			catalogues[i] = offered

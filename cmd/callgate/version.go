@@ -10,13 +10,17 @@ import (
 // version is set when a release is built.
 var version = "dev"
 
+func versionLine() string {
+	return fmt.Sprintf("callgate %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "callgate %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}

@@ -142,7 +142,7 @@ func companions(dataDir string) ([]announcement, error) {
 	found, err := announced(dataDir)
 	found = slices.DeleteFunc(found, func(a announcement) bool { return a.Remote })
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%w: %s has no announcement", ErrNotRunning, PortsDir(dataDir))
+		err = fmt.Errorf("%w with the data directory %s", ErrNotRunning, dataDir)
 	}
 	return found, err
 }
@@ -175,7 +175,7 @@ func announced(dataDir string) (found []announcement, err error) {
 		found = append(found, a)
 	}
 	if len(found) == 0 && unreadable == nil {
-		return nil, fmt.Errorf("%w: %s has no announcement", ErrNotRunning, PortsDir(dataDir))
+		return nil, fmt.Errorf("%w with the data directory %s", ErrNotRunning, dataDir)
 	}
 	if len(found) == 0 {
 		return nil, unreadable

@@ -107,6 +107,6 @@ type Status struct {
 	PID     int       // of the process, 0 when none runs
 	Resting bool      // it is Idle because nobody used it for long: the next use starts it
 	Broken  bool      // it is Down, and left alone for a minute or more because it failed too often
-	Reason  string    // why it is down
+	Reason  string    // why it is down, for people: with the last lines of its standard error
 	RetryAt time.Time // before then a use fails at once; zero when it never starts again
 }

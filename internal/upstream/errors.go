@@ -3,6 +3,8 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,6 +16,8 @@ type DownError struct {
 	Stderr  []string  // the last lines the server wrote there, control characters removed
 	RetryAt time.Time // when a use may start it again; zero when none will
 	Err     error     // what is beneath, may be nil
+
+	missing string // the variable that the server says it needs, "" when it says nothing of the kind
 }
 
 func (e *DownError) Error() string {
@@ -40,10 +44,53 @@ func (u *Upstream) downError(err error, in *incarnation) *DownError {
 	}
 	if in != nil {
 		down.Stderr = in.link.lastWords()
+		down.missing = u.cfg.missing(down.Stderr)
 	}
 	return down
 }
 
 func (u *Upstream) closedError() *DownError {
 	return &DownError{Server: u.cfg.Name, Reason: "closed", Err: context.Canceled}
+}
+
+// explainedLines is how much of what a server wrote last stands in an explanation.
+const explainedLines = 5
+
+// Explain says why the server is down, with what it wrote last and what can be done about it. It is for people, not
+// for models: what a server writes may be anything.
+func (e *DownError) Explain() string {
+	text := e.Reason
+	if last := e.Stderr[max(0, len(e.Stderr)-explainedLines):]; len(last) > 0 {
+		text += "; it wrote: " + strings.Join(last, " / ")
+	}
+	if e.missing != "" {
+		text += fmt.Sprintf("; callgate gives servers a clean environment: add %s to env of server %q", e.missing, e.Server)
+	}
+	return text
+}
+
+var (
+	variableName = `['"\x60$]*\{?([A-Z][A-Z0-9]*_[A-Z0-9_]+|[A-Z]{3,}[A-Z0-9]*)\}?['"\x60]*`
+	// missingVariable finds the variable that a program complains about.
+	missingVariable = []*regexp.Regexp{
+		regexp.MustCompile(variableName + `(?: environment variable| env var| variable)?(?: is| was| must be| needs to be| has to be| are|:)? (?:not (?:set|defined|found|provided|configured)|unset|undefined|required|missing|empty|set|provided)\b`),
+		regexp.MustCompile(`(?i:missing|required|undefined|unset|no|set|provide|need)(?i: the| a| an| required)?(?i: environment| env)?(?i: variables?| var)?(?i: named)?:? ` + variableName),
+		regexp.MustCompile(`^KeyError: ` + variableName),
+	}
+)
+
+// missing returns the variable that the server's last words say is missing and that it was not given.
+func (c *Config) missing(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		for _, pattern := range missingVariable {
+			m := pattern.FindStringSubmatch(line)
+			if m == nil || c.InheritEnv || slices.ContainsFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, m[1]+"=") }) {
+				continue
+			}
+			if !slices.Contains([]string{"ERROR", "FATAL", "WARNING", "WARN", "INFO", "DEBUG", "JSON", "HTTP", "HTTPS", "URL", "API", "PATH", "MCP", "ENOENT", "EACCES", "NOT", "MUST", "REQUIRED"}, m[1]) {
+				return m[1]
+			}
+		}
+	}
+	return ""
 }

@@ -40,7 +40,11 @@ func (s *stderr) read(r io.Reader) {
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = b.ReadSlice('\n')
 		}
-		if line != "" {
+		switch {
+		case line == "":
+		case chatter(line):
+			s.log.write(slog.LevelDebug, "server stderr", "line", line)
+		default:
 			s.keep(line)
 			s.log.write(slog.LevelInfo, "server stderr", "line", line)
 		}
@@ -48,6 +52,13 @@ func (s *stderr) read(r io.Reader) {
 			return // the end of the process, however it is spelled
 		}
 	}
+}
+
+// chatter reports whether a line is the package manager's, about itself. Its errors are not.
+func chatter(line string) bool {
+	rest, npm := strings.CutPrefix(line, "npm ")
+	word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(rest)), " ")
+	return npm && slices.Contains([]string{"notice", "warn", "info", "http", "timing"}, word)
 }
 
 func (s *stderr) keep(line string) {

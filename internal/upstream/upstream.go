@@ -300,7 +300,7 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 			down.Reason += fmt.Sprintf("; it failed %d times in a row and is left alone for %v", u.backoff.failures, wait)
 		}
 		u.down = down
-		u.status = Status{State: Down, Since: now, Broken: u.backoff.open(), Reason: down.Reason, RetryAt: down.RetryAt}
+		u.status = Status{State: Down, Since: now, Broken: u.backoff.open(), Reason: down.Explain(), RetryAt: down.RetryAt}
 		u.log.Warn("server is down", "reason", down.Reason, "retryAt", down.RetryAt)
 		if u.cfg.URL != "" && !isAuth(err) { // what it offers and announces is missed until it is there
 			u.revival = time.AfterFunc(wait, u.revive)

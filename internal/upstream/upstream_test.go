@@ -225,7 +225,7 @@ func TestStartThatFails(t *testing.T) {
 			if !errors.As(err, &down) || !strings.Contains(err.Error(), "tried again in") {
 				t.Errorf("within the backoff: %v", err)
 			}
-			if s := u.Status(); s.State != Down || s.RetryAt.IsZero() || s.Reason != down.Reason {
+			if s := u.Status(); s.State != Down || s.RetryAt.IsZero() || s.Reason != down.Explain() {
 				t.Errorf("status = %+v", s)
 			}
 		})

@@ -1,0 +1,9 @@
+// Package examples carries the annotated configuration file.
+package examples
+
+import _ "embed"
+
+// Config is a callgate.yaml with every key.
+//
+//go:embed callgate.yaml
+var Config []byte

@@ -1,0 +1,54 @@
+package upstream
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestMissingVariable(t *testing.T) {
+	for line, want := range map[string]string{
+		"FATAL: DB_URL is not set":                                             "DB_URL",
+		"Error: Missing required environment variable GITHUB_TOKEN":            "GITHUB_TOKEN",
+		"Error: GITHUB_PERSONAL_ACCESS_TOKEN environment variable is required": "GITHUB_PERSONAL_ACCESS_TOKEN",
+		"KeyError: 'BRAVE_API_KEY'":                                            "BRAVE_API_KEY",
+		"ValueError: environment variable `PGHOST` must be set":                "PGHOST",
+		"panic: required env var SLACK_BOT_TOKEN missing":                      "SLACK_BOT_TOKEN",
+		"Please set ${OPENAI_API_KEY}":                                         "OPENAI_API_KEY",
+		"STRIPE_KEY: not provided":                                             "STRIPE_KEY",
+		"GIVEN is not set":                                                     "",
+		"ERROR: file not found":                                                "",
+		"FATAL: connection refused":                                            "",
+		"listening on :8080":                                                   "",
+		"npm error 404 Not Found - GET https://registry.npmjs.org/x":           "",
+	} {
+		c := Config{Env: []string{"GIVEN=1"}}
+		if got := c.missing([]string{line}); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	e := &DownError{Server: "a", Reason: "exit status 3", Stderr: []string{"1", "2", "3", "4", "5", "FATAL: DB_URL is not set"}, missing: "DB_URL"}
+	want := `exit status 3; it wrote: 2 / 3 / 4 / 5 / FATAL: DB_URL is not set; callgate gives servers a clean environment: add DB_URL to env of server "a"`
+	if got := e.Explain(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if strings.Contains(e.Error(), "FATAL") {
+		t.Error("a model would be told what the server wrote")
+	}
+}
+
+// What npm says of itself is for those who look for it, and never crowds out why a server ended.
+func TestChatter(t *testing.T) {
+	var log strings.Builder
+	s := newStderr(slog.New(slog.NewTextHandler(&log, nil)))
+	s.read(strings.NewReader("npm notice New major version of npm available!\nnpm warn deprecated x\nnpm WARN old\nnpm error 404 Not Found\nready\n"))
+	if got := strings.Join(s.last(), "|"); got != "npm error 404 Not Found|ready" {
+		t.Errorf("kept %s", got)
+	}
+	if strings.Contains(log.String(), "notice") || !strings.Contains(log.String(), "404") {
+		t.Errorf("the log is %s", log.String())
+	}
+}
