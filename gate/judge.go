@@ -86,7 +86,7 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 
 // findings asks the rules about every subject.
 func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
-	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now}
+	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone}
 	findings := make([]permissions.Finding, len(a.Subjects))
 	bound := j.Policy.BindsContent()
 	for i := range a.Subjects {
@@ -189,7 +189,7 @@ func (j *Judge) release(v Verdict) Verdict {
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		switch {
-		case f.Subject.DeniesOnly:
+		case f.Subject.DeniesOnly && (f.Action != permissions.Ask || j.Autonomy != AutonomyNone):
 		case f.Grant != nil:
 			trusted = true
 			out = out.allow(DecidedTrusted, "grant", f.Grant.String(), "")

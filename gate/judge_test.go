@@ -353,3 +353,18 @@ func BenchmarkJudge(b *testing.B) {
 		})
 	}
 }
+
+// A level asks about what the rules allow, too. A grant answers that question, or it comes back for ever.
+func TestAGrantReleasesWhatALevelAsks(t *testing.T) {
+	const rules = `{ "shell_exec": { "git commit *": "allow", "git push *": "confirm" },
+		"$always": [ {"tool": "shell_exec", "pattern": "git commit *", "risk": "WRITE"}, {"tool": "shell_exec", "pattern": "git push *", "risk": "NETWORK"} ] }`
+	for command, want := range map[string]permissions.Action{
+		"git commit -m x": permissions.Allow, "git push origin x": permissions.Ask, "git commit -m x && touch y": permissions.Ask,
+	} {
+		j := &Judge{Policy: policy(t, rules), Autonomy: Cautious, Now: time.Now()}
+		v := j.Judge(kindCall(t, t.TempDir(), "shell_exec", "command", command))
+		if v.Action != want || want == permissions.Allow && v.Decision != DecidedTrusted {
+			t.Errorf("%s: %v by %s (%s), want %v", command, v.Action, v.Decision, v.Reason, want)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	}
 
 	f := v.finding(s, false)
-	if f.Action == Ask || f.Action == Allow && c.Graded {
+	if f.Action == Ask || f.Action == Allow && c.Graded && !s.DeniesOnly {
 		view.release(c, s, &args, &f)
 	}
 	return f

@@ -255,7 +255,7 @@ func (a *analysis) emit(c *call) {
 
 // command makes the record of a call, with another program name when argv0 is not empty.
 func (c *call) command(argv0 string) Command {
-	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, Lists: c.lists, DenyOnly: c.sc.denyOnly,
+	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, Lists: c.lists, DenyOnly: c.sc.denyOnly || c.sc.remote, Remote: c.sc.remote,
 		Escalates: c.sc.escalates || escalators[c.name], Dir: c.sc.dir(), Dirs: c.sc.dirs}
 	if argv0 != "" {
 		cmd.Argv = []Word{{argv0, true}}

@@ -26,7 +26,7 @@ func runContainer(a *analysis, c *call) bool {
 	if len(s.operands) > 1 && s.unknown == "" {
 		in := c.inner(s.operands[1:], texts(c.argv[:2+s.rest+1]))
 		in.reads, in.writes, in.outer = nil, nil, nil
-		in.sc.effects, in.sc.dirs, in.sc.lost = []Effect{{Text: "container"}}, nil, true
+		in.sc.effects, in.sc.remote, in.sc.dirs, in.sc.lost = []Effect{{Text: "container"}}, true, nil, true
 		mark := len(a.script.Commands)
 		a.run(in)
 		if mountsHost(&s) {

@@ -96,6 +96,7 @@ type scope struct {
 	effects   []Effect
 	escalates bool
 	denyOnly  bool
+	remote    bool // on another machine, or in a container
 
 	dirs   []string // where it may run; nil when unknown
 	failed []string // where it runs if the cd before it failed

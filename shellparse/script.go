@@ -67,6 +67,9 @@ type Command struct {
 	// moves within the workspace (cd web). Deny rules and risk look at it like at any other. A script
 	// MUST NOT be allowed when all of its commands are DenyOnly and none meets an allow rule.
 	DenyOnly bool
+	// Remote says that the command runs on another machine or in a container, behind the one whose words it stands in:
+	// files and rules of this machine say nothing of what it does.
+	Remote bool
 	// Dir is where the command runs when that is certain: absolute where Options.Dir is known, else relative
 	// to the start; "" when it is not certain.
 	Dir string

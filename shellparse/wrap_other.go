@@ -42,7 +42,7 @@ func runSSH(a *analysis, c *call) bool {
 	if rest < len(c.argv) {
 		inner := c.inner(c.argv[rest:], texts(c.argv[:rest]))
 		inner.reads, inner.writes, inner.outer = nil, nil, nil
-		inner.sc.effects = c.sc.effects
+		inner.sc.effects, inner.sc.remote = c.sc.effects, true
 		inner.sc.dirs, inner.sc.lost = nil, true
 		a.fresh(func() { a.scriptWords(inner, c.argv[rest:]) })
 	}

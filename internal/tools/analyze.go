@@ -56,8 +56,10 @@ type builder struct {
 	list  []argument
 	out   *Analysis
 
-	values     int    // how many have been looked at
-	noted      []note // values as the summary shows them
+	values     int                  // how many have been looked at
+	noted      []note               // values as the summary shows them
+	reader     *permissions.Subject // the command whose files are looked at, nil when an allow for it is not at stake
+	reading    *shellparse.Command
 	dialect    shellparse.Dialect
 	shellNamed bool             // the call says which shell reads its commands
 	why        []string         // what commands do that cannot be undone, each as the end of a sentence that begins with "It"

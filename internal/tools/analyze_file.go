@@ -166,7 +166,12 @@ func (b *builder) fileCategory(kind string, l *location) string {
 
 // deny adds a subject for denies on another kind that must hold for the same file.
 func (b *builder) deny(kind string, l *location) {
-	b.denies(permissions.Subject{Kind: kind, Value: l.real(), Decides: l.decides, Also: l.also})
+	s := permissions.Subject{Kind: kind, Value: l.real(), Decides: l.decides, Also: l.also}
+	b.outside(&s, l)
+	b.denies(s)
+	if s.By != nil {
+		b.out.sources[len(b.out.sources)-1].path = l.real()
+	}
 	b.touch(l)
 }
 

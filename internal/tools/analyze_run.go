@@ -25,7 +25,7 @@ func (b *builder) mayRun(text string) {
 			return
 		}
 		if len(c.Argv) > 0 {
-			b.denies(permissions.Subject{Kind: KindShell, Value: c.Text(), Decides: permissions.Form{c.Text()}, Head: c.Named, Also: otherForms(c)})
+			b.denies(permissions.Subject{Kind: KindShell, Value: c.Text(), Decides: permissions.Form{c.Text()}, Head: c.Named, Also: otherForms(c, c)})
 		}
 		for _, f := range c.Reads {
 			if f.Path.Known && b.count() {

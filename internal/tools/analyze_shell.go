@@ -237,8 +237,11 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	risk, category, why := classify(c)
 	for i := at + 1; i < len(all) && all[i].DenyOnly && len(all[i].Via) > len(c.Via) && why == ""; i++ {
 		// What stands within its words is allowed with it: it is as bad as that.
-		if _, _, why = classify(&all[i]); why != "" {
+		var inner permissions.Risk
+		if inner, _, why = classify(&all[i]); why != "" {
 			risk = risk.Worse(permissions.Destructive)
+		} else if all[i].Remote {
+			risk = risk.Worse(inner)
 		}
 	}
 	if why != "" && len(b.why) < maxReasons && !slices.Contains(b.why, why) {
@@ -254,7 +257,8 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 			}
 		}
 	}
-	effects := b.effects(c, elsewhere)
+	plain := b.plainly(c)
+	effects := append(b.effects(plain, elsewhere), b.leads(c)...)
 	harmless := len(effects) == 0 && risk != permissions.Unknown && permissions.Destructive.Exceeds(risk) && !sends(c)
 	if len(effects) > 0 {
 		risk = risk.Worse(permissions.Unknown)
@@ -263,12 +267,17 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 		risk = permissions.Escalation
 	}
 	view.Risk = risk.Worse(b.floor)
-	text := c.Text()
+	text := plain.Text()
 	switch {
 	case len(c.Argv) > 0:
 		b.out.Commands = append(b.out.Commands, view)
-		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: operation(c), Also: otherForms(c),
-			Effects: effects, Harmless: harmless, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && len(effects) == 0, Risk: risk}, source{command: c, category: category})
+		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: operation(plain), Also: otherForms(c, plain),
+			Effects: effects, Harmless: harmless, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && (len(effects) == 0 || c.Remote), Risk: risk}, source{command: plain, category: category})
+		by := b.out.Subjects[len(b.out.Subjects)-1]
+		if b.reader, b.reading = &by, plain; by.DeniesOnly || c.Remote {
+			b.reader = nil
+		}
+		defer func() { b.reader = nil }()
 	case len(effects) > 0 || c.Escalates:
 		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effects: effects, Risk: risk}, source{})
 	}
@@ -363,8 +372,12 @@ func mountsHost(c *shellparse.Command) bool {
 }
 
 // otherForms returns the texts of a command besides its own that a deny holds on.
-func otherForms(c *shellparse.Command) (forms []permissions.Form) {
-	for _, text := range c.Forms()[1:] {
+func otherForms(c, plain *shellparse.Command) (forms []permissions.Form) {
+	texts := c.Forms()
+	if plain == c {
+		texts = texts[1:]
+	}
+	for _, text := range texts {
 		forms = append(forms, permissions.Form{text})
 	}
 	return forms
