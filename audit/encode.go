@@ -72,6 +72,10 @@ func (r *Record) appendBody(dst []byte) []byte {
 		dst = append(dst, `,"durationMs":`...)
 		dst = jsontext.AppendFloat(dst, r.Duration, 64)
 	}
+	if r.Result > 0 {
+		dst = append(dst, `,"resultBytes":`...)
+		dst = strconv.AppendInt(dst, int64(r.Result), 10)
+	}
 	dst = append(dst, `,"prev":"`...)
 	dst = append(dst, r.Prev...)
 	return append(dst, '"')

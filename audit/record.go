@@ -53,9 +53,10 @@ type Record struct {
 	Subjects  []Subject `json:"subjects,omitempty"`
 	// Omitted is how many subjects Append left out to keep the record under its cap.
 	Omitted  int     `json:"subjectsOmitted,omitempty"`
-	IsError  bool    `json:"isError,omitempty"`    // outcome: the tool said so
-	Error    string  `json:"error,omitempty"`      // outcome: why no result came
-	Duration float64 `json:"durationMs,omitempty"` // outcome
-	Prev     string  `json:"prev"`                 // hash of the record before
-	Hash     string  `json:"hash"`                 // of this line without itself
+	IsError  bool    `json:"isError,omitempty"`     // outcome: the tool said so
+	Result   int     `json:"resultBytes,omitempty"` // outcome: how large the result was
+	Error    string  `json:"error,omitempty"`       // outcome: why no result came
+	Duration float64 `json:"durationMs,omitempty"`  // outcome
+	Prev     string  `json:"prev"`                  // hash of the record before
+	Hash     string  `json:"hash"`                  // of this line without itself
 }

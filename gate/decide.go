@@ -87,7 +87,7 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 	learn := s.learn(call, result)
 	return func() {
 		learn()
-		g.recordOutcome(s, call, isError, failure, took)
+		g.recordOutcome(s, call, isError, failure, len(result), took)
 		if g.events.listening() {
 			g.events.publish(Finished{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Duration: took, Result: result, IsError: isError || failure != ""})
 		}

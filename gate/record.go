@@ -56,11 +56,11 @@ func (g *Gate) recordOf(s *Session, call Call, v Verdict) audit.Record {
 }
 
 // recordOutcome writes how a forwarded call ended.
-func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string, took time.Duration) {
+func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string, size int, took time.Duration) {
 	g.recordOrLog(audit.Record{
 		Event: audit.Outcome, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Digest: call.Digest,
-		IsError: isError, Error: failure, Duration: float64(took) / float64(time.Millisecond),
+		IsError: isError, Error: failure, Result: size, Duration: float64(took) / float64(time.Millisecond),
 	})
 }
 

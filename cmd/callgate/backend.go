@@ -67,19 +67,11 @@ func (b backend) Upstreams() []companion.UpstreamState {
 	return states
 }
 
-func (b backend) Audit(q companion.AuditQuery) ([]audit.Record, error) {
+func (b backend) Audit(q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
 	return auditRecords(b.s.config.DataDir, q)
 }
 
 // auditRecords reads the trail that all processes of a data directory write.
-func auditRecords(dataDir string, q companion.AuditQuery) ([]audit.Record, error) {
-	var records []audit.Record
-	filter := audit.Filter{SessionID: q.SessionID, Decision: q.Decision, Tool: q.Tool, Since: q.Since, Limit: q.Limit}
-	for r, err := range audit.Read(audit.Dir(dataDir), filter) {
-		if err != nil {
-			return records, err
-		}
-		records = append(records, r)
-	}
-	return records, nil
+func auditRecords(dataDir string, q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
+	return companion.ReadAudit(audit.Read(audit.Dir(dataDir), audit.Filter{SessionID: q.SessionID, Tool: q.Tool, Since: q.Since}), q)
 }

@@ -101,7 +101,7 @@ func (onlooker) Pending() []*gate.Approval { return nil }
 
 func (onlooker) Upstreams() []companion.UpstreamState { return nil }
 
-func (o onlooker) Audit(q companion.AuditQuery) ([]audit.Record, error) {
+func (o onlooker) Audit(q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
 	return auditRecords(o.dataDir, q)
 }
 

@@ -8,6 +8,9 @@ package companion
 
 import (
 	"context"
+	"encoding/json"
+	"iter"
+	"strings"
 	"time"
 
 	"callgate/audit"
@@ -45,8 +48,8 @@ type Backend interface {
 	// Upstreams returns what is known of each MCP server behind callgate.
 	Upstreams() []UpstreamState
 
-	// Audit returns the records that match f, newest first.
-	Audit(f AuditQuery) ([]audit.Record, error)
+	// Audit returns the records that match f, newest first, and where those before them begin: "" when there are none.
+	Audit(f AuditQuery) (records []AuditRecord, next string, err error)
 }
 
 // States of an upstream.
@@ -72,6 +75,65 @@ type AuditQuery struct {
 	SessionID string
 	Decision  string
 	Tool      string    // qualified name
+	Text      string    // some text that is in the record, in any case
 	Since     time.Time // records at or after
+	Before    string    // hash of a record: only those before it
+	Calls     bool      // one record for each call, with its outcome, and none of what is no call
 	Limit     int       // at most this many, always positive
+}
+
+// AuditRecord is a record as people read it.
+type AuditRecord struct {
+	audit.Record
+	Arguments json.RawMessage `json:"arguments,omitempty"` // without secrets
+	RiskLabel string          `json:"riskLabel,omitempty"`
+	Outcome   *audit.Record   `json:"outcome,omitempty"` // of the call, when calls are asked for; nil when there is none yet
+}
+
+// ReadAudit picks what q wants from a trail, which is told newest first. What a record says of a call comes before what
+// was said of it earlier, so that an outcome is known when its decision is reached.
+func ReadAudit(trail iter.Seq2[audit.Record, error], q AuditQuery) (records []AuditRecord, next string, err error) {
+	outcomes, seen := map[string]audit.Record{}, map[string]bool{}
+	text, skipping := strings.ToLower(q.Text), q.Before != ""
+	for r, err := range trail {
+		if err != nil {
+			return records, "", err
+		}
+		shown := AuditRecord{Record: r, Arguments: r.Arguments, RiskLabel: labelOf(r.Risk)}
+		if q.Calls {
+			if r.Event == audit.Outcome {
+				outcomes[r.CallID] = r
+			}
+			if r.Event != audit.Decision && r.Event != audit.Asked || seen[r.CallID] {
+				continue
+			}
+			seen[r.CallID] = true
+			if o, ok := outcomes[r.CallID]; ok {
+				shown.Outcome = &o
+				delete(outcomes, r.CallID)
+			}
+		}
+		if skipping {
+			skipping = r.Hash != q.Before
+			continue
+		}
+		if q.Decision != "" && r.Decision != q.Decision || text != "" && !shown.holds(text) {
+			continue
+		}
+		if len(records) == q.Limit {
+			return records, records[len(records)-1].Hash, nil
+		}
+		records = append(records, shown)
+	}
+	return records, "", nil
+}
+
+// holds reports whether the record has a text, which is in lower case.
+func (r *AuditRecord) holds(text string) bool {
+	for _, s := range []string{r.Summary, r.Tool, r.Reason, r.By, r.Host, r.Project, r.Rule, r.Error, r.CallID, r.SessionID, r.Kind, string(r.Arguments)} {
+		if strings.Contains(strings.ToLower(s), text) {
+			return true
+		}
+	}
+	return r.Outcome != nil && strings.Contains(strings.ToLower(r.Outcome.Error), text)
 }

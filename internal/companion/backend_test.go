@@ -202,11 +202,20 @@ func (b *fakeBackend) Upstreams() []UpstreamState {
 	return slices.Clone(b.upstreams)
 }
 
-func (b *fakeBackend) Audit(q AuditQuery) ([]audit.Record, error) {
+func (b *fakeBackend) Audit(q AuditQuery) ([]AuditRecord, string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.query = q
-	return slices.Clone(b.records), b.broken
+	if b.broken != nil {
+		return nil, "", b.broken
+	}
+	return ReadAudit(func(yield func(audit.Record, error) bool) {
+		for _, r := range b.records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}, q)
 }
 
 // applied is without From, which differs from run to run; origins has it.

@@ -111,8 +111,9 @@ type conversations struct {
 
 type conversation struct {
 	turns  []ChatTurn
-	asking bool // a question has no answer yet
-	reset  int  // changes with each reset
+	asked  *ChatTurn // the question that has no answer yet
+	asking bool      // somebody puts one together, or it is asked
+	reset  int       // changes with each reset
 }
 
 // get returns the conversation of a session; the caller holds mu. Those of sessions that have ended are forgotten.
@@ -186,7 +187,7 @@ func (s *Server) converse(ctx context.Context, f Chat, who audit.Author) (asked,
 	defer func() {
 		s.conversations.mu.Lock()
 		defer s.conversations.mu.Unlock()
-		if c.asking = false; err == nil && c.reset == reset {
+		if c.asking, c.asked = false, nil; err == nil && c.reset == reset {
 			c.remember(asked, answered)
 		}
 	}()
@@ -195,6 +196,9 @@ func (s *Server) converse(ctx context.Context, f Chat, who audit.Author) (asked,
 			s.log.Warn("a chat goes without what the workspace says about it", "session", f.SessionID, "by", who.By, slog.Any("error", err))
 		}
 	}
+	s.conversations.mu.Lock()
+	c.asked = &asked
+	s.conversations.mu.Unlock()
 	s.chatter.Tell(said{f.SessionID, ChatAsked{head(TypeChatAsked, f.SessionID), asked}})
 	answer, err := s.chatter.Chat(ctx, f.SessionID, append(turns, asked), who)
 	if err != nil {
@@ -300,6 +304,9 @@ func (s *Server) handleConversation(w http.ResponseWriter, r *http.Request) {
 	asking := false
 	if c := s.conversations.of[r.PathValue("id")]; c != nil {
 		turns, asking = slices.Clone(c.turns), c.asking
+		if c.asked != nil {
+			turns = append(turns, *c.asked)
+		}
 	}
 	s.conversations.mu.Unlock()
 	writeJSON(w, http.StatusOK, map[string]any{"turns": list(turns), "asking": asking})

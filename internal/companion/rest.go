@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"callgate/audit"
 	"callgate/gate"
 )
 
@@ -157,6 +156,15 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.ToolCallID = id
+	for _, a := range s.backend.Pending() { // its id alone says which one is meant
+		if f.SessionID == "" && a.ID == id {
+			f.SessionID = a.SessionID
+		}
+	}
+	if f.SessionID == "" {
+		s.fail(w, r, gate.ErrNotPending)
+		return
+	}
 	answer, refused := f.answer(authorOf(r))
 	if refused != nil {
 		writeError(w, http.StatusBadRequest, refused.code, refused.message)
@@ -193,16 +201,20 @@ func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.code, refused.message)
 		return
 	}
-	records, err := s.backend.Audit(query)
+	records, next, err := s.backend.Audit(query)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string][]audit.Record{"records": list(records)})
+	answer := map[string]any{"records": list(records)}
+	if next != "" {
+		answer["next"] = next
+	}
+	writeJSON(w, http.StatusOK, answer)
 }
 
 func auditQuery(get func(string) string) (AuditQuery, *refusal) {
-	q := AuditQuery{SessionID: get("sessionId"), Decision: get("decision"), Tool: get("tool"), Limit: auditDefault}
+	q := AuditQuery{SessionID: get("sessionId"), Decision: get("decision"), Tool: get("tool"), Text: get("q"), Before: get("before"), Calls: get("calls") == "true", Limit: auditDefault}
 	if text := get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > auditMost {

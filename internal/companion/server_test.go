@@ -198,7 +198,7 @@ func TestREST(t *testing.T) {
 		{"not JSON", CredentialApprove, "POST", "/api/approvals/call_1", "decision=approve", 400, CodeBadMessage},
 		{"duplicate member", CredentialApprove, "POST", "/api/approvals/call_1", `{"decision":"reject","decision":"approve","sessionId":"s1","argsDigest":"d-call_1"}`, 400, CodeBadMessage},
 		{"case variant is another member", CredentialApprove, "POST", "/api/approvals/call_1", `{"Decision":"approve","sessionId":"s1","argsDigest":"d-call_1"}`, 400, "decision must be"},
-		{"no session", CredentialApprove, "POST", "/api/approvals/call_1", `{"argsDigest":"d-call_1","decision":"approve"}`, 400, "sessionId"},
+		{"no session, and no such approval", CredentialApprove, "POST", "/api/approvals/call_9", `{"argsDigest":"d-call_9","decision":"approve"}`, 404, "NOT_PENDING"},
 		{"every session", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"*","argsDigest":"d-call_1","decision":"approve"}`, 400, "never"},
 		{"unknown session", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s9","argsDigest":"d-call_1","decision":"approve"}`, 404, CodeSessionNotFound},
 		{"no digest", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s1","decision":"approve"}`, 400, "argsDigest"},
@@ -400,4 +400,83 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// The id of an approval says which session it is of.
+func TestAnswerByIDAlone(t *testing.T) {
+	b := newFakeBackend("s1")
+	r := start(t, b)
+	b.ask(approval("call_1"))
+	if response, body := r.do(t, CredentialApprove, "POST", "/api/approvals/call_1", `{"argsDigest":"d-call_1","decision":"approve"}`); response.StatusCode != 200 || !strings.Contains(body, `"applied":true`) {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+	if got := b.applied(); len(got) != 1 || got[0].SessionID != "s1" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// One record for each call, in pages that hold all of them once, and by any text in them.
+func TestAuditOfCalls(t *testing.T) {
+	b := newFakeBackend("s1")
+	r := start(t, b)
+	record := func(event audit.Event, call, decision string) audit.Record {
+		return audit.Record{Event: event, CallID: call, Decision: decision, Hash: string(event) + call, Risk: "WRITE", Summary: "Write " + call, Arguments: []byte(`{"path":"/srv/Notes"}`)}
+	}
+	b.records = []audit.Record{ // newest first
+		record(audit.Asked, "call_4", ""),
+		{Event: audit.Outcome, CallID: "call_3", Hash: "o3", Error: "disk full", Duration: 12, Result: 7},
+		{Event: audit.Control, Summary: "Session started.", Hash: "c"},
+		record(audit.Decision, "call_3", "approved"),
+		record(audit.Asked, "call_3", ""),
+		record(audit.Decision, "call_2", "denied"),
+		{Event: audit.Outcome, CallID: "call_1", Hash: "o1"},
+		record(audit.Decision, "call_1", "approved"),
+	}
+	read := func(query string) (calls []string, next string) {
+		t.Helper()
+		_, body := r.do(t, CredentialView, "GET", "/api/audit?"+query, "")
+		var got struct {
+			Records []AuditRecord
+			Next    string
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		for _, a := range got.Records {
+			call := a.CallID
+			if a.Outcome != nil {
+				call += "+" + a.Outcome.CallID
+			}
+			if a.RiskLabel != "medium" && a.Risk != "" {
+				t.Errorf("label %q", a.RiskLabel)
+			}
+			calls = append(calls, call)
+		}
+		return calls, got.Next
+	}
+	for query, want := range map[string]string{
+		"calls=true":                             "call_4 call_3+call_3 call_2 call_1+call_1",
+		"calls=true&decision=approved":           "call_3+call_3 call_1+call_1",
+		"calls=true&q=FULL":                      "call_3+call_3",
+		"calls=true&q=srv/notes&decision=denied": "call_2",
+		"q=session+started":                      "",
+	} {
+		got, next := read(query)
+		if strings.Join(got, " ") != want || next != "" {
+			t.Errorf("%s: %q, next %q", query, got, next)
+		}
+	}
+	var all []string
+	for next := "start"; next != ""; {
+		query := "calls=true&limit=1"
+		if next != "start" {
+			query += "&before=" + next
+		}
+		var page []string
+		page, next = read(query)
+		all = append(all, page...)
+	}
+	if got := strings.Join(all, " "); got != "call_4 call_3+call_3 call_2 call_1+call_1" {
+		t.Errorf("in pages of one: %s", got)
+	}
 }
