@@ -235,6 +235,11 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 		b.mark("host-access", "A container gets the whole file system of this machine.")
 	}
 	risk, category, why := classify(c)
+	if risk == permissions.Unknown && why == "" {
+		if inner := b.installed(c); inner != nil {
+			risk, category, why = classify(inner)
+		}
+	}
 	for i := at + 1; i < len(all) && all[i].DenyOnly && len(all[i].Via) > len(c.Via) && why == ""; i++ {
 		// What stands within its words is allowed with it: it is as bad as that.
 		var inner permissions.Risk

@@ -219,7 +219,10 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 	}
 	switch {
 	case targetRunners[program]:
-		for _, a := range args {
+		for i, a := range args {
+			if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
+				continue
+			}
 			if !a.Known || !isOption(a.Value) && !isScript(a.Value) && !strings.Contains(a.Value, "=") {
 				risk = risk.Worse(permissions.Unknown)
 			}

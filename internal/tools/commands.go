@@ -214,7 +214,7 @@ var rows = []row{
 	{words: "npm uninstall|un|remove|rm|r|prune|version|init|rebuild|link|unlink|shrinkwrap|pack", risk: write},
 	{words: "npm publish|unpublish|deprecate|dist-tag|owner|access", risk: destructive},
 	{words: "yarn", risk: network},
-	{words: "yarn test", risk: buildTest},
+	{words: "yarn|pnpm test|build|lint|typecheck|type-check|check|format|coverage|e2e|dev|start", risk: buildTest},
 	{words: "yarn install", risk: network},
 	{words: "yarn run", risk: readOnly, worse: "<operand>", to: unknown},
 	{words: "yarn list|why|licenses|versions", risk: readOnly},
@@ -264,6 +264,8 @@ var rows = []row{
 	{words: "conda search", risk: network},
 
 	{words: "mvn|gradle", risk: buildTest},
+	{words: "playwright test", risk: buildTest},
+	{words: "nm|objdump|readelf|size", risk: readOnly},
 	{words: "ant|sbt|lein|mill", risk: buildTest},
 	{words: "dotnet build|test|restore|format|clean|pack|list|--info|--list-sdks", risk: buildTest},
 	{words: "dotnet publish", risk: buildTest},
@@ -390,7 +392,12 @@ var rows = []row{
 // scriptNames are script and target names that build or test by custom; a name may continue after ":".
 var scriptNames = wordSet(`build test tests check lint all compile typecheck type-check types tsc format fmt prettier eslint coverage cover unit
 	e2e integration bench benchmark dev start serve watch verify validate ci vet docs doc help package assemble classes jar war
-	clean bundle generate-docs spec style storybook preview smoke test-compile integration-test install-deps deps`)
+	clean bundle generate-docs spec style storybook preview smoke test-compile integration-test install-deps deps
+	tasks dependencies projects properties dependency compileJava compileKotlin compileTestJava compileTestKotlin testClasses
+	ktlintCheck detekt spotlessCheck checkstyleMain jacocoTestReport`)
+
+// targetValues are options of runners of targets whose value is no target.
+var targetValues = wordSet("--tests --configuration -x --exclude-task -pl --projects -P -T --threads --max-workers -j --jobs -l --load-average -C --directory -p -f --file")
 
 // scriptRunners are sub-commands whose next word is a script of the project.
 var scriptRunners = map[string]bool{"npm run": true, "npm run-script": true, "yarn run": true, "pnpm run": true, "bun run": true}

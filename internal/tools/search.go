@@ -18,6 +18,7 @@ import (
 // not sure to be left out is read.
 type search struct {
 	skipsHidden bool     // names that begin with a dot, and what is below them
+	skipsListed bool     // what .gitignore files of the repository list
 	typed       bool     // files of the types that it is told are read also where they are hidden
 	globs       []glob   // of base names, in order: the last that matches decides
 	onlyFound   bool     // what no glob matches is left out
@@ -104,7 +105,7 @@ func searchOf(c *shellparse.Command) *search {
 	}
 	s := &search{cure: p.cure}
 	if name != "grep" {
-		s.skipsHidden = true
+		s.skipsHidden, s.skipsListed = true, name == "rg"
 		s.stdin = c.Piped
 	}
 	longs, flags := searcherWords[p.longs], searcherWords[p.flags]
@@ -182,7 +183,13 @@ func readRipgrep(s *search, option, value string) bool {
 		if option == "." || option == "hidden" || option == "ignore-file" {
 			s.skipsHidden = false
 		}
+		if option == "no-ignore" || option == "ignore-file" {
+			s.skipsListed = false
+		}
+	case "no-ignore-vcs", "no-ignore-parent":
+		s.skipsListed = false
 	case "u", "unrestricted":
+		s.skipsListed = false
 		s.skipsHidden = false // once it does not, twice it does: to tell them apart gains nothing
 	case "g", "glob", "iglob":
 		if option == "iglob" {
@@ -212,7 +219,7 @@ func (s *search) gitGlob(text string, fold bool) bool {
 	}
 	s.globs = append(s.globs, glob{base, !excludes})
 	if !excludes {
-		s.onlyFound, s.skipsHidden = true, false
+		s.onlyFound, s.skipsHidden, s.skipsListed = true, false, false
 	}
 	return true
 }
@@ -262,6 +269,9 @@ func (s *search) leavesOut(folder, file string) bool {
 			return true
 		}
 	}
+	if s.skipsListed && listed(file) && !unhidden(folder, parts) {
+		return true
+	}
 	keep := !s.onlyFound
 	for _, g := range s.globs {
 		if matches(g.pattern, base) {
@@ -288,6 +298,27 @@ func unhidden(folder string, parts []string) bool {
 			if bringsBack(filepath.Join(dir, name), parts) {
 				return true
 			}
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
+}
+
+// listed reports whether a .gitignore between the file and the root of its repository is sure to list it.
+func listed(file string) bool {
+	base, found := filepath.Base(file), false
+	for dir := filepath.Dir(file); ; {
+		if text, err := os.ReadFile(filepath.Join(dir, ".gitignore")); err == nil && len(text) <= maxIgnore {
+			for line := range strings.Lines(string(text)) {
+				line = strings.TrimPrefix(strings.TrimSpace(line), "**/")
+				found = found || line != "" && !strings.ContainsAny(line, `#!/{\\`) && matches(line, base)
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return found
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {

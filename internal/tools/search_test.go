@@ -15,33 +15,39 @@ var searchCases = []struct {
 	command string
 	reads   bool // a denied file
 }{
-	{"rg SECRET", false},
-	{"rg -n -C3 SECRET .", false},
+	{"rg SECRET src web", false},
+	{"rg -n -C3 SECRET src", false},
 	{"rg -i SECRET src web", false},
-	{"rg --files", false},
-	{"rg -l SECRET -t py", false},
+	{"rg --files web", false},
+	{"rg -l SECRET -t py web", false},
 	{"rg SECRET -g '*.go'", false},
-	{"rg SECRET -g '!*.env'", false},
+	{"rg SECRET -g '!*.envfile'", false},
 	{"rg --hidden SECRET", true},
+	{"rg SECRET repo", false},
+	{"rg --no-ignore SECRET repo", true},
+	{"rg --no-ignore-vcs SECRET repo", true},
+	{"rg -u SECRET repo", true},
+	{"rg SECRET norepo", true}, // its .gitignore counts in a repository only
+	{"rg SECRET back", true},   // listed, and brought back
 	{"rg -. SECRET", true},
 	{"rg -uu SECRET", true},
 	{"rg -uuu SECRET", true},
 	{"rg -g '*' SECRET", true},
 	{"rg -g '.env' SECRET", true},
-	{"rg -g '!.env' -g '!prod.env' -g '!.env.*' --hidden SECRET", false},
+	{"rg -g '!.env' -g '!prod.env' -g '!.env.*' --hidden SECRET web", false},
 	{"rg --hidden -g '!*.env' SECRET .", true}, // .env.local
 	{"rg -t sh SECRET", true},
 	{"rg --type-add 'x:.env' -t x SECRET", true},
 	{"rg --ignore-file ig SECRET", true},
 	{"rg SECRET .white", true}, // an ignore file there brings .env back
 	{"cat README.md | rg SECRET", false},
-	{"cat README.md | rg SECRET .", false},
+	{"cat README.md | rg SECRET web", false},
 	{"cat README.md | rg --hidden SECRET", false},
 	{"cat README.md | rg --hidden SECRET .", true},
 	{"ls | xargs -I{} rg --hidden SECRET", true},
 	{"rg -f pats --hidden", true},
 	{"rg -e SECRET --hidden src", false},
-	{"ag SECRET", false},
+	{"ag SECRET web", false},
 	{"ag --hidden SECRET", true},
 	{"grep -rn SECRET .", true},
 	{"grep -rn SECRET", true},
@@ -50,7 +56,7 @@ var searchCases = []struct {
 	{"grep -rn SECRET . --include=*.go", false},
 	{"grep -rn SECRET . --include='*.go' --include='*.env'", true},
 	{"grep -rn --include='*' SECRET .", true},
-	{"grep -rn --exclude='.env*' --exclude='*.env' SECRET .", false},
+	{"grep -rn --exclude='.env*' --exclude='*.env*' SECRET .", false},
 	{"grep -rn --exclude=.env SECRET .", true},
 	{"grep -rn --exclude='.env*' --include='*env*' SECRET .", true}, // the last that matches wins
 	{"grep -rn --exclude-dir=web --exclude-dir=.white --exclude=.env SECRET web", true},
@@ -65,12 +71,14 @@ var searchCases = []struct {
 
 func searchWorkspace(t *testing.T) Place {
 	return workspace(t, map[string]string{".env": "SECRET=1", "src/main.go": "SECRET", "README.md": "SECRET", "pats": "SECRET", "ig": "!.env",
-		"web/sub/.env.local": "SECRET", ".white/.env": "SECRET", ".white/.ignore": "!.env", "src/a.py": "SECRET"})
+		"web/sub/.env.local": "SECRET", ".white/.env": "SECRET", ".white/.ignore": "!.env", "src/a.py": "SECRET",
+		"repo/.git/HEAD": "x", "repo/.gitignore": "*.envfile\nbuild\n", "repo/a.envfile": "SECRET", "norepo/.gitignore": "*.envfile", "norepo/.x": "",
+		"norepo/sub/a.envfile": "SECRET", "back/.git/HEAD": "x", "back/.gitignore": "*.envfile\n!a.*", "back/a.envfile": "SECRET"})
 }
 
 func TestSearches(t *testing.T) {
 	p := searchWorkspace(t)
-	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env*": "deny" } }`)
+	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env*": "deny", "**/*.envfile": "deny" } }`)
 	for _, c := range searchCases {
 		a := analyze(t, KindShell, p, "command", c.command)
 		got := false
@@ -90,7 +98,7 @@ func TestSearches(t *testing.T) {
 // What callgate says that a search leaves out, the program leaves out.
 func TestSearchesAgainstThePrograms(t *testing.T) {
 	p := searchWorkspace(t)
-	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env*": "deny" } }`)
+	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env*": "deny", "**/*.envfile": "deny" } }`)
 	ran := 0
 	for _, c := range searchCases {
 		name, _, _ := strings.Cut(c.command, " ")

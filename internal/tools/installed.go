@@ -1,0 +1,59 @@
+package tools
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/shellparse"
+)
+
+// installed returns the command that npx or a path runs when that is a program which the project has installed, nil for
+// others: npx fetches a package only where there is none. The program is known by its name, so that it says what the
+// command does as it would by itself.
+func (b *builder) installed(c *shellparse.Command) *shellparse.Command {
+	if b.tool.remote || b.place.Dir == "" || len(c.Argv) == 0 || !c.Argv[0].Known {
+		return nil
+	}
+	const folder = "node_modules/.bin/"
+	words := c.Argv
+	name, isPath := strings.CutPrefix(strings.TrimPrefix(words[0].Value, "./"), folder)
+	switch {
+	case isPath:
+	case words[0].Value == "npx" || words[0].Value == "pnpx" || len(words) > 1 && (words[0].Value == "pnpm" || words[0].Value == "yarn") && words[1].Value == "exec":
+		if words = words[1:]; len(words) > 0 && words[0].Value == "exec" {
+			words = words[1:]
+		}
+		for len(words) > 0 && words[0].Known && (words[0].Value == "--no-install" || words[0].Value == "--no") {
+			words = words[1:]
+		}
+		if len(words) == 0 || !words[0].Known {
+			return nil
+		}
+		name = words[0].Value
+	default:
+		return nil
+	}
+	if name == "" || strings.ContainsAny(name, "/@ -") || !b.inProject(filepath.FromSlash(folder)+name, b.place.at(c.Dir).Dir) {
+		return nil
+	}
+	inner := *c
+	inner.Argv = append([]shellparse.Word{{Value: name, Known: true}}, words[1:]...)
+	return &inner
+}
+
+// inProject reports whether a file of that name stands in dir or a folder above it, up to the workspace root.
+func (b *builder) inProject(name, dir string) bool {
+	roots := b.place.roots()
+	for {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return info.Mode().IsRegular()
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir || slices.Contains(roots, dir) {
+			return false
+		}
+		dir = parent
+	}
+}
