@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -522,6 +523,52 @@ func TestChangedManifestMarksTheBuild(t *testing.T) {
 	}
 	if v := run("4", "npm test"); v.Action != permissions.Allow {
 		t.Errorf("after somebody looked: %s", v.Reason)
+	}
+}
+
+// Whatever runs what a manifest says asks once the session has changed one: scripts and targets by any name too.
+func TestChangedManifestMarksScripts(t *testing.T) {
+	for file, commands := range map[string][]string{
+		"package.json": {"npm run deploy", "npm start", "yarn x", "pnpm run x", "bun run x", "npm install", "npm ci", "npm test", "cd sub && npm run x", "sh -c 'npm run x'", "npx turbo run x"},
+		"Makefile":     {"make deploy", "make -C sub x", "gmake", "make -j4 install"},
+		"justfile":     {"just x"}, "Taskfile.yml": {"task x"}, "Cargo.toml": {"cargo run", "cargo r", "cargo build"}, "build.rs": {"cargo run --release"},
+		"go.mod": {"go run .", "go generate ./...", "go test ./..."}, "docker-compose.yml": {"docker compose up", "docker compose -f x.yml up -d", "docker-compose up"},
+		"Dockerfile": {"docker build .", "docker buildx build ."}, ".pre-commit-config.yaml": {"pre-commit run -a", "git commit -m x", "git push"}, "tox.ini": {"tox"},
+		"noxfile.py": {"nox -s x"}, "Rakefile": {"rake x"}, "build.gradle": {"gradle x", "./gradlew x"}, "pom.xml": {"mvn x", "./mvnw x"}, "run.sh": {"./run.sh", "bash run.sh"},
+		"lefthook.yml": {"git commit -m x"}, "pyproject.toml": {"uv run x", "poetry run x", "hatch run x"},
+	} {
+		for _, command := range commands {
+			b := newBench(t, `{"*": "allow"}`, nil)
+			judge := func() Verdict {
+				j := b.gate.judgeOf(b.session, b.session.agent)
+				return j.Judge(b.shell("1", command))
+			}
+			marked := func(v Verdict) bool {
+				return slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == markManifest })
+			}
+			if v := judge(); marked(v) {
+				t.Errorf("%s is marked before %s changed: %v", command, file, v.Marks)
+			}
+			if v, _ := b.gate.Decide(t.Context(), b.session, kindCall(t, b.dir, "write_file", "path", file)); v.Action != permissions.Allow {
+				t.Fatalf("%s: %s (%s)", file, v.Action, v.Reason)
+			}
+			if v := judge(); !marked(v) {
+				t.Errorf("%s is not marked after %s changed: %v %v %v", command, file, v.Marks, v.Action, v.Reason)
+			}
+			for _, harmless := range []string{"ls", "git status", "cat " + file, "npm view x", "docker ps", "go version", "cargo tree"} {
+				j := b.gate.judgeOf(b.session, b.session.agent)
+				if v := j.Judge(b.shell("2", harmless)); marked(v) {
+					t.Errorf("%s is marked after %s changed", harmless, file)
+				}
+			}
+		}
+	}
+	b := newBench(t, `{"*": "allow"}`, nil)
+	j := b.gate.judgeOf(b.session, b.session.agent)
+	for _, command := range []string{"echo 'x: ; id' > Makefile && make x", "sed -i s/a/b/ package.json; npm run x", "printf x | tee build.sh && bash build.sh"} {
+		if v := j.Judge(b.shell("3", command)); !slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return m.Code == markManifest }) {
+			t.Errorf("%s: %v", command, v.Marks)
+		}
 	}
 }
 

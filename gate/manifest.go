@@ -60,14 +60,22 @@ func (m *manifests) lookedAt(marks []tools.Mark) {
 	}
 }
 
-// manifestMark marks a build or test command of a session that changed what it runs.
+// manifestMark marks a call that runs what a manifest says which the session changed, or which the call changes itself:
+// a build, a test, a named script or target, a script by its path, and git where it runs hooks.
 func (j *Judge) manifestMark(a *tools.Analysis) (tools.Mark, bool) {
-	if len(j.Changed) == 0 {
-		return tools.Mark{}, false
-	}
+	changed := j.Changed
+	builds := a.Builds
 	for i := range a.Subjects {
-		if s := &a.Subjects[i]; s.Risk == permissions.BuildTest && !s.DeniesOnly {
-			return tools.Mark{Code: markManifest, Text: fmt.Sprintf("It runs what %s says, which this session changed and nobody has looked at since.", tools.Visible(j.Changed[len(j.Changed)-1]))}, true
+		s := &a.Subjects[i]
+		if !s.DeniesOnly && len(s.Decides) > 0 && writes(s.Kind) && tools.IsManifest(s.Decides[0]) {
+			changed = append(slices.Clip(changed), s.Decides[0])
+		}
+		builds = builds || s.Risk == permissions.BuildTest && !s.DeniesOnly
+	}
+	for _, file := range slices.Backward(changed) {
+		runs := builds || a.Hooks && tools.IsHookManifest(file) || slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool { return slices.Contains(s.Runs, file) })
+		if runs {
+			return tools.Mark{Code: markManifest, Text: fmt.Sprintf("It runs what %s says, which this session changed and nobody has looked at since.", tools.Visible(file))}, true
 		}
 	}
 	return tools.Mark{}, false

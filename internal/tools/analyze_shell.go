@@ -252,6 +252,8 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	if why != "" && len(b.why) < maxReasons && !slices.Contains(b.why, why) {
 		b.why = append(b.why, why)
 	}
+	builds, hooks := runsProject(c, risk)
+	b.out.Builds, b.out.Hooks = b.out.Builds || builds, b.out.Hooks || hooks
 	if word := tellsNotToAsk(c, startsAgent(c)); word != "" {
 		b.mark("ungated-agent", "It starts another agent with "+quote(word)+", which keeps that from asking about what it does.")
 	}

@@ -124,11 +124,14 @@ type Analysis struct {
 	Wipes    []Wipe    // every reading of every path that the call may remove, overwrite, move or close as a whole
 	// Runs says that the call runs something on this machine of which nobody can tell all that it writes: a
 	// command, input to a process, a change of a repository.
-	Runs     bool
-	Dir      string           // where it runs, absolute; "" when nobody knows
-	Risk     permissions.Risk // the worst subject's
-	Category string           // of all that the call does, what reaches furthest: "read", "workspace-write", "network", …
-	Summary  string           // one or two plain sentences; every quoted field escaped
+	Runs bool
+	// Builds says that it runs what the manifests of a project say: a build, a test, a named script or target. Hooks says
+	// that it makes git run hooks.
+	Builds, Hooks bool
+	Dir           string           // where it runs, absolute; "" when nobody knows
+	Risk          permissions.Risk // the worst subject's
+	Category      string           // of all that the call does, what reaches furthest: "read", "workspace-write", "network", …
+	Summary       string           // one or two plain sentences; every quoted field escaped
 	// Refuse says why the call must not run at all, whoever approves it: arguments that cannot be read, or
 	// more of them than can be looked at. "" when there is no such reason.
 	Refuse string
