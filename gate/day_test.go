@@ -1,0 +1,96 @@
+package gate
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"callgate/internal/tools"
+	"callgate/permissions"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// dayCase is one line of testdata/day.jsonl: a call of a day's work in six languages, and what a person who has to
+// answer the questions would want the shipped rules to do.
+type dayCase struct {
+	Language  string         `json:"language"`
+	Tool      string         `json:"tool"`
+	Arguments jsontext.Value `json:"arguments"`
+	Want      string         `json:"want"`
+	Why       string         `json:"why,omitzero"`
+}
+
+// Of what need not ask, the shipped rules ask about at most three in a hundred; nothing that has to ask runs, and no
+// credential is opened.
+func TestADayOfWork(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the day was spent in a POSIX shell")
+	}
+	home := filepath.Join(t.TempDir(), "home")
+	app := filepath.Join(home, "src", "app")
+	for path, text := range map[string]string{
+		".git/HEAD": "ref: refs/heads/main", ".gitignore": "build\nnode_modules\n.env\n*.key\n*.tfstate\n", ".env": "S=1", "web/.env.local": "S", ".envrc": "x",
+		"package.json": `{"scripts":{"test":"jest"}}`, "Makefile": "test:\n", "go.mod": "module x", "README.md": "x", "data.csv": "a", "names.txt": "x",
+		"src/main.c": "x", "src/a.c": "x", "src/b.c": "x", "src/app/models.py": "x", "src/util/x.c": "x", "src/main/java/A.java": "x", "tests/t.py": "x",
+		"internal/store/store.go": "x", "internal/credentials/store.go": "x", "docs/design.md": "x", "build/demo": "x", "build.log": "x", "e2e/a.ts": "x",
+		"terraform.tfstate": "{}", "server.key": "k", "testdata/server.key": "k", "requirements.txt": "x", "CHANGELOG.md": "x", "cover.out": "x", ".env.example": "x",
+		"scripts/deploy.sh": "x", "scripts/release.sh": "x", "scripts/seed.js": "x", "scripts/seed.py": "x", "gradlew": "x", "mvnw": "x", "target/debug/x": "x",
+		"node_modules/.bin/tsc": "x", "node_modules/.bin/jest": "x", "node_modules/.bin/eslint": "x", "node_modules/.bin/prettier": "x",
+		"node_modules/.bin/vitest": "x", "node_modules/.bin/playwright": "x", "node_modules/react/package.json": "{}",
+		"../../.ssh/id_rsa": "x", "../../.ssh/id_ed25519": "x", "../../.aws/credentials": "x", "../../.netrc": "x", "../../.npmrc": "x", "../../.kube/config": "x",
+		"../../.bash_history": "x", "../../other/notes.txt": "x", "../../other/main.go": "x",
+	} {
+		path = filepath.Join(app, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy, err := permissions.OpenStore(filepath.Join(t.TempDir(), "permissions.jsonc"), permissions.StoreOptions{Home: home}).Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := Judge{Policy: policy, Now: time.Now()}
+	f, err := os.Open("testdata/day.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	calls, asked := map[string]int{}, 0
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var c dayCase
+		if err := json.Unmarshal(lines.Bytes(), &c, json.RejectUnknownMembers(true)); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		calls[c.Want]++
+		v := judge.Judge(Call{ID: "day", Tool: tools.KindTool(c.Tool), Arguments: c.Arguments, Place: tools.Place{Dir: app, Roots: []string{app}, Home: home}})
+		switch got := v.Action.String(); {
+		case got == c.Want:
+		case c.Want == "allow" && got == "ask":
+			asked++
+			t.Logf("asks without need: %s %s: %s", c.Tool, c.Arguments, v.Reason)
+		case c.Want == "ask" && got == "deny":
+		default:
+			t.Errorf("%s %s: %s, want %s (%s): %s", c.Tool, c.Arguments, got, c.Want, c.Why, v.Rule)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	total := calls["allow"] + calls["ask"] + calls["deny"]
+	if total < 300 || calls["ask"] < 50 || calls["deny"] < 20 {
+		t.Errorf("the day has %v calls", calls)
+	}
+	t.Logf("%d calls, %d of %d ask without need: %.1f%%", total, asked, calls["allow"], 100*float64(asked)/float64(calls["allow"]))
+	if 100*asked > 3*calls["allow"] {
+		t.Errorf("%d of %d calls ask without need", asked, calls["allow"])
+	}
+}
