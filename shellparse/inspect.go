@@ -46,6 +46,13 @@ func (a *analysis) inspect(c *call) {
 			c.effect("prints the environment")
 		}
 	}
+	if row == nil && inspectors[c.name] == nil || languageOf(c.name) != nil {
+		for _, w := range c.argv[1:] {
+			if !w.known && len(w.globs) > 0 {
+				c.reads = a.file(c.reads, w, c.name, c.sc) // nobody knows what it does with them
+			}
+		}
+	}
 	a.inspectPackages(c)
 	a.optionFiles(c)
 	a.remoteCode(c)

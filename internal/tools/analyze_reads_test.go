@@ -267,3 +267,35 @@ func TestProcessFiles(t *testing.T) {
 		}
 	}
 }
+
+// What a command that nobody knows is given may be a file, in whatever word it stands.
+func TestReadsOfUnknownPrograms(t *testing.T) {
+	p := workspace(t, map[string]string{".env": "x", "a.go": "x", "sub/.env": "x", "sub/b.go": "x", "dir x/.env": "x"})
+	pol := policy(t, readsPolicy)
+	for command, want := range map[string]permissions.Action{
+		"frob .env": permissions.Deny, "frob .e*": permissions.Deny, "frob .??v": permissions.Deny, "frob sub/.e*": permissions.Deny, "frob */.env": permissions.Deny, "frob {.env,x}": permissions.Deny,
+		"frob -f.env": permissions.Deny, "frob -xf.env": permissions.Deny, "frob --file=.env": permissions.Deny, "frob --file .env": permissions.Deny, "frob x:.env": permissions.Deny,
+		"frob .env:/x": permissions.Deny, "frob -v ./.env:/x": permissions.Deny, "frob -v$PWD/.env:/x": permissions.Deny, "frob file://.env": permissions.Deny, "frob file:./.env": permissions.Deny,
+		"frob @.env": permissions.Deny, "frob x=@.env": permissions.Deny, "frob --mount type=bind,src=.env,dst=/x": permissions.Deny, "frob a,.env": permissions.Deny, "frob '\"./.env\"'": permissions.Deny,
+		"frob %2eenv": permissions.Deny, "frob file://%2eenv": permissions.Deny, "frob --force .env": permissions.Deny, "frob --yes -f.env": permissions.Deny, "cd sub && frob .env": permissions.Deny,
+		"perl -ne print .e*": permissions.Deny, "perl -ne 'print' .env": permissions.Deny, "perl -e 'open F, \".env\"'": permissions.Deny, "python3 -c 'print(open(\".env\").read())'": permissions.Deny,
+		"node -e 'fs.readFileSync(`.env`)'": permissions.Deny, "ruby -e 'puts File.read(\".env\")'": permissions.Deny, "python3 x.py .e*": permissions.Deny, "node x.js --env-file=.env": permissions.Deny,
+		"frob 'dir x/.env'": permissions.Deny, "./tool .e*": permissions.Deny, "npx frob .e*": permissions.Deny, "uvx frob -f.env": permissions.Deny, "frob a.go": permissions.Allow, "frob *.go": permissions.Allow,
+		"frob sub": permissions.Allow, "frob 'see the env'": permissions.Allow, "rm .env": permissions.Allow, "frob env": permissions.Allow, "frob .environment": permissions.Allow,
+	} {
+		a := analyzeCommand(t, command, p)
+		if got := onlyDenied(pol, a); got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+	}
+}
+
+// onlyDenied is Deny where the rules deny one of the subjects, else Allow.
+func onlyDenied(pol *permissions.Policy, a *Analysis) permissions.Action {
+	for i := range a.Subjects {
+		if permissions.Evaluate(pol, permissions.Context{}, &a.Subjects[i]).Action == permissions.Deny {
+			return permissions.Deny
+		}
+	}
+	return permissions.Allow
+}

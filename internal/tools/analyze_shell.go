@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -361,7 +362,7 @@ func takesCommands(c *shellparse.Command) bool {
 		return false
 	}
 	name := c.Argv[0].Value
-	return strings.HasSuffix(name, "awk") || name == "crontab" || name == "at" || name == "batch"
+	return strings.HasSuffix(name, "awk") || name == "crontab" || name == "at" || name == "batch" || name == "make" || name == "gmake"
 }
 
 // maxReasons bounds how many reasons of DESTRUCTIVE commands the summary of a call tells.
@@ -523,12 +524,11 @@ func (b *builder) mentioned(c *shellparse.Command, risk permissions.Risk) {
 	if b.tool.remote || b.place.Dir == "" {
 		return
 	}
-	mayRead := risk == permissions.Unknown || risk == permissions.Escalation
 	dirs := c.Dirs
 	if len(dirs) == 0 {
 		dirs = []string{""}
 	}
-	for i, w := range c.Argv {
+	for _, w := range c.Argv {
 		if !w.Known || len(w.Value) > maxPath {
 			continue
 		}
@@ -537,22 +537,93 @@ func (b *builder) mentioned(c *shellparse.Command, risk permissions.Risk) {
 			value = value[i+1:]
 		}
 		value = strings.TrimPrefix(value, "@") // curl and many others: the file of that name
-		isPath := strings.ContainsRune(value, '/') || strings.HasPrefix(value, "~")
-		if value == "" || !isPath && (!mayRead || i == 0) {
+		if value == "" || !strings.ContainsRune(value, '/') && !strings.HasPrefix(value, "~") {
 			continue
 		}
 		for _, dir := range dirs {
-			l := b.place.at(dir).reading(b.place.expand(value))
-			isFile := mayRead && i > 0 && isRegular(l.real())
-			if !isPath && !isFile {
-				continue
-			}
 			if !b.count() {
 				return
 			}
+			l := b.place.at(dir).reading(b.place.expand(value))
 			b.touch(&l)
-			if isFile {
+		}
+	}
+	if risk == permissions.Unknown || risk == permissions.Escalation || len(c.Argv) > 1 && risk == permissions.Destructive && risks(c.Argv[0].Value, c.Argv[1:]) == permissions.Unknown {
+		b.mayRead(c, dirs)
+	}
+}
+
+// Bounds of what is looked for among the words of a command that nobody knows.
+const (
+	maxWord  = 64 << 10 // bytes of one
+	maxParts = 1000     // of all together
+)
+
+// mayRead makes the subjects, for denies, of the files that the words of a command name in whole or in part: nobody
+// knows what it does with them.
+func (b *builder) mayRead(c *shellparse.Command, dirs []string) {
+	places := make([]Place, len(dirs))
+	for i, dir := range dirs {
+		places[i] = b.place.at(dir)
+	}
+	seen := map[string]bool{}
+	for _, w := range c.Argv[min(1, len(c.Argv)):] {
+		if !w.Known || len(w.Value) > maxWord {
+			continue
+		}
+		for part := range wordParts(w.Value) {
+			if part == "" || part == "." || len(part) > maxPath || seen[part] {
+				continue
+			}
+			if len(seen) == maxParts {
+				return
+			}
+			seen[part] = true
+			for i := range places {
+				if !isRegular(places[i].absolute(b.place.expand(part))) {
+					continue
+				}
+				if !b.count() {
+					return
+				}
+				l := places[i].reading(b.place.expand(part))
+				b.touch(&l)
 				b.deny(KindReadFile, &l)
+			}
+		}
+	}
+}
+
+// wordParts yields a word, and what in it could be the name of a file: behind the letters of an option, between the
+// signs that stand beside names in addresses, lists and code.
+func wordParts(word string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		spellings := func(part string) bool {
+			if !yield(part) {
+				return false
+			}
+			if len(part) > 2 && part[0] == '-' && part[1] != '-' {
+				for i := 2; i < len(part) && i < 6; i++ {
+					if !yield(part[i:]) {
+						return false
+					}
+				}
+			}
+			if trimmed := strings.TrimLeft(part, "/"); trimmed != part && !yield(trimmed) {
+				return false
+			}
+			if strings.IndexByte(part, '%') < 0 {
+				return true
+			}
+			plain, err := url.PathUnescape(part)
+			return err != nil || yield(plain) && yield(strings.TrimLeft(plain, "/"))
+		}
+		if !spellings(word) {
+			return
+		}
+		for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune(" \t\n\"'`()[]{}<>,;:=@|&!?*$#", r) }) {
+			if part != word && !spellings(part) {
+				return
 			}
 		}
 	}
