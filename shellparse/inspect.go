@@ -219,6 +219,9 @@ func set(list string) map[string]bool {
 	return m
 }
 
+// dashIsFile are programs to which a dash is the name of a file, and not the standard output.
+var dashIsFile = set("tee cp gcp mv gmv ln gln install ginstall mkdir mkfifo mknod rm grm rmdir unlink truncate fallocate shred sponge")
+
 // operands notes the files that the operands of a program name.
 func (a *analysis) operands(row *program, s *scanned, c *call) {
 	ops := s.operands
@@ -228,7 +231,12 @@ func (a *analysis) operands(row *program, s *scanned, c *call) {
 	}
 	by := c.name
 	read := func(w word) { c.reads = a.file(c.reads, w, by, c.sc) }
-	write := func(w word) { c.writes = a.file(c.writes, w, by, c.sc) }
+	write := func(w word) {
+		if w.known && w.text == "-" && dashIsFile[c.name] {
+			w = lit("./-")
+		}
+		c.writes = a.file(c.writes, w, by, c.sc)
+	}
 	all := func(f func(word), list []word) {
 		for _, w := range list {
 			f(w)

@@ -150,6 +150,7 @@ func TestFiles(t *testing.T) {
 		{"git log --output=x", "", "/w/x"},
 		{"go build -o bin/x .", "", "/w/bin/x"},
 		{"python3 a.py", "/w/a.py", ""},
+		{"tee -", "", "/w/-"},
 		{"bash a.sh", "/w/a.sh", ""},
 		{". ./a.sh", "/w/a.sh", ""},
 		{"echo a > x", "", "/w/x"},
