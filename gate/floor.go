@@ -129,7 +129,7 @@ func (f *floored) asksCloud() string {
 			if !c.Risk.Exceeds(permissions.Write) {
 				continue
 			}
-			for _, word := range slices.Concat(c.Argv[min(1, len(c.Argv)):], c.Writes, c.Reads) {
+			for _, word := range slices.Concat(c.Argv[min(1, len(c.Argv)):], c.Writes, c.Reads, c.Connects) {
 				if at := metadataIn(word, true); at != "" {
 					return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
 				}
@@ -258,9 +258,7 @@ func (f *floored) sender() string {
 		if name := program(c); senders[name] || sometimesSends[name] && senderLines.MatchString(strings.Join(c.Argv, " ")) {
 			return name
 		}
-		if slices.ContainsFunc(slices.Concat(c.Writes, c.Reads), func(path string) bool {
-			return strings.HasPrefix(path, "/dev/tcp/") || strings.HasPrefix(path, "/dev/udp/")
-		}) {
+		if len(c.Connects) > 0 {
 			return "/dev/tcp"
 		}
 		for _, word := range c.Argv[1:] {

@@ -16,7 +16,8 @@ type call struct {
 	reads      []File
 	writes     []File
 	effects    []Effect
-	op         int // words that name the operation where an inspector knows better than the tables, else 0
+	connects   []string // addresses that its redirections open
+	op         int      // words that name the operation where an inspector knows better than the tables, else 0
 	lists      []Listing
 	began      []string // where it ran before its own options moved it
 	sc         *scope   // where it runs; the call's own
@@ -54,10 +55,10 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 		if r.input.kind != inputNone {
 			child.input = r.input
 		}
-		c.reads, c.writes, c.effects = r.reads, r.writes, r.effects
+		c.reads, c.writes, c.effects, c.connects = r.reads, r.writes, r.effects, r.connects
 	}
 	if len(ce.Args) == 0 {
-		if len(r.reads)+len(r.writes)+len(r.effects) > 0 {
+		if !r.none() {
 			a.null(st, sc, r)
 		}
 		return
@@ -72,7 +73,7 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 	}
 	c.argv = append(c.argv, r.words...)
 	if len(c.argv) == 0 { // every word expanded to nothing
-		if len(r.reads)+len(r.writes)+len(r.effects) > 0 {
+		if !r.none() {
 			a.null(st, sc, r)
 		}
 		return
@@ -184,7 +185,7 @@ func (a *analysis) run(c *call) {
 		for _, e := range c.sc.effects {
 			addEffect(&a.poisons, Effect{Text: e.Text}) // the body runs under the assignments before its name
 		}
-		if len(c.reads)+len(c.writes) > 0 {
+		if len(c.reads)+len(c.writes)+len(c.connects) > 0 {
 			a.script.Commands = append(a.script.Commands, c.command(":"))
 		}
 		return
@@ -255,7 +256,7 @@ func (a *analysis) emit(c *call) {
 
 // command makes the record of a call, with another program name when argv0 is not empty.
 func (c *call) command(argv0 string) Command {
-	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, Lists: c.lists, DenyOnly: c.sc.denyOnly || c.sc.remote, Remote: c.sc.remote,
+	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, Connects: c.connects, Lists: c.lists, DenyOnly: c.sc.denyOnly || c.sc.remote, Remote: c.sc.remote,
 		Escalates: c.sc.escalates || escalators[c.name], Dir: c.sc.dir(), Dirs: c.sc.dirs}
 	if argv0 != "" {
 		cmd.Argv = []Word{{argv0, true}}
@@ -321,7 +322,7 @@ func (c *call) inner(argv []word, via string) *call {
 	sc := *c.sc
 	sc.via = append(slices.Clip(sc.via), via)
 	sc.effects = append(slices.Clip(sc.effects), unnamed(c.effects)...)
-	return &call{argv: argv, raw: c.raw, reads: c.reads, writes: c.writes, sc: &sc, outer: c.outer, inside: true}
+	return &call{argv: argv, raw: c.raw, reads: c.reads, writes: c.writes, connects: c.connects, sc: &sc, outer: c.outer, inside: true}
 }
 
 // texts joins words by blanks.

@@ -129,7 +129,7 @@ func judge(s *Script, allow, deny, writes []string) string {
 			ok = ok || matchAllow(r, c)
 		}
 		met = met || ok
-		if !ok && !c.DenyOnly || len(c.Effects) > 0 || c.Escalates {
+		if !ok && !c.DenyOnly || len(c.Effects)+len(c.Connects) > 0 || c.Escalates {
 			return "ask"
 		}
 		if len(c.Lists) > 0 {

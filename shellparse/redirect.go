@@ -19,7 +19,7 @@ func (a *analysis) compoundRedirs(st *syntax.Stmt, sc, inner *scope) {
 	}
 	first := len(a.script.Commands)
 	a.compound(st, inner)
-	if len(r.reads)+len(r.writes)+len(r.effects) == 0 {
+	if r.none() {
 		return
 	}
 	if len(a.script.Commands) == first {
@@ -29,6 +29,7 @@ func (a *analysis) compoundRedirs(st *syntax.Stmt, sc, inner *scope) {
 	c := &a.script.Commands[max(first, mark)]
 	c.Reads = append(c.Reads, r.reads...)
 	c.Writes = append(c.Writes, r.writes...)
+	c.Connects = append(c.Connects, r.connects...)
 	for _, e := range r.effects {
 		addEffect(&c.Effects, e)
 	}
@@ -41,7 +42,7 @@ func (a *analysis) null(st syntax.Node, sc *scope, r redirs) {
 		raw = sc.text(st)
 	}
 	a.script.Commands = append(a.script.Commands, Command{Argv: []Word{{":", true}}, Raw: raw, Via: sc.via, Env: sc.env,
-		Reads: r.reads, Writes: r.writes, Effects: append(unnamed(sc.effects), r.effects...), Escalates: sc.escalates, Dir: sc.dir(), Dirs: sc.dirs})
+		Reads: r.reads, Writes: r.writes, Connects: r.connects, Effects: append(unnamed(sc.effects), r.effects...), Escalates: sc.escalates, Dir: sc.dir(), Dirs: sc.dirs})
 }
 
 // redirs are the files and the input that redirections give to a command.
@@ -49,7 +50,13 @@ type redirs struct {
 	words         []word // of the command itself
 	reads, writes []File
 	effects       []Effect
+	connects      []string
 	input         input
+}
+
+// none says that they touch nothing.
+func (r *redirs) none() bool {
+	return len(r.reads)+len(r.writes)+len(r.effects)+len(r.connects) == 0
 }
 
 // closing is a redirection that closes a descriptor.
@@ -90,20 +97,19 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 				continue
 			}
 			if rd.Op == syntax.DplOut {
-				r.writes = a.file(r.writes, w, "redirect", sc)
+				if !r.connection(w) {
+					r.writes = a.file(r.writes, w, "redirect", sc)
+				}
 			} else {
 				a.problem("dynamic", "A redirection has a target that is not known: "+quote(sc.text(rd))+".")
 			}
 		case syntax.RdrIn:
 			w := a.target(rd.Word, sc)
 			r.input = input{kind: inputFile}
-			if !processSubst(rd.Word) {
-				r.reads = a.file(r.reads, w, "redirect", sc)
-				if w.known && networkDevice(w.text) {
-					r.effects = append(r.effects, Effect{Text: "network " + w.text})
-				}
-			} else {
+			if processSubst(rd.Word) {
 				r.input = input{kind: inputPipe}
+			} else if !r.connection(w) {
+				r.reads = a.file(r.reads, w, "redirect", sc)
 			}
 		default:
 			if processSubst(rd.Word) {
@@ -112,6 +118,11 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			w := a.target(rd.Word, sc)
 			if rd.Op == syntax.RdrInOut {
 				r.input = input{kind: inputFile}
+			}
+			if r.connection(w) {
+				continue
+			}
+			if rd.Op == syntax.RdrInOut {
 				r.reads = a.file(r.reads, w, "redirect", sc)
 			}
 			r.writes = a.file(r.writes, w, "redirect", sc)
@@ -120,9 +131,30 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 	return r
 }
 
-// networkDevice says that bash itself opens a connection for the path.
-func networkDevice(p string) bool {
-	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
+// connection notes the connection that bash itself opens for a path below /dev/tcp or /dev/udp, and says whether it
+// is one.
+func (r *redirs) connection(w word) bool {
+	text := w.text
+	if !w.known {
+		text = w.head
+	}
+	for _, scheme := range [2]string{"tcp", "udp"} {
+		rest, ok := strings.CutPrefix(text, "/dev/"+scheme+"/")
+		if !ok {
+			continue
+		}
+		host, port, both := strings.Cut(rest, "/")
+		if !w.known || !both || host == "" || port == "" || strings.Contains(port, "/") {
+			r.effects = append(r.effects, Effect{Text: "network " + w.text})
+			return true
+		}
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		r.connects = append(r.connects, scheme+"://"+host+":"+port)
+		return true
+	}
+	return false
 }
 
 func processSubst(w *syntax.Word) bool {

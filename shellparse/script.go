@@ -51,6 +51,8 @@ type Command struct {
 	Lists   []Listing
 	Piped   bool // its standard input is certainly a pipe or a here-document
 	Input   Word // the text on its standard input, when that is Known
+	// Connects are the addresses that redirections of the shell open: tcp://host:port, udp://host:port.
+	Connects []string
 	// Statements are the texts in SQL that a database client is given, by its words or from its standard input.
 	Statements []Word
 	// Named is how many leading words of Argv name the command, by the tables that the text was read with.

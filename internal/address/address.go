@@ -30,8 +30,9 @@ func (u URL) String() string {
 	return u.Scheme + "://" + u.Host + port + u.Rest
 }
 
-// ports are the schemes whose addresses name a host behind slashes, and what port each means by itself.
-var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "ftp": "21"}
+// ports are the schemes whose addresses name a host behind slashes, and what port each means by itself; tcp and udp are
+// connections that a shell opens, which have none.
+var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "ftp": "21", "tcp": "none", "udp": "none"}
 
 // Parse reads text as the URL standard does. ok is false for what that cannot read, and for schemes whose addresses
 // lead to no host.

@@ -231,6 +231,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	for _, f := range c.Reads {
 		view.Reads = append(view.Reads, f.Path.Value)
 	}
+	view.Connects = c.Connects
 
 	if mountsHost(c) {
 		b.mark("host-access", "A container gets the whole file system of this machine.")
@@ -305,6 +306,16 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 			if b.count() {
 				b.shellRead(f, whole, recursive)
 			}
+			if f.Path.Known && localDatabases[f.By] && !exists(f.Path.Value) && b.count() {
+				b.shellWrite(f, false) // it is made
+			}
+		}
+	}
+	for _, address := range c.Connects {
+		if b.count() {
+			s := b.address(address)
+			s.KindBound, s.Risk = b.tool.Bound && !b.tool.remote, s.Risk.Worse(b.floor)
+			b.subject(s, CategoryNetwork, source{})
 		}
 	}
 	b.wipes(c)
@@ -484,6 +495,7 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool) {
 func (b *builder) reads(path string) {
 	for _, l := range b.locate(path) {
 		b.deny(KindReadFile, &l)
+		b.markDevice(&l, false)
 	}
 }
 
@@ -496,6 +508,11 @@ func (b *builder) readsWhole(path string) {
 		}
 		b.readsBeneath(clean(path))
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func isRegular(path string) bool {

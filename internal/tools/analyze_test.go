@@ -282,7 +282,7 @@ func TestShellSubjects(t *testing.T) {
 		{"ls > out.txt", []string{`shell_exec "ls" READ_ONLY`, `write_file "$WS/out.txt" WRITE`}, nil},
 		{"ls > /dev/null 2>&1", []string{`shell_exec "ls" READ_ONLY`}, nil},
 		{"ls > $f", []string{`shell_exec "ls" UNKNOWN effect`}, nil},
-		{"echo x > /dev/sda", []string{`shell_exec "echo x" READ_ONLY`, `write_file "/dev/sda" DESTRUCTIVE`}, nil},
+		{"echo x > /dev/sda", []string{`shell_exec "echo x" READ_ONLY`, `write_file "/dev/sda" DESTRUCTIVE`}, []string{"device"}},
 		{"cat a.txt", []string{`shell_exec "cat a.txt" READ_ONLY`, `read_file "$WS/a.txt" READ_ONLY denies`}, nil},
 		{"sudo ls", []string{`shell_exec "ls" ESCALATION`}, nil},
 		{"LD_PRELOAD=x.so ls", []string{`shell_exec "ls" UNKNOWN effect`}, nil},

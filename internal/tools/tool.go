@@ -89,12 +89,13 @@ type Written struct {
 
 // CommandView is one effective command of a shell text as approvers see it.
 type CommandView struct {
-	Argv   []string         `json:"argv"`
-	Via    []string         `json:"via,omitempty"`
-	Writes []string         `json:"writes,omitempty"`
-	Reads  []string         `json:"reads,omitempty"`
-	Around []string         `json:"-"` // variables that are set for it, and options before its subcommand
-	Risk   permissions.Risk `json:"risk"`
+	Argv     []string         `json:"argv"`
+	Via      []string         `json:"via,omitempty"`
+	Writes   []string         `json:"writes,omitempty"`
+	Reads    []string         `json:"reads,omitempty"`
+	Connects []string         `json:"-"` // addresses that the shell connects to: tcp://host:port
+	Around   []string         `json:"-"` // variables that are set for it, and options before its subcommand
+	Risk     permissions.Risk `json:"risk"`
 }
 
 // Offer is one pattern that an approver may grant with "always", narrow ones first within a subject.
