@@ -276,6 +276,9 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 		risk = permissions.Escalation
 	}
 	view.Risk = risk.Worse(b.floor)
+	if len(c.Connects) > 0 {
+		view.Risk = view.Risk.Worse(permissions.Network)
+	}
 	text := plain.Text()
 	switch {
 	case len(c.Argv) > 0:
