@@ -33,7 +33,7 @@ comments and order, is on record, and counts from the next call on, also in call
 	}
 	cmd.AddCommand(
 		newRulesListCommand(s), newRulesRevokeCommand(s), newRulesAddCommand(s), newRulesRemoveCommand(s),
-		newRulesEditCommand(s), newRulesTestCommand(s), newRulesSimulateCommand(s), newRulesLintCommand(s),
+		newRulesEditCommand(s), newRulesTestCommand(s), newRulesSimulateCommand(s), newRulesLintCommand(s), newRulesDefaultsCommand(s),
 	)
 	return cmd
 }

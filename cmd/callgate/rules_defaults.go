@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"callgate/permissions"
+)
+
+func newRulesDefaultsCommand(s *settings) *cobra.Command {
+	var show, apply bool
+	cmd := &cobra.Command{
+		Use:   "defaults --diff | --apply",
+		Short: "Take over the rules that this version ships",
+		Long: `Defaults merges the rules that this callgate ships into your file. Shipped rules come first; then yours, which win
+over them, in your order and with your comments. Rules that your file has from an earlier version's defaults give way,
+and grants stay. A file is never changed without --apply, which keeps the old one beside it.`,
+		Example: `  callgate rules defaults --diff
+  callgate rules defaults --apply`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if show == apply {
+				return errors.New("say --diff to see what would change, or --apply to change it")
+			}
+			b, err := openRulebook(s, cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			base, err := b.store.Text()
+			if err != nil {
+				return err
+			}
+			merged, err := permissions.MergeDefaults(b.store.Path(), base, xdg.Home)
+			switch {
+			case err != nil:
+				return err
+			case bytes.Equal(base, merged):
+				_, err := fmt.Fprintln(b.out, "your rules hold what this version ships")
+				return err
+			case show:
+				printUnified(b.out, diff.Diff(b.store.Path(), base, b.store.Path()+" (after)", merged))
+				return nil
+			}
+			return b.change(func() (string, error) {
+				backup, err := keepBeside(b.store.Path(), base)
+				if err != nil {
+					return "", fmt.Errorf("the old rules could not be kept, so nothing was changed: %w", err)
+				}
+				if err := b.store.Replace(base, merged); err != nil {
+					return "", err
+				}
+				_, err = fmt.Fprintf(b.out, "changed %s; the old rules are in %s\n", b.store.Path(), backup)
+				return "shipped rules merged into the file", err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&show, "diff", false, "show what would change")
+	cmd.Flags().BoolVar(&apply, "apply", false, "change the file and keep the old one beside it")
+	return cmd
+}
+
+// keepBeside writes a copy of a file under a name that is free and returns that.
+func keepBeside(path string, text []byte) (string, error) {
+	backup := path + "." + time.Now().UTC().Format("20060102T150405Z") + ".bak"
+	f, err := os.OpenFile(backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
+	return backup, errors.Join(err, f.Sync(), f.Close())
+}

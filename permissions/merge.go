@@ -1,0 +1,145 @@
+package permissions
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// formerDefaults is what callgate shipped before defaults.jsonc said what it says now. A rule that a file has from there
+// is not its owner's.
+//
+//go:embed defaults.old.jsonc
+var formerDefaults []byte
+
+// errNoHome says that the shipped rules cannot be read here.
+var errNoHome = errors.New("the home directory is not known, and the shipped rules speak of it")
+
+// MergeDefaults returns the shipped rules with what the file at path, whose text is given, says of its own: the shipped
+// ones first, then the file's own, which win over them, in their order and with their comments, and its grants. What the
+// file has from earlier shipped rules gives way. path and home are those of ParseFile.
+func MergeDefaults(path string, text []byte, home string) ([]byte, error) {
+	if home == "" {
+		return nil, errNoHome
+	}
+	if _, err := ParseFile(path, text, home); err != nil {
+		return nil, err
+	}
+	var trees [3]hujson.Value
+	for i, data := range [][]byte{text, formerDefaults, defaults} {
+		tree, err := parseTree(data)
+		if err != nil {
+			return nil, err
+		}
+		trees[i] = tree
+	}
+	shipped := shippedRules(&trees[1], &trees[2])
+	merged := trees[2]
+	root := merged.Value.(*hujson.Object)
+	for _, m := range trees[0].Value.(*hujson.Object).Members {
+		name := memberName(&m)
+		if name == alwaysKey {
+			at := slices.IndexFunc(root.Members, func(m hujson.ObjectMember) bool { return memberName(&m) == alwaysKey })
+			root.Members[at].Value.Value = m.Value.Value
+			continue
+		}
+		if own, any := ownRules(name, m, shipped); any {
+			mergeMember(root, own)
+		}
+	}
+	out := merged.Pack()
+	if _, err := ParseFile(path, out, home); err != nil {
+		return nil, fmt.Errorf("the merged rules would not be valid: %w", err)
+	}
+	return out, nil
+}
+
+// shippedRule is one rule of a shipped file as it stands there.
+type shippedRule struct{ tool, pattern, action string }
+
+func shippedRules(trees ...*hujson.Value) map[shippedRule]bool {
+	set := map[shippedRule]bool{}
+	for _, tree := range trees {
+		for _, m := range tree.Value.(*hujson.Object).Members {
+			name := memberName(&m)
+			if object, ok := m.Value.Value.(*hujson.Object); ok {
+				for _, p := range object.Members {
+					set[shippedRule{name, memberName(&p), saidOf(p.Value)}] = true
+				}
+			} else {
+				set[shippedRule{name, "*", saidOf(m.Value)}] = true
+			}
+		}
+	}
+	return set
+}
+
+// saidOf is what stands for a pattern, without comments and space.
+func saidOf(v hujson.Value) string {
+	v = v.Clone()
+	v.Minimize()
+	return string(v.Pack())
+}
+
+// ownRules is the member without the rules that are shipped; any is false when nothing is left.
+func ownRules(name string, m hujson.ObjectMember, shipped map[shippedRule]bool) (own hujson.ObjectMember, any bool) {
+	object, ok := m.Value.Value.(*hujson.Object)
+	if !ok {
+		return m, !shipped[shippedRule{name, "*", saidOf(m.Value)}]
+	}
+	left := *object
+	left.Members = slices.DeleteFunc(slices.Clone(object.Members), func(p hujson.ObjectMember) bool {
+		return shipped[shippedRule{name, memberName(&p), saidOf(p.Value)}]
+	})
+	m.Value.Value = &left
+	return m, len(left.Members) > 0
+}
+
+// mergeMember puts a file's own rules for a tool behind the shipped ones for it, or the whole member behind all others.
+func mergeMember(root *hujson.Object, own hujson.ObjectMember) {
+	name := memberName(&own)
+	at := slices.IndexFunc(root.Members, func(m hujson.ObjectMember) bool { return memberName(&m) == name })
+	if at < 0 {
+		own.Name.BeforeExtra = ownLine(own.Name.BeforeExtra, "\n  ")
+		root.Members = slices.Insert(root.Members, len(root.Members)-1, own) // "$always" stays last
+		return
+	}
+	rules, isObject := own.Value.Value.(*hujson.Object)
+	there, wasObject := root.Members[at].Value.Value.(*hujson.Object)
+	if !isObject {
+		// One action for everything leaves the rules before it nothing to decide.
+		root.Members[at].Value.Value = own.Value.Value
+		return
+	}
+	if !wasObject {
+		there = emptyIn(root)
+		there.Members = []hujson.ObjectMember{{Name: hujson.Value{BeforeExtra: hujson.Extra("\n    "), Value: hujson.String("*")},
+			Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: root.Members[at].Value.Value}}}
+		root.Members[at].Value.Value = there
+	}
+	for _, p := range rules.Members {
+		pattern := memberName(&p)
+		there.Members = slices.DeleteFunc(there.Members, func(q hujson.ObjectMember) bool { return memberName(&q) == pattern })
+		p.Name.BeforeExtra = ownLine(p.Name.BeforeExtra, "\n    ")
+		p.Value.AfterExtra = nil
+		there.Members = append(there.Members, p)
+	}
+	if n := len(there.AfterExtra); n == 0 {
+		there.AfterExtra = hujson.Extra("\n  ")
+	}
+}
+
+// ownLine is what stands before a member, with its comments and on a line of its own.
+func ownLine(before hujson.Extra, line string) hujson.Extra {
+	if text := strings.TrimRight(string(before), " \t\n"); strings.TrimSpace(text) != "" {
+		if !strings.HasPrefix(strings.TrimLeft(text, " \t"), "\n") {
+			text = line + strings.TrimLeft(text, " \t")
+		}
+		return hujson.Extra(text + line)
+	}
+	return hujson.Extra(line)
+}

@@ -1,0 +1,94 @@
+package permissions
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func merged(t *testing.T, text string) (string, *Policy) {
+	t.Helper()
+	out, err := MergeDefaults("p", []byte(text), "/home/u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := ParseFile("p", out, "/home/u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPolicy(nil, f.Rules, f.Grants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := MergeDefaults("p", out, "/home/u")
+	if err != nil || !bytes.Equal(again, out) {
+		t.Errorf("a second merge changes something: %v\n%s", err, again)
+	}
+	return string(out), p
+}
+
+func TestMergeDefaults(t *testing.T) {
+	if out, _ := merged(t, string(formerDefaults)); out != string(defaults) {
+		t.Errorf("the former defaults do not become the new ones:\n%s", out)
+	}
+	if out, _ := merged(t, string(defaults)); out != string(defaults) {
+		t.Error("the defaults change")
+	}
+
+	own := strings.Replace(string(formerDefaults), `"shell_exec": "ask",`, `"shell_exec": {
+    // we deploy by hand
+    "make deploy *": "deny",
+    "terraform plan *": "allow", // reads only
+    "*": "ask"
+  },
+  // our own server
+  "acme_*": { "env=dev": "allow" },
+  "web_fetch": { "https://go.dev/*": "allow" },`, 1)
+	own = strings.Replace(own, `"glob": "allow"`, `"glob": "deny"`, 1)
+	own = strings.Replace(own, `"$always": []`, `"$always": [{"tool": "shell_exec", "pattern": "git push *", "risk": "NETWORK"}]`, 1)
+	out, p := merged(t, own)
+	for _, want := range []string{"// we deploy by hand", "// our own server", "// Credentials: denied to every tool"} {
+		if strings.Count(out, want) != 1 {
+			t.Errorf("%q stands %d times in\n%s", want, strings.Count(out, want), out)
+		}
+	}
+	if strings.Index(out, `"make deploy *"`) > strings.Index(out, `"terraform plan *"`) {
+		t.Error("the order changed")
+	}
+	shell := func(command string, risk Risk) Subject {
+		return Subject{Tool: "shell_exec", Kind: "shell_exec", KindBound: true, Value: command, Decides: Form{command}, Risk: risk}
+	}
+	file := func(kind, path string) Subject {
+		return Subject{Tool: "s_t", Kind: kind, KindBound: true, Decides: Form{path, "$WORKSPACE/" + strings.TrimPrefix(path, "/w/")}}
+	}
+	for _, c := range []struct {
+		subject Subject
+		want    Action
+	}{
+		{shell("make deploy", Unknown), Deny},
+		{shell("terraform plan", ReadOnly), Allow},
+		{shell("git log", ReadOnly), Allow},
+		{file("glob", "/w/x"), Deny},
+		{file("read_file", "/w/x"), Allow},
+		{file("read_file", "/w/.env"), Deny},
+		{file("read_file", "/w/secretary.go"), Allow},
+		{Subject{Tool: "s_f", Kind: "web_fetch", KindBound: true, Decides: Form{"https://go.dev/x"}}, Allow},
+		{Subject{Tool: "s_f", Kind: "web_fetch", KindBound: true, Decides: Form{"https://evil.example/x"}}, Ask},
+		{Subject{Tool: "acme_x", Arguments: []byte(`{"env":"dev"}`)}, Allow},
+	} {
+		if f := Evaluate(p, Context{}, &c.subject); f.Action != c.want {
+			t.Errorf("%s %v: %v by %v, want %v", c.subject.Kind, c.subject.Decides, f.Action, f.Rule, c.want)
+		}
+	}
+	if len(p.Grants) != 1 {
+		t.Errorf("grants: %v", p.Grants)
+	}
+	if _, err := MergeDefaults("p", []byte(`{"a": "alow"}`), "/home/u"); err == nil {
+		t.Error("a file that cannot be read is merged")
+	}
+	if out, _ := merged(t, `{"*": "allow"}`); !strings.Contains(out, `"*": "allow"`) {
+		t.Errorf("the file's own word about everything is gone:\n%s", out)
+	}
+	merged(t, `{"read_file": {"*": "allow"}, "x": "deny", "$always": []}`)
+	merged(t, "{\n}")
+}
