@@ -345,3 +345,24 @@ func isNameByte(c byte) bool { return isAlnum(c) || c == '_' || c == '-' || c ==
 func isTokenByte(c byte) bool {
 	return isAlnum(c) || c == '_' || c == '-' || c == '.' || c == '+' || c == '/' || c == '='
 }
+
+// Token returns the first credential in a text that its form alone gives away: the token of an issuer that is known, or
+// a private key. It is "" when there is none; a password that only its name gives away is none.
+func Token(text string) string {
+	for i := range len(text) {
+		if i > 0 && isAlnum(text[i-1]) {
+			continue
+		}
+		if list := trigger[text[i]].shapes; list != nil && !strings.HasPrefix(text[i:], "Bearer ") && !strings.HasPrefix(text[i:], "bearer ") {
+			if end := shapeEnd(text, i, list); end > 0 {
+				return text[i:end]
+			}
+		}
+		if line, ok := strings.CutPrefix(text[i:], "-----BEGIN "); ok {
+			if line, _, _ = strings.Cut(line, "\n"); strings.Contains(line[:min(len(line), 60)], "PRIVATE KEY-----") {
+				return text[i : i+len("-----BEGIN ")]
+			}
+		}
+	}
+	return ""
+}

@@ -23,6 +23,7 @@ var floor = []func(*floored) string{
 	(*floored).formats,      // writes to a block device
 	(*floored).tellsAll,     // sends out the whole environment
 	(*floored).tellsSecrets, // sends out a credential store
+	(*floored).tellsTokens,  // sends out a credential that the call spells out
 	(*floored).asksCloud,    // asks a cloud's metadata service, which gives out the machine's credentials
 	(*floored).disarms,      // ends callgate, or takes the permissions off another agent
 	(*floored).losesRemote,  // destroys what no checkpoint holds: cloud resources, databases
