@@ -49,7 +49,7 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 		callgate run --config "$(CURDIR)/examples/demo/callgate.yaml" --data-dir "$(CURDIR)/.demo/data"
 
 .PHONY: test
-test: $(NPM) $(PAGE) browser terminal ## go vet and all tests
+test: $(NPM) $(PAGE) browser terminal languages ## go vet and all tests
 	go vet $(PKG)
 	go test -timeout 20m $(RACE) $(PKG)
 
@@ -64,6 +64,13 @@ browser:
 terminal:
 	@if [ "$$(id -u)" = 0 ] && [ -z "$$(command -v tmux)" ] && command -v apt-get >/dev/null; then \
 		apt-get update -q && apt-get install -y -q --no-install-recommends tmux; fi
+
+# What is read-only is held against the programs that read it, likewise.
+.PHONY: languages
+languages:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		missing=""; for p in mawk gawk sed jq yq sqlite3 busybox original-awk; do [ -n "$$(command -v $$p)" ] || missing="$$missing $$p"; done; \
+		[ -z "$$missing" ] || { apt-get update -q && apt-get install -y -q --no-install-recommends $$missing; }; fi
 
 $(PAGE): internal/companion/web/package.json internal/companion/web/package-lock.json
 	npm ci --prefix internal/companion/web --ignore-scripts --no-audit --no-fund

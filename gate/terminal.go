@@ -10,7 +10,7 @@ import (
 )
 
 // Terminal is the terminal allow-list: an option for agents that need a shell for little. One plain command a
-// call, no operators; commands that only read pass without a question, those that can write are asked about
+// call, no operators of any kind, with Write too; commands that only read pass without a question, those that can write are asked about
 // where Write permits them at all, and everything else is denied. Rules still deny; they cannot add commands.
 type Terminal struct {
 	Write bool // build tools, package managers and interpreters may be asked about
@@ -31,28 +31,25 @@ func (t *Terminal) denies(a *tools.Analysis) string {
 	if t == nil {
 		return ""
 	}
-	shell := 0
-	for i := range a.Subjects {
-		s := &a.Subjects[i]
-		if s.Kind != tools.KindShell || s.DeniesOnly {
-			continue
-		}
-		name, _, _ := strings.Cut(s.Value, " ")
-		switch shell++; {
-		case slices.Contains(terminalReads, name):
-		case !slices.Contains(terminalWrites, name):
-			return fmt.Sprintf("The terminal allow-list does not hold %q.", tools.Visible(name))
-		case !t.Write:
-			return fmt.Sprintf("%q can write, and the terminal allow-list is for reading only (allowTerminalWrite).", tools.Visible(name))
-		}
-	}
-	if shell == 0 {
+	i := slices.IndexFunc(a.Subjects, func(s permissions.Subject) bool { return s.Kind == tools.KindShell && !s.DeniesOnly })
+	if i < 0 {
 		return ""
 	}
-	for _, c := range a.Commands {
-		if len(a.Commands) > 1 || len(c.Via) > 0 || len(c.Writes) > 0 && !t.Write {
-			return "The terminal allow-list takes one plain command: no operators, substitutions, redirections or wrappers."
-		}
+	name, _, _ := strings.Cut(a.Subjects[i].Value, " ")
+	reads := slices.Contains(terminalReads, name)
+	switch {
+	case !reads && !slices.Contains(terminalWrites, name):
+		return fmt.Sprintf("The terminal allow-list does not hold %q.", tools.Visible(name))
+	case !reads && !t.Write:
+		return fmt.Sprintf("%q can write, and the terminal allow-list is for reading only (allowTerminalWrite).", tools.Visible(name))
+	}
+	plain := !a.Operators
+	for n, c := range a.Commands {
+		// What a program of the list starts, as npx does, stands behind it and within its words.
+		plain = plain && (n == 0 && len(c.Via) == 0 || n > 0 && !reads) && (t.Write || len(c.Writes) == 0)
+	}
+	if !plain {
+		return "The terminal allow-list takes one plain command: no operators, substitutions, redirections or wrappers."
 	}
 	if len(a.Commands) == 0 || len(a.Marks) > 0 {
 		return "The terminal allow-list takes only commands that can be read."

@@ -167,8 +167,34 @@ func (a *analysis) parse(text string, sc *scope) {
 		return
 	}
 	sc.src = text
+	if sc.start {
+		a.script.Plain = plainText(f)
+	}
 	a.collect(f, text)
 	a.stmts(f.Stmts, sc)
+}
+
+// plainText says that a text is one simple command and nothing else.
+func plainText(f *syntax.File) bool {
+	if len(f.Stmts) != 1 || len(f.Last) > 0 {
+		return false
+	}
+	st := f.Stmts[0]
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || st.Background || st.Coprocess || st.Disown || st.Negated || st.Semicolon.IsValid() || len(st.Redirs)+len(st.Comments)+len(call.Assigns) > 0 {
+		return false
+	}
+	plain := true
+	for _, w := range call.Args {
+		syntax.Walk(w, func(n syntax.Node) bool {
+			switch n.(type) {
+			case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp:
+				plain = false
+			}
+			return plain
+		})
+	}
+	return plain
 }
 
 // parseString analyses a literal string that is run as a script in the scope of a command.

@@ -27,6 +27,9 @@ type Script struct {
 	Text     string
 	Commands []Command // every effective command at any depth, in the order they are reached, wrappers unwrapped
 	Problems []Problem // why the text cannot be known; none when it can
+	// Plain says that the text is one simple command and nothing else: no operator, redirection, substitution,
+	// assignment, grouping, negation or comment.
+	Plain bool
 }
 
 // Problem is one reason why a text cannot be known: a dynamic command word, text that does not parse or

@@ -159,6 +159,7 @@ func (b *builder) shell(text string) {
 		b.addEffect("may be read by cmd.exe or PowerShell, which read text in other ways")
 	}
 	script := shellparse.Parse(text, options)
+	b.out.Operators = b.out.Operators || !script.Plain
 	before := len(b.out.Subjects)
 	for _, p := range script.Problems {
 		b.mark(p.Code, bounded(p.Text, 2*maxField))

@@ -121,8 +121,11 @@ type Analysis struct {
 	Folders  []string // folders read recursively, absolute: denied files beneath make the call ask
 	Paths    []string // every reading, absolute and resolved, of every path that the call reads, writes or lists
 	Commands []CommandView
-	Writes   []Written // every reading of every path that the call is known to write, on this machine
-	Wipes    []Wipe    // every reading of every path that the call may remove, overwrite, move or close as a whole
+	// Operators says that a shell text of the call is more than one plain command: it has an operator, a redirection,
+	// a substitution or something else around its words.
+	Operators bool
+	Writes    []Written // every reading of every path that the call is known to write, on this machine
+	Wipes     []Wipe    // every reading of every path that the call may remove, overwrite, move or close as a whole
 	// Runs says that the call runs something on this machine of which nobody can tell all that it writes: a
 	// command, input to a process, a change of a repository.
 	Runs bool
