@@ -74,7 +74,7 @@ func (l *Log) vouch() bool {
 		return true
 	}
 	entries, err := l.manifest.update(func() ([]entry, error) { return []entry{head}, nil })
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, errLocked) || noSpace(err) && !errors.Is(err, errManifest) {
 		return false
 	}
 	l.mu.Lock()

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -15,9 +17,10 @@ var errInjected = errors.New("injected failure")
 // faultyDisk counts operations and fails some of them.
 type faultyDisk struct {
 	osDisk
-	failAt  int  // number of the operation that fails; 0: none
-	onwards bool // all later ones fail too
-	halves  int  // how much a failing write writes all the same: nothing, 1 half or 2
+	failAt  int   // number of the operation that fails; 0: none
+	onwards bool  // all later ones fail too
+	err     error // that it fails with; nil is errInjected
+	halves  int   // how much a failing write writes all the same: nothing, 1 half or 2
 
 	mu  sync.Mutex
 	ops []string
@@ -28,6 +31,9 @@ func (d *faultyDisk) op(name string) error {
 	defer d.mu.Unlock()
 	d.ops = append(d.ops, name)
 	if n := len(d.ops); n == d.failAt || d.onwards && d.failAt > 0 && n > d.failAt {
+		if d.err != nil {
+			return fmt.Errorf("%s: %w", name, d.err)
+		}
 		return fmt.Errorf("%s: %w", name, errInjected)
 	}
 	return nil
@@ -256,4 +262,58 @@ func TestFullDiskThatIsCleanedUp(t *testing.T) {
 		t.Error(err)
 	}
 	verify(t, dir)
+}
+
+// A log goes on by itself when a full disk has room again, whichever operation met it, and says both.
+func TestARoomyDiskAgain(t *testing.T) {
+	for name, run := range map[string]func(l *Log, d *faultyDisk){
+		"a write":         func(l *Log, d *faultyDisk) {},
+		"half a write":    func(l *Log, d *faultyDisk) { d.halves = 1 },
+		"a whole write":   func(l *Log, d *faultyDisk) { d.halves = 2 },
+		"a sync":          func(l *Log, d *faultyDisk) { l.sync() },
+		"the manifest":    func(l *Log, d *faultyDisk) { l.vouch() },
+		"half a manifest": func(l *Log, d *faultyDisk) { d.halves = 1; l.vouch() },
+		"a new file":      func(l *Log, d *faultyDisk) { l.options.MaxFile = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			d := &faultyDisk{err: syscall.ENOSPC, onwards: true}
+			var told []error
+			l, err := open(dir, Options{SyncEvery: time.Hour, AnchorEvery: time.Hour, Trouble: func(err error) { told = append(told, err) }}, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			appendN(t, l, 3)
+			d.failAt = len(d.ops) + 1
+			run(l, d)
+			for range 4 {
+				if r, err := l.Append(typical()); !errors.Is(err, syscall.ENOSPC) {
+					t.Errorf("Append on a full disk: %d, %v", r.Seq, err)
+				}
+			}
+			d.failAt, d.halves = 0, 0
+			l.options.MaxFile = 1 << 20
+			r, err := l.Append(typical())
+			if err != nil {
+				t.Fatalf("with room again: %v", err)
+			}
+			appendN(t, l, 2)
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			verify(t, dir)
+			all := readAll(t, dir, Filter{})
+			if len(all) < 7 || len(all) > 8 || !slices.ContainsFunc(all, func(one Record) bool { return one.Hash == r.Hash }) { // one that was refused may be there
+				t.Errorf("%d records", len(all))
+			}
+			if !slices.ContainsFunc(all, func(r Record) bool {
+				return strings.Contains(r.Summary, "could not be written") && strings.Contains(r.Summary, "4 records")
+			}) {
+				t.Error("the trail does not say that there was a gap")
+			}
+			if len(told) != 2 || !errors.Is(told[0], syscall.ENOSPC) || told[1] != nil {
+				t.Errorf("told %v", told)
+			}
+		})
+	}
 }

@@ -23,6 +23,10 @@ type Options struct {
 	// Anchor gets the head of the manifest whenever this log moved it, to be kept where a local user
 	// cannot rewrite it. Appends wait for it: it MUST return at once and MUST NOT use the Log.
 	Anchor func(Head)
+
+	// Trouble hears why nothing can be written for want of room, and nil when it can again. The same holds for it as
+	// for Anchor.
+	Trouble func(error)
 }
 
 func (o Options) withDefaults() Options {
@@ -55,6 +59,8 @@ type Log struct {
 	segment *segment
 	seq     uint64 // of the last record
 	head    string // its hash, or that of the open entry of an empty file
+	opened  string // hash of the open entry of the file
+	gap     *gap   // since there was no room; nil while there is
 	last    time.Time
 	vouched uint64    // records that the manifest knows of
 	dirty   bool      // written since the last sync
@@ -137,6 +143,7 @@ func (l *Log) begin(prior func() ([]entry, error)) error {
 		return err
 	}
 	l.segment, l.head, l.vouched = next, entries[len(entries)-1].Hash, l.seq
+	l.opened = l.head
 	l.anchor(entries)
 	return nil
 }
@@ -144,19 +151,35 @@ func (l *Log) begin(prior func() ([]entry, error)) error {
 // Append writes r, redacted, as the next record and returns it as it was written. When it returns
 // without an error the operating system has the whole line: the end of the process, however it comes,
 // does not lose it. After an error the record MUST count as not written and what it was to record MUST
-// NOT happen. An error after which the file's end is not known stays: every later Append fails.
+// NOT happen. An error after which the file's end is not known stays: every later Append fails, until there is room
+// again if there was none.
 func (l *Log) Append(r Record) (Record, error) {
 	original := r
 	r.redact(l.options.MaxString, l.options.MaxRecord/2)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err != nil {
-		return Record{}, l.err
-	}
 	if l.closed {
+		if l.err != nil {
+			return Record{}, l.err
+		}
 		return Record{}, ErrClosed
 	}
+	if l.err != nil || l.gap != nil {
+		if err := l.resume(); err != nil {
+			l.suffer(err)
+			return Record{}, err
+		}
+	}
+	written, err := l.write(original, r)
+	if err != nil {
+		l.suffer(err)
+	}
+	return written, err
+}
+
+// write writes r, which is original redacted, as the next record. The caller MUST hold l.mu.
+func (l *Log) write(original, r Record) (Record, error) {
 	if l.segment.size >= l.options.MaxFile {
 		if err := l.rotate(); err != nil {
 			return Record{}, fmt.Errorf("audit: continue in a new file: %w", err)
@@ -176,7 +199,7 @@ func (l *Log) Append(r Record) (Record, error) {
 	n, err := l.segment.file.Write(l.buf)
 	if err != nil {
 		err = fmt.Errorf("audit: write a record: %w", err)
-		if n > 0 {
+		if n > 0 && (!noSpace(err) || !l.cutBack()) {
 			_ = l.fail(err) // sticky: the next Append says so
 		}
 		return Record{}, err
@@ -191,6 +214,12 @@ func (l *Log) Append(r Record) (Record, error) {
 		}
 	}
 	return r, nil
+}
+
+// cutBack takes half a record off the end of the file. It is false when the end is not known then. The caller MUST hold
+// l.mu.
+func (l *Log) cutBack() bool {
+	return l.segment.file.Truncate(l.segment.size) == nil && l.segment.check() == nil
 }
 
 // Unsynced is how long the oldest record waits for a sync, 0 when none does.
