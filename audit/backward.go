@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
+
+	"callgate/internal/durable"
 )
 
 const (
@@ -95,7 +96,7 @@ func (b *backward) fill() error {
 type pathReader string
 
 func (p pathReader) ReadAt(b []byte, off int64) (int, error) {
-	f, err := os.Open(string(p))
+	f, err := durable.Open(string(p))
 	if err != nil {
 		return 0, err
 	}

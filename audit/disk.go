@@ -70,6 +70,9 @@ func (osDisk) openAppend(path string) (file, error) {
 
 // openFile returns a nil interface, not a nil *os.File in one, when it fails.
 func openFile(path string, flags int) (file, error) {
+	if err := durable.Regular(path); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
@@ -82,6 +85,9 @@ func (osDisk) remove(path string) error { return os.Remove(path) }
 func (osDisk) syncDir(dir string) error { return durable.SyncFolder(dir) }
 
 func (osDisk) lock(path string, wait time.Duration) (io.Closer, error) {
+	if err := durable.Regular(path); err != nil {
+		return nil, err
+	}
 	l := flock.New(path, flock.SetPermissions(0o600))
 	locked, err := l.TryLock()
 	if !locked && err == nil && wait > 0 {

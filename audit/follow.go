@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"callgate/internal/durable"
 )
 
 // followEvery is how often Follow looks for new records. Polling works alike on every system and on
@@ -110,7 +111,7 @@ func (t *tail) readOn(end logEnd, fresh []found) []found {
 		t.read[end.name] = end.size // say it once
 		return append(fresh, found{err: fmt.Errorf("audit: %s: %w", end.name, err)})
 	}
-	file, err := os.Open(filepath.Join(t.dir, end.name))
+	file, err := durable.Open(filepath.Join(t.dir, end.name))
 	if err != nil {
 		return fail(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"callgate/internal/durable"
 )
 
 // State says how a log ended.
@@ -175,7 +177,7 @@ func heldLogs(dir string, ends []logEnd) (map[string]bool, error) {
 // say of a log can only add breaks.
 func (v *verifier) readManifest() error {
 	c := chain{file: manifestName, hash: manifestGenesis, marks: v.anchored[manifestName]}
-	f, err := os.Open(filepath.Join(v.dir, manifestName))
+	f, err := durable.Open(filepath.Join(v.dir, manifestName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -233,7 +235,7 @@ func (v *verifier) take(e entry) (unfit string) {
 func (v *verifier) verifyLog(of *claim) error {
 	name := of.open.File
 	c := chain{file: name, seq: of.open.Records, hash: of.open.Hash, marks: append(of.marks, v.anchored[name]...), end: of.end}
-	f, err := os.Open(filepath.Join(v.dir, name))
+	f, err := durable.Open(filepath.Join(v.dir, name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		c.breaks(WhyMissing, "the manifest names this log, and it is not here")

@@ -143,7 +143,7 @@ func tryReadFile(path string) ([]byte, fs.FileInfo, error) {
 	if err := checkFile(path, entry); err != nil {
 		return nil, nil, err
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}

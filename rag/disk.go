@@ -88,7 +88,7 @@ func (d *disk) verify(want fileSum) error {
 	if !filepath.IsLocal(want.Name) || filepath.Base(want.Name) != want.Name {
 		return fmt.Errorf("%q: %w: not a file name", want.Name, errDamaged)
 	}
-	f, err := os.Open(d.path(want.Name))
+	f, err := durable.Open(d.path(want.Name))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"os"
 
 	"callgate/internal/durable"
 )
@@ -49,7 +48,7 @@ func (m *manifest) write(d *disk) error {
 	if err := durable.SyncFolder(d.dir); err != nil {
 		return err
 	}
-	if old, err := os.ReadFile(d.path(manifestName)); err == nil {
+	if old, err := durable.ReadFile(d.path(manifestName), maxManifest); err == nil {
 		if _, err := d.write(previousName, func(w io.Writer) error { _, err := w.Write(old); return err }); err != nil {
 			return err
 		}
@@ -61,9 +60,12 @@ func (m *manifest) write(d *disk) error {
 	return errors.Join(err, durable.SyncFolder(d.dir))
 }
 
+// maxManifest bounds a manifest, in bytes.
+const maxManifest = 256 << 20
+
 // readManifest returns an empty manifest when there is none.
 func readManifest(d *disk, name string) (*manifest, error) {
-	data, err := os.ReadFile(d.path(name))
+	data, err := durable.ReadFile(d.path(name), maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &manifest{Format: format}, nil
 	}

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"callgate/internal/durable"
 )
 
 // segment is an immutable part of an index: postings, rows and vectors of the same chunks. Changing an index is
@@ -130,7 +131,7 @@ func encode(w io.Writer, v any) error {
 }
 
 func decode(path string, v any) error {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/gofrs/flock"
+
+	"callgate/internal/durable"
 )
 
 // writer is a change of an index under way. There is one at a time on the machine.
@@ -45,6 +47,9 @@ func (x *Index) change(ctx context.Context, do func(*writer) error) (err error) 
 	}
 	defer func() { x.writing <- struct{}{} }()
 	if x.disk != nil {
+		if err := durable.Regular(x.disk.path(lockName)); err != nil {
+			return err
+		}
 		lock := flock.New(x.disk.path(lockName))
 		if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("lock %s: %w", x.disk.dir, err)

@@ -90,6 +90,9 @@ func makeFolder(dir string) error {
 
 // exclusive runs f while no other process makes or removes segments.
 func (v *folder) exclusive(f func() error) error {
+	if err := durable.Regular(filepath.Join(v.dir, sweepLock)); err != nil {
+		return err
+	}
 	l := flock.New(filepath.Join(v.dir, sweepLock), flock.SetPermissions(0o600))
 	if err := l.Lock(); err != nil {
 		return err
@@ -136,7 +139,7 @@ func (v *folder) release(name string) error {
 }
 
 func (v *folder) open(name string) (reader, error) {
-	f, err := os.Open(filepath.Join(v.dir, name))
+	f, err := durable.Open(filepath.Join(v.dir, name))
 	if err != nil {
 		return nil, err // and no typed nil
 	}
@@ -183,6 +186,9 @@ func (v *folder) abandoned(name string) (bool, error) {
 	path := filepath.Join(v.dir, name+lockExt)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return true, nil
+	}
+	if err := durable.Regular(path); err != nil {
+		return false, err
 	}
 	l := flock.New(path, flock.SetPermissions(0o600))
 	locked, err := l.TryLock()

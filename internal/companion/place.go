@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"callgate/internal/durable"
 )
 
 // Of the processes that share a data directory one is the hub: the one that holds the lock on {dataDir}/hub/lock.
@@ -90,7 +92,11 @@ func (s *Server) tryPlace(address string, own *door) (place, error) {
 	if err := s.prepareHubDir(); err != nil {
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(hubDir(s.dataDir), "lock"), flock.SetPermissions(0o600))
+	path := filepath.Join(hubDir(s.dataDir), "lock")
+	if err := durable.Regular(path); err != nil {
+		return nil, fmt.Errorf("the hub's lock: %w", err)
+	}
+	lock := flock.New(path, flock.SetPermissions(0o600))
 	mine, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("the hub's lock: %w", errors.Join(err, lock.Close()))

@@ -3,7 +3,6 @@ package companion
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"callgate/internal/durable"
 )
@@ -16,7 +15,7 @@ func readPrivate(path string) ([]byte, error) {
 	if err := checkPrivate(path); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

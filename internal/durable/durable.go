@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -46,6 +47,31 @@ func Replace(path string, data []byte, perm fs.FileMode) (err error) {
 		return err
 	}
 	return SyncFolder(folder)
+}
+
+// stale is how old a temporary file is at least that a crash has left: to write one takes milliseconds.
+const stale = 10 * time.Minute
+
+// Sweep removes temporary files of Replace that crashes have left in the folder and, as deep as that says, in those below.
+// Errors of single files are not told: the next sweep meets them again.
+func Sweep(folder string, depth int) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		if e.IsDir() && depth > 0 {
+			Sweep(path, depth-1)
+			continue
+		}
+		if !strings.HasPrefix(e.Name(), ".") || !strings.HasSuffix(e.Name(), Temporary) || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > stale {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // Rename replaces to. On Windows that fails while another process reads to, which takes it a moment.

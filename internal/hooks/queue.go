@@ -123,7 +123,9 @@ func (q *queue) status() *Queue {
 	return s
 }
 
-func (q *queue) read(e entry) ([]byte, error) { return os.ReadFile(filepath.Join(q.dir, e.file)) }
+func (q *queue) read(e entry) ([]byte, error) {
+	return durable.ReadFile(filepath.Join(q.dir, e.file), 64<<20)
+}
 
 // remove takes an event out: the receiver has it, or never will.
 func (q *queue) remove(e entry) error {
@@ -138,6 +140,9 @@ func (q *queue) remove(e entry) error {
 // ends, however it ends.
 func (q *queue) lock() (unlock func() error, ok bool, err error) {
 	if err := os.MkdirAll(q.dir, 0o700); err != nil {
+		return nil, false, err
+	}
+	if err := durable.Regular(filepath.Join(q.dir, lockFile)); err != nil {
 		return nil, false, err
 	}
 	lock := flock.New(filepath.Join(q.dir, lockFile))

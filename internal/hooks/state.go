@@ -50,7 +50,7 @@ func (s *state) get() (map[string]bool, error) {
 }
 
 func readState(path string) (map[string]bool, error) {
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path, 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

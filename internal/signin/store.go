@@ -85,7 +85,7 @@ func (s *store) load() (*login, error) {
 	if s.known != nil && info.ModTime().Equal(s.read) {
 		return s.known, nil
 	}
-	text, err := os.ReadFile(s.path)
+	text, err := durable.ReadFile(s.path, maxLogin)
 	if err != nil {
 		return nil, err
 	}
@@ -138,15 +138,18 @@ func (s *store) keepDemand(refused *remote.Refusal) error {
 	if err != nil {
 		return err
 	}
-	if have, err := os.ReadFile(s.demandPath()); err == nil && bytes.Equal(have, text) {
+	if have, err := durable.ReadFile(s.demandPath(), maxLogin); err == nil && bytes.Equal(have, text) {
 		return nil
 	}
 	return durable.Replace(s.demandPath(), text, 0o600)
 }
 
+// maxLogin bounds a file of a login, in bytes.
+const maxLogin = 1 << 20
+
 // demanded returns the challenge of the server's demand; ok is false when there is none.
 func (s *store) demanded() (challenge []string, ok bool, err error) {
-	text, err := os.ReadFile(s.demandPath())
+	text, err := durable.ReadFile(s.demandPath(), maxLogin)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

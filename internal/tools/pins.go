@@ -42,6 +42,9 @@ const (
 	maxPinBytes = 8 << 20
 )
 
+// maxPinsFile bounds the file of tool definitions, in bytes.
+const maxPinsFile = 64 << 20
+
 // OpenPins reads the pins in the file at path, which need not exist yet. A file that cannot be read is an
 // error: without it every tool would look new.
 func OpenPins(path string) (*Pins, error) {
@@ -149,7 +152,7 @@ func (p *Pins) reload() error {
 	case p.last != nil && os.SameFile(p.last, info) && p.last.Size() == info.Size() && p.last.ModTime().Equal(info.ModTime()):
 		return nil
 	}
-	data, err := os.ReadFile(p.path)
+	data, err := durable.ReadFile(p.path, maxPinsFile)
 	if err != nil {
 		return fmt.Errorf("tool definitions: %w", err)
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"callgate/internal/durable"
 )
 
 // cacheFormat changes when a file that an older callgate wrote would be misread.
@@ -162,7 +164,7 @@ func readRecord(path string) (record, error) {
 	if info.Size() > maxCacheFile {
 		return record{}, fmt.Errorf("longer than %d bytes", maxCacheFile)
 	}
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path, maxCacheFile)
 	if err != nil {
 		return record{}, err
 	}
