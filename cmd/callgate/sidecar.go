@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/adrg/xdg"
 
@@ -36,7 +37,8 @@ type sidecar struct {
 	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
 	retrieval *retrieval.Service // nil unless rag.enabled
 	prompts   ownPrompts         // nil for none
-	closers   []func() error     // in the order of opening
+	problems  problems
+	closers   []func() error // in the order of opening
 }
 
 // start opens everything. The caller MUST close the sidecar, also after an error.
@@ -45,6 +47,7 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if err := s.openLog(); err != nil {
 		return s, err
 	}
+	s.problems.log = s.log
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return s, fmt.Errorf("dataDir: %w", err)
 	}
@@ -64,7 +67,13 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if err := s.openProxy(servers); err != nil {
 		return s, err
 	}
-	return s, s.openCompanion()
+	if err := s.openCompanion(); err != nil {
+		return s, err
+	}
+	var looking sync.WaitGroup
+	looking.Go(s.look)
+	s.closers = append(s.closers, func() error { looking.Wait(); return nil })
+	return s, nil
 }
 
 // openGate opens what judges calls, and what follows its judgments.
@@ -137,7 +146,13 @@ func (s *sidecar) openProxy(servers []proxy.Server) error {
 
 // openAudit opens the trail, and the place where its heads are kept.
 func (s *sidecar) openAudit() (*audit.Log, error) {
-	var options audit.Options
+	options := audit.Options{Trouble: func(err error) {
+		if err == nil {
+			s.problems.set("the audit log's room")
+		} else {
+			s.problems.set("the audit log's room", "the audit log cannot be written, so no call runs until there is room: "+err.Error())
+		}
+	}}
 	kept, err := openAnchor(s.config.AuditAnchor, audit.Dir(s.config.DataDir), s.log)
 	if err != nil {
 		return nil, err
@@ -168,7 +183,7 @@ func (s *sidecar) openCompanion() error {
 		}
 		s.companion, err = companion.Listen(companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Worker: s.config.Worker, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Metrics: s.metricsHandler(), Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Chatter: backend{s}, Retrieval: s.retrievalForPeople(), Credentials: credentials, Logger: s.log,
+			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Metrics: s.metricsHandler(), Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Chatter: backend{s}, Retrieval: s.retrievalForPeople(), Problems: s.problems.list, Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
 			return err

@@ -27,6 +27,8 @@ type volume interface {
 	open(name string) (reader, error)
 	// list names all segments, oldest first.
 	list() ([]listed, error)
+	// free reports whether nobody writes the segment.
+	free(name string) (bool, error)
 	// sweep removes every segment that nobody holds and remove asks for, oldest first.
 	sweep(remove func(listed) bool) error
 }
@@ -176,6 +178,11 @@ func (v *folder) sweep(remove func(listed) bool) error {
 		}
 		return errors.Join(err, v.removeOrphans())
 	})
+}
+
+func (v *folder) free(name string) (free bool, err error) {
+	err = v.exclusive(func() error { free, err = v.abandoned(name); return err })
+	return free, err
 }
 
 // abandoned reports whether nobody writes the segment. The caller holds sweep.lock.

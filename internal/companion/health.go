@@ -10,7 +10,8 @@ import (
 // health counts upstreams by state: enough for a probe, and nothing that a stranger on this machine could
 // use, because probes bring no credential.
 type health struct {
-	Status    string         `json:"status"` // up or degraded
+	Status    string         `json:"status"`             // up or degraded
+	Problems  int            `json:"problems,omitempty"` // with what callgate keeps; people see which in /api/info
 	Upstreams map[string]int `json:"upstreams"`
 	Reasons   []string       `json:"reasons,omitempty"` // why the answer is not 200
 }
@@ -30,9 +31,13 @@ func (s *Server) health(r *http.Request) health {
 		if json.Unmarshal(one.body, &theirs) != nil {
 			h.Upstreams[UpstreamDown]++
 		}
+		h.Problems += theirs.Problems
 		for state, n := range theirs.Upstreams {
 			h.Upstreams[state] += n
 		}
+	}
+	if h.Problems += len(s.problems()); h.Problems > 0 {
+		h.Status = "degraded"
 	}
 	if n := h.Upstreams[UpstreamDown]; n > 0 {
 		h.Status = "degraded"
@@ -64,9 +69,13 @@ func (h health) answer(w http.ResponseWriter, retry int) {
 	writeJSON(w, http.StatusServiceUnavailable, h)
 }
 
-// handleHealth is the aggregate: 503 as long as an upstream is down.
+// handleHealth is the aggregate: 503 as long as an upstream is down, or something is wrong with what callgate keeps.
 func (s *Server) handleHealth(w http.ResponseWriter, r *http.Request) {
-	s.health(r).answer(w, retryDown)
+	h := s.health(r)
+	if h.Problems > 0 {
+		h.Reasons = append(h.Reasons, fmt.Sprintf("problems with what callgate keeps: %d. GET /api/info says which", h.Problems))
+	}
+	h.answer(w, retryDown)
 }
 
 // handleLive says that the process answers.

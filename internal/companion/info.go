@@ -12,9 +12,10 @@ type info struct {
 	Name      string          `json:"name"`
 	Version   string          `json:"version"`
 	Protocols protocols       `json:"protocols"`
-	Sessions  int             `json:"sessions"`  // of all processes
-	Upstreams []UpstreamState `json:"upstreams"` // of all processes
-	Processes []processInfo   `json:"processes"` // this one first
+	Sessions  int             `json:"sessions"`           // of all processes
+	Upstreams []UpstreamState `json:"upstreams"`          // of all processes
+	Processes []processInfo   `json:"processes"`          // this one first
+	Problems  []string        `json:"problems,omitempty"` // with what callgate keeps: its audit log, its files
 }
 
 type protocols struct {
@@ -39,6 +40,7 @@ func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 		Sessions: sessions, Upstreams: list(slices.Clone(s.backend.Upstreams())),
 		Processes: []processInfo{{PID: os.Getpid(), Worker: s.worker, Version: s.version, Hub: s.leads.Load(), Sessions: sessions}},
 	}
+	all.Problems = s.problems()
 	for i := range all.Upstreams {
 		all.Upstreams[i].Process = os.Getpid()
 	}
@@ -53,6 +55,11 @@ func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 	for _, p := range others.processes {
 		theirs, answered := said[p]
 		all.Sessions += theirs.Sessions
+		for _, problem := range theirs.Problems {
+			if !slices.Contains(all.Problems, problem) {
+				all.Problems = append(all.Problems, problem)
+			}
+		}
 		all.Upstreams = append(all.Upstreams, theirs.Upstreams...)
 		all.Processes = append(all.Processes, processInfo{PID: p.pid, Worker: p.worker, Version: p.version, Sessions: theirs.Sessions, Silent: !answered})
 	}

@@ -18,23 +18,24 @@ const DefaultAddress = "127.0.0.1:7777"
 
 // Options configures a Server. Backend, Credentials and Logger are required.
 type Options struct {
-	DataDir     string       // the processes that share it have one hub
-	Address     string       // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
-	Remote      *Remote      // where other machines come in while this process is the hub; nil nowhere
-	Version     string       // of callgate, for people
-	Worker      string       // whose rules this process goes by; "" when it judges nothing
-	Protocols   []string     // MCP revisions that callgate speaks, for people
-	Backend     Backend      // what waits, and who takes the answers
-	Changes     Changes      // nil compares nothing
-	Rules       Rules        // nil shows none
-	Tools       Tools        // nil shows none
-	Hooks       Hooks        // nil shows none
-	Metrics     http.Handler // answers scrapes; nil counts nothing
-	Checkpoints Checkpoints  // nil when none are kept
-	Chatter     Chatter      // nil passes no chats on
-	Bringer     Bringer      // nil takes no tools from clients
-	Retrieval   Retrieval    // nil offers no search and no knowledge bases
-	Credentials *Credentials // who may watch and answer
+	DataDir     string          // the processes that share it have one hub
+	Address     string          // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
+	Remote      *Remote         // where other machines come in while this process is the hub; nil nowhere
+	Version     string          // of callgate, for people
+	Worker      string          // whose rules this process goes by; "" when it judges nothing
+	Protocols   []string        // MCP revisions that callgate speaks, for people
+	Backend     Backend         // what waits, and who takes the answers
+	Changes     Changes         // nil compares nothing
+	Rules       Rules           // nil shows none
+	Tools       Tools           // nil shows none
+	Hooks       Hooks           // nil shows none
+	Metrics     http.Handler    // answers scrapes; nil counts nothing
+	Checkpoints Checkpoints     // nil when none are kept
+	Chatter     Chatter         // nil passes no chats on
+	Bringer     Bringer         // nil takes no tools from clients
+	Retrieval   Retrieval       // nil offers no search and no knowledge bases
+	Problems    func() []string // what is wrong with what callgate keeps; nil when nobody looks
+	Credentials *Credentials    // who may watch and answer
 	Logger      *slog.Logger
 }
 
@@ -77,6 +78,7 @@ type Server struct {
 	conversations conversations
 	chatter       Chatter
 	retrieval     Retrieval
+	problems      func() []string
 	credentials   *Credentials
 	log           *slog.Logger
 	version       string
@@ -117,6 +119,9 @@ func listen(o Options, t timing) (*Server, error) {
 	s := &Server{
 		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
+	}
+	if s.problems = o.Problems; s.problems == nil {
+		s.problems = func() []string { return nil }
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)

@@ -1,0 +1,43 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io"
+)
+
+// Check looks at the segments that nobody writes and says what is wrong with each: one that was emptied or cut, or that
+// holds something else. It reads no contents, which are checked when they are used.
+func (s *Store) Check() (problems []string, err error) {
+	all, err := s.volume.list()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if free, err := s.volume.free(one.name); err != nil || !free {
+			continue
+		}
+		r, err := s.volume.open(one.name)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("the checkpoints in %s cannot be read: %v", one.name, err))
+			continue
+		}
+		at := int64(0)
+		for {
+			h, err := readHeader(r, at, one.size)
+			if err != nil {
+				if err != io.EOF {
+					problems = append(problems, fmt.Sprintf("the checkpoints in %s cannot be read: %v", one.name, err))
+				}
+				break
+			}
+			at += headerSize + h.size
+		}
+		if at < one.size || one.size == 0 {
+			problems = append(problems, fmt.Sprintf("%s is damaged from byte %d of %d on: checkpoints in it are lost", one.name, at, one.size))
+		}
+		if err := r.Close(); err != nil {
+			return problems, err
+		}
+	}
+	return problems, nil
+}
