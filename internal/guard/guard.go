@@ -1,0 +1,83 @@
+// Package guard starts programs behind a wall that the kernel keeps: they cannot reach callgate's files, memory and
+// processes, nor the sockets through which a program leaves its user's session. What else they do is not changed.
+//
+// The wall is put up in a process of its own, this binary started again under another name, which then becomes the
+// program. That happens in this package's init, before anything heavier is loaded: a program that imports guard MUST NOT
+// depend on being started with the name "callgate-guard".
+package guard
+
+import (
+	"fmt"
+	"os/exec"
+)
+
+// Mode says how much a wall is wanted.
+type Mode string
+
+const (
+	On      Mode = "on"      // as good as the system allows
+	Require Mode = "require" // a program that cannot be walled in is not started
+	Off     Mode = "off"
+)
+
+// ParseMode reads a mode; "" is On.
+func ParseMode(s string) (Mode, error) {
+	switch m := Mode(s); m {
+	case "":
+		return On, nil
+	case On, Require, Off:
+		return m, nil
+	}
+	return "", fmt.Errorf("guard is %q: use on, require or off", s)
+}
+
+// Kind is what keeps a wall.
+type Kind string
+
+const (
+	None       Kind = "none"
+	Namespaces Kind = "namespaces" // a user and a mount namespace of Linux
+	Landlock   Kind = "landlock"   // of Linux, where there are no namespaces
+	Seatbelt   Kind = "seatbelt"   // of macOS
+)
+
+// State is the wall that a program runs behind. It is known, not assumed: the process that put it up has said so.
+type State struct {
+	Kind Kind
+	Why  string // of None
+}
+
+func (s State) String() string {
+	if s.Kind == None && s.Why != "" {
+		return string(s.Kind) + " (" + s.Why + ")"
+	}
+	return string(s.Kind)
+}
+
+// Wall is what programs are kept from. The zero value keeps them from nothing, and starts them as they are.
+type Wall struct {
+	Mode Mode // "" is Off
+
+	// Hidden are files and folders, absolute, that are not there for programs. A folder has to exist when a program
+	// starts; what does not exist is left out.
+	Hidden []string
+	// Fixed are files that programs may read and neither change, replace nor remove. Landlock cannot keep them: it would
+	// have to close the whole folder.
+	Fixed []string
+
+	// kinds are those that may be used; nil is all. For tests.
+	kinds []Kind
+}
+
+// Start starts cmd with the function start behind the wall. cmd has to have no ExtraFiles. It returns when the program
+// runs or could not be started.
+func (w *Wall) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
+	if w == nil || w.Mode == Off || w.Mode == "" {
+		return State{None, "it is off"}, start(cmd)
+	}
+	s, err := w.start(cmd, start)
+	if err == nil && s.Kind == None && w.Mode == Require {
+		err = fmt.Errorf("guard: require is set, and this system has none: %s", s.Why)
+	}
+	return s, err
+}

@@ -1,0 +1,184 @@
+package guard
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the launcher says before it ends: silence means that it has become the program.
+const (
+	answerWall    = 'w' // the wall could not be put up, and why
+	answerProgram = 'p' // the program could not be started: the number of the error
+)
+
+// init is the launcher. Every step that fails ends it: a program never runs behind half a wall.
+func init() {
+	if len(os.Args) != 1 || os.Args[0] != launcherName {
+		return
+	}
+	runtime.LockOSThread() // capabilities, Landlock and filters are of this thread, and the program inherits its
+	in, out := os.NewFile(3, "order"), os.NewFile(4, "answer")
+	unix.CloseOnExec(3)
+	unix.CloseOnExec(4)
+	var o order
+	err := json.NewDecoder(in).Decode(&o)
+	if err == nil {
+		err = o.raise()
+	}
+	if err != nil {
+		fmt.Fprintf(out, "%c%v\n", answerWall, err)
+		os.Exit(126)
+	}
+	err = syscall.Exec(o.Path, o.Args, os.Environ())
+	errno := syscall.Errno(0)
+	errors.As(err, &errno)
+	fmt.Fprintf(out, "%c%d\n", answerProgram, int(errno))
+	os.Exit(127)
+}
+
+// raise puts up the wall.
+func (o *order) raise() error {
+	hidden, fixed := existing(o.Hidden), existing(o.Fixed)
+	switch o.Kind {
+	case Namespaces:
+		if o.Maps {
+			if err := o.mapSelf(); err != nil {
+				return err
+			}
+		}
+		if err := cover(hidden, fixed); err != nil {
+			return err
+		}
+		hidden = nil // and Landlock keeps signals in alone
+	case Landlock:
+	default:
+		return fmt.Errorf("unknown wall %q", o.Kind)
+	}
+	if err := renounce(); err != nil {
+		return err
+	}
+	if err := landlock(hidden); err != nil && !errors.Is(err, errNoScopes) {
+		return err
+	}
+	return noTyping()
+}
+
+// existing resolves paths, and leaves out those that are not there or lie in another one.
+func existing(paths []string) []string {
+	var list []string
+	for _, p := range paths {
+		if p, ok := real(p); ok && p != "/" && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	slices.Sort(list)
+	var out []string
+	for _, p := range list {
+		if !slices.ContainsFunc(out, func(above string) bool { return strings.HasPrefix(p, above+"/") }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// mapSelf maps the user and the group to themselves, which is all that who is not root may do.
+func (o *order) mapSelf() error {
+	for _, f := range [][2]string{{"setgroups", "deny"}, {"uid_map", fmt.Sprintf("%d %d 1", o.UID, o.UID)}, {"gid_map", fmt.Sprintf("%d %d 1", o.GID, o.GID)}} {
+		if err := os.WriteFile("/proc/self/"+f[0], []byte(f[1]), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cover lays something empty over what is hidden and makes what is fixed read-only. The folders above are pinned: a
+// program that could rename one of them could put its own in place of callgate's.
+func cover(hidden, fixed []string) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("keep mounts to itself: %w", err)
+	}
+	pinned := map[string]bool{}
+	pin := func(path string) error {
+		var above []string
+		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+			above = append(above, dir)
+		}
+		for _, dir := range slices.Backward(above) {
+			if pinned[dir] {
+				continue
+			}
+			pinned[dir] = true
+			if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+				return fmt.Errorf("pin %s: %w", dir, err)
+			}
+		}
+		return nil
+	}
+	for _, path := range slices.Concat(hidden, fixed) {
+		if strings.HasPrefix(path, "/run/") || strings.HasPrefix(path, "/var/run/") {
+			continue // the system's, or a socket: what stands there instead is nobody's rule
+		}
+		if err := pin(path); err != nil {
+			return err
+		}
+	}
+	for _, path := range fixed {
+		if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("fix %s: %w", path, err)
+		}
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		if err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &attr); err != nil {
+			return fmt.Errorf("fix %s: %w", path, err)
+		}
+	}
+	for _, path := range hidden {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return fmt.Errorf("hide %s: %w", path, err)
+		}
+		if info.IsDir() {
+			err = unix.Mount("none", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0555")
+		} else {
+			err = unix.Mount("/dev/null", path, "", unix.MS_BIND, "")
+		}
+		if err != nil {
+			return fmt.Errorf("hide %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// renounce gives up, for the program too, what could take a cover off again or look into callgate. A namespace that the program makes for itself cannot either: there
+// the kernel locks the mounts of this one.
+func renounce() error {
+	for _, c := range []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_BOOT, unix.CAP_BPF, unix.CAP_PERFMON} {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) && !(errors.Is(err, unix.EPERM) && os.Geteuid() != 0) {
+			return fmt.Errorf("give up capability %d: %w", c, err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up ambient capabilities: %w", err)
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&head, &data[0]); err != nil {
+		return fmt.Errorf("read capabilities: %w", err)
+	}
+	data[0].Inheritable, data[1].Inheritable = 0, 0
+	if err := unix.Capset(&head, &data[0]); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	return nil
+}

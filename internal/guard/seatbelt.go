@@ -1,0 +1,33 @@
+package guard
+
+import "strings"
+
+// Profile is a Seatbelt profile of macOS that hides and fixes these paths and allows everything else.
+func Profile(hidden, fixed []string) string {
+	var b strings.Builder
+	b.WriteString("(version 1)\n(allow default)\n")
+	for _, path := range hidden {
+		b.WriteString("(deny file-read* file-write* process-exec* network-outbound (subpath " + quoted(path) + "))\n")
+	}
+	for _, path := range fixed {
+		b.WriteString("(deny file-write* (literal " + quoted(path) + "))\n")
+	}
+	// Renaming a folder above would move what is hidden out of the profile's sight.
+	for _, path := range append(append([]string{}, hidden...), fixed...) {
+		for at := path; ; {
+			i := strings.LastIndexByte(at, '/')
+			if i <= 0 {
+				break
+			}
+			at = at[:i]
+			b.WriteString("(deny file-write-unlink (literal " + quoted(at) + "))\n")
+		}
+	}
+	b.WriteString("(deny signal (target others))\n(deny process-info* (target others))\n(allow process-info* (target self))\n")
+	return b.String()
+}
+
+// quoted is a string of the profile's language.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
