@@ -351,7 +351,7 @@ func negotiate(version string) string {
 func (s *server) status() UpstreamStatus {
 	st := s.up.Status()
 	list, _ := s.up.List(upstream.Tools)
-	return UpstreamStatus{Name: s.alias, State: st.State, Resting: st.Resting, Tools: len(list.Items), Reason: st.Reason}
+	return UpstreamStatus{Name: s.alias, State: st.State, Resting: st.Resting, Tools: len(list.Items), Reason: st.Reason, Guard: st.Wall}
 }
 
 // Versions are the revisions of MCP with a handshake that hosts can speak with callgate, oldest first.

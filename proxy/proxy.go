@@ -206,6 +206,7 @@ type UpstreamStatus struct {
 	State  upstream.State
 	Tools  int
 	Reason string // why it is down
+	Guard  string // what keeps its process from callgate; "" when none runs
 
 	Resting bool // it is Idle because nobody used it for long: the next use starts it
 }

@@ -62,7 +62,7 @@ func (b backend) Upstreams() []companion.UpstreamState {
 		case upstream.Down, upstream.Closed:
 			state = companion.UpstreamDown
 		}
-		states = append(states, companion.UpstreamState{Name: u.Name, State: state, Tools: u.Tools, Error: u.Reason})
+		states = append(states, companion.UpstreamState{Name: u.Name, State: state, Tools: u.Tools, Error: u.Reason, Guard: u.Guard})
 	}
 	return states
 }

@@ -44,6 +44,7 @@ type config struct {
 	MaxPending         int
 	Remember           string
 	Gate               string
+	Guard              string
 	Terminal           string
 	AllowTerminalWrite bool
 	Metrics            bool
@@ -308,7 +309,7 @@ func (c *config) validate() (err error) {
 	}
 	c.hooks, err = hooks.New(hooks.Options{
 		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.file), Home: xdg.Home,
-		StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"), QueueDir: c.webhookQueues(),
+		StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"), QueueDir: c.webhookQueues(), Wall: c.commonWall(),
 	})
 	if err != nil {
 		return invalid(c.file, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/guard"
 )
 
 // policySettings are those of subcommands that judge calls.
@@ -23,6 +24,7 @@ var policySettings = []setting{
 	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: build tools and interpreters are asked about instead of denied", false},
 	{"tools.expose", "expose-tools", "what hosts see: all tools, or search: pinned ones, and tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
+	{"guard", "guard", "on, require or off: a wall of the kernel that keeps servers, hooks and checks from callgate's own files and memory", "on"},
 	{"metrics", "metrics", "count what happens, for Prometheus, at /metrics of the side server", false},
 	{"traces", "traces", "tell OpenTelemetry of calls, where OTEL_EXPORTER_OTLP_ENDPOINT says", false},
 	{"mcpConfig", "mcp-config", "`file` with mcpServers, as hosts have them; repeatable", []string{}},
@@ -56,6 +58,9 @@ func (c *config) validateGate() (err error) {
 		c.gateOff = true
 	default:
 		return invalid("gate", fmt.Errorf("%q: use on or off", c.Gate))
+	}
+	if _, err := guard.ParseMode(onOff(c.Guard)); err != nil {
+		return invalid("guard", err)
 	}
 	switch c.Terminal {
 	case "open":

@@ -19,7 +19,9 @@ type serverConfig struct {
 	OAuth      oauthConfig
 	Trusted    bool
 	Enabled    *bool
-	Package    string // what the command runs, when the command does not name it
+	Guard      string   // on, require or off; "" is that of the configuration
+	Grants     []string // sockets that the guard leaves reachable
+	Package    string   // what the command runs, when the command does not name it
 	Tools      []toolConfig
 	AllowTools []string // globs over the server's own names
 	HideTools  []string

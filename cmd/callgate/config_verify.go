@@ -78,7 +78,7 @@ func (s *sidecar) openVerification() (*proxy.Verification, error) {
 	if len(v.Commands) == 0 {
 		return nil, nil
 	}
-	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Logger: s.log}
+	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Wall: s.config.commonWall(), Logger: s.log}
 	if s.keeps != nil {
 		o.Around = s.keeps.AroundVerification(v.OnFailure == verifyRollback, s.config.Checkpoints.ClearVerified, func(summary string) error {
 			return s.gate.Note("", audit.Author{By: "callgate"}, summary)

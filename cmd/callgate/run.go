@@ -58,6 +58,9 @@ started; everything else in it holds.`,
 			if err != nil {
 				return err
 			}
+			if server.Upstream.Wall, err = c.wall(&one); err != nil {
+				return err
+			}
 			return runSidecar(cmd, c, []proxy.Server{server}, proxy.View{Server: server.Tools.Name})
 		},
 	}
@@ -66,6 +69,7 @@ started; everything else in it holds.`,
 	flags.StringArrayVar(&one.Env, "env", nil, "`NAME=value` for the server's environment, ${VAR} is expanded; repeatable")
 	flags.BoolVar(&one.InheritEnv, "inherit-env", false, "give the server callgate's whole environment")
 	flags.StringVar(&one.Cwd, "cwd", "", "`folder` that the server runs in")
+	flags.StringSliceVar(&one.Grants, "grant", nil, "socket that the guard leaves reachable: dbus, docker, gpg-agent, ssh-agent; repeatable")
 	flags.BoolVar(&one.Trusted, "trusted", false, "believe the server's annotations that say a tool is harmless")
 	return cmd
 }

@@ -15,6 +15,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/guard"
 	"callgate/internal/hooks"
 	"callgate/internal/metrics"
 	"callgate/internal/retrieval"
@@ -50,6 +51,9 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	s.problems.log = s.log
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return s, fmt.Errorf("dataDir: %w", err)
+	}
+	if err := guard.Harden(); err != nil {
+		s.log.Warn("other processes of this user can look into callgate", "error", err)
 	}
 	c.hooks.Start(s.log)
 	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before

@@ -66,6 +66,7 @@ type UpstreamState struct {
 	State string `json:"state"` // idle, starting, up or down
 	Tools int    `json:"tools"`
 	Error string `json:"error,omitempty"` // why it is down
+	Guard string `json:"guard,omitempty"` // what keeps its process from callgate: namespaces, landlock, or none and why
 
 	Process int `json:"process"` // id of the callgate that it is behind; the server fills it in
 }

@@ -128,6 +128,18 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
+// TestHomeAsWorkspace begins in the folder above what is hidden: the covers hold for relative paths too.
+func TestHomeAsWorkspace(t *testing.T) {
+	for _, kind := range walls {
+		p := newPlace(t, kind)
+		p.workspace = p.home
+		out, _, _ := p.run(t, "sh", "-c", `cat .local/share/callgate/approve; cat app/../.local/share/callgate/approve; mv .local elsewhere; cat elsewhere/share/callgate/approve`)
+		if strings.Contains(out, "the-credential") {
+			t.Errorf("%s: it got out: %s", kind, out)
+		}
+	}
+}
+
 // TestSignals: callgate cannot be ended from behind the wall.
 func TestSignals(t *testing.T) {
 	for _, kind := range walls {

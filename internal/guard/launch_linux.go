@@ -58,6 +58,9 @@ func (o *order) raise() error {
 		if err := cover(hidden, fixed); err != nil {
 			return err
 		}
+		if err := reenter(); err != nil {
+			return err
+		}
 		hidden = nil // and Landlock keeps signals in alone
 	case Landlock:
 	default:
@@ -153,6 +156,18 @@ func cover(hidden, fixed []string) error {
 		if err != nil {
 			return fmt.Errorf("hide %s: %w", path, err)
 		}
+	}
+	return nil
+}
+
+// reenter opens the working folder anew: as it was opened it lies below the covers, and with it all that is beside it.
+func reenter() error {
+	dir, err := unix.Getwd()
+	if err != nil {
+		return nil // it is gone: nothing can be opened from there
+	}
+	if err := unix.Chdir(dir); err != nil {
+		return fmt.Errorf("enter %s again: %w", dir, err)
 	}
 	return nil
 }

@@ -209,7 +209,7 @@ func (c *command) start(ctx context.Context, r *Runner, h *hook, e *Event) (spaw
 	for i, a := range c.args {
 		args[i] = a.render(h, e)
 	}
-	return spawn.Run(ctx, spawn.Command{Path: path, Args: args, Env: c.environ(r, h, e), Dir: c.dir, Stdin: append(stdin, '\n'), Output: kept, Logger: r.log})
+	return spawn.Run(ctx, spawn.Command{Path: path, Args: args, Env: c.environ(r, h, e), Dir: c.dir, Stdin: append(stdin, '\n'), Output: kept, Wall: r.wall, Logger: r.log})
 }
 
 // environ is callgate's environment without what is callgate's own, and without what signs webhooks.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/guard"
 	"callgate/permissions"
 )
 
@@ -46,10 +47,11 @@ type Action struct {
 type Options struct {
 	Hooks     []Config
 	Worker    string
-	StateFile string // where what people switch is kept, for all processes of the worker
-	QueueDir  string // where webhooks keep what waits to be posted, a folder for each
-	Dir       string // that relative paths start from, the configuration's own
-	Home      string // what ~ means in paths
+	StateFile string      // where what people switch is kept, for all processes of the worker
+	QueueDir  string      // where webhooks keep what waits to be posted, a folder for each
+	Dir       string      // that relative paths start from, the configuration's own
+	Home      string      // what ~ means in paths
+	Wall      *guard.Wall // what programs run behind; nil is none
 }
 
 // path resolves a path of the configuration; "" stays.

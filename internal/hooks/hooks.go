@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/guard"
 	"callgate/internal/tools"
 	"callgate/permissions"
 )
@@ -60,6 +61,7 @@ const (
 type Runner struct {
 	hooks  []*hook
 	worker string
+	wall   *guard.Wall
 	state  *state
 	log    *slog.Logger
 	pace   pace
@@ -85,7 +87,7 @@ func New(o Options) (*Runner, error) {
 	if len(o.Hooks) == 0 {
 		return nil, nil
 	}
-	r := &Runner{worker: o.Worker, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), pace: defaultPace, unwatch: make(chan struct{}), deciding: make(chan struct{}, deciders)}
+	r := &Runner{worker: o.Worker, wall: o.Wall, state: &state{path: o.StateFile}, log: slog.New(slog.DiscardHandler), pace: defaultPace, unwatch: make(chan struct{}), deciding: make(chan struct{}, deciders)}
 	for i, c := range o.Hooks {
 		h, err := c.check(o)
 		if err != nil {
@@ -98,6 +100,11 @@ func New(o Options) (*Runner, error) {
 			h.jobs = make(chan job, maxQueued)
 		}
 		r.hooks = append(r.hooks, h)
+	}
+	if o.Wall != nil {
+		w := *o.Wall
+		w.Fixed = append(slices.Clone(w.Fixed), r.Files()...) // no hook changes another, or itself
+		r.wall = &w
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil

@@ -141,7 +141,7 @@ func (r *run) serve(front string) (stop func(), err error) {
 	}
 	address := free.Addr().String()
 	free.Close()
-	tree, err := spawn.Plant(slog.Default())
+	tree, err := spawn.Plant(slog.Default(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (r *run) first(command ...string) error {
 // host runs the host to its end, at the latest until ctx ends. It is interrupted, as by a person, a moment after the
 // watched call has reached the server.
 func (r *run) host(ctx context.Context, command, env []string) (interrupted time.Time, err error) {
-	tree, err := spawn.Plant(slog.Default())
+	tree, err := spawn.Plant(slog.Default(), nil)
 	if err != nil {
 		return interrupted, err
 	}

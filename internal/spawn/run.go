@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"os/exec"
 	"time"
+
+	"callgate/internal/guard"
 )
 
 // Command is a program that runs to its end without anybody who talks to it.
@@ -19,7 +21,8 @@ type Command struct {
 	Env    []string // all of it
 	Dir    string   // "" is callgate's own
 	Stdin  []byte
-	Output int // bytes that are kept of each stream, the first ones; 0 keeps none
+	Output int         // bytes that are kept of each stream, the first ones; 0 keeps none
+	Wall   *guard.Wall // what it runs behind; nil is none
 	Logger *slog.Logger
 }
 
@@ -45,7 +48,7 @@ const lingering = 250 * time.Millisecond
 func Run(ctx context.Context, c Command) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	tree, err := Plant(c.Logger)
+	tree, err := Plant(c.Logger, c.Wall)
 	if err != nil {
 		return Result{}, err
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"callgate/internal/guard"
 )
 
 // Tree is the process group of a program: its process and what that starts, unless that leaves the group.
@@ -22,13 +24,15 @@ type Tree struct {
 	group int       // 0 until start when there is no guard: the process leads then
 	guard *exec.Cmd // nil on systems without a shell
 	alive *os.File  // the pipe; closing it makes the guard kill
+	wall  *guard.Wall
+	state guard.State
 }
 
 const guardScript = `trap '' HUP INT TERM; read -r line || kill -s KILL 0`
 
-// Plant makes the group.
-func Plant(log *slog.Logger) (*Tree, error) {
-	t := &Tree{log: log}
+// Plant makes the group. What starts in it runs behind the wall; nil is none.
+func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
+	t := &Tree{log: log, wall: wall}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -51,7 +55,8 @@ func Plant(log *slog.Logger) (*Tree, error) {
 // Start starts cmd in the group.
 func (t *Tree) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: t.group}
-	if err := fork(cmd); err != nil {
+	var err error
+	if t.state, err = t.wall.Start(cmd, fork); err != nil {
 		return err
 	}
 	if t.group == 0 {
@@ -59,6 +64,9 @@ func (t *Tree) Start(cmd *exec.Cmd) error {
 	}
 	return nil
 }
+
+// Wall is what the program runs behind, once it has started.
+func (t *Tree) Wall() guard.State { return t.state }
 
 // Terminate asks all processes of the group to end.
 func (t *Tree) Terminate() { t.signal(unix.SIGTERM) }

@@ -8,18 +8,22 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"callgate/internal/guard"
 )
 
 // Tree is the job object of a process: the process and everything it starts. The system kills all of it when
 // the last handle of the job is closed, so also when callgate dies.
 type Tree struct {
-	log *slog.Logger
-	job windows.Handle
-	pid int // of the process, which leads a console process group
+	log   *slog.Logger
+	wall  *guard.Wall
+	state guard.State
+	job   windows.Handle
+	pid   int // of the process, which leads a console process group
 }
 
-// Plant makes the job.
-func Plant(log *slog.Logger) (*Tree, error) {
+// Plant makes the job. What starts in it runs behind the wall; nil is none.
+func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a job object: %w", err)
@@ -33,14 +37,15 @@ func Plant(log *slog.Logger) (*Tree, error) {
 		windows.CloseHandle(job)
 		return nil, fmt.Errorf("cannot set up a job object: %w", err)
 	}
-	return &Tree{log: log, job: job}, nil
+	return &Tree{log: log, wall: wall, job: job}, nil
 }
 
 // Start starts cmd and puts it into the job before anything is said to it. A process that cannot be put
 // there is not left running.
 func (t *Tree) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
-	if err := cmd.Start(); err != nil {
+	var err error
+	if t.state, err = t.wall.Start(cmd, (*exec.Cmd).Start); err != nil {
 		return err
 	}
 	t.pid = cmd.Process.Pid
@@ -51,6 +56,9 @@ func (t *Tree) Start(cmd *exec.Cmd) error {
 	}
 	return nil
 }
+
+// Wall is what the program runs behind, once it has started.
+func (t *Tree) Wall() guard.State { return t.state }
 
 func (t *Tree) adopt() error {
 	h, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.pid))

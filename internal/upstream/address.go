@@ -62,6 +62,8 @@ func (a *address) stop(time.Duration) error {
 
 func (a *address) pid() int { return 0 }
 
+func (a *address) wall() string { return "" }
+
 func (a *address) lastWords() []string { return nil }
 
 func (a *address) speak(version string) { a.endpoint.Speak(version) }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"callgate/internal/guard"
 	"callgate/internal/remote"
 )
 
@@ -21,6 +22,9 @@ type Config struct {
 	// InheritEnv gives the process all of callgate's environment but callgate's own variables.
 	InheritEnv bool
 	Dir        string // working directory; "" means callgate's own
+
+	// Wall is what the process runs behind; nil is none.
+	Wall *guard.Wall
 
 	URL       string           // of a remote server, instead of Command
 	Transport remote.Transport // of a server behind a URL
@@ -105,6 +109,7 @@ type Status struct {
 	State   State
 	Since   time.Time
 	PID     int       // of the process, 0 when none runs
+	Wall    string    // what keeps the process from callgate; "" when none runs
 	Resting bool      // it is Idle because nobody used it for long: the next use starts it
 	Broken  bool      // it is Down, and left alone for a minute or more because it failed too often
 	Reason  string    // why it is down, for people: with the last lines of its standard error

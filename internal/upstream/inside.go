@@ -91,6 +91,8 @@ func (s *inside) stop(grace time.Duration) error {
 
 func (s *inside) pid() int { return 0 }
 
+func (s *inside) wall() string { return "" }
+
 func (s *inside) lastWords() []string { return nil }
 
 // backlog is a pipe whose writer never waits: what nobody has read yet stays in memory, up to maxBacklog.

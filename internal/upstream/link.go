@@ -31,6 +31,9 @@ type link interface {
 	// pid is the id of the server's process, 0 when it has none here.
 	pid() int
 
+	// wall says what keeps the server's process from callgate, "" when there is none here.
+	wall() string
+
 	// lastWords are the last lines of what the server wrote beside its messages.
 	lastWords() []string
 }

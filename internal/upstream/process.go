@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/guard"
 	"callgate/internal/rpc"
 	"callgate/internal/spawn"
 )
@@ -83,12 +84,15 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 	if p.stdin, err = newStdin(inW); err != nil {
 		return nil, err
 	}
-	if p.tree, err = spawn.Plant(log); err != nil {
+	if p.tree, err = spawn.Plant(log, cfg.Wall); err != nil {
 		return nil, err
 	}
 	if err = p.tree.Start(p.cmd); err != nil {
 		p.tree.Release()
 		return nil, err
+	}
+	if s := p.tree.Wall(); s.Kind == guard.None && cfg.Wall != nil && cfg.Wall.Mode == guard.On {
+		log.Warn("the kernel does not keep this server from callgate's files", "guard", s)
 	}
 	closeAll([]*os.File{inR, outW, errW})
 	p.wg.Go(func() { p.stderr.read(errR) })
@@ -105,6 +109,8 @@ func closeAll(files []*os.File) {
 var _ link = (*process)(nil)
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
+
+func (p *process) wall() string { return p.tree.Wall().String() }
 
 func (p *process) lastWords() []string { return p.stderr.last() }
 

@@ -211,7 +211,7 @@ func (u *Upstream) run(a *attempt) {
 		began := time.Now()
 		u.change(func() {
 			if u.status.State != Closed {
-				u.status = Status{State: Ready, Since: began, PID: in.link.pid()}
+				u.status = Status{State: Ready, Since: began, PID: in.link.pid(), Wall: in.link.wall()}
 				u.known = in.info
 				u.current.Store(in)
 			}

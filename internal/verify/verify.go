@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/guard"
 	"callgate/internal/spawn"
 )
 
@@ -29,6 +30,7 @@ type Options struct {
 	// Around is called before the first command of a run, and what it returns after the last one, with whether
 	// all succeeded. The notes that this returns go into the report. May be nil.
 	Around func(ctx context.Context, run Run) (after func(passed bool) (notes []string))
+	Wall   *guard.Wall // what commands run behind; nil is none
 	Logger *slog.Logger
 }
 
@@ -214,7 +216,7 @@ const output = 4 << 20
 func (r *Runner) command(ctx context.Context, dir, program string, argv []string) Result {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.o.Timeout, fmt.Errorf("it ran longer than %s and was killed", r.o.Timeout))
 	defer cancel()
-	done, err := spawn.Run(ctx, spawn.Command{Path: program, Args: argv[1:], Env: environment(), Dir: dir, Output: output, Logger: r.o.Logger})
+	done, err := spawn.Run(ctx, spawn.Command{Path: program, Args: argv[1:], Env: environment(), Dir: dir, Output: output, Wall: r.o.Wall, Logger: r.o.Logger})
 	result := Result{Command: argv, Code: done.Code, Took: done.Took}
 	if err != nil {
 		result.Failure = err.Error()
