@@ -101,7 +101,8 @@ type SessionInfo struct {
 	Client    Client      `json:"client"`
 	Autonomy  string      `json:"autonomy"` // a level, a category preset, or NONE
 	Mode      string      `json:"mode"`
-	Status    string      `json:"status"` // idle, waiting, running or thinking
+	Frozen    string      `json:"frozen,omitempty"` // why nothing but reading goes through
+	Status    string      `json:"status"`           // idle, waiting, running or thinking
 	Pending   int         `json:"pending"`
 	Tools     []string    `json:"-"` // that the host is offered, by qualified name
 	Origin    Origin      `json:"origin"`

@@ -33,6 +33,7 @@ type Options struct {
 	InMemory       bool                                     // grants for the worker are not written to its file and end with the process
 	Terminal       *Terminal                                // the terminal allow-list; nil does without
 	Unkept         func(Call, *tools.Analysis) (why string) // marks calls whose files could not be kept; nil marks none
+	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	Off            bool                                     // every call runs but those that touch what is protected
 	Agents         []permissions.Agent                      // profiles that sessions and calls may run under, beside DefaultAgent
 }

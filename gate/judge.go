@@ -23,6 +23,7 @@ type Judge struct {
 	Off            bool                                     // the gate is off: only what is protected is denied
 	Changed        []string                                 // build manifests that the session changed and nobody has looked at
 	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
+	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	Secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
 	Burst          Limits                                   // how many irreversible calls run unasked
 	Lost           int                                      // how much the session has lost for good within the window of Burst
@@ -65,6 +66,9 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 	}
 	if by := call.Before.DeniedBy; by != "" {
 		return v.deny(DecidedDenied, "hook:"+by, "hook", call.Before.Reason), true
+	}
+	if why := j.frozen(call, v.Analysis); why != "" {
+		return v.deny(DecidedDenied, "freeze", "", why), true
 	}
 	if j.Off {
 		return v, false

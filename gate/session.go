@@ -229,9 +229,13 @@ func (s *Session) policy(agent string) (*permissions.Policy, error) {
 // info describes the session; the caller holds gate.mu.
 func (s *Session) info(pending int) SessionInfo {
 	status := statusOf(pending, int(s.running.Load()), int(s.thinking.Load()))
+	mode, frozen := s.gate.modeName(), s.gate.frozenNow(s.id)
+	if frozen != "" {
+		mode = "FROZEN"
+	}
 	return SessionInfo{
 		ID: s.id, Worker: s.gate.o.Worker, Agent: s.agent, Agents: s.agents(status), Client: *s.client.Load(),
-		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: s.gate.modeName(),
+		Autonomy: Autonomy(s.autonomy.Load()).String(), Mode: mode, Frozen: frozen,
 		Status: status, Pending: pending, Tools: *s.tools.Load(), Origin: *s.origin.Load(), CreatedAt: s.startedAt, LastActivity: time.UnixMilli(s.active.Load()).UTC(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -63,15 +64,24 @@ func approveTelegram(ctx context.Context, c *config, o approving) error {
 	}
 	outlivePipes()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.logLevel}))
-	client, err := companion.Dial(ctx, companion.Target{
+	target := companion.Target{
 		DataDir: c.DataDir, Address: o.address, Sessions: o.sessions, Logger: log,
 		Client: companion.ClientInfo{Name: "telegram", Version: version, Kind: "custom"},
-	})
+	}
+	client, err := companion.Dial(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return telegram.Run(ctx, telegram.Options{Client: client, Token: token, Chats: c.Telegram.chats, API: c.Telegram.API, Logger: log})
+	return telegram.Run(ctx, telegram.Options{Client: client, Token: token, Chats: c.Telegram.chats, API: c.Telegram.API, Logger: log, Freeze: func(ctx context.Context, end bool, reason, person string) error {
+		as := target
+		as.Client.Name += "/" + person
+		method := http.MethodPut
+		if end {
+			method, reason = http.MethodDelete, ""
+		}
+		return as.Ask(ctx, method, "/api/freeze", companion.FreezeRequest{Reason: reason}, nil)
+	}})
 }
 
 // telegramToken reads the bot's token.

@@ -62,7 +62,7 @@ func (c *config) runHub(cmd *cobra.Command) error {
 	}
 	server, err := companion.Listen(companion.Options{
 		DataDir: c.DataDir, Address: c.Listen, Remote: remote, Version: version, Protocols: proxy.SupportedVersions(),
-		Backend: onlooker{c.DataDir}, Credentials: credentials, Logger: s.log,
+		Backend: onlooker{c.DataDir}, Freezer: frozenBy{c.DataDir}, Credentials: credentials, Logger: s.log,
 	})
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ server's command.`,
 	root.AddCommand(
 		settings.relaying(newRunCommand(settings)), settings.relaying(newServeCommand(settings)), settings.relaying(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.naming(newLoginCommand(settings)), settings.naming(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
-		newConnectCommand(settings.dataDir), newDisconnectCommand(settings.dataDir), newApproveCommand(settings), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
+		newConnectCommand(settings.dataDir), newDisconnectCommand(settings.dataDir), newApproveCommand(settings), newFreezeCommand(settings.dataDir), newUnfreezeCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newHooksCommand(settings), settings.keeping(newCheckpointsCommand(settings)),
 		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), newConfigCommand(), newVersionCommand(),
 	)

@@ -96,7 +96,7 @@ func (s *sidecar) openGate(trail *audit.Log) error {
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: c.history, ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
-		Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Unkept: unkept, Off: c.gateOff,
+		Freezer: openFreezer(c.DataDir), Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Unkept: unkept, Off: c.gateOff,
 	})
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
 	if c.gateOff {
@@ -187,7 +187,7 @@ func (s *sidecar) openCompanion() error {
 		}
 		s.companion, err = companion.Listen(companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Worker: s.config.Worker, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Metrics: s.metricsHandler(), Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Chatter: backend{s}, Retrieval: s.retrievalForPeople(), Problems: s.problems.list, Credentials: credentials, Logger: s.log,
+			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Freezer: s.gate, Metrics: s.metricsHandler(), Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Chatter: backend{s}, Retrieval: s.retrievalForPeople(), Problems: s.problems.list, Credentials: credentials, Logger: s.log,
 		})
 		if err != nil {
 			return err

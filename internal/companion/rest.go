@@ -43,6 +43,7 @@ func (s *Server) routes() http.Handler {
 	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
 	path("/api/sessions", methods{"GET": s.viewer(s.handleSessions)})
 	s.controlRoutes(path)
+	s.freezeRoutes(path)
 	s.chatRoutes(path)
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
 	s.changeRoutes(path)

@@ -29,6 +29,7 @@ type Options struct {
 	Rules       Rules           // nil shows none
 	Tools       Tools           // nil shows none
 	Hooks       Hooks           // nil shows none
+	Freezer     Freezer         // nil freezes nothing
 	Metrics     http.Handler    // answers scrapes; nil counts nothing
 	Checkpoints Checkpoints     // nil when none are kept
 	Chatter     Chatter         // nil passes no chats on
@@ -72,6 +73,7 @@ type Server struct {
 	rules         Rules // nil when there are none to be seen
 	tools         Tools // likewise
 	hooks         Hooks // likewise
+	freezer       Freezer
 	metrics       http.Handler
 	checkpoints   Checkpoints
 	bringer       Bringer
@@ -117,7 +119,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, errors.New("companion: an address for other machines needs a certificate and the names of this machine")
 	}
 	s := &Server{
-		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, freezer: o.Freezer, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
 	if s.problems = o.Problems; s.problems == nil {

@@ -154,7 +154,10 @@ func (a *approver) wrote(ctx context.Context, m *models.Message) {
 		a.log.Warn("telegram: a message came from a chat that is not allowed; to let it answer, add it to --telegram-chats", "chat", m.Chat.ID, "person", person(m.From))
 		return
 	}
-	if m.ReplyToMessage == nil || m.From != nil && m.From.IsBot {
+	if m.From != nil && m.From.IsBot {
+		return
+	}
+	if a.freezes(ctx, m) || m.ReplyToMessage == nil {
 		return
 	}
 	a.posting.Lock()
@@ -170,6 +173,29 @@ func (a *approver) wrote(ctx context.Context, m *models.Message) {
 	if _, err := a.bot.SendMessage(ctx, &bot.SendMessageParams{ChatID: m.Chat.ID, Text: say, ReplyParameters: &models.ReplyParameters{MessageID: m.ID}}); err != nil {
 		a.log.Warn("telegram: a reply was not confirmed", "error", a.masked(err))
 	}
+}
+
+// freezes takes /freeze, with a reason behind it, and /unfreeze, and reports whether the message was one.
+func (a *approver) freezes(ctx context.Context, m *models.Message) bool {
+	command, reason, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+	command, _, _ = strings.Cut(command, "@") // in groups the bot's name follows
+	if a.o.Freeze == nil || command != "/freeze" && command != "/unfreeze" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	say := "Frozen: nothing but reading goes through, in all sessions. /unfreeze ends it."
+	if command == "/unfreeze" {
+		say = "Not frozen any more."
+	}
+	if err := a.o.Freeze(ctx, command == "/unfreeze", strings.TrimSpace(reason), person(m.From)); err != nil {
+		a.log.Warn("telegram: a freeze was not changed", "error", err)
+		say = "That did not work: " + err.Error()
+	}
+	if _, err := a.bot.SendMessage(ctx, &bot.SendMessageParams{ChatID: m.Chat.ID, Text: say, ReplyParameters: &models.ReplyParameters{MessageID: m.ID}}); err != nil {
+		a.log.Warn("telegram: a reply was not confirmed", "error", a.masked(err))
+	}
+	return true
 }
 
 // answer sends what a person decided about the arguments that the message shows, and says what to tell them.

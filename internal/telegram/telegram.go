@@ -39,6 +39,8 @@ type Options struct {
 	Chats  []int64 // whoever is in one of them may answer; nobody else is heard
 	API    string  // base URL of the Bot API; "" means Telegram's
 	Logger *slog.Logger
+	// Freeze lets nothing but reading through from now on, for a reason, or ends that. nil takes no /freeze.
+	Freeze func(ctx context.Context, end bool, reason, person string) error
 }
 
 const (

@@ -23,6 +23,7 @@ var helpLines = [...][2]string{
 	{"Sessions", ""},
 	{"↑ ↓, u or Enter", "choose a session, set its autonomy"},
 	{"x", "stop what runs and waits in it"},
+	{"z", "freeze all sessions: nothing but reading goes through; or end that"},
 	{"Tools", ""},
 	{"↑ ↓, Enter", "choose a tool, look at it, accept its definition"},
 	{"", ""},

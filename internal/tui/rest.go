@@ -24,6 +24,7 @@ type asker interface {
 	changes(ctx context.Context, address, call string) ([]tools.FileChange, error)
 	tools(ctx context.Context, address, session string) (companion.ToolsView, error)
 	accept(ctx context.Context, address, session, tool, hash string) error
+	freeze(ctx context.Context, address string, end bool) error
 }
 
 // rest asks the companion with the credential of the client.
@@ -81,6 +82,15 @@ func (r *rest) tools(ctx context.Context, address, session string) (view compani
 func (r *rest) accept(ctx context.Context, address, session, tool, hash string) error {
 	body := map[string]string{"tool": tool, "hash": hash}
 	return r.ask(ctx, address, http.MethodPost, "/api/tools/accept?sessionId="+url.QueryEscape(session), body, nil)
+}
+
+// freeze holds back everything but reading in all sessions, or ends that.
+func (r *rest) freeze(ctx context.Context, address string, end bool) error {
+	method := http.MethodPut
+	if end {
+		method = http.MethodDelete
+	}
+	return r.ask(ctx, address, method, "/api/freeze", companion.FreezeRequest{}, nil)
 }
 
 func (r *rest) ask(ctx context.Context, address, method, path string, body, answer any) error {

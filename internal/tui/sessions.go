@@ -16,6 +16,8 @@ func (m *model) sessionKey(k string) tea.Cmd {
 		if id := m.roster.selected(); id != "" {
 			m.openAutonomy(id)
 		}
+	case "z", "Z":
+		m.dialog = &freeze{end: m.roster.frozen()}
 	case "x", "X":
 		if id := m.roster.selected(); id != "" {
 			m.dialog = &stop{session: id}

@@ -32,6 +32,8 @@ func (d *desktop) tools(context.Context, string, string) (companion.ToolsView, e
 	return d.view, d.err
 }
 
+func (d *desktop) freeze(context.Context, string, bool) error { return nil }
+
 func (d *desktop) accept(_ context.Context, address, session, tool, hash string) error {
 	d.accepted = append(d.accepted, strings.Join([]string{address, session, tool, hash}, " "))
 	return d.err

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/companion"
+)
+
+func newFreezeCommand(dataDir func() (string, error)) *cobra.Command {
+	var session, until, reason, as string
+	var all, list bool
+	cmd := &cobra.Command{
+		Use:   "freeze",
+		Short: "Let nothing through that writes, sends or runs",
+		Long: `Freeze holds back every call that does more than read, in all sessions of the data directory or in one, under every rule,
+level and grant, and with the gate off. Calls that wait for an answer are refused when somebody says yes. Reading goes on. The model is
+told why.
+
+It holds from the next call of every process on, also after a restart, until its time is over or callgate unfreeze. It needs the
+credential of a person who may approve.`,
+		Example: `  callgate freeze --reason "release day"
+  callgate freeze --until 2h
+  callgate freeze --until 2026-12-24T18:00:00Z --session s-ABCDEFGHIJKL
+  callgate freeze --list`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if list {
+				return printFrozen(out, openFreezer(dir))
+			}
+			if all && session != "" {
+				return errors.New("--all and --session: choose one")
+			}
+			one := companion.FreezeRequest{SessionID: session, Reason: reason}
+			if one.Until, err = readUntil(until, time.Now()); err != nil {
+				return err
+			}
+			if err := changeFreeze(cmd.Context(), dir, as, http.MethodPut, one, func(f frozenBy, who audit.Author) error {
+				return f.Freeze(gate.Freeze{SessionID: one.SessionID, Until: one.Until, Reason: one.Reason}, who)
+			}); err != nil {
+				return err
+			}
+			return printFrozen(out, openFreezer(dir))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&until, "until", "", "end it at this `time`: a duration (2h), a time of today (18:00) or a date and time (2026-12-24T18:00:00Z)")
+	flags.StringVar(&session, "session", "", "freeze the session with this `id` alone")
+	flags.BoolVar(&all, "all", false, "freeze all sessions (the default)")
+	flags.StringVar(&reason, "reason", "", "`text` that the model and other people are told")
+	flags.BoolVar(&list, "list", false, "print what is frozen and change nothing")
+	flags.StringVar(&as, "as", "", "do it as the `person` who has a credential of their own (callgate credentials add)")
+	return cmd
+}
+
+func newUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
+	var session, as string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "unfreeze",
+		Short: "End what callgate freeze began",
+		Example: `  callgate unfreeze
+  callgate unfreeze --session s-ABCDEFGHIJKL`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := dataDir()
+			if err != nil {
+				return err
+			}
+			if all && session != "" {
+				return errors.New("--all and --session: choose one")
+			}
+			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, companion.FreezeRequest{SessionID: session}, func(f frozenBy, who audit.Author) error {
+				return f.Unfreeze(session, who)
+			}); err != nil {
+				return err
+			}
+			return printFrozen(cmd.OutOrStdout(), openFreezer(dir))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&session, "session", "", "end the freeze of the session with this `id`, not the one of all")
+	flags.BoolVar(&all, "all", false, "end the freeze of all sessions (the default); those of single sessions stay")
+	flags.StringVar(&as, "as", "", "do it as the `person` who has a credential of their own")
+	return cmd
+}
+
+// openFreezer opens what is frozen in a data directory.
+func openFreezer(dataDir string) *gate.Freezer {
+	return gate.OpenFreezer(filepath.Join(dataDir, "freeze.json"))
+}
+
+// changeFreeze has the running callgate do it, which shows it at once, and does it here when none runs.
+func changeFreeze(ctx context.Context, dataDir, as, method string, body companion.FreezeRequest, here func(frozenBy, audit.Author) error) error {
+	credential, person, err := approverAs(companion.CredentialApprove, as)
+	if err != nil {
+		return err
+	}
+	target := companion.Target{DataDir: dataDir, Credential: credential, Client: companion.ClientInfo{Name: person, Version: version, Kind: "tui"}}
+	err = target.Ask(ctx, method, "/api/freeze", body, nil)
+	if !errors.Is(err, companion.ErrNotRunning) && !errors.Is(err, companion.ErrUnreachable) {
+		return explain(err)
+	}
+	if as != "" {
+		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", explain(err), as)
+	}
+	if _, err := companion.OpenCredentials(dataDir); err != nil { // of this data directory's own people
+		return err
+	}
+	return here(frozenBy{dataDir}, audit.Author{By: "cli:" + person})
+}
+
+// frozenBy freezes where no gate runs: by a hub of its own, or by a command.
+type frozenBy struct{ dataDir string }
+
+var _ companion.Freezer = frozenBy{}
+
+func (f frozenBy) Frozen() ([]gate.Freeze, error) { return openFreezer(f.dataDir).List(time.Now()) }
+
+func (f frozenBy) Freeze(one gate.Freeze, who audit.Author) error {
+	one.By, one.At = who.By, time.Now().UTC()
+	return openFreezer(f.dataDir).Freeze(one, f.record(one.SessionID, who))
+}
+
+func (f frozenBy) Unfreeze(sessionID string, who audit.Author) error {
+	return openFreezer(f.dataDir).Unfreeze(sessionID, f.record(sessionID, who))
+}
+
+// record writes to the audit trail that all processes share.
+func (f frozenBy) record(sessionID string, who audit.Author) func(string) error {
+	return func(summary string) (err error) {
+		trail, err := audit.Open(audit.Dir(f.dataDir), audit.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, trail.Close()) }()
+		_, err = trail.Append(audit.Record{Event: audit.Control, SessionID: sessionID, By: who.By, From: who.From, Summary: summary})
+		return err
+	}
+}
+
+// printFrozen says what is frozen now.
+func printFrozen(w io.Writer, f *gate.Freezer) error {
+	list, err := f.List(time.Now())
+	if err != nil {
+		return fmt.Errorf("what is frozen cannot be read, so everything but reading is held back: %w", err)
+	}
+	if len(list) == 0 {
+		_, err = fmt.Fprintln(w, "Nothing is frozen.")
+	}
+	for _, one := range list {
+		if err == nil {
+			_, err = fmt.Fprintln(w, "Frozen: "+one.String())
+		}
+	}
+	return err
+}
+
+// readUntil reads when something ends; zero for "".
+func readUntil(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	until, err := time.Time{}, error(nil)
+	if d, notDuration := time.ParseDuration(text); notDuration == nil {
+		until = now.Add(d)
+	} else if clock, notClock := time.ParseInLocation("15:04", text, now.Location()); notClock == nil {
+		until = time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		if !until.After(now) {
+			until = until.AddDate(0, 0, 1)
+		}
+	} else if until, err = time.Parse(time.RFC3339, text); err != nil {
+		return until, fmt.Errorf("--until %q: use a duration (2h), a time of the day (18:00) or a date and time (2026-12-24T18:00:00Z)", text)
+	}
+	if !until.After(now) {
+		return until, fmt.Errorf("--until %q is over already", text)
+	}
+	return until.UTC(), nil
+}

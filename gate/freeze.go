@@ -1,0 +1,243 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/durable"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// Freeze holds back everything that writes, sends or runs.
+type Freeze struct {
+	SessionID string    `json:"sessionId,omitempty"` // "" for all sessions of all processes
+	Until     time.Time `json:"until,omitzero"`      // zero until somebody ends it
+	Reason    string    `json:"reason,omitempty"`
+	By        string    `json:"by"`
+	At        time.Time `json:"at"`
+}
+
+// maxFreezeText bounds, in bytes, the reason that a person gives.
+const maxFreezeText = 1000
+
+// Freezer keeps what is frozen in one file that all processes of a data directory share and look at before every call. A
+// file that cannot be read freezes everything. A nil Freezer freezes nothing.
+type Freezer struct {
+	path string
+
+	mu   sync.Mutex
+	last os.FileInfo // as the file was when it was read; nil before
+	held map[string]Freeze
+}
+
+// OpenFreezer returns the freezer whose state is in the file at path, which need not exist.
+func OpenFreezer(path string) *Freezer { return &Freezer{path: path} }
+
+// read returns what the file says now, by session. The caller holds mu and MUST NOT change the map.
+func (f *Freezer) read() (map[string]Freeze, error) {
+	info, err := os.Stat(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.last, f.held = nil, nil
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case f.last != nil && os.SameFile(f.last, info) && f.last.ModTime().Equal(info.ModTime()) && f.last.Size() == info.Size():
+		return f.held, nil
+	}
+	f.last = nil
+	text, err := durable.ReadFile(f.path, 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	var list []Freeze
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	f.held = map[string]Freeze{}
+	for _, one := range list {
+		f.held[one.SessionID] = one
+	}
+	f.last = info
+	return f.held, nil
+}
+
+// List returns what is frozen at a time, that of all sessions first.
+func (f *Freezer) List(now time.Time) (list []Freeze, err error) {
+	if f == nil {
+		return nil, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held, err := f.read()
+	for _, id := range slices.Sorted(maps.Keys(held)) {
+		if one := held[id]; one.Until.IsZero() || now.Before(one.Until) {
+			list = append(list, one)
+		}
+	}
+	return list, err
+}
+
+// Of returns what holds back a session's calls at a time; nil when nothing does.
+func (f *Freezer) Of(sessionID string, now time.Time) (*Freeze, error) {
+	if f == nil {
+		return nil, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range []string{"", sessionID} {
+		if one, ok := held[id]; ok && (one.Until.IsZero() || now.Before(one.Until)) {
+			return &one, nil
+		}
+	}
+	return nil, nil
+}
+
+// Freeze holds back a session, or all of them, from the next call of every process on, also when it cannot be put on
+// record: record says so, and Freeze returns what it does.
+func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
+	if !one.Until.IsZero() && !one.Until.After(one.At) {
+		return fmt.Errorf("%w: until %s is over already", ErrAnswer, one.Until.Format(time.RFC3339))
+	}
+	if len(one.Reason) > maxFreezeText {
+		return fmt.Errorf("%w: the reason has %d bytes; at most %d are kept", ErrAnswer, len(one.Reason), maxFreezeText)
+	}
+	if err := f.change(func(held map[string]Freeze) { held[one.SessionID] = one }); err != nil {
+		return err
+	}
+	return record("Frozen: " + one.String())
+}
+
+// Unfreeze ends the freeze of a session, or that of all. It is on record before anything runs again.
+func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) error {
+	list, err := f.List(time.Now())
+	if err == nil && !slices.ContainsFunc(list, func(one Freeze) bool { return one.SessionID == sessionID }) {
+		return fmt.Errorf("%w: %s not frozen", ErrAnswer, frozenWhat(sessionID))
+	}
+	if err := record("Not frozen any more: " + strings.TrimSuffix(strings.TrimSuffix(frozenWhat(sessionID), " is"), " are") + "."); err != nil {
+		return err
+	}
+	return f.change(func(held map[string]Freeze) { delete(held, sessionID) })
+}
+
+func frozenWhat(sessionID string) string {
+	if sessionID == "" {
+		return "all sessions are"
+	}
+	return "session " + sessionID + " is"
+}
+
+// change writes the file anew, under a lock that all processes take. One that cannot be read is replaced.
+func (f *Freezer) change(edit func(map[string]Freeze)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return durable.Locked(f.path+".lock", func() error {
+		held, _ := f.read()
+		next := map[string]Freeze{}
+		for id, one := range held {
+			if one.Until.IsZero() || time.Now().Before(one.Until) {
+				next[id] = one
+			}
+		}
+		edit(next)
+		list := make([]Freeze, 0, len(next))
+		for _, id := range slices.Sorted(maps.Keys(next)) {
+			list = append(list, next[id])
+		}
+		text, err := json.MarshalIndent(list, "", "  ")
+		if err != nil {
+			return err
+		}
+		f.last = nil
+		return durable.Replace(f.path, append(text, '\n'), 0o600)
+	})
+}
+
+// String says what is frozen, for people and for models.
+func (f Freeze) String() string {
+	s := strings.TrimSuffix(strings.TrimSuffix(frozenWhat(f.SessionID), " is"), " are") + ", by " + f.By
+	if !f.Until.IsZero() {
+		s += ", until " + f.Until.Local().Format("2006-01-02 15:04 MST")
+	}
+	if f.Reason != "" {
+		s += ": " + strings.TrimRight(f.Reason, ".")
+	}
+	return s + "."
+}
+
+// frozen says why a call cannot run now; "" when it can. Reading can always: what only reads on this machine and in the
+// server's own data.
+func (j *Judge) frozen(call Call, a *tools.Analysis) string {
+	if j.Freezer == nil {
+		return ""
+	}
+	f, err := j.Freezer.Of(call.SessionID, j.Now)
+	switch {
+	case err != nil && !onlyReads(a):
+		return fmt.Sprintf("Whether calls are frozen cannot be read, so only reading goes through: %v.", err)
+	case f != nil && !onlyReads(a):
+		return "Frozen: " + tools.Visible(f.String()) + " Nothing that writes, sends or runs goes through; reading does. Tell the user, and do not try another way."
+	}
+	return ""
+}
+
+// onlyReads reports whether a call reads and does nothing else.
+func onlyReads(a *tools.Analysis) bool {
+	if a.Risk != permissions.ReadOnly || len(a.Writes) > 0 || a.Category == tools.CategoryNetwork || a.Category == tools.CategoryAudioOutput {
+		return false
+	}
+	return !slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool {
+		return s.Kind == tools.KindFetch || s.Kind == tools.KindSampling || s.Kind == tools.KindProcessInput
+	})
+}
+
+// Freeze holds back a session of this worker, or with "" all sessions of all processes.
+func (g *Gate) Freeze(one Freeze, who audit.Author) error {
+	one.By, one.At = who.By, time.Now().UTC()
+	return g.o.Freezer.Freeze(one, func(summary string) error { return g.noteFreeze(one.SessionID, who, summary) })
+}
+
+// Unfreeze ends what Freeze began.
+func (g *Gate) Unfreeze(sessionID string, who audit.Author) error {
+	return g.o.Freezer.Unfreeze(sessionID, func(summary string) error { return g.noteFreeze(sessionID, who, summary) })
+}
+
+func (g *Gate) noteFreeze(sessionID string, who audit.Author, summary string) error {
+	err := g.Note(sessionID, who, summary)
+	g.mu.Lock()
+	infos := g.roster()
+	g.mu.Unlock()
+	for _, info := range infos { // whoever watches sees it at once
+		g.events.publish(SessionOpened{info})
+	}
+	return err
+}
+
+// Frozen returns what is frozen now.
+func (g *Gate) Frozen() ([]Freeze, error) { return g.o.Freezer.List(time.Now()) }
+
+// frozenNow says what holds back a session now, for who watches; "" when nothing does.
+func (g *Gate) frozenNow(sessionID string) string {
+	f, err := g.o.Freezer.Of(sessionID, time.Now())
+	switch {
+	case err != nil:
+		return "whether calls are frozen cannot be read"
+	case f != nil:
+		return f.String()
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package companion
+
+import (
+	"net/http"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+)
+
+// Freezer holds back everything but reading, for all processes of the data directory or for one session.
+type Freezer interface {
+	Frozen() ([]gate.Freeze, error)
+	Freeze(one gate.Freeze, who audit.Author) error
+	// Unfreeze ends the freeze of a session, "" that of all.
+	Unfreeze(sessionID string, who audit.Author) error
+}
+
+// FreezeRequest is the body of PUT and DELETE /api/freeze.
+type FreezeRequest struct {
+	SessionID string    `json:"sessionId,omitempty"` // "" for all sessions of all processes
+	Until     time.Time `json:"until,omitzero"`      // zero until somebody ends it
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// Frozen is the answer of /api/freeze: what is frozen now.
+type Frozen struct {
+	Frozen []gate.Freeze `json:"frozen"`
+}
+
+// freezeRoutes are answered by the process that is asked, for all: what is frozen is in a file that they share.
+func (s *Server) freezeRoutes(path func(string, methods)) {
+	if s.freezer == nil {
+		return
+	}
+	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handleFreeze), "DELETE": s.approver(s.handleUnfreeze)})
+}
+
+func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {
+	frozen, err := s.freezer.Frozen()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, Frozen{list(frozen)})
+}
+
+func (s *Server) handleFreeze(w http.ResponseWriter, r *http.Request) {
+	var f FreezeRequest
+	if !s.body(w, r, &f) {
+		return
+	}
+	if err := s.freezer.Freeze(gate.Freeze{SessionID: f.SessionID, Until: f.Until, Reason: f.Reason}, authorOf(r)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.handleFrozen(w, r)
+}
+
+func (s *Server) handleUnfreeze(w http.ResponseWriter, r *http.Request) {
+	var f FreezeRequest
+	if !s.body(w, r, &f) {
+		return
+	}
+	if err := s.freezer.Unfreeze(f.SessionID, authorOf(r)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.handleFrozen(w, r)
+}

@@ -1,0 +1,62 @@
+package tui
+
+import (
+	"context"
+	"errors"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// freeze asks whether nothing but reading may go through from now on, or, with end, whether that is over.
+type freeze struct {
+	end bool
+	yes bool // the button that is chosen; the other one goes back
+}
+
+func (d *freeze) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	switch k.String() {
+	case "esc", "q", "n", "N":
+		m.dialog = nil
+	case "left", "h":
+		d.yes = false
+	case "right", "l":
+		d.yes = true
+	case "enter":
+		m.dialog = nil
+		if d.yes {
+			return m.send("", func() error {
+				if m.rest == nil || m.address == "" {
+					return errors.New("there is no connection")
+				}
+				return m.rest.freeze(context.WithoutCancel(m.ctx), m.address, d.end)
+			})
+		}
+	}
+	return nil
+}
+
+func (d *freeze) content(m *model, width, _ int) boxed {
+	title, text, button := "Freeze all sessions", "Nothing that writes, sends or runs goes through, in any session, until somebody ends it. What waits is refused; reading goes on.", "Freeze"
+	if d.end {
+		title, text, button = "Unfreeze all sessions", "Calls are judged by the rules again. What single sessions are frozen for stays.", "Unfreeze"
+	}
+	chosen := 0
+	if d.yes {
+		chosen = 1
+	}
+	b := boxed{title: m.styles.title.Styled(title), edge: m.styles.bad}
+	b.lines = wrap(text, width, "")
+	b.focus = len(b.lines)
+	b.lines = append(b.lines, m.styles.buttons([]string{"Go back", button}, chosen))
+	return b
+}
+
+// frozen reports whether a session is.
+func (r *roster) frozen() bool {
+	for _, s := range r.sessions {
+		if s.mode == "FROZEN" {
+			return true
+		}
+	}
+	return false
+}
