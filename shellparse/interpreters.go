@@ -145,7 +145,14 @@ func (a *analysis) inspectLanguage(l *language, c *call) {
 	if s.vague != "" {
 		c.effectAt("word "+s.vague, word{text: s.vague})
 	}
+	for _, w := range s.operands {
+		if readsAll[path.Base(c.name)] && w.known && standardInput(w.text) {
+			c.runsInput()
+		}
+	}
 	switch {
+	case s.dashes && c.name == "php" && c.sc.input.kind != inputNone: // what follows are the arguments of what it reads
+		c.runsInput()
 	case len(s.operands) == 0:
 		if c.sc.input.kind != inputNone && !onlyAsks(args) {
 			c.runsInput()
@@ -159,6 +166,9 @@ func (a *analysis) inspectLanguage(l *language, c *call) {
 		c.reads = a.file(c.reads, s.operands[0], c.name, c.sc)
 	}
 }
+
+// readsAll run every file that their operands name.
+var readsAll = set("m4 gm4 gnuplot")
 
 // standardInput says that a word stands for what is read from the standard input, or from another descriptor.
 func standardInput(s string) bool {

@@ -68,8 +68,14 @@ func inspectSed(a *analysis, c *call, s *scanned) {
 			script.known = script.known && w.known
 		}
 		suffix, inPlace := r.find("-i", "--in-place", "-I")
-		if strings.ContainsAny(suffix.text, "/*") {
-			c.effect("option -i " + suffix.text) // the copy goes elsewhere
+		if strings.ContainsAny(suffix.text, "/*") || !suffix.known && suffix.text != "" {
+			c.effectAt("option -i "+suffix.text, suffix) // the copy goes elsewhere
+		} else if suffix.text != "" {
+			for _, w := range files {
+				if w.known {
+					c.writes = a.file(c.writes, lit(w.text+suffix.text), c.name, c.sc)
+				}
+			}
 		}
 		// BSD's -i takes the next word, which is no script then.
 		if inPlace && len(list) == 1 && list[0].known && (list[0].text == "" || strings.HasPrefix(list[0].text, ".")) && len(files) > 0 {
@@ -164,6 +170,9 @@ func inspectSQL(a *analysis, c *call, s *scanned) {
 	}
 	writes := false
 	for _, w := range list {
+		if c.name == "mysql" || c.name == "mariadb" || c.name == "mycli" {
+			w.text = strings.TrimSuffix(strings.TrimRight(w.text, " ;\n"), `\G`) // how the answer is shown
+		}
 		c.statements = append(c.statements, w)
 		does := embedded.SQL(w.text)
 		if !w.known || does&embedded.SQLUnknown != 0 {

@@ -178,18 +178,27 @@ func inspectDeclare(a *analysis, c *call, _ *scanned) {
 	}
 }
 
+// calculates says that a text for dc or bc is made of numbers, operators and what prints; in bc of names, too.
+func calculates(name, text string) bool {
+	set := "0123456789 .+-*/%^~|_\n"
+	if name == "dc" {
+		set += "vpnfckrdizZX"
+	} else {
+		set += "()=<>;,{}\"abcdefghijklmnopqrstuvwxyz"
+	}
+	return strings.TrimLeft(text, set) == ""
+}
+
 // inspectCalc notes calculators that get code they can execute: dc and bc run shell commands with an
 // exclamation mark.
 func inspectCalc(_ *analysis, c *call, s *scanned) {
 	for _, w := range s.codes() {
-		if !w.known || strings.ContainsRune(w.text, '!') {
-			c.effectAt("code "+w.text, w)
-		}
+		c.code(w, func(text string) bool { return calculates(c.name, text) })
 	}
 	if c.name == "dc" && len(s.operands) > 0 {
 		c.effectAt("code in a file", s.operands[0])
 	}
-	if in := c.sc.input; c.name == "dc" && in.kind != inputNone && (!in.text.known || strings.ContainsRune(in.text.text, '!')) {
+	if in := c.sc.input; c.name == "dc" && in.kind != inputNone && (!in.text.known || !calculates(c.name, in.text.text)) {
 		c.runsInput()
 	}
 }

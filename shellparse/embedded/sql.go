@@ -192,10 +192,11 @@ func (r *sqlReader) statement() bool {
 		if r.is(0, "select", "with", "from") {
 			return r.query()
 		}
-		return r.i == len(r.toks) || r.path() && (r.ended() || r.name())
+		return r.table() && (r.ended() || r.name())
 	case r.word("show"):
-		for !r.ended() {
-			if t := r.at(0); t.kind == 'o' && t.text != "." && t.text != "=" {
+		for first := true; !r.ended(); first = false {
+			// DuckDB takes a string for a file.
+			if t := r.at(0); t.kind == 'o' && t.text != "." && t.text != "=" || first && t.kind != 'w' || t.kind == 'q' && !sqlPlain(t.text) {
 				return false
 			}
 			r.i++
