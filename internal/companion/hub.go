@@ -186,7 +186,8 @@ func (s *Server) whileHolding(name Credential, token string, session *yamux.Sess
 // streams is how a connection between hub and member is divided up.
 func (s *Server) streams() *yamux.Config {
 	c := yamux.DefaultConfig()
-	c.KeepAliveInterval = 5 * time.Second
+	c.KeepAliveInterval = time.Second // a process that was stopped, and not ended, is noticed by its silence
+	c.ConnectionWriteTimeout = time.Second
 	c.StreamOpenTimeout = 10 * time.Second
 	c.StreamCloseTimeout = 10 * time.Second
 	c.LogOutput, c.Logger = nil, log.New(slogWriter{s.log}, "", 0)

@@ -47,7 +47,7 @@ const (
 	headerPatience     = 10 * time.Second // how long a request may take to name itself
 	bodyPatience       = time.Minute      // and how long to be there
 	refusedPatience    = time.Second      // what is left of one that was refused
-	farewell           = 5 * time.Second  // how long calls that run may take to end when the server does
+	farewell           = 3 * time.Second  // how long calls that run may take to end when the server does
 )
 
 // Server is a running endpoint. Close it.
@@ -68,7 +68,8 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[string]*Session
-	empty    time.Time // since when there are none
+	lines    map[*waiting]struct{} // connections of hosts that listen
+	empty    time.Time             // since when there are none
 	closed   bool
 }
 
@@ -298,6 +299,7 @@ func (s *Server) Close() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
 	}
+	s.hangUp()
 	s.stop()
 	var closing sync.WaitGroup
 	for _, session := range open {

@@ -34,7 +34,7 @@ func beginListening(v visit) events {
 // has begun. Where the connection can be taken over, listen returns at once.
 func (s *Server) listen(v visit, out events, l listener) {
 	line := takeOver(v, out)
-	if line == nil || !s.begin(func() { defer l.done(); line.follow(l) }) {
+	if line == nil || !s.begin(func() { defer l.done(); defer s.unlisten(line); line.follow(l) }, line) {
 		defer l.done()
 		if line != nil { // the server ends
 			_ = line.conn.Close()
@@ -44,15 +44,34 @@ func (s *Server) listen(v visit, out events, l listener) {
 	}
 }
 
-// begin runs f on a goroutine that Close waits for, unless the server closes.
-func (s *Server) begin(f func()) bool {
+// begin runs f, which follows the line, on a goroutine that Close waits for, unless the server closes.
+func (s *Server) begin(f func(), line *waiting) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
+	if s.lines == nil {
+		s.lines = map[*waiting]struct{}{}
+	}
+	s.lines[line] = struct{}{}
 	s.wg.Go(f)
 	return true
+}
+
+func (s *Server) unlisten(line *waiting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.lines, line)
+}
+
+// hangUp closes the connections of hosts that still listen. One that does not read what it is sent would be waited for.
+func (s *Server) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for line := range s.lines {
+		_ = line.conn.Close()
+	}
 }
 
 // waiting is the connection of a host that waits for messages. The response goes on in chunks, and the connection

@@ -235,3 +235,25 @@ func TestListenersAreCheap(t *testing.T) {
 		s.end()
 	}
 }
+
+// A host that does not read what it is sent keeps no server from ending.
+func TestAStuckReaderIsHungUpOn(t *testing.T) {
+	ours, theirs := net.Pipe() // nobody reads theirs
+	defer theirs.Close()
+	s := &Server{}
+	line := &waiting{conn: ours}
+	st := newStream("a")
+	if err := st.put([]byte(`{}`), false, nil); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	if !s.begin(func() { defer close(ended); defer s.unlisten(line); line.follow(listener{of: st, from: 1}) }, line) {
+		t.Fatal("it did not begin")
+	}
+	s.hangUp()
+	<-ended
+	s.wg.Wait()
+	if len(s.lines) != 0 {
+		t.Errorf("%d connections are left", len(s.lines))
+	}
+}
