@@ -546,6 +546,11 @@ var toolRows = []Program{
 		Effect: "changes infrastructure",
 	},
 	{
+		Name:    "terraform state list|terraform state show|terraform state pull|tofu state list|tofu state show|tofu state pull",
+		Options: "-state=r -id= -no-color",
+		Style:   "long",
+	},
+	{
 		Name: "terraform init|terraform plan|terraform validate|terraform show|terraform output|terraform fmt|" +
 			"terraform providers|terraform version|terraform graph|terraform get|tofu version|tofu graph|tofu providers|tofu init|tofu plan|tofu validate|tofu show|tofu output|tofu fmt",
 		Options: "-plugin-dir=x -from-module=x -backend-config=! -out=w -generate-config-out=w -state=r -state-out=w " +

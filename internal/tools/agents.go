@@ -12,14 +12,14 @@ var agents = func() map[string]bool {
 	table := map[string]bool{}
 	for name := range strings.SplitSeq(`claude|claude-code|@anthropic-ai/claude-code|claude-agent-sdk|codex|codex-cli|@openai/codex|gemini|gemini-cli|
 		@google/gemini-cli|qwen|qwen-code|@qwen-code/qwen-code|q chat|q run|q translate|qchat|kiro-cli|kiro|amazon-q|aider|aider-chat|opencode|opencode-ai|
-		cursor-agent|cursor agent|agent|goose run|goose session|goose|goosed|copilot|@github/copilot|gh copilot|gh agent-task|gh models|amp|@sourcegraph/amp|
-		crush|@charmland/crush|droid|factory|auggie|@augmentcode/auggie|cline|cline-cli|kilo|kilocode|@kilocode/cli|roo|plandex|pdx|gptme|
-		gpt-engineer|gpte|forge|forgecode|openhands|openhands-ai|swe-agent|sweagent|mini-swe-agent|mini|interpreter|open-interpreter|
-		continue|cn|@continuedev/cli|junie|rovodev|acli rovodev|kimi|kimi-cli|grok|grok-cli|@vibe-kit/grok-cli|vibe|mistral-vibe|letta|letta-code|trae|trae-cli|
-		iflow|qodo|qodo-gen|codebuff|kode|nanocoder|warp agent|warp-cli|oz|devin|jules|codename-goose|tabnine|cody|cody-agent|mentat|rawdog|sgpt|shell-gpt|
+		cursor-agent|cursor agent|goose run|goose session|goose recipe|goose web|goose acp|goosed|copilot|@github/copilot|gh copilot|gh agent-task|gh models|amp|@sourcegraph/amp|
+		crush|@charmland/crush|droid|auggie|@augmentcode/auggie|cline|cline-cli|kilo|kilocode|@kilocode/cli|roo|plandex|pdx|gptme|
+		gpt-engineer|gpte|forgecode|openhands|openhands-ai|swe-agent|sweagent|mini-swe-agent|interpreter|open-interpreter|
+		cn|@continuedev/cli|junie|rovodev|acli rovodev|kimi|kimi-cli|grok|grok-cli|@vibe-kit/grok-cli|vibe|mistral-vibe|letta|letta-code|trae|trae-cli|
+		iflow|qodo|qodo-gen|codebuff|kode|nanocoder|warp agent|warp-cli|devin|jules|codename-goose|tabnine|cody|cody-agent|mentat|rawdog|sgpt|shell-gpt|
 		smol-developer|autogpt|auto-gpt|agentgpt|babyagi|metagpt|crewai|browser-use|fabric-agent|llm-agent|pi-coding-agent|pi-agent|
 		@mariozechner/pi-coding-agent|hermes-agent|openclaw|clawdbot|moltbot|nanobot|zeroclaw|picoclaw|eca|dexto|crystal-agent|
-		claude-flow|claude-squad|cs-agent|conductor-agent|vibe-kanban|ccr|claude-code-router|happy-coder|task-master|opencode-agent|aichat --execute`, "|") {
+		claude-flow|claude-squad|cs-agent|conductor-agent|vibe-kanban|ccr|claude-code-router|happy-coder|task-master|opencode-agent|ollama launch`, "|") {
 		table[strings.TrimSpace(name)] = true
 	}
 	return table
@@ -48,7 +48,12 @@ func startsAgent(c *shellparse.Command) bool {
 		}
 		return false
 	}
-	return isAgent(name, args)
+	for name, args := range commandNames(c) {
+		if isAgent(name, args) {
+			return true
+		}
+	}
+	return false
 }
 
 func isAgent(program string, args []shellparse.Word) bool {

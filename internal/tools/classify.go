@@ -135,8 +135,8 @@ var goesOnHarmlessly = wordSet("npm npx pnpm pnpx yarn bun bunx deno pip pip3 pi
 
 // goesOn says which option of goOn a program of which nothing is known gets.
 func goesOn(program string, args []shellparse.Word) string {
-	if goesOnHarmlessly[program] {
-		return ""
+	if goesOnHarmlessly[program] || strings.HasPrefix(program, "create-") || len(args) > 0 && plainName(args[0].Value) == "manage.py" {
+		return "" // what of them destroys is known
 	}
 	for _, a := range args {
 		if !a.Known || !strings.HasPrefix(a.Value, "--") {

@@ -53,7 +53,7 @@ var valueOptions = map[string]map[string]bool{
 
 // sameAs lists programs that are judged like another.
 var sameAs = map[string]string{
-	"python3": "python", "python3.10": "python", "python3.11": "python", "python3.12": "python", "python3.13": "python", "python3.14": "python",
+	"python3": "python", "py": "python", "python3.10": "python", "python3.11": "python", "python3.12": "python", "python3.13": "python", "python3.14": "python",
 	"pip3": "pip", "podman": "docker", "docker-compose": "docker compose", "./gradlew": "gradle", "gradlew": "gradle", "./mvnw": "mvn",
 	"egrep": "grep", "fgrep": "grep", "gawk": "awk", "mawk": "awk", "nawk": "awk", "gsed": "sed", "gmake": "make", "bunx": "npx",
 	"pnpx": "npx", "tofu": "terraform", "nodejs": "node", "mariadb": "mysql", "zsh": "bash", "sh": "bash", "dash": "bash", "ksh": "bash",
@@ -117,6 +117,7 @@ var rows = []row{
 	{words: "git for-each-ref|show-ref|show-branch|whatchanged|count-objects|var|version|help|check-ignore|check-attr|check-ref-format", risk: readOnly},
 	{words: "git diff-tree|diff-index|diff-files|verify-commit|verify-tag|cherry|range-diff|fsck|request-pull|get-tar-commit-id|patch-id|stripspace", risk: readOnly},
 	{words: "git add|commit|mv|merge|rebase|cherry-pick|revert|am|notes|init|update-index|update-ref|gc|repack|maintenance|sparse-checkout|format-patch|archive", risk: write},
+	{words: "git gc", risk: write, worse: "--prune", to: destructive},
 	{words: "git update-ref", risk: write, worse: "-d", to: destructive},
 	{words: "git apply", risk: write, worse: "--unsafe-paths", to: unknown},
 	{words: "git branch", risk: readOnly, worse: "<operand> --set-upstream-to -u --unset-upstream --edit-description", to: write,
@@ -351,6 +352,7 @@ var rows = []row{
 	{words: "terraform providers schema", risk: readOnly},
 	{words: "terraform fmt", risk: write},
 	{words: "terraform init|plan|get|refresh", risk: network},
+	{words: "terraform state list|show|pull", risk: network},
 	{words: "terraform apply|destroy|import|taint|untaint|force-unlock|state", risk: destructive},
 	{words: "gh pr view|list|diff|checks|status", risk: network},
 	{words: "gh issue view|list|status", risk: network},

@@ -24,9 +24,9 @@ var destructions = []destruction{
 	{"prisma prisma1 zenstack", "migrate reset; db push --accept-data-loss|--force-reset; db execute; migrate resolve --rolled-back; reset; delete", "drops or overwrites tables of the database"},
 	{"drizzle-kit", "drop; push --force; push:* --force; migrate:* --force", "drops or overwrites tables of the database"},
 	{"rails rake", "db:drop*; db:reset*; db:purge*; db:truncate*; db:rollback*; db:setup; db:schema:load*; db:structure:load; db:seed:replant; db:fixtures:load; " +
-		"db:migrate:reset; db:migrate:down; db:migrate:redo; db:environment:set; destroy; d; *:destroy*; *:delete*; *:purge*; *:wipe*; *:drop*; tmp:clear; log:clear; credentials:edit", "drops or rolls back the database, or deletes files"},
+		"db:migrate:reset; db:migrate:down; db:migrate:redo; db:environment:set; destroy; d; *:destroy*; *:delete*; *:purge*; *:wipe*; *:drop*; runner *delete*|*destroy*|*drop*|*truncate*|*update_all*; tmp:clear; log:clear", "drops or rolls back the database, or deletes files"},
 	{"manage.py django-admin django", "flush; migrate zero; reset_db; sqlflush; migrate --fake; delete_*; drop_*; clear_*; purge*; wipe*; truncate*; remove_stale_contenttypes; clearsessions; " +
-		"reset_*; squashmigrations; loaddata", "deletes data of the database"},
+		"reset_*; squashmigrations; loaddata; shell *delete*|*drop*|*truncate*", "deletes data of the database"},
 	{"alembic", "downgrade", "rolls back the database"},
 	{"flask quart", "db downgrade; db stamp; drop*; db drop*; reset*", "rolls back the database"},
 	{"flyway", "clean; undo; repair", "drops every object of the database"},
@@ -118,7 +118,7 @@ var destructions = []destruction{
 	{"hurl restish posting bruno bru newman", "delete", "deletes or sends"},
 	{"grpcurl evans ghz", "*/delete*; *.delete*; */remove*; */destroy*; */drop*", "deletes or sends"},
 	{"mail mailx s-nail mutt neomutt msmtp sendmail swaks himalaya aerc alot gmailctl gog gogcli notmuch neverest mailsend sendemail exim ssmtp", "!--help; send; message send; message delete; delete", "sends or deletes mail"},
-	{"slack slackcat slack-cli signal-cli telegram-send tdl wacli imsg mattermost mmctl discord discordo matrix-commander zulip-send sendxmpp teams notify-slack apprise jira acli linear clickup trello-cli basecamp twilio gam", "send*; * send*; -m; --message; post; delete; * delete; * remove; *:create; *:remove; --body; chat send; update; purge; !--version; message *", "sends or deletes messages"},
+	{"slack slackcat slack-cli signal-cli telegram-send tdl wacli imsg mattermost mmctl discord discordo matrix-commander zulip-send sendxmpp teams notify-slack apprise jira acli linear clickup trello-cli basecamp twilio gam", "send*; * send*; -m; --message; post; delete; * delete; * remove; *:create; *:remove; --body; chat send; update; purge", "sends or deletes messages"},
 
 	// Publishing.
 	{"npm pnpm yarn bun jsr", "publish; unpublish; deprecate; npm publish; owner rm|add; access *; dist-tag rm|add; team rm|destroy; org rm; token revoke|create; hook rm; store prune; stage publish", "changes what is published"},
@@ -138,7 +138,7 @@ var destructions = []destruction{
 	{"rm grm rmdir unlink shred gshred srm wipe trash trash-put trash-empty rimraf del-cli del rip truncate gtruncate", "", "deletes or empties files"},
 	{"gio", "trash; remove", "deletes files"},
 	{"dd gdd dcfldd ddrescue dc3dd mkfs mkfs.* mke2fs newfs* fdisk sfdisk gdisk sgdisk cfdisk parted partprobe wipefs mkswap blkdiscard hdparm nvme cryptsetup losetup badblocks e2fsck fsck fsck.* resize2fs xfs_growfs tune2fs debugfs mdadm format diskpart " +
-		"lvremove vgremove pvremove lvreduce lvextend vgreduce dmsetup zpool zfs btrfs bcachefs flashrom fwupdmgr fastboot heimdall efibootmgr grub-install sg_format scrub nwipe testdisk", "!--help !--version !-V !list !status !show !-l !--list !print !get !history !--print !filesystem", "writes to disks or file systems"},
+		"lvremove vgremove pvremove lvreduce lvextend vgreduce dmsetup zpool zfs btrfs bcachefs flashrom fwupdmgr fastboot heimdall efibootmgr grub-install sg_format scrub nwipe testdisk", "!--help !--version !-V !list !status !show !-l !--list !print !get !history !--print !filesystem !-I !--detail !--examine !-i !id-ctrl !smart-log", "writes to disks or file systems"},
 	{"diskutil hdiutil tmutil asr", "erase*; partition*; reformat; zero*; random*; secureErase; apfs delete*; delete*; resize*; thinlocalsnapshots; disable; eject; restore", "writes to disks or file systems"},
 	{"find gfind", "-delete", "deletes files"},
 	{"rsync", "--delete; --delete-before; --delete-after; --delete-during; --delete-delay; --delete-excluded; --delete-missing-args; --remove-source-files; --del", "deletes files"},

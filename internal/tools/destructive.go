@@ -49,10 +49,19 @@ func compileActs() (byName, globs map[string][]act) {
 	return byName, globs
 }
 
+// runsBin are subcommands of package runners before the name of what they run.
+var runsBin = wordSet("run run-script exec dlx x tool")
+
+// readsCode are programs of databases that run what comes in, beside those that take SQL.
+var readsCode = wordSet("mongosh mongo redis-cli valkey-cli cqlsh influx")
+
 // destroys returns what a command does that nobody can take back, as the end of a sentence that begins with "It"; ""
 // when nothing of that is known.
 func destroys(c *shellparse.Command) string {
 	for name, args := range commandNames(c) {
+		if readsCode[name] && c.Input.Known {
+			args = append(slices.Clip(args), c.Input)
+		}
 		list := acts[name]
 		if list == nil {
 			for glob, l := range actGlobs {
@@ -72,12 +81,19 @@ func destroys(c *shellparse.Command) string {
 		if takeSQL[name] && (c.Input.Known && classifySQL(c.Input.Value) == permissions.Destructive || anySQL(args)) {
 			return "deletes what the database holds"
 		}
-		if packageRunners[name] && len(args) > 0 && args[0].Known && !isOption(args[0].Value) && acts[plainName(args[0].Value)] != nil && !packageRunners[args[0].Value] {
-			name, args = plainName(args[0].Value), args[1:]
-			for i := range acts[name] {
-				if acts[name][i].holds(args) {
-					return acts[name][i].why
-				}
+		if !packageRunners[name] {
+			continue
+		}
+		for len(args) > 0 && args[0].Known && (isOption(args[0].Value) || runsBin[args[0].Value]) {
+			args = args[1:]
+		}
+		if len(args) == 0 || !args[0].Known {
+			continue
+		}
+		name, args = plainName(args[0].Value), args[1:]
+		for i := range acts[name] {
+			if !packageRunners[name] && acts[name][i].holds(args) {
+				return acts[name][i].why
 			}
 		}
 	}
@@ -113,10 +129,27 @@ func commandNames(c *shellparse.Command) func(yield func(string, []shellparse.Wo
 			if w.Value == "-m" {
 				continue
 			}
-			yield(plainName(w.Value), args[i+1:])
+			if yield(plainName(w.Value), args[i+1:]) {
+				if pkg := packageOf(w.Value); pkg != "" {
+					yield(pkg, args[i+1:])
+				}
+			}
 			return
 		}
 	}
+}
+
+// packageOf is the package that a file below node_modules belongs to, "" for other files.
+func packageOf(file string) string {
+	i := strings.LastIndex(file, "node_modules/")
+	if i < 0 {
+		return ""
+	}
+	parts := strings.SplitN(file[i+len("node_modules/"):], "/", 3)
+	if strings.HasPrefix(parts[0], "@") && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
 }
 
 // plainName is the name by which a program is known: without folders, the version of a package, and .exe.
