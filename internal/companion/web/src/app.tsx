@@ -142,6 +142,7 @@ export function App({ store }: { store: Store }) {
 
   if (store.pairing === null) return <Unpaired store={store} />;
   const off = state.sessions.some((s) => s.mode === "GATE OFF");
+  const frozen = state.sessions.find((s) => s.frozen)?.frozen;
   return (
     <>
       <header class="top">
@@ -168,6 +169,16 @@ export function App({ store }: { store: Store }) {
       {off && (
         <p class="banner" role="alert">
           <strong>The gate is off.</strong> Every tool call runs, whatever the rules say.
+        </p>
+      )}
+      {frozen && (
+        <p class="banner" role="alert">
+          <strong>Frozen.</strong> Nothing that writes, sends or runs goes through: <Text of={frozen} />{" "}
+          {store.mayAnswer && frozen.startsWith("all sessions") && (
+            <button type="button" class="quiet" onClick={() => store.freeze(false)}>
+              Unfreeze
+            </button>
+          )}
         </p>
       )}
       {state.notice && (
@@ -223,7 +234,7 @@ export function App({ store }: { store: Store }) {
           </div>
         )}
         {view === "sessions" && (
-          <Sessions state={state} mayAnswer={store.mayAnswer} setAutonomy={(id, level) => store.setAutonomy(id, level)} cancel={(id) => store.cancel(id)} />
+          <Sessions state={state} mayAnswer={store.mayAnswer} setAutonomy={(id, level) => store.setAutonomy(id, level)} cancel={(id) => store.cancel(id)} freeze={() => store.freeze(true)} />
         )}
         {view === "audit" && <Audit store={store} live={state.audit} sessions={state.sessions} />}
         {view === "rules" && <Rules store={store} state={state} />}

@@ -22,6 +22,7 @@ interface Props {
   mayAnswer: boolean;
   setAutonomy(session: string, level: string): void;
   cancel(session: string): void;
+  freeze(): void;
 }
 
 // Sessions is the roster: who is connected, what they do, and how much runs without a person.
@@ -29,6 +30,11 @@ export function Sessions(props: Props) {
   const { sessions } = props.state;
   return (
     <Page name="Sessions" lead="Who is connected, what they do, and how much runs without a person.">
+      {props.mayAnswer && !sessions.some((s) => s.frozen?.startsWith("all sessions")) && (
+        <button type="button" class="quiet" onClick={props.freeze} title="Nothing that writes, sends or runs goes through, until somebody ends it">
+          Freeze all sessions
+        </button>
+      )}
       {sessions.length === 0 && <p class="empty">No host is connected.</p>}
       <div class="cards">
         {sessions.map((s) => (

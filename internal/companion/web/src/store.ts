@@ -90,6 +90,11 @@ export class Store {
     this.connection?.send(JSON.stringify({ v: version, type: "cancel", sessionId }));
   }
 
+  // freeze holds back everything but reading in all sessions, or ends that.
+  freeze(on: boolean): void {
+    this.ask(on ? "PUT" : "DELETE", "/api/freeze", {}).then(() => this.refresh(), (why: unknown) => alert(`Nothing was changed: ${why instanceof Error ? why.message : String(why)}`));
+  }
+
   get<T>(path: string): Promise<T> {
     return this.ask<T>("GET", path);
   }

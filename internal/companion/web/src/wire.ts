@@ -161,6 +161,7 @@ export interface Session {
   client: { name: string; version: string };
   autonomy: string;
   mode: string;
+  frozen?: string; // why nothing but reading goes through
   status: string;
   startedAt: string;
 }
