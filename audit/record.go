@@ -42,9 +42,10 @@ type Record struct {
 	Kind      string    `json:"kind,omitempty"`
 	// Decision is auto_approved, approved, rejected, trusted, timeout, denied, cancelled, pending or limited.
 	Decision  string    `json:"decision,omitempty"`
-	Risk      string    `json:"risk,omitempty"` // class, "WRITE"
-	By        string    `json:"by,omitempty"`   // "rule", "grant", "autonomy:SUPERVISED", "web:alice", …
-	From      string    `json:"from,omitempty"` // where a person acted from: address of the client, or "elicitation"
+	Risk      string    `json:"risk,omitempty"`     // class, "WRITE"
+	Category  string    `json:"category,omitempty"` // decision: what the presets of autonomy go by, "git-write"
+	By        string    `json:"by,omitempty"`       // "rule", "grant", "autonomy:SUPERVISED", "web:alice", …
+	From      string    `json:"from,omitempty"`     // where a person acted from: address of the client, or "elicitation"
 	Rule      string    `json:"rule,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
 	Summary   string    `json:"summary,omitempty"`

@@ -19,7 +19,7 @@ const (
 	Manual
 	AskOnWrite        // reading runs, everything else asks
 	AskOnExternal     // reading and writing in the workspace run; terminal, network and git writes ask
-	AllowSafeReadonly // only what is high risk asks
+	AllowSafeReadonly // reading runs; nothing that writes, runs code or sends
 )
 
 var autonomyNames = [...]string{
@@ -53,17 +53,26 @@ func (a Autonomy) runs(risk permissions.Risk, category string) bool {
 	switch a {
 	case FullAuto:
 		return true
-	case Supervised, AllowSafeReadonly:
+	case Supervised:
 		return label != "high"
 	case Cautious:
 		return label == "low"
-	case AskOnWrite:
-		return label == "low" && readsOnly(category)
+	case AskOnWrite, AllowSafeReadonly:
+		return risk == permissions.ReadOnly && readsOnly(category)
 	case AskOnExternal:
 		return label != "high" && (readsOnly(category) || category == "workspace-write")
 	default:
 		return false
 	}
+}
+
+// guardsStores reports whether the level takes the opening of a credential store for more than reading.
+func (a Autonomy) guardsStores() bool {
+	switch a {
+	case Cautious, AskOnWrite, AskOnExternal, AllowSafeReadonly:
+		return true
+	}
+	return false
 }
 
 func readsOnly(category string) bool {

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"callgate/internal/secrets"
@@ -188,6 +189,9 @@ func (j *Judge) deniesReading(path string, call Call) bool {
 // release is phase 3: every subject must be released, and the strictest one decides. A grant releases
 // first; then the autonomy level if one is set, else the rules.
 func (j *Judge) release(v Verdict) Verdict {
+	if store := j.opensStore(v.Findings); store != "" {
+		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s holds credentials: to open it is more than reading under autonomy %s.", tools.Visible(store), j.Autonomy))
+	}
 	trusted := false
 	out := v
 	for i := range v.Findings {
@@ -215,6 +219,38 @@ func (j *Judge) release(v Verdict) Verdict {
 		return v.deny(DecidedDenied, "callgate", "no subject", "The call has nothing that a rule could allow.")
 	}
 	return out
+}
+
+// opensStore names a credential store that the call opens without a grant for it, where the level looks at that; "" for
+// none.
+func (j *Judge) opensStore(findings []permissions.Finding) string {
+	if !j.Autonomy.guardsStores() {
+		return ""
+	}
+	for i := range findings {
+		f := &findings[i]
+		if f.Grant != nil || !isFileKind(f.Subject.Kind) {
+			continue
+		}
+		for _, form := range append(f.Subject.Also[:len(f.Subject.Also):len(f.Subject.Also)], f.Subject.Decides) {
+			for _, spelling := range form {
+				if store := tools.CredentialStore(spelling); store != "" && !template(store) {
+					return store
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// template reports whether a name of a credential store is that of an example, which holds none.
+func template(store string) bool {
+	for _, end := range []string{".example", ".sample", ".template", ".dist", ".pub"} {
+		if strings.HasSuffix(store, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // asks is the end of phase 3 for a call that needs a person: mode auto-approve stands in for one.

@@ -276,7 +276,7 @@ func TestAutonomyTable(t *testing.T) {
 	for preset, want := range map[Autonomy]string{
 		AskOnWrite:        "read:run workspace-write:ask git-write:ask network:ask",
 		AskOnExternal:     "read:run workspace-write:run git-write:ask network:ask",
-		AllowSafeReadonly: "read:run workspace-write:run git-write:run network:run",
+		AllowSafeReadonly: "read:run workspace-write:ask git-write:ask network:ask",
 	} {
 		risk := map[string]permissions.Risk{"read": permissions.ReadOnly, "workspace-write": permissions.Write, "git-write": permissions.Write, "network": permissions.Network}
 		for _, pair := range strings.Fields(want) {
@@ -401,6 +401,44 @@ func TestAGrantReleasesWhatALevelAsks(t *testing.T) {
 		v := j.Judge(kindCall(t, t.TempDir(), "shell_exec", "command", command))
 		if v.Action != want || want == permissions.Allow && v.Decision != DecidedTrusted {
 			t.Errorf("%s: %v by %s (%s), want %v", command, v.Action, v.Decision, v.Reason, want)
+		}
+	}
+}
+
+// Reading a credential store is more than reading for the levels that let reading run.
+func TestLevelsGuardCredentialStores(t *testing.T) {
+	dir := t.TempDir()
+	policy := mustPolicy(`{"*": "allow"}`, nil)
+	place := tools.Place{Dir: dir, Home: "/home/u"}
+	for _, c := range []struct {
+		level Autonomy
+		kind  string
+		value string
+		want  permissions.Action
+	}{
+		{Cautious, "read_file", `{"path":"~/.ssh/id_rsa"}`, permissions.Ask},
+		{Cautious, "read_file", `{"path":".env"}`, permissions.Ask},
+		{Cautious, "read_file", `{"path":".env.example"}`, permissions.Allow},
+		{Cautious, "read_file", `{"path":"secretary.go"}`, permissions.Allow},
+		{Cautious, "shell_exec", `{"command":"cat ~/.aws/credentials"}`, permissions.Ask},
+		{Cautious, "shell_exec", `{"command":"cat README.md"}`, permissions.Allow},
+		{AskOnWrite, "read_file", `{"path":"~/.kube/config"}`, permissions.Ask},
+		{AllowSafeReadonly, "read_file", `{"path":"~/.netrc"}`, permissions.Ask},
+		{Supervised, "read_file", `{"path":"main.go"}`, permissions.Allow},
+		{AllowSafeReadonly, "shell_exec", `{"command":"git status"}`, permissions.Allow},
+		{AllowSafeReadonly, "shell_exec", `{"command":"git commit -m x"}`, permissions.Ask},
+		{AllowSafeReadonly, "shell_exec", `{"command":"git push"}`, permissions.Ask},
+		{AllowSafeReadonly, "shell_exec", `{"command":"make"}`, permissions.Ask},
+		{AllowSafeReadonly, "shell_exec", `{"command":"npm test"}`, permissions.Ask},
+		{AllowSafeReadonly, "write_file", `{"path":"a","content":"x"}`, permissions.Ask},
+		{AllowSafeReadonly, "web_fetch", `{"url":"https://example.com"}`, permissions.Ask},
+		{AskOnWrite, "shell_exec", `{"command":"git commit -m x"}`, permissions.Ask},
+		{AskOnWrite, "shell_exec", `{"command":"make"}`, permissions.Ask},
+	} {
+		j := Judge{Policy: policy, Autonomy: c.level, Now: time.Now()}
+		v := j.Judge(Call{ID: "x", Tool: tools.KindTool(c.kind), Arguments: []byte(c.value), Place: place})
+		if v.Action != c.want {
+			t.Errorf("%s %s under %s: %v, want %v (%s)", c.kind, c.value, c.level, v.Action, c.want, v.Reason)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (g *Gate) recordOf(s *Session, call Call, v Verdict) audit.Record {
 	r := audit.Record{
 		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: call.Before.recorded(v.Reason),
-		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(),
+		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(), Category: v.Category(),
 		Host: s.Client().Name, Project: s.Origin().Folder,
 	}
 	if call.Tool != nil {

@@ -46,6 +46,14 @@ func (v *Verdict) Risk() permissions.Risk {
 	return v.Analysis.Risk
 }
 
+// Category is what the presets of autonomy go by; "" for a call that was not looked at.
+func (v *Verdict) Category() string {
+	if v.Analysis == nil {
+		return ""
+	}
+	return v.Analysis.Category
+}
+
 // deny turns v into a refusal.
 func (v Verdict) deny(decision, by, rule, reason string) Verdict {
 	v.Action, v.Decision, v.By, v.Rule, v.Reason = permissions.Deny, decision, by, rule, reason

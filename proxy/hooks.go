@@ -63,7 +63,7 @@ func (h *host) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.C
 func (h *host) tellRefused(call gate.Call, v gate.Verdict) {
 	if h.p.o.Hooks.Wants(hooks.AgentError) {
 		e := h.about(hooks.AgentError, call)
-		e.Risk, e.Decision, e.By, e.Error = v.Risk().String(), v.Decision, v.By, v.Reason
+		e.Risk, e.Category, e.Decision, e.By, e.Error = v.Risk().String(), v.Category(), v.Decision, v.By, v.Reason
 		h.p.o.Hooks.Fire(e)
 	}
 }
@@ -73,7 +73,7 @@ func (h *host) tellExecute(call gate.Call, v gate.Verdict) {
 	for _, name := range []string{hooks.ToolExecute, hooks.ToolStarted} {
 		if h.p.o.Hooks.Wants(name) {
 			e := h.about(name, call)
-			e.Risk, e.Decision, e.By = v.Risk().String(), v.Decision, v.By
+			e.Risk, e.Category, e.Decision, e.By = v.Risk().String(), v.Category(), v.Decision, v.By
 			h.p.o.Hooks.Fire(e)
 		}
 	}
@@ -90,7 +90,7 @@ func (h *host) ended(record func(), call gate.Call, v gate.Verdict, result []byt
 		return record
 	}
 	e := h.about(name, call)
-	e.Risk, e.Decision, e.By, e.Duration, e.Ended, e.Result = v.Risk().String(), v.Decision, v.By, took, true, result
+	e.Risk, e.Category, e.Decision, e.By, e.Duration, e.Ended, e.Result = v.Risk().String(), v.Category(), v.Decision, v.By, took, true, result
 	return func() {
 		record()
 		e.Error = hooks.FailureOf(result, isError, failure)

@@ -41,6 +41,7 @@ type checkAnswer struct {
 	ID       jsontext.Value `json:"id,omitzero"`
 	Action   string         `json:"action"` // allow, deny or ask
 	Risk     string         `json:"risk,omitzero"`
+	Category string         `json:"category,omitzero"`
 	By       string         `json:"by,omitzero"`
 	Rule     string         `json:"rule,omitzero"`
 	Reason   string         `json:"reason,omitzero"`
@@ -228,7 +229,7 @@ func (ch *checker) check(request checkRequest) checkAnswer {
 	}
 	v := judge.Judge(call)
 	answer := checkAnswer{
-		ID: request.ID, Action: v.Action.String(), Risk: v.Risk().String(), By: v.By, Rule: v.Rule, Reason: v.Reason,
+		ID: request.ID, Action: v.Action.String(), Risk: v.Risk().String(), Category: v.Category(), By: v.By, Rule: v.Rule, Reason: v.Reason,
 		Summary: v.Analysis.Summary, Subjects: make([]checkSubject, 0, len(v.Findings)), Marks: v.Marks, Always: []checkOffer{},
 	}
 	for i := range v.Findings {
@@ -408,6 +409,9 @@ func (a *checkAnswer) print(w io.Writer) error {
 	fmt.Fprintf(&b, "%s  risk %s\n", strings.ToUpper(a.Action), a.Risk)
 	if a.Summary != "" {
 		fmt.Fprintf(&b, "  %s\n", tools.Visible(a.Summary))
+	}
+	if a.Category != "" {
+		fmt.Fprintf(&b, "  Category %s, which autonomy presets go by.\n", a.Category)
 	}
 	if a.Reason != "" {
 		fmt.Fprintf(&b, "  %s\n", tools.Visible(a.Reason))

@@ -49,6 +49,7 @@ type Event struct {
 	Kind      string
 	Arguments []byte // raw JSON object, nil without
 	Risk      string // class
+	Category  string // what the presets of autonomy go by
 	Decision  string
 	By        string // who or what decided
 	Error     string // why it failed, was refused, or is down
@@ -76,6 +77,7 @@ type message struct {
 	Upstream   string          `json:"upstream,omitempty"`
 	Worker     string          `json:"worker"`
 	Risk       string          `json:"risk,omitempty"`
+	Category   string          `json:"category,omitempty"`
 	Decision   string          `json:"decision,omitempty"`
 	By         string          `json:"by,omitempty"`
 	Error      string          `json:"error,omitempty"`
@@ -106,7 +108,7 @@ type messageSession struct {
 // message renders the event for a hook: without what looks like a secret, unless the hook is given those.
 func (e *Event) message(h *hook) ([]byte, error) {
 	m := message{
-		Event: e.Name, Timestamp: e.Time.UTC(), Hook: h.name, Worker: e.Worker, Risk: e.Risk, Decision: e.Decision, By: e.By,
+		Event: e.Name, Timestamp: e.Time.UTC(), Hook: h.name, Worker: e.Worker, Risk: e.Risk, Category: e.Category, Decision: e.Decision, By: e.By,
 		Error: h.text(e.Error), Detail: e.Detail, DurationMs: milliseconds(e.Duration),
 	}
 	if e.Tool != "" {

@@ -87,6 +87,6 @@ func (w *watcher) about(name, sessionID string) Event {
 func (w *watcher) approval(name string, a *gate.Approval) Event {
 	e := w.about(name, a.SessionID)
 	e.CallID, e.Server, e.Tool, e.ToolName, e.Kind, e.Agent = a.ID, a.Server, a.Tool, a.Tool, a.Kind, a.Agent
-	e.Arguments, e.Risk, e.Detail = a.Arguments, a.Analysis.Risk.String(), a.Reason
+	e.Arguments, e.Risk, e.Category, e.Detail = a.Arguments, a.Analysis.Risk.String(), a.Analysis.Category, a.Reason
 	return e
 }
