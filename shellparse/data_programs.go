@@ -137,14 +137,14 @@ var programRows = slices.Concat(readers(), []Program{
 	},
 	// Text.
 	{
-		Name: "sed|gsed",
+		Name: "sed|gsed|ssed",
 		Options: "-e,--expression=c -f,--file=x -i,--in-place?m -I=m -l,--line-length= -n,--quiet,--silent " +
 			"-E,-r,--regexp-extended -s,--separate -u,--unbuffered -z,--null-data -b,--binary --posix --debug " +
 			"--sandbox --follow-symlinks --version --help",
 		Operands: "1r",
 	},
 	{
-		Name: "awk|gawk|mawk|nawk|original-awk|goawk",
+		Name: "awk|gawk|mawk|nawk|original-awk|goawk|igawk|pgawk",
 		Options: "-f,--file=x -i,--include=x -l,--load=x -E,--exec=x -v,--assign= -F,--field-separator= -e,--source=x " +
 			"-d,--dump-variables?! -o,--pretty-print?! -p,--profile?! -D,--debug?x -S,--sandbox -W=! -b,--characters-as-bytes -c,--traditional " +
 			"-g,--gen-pot -h,--help -k,--csv -L,--lint? -M,--bignum -n,--non-decimal-data -N -O,--optimize -P,--posix -r,--re-interval -t -V,--version",

@@ -78,8 +78,8 @@ var codeCommands = set2("rails runner|rails r|rails console|rails c|rails dbcons
 	"drush php:eval|drush php-eval|drush ev|drush eval|drush php:cli|drush php|drush sql:query|drush sqlq|drush sql:cli|drush sqlc|wp eval|wp shell|" +
 	"wp db|jupyter console|jupyter run|jupyter execute|dotnet fsi|dotnet script|dotnet-script eval|cargo script|cargo eval|deno eval|deno repl|deno jupyter|bun exec|" +
 	"bun repl|nix eval|nix repl|mix eval|mix run|swift repl|stack eval|stack ghci|stack repl|stack exec|cabal repl|sbt console|rebar3 shell|crystal eval|" +
-	"gradle jshell|symfony console|scala-cli repl|scala-cli -e|dolt sql|cockroach sql|bq query|wrangler d1|turso db|supabase db|prisma db|" +
-	"nodetool sjk|elixir -e|spring shell|swift -e|zig eval|perl6 -e|lein repl|lein run|julia -e")
+	"gradle jshell|symfony console|scala-cli repl|dolt sql|cockroach sql|bq query|wrangler d1|turso db|supabase db|prisma db|" +
+	"nodetool sjk|spring shell|swift -e|zig eval|lein repl|lein run|ghc -e|ghc --interactive")
 
 func set2(list string) map[string]bool {
 	m := map[string]bool{}
@@ -89,8 +89,18 @@ func set2(list string) map[string]bool {
 	return m
 }
 
+// runsSource are compilers that can run at once what they read.
+var runsSource = set("java tcc swift dart zig scala go cargo dotnet kotlinc ghc ocamlfind ldc2 rdmd dmd")
+
 // takesCode notes that the first words name a command which is given code.
 func (a *analysis) takesCode(c *call) {
+	if runsSource[path.Base(c.name)] && c.sc.input.kind != inputNone {
+		for _, w := range c.argv[1:] {
+			if w.known && standardInput(w.text) {
+				c.runsInput()
+			}
+		}
+	}
 	words := c.argv
 	if languageOf(c.name) != nil && len(words) > 2 {
 		words = words[1:] // python3 manage.py shell

@@ -7,11 +7,11 @@ import (
 
 func init() {
 	for names, f := range map[string]func(*analysis, *call, *scanned){
-		"sed gsed":                              inspectSed,
-		"awk gawk mawk nawk original-awk goawk": inspectAwk,
-		"jq gojq jaq":                           inspectJq,
-		"git":                                   inspectGit,
-		"test [":                                inspectTest,
+		"sed gsed ssed": inspectSed,
+		"awk gawk mawk nawk original-awk goawk igawk pgawk": inspectAwk,
+		"jq gojq jaq": inspectJq,
+		"git":         inspectGit,
+		"test [":      inspectTest,
 		"read mapfile readarray unset getopts wait": inspectNames,
 		"printf": inspectPrintf,
 		"let":    inspectLet,
