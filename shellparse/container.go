@@ -138,6 +138,9 @@ func inspectContainer(a *analysis, c *call, s *scanned) {
 	}
 	if len(c.argv) > 2 && c.argv[1].known && (c.argv[1].text == "build" || c.argv[1].text == "buildx") {
 		for _, w := range c.argv[2:] {
+			if w.known && (hasPrefix(w.text, "/", "~") || w.text == ".." || strings.HasPrefix(w.text, "../")) && a.outside(joinDirs(c.sc.dirs, w.text)) {
+				c.effectAt("context "+w.text, w)
+			}
 			if w.text == "-" || strings.Contains(w.text, "://") || strings.HasPrefix(w.text, "git@") {
 				c.effectAt("context "+w.text, w)
 			}

@@ -345,13 +345,13 @@ var toolRows = []Program{
 			"--command-color= --color= -n -q -l,--list --summary",
 	},
 	{
-		Name: "task|rake|invoke|inv|mage|bazel|bazelisk|buck2|pants|ninja|meson|scons|waf|ctest|cpack|tup",
+		Name: "task|rake|invoke|inv|mage|bazel|bazelisk|buck2|pants|ninja|samu|meson|scons|waf|ctest|cpack|tup",
 		Options: "-t,--taskfile=x -f,--rakefile=x -d,--dir=d -C=d -r,--require=x -R,--rakelibdir=x -I=x -e,--execute=c " +
 			"-E=c --run_under=x --override_repository=x --override_module=x --config=! --bazelrc=x " +
 			"--server_javabase=x --host_jvm_args=x -S=! -c,--collection=x -j= -k -v -n --remote_executor=! " +
 			"--remote_cache=! --spawn_strategy=! --shell_executable=x --action_env=! --script=x --build-and-test=x " +
 			"-T= -L= --test-dir=o --build-dir=o --wrapper=x --gdb-path=x --ninja-args=! --vs-args=! --xcode-args=! --native-file=x " +
-			"--cross-file=x --buildfile=x --build-file=x --sourcedir=o --builddir=o --directory=d --workdir=d",
+			"--cross-file=x --top=o --out=t --buildfile=x --build-file=x --sourcedir=o --builddir=o --directory=d --workdir=d",
 	},
 	{
 		Name: "cmake",
@@ -367,6 +367,27 @@ var toolRows = []Program{
 			"-target= -print-prog-name= -plugin=x --plugin=x -dynamic-linker=x -rpath= -e=",
 		Style:    "long",
 		Operands: "r",
+	},
+	{
+		Name: "swiftc|swift-frontend",
+		Options: "-load-plugin-library,-load-plugin-executable,-load-resolved-plugin,-plugin-path,-external-plugin-path=x -Xfrontend,-Xllvm,-Xcc,-Xlinker=x " +
+			"-ld-path,-tools-directory,-use-ld=x -vfsoverlay=x -o=w -emit-module-path=w -I= -L= -l= -F= -D= -module-name= -sdk= -target= -swift-version=",
+		Style:    "long",
+		Operands: "r",
+	},
+	{
+		Name: "ghc",
+		Options: "-F:x -pgmF,-pgmP,-pgmc,-pgml,-pgma,-pgms,-pgmL,-pgmlo,-pgmlc,-pgmdll,-pgmwindres,-pgmi,-pgmcxx,-pgmlm,-pgmotool=x -fplugin,-fplugin-library=x " +
+			"-package-db,-package-env=x -ghcversion-file=x -B=x -e=x --interactive:x --run:x -o,-dyno=w -outputdir,-odir,-hidir,-stubdir,-dumpdir=t -x= -package= -D= -l= -L= -main-is=",
+		Style:    "long",
+		Operands: "r",
+	},
+	{Name: "nasm|yasm", Options: "-@=x -o,-l,-MD,-MF,-Z,-L=w -f,-I,-i,-d,-D,-g,-F,-w,-W,-O,-X,-s= -p,-P=r", Operands: "r"},
+	{
+		Name: "xcodebuild",
+		Options: "-project,-workspace,-xcconfig=o -toolchain=x -derivedDataPath,-resultBundlePath,-exportPath,-archivePath,-clonedSourcePackagesDirPath=t " +
+			"-scheme= -destination= -configuration= -sdk= -target= -arch=",
+		Style: "long",
 	},
 	// Documentation and checkers.
 	{Name: "hugo", Options: "-d,--destination=t -s,--source=d --config,--configDir,--themesDir=x --cacheDir=t -b,--baseURL= -t,--theme= -e,--environment="},
@@ -441,7 +462,7 @@ var toolRows = []Program{
 	},
 	{
 		Name: "docker compose|podman compose|docker-compose",
-		Options: "-f,--file=o -p,--project-name= --profile= --project-directory=d --env-file=r --parallel= --progress= " +
+		Options: "-f,--file=o -p,--project-name= --profile= --project-directory=o --env-file=r --parallel= --progress= " +
 			"--ansi= --compatibility --dry-run --all-resources -H,--host=! --context= --tls --verbose -v,--version",
 		Subcommands: "*",
 	},

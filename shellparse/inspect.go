@@ -187,7 +187,7 @@ func (a *analysis) workspace(c *call) {
 var collectors = set("pytest py.test jest vitest mocha ava go eslint prettier tsc webpack rspec rubocop tox nox golangci-lint " +
 	"mypy pylint nyc c8 phpunit stylelint playwright cypress cmake ctest cpack meson ninja samu scons waf bazel bazelisk buck2 " +
 	"dotnet msbuild vite rollup parcel next nuxt astro turbo nx tsup gulp grunt gradle ./gradlew gradlew mvn ./mvnw mvnw sbt ant bats " +
-	"ginkgo karma hugo jekyll sphinx-build mkdocs mdbook pre-commit hatch swift zig nose2 unittest pyright behave")
+	"ginkgo karma hugo jekyll sphinx-build mkdocs mdbook pre-commit hatch swift zig nose2 unittest pyright behave samu flutter dart ansible-playbook")
 
 // elsewhere notes that such a path is not below the start.
 func (a *analysis) elsewhere(c *call, s *scanned) {
@@ -209,7 +209,7 @@ func (a *analysis) elsewhere(c *call, s *scanned) {
 var configured = set("git make gmake npm pnpm yarn bun npx cargo go mvn gradle just task rake bundle pytest tox nox poetry uv " +
 	"pdm hatch composer mix dotnet cmake ninja meson bazel terraform tofu vagrant docker-compose deno jest " +
 	"vitest eslint prettier tsc webpack vite rollup gulp grunt ansible ansible-playbook pre-commit direnv " +
-	"./gradlew ./mvnw python python3 node ruby")
+	"samu scons waf hugo jekyll mkdocs xcodebuild flutter dart swift ./gradlew ./mvnw python python3 node ruby")
 
 func set(list string) map[string]bool {
 	m := map[string]bool{}

@@ -69,7 +69,7 @@ func (a *analysis) inspectPackages(c *call) {
 // loadingProperties begin, or are part of, the properties by which a Java build loads code or starts programs.
 var loadingProperties = strings.Fields("exec maven.ext javaagent argline jvm org.gradle. java. surefire. failsafe. maven.multimodule maven.repo " +
 	"maven.home altdeployment altrelease plugin javac gradle.user init script user.home maven.compiler " +
-	"debugforked")
+	"debugforked sbt.")
 
 // harmlessProperty says that a property of a Java build selects or shows, and loads nothing.
 func harmlessProperty(name string) bool {
