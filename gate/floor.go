@@ -50,6 +50,9 @@ func floorMarks(call Call, a *tools.Analysis) (marks []tools.Mark) {
 func (f *floored) wipes() string {
 	for _, w := range f.a.Wipes {
 		if what := vital(w, f.call.Place); what != "" {
+			if w.How == tools.Listed {
+				return lossWords[w.How] + " " + what
+			}
 			return fmt.Sprintf("%s %s, %s", lossWords[w.How], tools.Visible(w.Path), what)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // This file holds what the floor looks for.
 
 var lossWords = map[tools.Loss]string{
-	tools.Removed: "removes or overwrites", tools.Moved: "moves away", tools.Closed: "changes permissions in all of", tools.Cleaned: "removes all untracked files of",
+	tools.Removed: "removes or overwrites", tools.Moved: "moves away", tools.Closed: "changes permissions in all of", tools.Cleaned: "removes all untracked files of", tools.Listed: "removes folders from a list,",
 }
 
 // vitalFolders are those without which a machine or an account does not work, or that hold a person's work.
@@ -45,6 +45,9 @@ func wordsOf(s string) map[string]bool {
 
 // vital says why nobody may lose what is at a path; "" when it is like any other.
 func vital(w tools.Wipe, place tools.Place) string {
+	if w.How == tools.Listed {
+		return "of which nobody has read what they are"
+	}
 	path := strings.TrimSuffix(filepath.Clean(w.Path), "/.")
 	holds := func(folder string) bool { return folder != "" && within(folder, path) }
 	switch {

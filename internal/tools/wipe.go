@@ -25,6 +25,7 @@ const (
 	Moved               // to another place
 	Closed              // its permissions or owners are changed, with all that is in it
 	Cleaned             // what its repository does not track is removed
+	Listed              // folders are removed that stand in a list, which no word of the call shows; Path is "*"
 )
 
 // wipers are the programs that do so, in lower case.
@@ -57,6 +58,13 @@ func (b *builder) wipes(c *shellparse.Command) {
 
 // wipesRemoved reads the operands of a program that removes or overwrites what it is given.
 func (b *builder) wipesRemoved(c *shellparse.Command) {
+	if len(c.Via) > 0 && slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool { return w.Value == "{}" }) &&
+		slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
+			return isBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || w.Value == "--recursive"
+		}) &&
+		!slices.ContainsFunc(b.out.Commands, func(before CommandView) bool { return lists[path.Base(before.Argv[0])] }) {
+		b.wipe(Listed, "*")
+	}
 	for _, f := range c.Writes {
 		if f.By != "redirect" {
 			b.wipesFile(c, f.Path, f.Pattern, Removed)
@@ -68,6 +76,9 @@ func (b *builder) wipesRemoved(c *shellparse.Command) {
 		}
 	}
 }
+
+// lists are the programs whose output is names that the call shows where they come from.
+var lists = wordSet("find gfind fd fdfind ls git rg grep echo printf exa eza locate hg npm")
 
 // wipesMoved reads the sources of mv.
 func (b *builder) wipesMoved(c *shellparse.Command) {
