@@ -107,7 +107,7 @@ func (g *Gate) twinOf(a *approval) *approval {
 func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approval {
 	var offers []tools.Offer
 	if len(v.Marks) == 0 {
-		offers = g.widen(s, call, v.Analysis, tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis))
+		offers = g.widen(s, call, v.Analysis, v.Offers(call))
 	}
 	reasons := v.reasons()
 	if rewrite := call.Before.Rewrite; rewrite != nil {

@@ -19,6 +19,52 @@ type history struct {
 // maxExamples is how many commands an offer names as examples of what it would newly allow.
 const maxExamples = 2
 
+// Offers returns what may be granted with "always" for the call that v is about.
+func (v *Verdict) Offers(call Call) []tools.Offer {
+	offers := tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis)
+	return slices.DeleteFunc(offers, func(o tools.Offer) bool {
+		// A file that a command reads matters where a rule asks about it.
+		return v.Analysis.Subjects[o.Subject].DeniesOnly && (o.Subject >= len(v.Findings) || v.Findings[o.Subject].Action != permissions.Ask || v.Findings[o.Subject].Grant != nil)
+	})
+}
+
+// preselect makes the narrowest rung of each command's ladder the default that would have saved most of what was asked
+// before. Without a repeat it stays the command itself; a rung that opens more than the command is about is never chosen.
+func (g *Gate) preselect(a *tools.Analysis, offers []tools.Offer) {
+	for i := 0; i < len(offers); {
+		end := i + 1
+		for end < len(offers) && offers[end].Subject == offers[i].Subject {
+			end++
+		}
+		ladder := offers[i:end]
+		i = end
+		if a.Subjects[ladder[0].Subject].Kind != tools.KindShell {
+			continue
+		}
+		best, most := -1, 0
+		for k, o := range ladder {
+			glob, err := permissions.CompileGlob(o.Pattern)
+			if err != nil || !o.Bound {
+				continue
+			}
+			saved := 0
+			for _, asked := range g.history.subjects {
+				if !asked.Risk.Exceeds(o.Risk) && slices.ContainsFunc(asked.Decides, glob.Match) {
+					saved++
+				}
+			}
+			if saved > most {
+				best, most = k, saved
+			}
+		}
+		if best >= 0 {
+			for k := range ladder {
+				ladder[k].Default = k == best
+			}
+		}
+	}
+}
+
 // widen tells, for every offered shell pattern, which commands it would newly allow under its ceiling: of
 // those everybody runs, and of those that this worker has asked about. The command itself does not count.
 func (g *Gate) widen(s *Session, call Call, a *tools.Analysis, offers []tools.Offer) []tools.Offer {
@@ -35,6 +81,7 @@ func (g *Gate) widen(s *Session, call Call, a *tools.Analysis, offers []tools.Of
 		}
 	})
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now()}
+	g.preselect(a, offers)
 	for i := range offers {
 		o := &offers[i]
 		glob, err := permissions.CompileGlob(o.Pattern)

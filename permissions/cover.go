@@ -19,6 +19,9 @@ func (r *Rule) covers(q *Rule) bool {
 		// How far it reaches depends on the command; it surely covers its last word as it stands.
 		return (&Glob{simple: []starPattern{{[]string{r.pattern.glued}}, {[]string{r.pattern.glued + " ", ""}}}}).covers(q.pattern.value)
 	}
+	if r.Action == Allow && q.Action == Allow && r.tool.Match(shellKind) && !r.pattern.all && r.pattern.literal() < q.pattern.literal() {
+		return false // q may name what r stops short of
+	}
 	return r.pattern.covers(q.pattern, r.Action <= Confirm, q.Action <= Confirm)
 }
 

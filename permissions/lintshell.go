@@ -63,14 +63,66 @@ func (l *linter) shell() {
 		return
 	}
 	if r.Action == Allow {
+		l.stopsShort()
 		l.covered(subject, lossyProbes, "lossy", "which loses data or history", `Name the subcommands that you mean, and put "confirm" for the rest behind it.`)
 		l.covered(subject, interpretingProbes, "interpreter", "which runs whatever program or code it is given", "Allow the exact scripts that you mean, or leave it to ask.")
 	}
 }
 
+// operationProbes are operations that a pattern for their program alone does not reach.
+var operationProbes = []string{
+	"npm install any-package", "npm run any-script", "yarn add any-package", "pnpm add any-package", "git push origin main", "go run ./any", "cargo install any-crate",
+	"pip install any-package", "python3 -c code", "python -c code", "node -e code", "aws s3 rm s3://any", "gcloud compute instances delete any", "docker compose up", "docker run any-image",
+	"kubectl delete pod any", "terraform apply", "gh pr create", "helm uninstall any", "npx any-package", "uv run any-tool", "poetry run any-tool", "deno run any.ts", "brew install any",
+}
+
+// stopsShort says what an allow does not reach, and which pattern would.
+func (l *linter) stopsShort() {
+	p := l.at.pattern
+	for _, probe := range operationProbes {
+		reach, _ := reachOf(probe)
+		exact, _, _ := p.spells(probe)
+		if reach == 0 || exact == 0 || exact >= reach || !p.value.Match(probe) {
+			continue
+		}
+		l.add("stops-short", Note, fmt.Sprintf("It covers what looks, builds, tests and changes the workspace, and does not reach %q, for instance.", probe),
+			fmt.Sprintf("Write %q to allow that as well.", probe[:reach]+" *"))
+		return
+	}
+}
+
+// reachOf returns what a rule for the only command of a text has to spell out.
+func reachOf(command string) (operation int, effects []Effect) {
+	script := shellparse.Parse(command, shellparse.Options{})
+	if len(script.Commands) == 0 {
+		return 0, nil
+	}
+	c := &script.Commands[0]
+	span := func(n int) int {
+		return len((&shellparse.Command{Argv: c.Argv[:min(n, len(c.Argv))]}).Text())
+	}
+	for _, e := range c.Effects {
+		named := e.Named
+		switch {
+		case named > 0:
+			named = span(named)
+		case named == shellparse.Whole:
+			named = Whole
+		default:
+			named = 0
+		}
+		effects = append(effects, Effect{e.Text, named})
+	}
+	if c.Operation == 0 {
+		return len(c.Text()), effects
+	}
+	return span(c.Operation), effects
+}
+
 // decides reports whether the rule decides about the command.
 func (l *linter) decides(s Subject, command string) bool {
 	s.Decides = Form{command}
+	s.Operation, s.Effects = reachOf(command)
 	return Evaluate(l.policy, Context{}, &s).Rule == l.at
 }
 
@@ -104,7 +156,7 @@ func (l *linter) spelling() bool {
 		return true
 	}
 	switch {
-	case r.pattern.value.isLiteral() && r.Action <= Confirm:
+	case r.pattern.value.isLiteral() && r.Action <= Confirm && strings.Count(text, " ") >= max(headWords(text), 1):
 		l.add("prefix", Warning, "It covers this command without any further words: one more argument dodges it.", fmt.Sprintf("Write %q.", text+" *"))
 	case r.pattern.value.isLiteral() && r.Action == Allow && strings.Count(text, " ") < 2 && !l.hasPrefixRule(text):
 		l.add("prefix", Note, "It covers this command without any further words.", fmt.Sprintf("Write %q if arguments are meant too.", text+" *"))

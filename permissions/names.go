@@ -35,13 +35,10 @@ func (p *valuePattern) short(s *Subject) string {
 
 // namedBy reports whether a pattern names the effect that spells out so many leading bytes, or the whole text.
 func (e Effect) namedBy(n int, whole bool) bool {
-	switch e.Named {
-	case 0:
-		return false
-	case Whole:
+	if e.Named == Whole {
 		return whole
 	}
-	return n >= e.Named
+	return e.Named > 0 && n >= e.Named
 }
 
 // operation returns the words that name what the command does.
@@ -169,4 +166,14 @@ func (p starPattern) join(q starPattern) starPattern {
 	n := len(p.parts) - 1
 	parts := append(append([]string(nil), p.parts[:n]...), p.parts[n]+q.parts[0])
 	return starPattern{append(parts, q.parts[1:]...)}
+}
+
+// literal returns how many bytes at its beginning the pattern spells out in each of its alternatives.
+func (p *valuePattern) literal() (n int) {
+	for i := range p.spelled {
+		if k := len(p.spelled[i].parts[0]); i == 0 || k < n {
+			n = k
+		}
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -74,19 +75,30 @@ func operation(argv []Word, want int, own map[string]int) int {
 // Pattern is a rule that a person can be offered for a command.
 type Pattern struct {
 	Text    string // a glob as permissions.jsonc takes it; what was literal is escaped
-	Default bool   // the one to preselect
+	Default bool   // the one to preselect where nothing is known of what was asked before
+	// Bound says that it may be preselected when it would have saved questions: it opens no other host, remote, package or
+	// folder than the command itself, and no other subcommand of a program that nothing is known of.
+	Bound bool
 }
 
 // Patterns returns the rules that can be offered for a command, from narrow to broad: the exact text, the name
 // with its first operand, the name. It returns none for a command that no rule should cover: dynamic words,
-// effects, inline code, a gain of privileges. Whoever asks MUST NOT offer any when the Script has Problems.
+// effects that no rule names, inline code, a gain of privileges. Whoever asks MUST NOT offer any when the Script has
+// Problems.
 func Patterns(c *Command) []Pattern {
 	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Escalates || c.DenyOnly || neverOffered(c) {
 		return nil
 	}
+	hidden, fetches := false, false
 	for _, e := range c.Effects {
-		if !strings.HasPrefix(e.Text, "directory ") {
+		switch {
+		case strings.HasPrefix(e.Text, "directory "):
+		case e.Named <= 0:
 			return nil
+		case strings.HasPrefix(e.Text, "package "):
+			fetches = true
+		default:
+			hidden = true
 		}
 	}
 	want := c.wants
@@ -95,30 +107,63 @@ func Patterns(c *Command) []Pattern {
 	}
 	n := arity(c.Argv, want)
 	whole, fixed := exact(c)
+	fixed = fixed && !slices.ContainsFunc(c.Argv, func(w Word) bool { return Volatile(w.Value) }) && !takesProcess[c.Argv[0].Value]
 	named := true
 	for _, w := range c.Argv[:n] {
-		named = named && w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n")
+		named = named && w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n") && !Volatile(w.Value)
 	}
-	only := onlyExact(c.Argv, n)
+	var list []Pattern
+	if fixed {
+		list = append(list, Pattern{whole, true, true})
+	}
 	short := n < min(want, 3)
-	if only || !named || short || len(c.Argv[0].Value) > 0 && strings.HasPrefix(c.Argv[0].Value, "/") {
-		if !fixed {
-			return nil
-		}
-		return []Pattern{{whole, true}}
+	absolute := strings.HasPrefix(c.Argv[0].Value, "/")
+	if fetches && !hidden && named && !short && !absolute && c.Operation > 0 && len(c.Argv) > c.Operation {
+		// What it fetches is named by nothing but the person's yes: the ceiling says so.
+		return append(list, Pattern{words(c.Argv[:c.Operation]) + " *", false, false})
+	}
+	if hidden || onlyExact(c.Argv, n) || !named || short || absolute {
+		return list
 	}
 	if c.Argv[0].Value == "curl" {
 		return fetchPatterns(c, whole, fixed)
 	}
-	var list []Pattern
-	prefix := words(c.Argv[:n])
-	if fixed {
-		list = append(list, Pattern{whole, len(c.Argv) == n})
+	last := c.Argv[len(c.Argv)-1]
+	if len(c.Argv) > n+1 && c.Argv[n].Known && !strings.HasPrefix(c.Argv[n].Value, "-") && !strings.ContainsAny(c.Argv[n].Value, " \t\n") && !Volatile(c.Argv[n].Value) {
+		list = append(list, Pattern{words(c.Argv[:n+1]) + " *", false, true})
+	} else if dir := last.Value[:max(strings.LastIndexByte(last.Value, '/'), 0)]; len(c.Argv) == n+1 && last.Known && strings.Trim(dir, "./") != "" && !strings.Contains(last.Value, ":") && !strings.ContainsAny(last.Value, " \t\n*") && last.Value[0] != '-' && !Volatile(dir) {
+		list = append(list, Pattern{words(append(slices.Clip(c.Argv[:n]), Word{dir, true})) + "/*", false, true})
 	}
-	if len(c.Argv) > n+1 && c.Argv[n].Known && !strings.HasPrefix(c.Argv[n].Value, "-") && !strings.ContainsAny(c.Argv[n].Value, " \t\n") {
-		list = append(list, Pattern{words(c.Argv[:n+1]) + " *", false})
+	return append(list, Pattern{words(c.Argv[:n]) + " *", false, c.opensNothing(n)})
+}
+
+// opensNothing reports whether the name of a command with any arguments stays with what the command itself is about.
+func (c *Command) opensNothing(n int) bool {
+	if _, listed := arities[tableName(c.Argv[0].Value)]; !listed && builtinTables().programs[c.Argv[0].Value] == nil {
+		return false
 	}
-	return append(list, Pattern{prefix + " *", len(c.Argv) > n})
+	return !slices.ContainsFunc(c.Argv[n:], func(w Word) bool {
+		return strings.Contains(strings.TrimPrefix(strings.TrimSuffix(w.Value, "/..."), "./"), "/") || strings.Contains(w.Value, "://")
+	})
+}
+
+// takesProcess are programs whose numbers are processes, which another one has the next time.
+var takesProcess = set("kill renice strace ltrace gdb lldb taskset pmap pstack gcore fuser")
+
+// volatile are names that nobody means twice: of temporary files, hashes, ids.
+var volatile = regexp.MustCompile(`(?i)^(tmp|temp)[._-]?[a-z0-9_]*[0-9_][a-z0-9_]*$|^tmp\.[a-z0-9]{6,}$|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^[0-9a-f]{7,64}$|/T/|\bT[A-Z0-9]{10,}\b|[._-][a-zA-Z0-9]*[0-9][a-zA-Z0-9]*[A-Z][a-zA-Z0-9]{3,}$`)
+
+// Volatile reports whether a word holds a temporary name, a hash or an id: a rule for it would never match again.
+func Volatile(word string) bool {
+	for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune("/=:@~^,", r) }) {
+		if !volatile.MatchString(part) {
+			continue
+		}
+		if strings.IndexFunc(part, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // tableName is the name by which the tables know a program: bin/rails is rails, ./gradlew has a row of its own.
@@ -241,7 +286,7 @@ func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
 	if !fixed {
 		return nil
 	}
-	list := []Pattern{{whole, true}}
+	list := []Pattern{{whole, true, true}}
 	last := len(c.Argv) - 1
 	u, err := url.Parse(c.Argv[last].Value)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" ||
@@ -253,8 +298,7 @@ func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
 			return list
 		}
 	}
-	list[0].Default = false
-	return append(list, Pattern{words(append(c.Argv[:last:last], Word{u.Scheme + "://" + u.Host + "/", true})) + "*", true})
+	return append(list, Pattern{words(append(c.Argv[:last:last], Word{u.Scheme + "://" + u.Host + "/", true})) + "*", false, true})
 }
 
 // python says that a name is one of an interpreter of Python.

@@ -1,7 +1,6 @@
 package shellparse
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -30,34 +29,60 @@ func TestArity(t *testing.T) {
 	}
 }
 
-// TestPatterns holds the whole ladder, its order and its default.
+// TestPatterns holds the whole ladder, its order, its default (*), and what may be preselected (+).
 func TestPatterns(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want []Pattern
-	}{
-		{"git push origin main", []Pattern{{"git push origin main", false}, {"git push origin *", false}, {"git push *", true}}},
-		{"npm run build", []Pattern{{"npm run build", true}, {"npm run build *", false}}},
-		{"ls -la", []Pattern{{"ls -la", false}, {"ls *", true}}},
-		{"echo 'a*b' c", []Pattern{{`echo a\*b c`, false}, {`echo a\*b *`, false}, {"echo *", true}}},
-		{"rm -rf build", []Pattern{{"rm -rf build", true}}},
-		{"rm -rf $x", nil},
-		{"python3 -c 'print(1)'", nil},
-		{"sudo ls", nil},
-		{"cd web", nil},
-		{"git push --force", nil},
-		{"docker run alpine", nil},
-		{"eval", nil},
-		{"bin/rails db:migrate x", []Pattern{{"bin/rails db:migrate x", false}, {"bin/rails db:migrate *", true}}},
-		{"make test V=1", []Pattern{{"make test V=1", false}, {"make test *", true}}},
-		{"./x a", []Pattern{{"./x a", false}, {"./x *", true}}},
+	for text, want := range map[string]string{
+		"git push origin main":       "*git push origin main|+git push origin *|+git push *",
+		"npm run build":              "*npm run build|+npm run build *",
+		"ls -la":                     "*ls -la|+ls *",
+		"echo 'a*b' c":               `*echo a\*b c|+echo a\*b *|+echo *`,
+		"rm -rf build":               "*rm -rf build",
+		"rm -rf $x":                  "",
+		"python3 -c 'print(1)'":      "",
+		"sudo ls":                    "",
+		"cd web":                     "",
+		"git push --force":           "*git push --force",
+		"docker run alpine":          "",
+		"eval":                       "",
+		"bin/rails db:migrate x":     "*bin/rails db:migrate x|+bin/rails db:migrate *",
+		"make test V=1":              "*make test V=1|+make test *",
+		"./x a":                      "*./x a|./x *",
+		"frob sub a":                 "*frob sub a|+frob sub *|frob *",
+		"cat src/a.txt":              "*cat src/a.txt|+cat src/*|cat *",
+		"npm install":                "*npm install",
+		"npm install lodash":         "*npm install lodash|npm install *",
+		"pip install flask":          "*pip install flask|pip install *",
+		"git show 4f3a2b1c":          "+git show *",
+		"cat /tmp/tmp.Xa91bQ":        "+cat /tmp/*|cat *",
+		"kill 4711":                  "",
+		"git diff a91c3f7 -- x":      "+git diff *",
+		"python3 <<< 'print(1)'":     "",
+		"go run ./cmd/x":             "*go run ./cmd/x|+go run ./cmd/x *",
+		"curl https://h.example/a":   "*curl https://h.example/a|+curl https://h.example/*",
+		"LD_PRELOAD=./x.so ls":       "",
+		"rg --pre ./x foo":           "*rg --pre ./x foo",
+		"ssh host make deploy":       "*ssh host make deploy",
+		"docker exec c rm -rf /data": "*docker exec c rm -rf /data",
 	} {
-		s := Parse(c.text, Options{Dir: "/w"})
-		if len(s.Commands) != 1 {
-			t.Fatalf("%q: want one command:%s", c.text, describe(s))
+		s := Parse(text, Options{Dir: "/w"})
+		var got []string
+		for _, p := range Patterns(&s.Commands[0]) {
+			mark := ""
+			switch {
+			case p.Default:
+				mark = "*"
+			case p.Bound:
+				mark = "+"
+			}
+			got = append(got, mark+p.Text)
 		}
-		if got := Patterns(&s.Commands[0]); !slices.Equal(got, c.want) {
-			t.Errorf("%q offers %v, want %v", c.text, got, c.want)
+		for i := range s.Commands[1:] {
+			if list := Patterns(&s.Commands[i+1]); len(list) > 0 {
+				t.Errorf("%q offers %v for what runs within", text, list)
+			}
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%q offers %q, want %q", text, strings.Join(got, "|"), want)
 		}
 	}
 }
@@ -70,7 +95,7 @@ func TestExactOnly(t *testing.T) {
 		"java A", "java -jar a.jar b", "tclsh a.tcl b", "expect a.exp", "scala A.scala", "kotlin A.kts", "crystal a.cr", "nim r a.nim",
 		"zig run a.zig", "ipython a.py", "jupyter nbconvert a.ipynb", "jupyter-notebook a", "pass show a", "op item get a", "vault read a/b",
 		"cpan A::B", "luarocks install a", "pyenv install 3.12", "./manage.py migrate", "manage.py shell", "rake db:drop", "rake db:drop x",
-		"npm run deploy", "make publish", "just db-reset now", "bin/rails db:drop", "bin/rails runner a.rb", "pipx install a", "brew install a",
+		"npm run deploy", "make publish", "just db-reset now", "bin/rails db:drop", "bin/rails runner a.rb",
 		"gcloud secrets versions access 1", "R a.R", "elixir -S mix a", "ghci a.hs", "docker volume rm a",
 	} {
 		s := Parse(text, Options{Dir: "/w"})

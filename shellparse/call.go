@@ -239,6 +239,11 @@ func (a *analysis) emit(c *call) {
 	if a.script.Commands == nil {
 		a.script.Commands = make([]Command, 0, 4)
 	}
+	a.script.Commands = append(a.script.Commands, a.named(c))
+}
+
+// named makes the record of a call, with how many of its words name it and what it does.
+func (a *analysis) named(c *call) Command {
 	cmd := c.command("")
 	cmd.wants = wanted(cmd.Argv, a.tables.arities)
 	cmd.Named = arity(cmd.Argv, cmd.wants)
@@ -251,7 +256,7 @@ func (a *analysis) emit(c *call) {
 			e.Named = cmd.Operation
 		}
 	}
-	a.script.Commands = append(a.script.Commands, cmd)
+	return cmd
 }
 
 // command makes the record of a call, with another program name when argv0 is not empty.

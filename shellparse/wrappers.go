@@ -103,11 +103,15 @@ func (a *analysis) unwrap(w *wrapper, c *call, n int) bool {
 		inner.reads, inner.writes, inner.outer = nil, nil, nil
 		a.emit(c)
 		inner.sc.effects = c.sc.effects
+		inner.sc.remote = inner.sc.remote || elsewhereRuns[c.name]
 		a.run(inner)
 		return true
 	}
 	return a.instead(w, c, inner)
 }
+
+// elsewhereRuns are wrappers behind which a command runs in a container or on another machine.
+var elsewhereRuns = set("docker podman nerdctl kubectl oc lxc incus vagrant nomad fly flyctl heroku multipass limactl distrobox toolbox wsl adb gcloud aws")
 
 // keepsShell returns the shell whose directory a cd behind this wrapper changes: builtins keep it, programs
 // do not.
@@ -142,7 +146,7 @@ func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
 		}
 		c.writes = append(c.writes, a.script.Commands[i].Writes...)
 	}
-	a.script.Commands[mark] = c.command("")
+	a.script.Commands[mark] = a.named(c)
 	return true
 }
 

@@ -61,8 +61,15 @@ type checkSubject struct {
 	Layer  string `json:"layer"`
 	Risk   string `json:"risk"`
 	Effect string `json:"effect,omitzero"`
+	// AllowedBy are the rules, as "tool" and "pattern", each of which would allow a subject that asks.
+	AllowedBy []checkRule `json:"allowedBy,omitempty"`
 	// Lost is, with --explain, what matched as well and did not decide.
 	Lost []string `json:"lost,omitempty"`
+}
+
+type checkRule struct {
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
 }
 
 type checkOffer struct {
@@ -238,10 +245,15 @@ func (ch *checker) check(request checkRequest) checkAnswer {
 			from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: judge.Now}
 			subject.Lost = lost(permissions.Explain(judge.Policy, from, &v.Findings[i].Subject))
 		}
+		if f := &v.Findings[i]; f.Action == permissions.Ask && f.Grant == nil && v.Action == permissions.Ask {
+			for _, r := range tools.Suggestions(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis, i) {
+				subject.AllowedBy = append(subject.AllowedBy, checkRule{r.Tool, r.Pattern})
+			}
+		}
 		answer.Subjects = append(answer.Subjects, subject)
 	}
 	if v.Action == permissions.Ask && len(v.Marks) == 0 {
-		for _, o := range tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis) {
+		for _, o := range v.Offers(call) {
 			answer.Always = append(answer.Always, checkOffer{o.Tool, o.Pattern, o.Risk.String(), o.Default})
 		}
 	}
@@ -430,6 +442,17 @@ func (a *checkAnswer) print(w io.Writer) error {
 		fmt.Fprintf(&b, "  %-7s %-12s %s %s\n          %s, layer %s\n", s.Action, s.Risk, name, tools.Visible(s.Value), tools.Visible(s.Rule), s.Layer)
 		if s.Effect != "" {
 			fmt.Fprintf(&b, "          hidden effect: %s\n", tools.Visible(s.Effect))
+		}
+		for i, r := range s.AllowedBy {
+			if i == 0 {
+				fmt.Fprint(&b, "          would be allowed by: ")
+			} else {
+				fmt.Fprint(&b, ", ")
+			}
+			fmt.Fprintf(&b, "%s %q", r.Tool, r.Pattern)
+		}
+		if len(s.AllowedBy) > 0 {
+			fmt.Fprintln(&b)
 		}
 		for _, other := range s.Lost {
 			fmt.Fprintf(&b, "          lost: %s\n", tools.Visible(other))

@@ -269,6 +269,9 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	}
 	plain := b.plainly(c)
 	effects := append(b.effects(plain, elsewhere), b.leads(c)...)
+	if c.Remote && c.DenyOnly {
+		effects = nil // who allows the command that it stands in allows that
+	}
 	harmless := len(effects) == 0 && risk != permissions.Unknown && permissions.Destructive.Exceeds(risk) && !sends(c)
 	if len(effects) > 0 {
 		risk = risk.Worse(permissions.Unknown)
@@ -348,6 +351,8 @@ func (b *builder) effects(c *shellparse.Command, elsewhere string) (list []permi
 			named = spanOf(c, named)
 		case named == shellparse.Whole:
 			named = permissions.Whole
+		default:
+			named = 0
 		}
 		list = append(list, permissions.Effect{Text: e.Text, Named: named})
 	}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"callgate/permissions"
 	"callgate/shellparse"
@@ -20,7 +21,7 @@ func Offers(c Call, a *Analysis) []Offer {
 	var list []Offer
 	for i := range a.Subjects {
 		s := &a.Subjects[i]
-		if s.DeniesOnly {
+		if s.DeniesOnly && s.By == nil {
 			continue
 		}
 		var from source
@@ -44,7 +45,10 @@ func Offers(c Call, a *Analysis) []Offer {
 			return nil
 		}
 		for _, p := range ladder {
-			o.Pattern, o.Default = p.Text, p.Default
+			o.Pattern, o.Default, o.Bound = p.Text, p.Default, p.Bound
+			if from.command != nil && !p.Default && !strings.HasSuffix(p.Text, "/*") && s.Operation > 0 && strings.HasSuffix(p.Text, " *") && len(p.Text)-2 <= s.Operation {
+				o.Bound = o.Bound && permissions.Network.Exceeds(s.Risk) // by its name alone it reaches any host or remote
+			}
 			if !slices.Contains(list, o) {
 				list = append(list, o)
 			}
@@ -75,7 +79,7 @@ func patterns(c Call, a *Analysis, s *permissions.Subject, from source) []shellp
 }
 
 func exactly(value string) []shellparse.Pattern {
-	return []shellparse.Pattern{{Text: permissions.QuoteGlob(value), Default: true}}
+	return []shellparse.Pattern{{Text: permissions.QuoteGlob(value), Default: true, Bound: true}}
 }
 
 // pathLadder offers the path and then its folder: relative to the workspace where it lies in one, never a
@@ -111,7 +115,7 @@ func pathLadder(p Place, s *permissions.Subject, from source) []shellparse.Patte
 	}
 	ladder = append(ladder, shellparse.Pattern{Text: permissions.QuoteGlob(portable(broad)) + "/*"})
 	if inside && !from.folder && folder != root { // nobody means the whole workspace by one file
-		ladder[0].Default, ladder[1].Default = false, true
+		ladder[1].Bound = true
 	}
 	return ladder
 }
@@ -148,6 +152,51 @@ func urlLadder(address string) []shellparse.Pattern {
 	if err != nil || u.Host == "" {
 		return ladder
 	}
-	ladder[0].Default = false
-	return append(ladder, shellparse.Pattern{Text: permissions.QuoteGlob(u.Scheme+"://"+u.Host) + "/*", Default: true})
+	return append(ladder, shellparse.Pattern{Text: permissions.QuoteGlob(u.Scheme+"://"+u.Host) + "/*", Bound: true})
+}
+
+// Suggestions returns the rules, from narrow to broad, each of which would allow one subject of the call: its text, and
+// what names its operation. None when no rule can.
+func Suggestions(c Call, a *Analysis, i int) (rules []permissions.Rule) {
+	s := &a.Subjects[i]
+	var texts []string
+	switch {
+	case len(a.Marks) > 0 || a.Refuse != "" || s.Risk == permissions.Escalation || s.DeniesOnly && s.By == nil:
+		return nil
+	case s.Kind == KindShell && len(s.Decides) > 0:
+		texts = []string{permissions.QuoteGlob(s.Decides[0])}
+		reach := s.Operation
+		for _, e := range s.Effects {
+			if e.Named == permissions.Whole {
+				reach = 0
+				break
+			}
+			reach = max(reach, e.Named)
+		}
+		if s.Risk != permissions.Destructive && 0 < reach && reach <= len(s.Decides[0]) {
+			texts = append(texts, permissions.QuoteGlob(s.Decides[0][:reach])+" *")
+		}
+	default:
+		var from source
+		if i < len(a.sources) {
+			from = a.sources[i]
+		}
+		for _, p := range patterns(c, a, s, from) {
+			texts = append(texts, p.Text)
+		}
+	}
+	tool := s.Tool
+	if s.Kind != "" && s.KindBound {
+		tool = s.Kind
+	}
+	for _, text := range texts {
+		policy, err := permissions.NewPolicy(nil, []permissions.Rule{{Tool: tool, Pattern: text, Action: permissions.Allow}}, nil)
+		if err != nil {
+			continue
+		}
+		if permissions.Evaluate(policy, permissions.Context{}, s).Action == permissions.Allow {
+			rules = append(rules, policy.File[0])
+		}
+	}
+	return rules
 }
