@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -111,5 +112,23 @@ func gone(t *testing.T, file string) {
 		if time.Now().After(deadline) {
 			t.Fatalf("process %d still runs", pid)
 		}
+	}
+}
+
+// What left the group is gone with the rest, and what the child of a child started too.
+func TestWhatLeftTheGroupIsEnded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells what a process carries")
+	}
+	dir := t.TempDir()
+	for _, c := range []struct{ name, text string }{
+		{"setsid", `setsid sh -c 'echo $$ >"$1"; exec sleep 60' sh "$1" & while ! [ -s "$1" ]; do sleep 0.01; done`},
+		{"double fork", `(setsid sh -c '(echo $$ >"$1"; exec sleep 60) & wait' sh "$1" >/dev/null 2>&1 &); while ! [ -s "$1" ]; do sleep 0.01; done`},
+	} {
+		file := filepath.Join(dir, c.name)
+		if _, err := Run(t.Context(), script(c.text, file)); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, file)
 	}
 }
