@@ -512,6 +512,9 @@ func TestAloneUntilThereIsAHub(t *testing.T) {
 			if !strings.Contains(other.log.String(), tt.says) {
 				t.Errorf("the log does not say why:\n%s", other.log)
 			}
+			if said := other.problems(); len(said) != 1 || !strings.Contains(said[0], "cannot be seen here") {
+				t.Errorf("people are not told that they see a part: %q", said)
+			}
 			own := r.target()
 			own.Address = other.Address()
 			c := dial(t, own)
@@ -526,6 +529,9 @@ func TestAloneUntilThereIsAHub(t *testing.T) {
 				if time.Now().After(deadline) {
 					t.Fatalf("%d ports are announced", len(Ports(r.dir)))
 				}
+			}
+			if said := other.problems(); len(said) != 0 {
+				t.Errorf("people are told with a hub: %q", said)
 			}
 			other.Close()
 			meet(t, r, 0)

@@ -56,7 +56,7 @@ func (s *Server) keepPlace(p place) {
 				return
 			}
 			var err error
-			if next, err = s.takePlace(cmp.Or(p.heir(), s.wanted)); err != nil {
+			if next, err = s.takePlace(cmp.Or(p.heir(), s.wanted), min(s.timing.alone, silence)); err != nil {
 				s.log.Error("companion: people cannot reach this callgate; trying again", slog.Any("error", err))
 				s.pause(aloneEvery)
 			}
@@ -65,8 +65,13 @@ func (s *Server) keepPlace(p place) {
 	}
 }
 
-// takePlace makes this process the hub, a member of the hub, or alone. address is what a hub binds first.
-func (s *Server) takePlace(address string) (place, error) {
+// silence is how long a process whose hub is gone looks for the next: one that is stopped holds the lock and answers
+// nobody.
+const silence = time.Second
+
+// takePlace makes this process the hub, a member of the hub, or, after it has looked for one for so long, alone.
+// address is what a hub binds first.
+func (s *Server) takePlace(address string, patience time.Duration) (place, error) {
 	began := time.Now()
 	for {
 		p, err := s.tryPlace(address, nil)
@@ -75,7 +80,7 @@ func (s *Server) takePlace(address string) (place, error) {
 			return p, nil
 		case s.ctx.Err() != nil:
 			return nil, s.ctx.Err()
-		case !errors.Is(err, errNoHubYet), time.Since(began) > s.timing.alone:
+		case !errors.Is(err, errNoHubYet), time.Since(began) > patience:
 			s.log.Warn("companion: this callgate has an address of its own, because there is no hub that it can join", slog.Any("error", err))
 			return s.beAlone()
 		}
@@ -136,12 +141,22 @@ func (s *Server) beAlone() (place, error) {
 	if err := announce(s.dataDir, d.address, false); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
+	s.apart.Store(true)
 	return &alone{s, d}, nil
+}
+
+// unseen says what people who come to this process do not see; none when they see everything.
+func (s *Server) unseen() []string {
+	if !s.apart.Load() {
+		return nil
+	}
+	return []string{"calls of other callgate processes cannot be seen here: their hub does not answer. It may have been stopped (Ctrl-Z); continue or end it"}
 }
 
 func (a *alone) heir() string { return "" }
 
 func (a *alone) hold(ctx context.Context) place {
+	defer a.s.apart.Store(false)
 	published := time.Now()
 	for a.s.pause(aloneEvery) {
 		next, err := a.s.tryPlace(a.s.wanted, a.door)

@@ -81,6 +81,7 @@ type Server struct {
 	chatter       Chatter
 	retrieval     Retrieval
 	problems      func() []string
+	apart         atomic.Bool // there is a hub that does not answer, or no way to it
 	credentials   *Credentials
 	log           *slog.Logger
 	version       string
@@ -122,12 +123,13 @@ func listen(o Options, t timing) (*Server, error) {
 		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, freezer: o.Freezer, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
-	if s.problems = o.Problems; s.problems == nil {
-		s.problems = func() []string { return nil }
+	s.problems = s.unseen
+	if o.Problems != nil {
+		s.problems = func() []string { return append(o.Problems(), s.unseen()...) }
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.closed = sync.OnceValue(s.close)
-	first, err := s.takePlace(wanted)
+	first, err := s.takePlace(wanted, t.alone)
 	if err != nil {
 		s.stop()
 		return nil, err
