@@ -113,8 +113,13 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 	if rewrite := call.Before.Rewrite; rewrite != nil {
 		reasons = append([]Reason{rewrite.reason()}, reasons...)
 	}
+	var undo *Undo
+	if g.o.Undo != nil && v.Analysis != nil {
+		undo = g.o.Undo(call, v.Analysis)
+	}
 	return &Approval{
-		ID: call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: call.Agent,
+		Undo: undo,
+		ID:   call.ID, SessionID: s.id, Worker: g.o.Worker, Agent: call.Agent,
 		Server: call.Tool.Server, Tool: call.Tool.Qualified, Kind: call.Tool.Kind, Says: call.Tool.Description(),
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
 		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,

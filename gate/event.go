@@ -32,6 +32,7 @@ type Approval struct {
 	Offers    []tools.Offer
 	Host      Client        // of the session
 	Origin    Origin        // of the session
+	Undo      *Undo         // whether what it changes can be brought back; nil when nobody can tell
 	Redefined *Redefinition // the tool's definition is not the one that was accepted; else nil
 	Rewrite   *Rewrite      // a hook changed the arguments; else nil
 	CreatedAt time.Time
@@ -39,6 +40,12 @@ type Approval struct {
 	// AwaitsHost says that no call waits for the answer any more: callgate was restarted, and the host has to repeat
 	// the call. The answer is kept for that.
 	AwaitsHost bool
+}
+
+// Undo says whether what a call changes can be brought back afterwards.
+type Undo struct {
+	Kept bool   `json:"kept"`
+	Text string `json:"text"` // one line for people
 }
 
 // Reason says what the rules, a mark or the autonomy level say of one subject.

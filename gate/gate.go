@@ -32,6 +32,7 @@ type Options struct {
 	Limits         Limits                                   // of every session
 	InMemory       bool                                     // grants for the worker are not written to its file and end with the process
 	Terminal       *Terminal                                // the terminal allow-list; nil does without
+	Undo           func(Call, *tools.Analysis) *Undo        // says whether what a call changes can be brought back; nil says nothing
 	Unkept         func(Call, *tools.Analysis) (why string) // marks calls whose files could not be kept; nil marks none
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	Off            bool                                     // every call runs but those that touch what is protected

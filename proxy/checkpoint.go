@@ -32,6 +32,27 @@ func (k *Checkpoints) Unkept(call gate.Call, a *tools.Analysis) string {
 	return "There is no way back: " + unkept(list)
 }
 
+// UndoOrNil is Undo, nil where nothing is kept.
+func (k *Checkpoints) UndoOrNil() func(gate.Call, *tools.Analysis) *gate.Undo {
+	if k == nil {
+		return nil
+	}
+	return k.Undo
+}
+
+// Undo says whether the files that a call writes are kept first, for whom it is to be decided about; nil when it writes
+// none that anybody can tell.
+func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
+	paths := pathsOf(a)
+	if len(paths) == 0 {
+		return nil
+	}
+	if list := notable(k.Store.Unkept(context.Background(), call.Place.Dir, paths)); len(list) > 0 {
+		return &gate.Undo{Text: "Cannot be restored: " + unkept(list)}
+	}
+	return &gate.Undo{Kept: true, Text: "Kept first: what it changes can be restored from Checkpoints."}
+}
+
 // unkeptError is why a call was not forwarded: its files could not be kept.
 type unkeptError struct{ why string }
 

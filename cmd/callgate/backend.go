@@ -48,6 +48,8 @@ func (b backend) Pending() []*gate.Approval { return b.s.gate.Pending() }
 
 func (b backend) Changes(id string) ([]tools.FileChange, error) { return b.s.gate.Changes(id) }
 
+func (b backend) Note(summary string, who audit.Author) error { return b.s.gate.Note("", who, summary) }
+
 func (b backend) Upstreams() []companion.UpstreamState {
 	var states []companion.UpstreamState
 	for _, u := range b.s.proxy.Upstreams() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -98,6 +99,17 @@ func (onlooker) RemoveAgent(sessionID, _ string, _ audit.Author) error { return 
 func (onlooker) Sessions() []gate.SessionInfo { return nil }
 
 func (onlooker) Pending() []*gate.Approval { return nil }
+
+// Note writes to a log of this process' own.
+func (o onlooker) Note(summary string, who audit.Author) (err error) {
+	log, err := audit.Open(audit.Dir(o.dataDir), audit.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	_, err = log.Append(audit.Record{Event: audit.Control, By: who.By, From: who.From, Summary: summary})
+	return err
+}
 
 func (onlooker) Upstreams() []companion.UpstreamState { return nil }
 

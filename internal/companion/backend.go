@@ -45,6 +45,9 @@ type Backend interface {
 	Sessions() []gate.SessionInfo
 	Pending() []*gate.Approval
 
+	// Note puts on record what a person did outside the gate.
+	Note(summary string, who audit.Author) error
+
 	// Upstreams returns what is known of each MCP server behind callgate.
 	Upstreams() []UpstreamState
 

@@ -196,6 +196,15 @@ func (b *fakeBackend) Pending() []*gate.Approval {
 	return slices.Clone(b.pending)
 }
 
+func (b *fakeBackend) Note(summary string, who audit.Author) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.broken == nil {
+		b.cancelled = append(b.cancelled, who.By+": "+summary)
+	}
+	return b.broken
+}
+
 func (b *fakeBackend) Upstreams() []UpstreamState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -252,7 +261,7 @@ func approval(id string) *gate.Approval {
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	return &gate.Approval{
 		ID: id, SessionID: "s1", Worker: "default", Agent: "main", Server: "commands", Tool: "commands_run", Kind: "shell_exec",
-		Arguments: []byte(`{"command":"git push","n":1.0e2}`), Digest: "d-" + id, Reason: "no rule matched",
+		Arguments: []byte(`{"command":"git push","n":1.0e2}`), Digest: "d-" + id, Undo: &gate.Undo{Text: "Cannot be restored: .env is ignored by git."}, Host: gate.Client{Name: "host", Version: "1"}, Origin: gate.Origin{Folder: "/src/app", Branch: "main"}, Reason: "no rule matched",
 		CreatedAt: now, ExpiresAt: now.Add(2 * time.Minute),
 	}
 }

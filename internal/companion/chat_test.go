@@ -33,7 +33,7 @@ func (f fakeChatter) Chat(ctx context.Context, session string, turns []ChatTurn,
 		said = append(said, t.Text)
 	}
 	switch message := turns[len(turns)-1].Text; {
-	case session != "s1":
+	case !f.has(session):
 		return ChatAnswer{}, gate.ErrSession
 	case message == "wait":
 		f.waiting <- struct{}{}

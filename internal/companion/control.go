@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"fmt"
 	"net/http"
 
 	"callgate/gate"
@@ -12,8 +13,45 @@ import (
 func (s *Server) controlRoutes(path func(string, methods)) {
 	path("/api/sessions/{id}/autonomy", methods{"PUT": s.approver(s.handleAutonomy)})
 	path("/api/sessions/{id}/cancel", methods{"POST": s.approver(s.handleCancel)})
+	path("/api/commands", methods{"POST": s.approver(s.handleOwnCommand)})
 	path("/api/sessions/{id}/agents", methods{"POST": s.approver(s.handleAddAgent)})
 	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.approver(s.handleRemoveAgent)})
+}
+
+// OwnCommand is a shell command that a person runs on their own machine, outside the gate. It is put on record before
+// it runs, and again with its outcome.
+type OwnCommand struct {
+	Command  string `json:"command"`
+	Dir      string `json:"dir,omitempty"`
+	Outcome  string `json:"outcome,omitempty"`  // "ended with exit code 0"; "" before it runs
+	Duration *int64 `json:"duration,omitempty"` // milliseconds
+}
+
+// maxOwnCommand bounds a text of an OwnCommand, in bytes.
+const maxOwnCommand = 16 << 10
+
+// handleOwnCommand puts a command of a person's own on record; nothing is run here.
+func (s *Server) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
+	var f OwnCommand
+	if !s.body(w, r, &f) {
+		return
+	}
+	if f.Command == "" || len(f.Command) > maxOwnCommand || len(f.Dir) > maxOwnCommand || len(f.Outcome) > maxOwnCommand {
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "command is missing, or a text is larger than 16 KiB")
+		return
+	}
+	summary := fmt.Sprintf("A person runs a shell command of their own, outside the gate: %q in %q.", f.Command, f.Dir)
+	if f.Outcome != "" {
+		summary = fmt.Sprintf("A person's own shell command %s: %q.", f.Outcome, f.Command)
+		if f.Duration != nil {
+			summary = fmt.Sprintf("A person's own shell command %s after %d ms: %q.", f.Outcome, *f.Duration, f.Command)
+		}
+	}
+	if err := s.backend.Note(summary, authorOf(r)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]bool{"recorded": true})
 }
 
 // handleAutonomy takes the members of set_autonomy, without v and type.

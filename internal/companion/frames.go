@@ -149,6 +149,7 @@ func approveRequest(a *gate.Approval) ToolApproveRequest {
 		ArgsDigest: a.Digest,
 		Client:     a.Host,
 		Origin:     a.Origin,
+		Undo:       a.Undo,
 		Reason:     a.Reason,
 		Reasons:    make([]Reason, 0, len(a.Reasons)),
 		Always:     make([]Offer, 0, len(a.Offers)),

@@ -263,7 +263,8 @@ func TestPageLooks(t *testing.T) {
 	r.changes, r.rules, r.tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
 	r.hooks, r.checkpoints = showcaseHooks{}, showcaseCheckpoints{}
 	var pages []string
-	for range 4 {
+	r.chatter = fakeChatter{r.backend, nil}
+	for range 6 {
 		address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
 		if err != nil {
 			t.Fatal(err)

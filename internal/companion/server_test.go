@@ -480,3 +480,25 @@ func TestAuditOfCalls(t *testing.T) {
 		t.Errorf("in pages of one: %s", got)
 	}
 }
+
+// A command of a person's own is on record, before it runs and after, by name.
+func TestOwnCommand(t *testing.T) {
+	b := newFakeBackend()
+	r := start(t, b)
+	for body, status := range map[string]int{`{"command":"git status","dir":"/src"}`: 200, `{"command":"make","outcome":"ended with exit code 2","duration":12}`: 200, `{"dir":"/"}`: 400} {
+		if response, answer := r.do(t, CredentialApprove, "POST", "/api/commands", body, "Callgate-Client", "tui:alice"); response.StatusCode != status {
+			t.Errorf("%s: %d %s", body, response.StatusCode, answer)
+		}
+	}
+	if response, _ := r.do(t, CredentialView, "POST", "/api/commands", `{"command":"x"}`); response.StatusCode != 403 {
+		t.Errorf("who watches: %d", response.StatusCode)
+	}
+	noted := strings.Join(b.cancelled, "\n")
+	if !strings.Contains(noted, `tui:alice: A person runs a shell command of their own, outside the gate: "git status" in "/src".`) || !strings.Contains(noted, `ended with exit code 2 after 12 ms: "make"`) {
+		t.Error(noted)
+	}
+	b.broken = errDisk
+	if response, _ := r.do(t, CredentialApprove, "POST", "/api/commands", `{"command":"x"}`); response.StatusCode != 500 {
+		t.Errorf("what cannot be recorded: %d", response.StatusCode)
+	}
+}

@@ -23,9 +23,12 @@ func showcase(t *testing.T) *fakeBackend {
 	b.sessions[0].Client = gate.Client{Name: "claude-code", Version: "2.1.0"}
 	b.sessions[1].Client = gate.Client{Name: "cursor", Version: "1.9.2"}
 	b.sessions[1].Agent, b.sessions[1].Autonomy = "explore", "CAUTIOUS"
+	b.sessions[0].Origin = gate.Origin{Folder: "/home/ann/src/app", Branch: "feature/release-notes", Terminal: "tmux %3, /dev/pts/4"}
+	b.sessions[1].Origin = gate.Origin{Folder: "/home/ann/src/site", Branch: "main", Terminal: "vscode"}
 	b.sessions[0].Agents = append(b.sessions[0].Agents, gate.AgentInfo{ID: "reviewer-5f0e12ab", Role: "reviewer", Goal: "Look through the change before it is pushed", Domain: "Go", Provider: "local", Model: "reader-2", Status: "idle"})
 	for i := range b.sessions {
 		b.sessions[i].Status, b.sessions[i].CreatedAt = "waiting", now.Add(-time.Duration(40+i*25)*time.Minute)
+		b.sessions[i].LastActivity = now.Add(-time.Duration(i*4) * time.Minute)
 	}
 	b.upstreams = []UpstreamState{
 		{Name: "commands", State: UpstreamUp, Tools: 3},
@@ -41,7 +44,7 @@ func showcase(t *testing.T) *fakeBackend {
 		s := b.sessions[session]
 		a := &gate.Approval{
 			ID: "call_" + tool + string(rune('a'+len(b.pending))), SessionID: s.ID, Worker: s.Worker, Agent: s.Agent, Server: server, Tool: tool, Kind: kind,
-			Arguments: []byte(arguments), Digest: "d" + string(rune('a'+len(b.pending))), Reason: reason, CreatedAt: now, ExpiresAt: now.Add(2 * time.Minute),
+			Arguments: []byte(arguments), Digest: "d" + string(rune('a'+len(b.pending))), Reason: reason, Host: s.Client, Origin: s.Origin, CreatedAt: now, ExpiresAt: now.Add(2 * time.Minute),
 			Analysis: &tools.Analysis{Risk: risk, Category: category, Summary: summary},
 		}
 		b.pending = append(b.pending, a)
@@ -72,12 +75,14 @@ func showcase(t *testing.T) *fakeBackend {
 	edit := add(0, "files", "files_edit_file", "edit_file",
 		`{"path": "src/server.ts", "edits": [{"oldText": "const port = 8080;\nconst host = \"127.0.0.1\";\n\nlisten(host, port);\n", "newText": "const port = Number(process.env.PORT ?? 8080);\nconst host = \"0.0.0.0\";\n\nlisten(host, port);\n"}], "dryRun": false}`,
 		`Edit "src/server.ts".`, permissions.Write, "workspace-write", `The rule edit_file "src/*" ask (permissions.jsonc:7, file) asks about edit_file "src/server.ts".`)
+	edit.Undo = &gate.Undo{Kept: true, Text: "Kept first: what it changes can be restored from Checkpoints."}
 	edit.Reasons = []gate.Reason{{Subject: `edit_file "src/server.ts"`, Rule: `edit_file "src/*" ask (permissions.jsonc:7, file)`, Layer: "file", Action: permissions.Ask}}
 	edit.Offers = []tools.Offer{{Tool: "edit_file", Pattern: "src/server.ts", Risk: permissions.Write, Default: true}, {Tool: "edit_file", Pattern: "src/*", Risk: permissions.Write}}
 
 	remove := add(1, "commands", "commands_run", "shell_exec", `{"command": "rm -rf build/ dist/"}`,
 		`Run "rm -rf build/ dist/". It writes "build", "dist".`, permissions.Destructive, "terminal-write", `No rule says anything about shell_exec "rm -rf build/ dist/".`)
 	remove.Analysis.Commands = []tools.CommandView{{Argv: []string{"rm", "-rf", "build/", "dist/"}, Writes: []string{"build", "dist"}, Risk: permissions.Destructive}}
+	remove.Undo = &gate.Undo{Text: "Cannot be restored: build is ignored by git."}
 	remove.Reasons = []gate.Reason{{Subject: `shell_exec "rm -rf build/ dist/"`, Rule: "no rule matches", Action: permissions.Ask}}
 	remove.Offers = []tools.Offer{{Tool: "shell_exec", Pattern: "rm -rf build/ dist/", Risk: permissions.Destructive, Default: true}}
 
@@ -94,6 +99,10 @@ func showcase(t *testing.T) *fakeBackend {
 		{Decision: "trusted", Tool: "commands_run", Risk: "NETWORK", By: "grant", Summary: `Run "git fetch origin".`},
 	} {
 		r.Seq, r.Event, r.Time, r.SessionID, r.Hash = uint64(90-i), audit.Decision, now.Add(-time.Duration(i*37)*time.Second), b.sessions[i%2].ID, string(rune('a'+i))
+		r.CallID, r.Host, r.Project = "call_"+r.Hash, b.sessions[i%2].Client.Name, b.sessions[i%2].Origin.Folder
+		if r.Decision != "denied" && r.Decision != "rejected" {
+			b.records = append(b.records, audit.Record{Event: audit.Outcome, CallID: r.CallID, Hash: "outcome" + r.Hash, Time: r.Time, Tool: r.Tool, SessionID: r.SessionID, Duration: 12.5 * float64(1+i*i*40), Result: 1800})
+		}
 		b.records = append(b.records, r)
 	}
 	return b

@@ -227,6 +227,7 @@ type ToolApproveRequest struct {
 	// Rewritten holds the arguments as they came when a hook changed them; nil when args are what came.
 	Rewritten *gate.Rewrite `json:"rewritten,omitempty"`
 	Marks     []Mark        `json:"marks,omitempty"`
+	Undo      *gate.Undo    `json:"undo,omitempty"` // whether what it changes can be brought back; nil when nobody can tell
 	CreatedAt time.Time     `json:"createdAt"`
 	ExpiresAt time.Time     `json:"expiresAt"`
 	// AwaitsHost says that callgate was restarted since: the host has to repeat the call, and the answer is kept for it.

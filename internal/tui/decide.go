@@ -19,7 +19,7 @@ func (m *model) choose(choice int) tea.Cmd {
 		return nil
 	}
 	if !a.read {
-		m.toast(toastBad, "Nothing was sent: read all arguments first (Space scrolls).")
+		m.hint("Nothing was sent: read all arguments first (Space scrolls).")
 		return nil
 	}
 	switch choice {
@@ -27,7 +27,7 @@ func (m *model) choose(choice int) tea.Cmd {
 		return m.answer(a, companion.ToolApprove{Decision: "approve"})
 	case chooseAlways:
 		if len(a.Always) == 0 {
-			m.toast(toastBad, "Nothing was sent: this call cannot be allowed always.")
+			m.hint("Nothing was sent: this call cannot be allowed always.")
 			return nil
 		}
 		m.dialog = newLadder(a)

@@ -31,6 +31,9 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	if a.AgentID != "" {
 		place = append(place, "agent "+shown(a.AgentID))
 	}
+	if from := whereFrom(a.Client.Name, a.Origin.Folder, a.Origin.Branch, a.Origin.Terminal); from != "" {
+		field("From", from)
+	}
 	field("Where", strings.Join(append(place, "worker "+shown(a.WorkerID)), ", "))
 	risk := s.risk(a.Risk.Label) + " " + companion.RiskWords(a.Risk.Class)
 	if a.Risk.Category != "" {
@@ -38,6 +41,13 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	}
 	field("Risk", risk)
 	field("What", shown(a.Summary))
+	if a.Undo != nil {
+		style := s.warn
+		if a.Undo.Kept {
+			style = s.good
+		}
+		field("Undo", style.Styled(shown(a.Undo.Text)))
+	}
 	if !slices.ContainsFunc(a.Marks, func(m companion.Mark) bool { return m.Text == a.Reason }) {
 		field("Why", shown(a.Reason)) // else the mark says it, louder
 	}
@@ -129,4 +139,19 @@ func (s *styles) command(c companion.Command, width int) (lines []string) {
 		lines = append(lines, "      "+line)
 	}
 	return lines
+}
+
+// whereFrom says which of several windows a call comes from; "" when nothing is known but the host's name, which the
+// list has.
+func whereFrom(host, folder, branch, terminal string) string {
+	if folder == "" && branch == "" && terminal == "" {
+		return ""
+	}
+	text := shown(host)
+	for _, part := range []struct{ word, value string }{{" in ", folder}, {" on ", branch}, {" from ", terminal}} {
+		if part.value != "" {
+			text += part.word + shown(part.value)
+		}
+	}
+	return strings.TrimSpace(text)
 }

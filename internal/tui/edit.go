@@ -155,7 +155,7 @@ func (d *review) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 
 func (d *review) send(m *model) tea.Cmd {
 	if !d.read {
-		m.toast(toastBad, "Nothing was sent: read all of the change first (Space).")
+		m.hint("Nothing was sent: read all of the change first (Space).")
 		return nil
 	}
 	return m.answer(d.approval, companion.ToolApprove{Decision: "approve", Arguments: bytes.TrimSpace(d.text)})

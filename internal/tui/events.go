@@ -28,6 +28,14 @@ func (m *model) event(e companion.Event) tea.Cmd {
 		if f.By != "" {
 			m.toast(toastInfo, "Autonomy of session %s is now %s, set by %s.", f.SessionID, f.Level, f.By)
 		}
+	case *companion.ChatAsked:
+		m.chatted(f.SessionID, f.By, f.Text, true)
+	case *companion.Token:
+		m.chatted(f.SessionID, "model", f.Content, true)
+	case *companion.Done:
+		m.chatted(f.SessionID, "", "", false)
+	case *companion.ChatCleared:
+		delete(m.talks, f.SessionID)
 	case *companion.AuditEntry:
 		m.log.add(entryOf(f))
 	}
@@ -64,6 +72,7 @@ func (m *model) disconnected(f companion.Disconnected) tea.Cmd {
 // forget drops what only a connection knows.
 func (m *model) forget() {
 	m.address, m.queue, m.roster, m.servers, m.serversErr, m.offered = "", queue{}, newRoster(), nil, "", offered{}
+	clear(m.talks)
 	m.dialog = keepHelp(m.dialog)
 	m.show(nil)
 }
@@ -116,6 +125,10 @@ func (m *model) resolved(f *companion.ToolApproveResolved) tea.Cmd {
 func (m *model) failed(f *companion.Error) {
 	if f.Code == companion.CodeApprovalTimeout {
 		return // the resolved frame said it
+	}
+	if of, ok := m.talks[f.SessionID]; ok && f.ToolCallID == "" {
+		of.asking = false
+		m.talks[f.SessionID] = of
 	}
 	if a := m.queue.find(f.ToolCallID); a != nil {
 		a.sent = ""

@@ -18,6 +18,8 @@ var helpLines = [...][2]string{
 	{"d", "the tool's definition, where it is not as accepted"},
 	{"Everywhere", ""},
 	{"Tab, 1 2 3 4", "approvals, sessions and servers, audit trail, tools"},
+	{"!", "run a shell command of your own, outside the gate, on record"},
+	{"c", "chat with the model of the session"},
 	{"r", "ask for the state of the servers now"},
 	{"q, Ctrl-C", "leave; calls go on waiting until they time out"},
 	{"Sessions", ""},

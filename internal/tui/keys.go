@@ -1,6 +1,10 @@
 package tui
 
-import tea "charm.land/bubbletea/v2"
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+)
 
 // key does what a key means. Ctrl-C always leaves; everything else waits until the keyboard has rested since
 // the last question appeared, whatever is on the screen.
@@ -33,6 +37,12 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return m.visit((m.screen + screen(len(screenNames)) - 1) % screen(len(screenNames)))
 	case "1", "2", "3", "4":
 		return m.visit(screen(k.String()[0] - '1'))
+	case "!":
+		m.dialog = &own{input{limit: maxOwnCommand}}
+	case "c", "C":
+		if id := m.chosenSession(); id != "" {
+			m.dialog = newTalk(id)
+		}
 	case "r":
 		return tea.Batch(m.refresh(true), m.lookUp())
 	default:
@@ -51,9 +61,18 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// visit goes to a screen.
+// chosenSession is the session of the approval that is looked at, or the one that is chosen among the sessions.
+func (m *model) chosenSession() string {
+	if m.screen == approvals && m.current != nil {
+		return m.current.SessionID
+	}
+	return m.roster.selected()
+}
+
+// visit goes to a screen. What was said about keys on the other one does not come along.
 func (m *model) visit(to screen) tea.Cmd {
 	m.screen = to
+	m.toasts = slices.DeleteFunc(m.toasts, func(t toast) bool { return t.here })
 	if to == toolbox {
 		return m.lookUp()
 	}

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"callgate/internal/companion"
+	"callgate/permissions"
 )
 
 // expiries are how long an "always" may hold.
@@ -35,11 +36,17 @@ type ladder struct {
 func newLadder(a *approval) *ladder {
 	d := &ladder{approval: a, picked: make([]bool, len(a.Always))}
 	for i, o := range a.Always {
-		if o.Default {
+		if o.Default && !highRisk(o.Risk) { // what may lose data is never allowed for good by a mere Enter
 			d.pick(i)
 		}
 	}
 	return d
+}
+
+// highRisk reports whether a class of risk is high or critical; one that nobody knows is.
+func highRisk(class string) bool {
+	risk, err := permissions.ParseRisk(class)
+	return err != nil || risk.Label() == "high" || risk.Label() == "critical"
 }
 
 // Rows below the offers.
@@ -101,7 +108,7 @@ func (d *ladder) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 // grant sends what was picked.
 func (d *ladder) grant(m *model) tea.Cmd {
 	if !slices.Contains(d.picked, true) {
-		m.toast(toastBad, "Nothing was sent: pick a pattern with Space, or go back.")
+		m.hint("Nothing was sent: pick a pattern with Space, or go back.")
 		return nil
 	}
 	f := companion.ToolApprove{Decision: "always", Scope: scopes[d.scope].name, ExpiresIn: int64(expiries[d.expiry].d / time.Second)}

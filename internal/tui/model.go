@@ -14,6 +14,8 @@ type approver interface {
 	Answer(companion.ToolApprove) error
 	SetAutonomy(sessionID, level string) error
 	Cancel(sessionID string) error
+	Chat(companion.Chat) error
+	ResetChat(sessionID string) error
 }
 
 // screen is one of the things that can be looked at.
@@ -58,6 +60,7 @@ type model struct {
 	askedAt     time.Time // when servers were asked for last
 	log         auditTail
 	offered     offered
+	talks       map[string]said // with models, by session
 
 	detail    pane
 	laidOut   layoutKey
@@ -69,7 +72,7 @@ type model struct {
 func newModel(client approver, once, bell bool) *model {
 	return &model{
 		styles: newStyles(), client: client, once: once, bell: bell, now: time.Now(), ctx: context.Background(), follow: true,
-		roster: newRoster(),
+		roster: newRoster(), talks: map[string]said{},
 	}
 }
 
@@ -146,6 +149,11 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 		m.takeStatus(msg)
 	case sentMsg:
 		m.takeSent(msg)
+	case ownMsg:
+		return m.takeOwn(msg)
+	case ownEndedMsg:
+		m.quiet.arm(m.now)
+		return m.recordOwn(msg.of)
 	case editedMsg:
 		m.takeEdited(msg)
 	case changesMsg:

@@ -28,6 +28,7 @@ type person struct {
 	answers []companion.ToolApprove
 	levels  []string
 	cancels []string
+	asked   []string // of models
 	sendErr error
 	quit    bool
 	raw     string   // what went to the terminal beside the screen
@@ -47,6 +48,20 @@ func (p *person) SetAutonomy(session, level string) error {
 
 func (p *person) Cancel(session string) error {
 	p.cancels = append(p.cancels, session)
+	return p.sendErr
+}
+
+func (p *person) Chat(f companion.Chat) error {
+	text := f.SessionID + " " + f.Message
+	if f.Context != nil && !*f.Context {
+		text += " (plain)"
+	}
+	p.asked = append(p.asked, text)
+	return p.sendErr
+}
+
+func (p *person) ResetChat(session string) error {
+	p.asked = append(p.asked, "reset "+session)
 	return p.sendErr
 }
 
@@ -106,7 +121,7 @@ func (p *person) take(msg tea.Msg) {
 		p.quit = true
 	case tea.RawMsg:
 		p.raw += msg.Msg.(string)
-	case sentMsg, wakeMsg, changesMsg, toolsMsg, acceptedMsg:
+	case sentMsg, wakeMsg, changesMsg, toolsMsg, acceptedMsg, ownMsg:
 		p.update(msg)
 	default:
 		p.started = append(p.started, reflect.TypeOf(msg).String())
@@ -126,7 +141,7 @@ var named = map[string]tea.KeyPressMsg{
 	"left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight}, "tab": {Code: tea.KeyTab}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift},
 	"space": {Code: tea.KeySpace, Text: " "}, "pgdown": {Code: tea.KeyPgDown}, "pgup": {Code: tea.KeyPgUp}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd},
 	"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+d": {Code: 'd', Mod: tea.ModCtrl}, "ctrl+u": {Code: 'u', Mod: tea.ModCtrl},
-	"ctrl+z": {Code: 'z', Mod: tea.ModCtrl}, "backspace": {Code: tea.KeyBackspace},
+	"ctrl+z": {Code: 'z', Mod: tea.ModCtrl}, "ctrl+p": {Code: 'p', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl}, "ctrl+x": {Code: 'x', Mod: tea.ModCtrl}, "backspace": {Code: tea.KeyBackspace},
 }
 
 // types presses keys one after the other: names of keys, or single characters.

@@ -25,6 +25,7 @@ type asker interface {
 	tools(ctx context.Context, address, session string) (companion.ToolsView, error)
 	accept(ctx context.Context, address, session, tool, hash string) error
 	freeze(ctx context.Context, address string, end bool) error
+	own(ctx context.Context, address, dir string, c ownCommand) error
 }
 
 // rest asks the companion with the credential of the client.
@@ -49,7 +50,7 @@ func (r *rest) status(ctx context.Context, address string, history bool) (s stat
 	if err := r.ask(ctx, address, http.MethodGet, "/api/info", nil, &info); err != nil {
 		return status{err: err}
 	}
-	s.servers = info.Upstreams
+	s.servers = together(info.Upstreams)
 	if !history {
 		return s
 	}
@@ -63,6 +64,34 @@ func (r *rest) status(ctx context.Context, address string, history bool) (s stat
 		}
 	}
 	return s
+}
+
+// together makes one of what each host's server of a name is: as bad as the worst of them.
+func together(servers []server) []server {
+	worse := map[string]int{companion.UpstreamUp: 1, companion.UpstreamIdle: 0, companion.UpstreamStarting: 2, companion.UpstreamDown: 3}
+	var all []server
+	for _, one := range servers {
+		at := slices.IndexFunc(all, func(s server) bool { return s.Name == one.Name })
+		if at < 0 {
+			all = append(all, one)
+			continue
+		}
+		if worse[one.State] > worse[all[at].State] {
+			all[at].State, all[at].Error = one.State, one.Error
+		}
+		all[at].Tools = max(all[at].Tools, one.Tools)
+	}
+	return all
+}
+
+// own puts a command of the person's own on record.
+func (r *rest) own(ctx context.Context, address, dir string, c ownCommand) error {
+	body := companion.OwnCommand{Command: c.command, Dir: dir}
+	if c.ended {
+		took := c.took.Milliseconds()
+		body.Outcome, body.Duration = c.outcome(), &took
+	}
+	return r.ask(ctx, address, http.MethodPost, "/api/commands", body, nil)
 }
 
 // changes asks what a waiting call would make of files.

@@ -31,6 +31,7 @@ type toast struct {
 	kind  toastKind
 	text  string
 	until time.Time
+	here  bool // it is about the screen that it came up on
 }
 
 // toast shows a line. What it is given may come from anywhere.
@@ -38,7 +39,13 @@ func (m *model) toast(kind toastKind, format string, args ...any) {
 	if len(m.toasts) == maxToasts {
 		m.toasts = slices.Delete(m.toasts, 0, 1)
 	}
-	m.toasts = append(m.toasts, toast{kind, shown(fmt.Sprintf(format, args...)), m.now.Add(toastTime)})
+	m.toasts = append(m.toasts, toast{kind: kind, text: shown(fmt.Sprintf(format, args...)), until: m.now.Add(toastTime)})
+}
+
+// hint is a toast about a key that did nothing on this screen.
+func (m *model) hint(format string, args ...any) {
+	m.toast(toastBad, format, args...)
+	m.toasts[len(m.toasts)-1].here = true
 }
 
 func (m *model) dropToasts() {

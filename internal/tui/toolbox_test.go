@@ -20,6 +20,7 @@ type desktop struct {
 	files    []tools.FileChange
 	err      error
 	accepted []string
+	recorded []ownCommand
 }
 
 func (d *desktop) status(context.Context, string, bool) status { return status{err: d.err} }
@@ -36,6 +37,11 @@ func (d *desktop) freeze(context.Context, string, bool) error { return nil }
 
 func (d *desktop) accept(_ context.Context, address, session, tool, hash string) error {
 	d.accepted = append(d.accepted, strings.Join([]string{address, session, tool, hash}, " "))
+	return d.err
+}
+
+func (d *desktop) own(_ context.Context, _, _ string, c ownCommand) error {
+	d.recorded = append(d.recorded, c)
 	return d.err
 }
 

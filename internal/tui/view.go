@@ -160,7 +160,8 @@ func (m *model) listLines(width, rows int) []string {
 			if a == m.current {
 				mark, tool, b.focus = "▸ ", s.title.Styled(tool), len(b.lines)
 			}
-			left := pad(countdown(a.ExpiresAt.Sub(m.now)), 5)
+			left := countdown(a.ExpiresAt.Sub(m.now)) + " "
+			left = pad(left, max(5, len(left)))
 			line := mark + left + pad(s.risk(a.Risk.Label), 9) + tool + s.faint.Styled("  "+shown(a.Summary))
 			if a.sent != "" {
 				line = mark + left + s.faint.Styled(pad("sent", 9)) + tool

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Badge } from "./risk";
+import { Badge, label } from "./risk";
 import type { Approval } from "./state";
 import { Text } from "./text";
 import type { Answer, Offer } from "./wire";
@@ -12,13 +12,19 @@ const expiries: [label: string, seconds: number][] = [
   ["after 30 days", 2_592_000],
 ];
 
+// preselected is the step that is chosen at first: none for a part of high risk, which a person allows knowingly or not.
+function preselected(ladder: Offer[]): number {
+  const at = ladder.findIndex((offer) => offer.default);
+  return at >= 0 && ["high", "critical"].includes(label(ladder[at]!.risk)) ? -1 : at;
+}
+
 // AlwaysPanel lets a person choose what is allowed from now on: for each subject of the call one step of its
 // ladder, or none.
 export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boolean; close(): void; answer(a: Answer): void }) {
   const offers = of.request.always;
   const ladders = [...Map.groupBy(offers, (offer) => offer.subject)];
   const [chosen, setChosen] = useState<{ [subject: number]: number }>(() =>
-    Object.fromEntries(ladders.map(([subject, ladder]) => [subject, ladder.findIndex((offer) => offer.default)])),
+    Object.fromEntries(ladders.map(([subject, ladder]) => [subject, preselected(ladder)])),
   );
   const [scope, setScope] = useState<"session" | "worker">("worker");
   const [expiresIn, setExpiresIn] = useState(0);
@@ -50,7 +56,7 @@ export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boo
           {ladders.length > 1 && (
             <label class="step">
               <input type="radio" name={`ladder-${subject}`} checked={chosen[subject] === -1} onChange={() => setChosen({ ...chosen, [subject]: -1 })} />
-              <span class="label">nothing for this part</span>
+              <span class="label">don't allow this part</span>
             </label>
           )}
         </fieldset>

@@ -1,12 +1,14 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { Detail, type Panel } from "./approval";
 import { Audit } from "./audit";
+import { Chat } from "./chat";
 import { Checkpoints } from "./checkpoints";
 import { Help } from "./help";
 import { Hooks } from "./hooks";
 import { mayNotify, showCount } from "./notify";
 import { maxSelected, Queue } from "./queue";
 import { Quiet } from "./quiet";
+import { go, href, routeOf } from "./route";
 import { Rules } from "./rules";
 import { Servers } from "./servers";
 import { Sessions } from "./sessions";
@@ -16,7 +18,7 @@ import { Text } from "./text";
 import { Unpaired } from "./unpaired";
 import type { Answer, FileChange } from "./wire";
 
-type View = "approvals" | "sessions" | "audit" | Power;
+type View = "approvals" | "sessions" | "audit" | "chat" | Power;
 
 // Views in their order. What a callgate does not have is not there.
 const views: [view: View, label: string][] = [
@@ -27,13 +29,14 @@ const views: [view: View, label: string][] = [
   ["tools", "Tools"],
   ["checkpoints", "Checkpoints"],
   ["hooks", "Hooks"],
+  ["chat", "Chat"],
 ];
 
 // App follows the store and holds what belongs to this screen alone.
 export function App({ store }: { store: Store }) {
   const [, render] = useReducer((n: number) => n + 1, 0);
   const quiet = useMemo(() => new Quiet(), []);
-  const [view, setView] = useState<View>("approvals");
+  const [route, setRoute] = useState(() => routeOf(location.hash));
   const [panel, setPanel] = useState<Panel>("");
   const [browsing, setBrowsing] = useState(false); // on a phone: the list, not the approval
   const [help, setHelp] = useState(false);
@@ -45,10 +48,30 @@ export function App({ store }: { store: Store }) {
   const { state } = store;
   const waiting = pending(state);
   const current = find(state, state.current);
+  const view = views.find(([name]) => name === route.view)?.[0] ?? "approvals";
+  const setView = (name: View) => go(href(name));
   const there = views.filter(([name]) => state.powers[name as Power] ?? !powers.includes(name as Power));
   const viewOnly = store.pairing?.credential === "view";
 
   useEffect(() => store.start(), [store]);
+  useEffect(() => {
+    const moved = () => setRoute(routeOf(location.hash));
+    window.addEventListener("hashchange", moved);
+    window.addEventListener("popstate", moved);
+    return () => {
+      window.removeEventListener("hashchange", moved);
+      window.removeEventListener("popstate", moved);
+    };
+  }, []);
+  // An address that names an approval leads there; what comes up by itself takes the place of the address.
+  const named = view === "approvals" ? route.id : "";
+  const missing = named !== "" && find(state, named) === undefined && state.connection === "open" && state.approvals.every((a) => !a.stale);
+  useEffect(() => {
+    if (named !== "" && named !== state.current && find(state, named)) look(named);
+  }, [named, state.approvals.length]);
+  useEffect(() => {
+    if (store.pairing !== null && view === "approvals" && !missing && state.current !== "" && (named === "" || find(state, named)?.over)) go(href("approvals", state.current), true);
+  }, [state.current, view, missing]);
   useEffect(() => showCount(waiting.length), [waiting.length]);
   // Another prompt came up by itself, the one that was looked at is over, or it is seen again.
   useLayoutEffect(() => {
@@ -74,6 +97,7 @@ export function App({ store }: { store: Store }) {
       setBrowsing(false);
       if (id !== store.state.current) quiet.begin(false);
       store.dispatch({ type: "look", id });
+      if (routeOf(location.hash).view in { "": 1, approvals: 1 }) go(href("approvals", id));
     },
     [store, quiet],
   );
@@ -151,10 +175,10 @@ export function App({ store }: { store: Store }) {
         </h1>
         <nav class="tabs" aria-label="Views">
           {there.map(([name, label]) => (
-            <button type="button" aria-current={view === name ? "page" : undefined} onClick={() => setView(name)}>
+            <a href={href(name)} aria-current={view === name ? "page" : undefined}>
               {label}
               {name === "approvals" && waiting.length > 0 && <span class="count">{waiting.length}</span>}
-            </button>
+            </a>
           ))}
         </nav>
         <div class="tools">
@@ -205,6 +229,11 @@ export function App({ store }: { store: Store }) {
                 event.stopPropagation();
               }}
             >
+              {missing && (
+                <p class="note" role="status">
+                  This approval is no longer pending. <a href={href("audit", named)}>See what became of it</a>
+                </p>
+              )}
               {current ? (
                 <>
                   <button type="button" class="back" onClick={() => setBrowsing(true)}>
@@ -226,8 +255,8 @@ export function App({ store }: { store: Store }) {
                 </>
               ) : (
                 <div class="nothing">
-                  <p class="big">Nothing waits.</p>
-                  <p>{state.connection === "open" ? "New approvals come up here by themselves." : "There is no connection to callgate."}</p>
+                  <p class="big">No pending approvals</p>
+                  <p>{state.connection === "open" ? "New approvals appear here." : "There is no connection to callgate."}</p>
                 </div>
               )}
             </div>
@@ -236,7 +265,8 @@ export function App({ store }: { store: Store }) {
         {view === "sessions" && (
           <Sessions state={state} mayAnswer={store.mayAnswer} setAutonomy={(id, level) => store.setAutonomy(id, level)} cancel={(id) => store.cancel(id)} freeze={() => store.freeze(true)} />
         )}
-        {view === "audit" && <Audit store={store} live={state.audit} sessions={state.sessions} />}
+        {view === "audit" && <Audit store={store} live={state.audit} route={route} />}
+        {view === "chat" && <Chat store={store} state={state} session={route.id} />}
         {view === "rules" && <Rules store={store} state={state} />}
         {view === "tools" && <Servers store={store} state={state} />}
         {view === "checkpoints" && <Checkpoints store={store} state={state} />}

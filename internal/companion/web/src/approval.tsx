@@ -12,6 +12,7 @@ import { Badge, meaning, warning } from "./risk";
 import { shownBytes, shownLines, words, type Approval } from "./state";
 import { Text } from "./text";
 import type { Answer } from "./wire";
+import { Where } from "./where";
 
 export type Panel = "" | "reject" | "always" | "edit";
 
@@ -54,21 +55,24 @@ export function Detail(props: Props) {
           )}
           {!props.of.over && <Countdown created={request.createdAt} expires={request.expiresAt} bar />}
         </div>
+        <p class="from">
+          <Where client={request.client ?? { name: "" }} origin={request.origin} agent={request.agentId} />
+        </p>
         <h2 id="tool" ref={heading} tabIndex={-1}>
           <Text of={request.tool} code />
         </h2>
-        <p class="summary">
-          <Text of={request.summary} />
-        </p>
+        {!told(props.of) && (
+          <p class="summary">
+            <Text of={request.summary} />
+          </p>
+        )}
       </header>
       <Notes of={props.of} next={props.next} />
-      <dl class="facts">
-        <Fact name="Server" value={request.server} />
-        <Fact name="Session" value={request.sessionId} />
-        <Fact name="Agent" value={request.agentId} />
-        <Fact name="Worker" value={request.workerId} />
-        {request.kind && <Fact name="Kind" value={request.kind} />}
-      </dl>
+      {request.undo && !props.of.over && (
+        <p class={`undo ${request.undo.kept ? "kept" : "unkept"}`}>
+          <Text of={request.undo.text} />
+        </p>
+      )}
       {props.of.definition && <Definition of={props.of.definition} limit={lines} />}
       {props.of.rewritten && args && (
         <section aria-labelledby="rewritten">
@@ -95,9 +99,25 @@ export function Detail(props: Props) {
         )}
       </section>
       <Why of={props.of} />
+      <details class="ids">
+        <summary>Details and ids</summary>
+        <dl class="facts">
+          <Fact name="Server" value={request.server} />
+          {request.kind && <Fact name="Kind" value={request.kind} />}
+          <Fact name="Agent" value={request.agentId} />
+          <Fact name="Worker" value={request.workerId} />
+          <Fact name="Session" value={request.sessionId} />
+          <Fact name="Approval" value={request.toolCallId} />
+        </dl>
+      </details>
       {!props.of.over && !props.viewOnly && <Actions {...props} />}
     </article>
   );
+}
+
+// told reports whether the commands below say all that the summary would say again.
+function told(of: Approval): boolean {
+  return (of.request.commands ?? []).length > 0 && of.args !== null;
 }
 
 function Fact({ name, value }: { name: string; value: string }) {

@@ -1,37 +1,41 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { clock } from "./countdown";
+import { csv, jsonl, save } from "./export";
 import { Page, Trouble } from "./parts";
 import { Badge } from "./risk";
+import { go, href, type Route } from "./route";
 import { message, type Store } from "./store";
 import { Text } from "./text";
 import { visible } from "./visible";
-import type { AuditEntry, Record, Session } from "./wire";
+import type { AuditEntry, Record } from "./wire";
+import { Where } from "./where";
 
-const decisions = ["auto_approved", "approved", "trusted", "rejected", "denied", "timeout", "cancelled", "limited"];
+const decisions = ["auto_approved", "approved", "trusted", "rejected", "denied", "timeout", "cancelled", "limited", "pending"];
 const limit = 200;
+const most = 20_000; // records of one export
 
 const spans: [label: string, hours: number][] = [
   ["the beginning", 0],
   ["an hour ago", 1],
+  ["12 hours ago", 12],
   ["a day ago", 24],
   ["a week ago", 168],
 ];
 
-interface Filter {
-  session: string;
-  decision: string;
-  tool: string;
-  hours: number; // how far back; 0 for all
+interface Found {
+  records: Record[];
+  next?: string;
 }
 
-// Audit shows the trail: what is on record that matches, and on top of it what is recorded while one looks.
-export function Audit({ store, live, sessions }: { store: Store; live: AuditEntry[]; sessions: Session[] }) {
-  const [filter, setFilter] = useState<Filter>({ session: "", decision: "", tool: "", hours: 0 });
-  const [records, setRecords] = useState<Record[]>([]);
+// Audit shows the trail, one row a call: who asked for what, what was decided and why, and what came of it. The filters
+// are the address, so that they survive a reload and can be sent to somebody.
+export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]; route: Route }) {
+  const [found, setFound] = useState<Found>({ records: [] });
   const [trouble, setTrouble] = useState("");
-  const [open, setOpen] = useState<Record | null>(null);
+  const [busy, setBusy] = useState(false);
   const newest = live[0]?.timestamp ?? "";
   const asked = useRef(0); // timer of the next look at the log
+  const filter = route.query.toString();
   const latest = useRef(filter);
   latest.current = filter;
   const look = (after: number) => {
@@ -39,10 +43,10 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
     asked.current = window.setTimeout(() => {
       asked.current = 0;
       const wanted = latest.current;
-      store.get<{ records: Record[] }>(`/api/audit?${query(wanted)}`).then(
-        (found) => {
+      store.get<Found>(`/api/audit?${asks(new URLSearchParams(wanted), limit)}`).then(
+        (answer) => {
           if (wanted !== latest.current) return;
-          setRecords(found.records);
+          setFound(answer);
           setTrouble("");
         },
         (error: unknown) => setTrouble(message(error)),
@@ -52,121 +56,184 @@ export function Audit({ store, live, sessions }: { store: Store; live: AuditEntr
   useEffect(() => look(150), [filter]);
   useEffect(() => look(500), [newest]);
   useEffect(() => () => clearTimeout(asked.current), []);
+  const set = (name: string, value: string) => {
+    const next = new URLSearchParams(route.query);
+    if (value) next.set(name, value);
+    else next.delete(name);
+    go(href("audit", "", next), true);
+  };
+  const more = async () => {
+    setBusy(true);
+    try {
+      const older = await store.get<Found>(`/api/audit?${asks(route.query, limit, found.next)}`);
+      setFound({ ...older, records: [...found.records, ...older.records] });
+    } catch (error) {
+      setTrouble(message(error));
+    }
+    setBusy(false);
+  };
+  const write = async (kind: "jsonl" | "csv") => {
+    setBusy(true);
+    try {
+      const all: Record[] = [];
+      for (let next: string | undefined = ""; next !== undefined && all.length < most; ) {
+        const page: Found = await store.get<Found>(`/api/audit?${asks(route.query, 1000, next)}`);
+        all.push(...page.records);
+        next = page.next;
+      }
+      if (kind === "csv") save("callgate-audit.csv", "text/csv", csv(all));
+      else save("callgate-audit.jsonl", "application/jsonl", jsonl(all));
+    } catch (error) {
+      setTrouble(message(error));
+    }
+    setBusy(false);
+  };
+  const days = [...Map.groupBy(found.records, (r) => day(r.time))];
   return (
     <Page
       name="Audit trail"
-      lead="Every decision and outcome, chained by hashes. New records come up by themselves."
+      lead="Every call with its decision and outcome. New ones come up by themselves."
       beside={
-      <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
-        <label>
-          Session
-          <select value={filter.session} onChange={(event) => setFilter({ ...filter, session: event.currentTarget.value })}>
-            <option value="">all</option>
-            {sessions.map((s) => (
-              <option value={s.sessionId}>{visible(s.client.name ? `${s.client.name}, ${s.sessionId}` : s.sessionId)}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Decision
-          <select value={filter.decision} onChange={(event) => setFilter({ ...filter, decision: event.currentTarget.value })}>
-            <option value="">all</option>
-            {decisions.map((d) => (
-              <option value={d}>{d.replace("_", " ")}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Tool
-          <input
-            type="search"
-            placeholder="demo_*"
-            value={filter.tool}
-            spellcheck={false}
-            onInput={(event) => setFilter({ ...filter, tool: event.currentTarget.value })}
-          />
-        </label>
-        <label>
-          Since
-          <select value={filter.hours} onChange={(event) => setFilter({ ...filter, hours: Number(event.currentTarget.value) })}>
-            {spans.map(([label, hours]) => (
-              <option value={hours}>{label}</option>
-            ))}
-          </select>
-        </label>
-      </form>
+        <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+          <label>
+            Search
+            <input type="search" placeholder="any text" value={route.query.get("q") ?? ""} spellcheck={false} onInput={(event) => set("q", event.currentTarget.value)} />
+          </label>
+          <label>
+            Decision
+            <select value={route.query.get("decision") ?? ""} onChange={(event) => set("decision", event.currentTarget.value)}>
+              <option value="">all</option>
+              {decisions.map((d) => (
+                <option value={d}>{d.replace("_", " ")}</option>
+              ))}
+            </select>
+          </label>
+          <label>
+            Since
+            <select value={route.query.get("hours") ?? ""} onChange={(event) => set("hours", event.currentTarget.value)}>
+              {spans.map(([label, hours]) => (
+                <option value={hours || ""}>{label}</option>
+              ))}
+            </select>
+          </label>
+          <div class="exports" role="group" aria-label="Export">
+            <button type="button" class="small" aria-disabled={busy} onClick={() => !busy && void write("csv")}>
+              CSV
+            </button>
+            <button type="button" class="small" aria-disabled={busy} onClick={() => !busy && void write("jsonl")}>
+              JSONL
+            </button>
+          </div>
+        </form>
       }
     >
       <Trouble of={trouble} />
-      {records.length === 0 && !trouble && <p class="empty">Nothing is on record that matches.</p>}
-      <div class="scroll trail" tabIndex={0} role="region" aria-label="Records">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              <th scope="col">What</th>
-              <th scope="col">Risk</th>
-              <th scope="col">Tool</th>
-              <th scope="col">Summary</th>
-              <th scope="col">By</th>
-            </tr>
-          </thead>
-          <tbody>
+      {found.records.length === 0 && !trouble && <p class="empty">No calls match.</p>}
+      {days.map(([name, records]) => (
+        <section class="day" aria-label={name}>
+          <h3 class="group">{name}</h3>
+          <ul class="calls">
             {records.map((r) => (
-              <tr key={r.hash ?? r.seq}>
-                <td>
-                  <button type="button" class="link" onClick={() => setOpen(r)}>
-                    {clock(r.time)}
-                  </button>
-                </td>
-                <td>
-                  <span class={`decision ${r.decision ?? r.event} ${r.isError || r.error ? "failed" : ""}`}>{name(r)}</span>
-                </td>
-                <td>{r.risk && <Badge risk={r.risk} short plain />}</td>
-                <td>
-                  <Text of={r.tool ?? ""} code />
-                </td>
-                <td class="wide">
-                  <Text of={r.summary || r.reason || r.error || ""} />
-                </td>
-                <td>
-                  <Text of={r.by ?? ""} />
-                </td>
-              </tr>
+              <Row key={r.hash} of={r} filter={route.query} />
             ))}
-          </tbody>
-        </table>
-      </div>
-      {open && <Details of={open} close={() => setOpen(null)} />}
+          </ul>
+        </section>
+      ))}
+      {found.next && (
+        <button type="button" class="more" aria-disabled={busy} onClick={() => !busy && void more()}>
+          Show older
+        </button>
+      )}
+      {route.id && <Details key={route.id} store={store} id={route.id} known={found.records.find((r) => r.callId === route.id)} close={() => go(href("audit", "", route.query))} />}
     </Page>
   );
 }
 
-function query(filter: Filter): URLSearchParams {
-  const query = new URLSearchParams({ limit: String(limit) });
-  if (filter.session) query.set("sessionId", filter.session);
-  if (filter.decision) query.set("decision", filter.decision);
-  if (filter.tool.trim()) query.set("tool", filter.tool.trim());
-  if (filter.hours > 0) query.set("since", new Date(Date.now() - filter.hours * 3_600_000).toISOString());
+function Row({ of, filter }: { of: Record; filter: URLSearchParams }) {
+  return (
+    <li>
+      <a class="call" href={href("audit", of.callId ?? "", filter)}>
+        <time dateTime={of.time}>{clock(of.time)}</time>
+        <span class="call-what">
+          <span class="call-line">
+            <span class={`decision ${of.decision ?? of.event}`}>{decided(of)}</span>
+            <Outcome of={of} />
+            {of.risk && <Badge risk={of.risk} short plain />}
+            <Text of={of.tool ?? ""} code />
+          </span>
+          <span class="call-summary">
+            <Text of={of.summary || "a call that could not be read"} />
+          </span>
+          <span class="label call-line">
+            {(of.host || of.project) && <Where client={{ name: of.host ?? "" }} origin={{ folder: of.project }} short />}
+            <span>
+              <Text of={of.reason || (of.by ? `by ${of.by}` : "")} />
+            </span>
+          </span>
+        </span>
+      </a>
+    </li>
+  );
+}
+
+function Outcome({ of }: { of: Record }) {
+  const { outcome } = of;
+  if (!outcome) return of.decision === "auto_approved" || of.decision === "approved" || of.decision === "trusted" ? <span class="label">no outcome yet</span> : null;
+  const failed = outcome.isError || outcome.error;
+  return (
+    <span class={failed ? "decision failed" : "label"}>
+      {failed ? "failed" : "ran"} {took(outcome.durationMs)}
+      {outcome.resultBytes ? `, ${bytes(outcome.resultBytes)}` : ""}
+    </span>
+  );
+}
+
+function decided(r: Record): string {
+  return visible(r.event === "asked" ? "asked, no answer" : (r.decision ?? r.event).replace("_", " "));
+}
+
+function took(ms: number | undefined): string {
+  if (ms === undefined) return "";
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+function bytes(n: number): string {
+  return n < 1024 ? `${n} B` : n < 1024 * 1024 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+function day(time: string): string {
+  const date = new Date(time);
+  const words = date.toLocaleDateString(undefined, { weekday: "long", year: "numeric", month: "long", day: "numeric" });
+  return date.toDateString() === new Date().toDateString() ? `Today, ${words}` : words;
+}
+
+// asks is the query for a page of calls.
+function asks(filter: URLSearchParams, limit: number, before = ""): URLSearchParams {
+  const query = new URLSearchParams({ calls: "true", limit: String(limit) });
+  for (const name of ["q", "decision", "sessionId", "tool"]) {
+    const value = filter.get(name)?.trim();
+    if (value) query.set(name, value);
+  }
+  const hours = Number(filter.get("hours"));
+  if (hours > 0) query.set("since", new Date(Date.now() - hours * 3_600_000).toISOString());
+  if (before) query.set("before", before);
   return query;
 }
 
-function name(r: Record): string {
-  if (r.event === "outcome") return r.isError || r.error ? "failed" : "ran";
-  return visible((r.decision ?? r.event).replace("_", " "));
-}
-
 const facts: [label: string, key: keyof Record][] = [
-  ["Decision", "decision"],
-  ["By", "by"],
-  ["Rule", "rule"],
   ["Reason", "reason"],
-  ["Summary", "summary"],
-  ["Error", "error"],
-  ["Took (ms)", "durationMs"],
+  ["By", "by"],
+  ["From", "from"],
+  ["Rule", "rule"],
+  ["Host", "host"],
+  ["Project", "project"],
   ["Tool", "tool"],
   ["Kind", "kind"],
   ["Server", "server"],
+];
+
+const ids: [label: string, key: keyof Record][] = [
+  ["Record", "seq"],
   ["Session", "sessionId"],
   ["Agent", "agent"],
   ["Worker", "worker"],
@@ -176,40 +243,65 @@ const facts: [label: string, key: keyof Record][] = [
   ["Hash before", "prev"],
 ];
 
-function Details({ of, close }: { of: Record; close(): void }) {
+// Details is one call in full. It has an address of its own, and is fetched when it is not in the list.
+function Details({ store, id, known, close }: { store: Store; id: string; known: Record | undefined; close(): void }) {
+  const [of, setOf] = useState<Record | undefined>(known);
+  const [trouble, setTrouble] = useState("");
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    if (known) setOf(known);
+    else
+      store.get<Found>(`/api/audit?${new URLSearchParams({ calls: "true", q: id, limit: "1" })}`).then(
+        ({ records }) => (records[0] ? setOf(records[0]) : setTrouble("There is no such record.")),
+        (error: unknown) => setTrouble(message(error)),
+      );
+  }, [id, known]);
   return (
-    <dialog ref={dialog} onClose={close} aria-labelledby="record">
-      <header>
-        <h2 id="record">
-          Record {of.seq} <span class="label">{new Date(of.time).toLocaleString()}</span>
-        </h2>
-        {of.risk && <Badge risk={of.risk} />}
-      </header>
-      <dl class="record">
-        {facts.map(([label, key]) =>
-          of[key] === undefined || of[key] === "" ? null : (
-            <div>
-              <dt>{label}</dt>
-              <dd>
-                <Text of={String(of[key])} code={["digest", "hash", "prev", "callId", "tool"].includes(key)} />
-              </dd>
-            </div>
-          ),
-        )}
-      </dl>
-      {(of.subjects ?? []).length > 0 && (
+    <dialog ref={dialog} class="record-dialog" onClose={close} aria-labelledby="record">
+      <Trouble of={trouble} />
+      {of && (
         <>
-          <h3>What was judged</h3>
-          <ul class="reasons">
-            {of.subjects?.map((s) => (
-              <li>
-                <Text of={s.kind || s.tool} code /> <Text of={s.value ?? ""} code /> <span class="label">{s.action}:</span> <Text of={s.rule ?? ""} />{" "}
-                <Badge risk={s.risk} short />
-              </li>
-            ))}
-          </ul>
+          <header>
+            <h2 id="record">
+              <span class={`decision ${of.decision ?? ""}`}>{decided(of)}</span> <span class="label">{new Date(of.time).toLocaleString()}</span>
+            </h2>
+            {of.risk && <Badge risk={of.risk} />}
+          </header>
+          <p class="summary">
+            <Text of={of.summary ?? ""} />
+          </p>
+          {of.outcome && (
+            <p>
+              <Outcome of={of} /> <Text of={of.outcome.error ?? ""} />
+            </p>
+          )}
+          <Facts of={of} facts={facts} />
+          {of.arguments !== undefined && (
+            <>
+              <h3>Arguments</h3>
+              <pre class="json">
+                <Text of={JSON.stringify(of.arguments, null, 2)} code />
+              </pre>
+            </>
+          )}
+          {(of.subjects ?? []).length > 0 && (
+            <>
+              <h3>What was judged</h3>
+              <ul class="reasons">
+                {of.subjects?.map((s) => (
+                  <li>
+                    <Text of={s.kind || s.tool} code /> <Text of={s.value ?? ""} code /> <span class="label">{s.action}:</span> <Text of={s.rule ?? ""} />{" "}
+                    <Badge risk={s.risk} short />
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
+          <details>
+            <summary>Ids and hashes</summary>
+            <Facts of={of} facts={ids} />
+          </details>
         </>
       )}
       <form method="dialog" class="buttons">
@@ -218,5 +310,22 @@ function Details({ of, close }: { of: Record; close(): void }) {
         </button>
       </form>
     </dialog>
+  );
+}
+
+function Facts({ of, facts }: { of: Record; facts: [label: string, key: keyof Record][] }) {
+  return (
+    <dl class="record">
+      {facts.map(([label, key]) =>
+        of[key] === undefined || of[key] === "" ? null : (
+          <div>
+            <dt>{label}</dt>
+            <dd>
+              <Text of={String(of[key])} code={["digest", "hash", "prev", "callId", "tool", "project"].includes(key)} />
+            </dd>
+          </div>
+        ),
+      )}
+    </dl>
   );
 }

@@ -64,7 +64,7 @@ export function Twice(props: { label: string; question: string; confirm: string;
           <button type="button" onClick={() => setAsking(false)}>
             Back
           </button>
-          <button type="button" class={props.danger ? "reject" : "always"} aria-disabled={busy} onClick={() => !busy && void act()}>
+          <button type="button" class={props.danger ? "danger" : "always"} aria-disabled={busy} onClick={() => !busy && void act()}>
             {props.confirm}
           </button>
         </div>

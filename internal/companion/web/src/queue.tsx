@@ -2,6 +2,7 @@ import { Countdown, clock } from "./countdown";
 import { Badge } from "./risk";
 import { needsPerson, pending, words, type Approval, type Outcome, type State } from "./state";
 import { Text } from "./text";
+import { Where } from "./where";
 
 interface Props {
   state: State;
@@ -37,18 +38,22 @@ export function Queue(props: Props) {
           </ul>
         </section>
       ))}
+      <Outcomes of={props.state.outcomes} />
       {selected.length > 0 && (
         <section class="bulk" aria-label="Selection">
-          <p>
-            <strong>Approve these {selected.length}, once each?</strong>
+          <p role="status">
+            <strong>{selected.length} selected</strong>
           </p>
-          <ul>
-            {selected.map((a) => (
-              <li>
-                <Badge risk={a.request.risk.class} short /> <Text of={a.request.summary} />
-              </li>
-            ))}
-          </ul>
+          <details>
+            <summary>Show</summary>
+            <ul>
+              {selected.map((a) => (
+                <li>
+                  <Badge risk={a.request.risk.class} short /> <Text of={a.request.summary} />
+                </li>
+              ))}
+            </ul>
+          </details>
           <div class="buttons">
             <button type="button" onClick={() => selected.forEach((a) => props.select(a.request.toolCallId, false))}>
               Clear
@@ -59,7 +64,6 @@ export function Queue(props: Props) {
           </div>
         </section>
       )}
-      <Outcomes of={props.state.outcomes} />
     </nav>
   );
 }
@@ -97,21 +101,18 @@ function Item({ of, state, viewOnly, selected, select, look }: Props & { of: App
   );
 }
 
-// SessionName names a session by its host and its id.
+// SessionName names a session by where its calls come from, and by its id when nothing else is known.
 export function SessionName({ id, state }: { id: string; state: State }) {
-  const client = state.sessions.find((s) => s.sessionId === id)?.client.name;
-  return (
-    <>
-      {client && (
-        <>
-          <Text of={client} />{" "}
-        </>
-      )}
+  const session = state.sessions.find((s) => s.sessionId === id);
+  const request = state.approvals.find((a) => a.request.sessionId === id)?.request;
+  const client = session?.client ?? request?.client;
+  if (!client?.name)
+    return (
       <span class="label">
         <Text of={id} code />
       </span>
-    </>
-  );
+    );
+  return <Where client={client} origin={session?.origin ?? request?.origin} short />;
 }
 
 function Outcomes({ of }: { of: Outcome[] }) {

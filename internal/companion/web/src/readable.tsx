@@ -1,7 +1,7 @@
 import { OnDisk, tells } from "./changes";
 import { Difference } from "./difference";
 import { member, text, type Json } from "./json";
-import { Badge } from "./risk";
+import { Badge, label } from "./risk";
 import { tokens, word } from "./shell";
 import { More, Text } from "./text";
 import type { Approval } from "./state";
@@ -25,6 +25,31 @@ export function Readable({ of, limit, onDisk }: { of: Approval; limit: number; o
 }
 
 function Shell({ script, commands, limit }: { script: string | undefined; commands: Command[]; limit: number }) {
+  const parts = script === undefined ? null : partsOf(script, commands);
+  if (parts)
+    return (
+      <section class="readable" aria-labelledby="runs">
+        <h3 id="runs">{commands.length === 1 ? "Runs one command" : `Runs ${commands.length} commands`}</h3>
+        <pre class="script parts" tabIndex={0} aria-label="Shell text">
+          {parts.map((part) =>
+            part.command ? (
+              <span class={`part ${label(part.command.risk)}`}>
+                <Colours of={part.text} />
+                <Badge risk={part.command.risk} short plain />
+              </span>
+            ) : (
+              <Colours of={part.text} />
+            ),
+          )}
+        </pre>
+        {commands.map((command) => (
+          <>
+            <Touched name="writes" of={command.writes} />
+            <Touched name="reads" of={command.reads} />
+          </>
+        ))}
+      </section>
+    );
   return (
     <section class="readable" aria-labelledby="runs">
       {script !== undefined && <Script of={script} limit={limit} />}
@@ -53,6 +78,43 @@ function Shell({ script, commands, limit }: { script: string | undefined; comman
       </ol>
       {commands.length > limit && <More count={commands.length - limit} what="commands" />}
     </section>
+  );
+}
+
+// partsOf finds each command where it stands in the text, in order; null when one is not there as it runs, or came by
+// way of something: then the text and the commands are shown one after the other.
+function partsOf(script: string, commands: Command[]): { text: string; command?: Command }[] | null {
+  if (script.length > 2000) return null;
+  const parts: { text: string; command?: Command }[] = [];
+  let at = 0;
+  for (const command of commands) {
+    const text = command.argv.join(" ");
+    const found = (command.via ?? []).length > 0 || /["'\\$`#]/.test(script) ? -1 : script.indexOf(text, at);
+    if (found < 0) return null;
+    if (found > at) parts.push({ text: script.slice(at, found) });
+    parts.push({ text, command });
+    at = found + text.length;
+  }
+  if (at < script.length) parts.push({ text: script.slice(at) });
+  return parts;
+}
+
+// Colours shows shell text in colours.
+function Colours({ of }: { of: string }) {
+  return (
+    <>
+      {tokens(of).map((token) =>
+        token.text.split(/(\n)/).map((part) =>
+          part === "\n" || part === "" ? (
+            part
+          ) : (
+            <span class={`sh-${token.kind}`}>
+              <Text of={part} code />
+            </span>
+          ),
+        ),
+      )}
+    </>
   );
 }
 

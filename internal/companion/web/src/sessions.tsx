@@ -2,9 +2,11 @@ import { useState } from "preact/hooks";
 import { clock } from "./countdown";
 import { Page } from "./parts";
 import { pending, type State } from "./state";
+import { href } from "./route";
 import { Text } from "./text";
 import { visible } from "./visible";
 import type { Agent, Session } from "./wire";
+import { Where } from "./where";
 
 const levels: [level: string, words: string][] = [
   ["NONE", "the rules alone decide"],
@@ -55,32 +57,11 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
     <article class="card" aria-label={`Session ${of.sessionId}`}>
       <header>
         <h3>
-          <Text of={of.client.name || "a host without a name"} />{" "}
-          <span class="label">
-            <Text of={of.client.version} />
-          </span>
+          <Where client={of.client} origin={of.origin} agent={of.agentId} />
         </h3>
         <span class={`status ${of.status}`}>{visible(of.status)}</span>
       </header>
       <dl class="facts">
-        <div>
-          <dt>Session</dt>
-          <dd>
-            <Text of={of.sessionId} code />
-          </dd>
-        </div>
-        <div>
-          <dt>Agent</dt>
-          <dd>
-            <Text of={of.agentId} code />
-          </dd>
-        </div>
-        <div>
-          <dt>Worker</dt>
-          <dd>
-            <Text of={of.workerId} code />
-          </dd>
-        </div>
         <div>
           <dt>Mode</dt>
           <dd>{visible(of.mode)}</dd>
@@ -91,9 +72,24 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
         </div>
         <div>
           <dt>Since</dt>
-          <dd>{clock(of.startedAt)}</dd>
+          <dd>{clock(of.createdAt)}</dd>
+        </div>
+        <div>
+          <dt>Last activity</dt>
+          <dd>{clock(of.lastActivity)}</dd>
         </div>
       </dl>
+      <p class="links">
+        <a href={href("chat", of.sessionId)}>Chat with its model</a>
+        <a href={href("audit", "", new URLSearchParams({ sessionId: of.sessionId }))}>Its calls</a>
+      </p>
+      <details class="ids">
+        <summary>Ids</summary>
+        <p class="label">
+          <Text of={of.client.version ? `version ${of.client.version}, ` : ""} />
+          session <Text of={of.sessionId} code />, agent <Text of={of.agentId} code />, worker <Text of={of.workerId} code />
+        </p>
+      </details>
       {(of.agents ?? []).length > 1 && (
         <ul class="agents" aria-label="Agents">
           {of.agents?.slice(1).map((agent) => (
@@ -122,7 +118,7 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
         </select>
         {wanted !== null && wanted !== of.autonomy && (
           <>
-            <button type="submit" class={wanted === "FULL_AUTO" ? "reject" : "always"}>
+            <button type="submit" class={wanted === "FULL_AUTO" ? "danger" : "always"}>
               Set {wanted === "NONE" ? "to not set" : wanted}
             </button>
             <button type="button" onClick={() => setWanted(null)}>
@@ -134,25 +130,25 @@ function Card({ of, state, mayAnswer, setAutonomy, cancel }: Props & { of: Sessi
       <p class="label">{words}</p>
       {mayAnswer &&
         (ending ? (
-          <div class="row" role="group" aria-label="End what runs and waits">
-            <span>End running calls and take back what waits?</span>
+          <div class="row" role="group" aria-label="Cancel running and pending calls">
+            <span>Cancel its running calls and withdraw its pending approvals?</span>
             <button
               type="button"
-              class="reject"
+              class="danger"
               onClick={() => {
                 cancel(of.sessionId);
                 setEnding(false);
               }}
             >
-              End them
+              Cancel them
             </button>
             <button type="button" onClick={() => setEnding(false)}>
               Back
             </button>
           </div>
         ) : (
-          <button type="button" class="quiet" onClick={() => setEnding(true)}>
-            End what runs and waits…
+          <button type="button" class="small" onClick={() => setEnding(true)}>
+            Cancel running and pending calls…
           </button>
         ))}
     </article>

@@ -42,6 +42,7 @@ export interface State {
   outcomes: Outcome[]; // newest first
   sessions: Session[]; // oldest first
   audit: AuditEntry[]; // newest first, since the page was opened
+  chats: { [session: string]: { count: number; error: string } }; // how often something was told of a conversation, and what went wrong last
   powers: { [power in Power]?: boolean };
   said: string; // for screen readers
   notice: string; // an error that concerns no approval
@@ -67,6 +68,7 @@ export const initial: State = {
   outcomes: [],
   sessions: [],
   audit: [],
+  chats: {},
   powers: {},
   said: "",
   notice: "",
@@ -150,11 +152,26 @@ function frame(state: State, text: string, now: number): State {
       return session(state, f.sessionId, (s) => doing(s, f.agentId, f.status), "");
     case "audit_entry":
       return { ...state, audit: [f, ...state.audit].slice(0, maxAudit) };
+    case "chat_asked":
+    case "chat_cleared":
+    case "token":
+    case "done":
+      return chatted(state, f.sessionId, "");
     case "error":
+      if (chatErrors.has(f.code ?? "") && f.sessionId) return chatted(state, f.sessionId, f.message);
+      if (f.code === "ESCALATION") return { ...state, said: f.message }; // the trail has it
+      if (f.sessionId && !f.toolCallId) state = chatted(state, f.sessionId, ""); // a question may have ended by it
       return refused(state, f.toolCallId ?? "", f.code ?? "", f.message);
     default:
       return state; // a type of a later server
   }
+}
+
+// chatErrors are the codes of errors of a question to a model.
+const chatErrors = new Set(["REFUSED", "CANCELLED", "UNAVAILABLE"]);
+
+function chatted(state: State, session: string, error: string): State {
+  return { ...state, chats: { ...state.chats, [session]: { count: (state.chats[session]?.count ?? 0) + 1, error } } };
 }
 
 function asked(state: State, request: Request, text: string): State {

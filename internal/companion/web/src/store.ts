@@ -95,6 +95,14 @@ export class Store {
     this.ask(on ? "PUT" : "DELETE", "/api/freeze", {}).then(() => this.refresh(), (why: unknown) => alert(`Nothing was changed: ${why instanceof Error ? why.message : String(why)}`));
   }
 
+  chat(sessionId: string, message: string, context: boolean): void {
+    this.connection?.send(JSON.stringify({ v: version, type: "chat", sessionId, message, ...(!context && { context }) }));
+  }
+
+  resetChat(sessionId: string): void {
+    this.connection?.send(JSON.stringify({ v: version, type: "chat_reset", sessionId }));
+  }
+
   get<T>(path: string): Promise<T> {
     return this.ask<T>("GET", path);
   }

@@ -38,8 +38,34 @@ export interface Mark {
   text: string;
 }
 
+// Origin is where a host works.
+export interface Origin {
+  folder?: string;
+  branch?: string;
+  terminal?: string;
+}
+
+// Turn is one message of a conversation with a session's model.
+export interface Turn {
+  role: "user" | "assistant";
+  text: string;
+  by?: string;
+  context?: { source: string; text: string }[];
+  model?: string;
+  usage?: { tokens: number; cost: number };
+}
+
+// ChatFrame is what is told of a conversation; what was said is fetched.
+export interface ChatFrame {
+  type: "chat_asked" | "chat_cleared" | "token" | "done";
+  sessionId: string;
+}
+
 export interface Request {
   type: "tool_approve_request";
+  client?: { name: string; version: string };
+  origin?: Origin;
+  undo?: { kept: boolean; text: string };
   sessionId: string;
   agentId: string;
   toolCallId: string;
@@ -139,6 +165,7 @@ export type Frame =
   | TeamUpdate
   | AutonomyChanged
   | AuditEntry
+  | ChatFrame
   | ErrorFrame;
 
 // Agent is one that works in a session, as whoever registered it described it.
@@ -163,7 +190,9 @@ export interface Session {
   mode: string;
   frozen?: string; // why nothing but reading goes through
   status: string;
-  startedAt: string;
+  origin?: Origin;
+  createdAt: string;
+  lastActivity: string;
 }
 
 export interface Info {
@@ -317,6 +346,9 @@ export interface Record {
   sessionId?: string;
   worker?: string;
   agent?: string;
+  host?: string;
+  project?: string;
+  from?: string;
   server?: string;
   tool?: string;
   kind?: string;
@@ -331,6 +363,9 @@ export interface Record {
   isError?: boolean;
   error?: string;
   durationMs?: number;
+  resultBytes?: number;
+  arguments?: unknown; // without secrets
+  outcome?: Record;
   prev?: string;
   hash?: string;
 }

@@ -64,9 +64,9 @@ for (const scheme of ["light", "dark"]) {
     await page.locator(".card").nth(1).waitFor();
     await accessible(page, "sessions");
     await page.keyboard.press("3");
-    await page.locator("tbody tr").nth(4).waitFor();
+    await page.locator(".calls li").nth(2).waitFor();
     await accessible(page, "audit trail");
-    await page.locator("tbody button").nth(1).click();
+    await page.locator(".call").nth(1).click();
     await page.getByRole("dialog").waitFor();
     await accessible(page, "a record");
     await page.keyboard.press("Escape");
@@ -101,6 +101,9 @@ for (const scheme of ["light", "dark"]) {
     await page.keyboard.press("7");
     await page.locator(".hooks > li").nth(2).waitFor();
     await accessible(page, "hooks");
+    await page.keyboard.press("8");
+    await page.locator(".chat").waitFor();
+    await accessible(page, "chat");
     await page.check();
   });
 }
@@ -114,12 +117,63 @@ test("a phone", { timeout: 60_000 }, async () => {
   await picture(page, "phone");
   await page.locator(".back").tap();
   await fits("the list");
-  for (const [name, selector] of [["Sessions", ".card"], ["Audit", "tbody tr"], ["Rules", ".grants li"], ["Tools", ".redefined"], ["Checkpoints", ".checkpoints > li"], ["Hooks", ".hooks > li"]]) {
-    await page.getByRole("navigation", { name: "Views" }).getByRole("button", { name }).tap();
+  for (const [name, selector] of [["Sessions", ".card"], ["Audit", ".calls li"], ["Rules", ".grants li"], ["Tools", ".redefined"], ["Checkpoints", ".checkpoints > li"], ["Hooks", ".hooks > li"], ["Chat", ".chat"]]) {
+    await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name }).tap();
     await page.locator(selector).first().waitFor();
     await fits(name);
     await accessible(page, `${name} on a phone`);
   }
+  await page.check();
+});
+
+// However long a name is, the list is not wider than its place, and what approves a selection is in sight.
+test("a long queue on every width", { timeout: 60_000 }, async () => {
+  const page = await visit(pages.shift(), { viewport: { width: 1280, height: 800 }, deviceScaleFactor: scale });
+  await ready(page);
+  for (const width of [375, 768, 1280, 1920]) {
+    await page.setViewportSize({ width, height: 800 });
+    const wide = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".queue")].map((e) => e.scrollWidth - e.clientWidth));
+    assert.ok(Math.max(...wide) <= 0, `${width}: ${wide}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 420 });
+  await page.locator(".item input:enabled").first().check();
+  const bar = await page.locator(".bulk").boundingBox();
+  assert.ok(bar && bar.y >= 0 && bar.y + bar.height <= 420, `the bar is at ${bar?.y}`);
+  assert.match(await page.locator(".bulk").innerText(), /1 selected/);
+  await page.locator(".item.high .open").first().click();
+  await page.waitForTimeout(quiet);
+  const looks = (name) => page.locator(`.actions .${name}`).evaluate((e) => getComputedStyle(e).backgroundColor);
+  assert.notEqual(await looks("approve"), await looks("reject"), "Approve and Reject look alike");
+  await page.check();
+});
+
+// A view, an approval and a record have an address: reload, Back and links lead there.
+test("addresses", { timeout: 60_000 }, async () => {
+  const page = await visit(pages.shift(), { viewport: { width: 1280, height: 800 } });
+  await ready(page);
+  const hash = () => page.evaluate(() => location.hash);
+  assert.match(await hash(), /^#\/approvals\/call_/);
+  await page.locator(".item .open").nth(1).click();
+  const second = await hash();
+  await page.keyboard.press("3");
+  assert.equal(await hash(), "#/audit");
+  await page.locator(".call").first().click();
+  await page.locator("dialog h2").waitFor();
+  const record = await hash();
+  assert.match(record, /^#\/audit\/call_/);
+  await page.reload();
+  await page.locator("dialog h2").waitFor();
+  assert.equal(await hash(), record);
+  await page.goBack();
+  await page.locator("dialog").waitFor({ state: "detached" });
+  await page.goBack();
+  await page.locator(".detail").waitFor();
+  assert.equal(await hash(), second);
+  await page.evaluate(() => {
+    location.hash = "#/approvals/call_gone";
+  });
+  await page.getByText("no longer pending").waitFor();
+  assert.match(await page.getByRole("link", { name: "See what became of it" }).getAttribute("href"), /audit\/call_gone/);
   await page.check();
 });
 

@@ -32,7 +32,7 @@ story("approve", async (gate, page) => {
   await page.getByRole("button", { name: "Approve once" }).click();
   assert.deepEqual(await call, { text: "approved\n", isError: false });
   await page.locator(".outcomes .decision.approve").waitFor();
-  assert.match(await page.locator(".nothing").innerText(), /Nothing waits/);
+  assert.match(await page.locator(".nothing").innerText(), /No pending approvals/);
   await page.waitForFunction(() => document.title === "callgate");
 });
 
@@ -524,21 +524,21 @@ story("sessions and audit trail", async (gate, page) => {
   await page.getByRole("button", { name: "Set MANUAL" }).click();
   const waiting = gate.call("demo_read_file", { path: "README.md" });
   await page.locator(".status.waiting").waitFor();
-  await page.getByRole("button", { name: /End what runs/ }).click();
-  await page.getByRole("button", { name: "End them" }).click();
+  await page.getByRole("button", { name: /Cancel running and pending/ }).click();
+  await page.getByRole("button", { name: "Cancel them" }).click();
   assert.equal((await waiting).isError, true);
 
   await page.keyboard.press("3");
-  await page.locator("tbody tr").nth(5).waitFor();
+  await page.locator(".calls li").nth(3).waitFor();
   await page.getByLabel("Decision").selectOption("denied");
-  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
-  await page.locator("tbody button").click();
+  await page.waitForFunction(() => document.querySelectorAll(".calls li").length === 1);
+  await page.locator(".call").click();
   const details = page.getByRole("dialog");
   assert.match(await details.innerText(), /\*\.env/);
   await page.keyboard.press("Escape");
   await page.getByLabel("Decision").selectOption("");
-  await page.getByLabel("Tool").fill("demo_shell*");
-  await page.waitForFunction(() => [...document.querySelectorAll("tbody td:nth-child(4)")].every((td) => td.textContent === "demo_shell_exec"));
+  await page.getByLabel("Search").fill("demo_SHELL");
+  await page.waitForFunction(() => document.querySelectorAll(".calls li").length === 1 && document.querySelector(".calls li").textContent.includes("demo_shell_exec"));
 
 });
 

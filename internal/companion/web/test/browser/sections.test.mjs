@@ -9,7 +9,7 @@ import { story } from "./story.mjs";
 
 after(() => browser.close());
 
-const show = (page, view) => page.getByRole("navigation", { name: "Views" }).getByRole("button", { name: view }).click();
+const show = (page, view) => page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: view }).click();
 const controls = (gate) => gate.audit().filter((r) => r.event === "control");
 
 story("rules: seen, edited, and saved only when they are valid", async (gate, page) => {

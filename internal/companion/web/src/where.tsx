@@ -1,0 +1,35 @@
+import { Text } from "./text";
+import type { Origin } from "./wire";
+
+// Where says which of several windows a call comes from: host, project folder, branch, agent and terminal.
+export function Where({ client, origin, agent = "", short = false }: { client: { name: string; version?: string }; origin?: Origin; agent?: string; short?: boolean }) {
+  const folder = origin?.folder ?? "";
+  const name = folder.split(/[\\/]/).filter(Boolean).at(-1) ?? "";
+  return (
+    <span class="where">
+      <strong>
+        <Text of={client.name || "a host without a name"} />
+      </strong>
+      {folder && (
+        <span class="where-folder" title={folder}>
+          <span class="label">in</span> <Text of={short ? name || folder : folder} code />
+        </span>
+      )}
+      {origin?.branch && (
+        <span>
+          <span class="label">on</span> <Text of={origin.branch} code />
+        </span>
+      )}
+      {!short && agent && agent !== "default" && (
+        <span>
+          <span class="label">agent</span> <Text of={agent} code />
+        </span>
+      )}
+      {!short && origin?.terminal && (
+        <span>
+          <span class="label">from</span> <Text of={origin.terminal} />
+        </span>
+      )}
+    </span>
+  );
+}
