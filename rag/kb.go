@@ -3,12 +3,11 @@ package rag
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -19,9 +18,20 @@ type KB struct{ index *Index }
 type KBHit struct {
 	DocumentID string            `json:"documentId"`
 	Content    string            `json:"content"`
-	Score      float64           `json:"score"` // from 0 to 1, comparable across queries
+	Passages   []KBPassage       `json:"passages"` // what matches, best first
+	Score      float64           `json:"score"`    // from 0 to 1, comparable across queries
 	Metadata   map[string]string `json:"metadata,omitempty"`
 }
+
+// KBPassage is a part of a document.
+type KBPassage struct {
+	Start int    `json:"start"`
+	End   int    `json:"end"` // lines of the content, from 1, both included
+	Text  string `json:"text"`
+}
+
+// mostPassages is how many passages of a document a search returns.
+const mostPassages = 3
 
 // KBDocument is a document in a list.
 type KBDocument struct {
@@ -46,17 +56,16 @@ func OpenKB(dir string, o Options) (*KB, error) {
 // Close closes it. One in memory is gone.
 func (kb *KB) Close() error { return kb.index.Close() }
 
-// Add adds a document and returns its ID.
+// Add adds a document as ReadText reads it, and returns its ID. The same text again has the same ID: it takes over the
+// new metadata.
 func (kb *KB) Add(ctx context.Context, content string, metadata map[string]string) (string, error) {
-	if strings.TrimSpace(content) == "" {
-		return "", errors.New("a document needs content")
+	text, err := ReadText([]byte(content))
+	if err != nil {
+		return "", fmt.Errorf("the document was not added: %w", err)
 	}
-	var random [8]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return "", err
-	}
-	id := "doc-" + hex.EncodeToString(random[:])
-	return id, kb.index.Add(ctx, Document{ID: id, Kind: KindNote, Text: content, Metadata: metadata})
+	sum := sha256.Sum256([]byte(text))
+	id := "doc-" + hex.EncodeToString(sum[:8])
+	return id, kb.index.Add(ctx, Document{ID: id, Kind: KindNote, Text: text, Metadata: metadata})
 }
 
 // Search returns the documents most like the query, best first, none with a score below threshold. A limit of 0
@@ -64,13 +73,17 @@ func (kb *KB) Add(ctx context.Context, content string, metadata map[string]strin
 func (kb *KB) Search(ctx context.Context, query string, limit int, threshold float64) ([]KBHit, error) {
 	limit = min(cmp.Or(max(0, limit), 5), maxHits)
 	// A document may have several chunks among the hits.
-	hits, err := kb.index.Search(ctx, Query{Text: query, Kind: KindNote, Limit: 4 * limit, Threshold: threshold})
+	hits, err := kb.index.Search(ctx, Query{Text: query, Kind: KindNote, Limit: 4 * limit, Threshold: threshold, WithText: true})
 	if err != nil {
 		return nil, err
 	}
-	best := map[string]float64{}
+	best, passages := map[string]float64{}, map[string][]KBPassage{}
 	for i := range hits {
-		best[hits[i].Path] = max(best[hits[i].Path], hits[i].Parts.Similarity())
+		h := &hits[i]
+		best[h.Path] = max(best[h.Path], h.Parts.Similarity())
+		if len(passages[h.Path]) < mostPassages {
+			passages[h.Path] = append(passages[h.Path], KBPassage{h.Start, h.End, h.Text})
+		}
 	}
 	docs, err := kb.index.documents(func(s *source) bool { _, ok := best[s.Path]; return ok && s.Kind == KindNote })
 	if err != nil {
@@ -78,7 +91,7 @@ func (kb *KB) Search(ctx context.Context, query string, limit int, threshold flo
 	}
 	found := []KBHit{}
 	for _, d := range docs {
-		found = append(found, KBHit{d.ID, d.Text, best[d.ID], d.Metadata})
+		found = append(found, KBHit{d.ID, d.Text, passages[d.ID], best[d.ID], d.Metadata})
 	}
 	slices.SortStableFunc(found, func(a, b KBHit) int { return cmp.Compare(b.Score, a.Score) })
 	return found[:min(len(found), limit)], nil

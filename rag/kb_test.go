@@ -63,3 +63,65 @@ func TestKB(t *testing.T) {
 		t.Errorf("after it was opened again: %+v, %v", list, err)
 	}
 }
+
+func TestKBShowsThePassage(t *testing.T) {
+	kb, err := OpenKB("", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kb.Close()
+	var handbook strings.Builder
+	for _, topic := range []string{"holidays", "laptops", "invoices", "badges"} {
+		handbook.WriteString("# About " + topic + "\n\n" + strings.Repeat("Everybody has to read what is written on "+topic+". ", 30) + "\n\n")
+	}
+	handbook.WriteString("# Backups\n\nBackups of the database are kept for 90 days in another region.\n")
+	id, err := kb.Add(t.Context(), handbook.String(), map[string]string{"path": "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := kb.Search(t.Context(), "how long are database backups kept", 5, 0)
+	if err != nil || len(found) != 1 || len(found[0].Passages) == 0 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	p := found[0].Passages[0]
+	lines := strings.Split(handbook.String(), "\n")
+	if !strings.Contains(p.Text, "90 days") || strings.Contains(p.Text, "holidays") || strings.Join(lines[p.Start-1:p.End], "\n") != strings.TrimSuffix(p.Text, "\n") {
+		t.Errorf("the passage is %+v", p)
+	}
+
+	// The same text is one document, whatever it came in.
+	again, err := kb.Add(t.Context(), "\uFEFF"+handbook.String(), map[string]string{"path": "b"})
+	if err != nil || again != id {
+		t.Errorf("the same text is %s, and was %s; %v", again, id, err)
+	}
+	if list, err := kb.List(); err != nil || len(list) != 1 || list[0].Metadata["path"] != "b" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// In scripts without spaces a part of a sentence finds it.
+func TestKBFindsPartsOfCJK(t *testing.T) {
+	kb, err := OpenKB("", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kb.Close()
+	ids := map[string]string{}
+	for _, text := range []string{
+		"数据库的备份保留九十天，存放在另一个地区，由运维团队每周检查一次恢复流程是否可用。",
+		"請求書は毎月末に経理部へ送付してください。締め切りを過ぎたものは翌月に処理されます。",
+		"노트북은입사첫날에지급되며퇴사할때반납해야합니다",
+	} {
+		id, err := kb.Add(t.Context(), text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[text[:3]] = id
+	}
+	for query, want := range map[string]string{"备份": "数", "恢复流程": "数", "経理部": "請", "締め切り": "請", "퇴사": "노", "ﾃ請求書": "請"} {
+		found, err := kb.Search(t.Context(), query, 1, 0)
+		if err != nil || len(found) != 1 || found[0].DocumentID != ids[want] {
+			t.Errorf("%s finds %+v, %v", query, found, err)
+		}
+	}
+}

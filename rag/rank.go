@@ -31,10 +31,15 @@ var weights = struct {
 	path       float64
 	file       float64
 	aside      float64 // the factor for tests and examples
-	again      float64 // the factor for each further hit of a file
+	again      float64 // the factor for each further hit of a file among the first places
+	later      float64 // the same after them
+	places     int     // how many places are the first
+	document   float64 // the factor for documents beside code that answers as well
+	rival      float64 // how much of the best document's similarity the best code has to have for that
 }{
 	rank: 20, words: 1.25, fusion: 0.25, match: 0.75, blend: 0.55,
-	definition: 2, mention: 0.4, rarity: 0.5, namesake: 1.5, path: 0.9, file: 0.4, aside: 0.8, again: 0.7,
+	definition: 2, mention: 0.4, rarity: 0.5, namesake: 1.5, path: 0.9, file: 0.4, aside: 0.8,
+	again: 0.6, later: 0.95, places: 4, document: 0.5, rival: 0.5,
 }
 
 // fuse ranks by reciprocal ranks.
@@ -64,7 +69,7 @@ func (s *search) rank(query string, candidates []candidate) []candidate {
 	s.scoreMatches(candidates)
 	s.scorePaths(query, candidates)
 	s.scoreFiles(candidates)
-	asked := asksAside(query)
+	asked := asks(query, asideWords)
 	for i := range candidates {
 		c := &candidates[i]
 		c.parts.Factor = 1
@@ -74,21 +79,69 @@ func (s *search) rank(query string, candidates []candidate) []candidate {
 		}
 		c.setScore()
 	}
+	s.demoteDocuments(query, candidates)
 	sortCandidates(candidates)
-	seen := map[*source]float64{}
-	for i := range candidates {
-		c := &candidates[i]
-		of := s.sourceOf(c)
-		factor, ok := seen[of]
-		if !ok {
-			factor = 1
-		}
-		seen[of] = factor * weights.again
-		c.parts.Factor *= factor
-		c.setScore()
-	}
-	sortCandidates(candidates)
+	s.spread(candidates)
 	return candidates
+}
+
+// spread lets several files share the first places: each further hit of a file counts less there than behind them.
+// The candidates are sorted before and after.
+func (s *search) spread(candidates []candidate) {
+	seen := map[*source]int{}
+	last := math.Inf(1)
+	for place := range candidates {
+		again := weights.later
+		if place < weights.places {
+			again = weights.again
+		}
+		best, factor := place, 0.0
+		for i := place; i < len(candidates) && i < place+spreadAmong; i++ {
+			c := &candidates[i]
+			if factor > 0 && c.score <= candidates[best].score*factor {
+				break // those behind have lower scores yet
+			}
+			if f := math.Pow(again, float64(seen[s.sourceOf(c)])); factor == 0 || c.score*f > candidates[best].score*factor {
+				best, factor = i, f
+			}
+		}
+		c := candidates[best]
+		copy(candidates[place+1:best+1], candidates[place:best])
+		seen[s.sourceOf(&c)]++
+		c.parts.Factor *= factor
+		c.score = min(c.score*factor, last)
+		candidates[place], last = c, c.score
+	}
+}
+
+// spreadAmong bounds how far a hit comes forward.
+const spreadAmong = 100
+
+// demoteDocuments puts documents of the workspace behind code that answers about as well, unless the query asks for
+// documents. Where no code does, documents are the answer.
+func (s *search) demoteDocuments(query string, candidates []candidate) {
+	if s.filter.query.Kind != "" || asks(query, documentWords) {
+		return
+	}
+	isDocument := func(c *candidate) bool { of := s.sourceOf(c); return of.Kind == KindDoc && !of.Document }
+	code, document := 0.0, 0.0
+	for i := range candidates {
+		switch c := &candidates[i]; {
+		case isDocument(c):
+			document = max(document, c.parts.Similarity())
+		case s.sourceOf(c).Kind == KindCode:
+			code = max(code, c.parts.Similarity())
+		}
+	}
+	if code < weights.rival*document {
+		return
+	}
+	for i := range candidates {
+		if c := &candidates[i]; isDocument(c) {
+			c.parts.Factor *= weights.document
+			c.setScore()
+		}
+	}
 }
 
 // scoreMatches scores words and meaning as parts of the best there is.
@@ -110,14 +163,19 @@ func (s *search) scoreMatches(candidates []candidate) {
 	}
 }
 
-// asksAside reports whether the query is about what else stands behind: tests, examples.
-func asksAside(query string) bool {
+// asks reports whether the query has one of the words, which are stems.
+func asks(query string, words map[string]bool) bool {
 	found := false
-	tokenize(query, func(token []byte) { found = found || asideWords[stem(string(token))] }, func([]byte) {})
+	tokenize(query, func(token []byte) { found = found || words[stem(string(token))] }, func([]byte) {})
 	return found
 }
 
-var asideWords = wordSet(`test spec exampl mock fixtur benchmark`)
+var (
+	// asideWords are about tests and examples, which else stand behind.
+	asideWords = wordSet(`test spec exampl mock fixtur benchmark`)
+	// documentWords are about documents.
+	documentWords = wordSet(`doc document documentari readm guid tutori changelog chang releas licens contribut faq manual instal upgrad migrat glossari`)
+)
 
 func (c *candidate) setScore() {
 	c.score = (c.parts.Fusion + c.parts.Match + c.parts.Definition + c.parts.Path + c.parts.File) * c.parts.Factor

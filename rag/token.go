@@ -2,8 +2,11 @@ package rag
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
+	"github.com/blevesearch/bleve/v2/analysis"
+	"github.com/blevesearch/bleve/v2/analysis/lang/cjk"
 	porterstemmer "github.com/blevesearch/go-porterstemmer"
 )
 
@@ -27,8 +30,56 @@ func eachWord(s string, do func(string)) {
 		for i < len(s) && class[s[i]] != separator {
 			i++
 		}
-		if i-start <= maxToken {
-			do(s[start:i])
+		if word := s[start:i]; hasCJK(word) {
+			eachCJK(word, do)
+		} else if len(word) <= maxToken {
+			do(word)
+		}
+	}
+}
+
+// hasCJK reports whether a word is of a script that puts no spaces between words.
+func hasCJK(word string) bool {
+	return strings.IndexFunc(word, isCJK) >= 0
+}
+
+func isCJK(r rune) bool {
+	return r >= firstCJK && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}
+
+// firstCJK is below all of them but the Hangul letters that no text is written in.
+const firstCJK = 0x2E80
+
+var (
+	cjkWidth = cjk.NewCJKWidthFilter()
+	cjkPairs = cjk.NewCJKBigramFilter(true)
+)
+
+// eachCJK calls do with every character and every two neighbours, so that a part of a word is found, and with the other
+// words in between.
+func eachCJK(text string, do func(string)) {
+	var tokens analysis.TokenStream
+	begun := false // a word of another script goes on
+	for i, r := range text {
+		size := utf8.RuneLen(r)
+		if size < 0 || !isCJK(r) && !unicode.In(r, unicode.L, unicode.N, unicode.M) && r != '_' {
+			begun = false
+			continue
+		}
+		if !isCJK(r) && begun {
+			last := tokens[len(tokens)-1]
+			last.Term, last.End = []byte(text[last.Start:i+size]), i+size
+			continue
+		}
+		token := &analysis.Token{Term: []byte(text[i : i+size]), Start: i, End: i + size, Position: len(tokens) + 1, Type: analysis.AlphaNumeric}
+		if begun = !isCJK(r); !begun {
+			token.Type = analysis.Ideographic
+		}
+		tokens = append(tokens, token)
+	}
+	for _, token := range cjkPairs.Filter(cjkWidth.Filter(tokens)) {
+		if len(token.Term) <= maxToken {
+			do(string(token.Term))
 		}
 	}
 }

@@ -26,7 +26,7 @@ var tokens = []struct {
 	{"$scope jQuery$", "scope j query", "jquery"},
 	{"don't", "don t", ""},
 	{"Größe ÜBER", "größe über", ""},
-	{"日本語 text", "日本語 text", ""},
+	{"日本語 text", "日 日本 本 本語 語 text", ""},
 	{"\xff\xfe bad", "\ufffd\ufffd bad", ""},
 	{strings.Repeat("a", 65) + " b", "b", ""},
 	{strings.Repeat("a", 64), strings.Repeat("a", 64), ""},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/adrg/xdg"
 	"github.com/mark3labs/mcp-go/server"
@@ -44,9 +43,7 @@ func (s *sidecar) openRetrieval() (proxy.Workspaces, error) {
 			c.hooks.Fire(e)
 		},
 	}
-	if c.RAG.KB == kbOfWorker {
-		o.KB = filepath.Join(c.DataDir, "workers", c.Worker, "kb")
-	}
+	o.KB = c.kbFolder()
 	s.retrieval = retrieval.New(o)
 	s.closers = append(s.closers, s.retrieval.Close)
 	for i := range s.retrieval.Tools("") {

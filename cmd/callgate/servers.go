@@ -92,7 +92,7 @@ func (c *config) servers() ([]proxy.Server, error) {
 		}
 		servers = append(servers, server)
 	}
-	if len(servers) == 0 {
+	if len(servers) == 0 && !c.RAG.Enabled { // then its own tools are enough
 		return nil, fmt.Errorf("no servers: add them under \"servers\" in callgate.yaml, name a file with --mcp-config, or wrap one command with callgate wrap -- COMMAND")
 	}
 	return servers, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -79,7 +80,7 @@ func (s *Service) searchFor(ctx context.Context, sessionID string, r mcp.CallToo
 
 var kbAddTool = mcp.NewTool("kb_add",
 	mcp.WithDescription("Keep a text in the knowledge base, to be found again by its words and its meaning."),
-	mcp.WithString("content", mcp.Required(), mcp.Description("The text, plain or Markdown")),
+	mcp.WithString("content", mcp.Required(), mcp.Description("The text, plain, Markdown or HTML; a PDF or DOCX file as a data: URL in base64")),
 	mcp.WithObject("metadata", mcp.Description("What to remember of it, as texts: a source, a topic. \"path\" or \"source\" name the file that it is from"), mcp.AdditionalProperties(true)),
 	writing(false),
 )
@@ -125,7 +126,7 @@ func texts(object any) (map[string]string, error) {
 }
 
 var kbSearchTool = mcp.NewTool("kb_search",
-	mcp.WithDescription("Search the knowledge base by words and by meaning."),
+	mcp.WithDescription("Search the knowledge base by words and by meaning. Returns the passages that match, each with its document and lines."),
 	mcp.WithString("query", mcp.Required(), mcp.Description("A question or some words")),
 	mcp.WithNumber("limit", mcp.Description("How many documents, 1 to 50; default 5"), mcp.Min(1), mcp.Max(50)),
 	mcp.WithNumber("threshold", mcp.Description("Leave out documents with a lower score, from 0 to 1; 0.3 is one to begin with; default 0"), mcp.Min(0), mcp.Max(1)),
@@ -152,13 +153,19 @@ func (s *Service) kbSearchFor(ctx context.Context, sessionID string, r mcp.CallT
 }
 
 func documentText(h rag.KBHit) string {
-	head := fmt.Sprintf("%s  score %.2f", h.DocumentID, h.Score)
+	head := fmt.Sprintf("score %.2f  ", h.Score)
 	if len(h.Metadata) > 0 {
 		if data, err := json.Marshal(h.Metadata); err == nil {
-			head += "  " + string(data)
+			head += string(data) + "  "
 		}
 	}
-	return head + "\n" + h.Content + "\n\n"
+	head += h.DocumentID
+	var b strings.Builder
+	for _, p := range h.Passages {
+		fmt.Fprintf(&b, "%s:%d-%d\n%s\n\n", head, p.Start, p.End, p.Text)
+		head = h.DocumentID // once is enough
+	}
+	return b.String()
 }
 
 var kbListTool = mcp.NewTool("kb_list",

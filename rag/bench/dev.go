@@ -32,7 +32,7 @@ func development(ctx context.Context, repos, bench string) error {
 	if err != nil {
 		return err
 	}
-	names := []string{"callgate", "plain bleve", "ripgrep"}
+	names := []string{"callgate", "plain bleve", "ripgrep", "callgate, whole repository"}
 	sums := make([]total, len(names))
 	queries := 0
 	for _, r := range list {
@@ -40,6 +40,9 @@ func development(ctx context.Context, repos, bench string) error {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			fmt.Printf("development benchmark: no %s\n", dir)
 			continue
+		}
+		if err := asUsed(ctx, filepath.Join(repos, r.Name), judged[r.Name], &sums[3]); err != nil {
+			return err
 		}
 		asked := relative(judged[r.Name], r.Root)
 		queries += len(asked)
@@ -62,6 +65,18 @@ func development(ctx context.Context, repos, bench string) error {
 		t.total(names[i], &sums[i])
 	}
 	return t.print()
+}
+
+// asUsed asks about a whole repository, documents and tests with it, and for no kind: as models do.
+func asUsed(ctx context.Context, dir string, judged []rag.Judged, sum *total) error {
+	index, err := rag.Open("", rag.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err = index.Sync(ctx, dir, nil); err == nil {
+		err = sum.add(ctx, ours{index: index}, judged)
+	}
+	return errors.Join(err, index.Close())
 }
 
 // readDevelopment reads repositories, and queries with labels by repository.

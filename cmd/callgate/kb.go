@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"callgate/internal/tools"
+	"callgate/rag"
+)
+
+func newKBCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kb",
+		Short: "Add, list, search and remove documents of the worker's knowledge base",
+		Long: `Kb works on the knowledge base that models search with callgate_kb_search. It holds texts, Markdown, HTML pages,
+and PDF and DOCX files, of which it keeps the text.`,
+		Example: `  callgate kb add handbook.pdf notes/*.md
+  callgate kb search 'how long are backups kept'
+  callgate kb remove doc-3f9c0d7e21b84a6c`,
+	}
+	cmd.AddCommand(newKBAddCommand(s), newKBListCommand(s), newKBSearchCommand(s), newKBRemoveCommand(s))
+	return cmd
+}
+
+// kbFolder is where the worker's knowledge base is, "" when every session has one of its own.
+func (c *config) kbFolder() string {
+	if c.RAG.KB != kbOfWorker {
+		return ""
+	}
+	return filepath.Join(c.DataDir, "workers", c.Worker, "kb")
+}
+
+// withKB opens the worker's knowledge base.
+func withKB(s *settings, do func(*config, *rag.KB) error) (err error) {
+	c, err := s.load()
+	if err != nil {
+		return err
+	}
+	dir := c.kbFolder()
+	if dir == "" {
+		return errors.New("rag.kb is session: each session has a knowledge base in memory, and this command reaches none; use worker")
+	}
+	o, err := c.RAG.options(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		return err
+	}
+	kb, err := rag.OpenKB(dir, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kb.Close()) }()
+	return do(c, kb)
+}
+
+func newKBAddCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "add FILE...",
+		Short: "Add files; - is standard input",
+		Long: `Add reads texts, HTML pages, PDF and DOCX files and adds their text. A document that is there already is not added
+twice. Models do not find documents from files that the rules keep them from reading.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withKB(s, func(c *config, kb *rag.KB) error {
+				return c.change(func() (string, error) { return addFiles(cmd, kb, args) })
+			})
+		},
+	}
+}
+
+// mostOfFile bounds a file that is read for its text.
+const mostOfFile = 64 << 20
+
+func addFiles(cmd *cobra.Command, kb *rag.KB, paths []string) (summary string, err error) {
+	var added []string
+	var failed []error
+	for _, path := range paths {
+		id, err := addFile(cmd.Context(), cmd.InOrStdin(), kb, path)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", path, err))
+			continue
+		}
+		added = append(added, id)
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", id, tools.Visible(path)); err != nil {
+			return "", err
+		}
+	}
+	if len(added) > 0 {
+		summary = fmt.Sprintf("Added %s to the knowledge base: %s.", count(len(added), "document"), strings.Join(added, ", "))
+	}
+	return summary, errors.Join(failed...)
+}
+
+func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (string, error) {
+	in, metadata := stdin, map[string]string(nil)
+	if path != "-" {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		info, err := os.Stat(absolute)
+		if err != nil {
+			return "", err
+		}
+		if !info.Mode().IsRegular() {
+			return "", errors.New("it is no regular file")
+		}
+		f, err := os.Open(absolute)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		in, metadata = f, map[string]string{"path": absolute}
+	}
+	data, err := io.ReadAll(io.LimitReader(in, mostOfFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(data) > mostOfFile {
+		return "", fmt.Errorf("it has more than %d MiB", mostOfFile>>20)
+	}
+	return kb.Add(ctx, string(data), metadata)
+}
+
+func newKBListCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the documents, oldest first",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withKB(s, func(_ *config, kb *rag.KB) error {
+				documents, err := kb.List()
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), map[string]any{"documents": documents})
+				}
+				out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+				fmt.Fprintln(out, "DOCUMENT\tCHARACTERS\tPATH\tBEGINNING")
+				for _, d := range documents {
+					fmt.Fprintf(out, "%s\t%d\t%s\t%s\n", d.DocumentID, d.Length, orDash(tools.Visible(d.Metadata["path"])),
+						tools.Visible(shorten(strings.Join(strings.Fields(d.Preview), " "), 60)))
+				}
+				return out.Flush()
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newKBSearchCommand(s *settings) *cobra.Command {
+	var asJSON bool
+	var limit int
+	var threshold float64
+	cmd := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Print the passages that match a question or some words",
+		Args:  exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withKB(s, func(_ *config, kb *rag.KB) error {
+				hits, err := kb.Search(cmd.Context(), args[0], limit, threshold)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), map[string]any{"results": hits})
+				}
+				for _, h := range hits {
+					for _, p := range h.Passages {
+						_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s:%d-%d  %.2f  %s\n%s\n\n", h.DocumentID, p.Start, p.End, h.Score,
+							tools.Visible(h.Metadata["path"]), visibleLines(p.Text))
+						if err != nil {
+							return err
+						}
+					}
+				}
+				if len(hits) == 0 {
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), "nothing found")
+				}
+				return err
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	flags.IntVarP(&limit, "limit", "n", 5, "how many documents")
+	flags.Float64Var(&threshold, "threshold", 0, "leave out documents with a lower score, from 0 to 1")
+	return cmd
+}
+
+func newKBRemoveCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove ID...",
+		Short: "Remove documents",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withKB(s, func(c *config, kb *rag.KB) error {
+				return c.change(func() (string, error) {
+					var removed []string
+					var failed []error
+					for _, id := range args {
+						found, err := kb.Remove(cmd.Context(), id)
+						switch {
+						case err != nil:
+							failed = append(failed, err)
+						case !found:
+							failed = append(failed, fmt.Errorf("there is no document %q: callgate kb list shows them", id))
+						default:
+							removed = append(removed, id)
+						}
+					}
+					if len(removed) == 0 {
+						return "", errors.Join(failed...)
+					}
+					return fmt.Sprintf("Removed %s from the knowledge base: %s.", count(len(removed), "document"), strings.Join(removed, ", ")), errors.Join(failed...)
+				})
+			})
+		},
+	}
+}
+
+// visibleLines is text of a document for a terminal.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = tools.Visible(strings.ReplaceAll(lines[i], "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,255 @@
+package rag
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/base64"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ledongthuc/pdf"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// ErrNoText says that a document holds nothing that could be searched.
+var ErrNoText = errors.New("it is no text, PDF, DOCX or HTML")
+
+// ReadText returns the text of a document: of a PDF or DOCX file, of an HTML page, and of a text in UTF-8 or UTF-16. A
+// data: URL stands for what it holds.
+func ReadText(data []byte) (text string, err error) {
+	if data, err = fromURL(data); err != nil {
+		return "", err
+	}
+	switch {
+	case bytes.HasPrefix(data, []byte("%PDF-")):
+		text, err = readPDF(data)
+	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
+		text, err = readDOCX(data)
+	default:
+		if text, err = readPlain(data); err == nil && isHTML(text) {
+			text, err = readHTML(text)
+		}
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case strings.TrimSpace(text) == "":
+		return "", errors.New("a document needs content: it has no text")
+	case len(text) > maxDocument:
+		return "", fmt.Errorf("its text has %d bytes, more than %d", len(text), maxDocument)
+	}
+	return text, nil
+}
+
+func fromURL(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, []byte("data:")) {
+		return data, nil
+	}
+	head, body, found := bytes.Cut(data, []byte(","))
+	if !found || !bytes.HasSuffix(head, []byte(";base64")) {
+		return data, nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(body)))
+	if err != nil {
+		return nil, fmt.Errorf("the data: URL: %w", err)
+	}
+	return decoded, nil
+}
+
+// readPlain reads UTF-8 and UTF-16, and refuses what is no text.
+func readPlain(data []byte) (string, error) {
+	if endian, ok := isUTF16(data); ok {
+		decoded, _, err := transform.Bytes(unicode.UTF16(endian, unicode.UseBOM).NewDecoder(), data)
+		if err != nil {
+			return "", fmt.Errorf("UTF-16: %w", err)
+		}
+		data = decoded
+	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 || bytes.Count(data, []byte("\uFFFD")) > len(data)/100 {
+		return "", fmt.Errorf("%w: it looks like %s", ErrNoText, http.DetectContentType(data))
+	}
+	return string(data), nil
+}
+
+// isUTF16 goes by the mark at the beginning, or by every other byte being zero as in Latin text.
+func isUTF16(data []byte) (unicode.Endianness, bool) {
+	if bytes.HasPrefix(data, []byte{0xFF, 0xFE}) {
+		return unicode.LittleEndian, true
+	}
+	if bytes.HasPrefix(data, []byte{0xFE, 0xFF}) {
+		return unicode.BigEndian, true
+	}
+	var zeros [2]int
+	head := data[:min(len(data), 512)]
+	for i, b := range head {
+		if b == 0 {
+			zeros[i%2]++
+		}
+	}
+	half := len(head) / 2
+	endian := unicode.LittleEndian
+	if zeros[0] > zeros[1] {
+		endian = unicode.BigEndian
+	}
+	return endian, half > 1 && len(data)%2 == 0 &&
+		(zeros[0] == 0 && zeros[1] > half*3/4 || zeros[1] == 0 && zeros[0] > half*3/4)
+}
+
+// readPDF returns the text of a PDF, page after page. Damaged ones make the reader panic: that is an error like others.
+func readPDF(data []byte) (text string, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			text, err = "", fmt.Errorf("the PDF cannot be read: %v", fault)
+		}
+	}()
+	r, err := pdf.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return "", fmt.Errorf("the PDF cannot be read: %w", err)
+	}
+	var b strings.Builder
+	fonts := map[string]*pdf.Font{}
+	for n := 1; n <= r.NumPage() && b.Len() <= maxDocument; n++ {
+		page := r.Page(n)
+		if page.V.IsNull() {
+			continue
+		}
+		for _, name := range page.Fonts() {
+			if _, known := fonts[name]; !known {
+				font := page.Font(name)
+				fonts[name] = &font
+			}
+		}
+		part, err := page.GetPlainText(fonts)
+		if err != nil {
+			return "", fmt.Errorf("page %d of the PDF cannot be read: %w", n, err)
+		}
+		b.WriteString(strings.ToValidUTF8(part, "") + "\n\n")
+	}
+	if strings.TrimSpace(b.String()) == "" {
+		return "", errors.New("the PDF has no text: it may be a scan")
+	}
+	return b.String(), nil
+}
+
+// mostXML bounds what a DOCX file unpacks to.
+const mostXML = 64 << 20
+
+// readDOCX returns the paragraphs of a DOCX file, headings as in Markdown.
+func readDOCX(data []byte) (string, error) {
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return "", fmt.Errorf("%w: it looks like an archive: %w", ErrNoText, err)
+	}
+	f, err := archive.Open("word/document.xml")
+	if err != nil {
+		return "", fmt.Errorf("%w: it looks like an archive without a Word document", ErrNoText)
+	}
+	defer f.Close()
+	decoder := xml.NewDecoder(io.LimitReader(f, mostXML))
+	var b strings.Builder
+	inText := false
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			return b.String(), nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("the DOCX file cannot be read: %w", err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			switch t.Name.Local {
+			case "t":
+				inText = true
+			case "tab":
+				b.WriteByte('\t')
+			case "br", "cr":
+				b.WriteByte('\n')
+			case "pStyle":
+				for _, a := range t.Attr {
+					if level, ok := strings.CutPrefix(strings.ToLower(a.Value), "heading"); ok && len(level) == 1 && level >= "1" && level <= "6" {
+						b.WriteString(strings.Repeat("#", int(level[0]-'0')) + " ")
+					}
+				}
+			}
+		case xml.EndElement:
+			switch t.Name.Local {
+			case "t":
+				inText = false
+			case "tc":
+				b.WriteByte('\t')
+			case "p":
+				b.WriteString("\n\n")
+			}
+		case xml.CharData:
+			if inText {
+				b.Write(t)
+			}
+		}
+	}
+}
+
+// isHTML reports whether a text is a whole page. Markdown may hold elements.
+func isHTML(text string) bool {
+	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), 1024)]))
+	for strings.HasPrefix(head, "<!--") || strings.HasPrefix(head, "<?") {
+		_, rest, found := strings.Cut(head, ">")
+		if !found {
+			return false
+		}
+		head = strings.TrimSpace(rest)
+	}
+	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html")
+}
+
+// readHTML returns what a page shows, headings as in Markdown.
+func readHTML(text string) (string, error) {
+	z := html.NewTokenizer(strings.NewReader(text))
+	var b strings.Builder
+	hidden, kept := 0, 0 // elements that show nothing, or their spaces, around the text at hand
+	for {
+		kind := z.Next()
+		switch kind {
+		case html.ErrorToken:
+			if err := z.Err(); err != io.EOF {
+				return "", fmt.Errorf("the HTML cannot be read: %w", err)
+			}
+			return b.String(), nil
+		case html.TextToken:
+			if hidden > 0 {
+				continue
+			}
+			if text := string(z.Text()); kept > 0 {
+				b.WriteString(html.UnescapeString(text))
+			} else if words := strings.Join(strings.Fields(html.UnescapeString(text)), " "); words != "" {
+				b.WriteString(words + " ")
+			}
+		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
+			name, _ := z.TagName()
+			step := map[html.TokenType]int{html.StartTagToken: 1, html.EndTagToken: -1}[kind]
+			switch tag := atom.Lookup(name); tag {
+			case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Svg, atom.Iframe:
+				hidden = max(0, hidden+step)
+			case atom.Pre:
+				kept = max(0, kept+step)
+				b.WriteByte('\n')
+			case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+				b.WriteString("\n\n")
+				if step > 0 {
+					b.WriteString(strings.Repeat("#", int(tag.String()[1]-'0')) + " ")
+				}
+			case atom.P, atom.Div, atom.Br, atom.Li, atom.Tr, atom.Title, atom.Section, atom.Article, atom.Table, atom.Ul, atom.Ol, atom.Blockquote, atom.Dt, atom.Dd:
+				b.WriteByte('\n')
+			}
+		}
+	}
+}

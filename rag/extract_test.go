@@ -1,0 +1,136 @@
+package rag
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+func TestReadText(t *testing.T) {
+	docx := wordFile(t, `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>
+		<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Backups</w:t></w:r></w:p>
+		<w:p><w:r><w:t xml:space="preserve">kept for </w:t></w:r><w:r><w:t>90 days</w:t></w:r></w:p></w:body></w:document>`)
+	page := "<!-- x --><!DOCTYPE html><html><head><title>Ops</title><style>p{}</style><script>var hidden</script></head>" +
+		"<body><h2>Backups</h2><p>kept for&nbsp;90 <b>days</b></p><pre>a  b\n c</pre></body></html>"
+	for _, test := range []struct {
+		name  string
+		data  []byte
+		want  []string
+		lacks string
+		fails string
+	}{
+		{name: "text", data: []byte("kept for 90 days"), want: []string{"kept for 90 days"}},
+		{name: "with a mark", data: []byte("\uFEFFkept"), want: []string{"kept"}, lacks: "\uFEFF"},
+		{name: "Markdown with elements", data: []byte("# A\n<b>x</b>\n"), want: []string{"<b>x</b>"}},
+		{name: "HTML", data: []byte(page), want: []string{"Ops", "## Backups", "90 days", "a  b\n c"}, lacks: "hidden"},
+		{name: "UTF-16 little", data: utf16Of("\uFEFFüber 90 days", false), want: []string{"über 90 days"}},
+		{name: "UTF-16 big", data: utf16Of("\uFEFF九十日", true), want: []string{"九十日"}},
+		{name: "UTF-16 without a mark", data: utf16Of("kept for 90 days", false), want: []string{"kept for 90 days"}},
+		{name: "DOCX", data: docx, want: []string{"# Backups\n", "kept for 90 days"}},
+		{name: "PDF", data: pdfFile("kept for 90 days"), want: []string{"kept for 90 days"}},
+		{name: "PDF in a data: URL", data: []byte("data:application/pdf;base64," + base64.StdEncoding.EncodeToString(pdfFile("kept for 90 days"))), want: []string{"90 days"}},
+
+		{name: "nothing", data: []byte(" \n"), fails: "needs content"},
+		{name: "an image", data: []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), fails: "image/png"},
+		{name: "a program", data: []byte("\x7fELF\x02\x01\x01\x00\x00"), fails: "it is no text"},
+		{name: "Latin-1", data: []byte("gr\xfc\xdfe"), fails: "it is no text"},
+		{name: "bytes that became marks", data: []byte("%PNG" + strings.Repeat("\uFFFD", 20)), fails: "it is no text"},
+		{name: "another archive", data: archive(t, "x.txt", "x"), fails: "archive without a Word document"},
+		{name: "a damaged archive", data: []byte("PK\x03\x04xxxx"), fails: "archive"},
+		{name: "a damaged PDF", data: []byte("%PDF-1.4\nnothing"), fails: "the PDF cannot be read"},
+		{name: "a cut PDF", data: pdfFile("x")[:150], fails: "the PDF cannot be read"},
+		{name: "a damaged DOCX", data: wordFile(t, "<w:document><w:p>"), fails: "the DOCX file cannot be read"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := ReadText(test.data)
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("%q, %v: want an error with %q", got, err, test.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q lacks %q", got, want)
+				}
+			}
+			if test.lacks != "" && strings.Contains(got, test.lacks) {
+				t.Errorf("%q has %q", got, test.lacks)
+			}
+		})
+	}
+	if _, err := ReadText([]byte("\x7fELF\x00")); !errors.Is(err, ErrNoText) {
+		t.Errorf("%v is no ErrNoText", err)
+	}
+}
+
+// FuzzReadText: whatever a document is, reading it ends with text or an error.
+func FuzzReadText(f *testing.F) {
+	f.Add(pdfFile("x"))
+	f.Add([]byte("<html><p>x"))
+	f.Add(utf16Of("\uFEFFx", true))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if text, err := ReadText(data); err == nil && strings.TrimSpace(text) == "" {
+			t.Error("no text and no error")
+		}
+	})
+}
+
+func utf16Of(text string, big bool) (out []byte) {
+	for _, u := range utf16.Encode([]rune(text)) {
+		if big {
+			out = append(out, byte(u>>8), byte(u))
+		} else {
+			out = append(out, byte(u), byte(u>>8))
+		}
+	}
+	return out
+}
+
+func wordFile(t *testing.T, document string) []byte { return archive(t, "word/document.xml", document) }
+
+func archive(t *testing.T, name, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.Create(name)
+	if err == nil {
+		_, err = f.Write([]byte(text))
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// pdfFile is a PDF of one page.
+func pdfFile(text string) []byte {
+	var b bytes.Buffer
+	b.WriteString("%PDF-1.4\n")
+	stream := "BT /F1 12 Tf 72 700 Td (" + text + ") Tj ET"
+	var places []int
+	for i, object := range []string{
+		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(stream), stream),
+		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+	} {
+		places = append(places, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
+	}
+	start := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(places)+1)
+	for _, at := range places {
+		fmt.Fprintf(&b, "%010d 00000 n \n", at)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(places)+1, start)
+	return b.Bytes()
+}
