@@ -25,6 +25,9 @@ var agents = func() map[string]bool {
 	return table
 }()
 
+// otherAgent is what a command does that starts an agent.
+const otherAgent = "starts another agent, whose calls no rule here sees"
+
 // agentAsks are words with which an agent says something of itself, and starts nothing.
 var agentAsks = wordSet("--version -v -V version --help -h help login logout auth whoami doctor models completion completions status usage update upgrade")
 
@@ -97,6 +100,9 @@ func tellsNotToAsk(c *shellparse.Command, agent bool) string {
 			continue
 		}
 		word := c.Argv[i].Value
+		if len(word) < 2 || !agent && !strings.HasPrefix(word, "--") && word[0] != 'b' && word[0] != 'd' {
+			continue
+		}
 		for _, u := range ungated {
 			if strings.HasPrefix(word, u) || strings.HasSuffix(word, "="+u) {
 				return word

@@ -257,7 +257,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	}
 	builds, hooks := runsProject(c, risk)
 	b.out.Builds, b.out.Hooks = b.out.Builds || builds, b.out.Hooks || hooks
-	if word := tellsNotToAsk(c, startsAgent(c)); word != "" {
+	if word := tellsNotToAsk(c, why == otherAgent); word != "" {
 		b.mark("ungated-agent", "It starts another agent with "+quote(word)+", which keeps that from asking about what it does.")
 	}
 	if risk == permissions.Unknown || len(c.Effects) > 0 && takesCommands(c) {

@@ -109,7 +109,7 @@ func classify(c *shellparse.Command) (risk permissions.Risk, category, why strin
 	switch {
 	case len(args) == 1 && onlyAsks[args[0].Value]:
 	case startsAgent(c):
-		risk, why = risk.Worse(permissions.Destructive), "starts another agent, whose calls no rule here sees"
+		risk, why = risk.Worse(permissions.Destructive), otherAgent
 	default:
 		if why = destroys(c); why == "" && risk == permissions.Unknown {
 			why = goesOn(program, args)
