@@ -266,6 +266,7 @@ var rows = []row{
 
 	{words: "mvn|gradle", risk: buildTest},
 	{words: "playwright test", risk: buildTest},
+	{words: "bundle exec rspec|rubocop", risk: buildTest},
 	{words: "nm|objdump|readelf|size", risk: readOnly},
 	{words: "ant|sbt|lein|mill", risk: buildTest},
 	{words: "dotnet build|test|restore|format|clean|pack|list|--info|--list-sdks", risk: buildTest},

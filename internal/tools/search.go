@@ -104,6 +104,9 @@ func searchOf(c *shellparse.Command) *search {
 		}
 	}
 	s := &search{cure: p.cure}
+	if len(c.Argv) == 2 && c.Argv[1].Known && onlyAsks[c.Argv[1].Value] {
+		return &search{stdin: true} // it searches nothing
+	}
 	if name != "grep" {
 		s.skipsHidden, s.skipsListed = true, name == "rg"
 		s.stdin = c.Piped

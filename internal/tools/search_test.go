@@ -19,6 +19,7 @@ var searchCases = []struct {
 	{"rg -n -C3 SECRET src", false},
 	{"rg -i SECRET src web", false},
 	{"rg --files web", false},
+	{"rg --version", false},
 	{"rg -l SECRET -t py web", false},
 	{"rg SECRET -g '*.go'", false},
 	{"rg SECRET -g '!*.envfile'", false},
