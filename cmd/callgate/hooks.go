@@ -191,7 +191,9 @@ when the hook does.`,
 			if err != nil {
 				return err
 			}
-			c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel})))
+			if err := c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel}))); err != nil {
+				return err
+			}
 			defer c.hooks.Close()
 			began := time.Now()
 			output, err := c.hooks.Test(cmd.Context(), args[0], testEvent())

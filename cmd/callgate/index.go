@@ -49,7 +49,9 @@ the configuration's rag.embedder, or --embedder, names a server that makes the v
 			if len(roots) == 0 {
 				roots = []string{"."}
 			}
-			c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel})))
+			if err := c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel}))); err != nil {
+				return err
+			}
 			defer c.hooks.Close()
 			p := newIndexProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON, verbose)
 			follow := func(e rag.Event) {

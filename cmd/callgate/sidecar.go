@@ -55,7 +55,9 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	if err := guard.Harden(); err != nil {
 		s.log.Warn("other processes of this user can look into callgate", "error", err)
 	}
-	c.hooks.Start(s.log)
+	if err := c.hooks.Start(s.log); err != nil {
+		return s, err
+	}
 	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before
 	if err := hooks.Expire(c.webhookQueues(), c.hooks, s.log); err != nil {
 		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)

@@ -34,7 +34,9 @@ func crash(text string) error {
 		return err
 	}
 	r.pace = pace{look: 20 * time.Millisecond, backoff: 10 * time.Millisecond, deciding: maxDeciding}
-	r.Start(slog.New(slog.DiscardHandler))
+	if err := r.Start(slog.New(slog.DiscardHandler)); err != nil {
+		panic(err)
+	}
 	h := r.hooks[0]
 	for n := c.First; ; n++ {
 		body, err := (&Event{Name: ToolCompleted, Time: time.Now(), Detail: fmt.Sprintf("event %d", n)}).message(h)

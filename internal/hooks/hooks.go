@@ -110,18 +110,25 @@ func New(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// Start lets hooks run from now on. It MUST be called once, before the Runner is shared, and Close after it. A hook
-// that cannot run on this machine is logged: each of its runs fails, and the others run. Hooks have runs of their own,
-// so that one that hangs holds up no other.
-func (r *Runner) Start(log *slog.Logger) {
+// Start lets hooks run from now on. It MUST be called once, before the Runner is shared, and Close after it. It
+// fails when a webhook has no usable secret or certificate. A program that cannot run on this machine is logged: each
+// of its runs fails, and the others run. Hooks have workers of their own, so one that hangs holds up no other.
+func (r *Runner) Start(log *slog.Logger) error {
 	if r == nil {
-		return
+		return nil
 	}
 	r.log = log
 	for _, h := range r.hooks {
-		if err := h.action.ready(); err != nil && r.enabled(h) {
-			log.Error("a hook cannot run", "hook", h.name, "error", err)
+		err := h.action.ready()
+		if err == nil || !r.enabled(h) {
+			continue
 		}
+		if _, posts := h.action.(*webhook); posts { // without its secret nothing it posts could be believed
+			return fmt.Errorf("hook %q: %w", h.name, err)
+		}
+		log.Error("a hook cannot run", "hook", h.name, "error", err)
+	}
+	for _, h := range r.hooks {
 		if h.jobs != nil {
 			for range workers {
 				r.running.Go(func() { r.work(h) })
@@ -132,6 +139,7 @@ func (r *Runner) Start(log *slog.Logger) {
 			r.running.Go(func() { w.send(r.ctx, r, h) })
 		}
 	}
+	return nil
 }
 
 func (r *Runner) find(name string) *hook {

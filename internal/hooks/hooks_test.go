@@ -81,7 +81,9 @@ func start(t *testing.T, hooks ...Config) (*Runner, *lines) {
 		t.Fatal(err)
 	}
 	log := &lines{}
-	r.Start(slog.New(slog.NewTextHandler(log, nil)))
+	if err := r.Start(slog.New(slog.NewTextHandler(log, nil))); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(r.Close)
 	return r, log
 }
@@ -234,7 +236,9 @@ func TestBrokenHooks(t *testing.T) {
 		t.Errorf("without hooks: %v, %v", r, err)
 	}
 	var none *Runner
-	none.Start(nil)
+	if err := none.Start(nil); err != nil {
+		t.Error(err)
+	}
 	none.Fire(Event{Name: ToolFailed})
 	none.Watch(nil)
 	none.Close()
@@ -438,7 +442,9 @@ func TestSwitches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Start(slog.New(slog.DiscardHandler))
+		if err := r.Start(slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(r.Close)
 		return r
 	}

@@ -111,7 +111,9 @@ func startIn(t *testing.T, dir string, hooks ...Config) (*Runner, *lines) {
 	}
 	r.pace = pace{look: 20 * time.Millisecond, backoff: 10 * time.Millisecond, deciding: maxDeciding}
 	log := &lines{}
-	r.Start(slog.New(slog.NewTextHandler(log, nil)))
+	if err := r.Start(slog.New(slog.NewTextHandler(log, nil))); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(r.Close)
 	return r, log
 }

@@ -57,7 +57,7 @@ type Passage struct {
 
 // enough is how much of what a text could say about a question a passage has to say to be about it: see
 // rag.Parts.Coverage. Below it are passages that have one common word with a greeting.
-const enough = 0.3
+const enough = 0.2
 
 // small are words of questions and of small talk that say nothing of what somebody wants to know.
 var small = strings.Fields(`a about again all also am an and any are as at be been but by bye can cheers could cool day did do does doing done explain few
