@@ -92,6 +92,9 @@ func (sh *shadows) of(item *listing) string {
 	for text := range jsonx.Strings(item.raw) {
 		for sentence := range sentences(text) {
 			for _, word := range words(sentence) {
+				if word == item.name && isOwnName(word) { // hosts never see it under that name
+					continue
+				}
 				if name := sh.speaksOf(word); name != "" {
 					return fmt.Sprintf("The tool's definition speaks of %s, which belongs to another server.", tools.Visible(name))
 				}
@@ -134,6 +137,9 @@ func steered(named []listing) {
 				said[word] = true
 			}
 		}
+		if isOwnName(from.name) {
+			delete(said, from.name)
+		}
 		for j := range named {
 			to := &named[j]
 			if to.server != from.server && to.steered == nil && (said[to.qualified] || compound(to.name) && said[to.name] || said["mcp__"+to.server.alias+"__"+to.name]) {
@@ -142,6 +148,9 @@ func steered(named []listing) {
 		}
 	}
 }
+
+// isOwnName reports whether a name is one of callgate's own tools, which no server's tool can take.
+func isOwnName(name string) bool { return strings.HasPrefix(name, OwnName+"_") }
 
 // steering says which definition in quarantine speaks of a tool.
 type steering struct {

@@ -31,6 +31,9 @@ func TestTheHubIsKilled(t *testing.T) {
 	data, sandbox := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	config := filepath.Join(data, "callgate.yaml")
 	write(t, config, fmt.Sprintf(`{"servers": [{"name": "demo", "command": %q, "args": ["."], "package": "callgate-demo", "cwd": %q}]}`, filepath.Join(servers(t), "demo"), sandbox))
+	if err := plainRules(filepath.Join(data, "workers", "default", "permissions.jsonc")); err != nil {
+		t.Fatal(err)
+	}
 	program := callgateProgram(t)
 	env := append(environment(t), "XDG_CONFIG_HOME="+t.TempDir())
 	flags := []string{"--config", config, "--data-dir", data, "--listen", "127.0.0.1:0"}

@@ -114,9 +114,11 @@ func (h *ownHost) expect(pattern string) string {
 	h.t.Helper()
 	wanted := regexp.MustCompile(pattern)
 	limit := time.After(patience)
+	var seen []string
 	for {
 		select {
 		case line, ok := <-h.lines:
+			seen = append(seen, line)
 			if !ok {
 				h.t.Fatalf("the connection ended without %s", pattern)
 			}
@@ -124,7 +126,7 @@ func (h *ownHost) expect(pattern string) string {
 				return line
 			}
 		case <-limit:
-			h.t.Fatalf("no line matches %s", pattern)
+			h.t.Fatalf("no line matches %s: %q", pattern, seen)
 		}
 	}
 }
