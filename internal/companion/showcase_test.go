@@ -147,6 +147,7 @@ func showcaseRules(t *testing.T) *fakeRules {
 		{Worker: "default", ID: "g2", Layer: permissions.LayerSession, SessionID: "s-4KQ7WZP2MHXA", Tool: "edit_file", Pattern: "docs/*", Risk: "WRITE", Server: "files", By: "tui:ann", At: now.Add(-12 * time.Minute)},
 		{Worker: "default", ID: "g3", Layer: permissions.LayerAlways, Expired: true, Tool: "shell_exec", Pattern: "npm run *", Risk: "BUILD_TEST", Server: "commands", By: "web:ann", At: now.Add(-50 * time.Hour), Expires: now.Add(-2 * time.Hour)},
 	}, view: RulesView{
+		Worker: "default",
 		Layers: []RuleLayer{layer, explore},
 		RulesCheck: RulesCheck{Rules: len(file.Rules), Problems: []permissions.Problem{{
 			Check: "lifted-deny", Severity: permissions.Warning, Source: "permissions.jsonc:4", Rule: `read_file "*.env.*" deny`,

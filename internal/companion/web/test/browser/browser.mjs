@@ -56,4 +56,11 @@ export async function ready(page) {
   await page.locator('.actions .reject[aria-disabled="false"]').waitFor();
 }
 
+// setLevel sets the autonomy of the only session, and waits until callgate has.
+export async function setLevel(page, level) {
+  await page.getByLabel("Autonomy").selectOption(level);
+  await page.getByRole("button", { name: `Set ${level}` }).click();
+  await page.waitForFunction((level) => !document.querySelector(".card form button") && document.querySelector(".card select")?.value === level, level);
+}
+
 export const quiet = 450; // ms that a person rests

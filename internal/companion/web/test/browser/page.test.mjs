@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { browser, desktop, phone, quiet, ready, visit } from "./browser.mjs";
+import { browser, desktop, phone, quiet, ready, setLevel, visit } from "./browser.mjs";
 import { Gate } from "./gate.mjs";
 import { story } from "./story.mjs";
 
@@ -19,7 +19,7 @@ story("approve", async (gate, page) => {
   const detail = current(page);
   assert.match(await detail.innerText(), /demo_shell_exec/);
   assert.match(await detail.locator(".badge").first().innerText(), /medium|high/i);
-  assert.equal(await detail.locator(".commands li").count(), 2, "each effective command is listed");
+  assert.equal(await detail.locator(".parts .part").count(), 2, "each effective command is listed");
   assert.match(await detail.locator(".touched.writes").innerText(), /out\.txt/);
   assert.match(await detail.locator("[role=timer]").innerText(), /^\d:\d\d$/);
   assert.match(await page.title(), /^\(1\) callgate$/);
@@ -288,7 +288,7 @@ test("the hub is killed while a call waits", { timeout: 90_000 }, async () => {
       await page.locator(".connection.open").waitFor();
       await ready(page);
       assert.equal(await page.locator(".item").count(), 1, "what waited is shown once");
-      assert.match(await page.locator(".detail .summary").innerText(), /echo survived/);
+      assert.match(await page.locator(".detail .script").innerText(), /echo survived/);
       assert.equal(new URL(page.url()).origin, new URL(addresses[i]).origin, "at the same address");
     }
     await pages[0].waitForTimeout(quiet);
@@ -377,7 +377,7 @@ story(
     await call;
     await page.locator(".nothing").waitFor();
     await page.keyboard.press("3");
-    await page.locator("td", { hasText: "⟨U+202E⟩" }).first().waitFor();
+    await page.locator(".calls li", { hasText: "⟨U+202E⟩" }).first().waitFor();
     await page.keyboard.press("2");
     await page.locator(".card h3", { hasText: "<b>host</b>⟨U+202E⟩" }).waitFor();
   },
@@ -413,7 +413,7 @@ story(
     assert.equal(await page.locator(".actions").count(), 0);
     const next = gate.shell("echo next");
     await ready(page);
-    assert.match(await page.locator(".detail .summary").innerText(), /echo next/, "what comes next takes the place of what is over");
+    assert.match(await page.locator(".detail .script").innerText(), /echo next/, "what comes next takes the place of what is over");
     await next;
   },
   { flags: ["--timeout", "3s"] },
@@ -516,12 +516,9 @@ story("sessions and audit trail", async (gate, page) => {
   await page.keyboard.press("2");
   const card = page.locator(".card");
   assert.match(await card.innerText(), /Test Host/);
-  await page.getByLabel("Autonomy").selectOption("SUPERVISED");
-  await page.getByRole("button", { name: "Set SUPERVISED" }).click();
-  await page.waitForFunction(() => document.querySelector(".card select")?.value === "SUPERVISED");
+  await setLevel(page, "SUPERVISED");
   assert.equal((await gate.shell("echo by level")).isError, false, "the level runs it");
-  await page.getByLabel("Autonomy").selectOption("MANUAL");
-  await page.getByRole("button", { name: "Set MANUAL" }).click();
+  await setLevel(page, "MANUAL");
   const waiting = gate.call("demo_read_file", { path: "README.md" });
   await page.locator(".status.waiting").waitFor();
   await page.getByRole("button", { name: /Cancel running and pending/ }).click();

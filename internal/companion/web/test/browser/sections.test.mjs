@@ -90,6 +90,8 @@ story("grants are revoked with a second click", async (gate, page) => {
   const call = gate.shell("echo one");
   await ready(page);
   await page.keyboard.press("a");
+  assert.match(await page.locator(".step", { has: page.locator("input:checked") }).innerText(), /^echo one\b/, "the narrowest is chosen at first");
+  await page.locator(".step", { hasText: "echo *" }).click();
   await page.getByRole("button", { name: "Approve and always allow" }).click();
   await call;
   assert.equal((await gate.shell("echo two")).isError, false);
@@ -218,6 +220,7 @@ story("two callgates, one page", async (gate, page) => {
     await show(page, "Approvals");
     await ready(page);
     await page.keyboard.press("a");
+    await page.locator(".step", { hasText: "echo *" }).click();
     await page.getByLabel("For", { exact: true }).selectOption("session");
     await page.getByRole("button", { name: "Approve and always allow" }).click();
     await granted;
@@ -308,6 +311,6 @@ story("an older callgate has fewer views", async (gate, page) => {
     await p.route(/\/api\/(rules|tools|hooks|checkpoints)$/, (route) => route.fulfill({ status: 404, json: { error: { code: "BAD_MESSAGE", message: "there is nothing at this path" } } }));
   });
   await without.locator(".connection.open").waitFor();
-  assert.deepEqual(await without.locator(".tabs button").allInnerTexts(), ["Approvals", "Sessions", "Audit"]);
+  assert.deepEqual(await without.locator(".tabs a").allInnerTexts(), ["Approvals", "Sessions", "Audit"]);
   await without.check();
 });
