@@ -187,6 +187,7 @@ var fragments = []string{
 	"cat <<-E\n\tx $(probe h)\n\tE", "cat <<'E'\n$(probe no)\nE", "x=(probe); ${x[0]} y", "probe ${v#a} ${v/1/2} ${#v} $?", "unset v; probe $v", "v=a; v+=b; probe $v", "v=a; (v=b; probe $v)", "v=probe; f3() { v=alpha; }; f3; $v",
 	"declare q=probe; $q", "x=1; probe $((x+1))", "eval 'v=2'; probe $v", "IFS=,; v=a,b; probe $v", "v='*'; probe $v", "alias probe='alpha'; probe", "command probe a | while read -r l; do beta; done", "echo 'probe p' | bash", "bash <<< 'probe b'", "bash -s <<E\nprobe $v\nE",
 	"probe() { alpha \"$@\"; }; probe 1", "probe() { command probe 2; }; probe; unset -f probe; probe 3", "beta | { probe; bash; }", "find . -maxdepth 0 -exec probe {} \\;", "find . -maxdepth 0 -exec bash -c 'alpha \"$0\"' {} \\;", "printf 'a b' | xargs -n1 probe", "printf 'x' | xargs -I% probe -%-",
+	"cat <<E\n$(probe 'a\\\nb')\nE", "cat <<E\n$(probe $'a\\\nb')\nE", "x=\"`probe 'a\\\nb'`\"", "cat <<E\n$(echo '\nE\nprobe x\n: ' )\nE", "cat <<EF\nE\\\nF\nprobe x\nEF", "cat <<-E\n\t$(probe '\n\tx')\n\tE",
 	"probe ~nobodye\\ f ~\\root/x ~ro\\\not ~'root'", "env -S 'probe a b'", "env -C sub probe", "timeout -k 1 2 probe", "exec -a z probe 1", "{ exec 3>&1; probe; }", "[[ -n $(probe) || 1 -eq 1 ]] && alpha", "case $(probe) in *) beta;; esac", "! probe & alpha", "coproc probe", "time -p { probe; }",
 }
 

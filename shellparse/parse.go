@@ -257,6 +257,9 @@ func (ps *parsers) disagreement(parser *syntax.Parser, f *syntax.File, text stri
 	if !needsSecondLook(text) {
 		return nil
 	}
+	if p := rewritten(f, text); p != nil {
+		return p
+	}
 	// The printed form, parsed again, must print the same: else the parser did not mean what it read.
 	ps.one.Reset()
 	ps.two.Reset()
@@ -323,6 +326,73 @@ func literals(f *syntax.File, comments *[]int) []span {
 	})
 	slices.SortFunc(spans, func(x, y span) int { return x.start - y.start })
 	return spans
+}
+
+// rewritten reports what bash reads otherwise because it changes the text of a construct before it reads what is
+// inside. It ends an unquoted here-document at the first line that is the delimiter, whatever is open there, joins
+// its lines and, behind <<-, drops the tabs that they begin with, in quotes also. It joins lines in quotes inside
+// backquotes too. The parser does none of this inside an expansion.
+func rewritten(f *syntax.File, text string) (found *Problem) {
+	report := func(n syntax.Node) {
+		if found == nil {
+			found = &Problem{"disagreement", "Shells and parsers read the text at " + quote(around(text, int(n.Pos().Offset()))) + " differently."}
+		}
+	}
+	raw := func(n syntax.Node) string { return text[n.Pos().Offset():n.End().Offset()] }
+	// joins looks for what keeps a backslash before a line end, where bash has none left.
+	joins := func(in syntax.Node) {
+		if !strings.Contains(raw(in), "\\\n") {
+			return
+		}
+		syntax.Walk(in, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.SglQuoted:
+				if strings.Contains(raw(n), "\\\n") {
+					report(n)
+				}
+			case *syntax.Redirect:
+				if n.Hdoc != nil && quotedDelimiter(n.Word) && strings.Contains(raw(n.Hdoc), "\\\n") {
+					report(n)
+				}
+			}
+			return found == nil
+		})
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			if n.Backquotes {
+				joins(n)
+			}
+		case *syntax.Redirect:
+			if n.Hdoc == nil || quotedDelimiter(n.Word) {
+				break
+			}
+			body, dash := raw(n.Hdoc), n.Op == syntax.DashHdoc
+			body = body[:max(0, strings.LastIndexByte(body, '\n'))] // without the delimiter
+			if strings.HasSuffix(body, "\\") {
+				report(n)
+			}
+			for _, s := range [...]string{body, strings.ReplaceAll(body, "\\\n", "")} {
+				for line := range strings.SplitSeq(s, "\n") {
+					if dash {
+						line = strings.TrimLeft(line, "\t")
+					}
+					if line == n.Word.Lit() {
+						report(n)
+					}
+				}
+			}
+			for _, p := range n.Hdoc.Parts {
+				if _, plain := p.(*syntax.Lit); dash && !plain && strings.Contains(raw(p), "\n\t") {
+					report(p)
+				}
+			}
+			joins(n.Hdoc)
+		}
+		return found == nil
+	})
+	return found
 }
 
 func quotedDelimiter(w *syntax.Word) bool {

@@ -276,6 +276,18 @@ func TestProblems(t *testing.T) {
 		{"ls\u2028", "control", Bash},
 		{"echo \"$\\\n(ls)\"", "disagreement", Bash},
 		{"ls # a\\\nrm b", "disagreement", Bash},
+		{"cat <<E\n$(a 'b\\\nc')\nE", "disagreement", Bash},
+		{"cat <<E\n$(a $'b\\\nc')\nE", "disagreement", Bash},
+		{"cat <<E\n`a 'b\\\nc'`\nE", "disagreement", Bash},
+		{"cat <<E\n$(bash <<'X'\na 'b\\\nc'\nX\n)\nE", "disagreement", Bash},
+		{"x=\"`a 'b\\\nc'`\"", "disagreement", Bash},
+		{"a `bash <<'X'\na 'b\\\nc'\nX\n`", "disagreement", Bash},
+		{"cat <<E\n$(a '\nE\nb\n: ')\nE", "disagreement", Bash},
+		{"cat <<E\n${v:-\nE\nb\n}\nE", "disagreement", Bash},
+		{"cat <<E\n$(: <<'F'\nE\nb\nF\n)\nE", "disagreement", Bash},
+		{"cat <<EF\nE\\\nF\nb\nEF", "disagreement", Bash},
+		{"cat <<-E\na\n\tE\\\n\nb\nE", "disagreement", Bash},
+		{"cat <<-E\n\t$(a '\n\tb')\n\tE", "disagreement", Bash},
 		{strings.Repeat("a", maxText+1), "too-long", Bash},
 		{strings.Repeat("(", maxNesting+1), "too-deep", Bash},
 		{strings.Repeat("bash -c '", 1) + strings.Repeat("eval ", 60) + "ls'", "too-deep", Bash},
@@ -463,6 +475,18 @@ func FuzzParse(f *testing.F) {
 			c.Forms()
 		}
 	})
+}
+
+// TestHereDocuments looks at here-documents that every reader takes for the same text.
+func TestHereDocuments(t *testing.T) {
+	for _, text := range []string{
+		"cat <<E\nhello $v\nE\nls", "cat <<-E\n\thello $v\n\n\t\tE\nls", "cat <<E\n$(a 'b c' \"d\ne\")\nE", "cat <<E\na\\\nb\nE\n", "cat <<E\nE",
+		"cat <<E\n\nE\nls", "cat <<-E\n\t$(a)\n\t$(b)\n\tE", "cat <<'E'\n$(a 'b\\\nc')\nE", "x=$(cat <<E\nhi\nE\n)", "a \"$(b 'c\\\nd')\"",
+	} {
+		if s := Parse(text, Options{}); len(s.Problems) > 0 {
+			t.Errorf("%q: %v", text, s.Problems)
+		}
+	}
 }
 
 func BenchmarkTypical(b *testing.B) {
