@@ -173,6 +173,7 @@ func TestPageWithHostileStrings(t *testing.T) {
 	r := start(t, b)
 	r.changes, r.rules, r.tools = hostile{}, hostile{}, hostile{}
 	r.hooks, r.checkpoints = hostile{}, hostile{}
+	r.problems = func() []string { return []string{evil("trouble")} }
 	address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import { Chat } from "./chat";
 import { Checkpoints } from "./checkpoints";
 import { Help } from "./help";
 import { Hooks } from "./hooks";
+import { useLoaded } from "./load";
 import { mayNotify, showCount } from "./notify";
 import { maxSelected, Queue } from "./queue";
 import { Quiet } from "./quiet";
@@ -16,7 +17,7 @@ import { find, needsPerson, pending, powers, type Power } from "./state";
 import type { Store } from "./store";
 import { Text } from "./text";
 import { Unpaired } from "./unpaired";
-import type { Answer, FileChange } from "./wire";
+import type { Answer, FileChange, Info } from "./wire";
 
 type View = "approvals" | "sessions" | "audit" | "chat" | Power;
 
@@ -205,6 +206,7 @@ export function App({ store }: { store: Store }) {
           )}
         </p>
       )}
+      {state.connection === "open" && <Wrong store={store} />}
       {state.notice && (
         <p class="banner" role="alert">
           <Text of={state.notice} />{" "}
@@ -276,6 +278,20 @@ export function App({ store }: { store: Store }) {
       <div class="sr-only" role="status" aria-live="polite">
         <Text of={state.said} />
       </div>
+    </>
+  );
+}
+
+// Wrong is what is wrong with what callgate keeps, and what cannot be seen here.
+function Wrong({ store }: { store: Store }) {
+  const { data } = useLoaded<Info>(store, "/api/info", 10_000);
+  return (
+    <>
+      {data?.problems?.map((problem) => (
+        <p key={problem} class="banner" role="alert">
+          <strong>Problem.</strong> <Text of={problem} />
+        </p>
+      ))}
     </>
   );
 }

@@ -11,12 +11,12 @@ import { Where } from "./where";
 const levels: [level: string, words: string][] = [
   ["NONE", "the rules alone decide"],
   ["MANUAL", "every call asks"],
-  ["CAUTIOUS", "low risk runs, everything else asks"],
-  ["SUPERVISED", "low and medium risk run, high risk asks"],
+  ["CAUTIOUS", "reading (git status, ls) and building and testing (npm test, make) run; writing files, git commit and the network (git push) ask"],
+  ["SUPERVISED", "reading, writing in the project, npm test, git commit and git push run; high risk asks"],
   ["FULL_AUTO", "everything runs that no rule denies"],
-  ["ask-on-write", "reading runs, everything else asks"],
-  ["ask-on-external", "reading and writing in the workspace run, the rest asks"],
-  ["allow-safe-readonly", "what is not high risk runs"],
+  ["ask-on-write", "reading (git status, ls) runs; writing, npm test, git commit and the network ask"],
+  ["ask-on-external", "reading and writing files in the project run; npm test, git commit and the network ask"],
+  ["allow-safe-readonly", "the same as ask-on-write: reading (git status, ls) runs, the rest asks"],
 ];
 
 interface Props {

@@ -198,6 +198,7 @@ export interface Session {
 export interface Info {
   version: string;
   protocols: { companion: number[]; mcp: string[] };
+  problems?: string[]; // with what callgate keeps, and what cannot be seen
 }
 
 // Tools is what one session is offered.

@@ -19,6 +19,8 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
       assert.ok(found, `${field} in ${text}`);
     }
   };
+  await page.locator(".banner").waitFor();
+  await shows(".banner", "trouble");
   await page.keyboard.press("v");
   await page.waitForTimeout(quiet); // a click counts then
   await page.locator(".detail .ids summary").click();
