@@ -146,7 +146,7 @@ func (h *hub) admit(ctx context.Context, conn *net.UnixConn) {
 		h.s.log.Warn("companion: a process was not let in", "process", peer.PID, slog.Any("error", err))
 		return
 	}
-	session, err := yamux.Client(conn, h.s.streams())
+	session, err := yamux.Client(conn, h.s.streams(5*time.Second, 10*time.Second))
 	if err != nil {
 		h.s.log.Error("companion: a process was not let in", "process", peer.PID, slog.Any("error", err))
 		return
@@ -183,11 +183,12 @@ func (s *Server) whileHolding(name Credential, token string, session *yamux.Sess
 	}
 }
 
-// streams is how a connection between hub and member is divided up.
-func (s *Server) streams() *yamux.Config {
+// streams is how a connection between hub and member is divided up: how often one asks whether the other is there, and how
+// long it waits for an answer. A member notices a stopped hub by its silence and soon, because nobody sees its calls
+// then. The hub is patient: it shows a stopped member as silent, and would forget it when the connection ends.
+func (s *Server) streams(ask, wait time.Duration) *yamux.Config {
 	c := yamux.DefaultConfig()
-	c.KeepAliveInterval = time.Second // a process that was stopped, and not ended, is noticed by its silence
-	c.ConnectionWriteTimeout = time.Second
+	c.KeepAliveInterval, c.ConnectionWriteTimeout = ask, wait
 	c.StreamOpenTimeout = 10 * time.Second
 	c.StreamCloseTimeout = 10 * time.Second
 	c.LogOutput, c.Logger = nil, log.New(slogWriter{s.log}, "", 0)

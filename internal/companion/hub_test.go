@@ -266,7 +266,7 @@ func joinAs(t *testing.T, r *rig, token string) (*yamux.Session, verdict) {
 	if v.Refused != "" {
 		return nil, v
 	}
-	session, err := yamux.Server(conn, r.streams())
+	session, err := yamux.Server(conn, r.streams(time.Second, time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

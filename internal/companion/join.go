@@ -34,7 +34,7 @@ func (s *Server) join() (place, error) {
 		}
 		return nil, errors.Join(err, conn.Close())
 	}
-	session, err := yamux.Server(conn, s.streams())
+	session, err := yamux.Server(conn, s.streams(time.Second, time.Second))
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
