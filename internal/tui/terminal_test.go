@@ -70,6 +70,14 @@ func newDesk(t *testing.T) *desk {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	d.write("callgate.yaml", "servers:\n  - {name: demo, command: demo, args: [\".\"], package: callgate-demo}\n")
+	worker := filepath.Join(d.data, "workers", "default")
+	if err := os.MkdirAll(worker, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// The shipped rules run what these tests want to be asked about.
+	if err := os.WriteFile(filepath.Join(worker, "permissions.jsonc"), []byte(`{"*": "ask"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	d.write("editor", "#!/bin/sh\nsed -i s/before-editing/after-editing/ \"$1\"\n")
 	d.must("new-session", "-d", "-s", "first", "sleep", "1000") // keeps the tmux server between windows
 	t.Cleanup(func() { d.must("kill-server") })
