@@ -311,6 +311,6 @@ story("an older callgate has fewer views", async (gate, page) => {
     await p.route(/\/api\/(rules|tools|hooks|checkpoints)$/, (route) => route.fulfill({ status: 404, json: { error: { code: "BAD_MESSAGE", message: "there is nothing at this path" } } }));
   });
   await without.locator(".connection.open").waitFor();
-  assert.deepEqual(await without.locator(".tabs a").allInnerTexts(), ["Approvals", "Sessions", "Audit"]);
+  assert.deepEqual(await without.locator(".tabs a").allInnerTexts(), ["Approvals", "Sessions", "Audit", "Chat"]);
   await without.check();
 });
