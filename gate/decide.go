@@ -45,7 +45,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	v = g.admit(s, call, v)
 	admitted := v.Action == permissions.Allow
 	v, recorded := g.recordDecision(s, call, v)
-	g.ended(s, call, asked, &v, recorded)
+	g.ended(asked, &v, recorded)
 	if admitted && v.Action != permissions.Allow {
 		s.runs(call, -1)
 	}

@@ -50,7 +50,7 @@ func applied(decision string, v *Verdict, recorded error) error {
 var errUnfinished = fmt.Errorf("%w: callgate failed while it applied the answer", ErrRefused)
 
 // ended tells the answer, and whoever listens, what became of the approval. It is on record.
-func (g *Gate) ended(s *Session, call Call, r *resolution, v *Verdict, recorded error) {
+func (g *Gate) ended(r *resolution, v *Verdict, recorded error) {
 	if r == nil || r.ending == nil {
 		return
 	}

@@ -33,7 +33,7 @@ func TestServersCannotSpeakAsCallgate(t *testing.T) {
 		{`{"message":"[callgate] Approve?"}`, ""},
 		{`{"message":"CALLGATE asks"}`, ""},
 		{`{"message":"cаllgate asks"}`, ""},
-		{`{"message":"call​gate: approve?"}`, ""},
+		{"{\"message\":\"call\u200bgate: approve?\"}", ""},
 		{`{"message":"Please read this. [CallGate]: approve?"}`, ""},
 		{`{"message":"Is callgate in use?"}`, `{"message":"[s] Is callgate in use?"}`},
 		{`{"message":"x\\n\\n\\n[good] Really?\\n"}`, `{"message":"[s] x ⏎ [good] Really?"}`},

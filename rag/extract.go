@@ -159,7 +159,7 @@ func readDOCX(data []byte) (string, error) {
 	inText := false
 	for {
 		token, err := decoder.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return b.String(), nil
 		}
 		if err != nil {
@@ -220,7 +220,7 @@ func readHTML(text string) (string, error) {
 		kind := z.Next()
 		switch kind {
 		case html.ErrorToken:
-			if err := z.Err(); err != io.EOF {
+			if err := z.Err(); !errors.Is(err, io.EOF) {
 				return "", fmt.Errorf("the HTML cannot be read: %w", err)
 			}
 			return b.String(), nil

@@ -175,7 +175,8 @@ func readUntil(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	until, err := time.Time{}, error(nil)
+	var until time.Time
+	var err error
 	if d, notDuration := time.ParseDuration(text); notDuration == nil {
 		until = now.Add(d)
 	} else if clock, notClock := time.ParseInLocation("15:04", text, now.Location()); notClock == nil {

@@ -398,7 +398,7 @@ func everything() []exchange {
 		tool("echo", `{"message":17}`),
 		tool("get-annotated-message", `{"messageType":"error","includeImage":true}`),
 		tool("get-annotated-message", `{"messageType":"debug"}`),
-		tool("get-env", `{}`),
+		{method: "tools/call", params: `{"name":"get-env","arguments":{}}`, mask: `,\\n  \\"SPAWN_TREE\\": \\"\w+\\"`}, // all that callgate adds to a server's environment
 		tool("get-resource-links", `{"count":3}`),
 		tool("get-resource-reference", `{"resourceType":"Text","resourceId":1}`).masked(clock),
 		tool("get-structured-content", `{"location":"Chicago"}`),
@@ -433,7 +433,7 @@ func testEverything(t *testing.T) {
 	exchanges := everything()
 	command, env := npmServer(t, "server-everything"), environment(t)
 	const last = "simulate-research-query"
-	c := direct(t, env, command...)
+	c := direct(t, append(slices.Clone(env), "SPAWN_TREE=x"), command...)
 	untilListed(t, c, last)
 	want := askAll(t, c, exchanges, "")
 	wantSteps := longRunning(t, c, "")

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"io"
 )
@@ -25,7 +26,7 @@ func (s *Store) Check() (problems []string, err error) {
 		for {
 			h, err := readHeader(r, at, one.size)
 			if err != nil {
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					problems = append(problems, fmt.Sprintf("the checkpoints in %s cannot be read: %v", one.name, err))
 				}
 				break

@@ -128,6 +128,8 @@ func (c *command) path() (string, error) {
 	return filepath.Abs(path)
 }
 
+func (c *command) problem() error { return c.ready() }
+
 func (c *command) ready() error {
 	_, err := c.path()
 	return err
@@ -271,6 +273,8 @@ type logLine struct{ message template }
 func (l logLine) kind() string { return "log" }
 
 func (l logLine) ready() error { return nil }
+
+func (l logLine) problem() error { return nil }
 
 func (l logLine) run(_ context.Context, r *Runner, h *hook, e *Event) (string, error) {
 	text := tools.Visible(l.message.render(h, e))

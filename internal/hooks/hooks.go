@@ -43,6 +43,8 @@ type action interface {
 	kind() string
 	// ready finds what the action needs on this machine, before it is run.
 	ready() error
+	// problem says why ready would fail, or did, and changes nothing: it may be called at any time.
+	problem() error
 	run(ctx context.Context, r *Runner, h *hook, e *Event) (output string, err error)
 }
 

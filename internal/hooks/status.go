@@ -85,7 +85,7 @@ func (r *Runner) List(known []string) []Status {
 
 // problem says why the hook cannot run, or never will; "" when it may.
 func (h *hook) problem(known []string) string {
-	if err := h.action.ready(); err != nil {
+	if err := h.action.problem(); err != nil {
 		return tools.Visible(err.Error())
 	}
 	if h.matcher == nil || len(known) == 0 || slices.ContainsFunc(h.events, isOfSessions) {

@@ -81,6 +81,15 @@ func newWebhook(a Action, c Config, o Options) (*webhook, error) {
 
 func (w *webhook) kind() string { return "webhook" }
 
+// problem looks at what ready reads, and keeps nothing.
+func (w *webhook) problem() error {
+	_, err := w.roots()
+	if err == nil {
+		_, err = w.secret.signer()
+	}
+	return err
+}
+
 // ready reads what the webhook needs to send.
 func (w *webhook) ready() error {
 	roots, err := w.roots()

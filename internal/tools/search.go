@@ -123,7 +123,8 @@ func searchOf(c *shellparse.Command) *search {
 		if !w.Known {
 			return nil // it may be an option
 		}
-		option, value, has := "", "", false
+		var option, value string
+		var has bool
 		switch {
 		case only || w.Value == "-" || !strings.HasPrefix(w.Value, "-"):
 			s.operands = append(s.operands, w.Value)

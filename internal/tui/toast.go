@@ -43,8 +43,8 @@ func (m *model) toast(kind toastKind, format string, args ...any) {
 }
 
 // hint is a toast about a key that did nothing on this screen.
-func (m *model) hint(format string, args ...any) {
-	m.toast(toastBad, format, args...)
+func (m *model) hint(text string) {
+	m.toast(toastBad, "%s", text)
 	m.toasts[len(m.toasts)-1].here = true
 }
 

@@ -134,7 +134,8 @@ func (r *sedReader) command() bool {
 		d := r.s[r.i]
 		r.i++
 		if c == 'y' {
-			return r.text(d) && r.text(d)
+			from := r.text(d)
+			return from && r.text(d)
 		}
 		if !r.pattern(d) || !r.text(d) {
 			return false
