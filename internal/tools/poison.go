@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -15,6 +17,32 @@ import (
 // definition tells what a tool does. One that tells the model what to do besides, what to keep from its user, or where
 // credentials lie, is the way in of most attacks on hosts of MCP. It is a sieve: what it lets pass is not proven harmless.
 func Poisoned(definition []byte) (why string) {
+	key := sha256.Sum256(definition)
+	verdicts.Lock()
+	why, known := verdicts.of[key]
+	verdicts.Unlock()
+	if known {
+		return why
+	}
+	why = poisoned(definition)
+	verdicts.Lock()
+	defer verdicts.Unlock()
+	if len(verdicts.of) >= maxVerdicts {
+		clear(verdicts.of)
+	}
+	verdicts.of[key] = why
+	return why
+}
+
+// verdicts are what Poisoned has said: every session lists the same tools, and a look takes a tenth of a millisecond.
+var verdicts = struct {
+	sync.Mutex
+	of map[[sha256.Size]byte]string
+}{of: map[[sha256.Size]byte]string{}}
+
+const maxVerdicts = 16384
+
+func poisoned(definition []byte) (why string) {
 	if hidden := Hidden(definition); hidden != "" {
 		return "The tool's definition holds characters that people cannot see (" + hidden + ")."
 	}
@@ -25,6 +53,9 @@ func Poisoned(definition []byte) (why string) {
 		}
 		plain = strings.Join(strings.Fields(strings.NewReplacer("_", " ", "’", "'", "*", "").Replace(plain)), " ")
 		for _, p := range poisons {
+			if !strings.ContainsAny(plain, " <[|/") && !strings.Contains(strings.ToLower(plain), "exfiltrat") {
+				break // one word, as most texts of a definition are, says nothing of that
+			}
 			if at := p.says.FindStringIndex(plain); at != nil && !forbids.MatchString(plain[max(0, at[0]-24):at[0]]) {
 				return fmt.Sprintf("The tool's definition %s: %s.", p.what, quote(bounded(strings.TrimSpace(plain[at[0]:at[1]]), maxField)))
 			}
