@@ -54,7 +54,7 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
   await shows("dialog", "subjecttool", "value", "subjectrule");
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  await page.keyboard.press("4");
+  await page.getByRole("link", { name: "Rules" }).or(page.getByRole("tab", { name: "Rules" })).first().click();
   await page.locator(".grants li").waitFor();
   await shows(".page", "ruletool", "rulepattern", "agentlayer", "layerfile", "granttool", "grantpattern", "grantserver", "grantworkspace", "grantsession", "grantby");
   await shows(".page", "problem", "problemwhy", "problemcure", "path");

@@ -71,7 +71,7 @@ for (const scheme of ["light", "dark"]) {
     await accessible(page, "a record");
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    await page.keyboard.press("4");
+    await page.getByRole("link", { name: "Rules" }).or(page.getByRole("tab", { name: "Rules" })).first().click();
     await page.locator(".grants li").nth(2).waitFor();
     await accessible(page, "rules");
     await page.locator(".grants button").first().click();
