@@ -68,7 +68,7 @@ var programRows = slices.Concat(readers(), []Program{
 	},
 	{
 		Name:    "du|df",
-		Options: "-X,--exclude-from=r --files0-from=r -d,--max-depth= -B= -t= --exclude= --time-style= --output?",
+		Options: "-X,--exclude-from=r --files0-from=! -d,--max-depth= -B= -t= --exclude= --time-style= --output?",
 	},
 	{
 		Name: "tar|gtar|bsdtar",

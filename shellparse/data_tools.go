@@ -1,7 +1,7 @@
 package shellparse
 
 // goBuild are the options that go's building subcommands share.
-const goBuild = "-toolexec=x -overlay=x -modfile=x -pkgdir=t -C=d -gcflags= -asmflags= -ldflags=! -gccgoflags=! " +
+const goBuild = "-toolexec=x -overlay=x -modfile=x -pkgdir=t -C=d -gcflags=! -asmflags=! -ldflags=! -gccgoflags=! " +
 	"-compiler=x -tags= -mod= -p= -buildmode= -installsuffix= -pgo=r -buildvcs? -debug-actiongraph=w -debug-trace=w " +
 	"-covermode= -coverpkg= -work -x -n -v -a -race -msan -asan -cover? -trimpath -modcacherw -linkshared -json? "
 
@@ -253,7 +253,7 @@ var toolRows = []Program{
 	{
 		Name: "pytest|py.test",
 		Options: "-p=P -c,--config-file=x --rootdir=! --confcutdir=! -o,--override-ini=! --import-mode= " +
-			"--junitxml,--junit-xml=w --basetemp=t --log-file=w --resultlog=w --pdbcls=x --pdb -k= -m= " +
+			"--junitxml,--junit-xml=w --basetemp=! --log-file=w --resultlog=w --pdbcls=x --pdb -k= -m= " +
 			"-n,--numprocesses= --maxfail= --tb= --durations= --cov? --cov-report= --cov-config=x --cache-clear " +
 			"--ignore= --ignore-glob= --deselect= -W,--pythonwarnings= --html=w --json-report-file=w --pyargs:! " +
 			"--ds=! --dc=! --timeout= --dist= --tx=x --rsyncdir=! --color= --capture= --report-log=w --debug?w " +
