@@ -14,7 +14,7 @@ import (
 var seen = []struct{ before, secret, after, kind string }{
 	{"slack ", "xoxb-1234567890-abcdefghijkl", " ok", "Slack token"},
 	{`{"token":"`, "rw_Fe26.2**0123456789abcdef0123456789abcdef", `"}`, "credential"},
-	{"//registry.npmjs.org/:_authToken=", "npm_abcdefghijklmnopqrstuvwxyz0123456789", "\n", "npm token"},
+	{"//npm.example.com/:_authToken=", "npm_abcdefghijklmnopqrstuvwxyz0123456789", "\n", "npm token"},
 	{"export GH=", "ghp_0123456789abcdefghijklmnopqrstuvwxyz", "", "GitHub token"},
 	{"", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9u\n-----END OPENSSH PRIVATE KEY-----", "\n", "private key"},
 	{`{"AccessKeyId":"`, "ASIAEXAMPLE000000000", `"}`, "AWS key"},
