@@ -20,7 +20,7 @@ func TestMissingVariable(t *testing.T) {
 		"ERROR: file not found":                                                "",
 		"FATAL: connection refused":                                            "",
 		"listening on :8080":                                                   "",
-		"npm error 404 Not Found - GET https://npm.example.com/x":           "",
+		"npm error 404 Not Found - GET https://npm.example.com/x":              "",
 	} {
 		c := Config{Env: []string{"GIVEN=1"}}
 		if got := c.missing([]string{line}); got != want {
