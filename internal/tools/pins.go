@@ -158,12 +158,12 @@ func (p *Pins) reload() error {
 	}
 	var known map[string]map[string]pin
 	if err := json.Unmarshal(data, &known, json.RejectUnknownMembers(true)); err != nil {
-		return fmt.Errorf("tool definitions in %s: %w", p.path, err)
+		return p.damaged(err)
 	}
 	for server, pins := range known {
 		for tool, pin := range pins {
 			if HashOf([]byte(pin.Definition)) != pin.Hash {
-				return fmt.Errorf("tool definitions in %s: the hash of %s %s is not that of its definition", p.path, server, tool)
+				return p.damaged(fmt.Errorf("the hash of %s %s does not match its definition", server, tool))
 			}
 		}
 	}
@@ -172,6 +172,12 @@ func (p *Pins) reload() error {
 		p.bytes[server] = sizeOf(pins)
 	}
 	return nil
+}
+
+// damaged says what is wrong with the file's content, and the cure.
+func (p *Pins) damaged(err error) error {
+	return fmt.Errorf("the accepted tool definitions in %s are damaged: %w; put the file back from a backup, "+
+		"or remove it and review every tool with callgate tools", p.path, err)
 }
 
 // sizeOf returns how many bytes the definitions have.
