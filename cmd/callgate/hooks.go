@@ -179,11 +179,11 @@ func newSwitchCommand(s *settings, verb string, on bool) *cobra.Command {
 }
 
 func newTestHookCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "test NAME",
 		Short: "Run a hook now with a made-up event and show what it says",
 		Long: `Test runs the hook at once with the event tool.test, also when it is off, and prints what it wrote. It fails
-when the hook does.`,
+when the hook does. A program runs behind the same guard as in real life: --guard and the configuration say which.`,
 		Example: "  callgate hooks test notify",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -207,6 +207,8 @@ when the hook does.`,
 			return err
 		},
 	}
+	cmd.Flags().AddFlag(s.policy.Lookup("guard"))
+	return cmd
 }
 
 // testEvent is a call that nobody made.

@@ -398,7 +398,7 @@ func everything() []exchange {
 		tool("echo", `{"message":17}`),
 		tool("get-annotated-message", `{"messageType":"error","includeImage":true}`),
 		tool("get-annotated-message", `{"messageType":"debug"}`),
-		{method: "tools/call", params: `{"name":"get-env","arguments":{}}`, mask: `,\\n  \\"SPAWN_TREE\\": \\"\w+\\"`}, // all that callgate adds to a server's environment
+		tool("get-env", `{}`), // callgate adds nothing to a server's environment
 		tool("get-resource-links", `{"count":3}`),
 		tool("get-resource-reference", `{"resourceType":"Text","resourceId":1}`).masked(clock),
 		tool("get-structured-content", `{"location":"Chicago"}`),
@@ -433,7 +433,7 @@ func testEverything(t *testing.T) {
 	exchanges := everything()
 	command, env := npmServer(t, "server-everything"), environment(t)
 	const last = "simulate-research-query"
-	c := direct(t, append(slices.Clone(env), "SPAWN_TREE=x"), command...)
+	c := direct(t, env, command...)
 	untilListed(t, c, last)
 	want := askAll(t, c, exchanges, "")
 	wantSteps := longRunning(t, c, "")
@@ -557,8 +557,7 @@ func TestFidelity(t *testing.T) {
 	env := environment(t)
 	for _, args := range [][]string{nil, {"-noise"}} {
 		command := append([]string{"awkward"}, args...)
-		// SPAWN_TREE is by what callgate finds what its servers leave behind: all that it adds to their environment.
-		want := askAll(t, direct(t, append(slices.Clone(env), "SPAWN_TREE=x"), command...), exchanges, "")
+		want := askAll(t, direct(t, env, command...), exchanges, "")
 		if got := strings.Count(strings.Join(want, "\n"), `"error":{`); got != 1 {
 			t.Errorf("%d exchanges are errors, want the one of the tool fail", got)
 		}

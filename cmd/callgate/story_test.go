@@ -271,6 +271,8 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 	case "term":
 		ts.Check(h.cmd.Process.Signal(syscall.SIGTERM))
 		ts.Check(h.wait())
+	case "interrupt":
+		ts.Check(h.cmd.Process.Signal(os.Interrupt))
 	case "ended":
 		code, err := strconv.Atoi(rest[0])
 		ts.Check(err)

@@ -1,15 +1,13 @@
 // Package guard starts programs behind a wall that the kernel keeps: they cannot reach callgate's files, memory and
 // processes, nor the sockets through which a program leaves its user's session. What else they do is not changed.
 //
-// The wall is put up in a process of its own, this binary started again under another name, which then becomes the
-// program. That happens in this package's init, before anything heavier is loaded: a program that imports guard MUST NOT
-// depend on being started with the name "callgate-guard".
+// On Linux a keeper puts up the wall: this binary started again under another name. It starts the program, stays its
+// parent and the parent of whatever the program leaves behind, and ends all of it when callgate says so or dies. That
+// happens in this package's init, before anything heavier is loaded: a program that imports guard MUST NOT depend on
+// being started with the name "callgate-guard".
 package guard
 
-import (
-	"fmt"
-	"os/exec"
-)
+import "fmt"
 
 // Mode says how much a wall is wanted.
 type Mode string
@@ -67,17 +65,4 @@ type Wall struct {
 
 	// kinds are those that may be used; nil is all. For tests.
 	kinds []Kind
-}
-
-// Start starts cmd with the function start behind the wall. cmd has to have no ExtraFiles. It returns when the program
-// runs or could not be started.
-func (w *Wall) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
-	if w == nil || w.Mode == Off || w.Mode == "" {
-		return State{None, "it is off"}, start(cmd)
-	}
-	s, err := w.start(cmd, start)
-	if err == nil && s.Kind == None && w.Mode == Require {
-		err = fmt.Errorf("guard: require is set, and this system has none: %s", s.Why)
-	}
-	return s, err
 }

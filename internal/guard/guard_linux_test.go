@@ -55,13 +55,14 @@ func (p *place) run(t *testing.T, args ...string) (output string, s State, err e
 	cmd := exec.CommandContext(ctx, path, args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.workspace, &out, &out
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "CALLGATE_PID=" + fmt.Sprint(os.Getpid()), "DATA=" + p.data, "CONFIG=" + p.config}
-	s, err = p.wall.Start(cmd, (*exec.Cmd).Start)
+	k, s, err := p.wall.Start(cmd)
 	if err != nil {
 		if strings.Contains(err.Error(), "this system has none") {
 			t.Skip(err)
 		}
 		return "", s, err
 	}
+	defer k.Release()
 	err = cmd.Wait()
 	return out.String(), s, err
 }
@@ -207,7 +208,7 @@ func TestOrdinary(t *testing.T) {
 func TestProgramMissing(t *testing.T) {
 	for _, kind := range walls {
 		p := newPlace(t, kind)
-		_, err := p.wall.Start(exec.Command("/nowhere/to/be/found"), (*exec.Cmd).Start)
+		_, _, err := p.wall.Start(exec.Command("/nowhere/to/be/found"))
 		if err != nil && strings.Contains(err.Error(), "this system has none") {
 			t.Skip(err)
 		}
@@ -221,7 +222,7 @@ func TestProgramMissing(t *testing.T) {
 func TestNoWall(t *testing.T) {
 	p := newPlace(t)
 	p.wall.kinds = []Kind{}
-	if _, err := p.wall.Start(exec.Command("/bin/true"), (*exec.Cmd).Start); err == nil {
+	if _, _, err := p.wall.Start(exec.Command("/bin/true")); err == nil {
 		t.Error("require started a program without a wall")
 	}
 	p.wall.Mode = On
@@ -275,12 +276,14 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(fmt.Sprint(w.Mode, w.kinds), func(b *testing.B) {
 			for b.Loop() {
 				cmd := exec.Command("/bin/true")
-				if _, err := w.Start(cmd, (*exec.Cmd).Start); err != nil {
+				k, _, err := w.Start(cmd)
+				if err != nil {
 					b.Skip(err)
 				}
 				if err := cmd.Wait(); err != nil {
 					b.Fatal(err)
 				}
+				k.Release()
 			}
 		})
 	}

@@ -1,73 +1,48 @@
 package guard
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// What the launcher says before it ends: silence means that it has become the program.
-const (
-	answerWall    = 'w' // the wall could not be put up, and why
-	answerProgram = 'p' // the program could not be started: the number of the error
-)
-
-// init is the launcher. Every step that fails ends it: a program never runs behind half a wall.
-func init() {
-	if len(os.Args) != 1 || os.Args[0] != launcherName {
-		return
-	}
-	runtime.LockOSThread() // capabilities, Landlock and filters are of this thread, and the program inherits its
-	in, out := os.NewFile(3, "order"), os.NewFile(4, "answer")
-	unix.CloseOnExec(3)
-	unix.CloseOnExec(4)
-	var o order
-	err := json.NewDecoder(in).Decode(&o)
-	if err == nil {
-		err = o.raise()
-	}
-	if err != nil {
-		fmt.Fprintf(out, "%c%v\n", answerWall, err)
-		os.Exit(126)
-	}
-	err = syscall.Exec(o.Path, o.Args, os.Environ())
-	errno := syscall.Errno(0)
-	errors.As(err, &errno)
-	fmt.Fprintf(out, "%c%d\n", answerProgram, int(errno))
-	os.Exit(127)
-}
-
-// raise puts up the wall.
-func (o *order) raise() error {
-	hidden, fixed := existing(o.Hidden), existing(o.Fixed)
+// confine puts up the part of the wall that holds for a whole process, the keeper included.
+func (o *order) confine() error {
 	switch o.Kind {
+	case None, Landlock:
+		return nil
 	case Namespaces:
-		if o.Maps {
-			if err := o.mapSelf(); err != nil {
-				return err
-			}
-		}
-		if err := cover(hidden, fixed); err != nil {
-			return err
-		}
-		if err := reenter(); err != nil {
-			return err
-		}
-		hidden = nil // and Landlock keeps signals in alone
-	case Landlock:
 	default:
 		return fmt.Errorf("unknown wall %q", o.Kind)
 	}
+	if o.Maps {
+		if err := o.mapSelf(); err != nil {
+			return err
+		}
+	}
+	if err := cover(existing(o.Hidden), existing(o.Fixed)); err != nil {
+		return err
+	}
+	return reenter()
+}
+
+// restrict puts up the rest of the wall. It holds for this thread and for what the thread starts: the keeper's other
+// threads stay outside, so the program cannot signal or trace the keeper.
+func (o *order) restrict() error {
+	if o.Kind == None {
+		return nil
+	}
 	if err := renounce(); err != nil {
 		return err
+	}
+	var hidden []string // of Namespaces: covered already, so Landlock only keeps signals in
+	if o.Kind == Landlock {
+		hidden = existing(o.Hidden)
 	}
 	if err := landlock(hidden); err != nil && !errors.Is(err, errNoScopes) {
 		return err

@@ -1,11 +1,10 @@
 package guard
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launcherName is what the process is called that puts up a wall and becomes the program.
-const launcherName = "callgate-guard"
+// keeperName is what the process is called that puts up a wall and starts the program.
+const keeperName = "callgate-guard"
 
-// order is what the launcher is told, through a pipe.
+// order is what the keeper is told, through a pipe.
 type order struct {
 	Path   string
 	Args   []string
@@ -34,14 +33,36 @@ type order struct {
 	GID    int
 }
 
-// answerTime bounds how long a launcher may take: it waits for nothing but the file system.
+// answerTime bounds how long a keeper may take to start a program: it waits for nothing but the file system.
 const answerTime = 20 * time.Second
 
 // broken remembers which kinds this system refuses, and why.
 var broken sync.Map // Kind → string
 
-// start tries the kinds of wall, the best first.
-func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
+// Keeper is the process between callgate and a program. It is the ancestor of everything that the program starts, also
+// after setsid or a double fork, and outlives all of it.
+type Keeper struct {
+	// PID is the program's process.
+	PID int
+
+	orders  *os.File
+	reports *os.File
+	lines   *bufio.Reader
+	ended   chan struct{}
+	status  unix.WaitStatus
+	known   bool // status was reported
+	left    string
+	over    chan struct{} // closed when the keeper has nothing more to report
+}
+
+// Start starts cmd behind the wall, with a keeper. cmd.Process is the keeper's: cmd.Wait returns when nothing that the
+// program started is left, with the program's exit code. cmd has to have no ExtraFiles. Start returns when the program
+// runs or could not be started. The caller MUST call Release once it has waited.
+func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
+	if w == nil || w.Mode == Off || w.Mode == "" {
+		k, err := (&Wall{}).startAs(None, cmd)
+		return k, State{None, "it is off"}, unrefused(err)
+	}
 	var why []string
 	for _, kind := range []Kind{Namespaces, Landlock} {
 		if w.kinds != nil && !slices.Contains(w.kinds, kind) {
@@ -51,10 +72,10 @@ func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 			why = append(why, fmt.Sprintf("%s: %v", kind, reason))
 			continue
 		}
-		err := w.startAs(kind, cmd, start)
+		k, err := w.startAs(kind, cmd)
 		refused := (*refusal)(nil)
 		if !errors.As(err, &refused) {
-			return State{Kind: kind}, err
+			return k, State{Kind: kind}, err
 		}
 		why = append(why, fmt.Sprintf("%s: %v", kind, refused.error))
 		if refused.always {
@@ -63,9 +84,18 @@ func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 	}
 	s := State{None, strings.Join(why, "; ")}
 	if w.Mode == Require {
-		return s, nil
+		return nil, s, fmt.Errorf("guard: require is set, and this system has none: %s", s.Why)
 	}
-	return s, start(again(cmd))
+	k, err := w.startAs(None, cmd)
+	return k, s, unrefused(err)
+}
+
+// unrefused is err where there is no other kind to try.
+func unrefused(err error) error {
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		return refused.error
+	}
+	return err
 }
 
 // refusal is an error of the wall and not of the program: another kind may work.
@@ -80,20 +110,20 @@ func again(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// startAs starts the launcher in place of the program, and waits for its word.
-func (w *Wall) startAs(kind Kind, cmd *exec.Cmd, start func(*exec.Cmd) error) error {
+// startAs starts a keeper and waits until the program runs.
+func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 	orderR, orderW, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer orderW.Close()
 	defer orderR.Close()
-	answerR, answerW, err := os.Pipe()
+	reportR, reportW, err := os.Pipe()
 	if err != nil {
-		return err
+		orderW.Close()
+		return nil, err
 	}
-	defer answerR.Close()
-	defer answerW.Close()
+	defer reportW.Close()
+	k := &Keeper{orders: orderW, reports: reportR, lines: bufio.NewReader(reportR), ended: make(chan struct{}), over: make(chan struct{})}
 
 	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Hidden: w.Hidden, Fixed: w.Fixed, UID: os.Geteuid(), GID: os.Getegid()}
 	attr := syscall.SysProcAttr{}
@@ -105,52 +135,102 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd, start func(*exec.Cmd) error) er
 		o.Maps = namespaces(&attr)
 	}
 	path, args, extra := cmd.Path, cmd.Args, cmd.ExtraFiles
-	cmd.Path, cmd.Args, cmd.ExtraFiles, cmd.SysProcAttr = "/proc/self/exe", []string{launcherName}, []*os.File{orderR, answerW}, &attr
-	err = start(cmd)
+	cmd.Path, cmd.Args, cmd.ExtraFiles, cmd.SysProcAttr = "/proc/self/exe", []string{keeperName}, []*os.File{orderR, reportW}, &attr
+	err = cmd.Start()
 	cmd.Path, cmd.Args, cmd.ExtraFiles, cmd.SysProcAttr = path, args, extra, &wanted
 	if err != nil {
+		k.Release()
 		again(cmd)
 		if kind == Namespaces { // where they are switched off, the clone itself fails
-			return &refusal{err, errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)}
+			return nil, &refusal{err, errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)}
 		}
-		return err
+		return nil, err
 	}
-	answerW.Close()
+	reportW.Close()
 	orderR.Close()
 	if err := json.NewEncoder(orderW).Encode(&o); err != nil && !errors.Is(err, unix.EPIPE) {
-		return w.fail(cmd, fmt.Errorf("tell the guard: %w", err))
+		return nil, k.fail(cmd, fmt.Errorf("tell the guard: %w", err))
 	}
-	orderW.Close()
-	_ = answerR.SetReadDeadline(time.Now().Add(answerTime)) // a pipe takes deadlines
-	answer, err := io.ReadAll(answerR)
-	switch {
-	case err != nil:
-		return w.fail(cmd, fmt.Errorf("the guard does not answer: %w", err))
-	case len(answer) == 0: // became the program: the pipe closed at exec
-		return nil
-	}
-	err = w.fail(cmd, errors.New(string(bytes.TrimSpace(answer[1:]))))
-	if answer[0] == answerProgram {
-		return &exec.Error{Name: path, Err: errnoOf(answer[1:])}
-	}
-	again(cmd)
-	return &refusal{err, true}
-}
-
-// errnoOf is the error that the launcher had when it tried to become the program.
-func errnoOf(text []byte) error {
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	_ = reportR.SetReadDeadline(time.Now().Add(answerTime)) // a pipe takes deadlines
+	report, err := k.lines.ReadString('\n')
 	if err != nil {
-		return errors.New(string(text))
+		return nil, k.fail(cmd, fmt.Errorf("the guard does not answer: %w", err))
 	}
-	return syscall.Errno(n)
+	_ = reportR.SetReadDeadline(time.Time{})
+	text := strings.TrimSpace(report[1:])
+	switch report[0] {
+	case reportStarted:
+		if k.PID, err = strconv.Atoi(text); err != nil {
+			return nil, k.fail(cmd, err)
+		}
+		go k.listen()
+		return k, nil
+	case reportProgram:
+		_ = k.fail(cmd, nil)
+		return nil, &exec.Error{Name: path, Err: errnoOf(text)}
+	}
+	err = k.fail(cmd, errors.New(text))
+	again(cmd)
+	return nil, &refusal{err, true}
 }
 
-// fail reaps a launcher that did not become the program.
-func (w *Wall) fail(cmd *exec.Cmd, err error) error {
+// listen takes the keeper's reports until it has ended.
+func (k *Keeper) listen() {
+	defer close(k.over)
+	for {
+		report, err := k.lines.ReadString('\n')
+		if err != nil {
+			if !k.known {
+				close(k.ended)
+			}
+			return
+		}
+		text := strings.TrimSpace(report[1:])
+		switch report[0] {
+		case reportEnded:
+			status, err := strconv.ParseUint(text, 10, 32)
+			k.status, k.known = unix.WaitStatus(status), err == nil
+			close(k.ended)
+		case reportLeft:
+			k.left = text
+		}
+	}
+}
+
+// Ended is closed when the program itself has ended. What it started may still run.
+func (k *Keeper) Ended() <-chan struct{} { return k.ended }
+
+// Status is how the program ended. It MUST be asked for after Ended. ok is false when the keeper was ended first.
+func (k *Keeper) Status() (status unix.WaitStatus, ok bool) { return k.status, k.known }
+
+// EndAll makes the keeper kill the program and everything that it started. It does not wait for that.
+func (k *Keeper) EndAll() { k.orders.Close() }
+
+// Release returns the ids of processes that could not be ended, "" for none. cmd MUST have been waited for.
+func (k *Keeper) Release() (left string) {
+	k.orders.Close()
+	if k.PID != 0 {
+		<-k.over
+	}
+	k.reports.Close()
+	return k.left
+}
+
+// fail reaps a keeper that did not start the program.
+func (k *Keeper) fail(cmd *exec.Cmd, err error) error {
 	_ = cmd.Process.Kill() // it may have ended
 	_ = cmd.Wait()         // its error is that it ended
+	k.Release()
 	return err
+}
+
+// errnoOf is the error that the keeper had when it tried to start the program.
+func errnoOf(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New(text)
+	}
+	return syscall.Errno(n)
 }
 
 // namespaces makes the child begin in a user and a mount namespace of its own. maps says that the child has to write its

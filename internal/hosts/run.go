@@ -156,8 +156,6 @@ func (r *run) serve(front string) (stop func(), err error) {
 		return nil, err
 	}
 	end := func() {
-		tree.Kill()
-		_ = cmd.Wait() // it was killed
 		tree.Release()
 		log.Close()
 	}
@@ -232,11 +230,7 @@ func (r *run) host(ctx context.Context, command, env []string) (interrupted time
 	if err := tree.Start(cmd); err != nil {
 		return interrupted, err
 	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // what it thought of it is in the output
-		close(ended)
-	}()
+	ended := tree.Ended() // what it thought of it is in the output
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -247,7 +241,7 @@ func (r *run) host(ctx context.Context, command, env []string) (interrupted time
 			err = context.Cause(ctx)
 		case <-tick.C:
 			if interrupted.IsZero() {
-				interrupted, err = r.interrupt(cmd.Process)
+				interrupted, err = r.interrupt(tree.PID())
 			} else if time.Since(interrupted) > aftermath {
 				tree.Kill() // it does not heed the interruption
 			}
@@ -261,7 +255,7 @@ func (r *run) host(ctx context.Context, command, env []string) (interrupted time
 }
 
 // interrupt interrupts the host once the watched call is a second old, and says when; zero when that is not yet.
-func (r *run) interrupt(host *os.Process) (at time.Time, err error) {
+func (r *run) interrupt(host int) (at time.Time, err error) {
 	if r.watch == "" {
 		return at, nil
 	}
@@ -273,7 +267,11 @@ func (r *run) interrupt(host *os.Process) (at time.Time, err error) {
 	if id == "" || time.Since(all[i].At) < time.Second {
 		return at, nil
 	}
-	if err := host.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	process, err := os.FindProcess(host)
+	if err == nil {
+		err = process.Signal(os.Interrupt)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return at, err
 	}
 	return time.Now(), nil

@@ -5,7 +5,6 @@ package spawn
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os/exec"
@@ -42,12 +41,15 @@ var errFlood = fmt.Errorf("it wrote more than %d MiB", flood>>20)
 // lingering is how long output is read that children of an ended program hold open.
 const lingering = 250 * time.Millisecond
 
-// Run starts the command and waits for its end. When ctx ends, or the command floods its output, its whole
-// process group is killed and the error says why. An exit code is no error. What the command has started and
-// left behind in its group is killed too.
+// Run starts the command and waits for its end. When ctx ends, or the command floods its output, it is killed with
+// everything that it started, and the error says why. An exit code is no error. What the command leaves behind is
+// killed too.
 func Run(ctx context.Context, c Command) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if ctx.Err() != nil { // it is over before the program can start
+		return Result{}, context.Cause(ctx)
+	}
 	tree, err := Plant(c.Logger, c.Wall)
 	if err != nil {
 		return Result{}, err
@@ -55,36 +57,31 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	defer tree.Release()
 	stdout := &head{keep: c.Output, overflow: func() { cancel(errFlood) }}
 	stderr := &head{keep: c.Output, overflow: stdout.overflow}
-	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
+	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, c.Dir, bytes.NewReader(c.Stdin), stdout, stderr
-	cmd.Cancel = func() error { tree.Kill(); return nil }
 	cmd.WaitDelay = lingering
 	began := time.Now()
 	if err := tree.Start(cmd); err != nil {
-		if cause := context.Cause(ctx); cause != nil { // it was over before the program could start
-			err = cause
-		}
 		return Result{}, err
 	}
-	err = cmd.Wait()
-	r := Result{Stdout: stdout.kept.Bytes(), Stderr: stderr.kept.Bytes(), Cut: stdout.more || stderr.more, Code: -1, Took: time.Since(began)}
-	if cmd.ProcessState != nil {
-		r.Code = cmd.ProcessState.ExitCode()
+	select {
+	case <-tree.Ended():
+	case <-ctx.Done():
+		tree.Kill()
+		<-tree.Ended()
 	}
-	var code *exec.ExitError
+	linger := time.AfterFunc(lingering, tree.Kill)
+	<-tree.Gone()
+	linger.Stop()
+	status := tree.Status()
+	r := Result{Stdout: stdout.kept.Bytes(), Stderr: stderr.kept.Bytes(), Cut: stdout.more || stderr.more, Code: status.Code, Took: time.Since(began)}
 	switch {
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
-	case err == nil, errors.Is(err, exec.ErrWaitDelay):
-		return r, nil
-	case errors.As(err, &code):
-		if r.Code < 0 {
-			return r, fmt.Errorf("it ended with %s", cmd.ProcessState)
-		}
-		return r, nil
-	default:
-		return r, err
+	case status.Code < 0:
+		return r, fmt.Errorf("it ended with %s", status.Text)
 	}
+	return r, nil
 }
 
 // head keeps the beginning of a stream and reads the rest for nothing.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -76,24 +75,6 @@ func TestRunEndsAFlood(t *testing.T) {
 	}
 }
 
-// Without a shell there is no guard, and the program leads its group.
-func TestSystemWithoutAShell(t *testing.T) {
-	tree := &Tree{log: slog.New(slog.DiscardHandler)}
-	cmd := exec.Command("sleep", "60")
-	if err := tree.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	pid := cmd.Process.Pid
-	if group, err := unix.Getpgid(pid); err != nil || group != pid || tree.group != pid {
-		t.Errorf("process %d is in group %d, the tree has %d: %v", pid, group, tree.group, err)
-	}
-	tree.Kill()
-	if err := cmd.Wait(); err == nil {
-		t.Error("it was not killed")
-	}
-	tree.Release()
-}
-
 // gone waits until the process has ended whose id is in the file.
 func gone(t *testing.T, file string) {
 	t.Helper()
@@ -118,11 +99,13 @@ func gone(t *testing.T, file string) {
 // What left the group is gone with the rest, and what the child of a child started too.
 func TestWhatLeftTheGroupIsEnded(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells what a process carries")
+		t.Skip("only Linux gives what loses its parent to a keeper")
 	}
 	dir := t.TempDir()
 	for _, c := range []struct{ name, text string }{
 		{"setsid", `setsid sh -c 'echo $$ >"$1"; exec sleep 60' sh "$1" & while ! [ -s "$1" ]; do sleep 0.01; done`},
+		{"without its environment", `setsid env -i sh -c 'echo $$ >"$1"; exec sleep 60' sh "$1" & while ! [ -s "$1" ]; do sleep 0.01; done`},
+		{"double fork without its environment", `(setsid env -i sh -c '(echo $$ >"$1"; exec sleep 60) & wait' sh "$1" >/dev/null 2>&1 &); while ! [ -s "$1" ]; do sleep 0.01; done`},
 		{"double fork", `(setsid sh -c '(echo $$ >"$1"; exec sleep 60) & wait' sh "$1" >/dev/null 2>&1 &); while ! [ -s "$1" ]; do sleep 0.01; done`},
 	} {
 		file := filepath.Join(dir, c.name)
@@ -130,5 +113,32 @@ func TestWhatLeftTheGroupIsEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		gone(t, file)
+	}
+}
+
+// The environment of a program is what the caller says, and nothing else.
+func TestRunAddsNothingToTheEnvironment(t *testing.T) {
+	c := script("")
+	c.Path, c.Args, c.Env, c.Output = "/usr/bin/env", nil, []string{"A=b"}, 1<<10
+	if r, err := Run(t.Context(), c); err != nil || string(r.Stdout) != "A=b\n" {
+		t.Errorf("%q: %v", r.Stdout, err)
+	}
+}
+
+// A program cannot keep what it starts alive by starting more than can be killed one after another.
+func TestRunEndsWhatForks(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux gives what loses its parent to a keeper")
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	c := script(`for i in 1 2 3; do setsid sh -c "$2" hop "$1" 100000 "$2" & done; while ! [ -s "$1" ]; do sleep 0.01; done`, file,
+		`echo $$ >"$1"; setsid sh -c "$3" hop "$1" $(($2-1)) "$3" & exit`)
+	if _, err := Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(file)
+	time.Sleep(100 * time.Millisecond)
+	if after, _ := os.ReadFile(file); string(before) != string(after) {
+		t.Errorf("something still starts itself anew: %s, then %s", before, after)
 	}
 }

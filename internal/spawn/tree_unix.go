@@ -1,9 +1,8 @@
-//go:build unix
+//go:build unix && !linux
 
 package spawn
 
 import (
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"os"
@@ -16,7 +15,7 @@ import (
 )
 
 // Tree is the process group of a program, its process and what that starts. What leaves the group, by setsid or a double
-// fork, is known by a variable of the environment that all of it inherits; where there is /proc it is ended too.
+// fork, is not in it: these systems have no way to find it.
 //
 // Its leader is a guard, a shell that waits for the end of a pipe which callgate holds: when callgate
 // dies, however it dies, the guard kills the group, itself included. As the guard is reaped last, the
@@ -28,30 +27,21 @@ type Tree struct {
 	alive *os.File  // the pipe; closing it makes the guard kill
 	wall  *guard.Wall
 	state guard.State
-	mark  string // the variable: "SPAWN_TREE=…"
+	waited
 }
 
-// guardScript kills what carries the mark, twice because one may be forked meanwhile, and then the group.
 const guardScript = `trap '' HUP INT TERM
-read -r line || {
-	for round in 1 2; do
-		for file in $(grep -lsa "$1" /proc/[0-9]*/environ); do
-			pid=${file#/proc/}
-			kill -s KILL "${pid%/environ}"
-		done
-	done 2>/dev/null
-	kill -s KILL 0
-}`
+read -r line || kill -s KILL 0`
 
 // Plant makes the group. What starts in it runs behind the wall; nil is none.
 func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
-	t := &Tree{log: log, wall: wall, mark: "SPAWN_TREE=" + rand.Text()}
+	t := &Tree{log: log, wall: wall, waited: newWaited()}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	guard := exec.Command("/bin/sh", "-c", guardScript, "callgate-guard", t.mark)
+	guard := exec.Command("/bin/sh", "-c", guardScript, "callgate-guard")
 	guard.Env = []string{}
 	guard.Dir = "/"
 	guard.Stdin = r
@@ -65,22 +55,17 @@ func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
 	return t, nil
 }
 
-// Start starts cmd in the group.
+// Start starts cmd in the group. It MUST NOT be waited for: see Ended and Gone.
 func (t *Tree) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: t.group}
-	if cmd.Env == nil {
-		cmd.Env = os.Environ()
-	}
-	if t.mark != "" {
-		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], t.mark)
-	}
 	var err error
-	if t.state, err = t.wall.Start(cmd, fork); err != nil {
+	if t.state, err = t.wall.Start(cmd, (*exec.Cmd).Start); err != nil {
 		return err
 	}
 	if t.group == 0 {
 		t.group = cmd.Process.Pid
 	}
+	t.wait(cmd)
 	return nil
 }
 
@@ -109,5 +94,4 @@ func (t *Tree) Release() {
 		t.alive.Close()
 		_ = t.guard.Wait() // it dies by its own signal
 	}
-	t.endMarked()
 }

@@ -20,6 +20,7 @@ type Tree struct {
 	state guard.State
 	job   windows.Handle
 	pid   int // of the process, which leads a console process group
+	waited
 }
 
 // Plant makes the job. What starts in it runs behind the wall; nil is none.
@@ -37,11 +38,11 @@ func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
 		windows.CloseHandle(job)
 		return nil, fmt.Errorf("cannot set up a job object: %w", err)
 	}
-	return &Tree{log: log, wall: wall, job: job}, nil
+	return &Tree{log: log, wall: wall, job: job, waited: newWaited()}, nil
 }
 
 // Start starts cmd and puts it into the job before anything is said to it. A process that cannot be put
-// there is not left running.
+// there is not left running. cmd MUST NOT be waited for: see Ended and Gone.
 func (t *Tree) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	var err error
@@ -54,6 +55,7 @@ func (t *Tree) Start(cmd *exec.Cmd) error {
 		cmd.Wait()
 		return fmt.Errorf("cannot put the process into a job object: %w", err)
 	}
+	t.wait(cmd)
 	return nil
 }
 

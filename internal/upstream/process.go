@@ -22,7 +22,6 @@ const drain = 250 * time.Millisecond
 
 // process is the process of a server and everything that it starts.
 type process struct {
-	cmd    *exec.Cmd
 	tree   *spawn.Tree
 	conn   *rpc.Conn
 	stdin  *stdin
@@ -30,7 +29,6 @@ type process struct {
 	stderr *stderr
 
 	stderrFile *os.File
-	exited     chan struct{} // closed when the process is reaped
 	stopping   chan struct{} // closed when stop is called
 	once       sync.Once
 	wg         sync.WaitGroup
@@ -71,14 +69,9 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 	}
 
 	p := &process{
-		cmd: &exec.Cmd{
-			Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Dir,
-			Stdin: inR, Stdout: outW, Stderr: errW,
-		},
 		stdout:     &output{file: outR, end: make(chan struct{})},
 		stderr:     newStderr(log),
 		stderrFile: errR,
-		exited:     make(chan struct{}),
 		stopping:   make(chan struct{}),
 	}
 	if p.stdin, err = newStdin(inW); err != nil {
@@ -87,7 +80,11 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 	if p.tree, err = spawn.Plant(log, cfg.Wall); err != nil {
 		return nil, err
 	}
-	if err = p.tree.Start(p.cmd); err != nil {
+	cmd := &exec.Cmd{
+		Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Dir,
+		Stdin: inR, Stdout: outW, Stderr: errW,
+	}
+	if err = p.tree.Start(cmd); err != nil {
 		p.tree.Release()
 		return nil, err
 	}
@@ -108,7 +105,7 @@ func closeAll(files []*os.File) {
 
 var _ link = (*process)(nil)
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+func (p *process) pid() int { return p.tree.PID() }
 
 func (p *process) wall() string { return p.tree.Wall().String() }
 
@@ -130,8 +127,8 @@ func (p *process) run(handle func(m rpc.Message, of []byte)) error {
 func (p *process) epitaph(cause error) error {
 	p.gone(drain)
 	select {
-	case <-p.exited:
-		return errors.New(p.status())
+	case <-p.tree.Ended():
+		return errors.New(p.tree.Status().Text)
 	default:
 	}
 	if cause == nil {
@@ -142,22 +139,13 @@ func (p *process) epitaph(cause error) error {
 
 // reap waits for the end of the process, and ends the reading of its output when it ended by itself.
 func (p *process) reap() {
-	_ = p.cmd.Wait() // its error is in ProcessState
-	close(p.exited)
+	<-p.tree.Ended()
 	select {
 	case <-p.stdout.end:
 	case <-p.stopping:
 	case <-time.After(drain):
 		p.stdout.Close()
 	}
-}
-
-// status words how the process ended. It MUST have exited.
-func (p *process) status() string {
-	if p.cmd.ProcessState == nil {
-		return "it could not be waited for"
-	}
-	return p.cmd.ProcessState.String()
 }
 
 // stop ends the process and everything it started: it closes the input, asks politely after grace, and
@@ -173,7 +161,7 @@ func (p *process) stop(grace time.Duration) (err error) {
 		}
 		p.tree.Kill()
 		select {
-		case <-p.exited:
+		case <-p.tree.Ended():
 		case <-time.After(max(grace, time.Second)):
 			err = fmt.Errorf("process %d does not end after it was killed", p.pid())
 		}
@@ -189,7 +177,7 @@ func (p *process) stop(grace time.Duration) (err error) {
 func (p *process) gone(within time.Duration) bool {
 	timeout := time.NewTimer(within)
 	defer timeout.Stop()
-	for _, end := range []<-chan struct{}{p.exited, p.stdout.end, p.stderr.end} {
+	for _, end := range []<-chan struct{}{p.tree.Ended(), p.stdout.end, p.stderr.end} {
 		select {
 		case <-end:
 		case <-timeout.C:

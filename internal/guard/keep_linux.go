@@ -1,0 +1,208 @@
+package guard
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the keeper reports, a line each.
+const (
+	reportWall    = 'w' // the wall could not be put up, and why
+	reportProgram = 'p' // the program could not be started: the number of the error
+	reportStarted = 's' // the program runs: its process id
+	reportEnded   = 'e' // the program has ended: its wait status
+	reportLeft    = 'l' // processes that the keeper could not end
+)
+
+// init is the keeper. Every step that fails ends it: a program never runs behind half a wall.
+func init() {
+	if len(os.Args) == 1 && os.Args[0] == keeperName {
+		os.Exit(keep())
+	}
+}
+
+// keep starts the program and stays until nothing that the program started is left. It returns the program's exit code.
+// The first line that it reads is its order. Anything after that, or the end of the pipe, tells it to end everything:
+// callgate holds the other end, so the pipe also ends when callgate dies.
+func keep() int {
+	unix.CloseOnExec(3)
+	unix.CloseOnExec(4)
+	in, out := bufio.NewReader(os.NewFile(3, "orders")), os.NewFile(4, "reports")
+	var o order
+	line, err := in.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &o)
+	}
+	if err == nil {
+		err = o.confine()
+	}
+	if err == nil { // whoever loses its parent below becomes a child of the keeper
+		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	}
+	if err == nil {
+		err = Harden()
+	}
+	if err != nil {
+		fmt.Fprintf(out, "%c%v\n", reportWall, err)
+		return 126
+	}
+	// The group that callgate asks to end has the keeper in it. The program does not inherit a handler.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2)
+
+	program, err := o.start()
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &errno) && errno != 0 && errors.As(err, new(*startError)):
+		fmt.Fprintf(out, "%c%d\n", reportProgram, int(errno))
+		return 127
+	case err != nil:
+		fmt.Fprintf(out, "%c%v\n", reportWall, err)
+		return 126
+	}
+	letGo()
+	fmt.Fprintf(out, "%c%d\n", reportStarted, program)
+	go func() {
+		_, _ = in.ReadByte() // whatever comes, and the end too
+		if left := endAll(); len(left) > 0 {
+			fmt.Fprintf(out, "%c%s\n", reportLeft, strings.Join(left, " "))
+		}
+		os.Exit(125)
+	}()
+	return reap(program, out)
+}
+
+// startError says that the program itself could not be started.
+type startError struct{ error }
+
+func (e *startError) Unwrap() error { return e.error }
+
+// start starts the program from a thread of its own, which never ends: the kernel kills the program when the thread that
+// forked it does.
+func (o *order) start() (pid int, err error) {
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		if err = o.restrict(); err == nil {
+			attr := syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
+			if pid, err = syscall.ForkExec(o.Path, o.Args, &attr); err != nil {
+				err = &startError{err}
+			}
+		}
+		close(done)
+		select {}
+	}()
+	<-done
+	return pid, err
+}
+
+// letGo closes the program's streams in the keeper: their readers have to see the end when the program closes them.
+func letGo() {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	for fd := range 3 {
+		if err != nil {
+			_ = unix.Close(fd)
+		} else {
+			_ = unix.Dup3(null, fd, 0)
+		}
+	}
+}
+
+// reap waits for every child until there is none, and reports the end of the program.
+func reap(program int, out *os.File) (code int) {
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil: // ECHILD
+			return code
+		case pid == program:
+			fmt.Fprintf(out, "%c%d\n", reportEnded, status)
+			if code = status.ExitStatus(); code < 0 {
+				code = 128 + int(status.Signal())
+			}
+		}
+	}
+}
+
+// Bounds of ending what is left.
+const (
+	endingLimit = 5 * time.Second // a process in the kernel's hands cannot be killed
+	endingPause = 2 * time.Millisecond
+)
+
+// endAll kills every process below this one until there is none, and returns those that do not die. It stops all of them
+// first: none of them can start another while the rest is killed.
+func endAll() (left []string) {
+	for deadline := time.Now().Add(endingLimit); ; time.Sleep(endingPause) {
+		stopped := map[int]bool{}
+		for range 100 {
+			before := len(stopped)
+			for _, pid := range below(os.Getpid()) {
+				if !stopped[pid] {
+					stopped[pid] = true
+					_ = unix.Kill(pid, unix.SIGSTOP)
+				}
+			}
+			if len(stopped) == before {
+				break
+			}
+		}
+		if len(stopped) == 0 {
+			return nil
+		}
+		for pid := range stopped {
+			_ = unix.Kill(pid, unix.SIGKILL) // what may not be killed is still there at the deadline
+		}
+		if time.Now().After(deadline) {
+			for pid := range stopped {
+				left = append(left, strconv.Itoa(pid))
+			}
+			return left
+		}
+	}
+}
+
+// below lists the living processes that descend from root.
+func below(root int) (pids []int) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // it has ended
+		}
+		i := strings.LastIndexByte(string(stat), ')') // the name before it may hold anything
+		fields := strings.Fields(string(stat[i+1:]))
+		if len(fields) < 2 || fields[0] == "Z" || fields[0] == "X" {
+			continue
+		}
+		if parent, err := strconv.Atoi(fields[1]); err == nil {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	for next := children[root]; len(next) > 0; {
+		pid := next[0]
+		pids = append(pids, pid)
+		next = append(next[1:], children[pid]...)
+	}
+	return pids
+}

@@ -1,0 +1,21 @@
+//go:build !linux
+
+package guard
+
+import (
+	"fmt"
+	"os/exec"
+)
+
+// Start starts cmd with the function start behind the wall. cmd has to have no ExtraFiles. It returns when the program
+// runs or could not be started.
+func (w *Wall) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
+	if w == nil || w.Mode == Off || w.Mode == "" {
+		return State{None, "it is off"}, start(cmd)
+	}
+	s, err := w.start(cmd, start)
+	if err == nil && s.Kind == None && w.Mode == Require {
+		err = fmt.Errorf("guard: require is set, and this system has none: %s", s.Why)
+	}
+	return s, err
+}

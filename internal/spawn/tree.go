@@ -1,0 +1,11 @@
+package spawn
+
+import "strconv"
+
+// Status is how a program ended.
+type Status struct {
+	Code int    // exit code, -1 after a signal or when it is not known
+	Text string // in words: "exit status 1", "signal: killed"
+}
+
+func exitStatus(code int) Status { return Status{code, "exit status " + strconv.Itoa(code)} }

@@ -1,0 +1,107 @@
+package spawn
+
+import (
+	"errors"
+	"log/slog"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"callgate/internal/guard"
+)
+
+// Tree is a program and everything that it starts, wherever that goes: its keeper is the ancestor of all of it. When
+// callgate dies, however it dies, the keeper ends the tree.
+type Tree struct {
+	log    *slog.Logger
+	wall   *guard.Wall
+	state  guard.State
+	keeper *guard.Keeper
+	group  int // of the keeper, and of what does not leave it
+	gone   chan struct{}
+}
+
+// Plant prepares a tree. What starts in it runs behind the wall; nil is none.
+func Plant(log *slog.Logger, wall *guard.Wall) (*Tree, error) {
+	return &Tree{log: log, wall: wall, gone: make(chan struct{})}, nil
+}
+
+// Start starts cmd, which MUST NOT be waited for: see Ended and Gone.
+func (t *Tree) Start(cmd *exec.Cmd) (err error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if t.keeper, t.state, err = t.wall.Start(cmd); err != nil {
+		return err
+	}
+	t.group = cmd.Process.Pid
+	go func() {
+		defer close(t.gone)
+		_ = cmd.Wait() // how the program ended, the keeper says
+	}()
+	return nil
+}
+
+// PID is the program's process id.
+func (t *Tree) PID() int { return t.keeper.PID }
+
+// Ended is closed when the program itself has ended.
+func (t *Tree) Ended() <-chan struct{} { return t.keeper.Ended() }
+
+// Gone is closed when nothing that the program started is left.
+func (t *Tree) Gone() <-chan struct{} { return t.gone }
+
+// Status is how the program ended. It MUST have.
+func (t *Tree) Status() Status {
+	status, known := t.keeper.Status()
+	switch {
+	case !known:
+		return Status{-1, "ended with its guard"}
+	case status.Signaled():
+		return Status{-1, "signal: " + status.Signal().String()}
+	}
+	return exitStatus(status.ExitStatus())
+}
+
+// Wall is what the program runs behind, once it has started.
+func (t *Tree) Wall() guard.State { return t.state }
+
+// Terminate asks the processes of the program's group to end.
+func (t *Tree) Terminate() { t.signal(unix.SIGTERM) }
+
+// Kill ends everything that the program started. It does not wait for that.
+func (t *Tree) Kill() {
+	if t.keeper != nil {
+		t.keeper.EndAll()
+	}
+}
+
+func (t *Tree) signal(s unix.Signal) {
+	select {
+	case <-t.gone: // the group's number may be another's by now
+	default:
+		if err := unix.Kill(-t.group, s); err != nil && !errors.Is(err, unix.ESRCH) {
+			t.log.Error("cannot signal a process group", "group", t.group, "signal", s, "error", err)
+		}
+	}
+}
+
+// Release kills what is left of the tree and waits for it.
+func (t *Tree) Release() {
+	if t.keeper == nil {
+		return
+	}
+	t.Kill()
+	select {
+	case <-t.gone:
+	case <-time.After(keeperLimit):
+		t.signal(unix.SIGKILL) // the keeper itself does not answer: stopped, or out of memory
+		<-t.gone
+	}
+	if left := t.keeper.Release(); left != "" {
+		t.log.Error("what a program left behind cannot be ended", "processes", left)
+	}
+}
+
+// keeperLimit is how long a keeper may take to end everything. It gives up by itself before that.
+const keeperLimit = 10 * time.Second
