@@ -41,6 +41,13 @@ type toolConfig struct {
 	Kind  string // "" for a tool that is none of the kinds
 	Risk  string // class of its calls; what a call holds can only raise it
 	Roles []roleConfig
+
+	// The labels of a tool that callgate does not know, see docs/flow.md.
+	Returns     []string // private, untrusted, secret, public
+	Effect      string   // none, own, outside, money, deletes, access
+	Destination []string // arguments that name where things go
+	Content     []string // arguments that carry text there
+	Undo        string   // the tool that takes it back
 }
 
 type roleConfig struct {

@@ -285,10 +285,13 @@ func (s *serverConfig) mappings() ([]tools.Mapping, error) {
 		if t.Kind != "" && !slices.Contains(tools.Kinds(), t.Kind) {
 			return nil, fmt.Errorf("server %q: tool %q: unknown kind %q: use one of %s", s.Name, t.Name, t.Kind, strings.Join(tools.Kinds(), ", "))
 		}
-		if t.As != "" && t.Kind == "" && t.Risk == "" && len(t.Roles) == 0 {
+		if t.As != "" && t.Kind == "" && t.Risk == "" && len(t.Roles) == 0 && t.unlabelled() {
 			continue // it only has another name: what it does is known all the same
 		}
-		m := tools.Mapping{Tool: t.Name, Kind: t.Kind, Roles: map[string]tools.Role{}}
+		m := tools.Mapping{Tool: t.Name, Kind: t.Kind, Roles: map[string]tools.Role{}, Labels: tools.Labels{Returns: t.Returns, Effect: t.Effect, Destination: t.Destination, Content: t.Content, Undo: t.Undo}}
+		if err := m.Labels.Check(); err != nil {
+			return nil, fmt.Errorf("server %q: tool %q: %w", s.Name, t.Name, err)
+		}
 		if t.Risk != "" {
 			risk, err := permissions.ParseRisk(t.Risk)
 			if err != nil {
@@ -306,6 +309,11 @@ func (s *serverConfig) mappings() ([]tools.Mapping, error) {
 		mappings = append(mappings, m)
 	}
 	return mappings, nil
+}
+
+// unlabelled reports whether the entry says nothing of what the tool returns or does.
+func (t *toolConfig) unlabelled() bool {
+	return len(t.Returns)+len(t.Destination)+len(t.Content) == 0 && t.Effect == "" && t.Undo == ""
 }
 
 // choice compiles which tools there are, and their names.

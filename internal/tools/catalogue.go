@@ -34,6 +34,32 @@ const (
 	EffectAccess  = "access" // who may do what
 )
 
+// Effects lists what Labels.Effect may be, from the least to the furthest.
+func Effects() []string {
+	return []string{EffectNone, EffectOwn, EffectOutside, EffectMoney, EffectDeletes, EffectAccess}
+}
+
+// What a tool returns.
+const (
+	ReturnsPrivate   = "private"   // the user's own
+	ReturnsUntrusted = "untrusted" // what others wrote
+	ReturnsSecret    = "secret"    // credentials
+	ReturnsPublic    = "public"    // what anybody may read
+)
+
+// Check says what is wrong with labels that somebody wrote; an empty Effect is none.
+func (l *Labels) Check() error {
+	if l.Effect != "" && !slices.Contains(Effects(), l.Effect) {
+		return fmt.Errorf("unknown effect %q: use one of %s", l.Effect, strings.Join(Effects(), ", "))
+	}
+	for _, r := range l.Returns {
+		if !slices.Contains([]string{ReturnsPrivate, ReturnsUntrusted, ReturnsSecret, ReturnsPublic}, r) {
+			return fmt.Errorf("unknown label %q of what it returns: use private, untrusted, secret or public", r)
+		}
+	}
+	return nil
+}
+
 // effectRisk is the class of a tool without kind, where its file says no other.
 var effectRisk = map[string]permissions.Risk{
 	EffectNone: permissions.ReadOnly, EffectOwn: permissions.Write, EffectOutside: permissions.Network,
@@ -203,10 +229,8 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 			return e, err
 		}
 	}
-	for _, r := range t.Returns {
-		if !slices.Contains([]string{"private", "untrusted", "secret", "public"}, r) {
-			return e, fmt.Errorf("unknown label %q of what it returns", r)
-		}
+	if err := t.Check(); err != nil {
+		return e, err
 	}
 	for _, name := range slices.Concat(t.Destination, t.Content) {
 		if e.roles[name] == Unmapped {

@@ -2,7 +2,9 @@ package tools
 
 import (
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 
 	"callgate/permissions"
 )
@@ -20,7 +22,7 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 	t.enums = d.enums
 
 	switch e, from, ok := lookUp(s, name); {
-	case mapped(t, s):
+	case mapped(t, s, d):
 	case ok:
 		t.Kind, t.Roles, t.Bound, t.remote = e.kind, e.roles, true, e.remote
 		t.baseRisk, t.category, t.Labels = e.risk, e.category, e.labels
@@ -35,14 +37,63 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 		t.guessFrom(d)
 	}
 	t.applyHints(d.hints, s.Trusted)
+	t.heed(d, s.Trusted)
 	return t
 }
+
+// harmlessRole is the role of an argument of a tool that a person labelled without naming any role: what could be a
+// path, a command or code stays unmapped, so that calls with it ask.
+func harmlessRole(name string) Role {
+	switch role := guessRole(name); role {
+	case Unmapped, Input:
+		return Plain
+	case URL:
+		return URL
+	case SQL:
+		if name == "query" {
+			return Plain
+		}
+	}
+	return Unmapped
+}
+
+// heed raises the effect of a labelled tool where its server says more of it than the label does, unless the server is
+// trusted, and where it sets a credential, which decides who may do what.
+func (t *Tool) heed(d definition, trusted bool) {
+	if t.Kind != "" || t.Labels.Effect != EffectNone && t.Labels.Effect != EffectOwn {
+		return
+	}
+	to := t.Labels.Effect
+	switch {
+	case t.Labels.Effect == EffectOwn && slices.ContainsFunc(d.arguments, namesCredential):
+		to = EffectAccess
+	case trusted:
+	case d.hints.destructive == yes && d.hints.readOnly != yes:
+		to = EffectDeletes
+	case d.hints.readOnly == no && t.Labels.Effect == EffectNone:
+		to = EffectOwn
+	}
+	if to != t.Labels.Effect {
+		t.Why += fmt.Sprintf("; effect %s raised to %s by its definition", t.Labels.Effect, to)
+		t.Labels.Effect, t.baseRisk = to, t.baseRisk.Worse(effectRisk[to])
+		if t.category == CategoryRead {
+			t.category = CategoryNetwork
+		}
+	}
+}
+
+// namesCredential reports whether an argument's name says that it sets a credential.
+func namesCredential(argument string) bool {
+	return slices.ContainsFunc(wordsOf(argument), func(w string) bool { return credentialWords[w] })
+}
+
+var credentialWords = wordSet("password passwd passphrase pwd secret credential credentials apikey")
 
 // Risk is the least class of the tool's calls: what a call holds can only raise it.
 func (t *Tool) Risk() permissions.Risk { return t.baseRisk }
 
 // mapped fills t from the user's own mapping, and reports whether there is one.
-func mapped(t *Tool, s Server) bool {
+func mapped(t *Tool, s Server, d definition) bool {
 	for _, m := range s.Mappings {
 		if ok, err := path.Match(m.Tool, t.Name); err != nil || !ok {
 			continue
@@ -62,6 +113,23 @@ func mapped(t *Tool, s Server) bool {
 		t.Why = "configuration"
 		if m.Risk == permissions.Unknown || m.Kind == KindShell {
 			t.baseRisk = k.risk
+		}
+		t.Labels = m.Labels
+		if t.Labels.Effect == "" {
+			t.Labels.Effect = kindEffect[m.Kind]
+		} else if m.Risk == permissions.Unknown && m.Kind == "" {
+			t.baseRisk = effectRisk[m.Labels.Effect]
+		}
+		t.Roles = maps.Clone(t.Roles)
+		if m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0 {
+			for _, name := range d.arguments {
+				t.Roles[name] = harmlessRole(name)
+			}
+		}
+		for _, name := range slices.Concat(m.Labels.Destination, m.Labels.Content) {
+			if t.Roles[name] == Unmapped {
+				t.Roles[name] = Plain
+			}
 		}
 		if t.category == "" {
 			t.category = categoryOf(t.baseRisk)

@@ -259,3 +259,45 @@ func TestWordsOf(t *testing.T) {
 		}
 	}
 }
+
+// What a person says of a tool that nobody knows counts as the catalogue does: effect and roles, but what could be a path
+// or a command still has to be named.
+func TestLabelsOfTheConfiguration(t *testing.T) {
+	definition := []byte(`{"name":"post","inputSchema":{"properties":{"room":{"type":"string"},"text":{"type":"string"},"path":{"type":"string"}}}}`)
+	describe := func(l Labels, definition []byte, trusted bool) *Tool {
+		return Describe(Server{Name: "chat", Trusted: trusted, Mappings: []Mapping{{Tool: "post", Labels: l}}}, "post", "chat_post", definition)
+	}
+	tool := describe(Labels{Effect: EffectOutside, Returns: []string{ReturnsPrivate}, Destination: []string{"room"}, Content: []string{"text"}}, definition, false)
+	if tool.Risk() != permissions.Network || tool.Labels.Effect != EffectOutside || !tool.Bound {
+		t.Errorf("%+v", tool)
+	}
+	if tool.Roles["room"] != Plain || tool.Roles["text"] != Plain || tool.Roles["path"] != Unmapped {
+		t.Errorf("roles %v", tool.Roles)
+	}
+	for _, l := range []Labels{{Effect: "sends"}, {Returns: []string{"mine"}}} {
+		if l.Check() == nil {
+			t.Errorf("%+v passes", l)
+		}
+	}
+
+	// A definition raises an effect, never lowers one; a trusted server's hints do neither, but a credential counts.
+	for _, c := range []struct {
+		effect, annotations, argument string
+		trusted                       bool
+		want                          string
+	}{
+		{EffectNone, `{}`, "a", false, EffectNone},
+		{EffectNone, `{"readOnlyHint":false}`, "a", false, EffectOwn},
+		{EffectNone, `{"readOnlyHint":false,"destructiveHint":true}`, "a", false, EffectDeletes},
+		{EffectOwn, `{"readOnlyHint":true}`, "a", false, EffectOwn},
+		{EffectOwn, `{"destructiveHint":true}`, "a", true, EffectOwn},
+		{EffectOutside, `{"readOnlyHint":true}`, "a", false, EffectOutside},
+		{EffectOwn, `{}`, "new_password", true, EffectAccess},
+		{EffectOwn, `{}`, "page_token", false, EffectOwn},
+	} {
+		tool := describe(Labels{Effect: c.effect}, []byte(`{"name":"post","annotations":`+c.annotations+`,"inputSchema":{"properties":{"`+c.argument+`":{}}}}`), c.trusted)
+		if tool.Labels.Effect != c.want || tool.Risk() != effectRisk[c.want] {
+			t.Errorf("%+v: effect %q, risk %s", c, tool.Labels.Effect, tool.Risk())
+		}
+	}
+}

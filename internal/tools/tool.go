@@ -25,9 +25,10 @@ type Mapping struct {
 	Tool  string          // the upstream's own name for the tool, or a glob over names; the first mapping that matches counts
 	Kind  string          // "" for a tool that is none of the kinds, whose arguments have roles all the same
 	Roles map[string]Role // by argument name; arguments not named are Unmapped
-	// Risk is the class of the tool's calls; Unknown leaves it to the kind. What a call holds (a command, a
+	// Risk is the class of the tool's calls; Unknown leaves it to the labels or the kind. What a call holds (a command, a
 	// statement) can only raise it.
-	Risk permissions.Risk
+	Risk   permissions.Risk
+	Labels Labels
 }
 
 // Tool is what is known of one tool. It is computed once per definition and immutable.
@@ -40,7 +41,7 @@ type Tool struct {
 	Bound      bool   // the kind is bound to the configured server, see the package comment
 	Why        string // how the kind was found, for people: "catalogue: @modelcontextprotocol/server-filesystem"
 	Roles      map[string]Role
-	Labels     Labels // of a tool in the catalogue
+	Labels     Labels // from the catalogue or the configuration; empty for a tool that neither knows
 	Definition []byte // the upstream's raw definition; nil when none was seen
 	Hash       string // SHA-256 of Definition in hex, "" when there is none
 
