@@ -183,8 +183,8 @@ func TestAnnotations(t *testing.T) {
 		{"open world does not lower", Server{}, "thing", `"openWorldHint":true`, permissions.Unknown},
 		{"destructive and read-only contradict", Server{}, "thing", `"destructiveHint":true,"readOnlyHint":true`, permissions.Unknown},
 		{"what libraries fill in says nothing", Server{}, "thing", `"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":true`, permissions.Unknown},
-		{"the catalogue knows better", Server{Packages: []string{"@modelcontextprotocol/server-memory"}}, "read_graph", `"destructiveHint":true,"openWorldHint":true`, permissions.ReadOnly},
-		{"also of what writes", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "write_file", `"destructiveHint":true`, permissions.Write},
+		{"more than the catalogue says raises", Server{Packages: []string{"@modelcontextprotocol/server-memory"}}, "read_graph", `"destructiveHint":true,"openWorldHint":true`, permissions.Destructive},
+		{"the catalogue knows kinds better", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}}, "write_file", `"destructiveHint":true`, permissions.Write},
 		{"also of what a trusted server says", Server{Packages: []string{"@modelcontextprotocol/server-filesystem"}, Trusted: true}, "write_file", `"readOnlyHint":true`, permissions.Write},
 	} {
 		tool := Describe(c.server, c.tool, "srv_"+c.tool, []byte(`{"name":"x","annotations":{`+c.hints+`}}`))
