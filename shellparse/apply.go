@@ -28,6 +28,11 @@ func (a *analysis) apply(h hit, c *call) {
 		if h.has {
 			c.reads = a.file(c.reads, h.value, c.name, c.sc)
 		}
+	case 'l':
+		if h.has {
+			c.reads = a.file(c.reads, h.value, c.name, c.sc)
+			c.effectOf("files that "+h.value.text+" lists", h)
+		}
 	case 'd':
 		a.chdir(h.value, c)
 	case 'u':

@@ -132,7 +132,7 @@ func Patterns(c *Command) []Pattern {
 	if len(c.Argv) > n+1 && c.Argv[n].Known && !strings.HasPrefix(c.Argv[n].Value, "-") && !strings.ContainsAny(c.Argv[n].Value, " \t\n") && !Volatile(c.Argv[n].Value) {
 		list = append(list, Pattern{words(c.Argv[:n+1]) + " *", false, true})
 	} else if dir := last.Value[:max(strings.LastIndexByte(last.Value, '/'), 0)]; len(c.Argv) == n+1 && last.Known && strings.Trim(dir, "./") != "" && !strings.Contains(last.Value, ":") && !strings.ContainsAny(last.Value, " \t\n*") && last.Value[0] != '-' && !Volatile(dir) {
-		list = append(list, Pattern{words(append(slices.Clip(c.Argv[:n]), Word{dir, true})) + "/*", false, true})
+		list = append(list, Pattern{words(append(slices.Clip(c.Argv[:n]), Word{Value: dir, Known: true})) + "/*", false, true})
 	}
 	return append(list, Pattern{words(c.Argv[:n]) + " *", false, c.opensNothing(n)})
 }
@@ -171,7 +171,7 @@ func tableName(program string) string {
 	if _, own := arities[program]; own {
 		return program
 	}
-	return program[strings.LastIndexByte(program, '/')+1:]
+	return Canonical(program[strings.LastIndexByte(program, '/')+1:])
 }
 
 // onlyExact says that only the very same text is offered for a command, which its first n words name.
@@ -298,7 +298,7 @@ func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
 			return list
 		}
 	}
-	return append(list, Pattern{words(append(c.Argv[:last:last], Word{u.Scheme + "://" + u.Host + "/", true})) + "*", false, true})
+	return append(list, Pattern{words(append(c.Argv[:last:last], Word{Value: u.Scheme + "://" + u.Host + "/", Known: true})) + "*", false, true})
 }
 
 // python says that a name is one of an interpreter of Python.

@@ -15,13 +15,13 @@ func TestArity(t *testing.T) {
 	} {
 		var argv []Word
 		for _, w := range strings.Fields(text) {
-			argv = append(argv, Word{w, true})
+			argv = append(argv, Word{Value: w, Known: true})
 		}
 		if got := Arity(argv); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
-	if got := Arity([]Word{{"git", true}, {"$x", false}}); got != 2 {
+	if got := Arity([]Word{{Value: "git", Known: true}, {Value: "$x"}}); got != 2 {
 		t.Errorf("an unknown subcommand: %d, want 2", got)
 	}
 	if got := Arity(nil); got != 0 {

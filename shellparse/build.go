@@ -86,7 +86,8 @@ var loaders = set("--globalsetup --globalteardown --setupfiles --setupfilesafter
 
 // inspectNpm looks at what is handed on to the program behind a script.
 func inspectNpm(a *analysis, c *call, s *scanned) {
-	if len(c.argv) < 2 {
+	c.showsSetting()
+	if len(c.argv) < 2 || c.name == "bun" {
 		return
 	}
 	if c.argv[1].text == "pack" {
@@ -135,6 +136,9 @@ func inspectCargo(_ *analysis, c *call, _ *scanned) {
 	}
 }
 
+// fetchesPackages are subcommands of go whose operands may be packages that are fetched.
+var fetchesPackages = set("run install get")
+
 // inspectGo notes programs that come from elsewhere.
 func inspectGo(_ *analysis, c *call, s *scanned) {
 	if len(c.argv) < 2 {
@@ -147,9 +151,9 @@ func inspectGo(_ *analysis, c *call, s *scanned) {
 				c.effect("opens a page")
 			}
 		}
-	case "run", "install", "get":
+	case "run", "install", "get", "list", "doc", "mod":
 		for i, w := range s.operands {
-			if !w.known || strings.Contains(w.text, "@") {
+			if strings.Contains(w.text, "@") || !w.known && fetchesPackages[c.argv[1].text] {
 				c.operates("package " + w.text)
 			}
 			if i == 0 && c.argv[1].text == "run" {

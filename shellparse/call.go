@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -121,8 +122,19 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 		v = a.value(as.Value, sc)
 	}
 	effect := a.tables.envEffect(name, v)
+	if v.known && v.text != "" {
+		if effect != "" && (strings.ContainsAny(v.text, " \t\n;|&`$") || a.systemTool(v.text)) {
+			a.deniesOf(v.text, sc)
+		}
+		if !prefix {
+			if a.given == nil {
+				a.given = map[string][]string{}
+			}
+			a.given[name] = append(a.given[name], v.text)
+		}
+	}
 	if prefix {
-		c.sc.env = append(c.sc.env, Assignment{name, Word{v.text, v.known}})
+		c.sc.env = append(c.sc.env, Assignment{name, Word{Value: v.text, Known: v.known}})
 		if effect != "" {
 			c.sc.effects = append(c.sc.effects, Effect{Text: effect})
 		}
@@ -142,6 +154,14 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 	}
 }
 
+// deniesOf adds, for denials, what a text runs that a program may take for commands.
+func (a *analysis) deniesOf(text string, sc *scope) {
+	mark := len(a.script.Problems)
+	own := *sc
+	a.guess(text, &own)
+	a.script.Problems = a.script.Problems[:mark]
+}
+
 // run unwraps a command until the program that does the work stands alone, and records it.
 func (a *analysis) run(c *call) {
 	if c.sc.depth++; c.sc.depth > maxDepth {
@@ -157,9 +177,7 @@ func (a *analysis) run(c *call) {
 	if !w.known {
 		a.problem("dynamic", "Which program runs depends on "+quote(w.text)+".")
 		a.emit(c)
-		if own := *c.sc; !own.denyOnly && strings.Contains(w.text, `"`) {
-			a.guess(c.raw, &own) // $"rm" is rm in most languages
-		}
+		a.maybe(c)
 		return
 	}
 	c.name = a.programName(w.text)
@@ -171,6 +189,7 @@ func (a *analysis) run(c *call) {
 	if c.name != w.text {
 		c.argv[0] = lit(c.name)
 	}
+	c.name = a.tables.canonical(c.name)
 	if a.opts.Dialect == Zsh && !c.inside && (c.name == "-" || c.name == "repeat") && len(c.argv) > 1 {
 		skip := 1
 		if c.name == "repeat" {
@@ -211,6 +230,40 @@ func (a *analysis) run(c *call) {
 	}
 	a.emit(c)
 }
+
+// maybe adds, for denials, what a command may be whose program depends on the run: each name that the source of the
+// program spells, or that a variable in it is given, with the words behind it.
+func (a *analysis) maybe(c *call) {
+	if c.sc.denyOnly {
+		return
+	}
+	source := c.argv[0].text
+	if own := *c.sc; strings.Contains(source, `"`) {
+		a.guess(c.raw, &own) // $"rm" is rm in most languages
+	}
+	var names []string
+	for name := range strings.FieldsFuncSeq(source, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("./-+", r) }) {
+		if names = append(names, a.given[name]...); !strings.Contains(source, "$"+name) && !strings.Contains(source, "${"+name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names[:min(len(names), maxCandidates)] {
+		in := c.inner(slices.Clone(c.argv), "")
+		if k := strings.LastIndexByte(name, '/'); k >= 0 {
+			name = name[k+1:]
+		}
+		if name == "" {
+			continue
+		}
+		in.argv[0], in.name, in.sc.denyOnly = lit(name), name, true
+		in.sc.via = c.sc.via
+		in.reads, in.writes = nil, nil
+		a.script.Commands = append(a.script.Commands, in.command(""))
+	}
+}
+
+// letterOrDigit says that a rune may stand in a name.
+func letterOrDigit(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // trustedDirs hold programs that only an administrator changes.
 var trustedDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
@@ -264,22 +317,22 @@ func (c *call) command(argv0 string) Command {
 	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, Connects: c.connects, Lists: c.lists, DenyOnly: c.sc.denyOnly || c.sc.remote, Remote: c.sc.remote,
 		Escalates: c.sc.escalates || escalators[c.name], Dir: c.sc.dir(), Dirs: c.sc.dirs}
 	if argv0 != "" {
-		cmd.Argv = []Word{{argv0, true}}
+		cmd.Argv = []Word{{Value: argv0, Known: true}}
 	} else {
 		cmd.Argv = make([]Word, len(c.argv))
 		for i := range c.argv {
-			cmd.Argv[i] = Word{c.argv[i].text, c.argv[i].known}
+			cmd.Argv[i] = Word{c.argv[i].text, c.argv[i].known, !c.argv[i].known && c.argv[i].safe()}
 		}
 	}
 	cmd.Piped = c.sc.input.certain || c.sc.input.kind == inputText
 	if in := c.sc.input; in.text.known && (in.kind == inputText || in.kind == inputPipe) {
-		cmd.Input = Word{in.text.text, true}
+		cmd.Input = Word{Value: in.text.text, Known: true}
 	}
 	for _, w := range c.statements {
-		cmd.Statements = append(cmd.Statements, Word{w.text, w.known})
+		cmd.Statements = append(cmd.Statements, Word{Value: w.text, Known: w.known})
 	}
 	for _, g := range c.globals {
-		cmd.Globals = append(cmd.Globals, Word{g.text, g.known})
+		cmd.Globals = append(cmd.Globals, Word{Value: g.text, Known: g.known})
 	}
 	for _, e := range c.sc.effects {
 		addEffect(&cmd.Effects, Effect{Text: e.Text})

@@ -44,10 +44,10 @@ var gitRows = []Program{
 			"--signature-file=r --description-file=r -v,--reroll-count= --start-number= --suffix= --base= --attach? " +
 			"--inline? --thread? --interdiff= --range-diff= --creation-factor= --rfc? --cover-letter -k -s -N --stdout",
 	},
-	{Name: "git stash", Options: "-m,--message= -u -a -k -p,--patch -q --pathspec-from-file=r"},
+	{Name: "git stash", Options: "-m,--message= -u -a -k -p,--patch -q --pathspec-from-file=l"},
 	{
 		Name:    "git ls-files|git ls-tree|git status",
-		Options: "-X,--exclude-from=r -x,--exclude= --exclude-per-directory= --with-tree= --format= --abbrev? --untracked-files? --ignored? --column? --porcelain? --pathspec-from-file=r",
+		Options: "-X,--exclude-from=r -x,--exclude= --exclude-per-directory= --with-tree= --format= --abbrev? --untracked-files? --ignored? --column? --porcelain? --pathspec-from-file=l",
 	},
 	{Name: "git fsck", Options: "--lost-found:! --full --strict --unreachable --no-reflogs --cache --root --tags"},
 	{
@@ -83,22 +83,22 @@ var gitRows = []Program{
 	{
 		Name: "git commit",
 		Options: "-m,--message= -F,--file=r -t,--template=r -c,--reedit-message= -C,--reuse-message= --author= --date= " +
-			"--fixup= --squash= --trailer= -S,--gpg-sign? --cleanup= --pathspec-from-file=r -a -q -v -n,--no-verify " +
+			"--fixup= --squash= --trailer= -S,--gpg-sign? --cleanup= --pathspec-from-file=l -a -q -v -n,--no-verify " +
 			"--amend --no-edit -e,--edit --allow-empty -s,--signoff -u? -p -i -o --dry-run",
 	},
 	{
 		Name: "git add|git stage",
-		Options: "--pathspec-from-file=! --chmod= -A -n -v -f,--force:! -i -p,--patch -e,--edit:x -u -N --refresh --ignore-errors --ignore-missing " +
+		Options: "--pathspec-from-file=l --chmod= -A -n -v -f,--force:! -i -p,--patch -e,--edit:x -u -N --refresh --ignore-errors --ignore-missing " +
 			"--sparse --renormalize --intent-to-add --all --update --no-all --no-ignore-removal --dry-run --verbose --pathspec-file-nul",
 	},
 	{
 		Name: "git rm|git mv",
-		Options: "--pathspec-from-file=r --chmod= -A -n -v -f,--force -i -p,--patch -e,--edit:x -u -N -r --cached " +
+		Options: "--pathspec-from-file=l --chmod= -A -n -v -f,--force -i -p,--patch -e,--edit:x -u -N -r --cached " +
 			"--ignore-unmatch -q",
 	},
 	{
 		Name: "git checkout",
-		Options: "-f,--force:! -B=! -b= --orphan= --conflict= --pathspec-from-file=! --ours:! --theirs:! -m,--merge " +
+		Options: "-f,--force:! -B=! -b= --orphan= --conflict= --pathspec-from-file=l --ours:! --theirs:! -m,--merge " +
 			"-p,--patch --recurse-submodules? -t,--track? -q -d,--detach -l --guess --no-guess --overwrite-ignore:! " +
 			"--progress",
 	},
@@ -109,9 +109,9 @@ var gitRows = []Program{
 	},
 	{
 		Name:    "git restore",
-		Options: "-s,--source= --pathspec-from-file=r -S,--staged -W,--worktree -q,--quiet --progress --no-progress --ignore-unmerged --recurse-submodules?",
+		Options: "-s,--source= --pathspec-from-file=l -S,--staged -W,--worktree -q,--quiet --progress --no-progress --ignore-unmerged --recurse-submodules?",
 	},
-	{Name: "git reset", Options: "--hard:! --merge:! --keep:! --pathspec-from-file=r --soft --mixed -N -q -p"},
+	{Name: "git reset", Options: "--hard:! --merge:! --keep:! --pathspec-from-file=l --soft --mixed -N -q -p"},
 	{Name: "git clean", Effect: "deletes files", Options: "-e,--exclude="},
 	{
 		Name: "git branch",

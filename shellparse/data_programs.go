@@ -68,11 +68,11 @@ var programRows = slices.Concat(readers(), []Program{
 	},
 	{
 		Name:    "du|df",
-		Options: "-X,--exclude-from=r --files0-from=! -d,--max-depth= -B= -t= --exclude= --time-style= --output?",
+		Options: "-X,--exclude-from=r --files0-from=l -d,--max-depth= -B= -t= --exclude= --time-style= --output?",
 	},
 	{
 		Name: "tar|gtar|bsdtar",
-		Options: "-f,--file=r -C,--directory=d -T,--files-from=r -X,--exclude-from=r --exclude= " +
+		Options: "-f,--file=r -C,--directory=d -T,--files-from=l -X,--exclude-from=r --exclude= " +
 			"-I,--use-compress-program=x --use-compress-prog=x -F,--info-script,--new-volume-script=x " +
 			"--checkpoint-action=x --checkpoint? --to-command=x --rsh-command=x --rmt-command=x " +
 			"--transform,--xform=! -g,--listed-incremental=w --index-file=w --volno-file=w -P,--absolute-names:! -K= " +
@@ -95,12 +95,12 @@ var programRows = slices.Concat(readers(), []Program{
 	{
 		Name: "xz|unxz|lzma|unlzma",
 		Options: "<operand>:r -c,--stdout,--to-stdout:p -k,--keep -d,--decompress -t,--test:p -l,--list:p -S,--suffix= -T,--threads= -F,--format= " +
-			"-C,--check= -M,--memlimit= --files?r --files0?r",
+			"-C,--check= -M,--memlimit= --files?l --files0?l",
 		Operands: "w",
 	},
 	{
 		Name: "zstd|unzstd|zstdmt",
-		Options: "<operand>:r -c,--stdout:p -k,--keep -d,--decompress -t,--test:p -l,--list:p -o=w -D=r --patch-from=r --filelist=r " +
+		Options: "<operand>:r -c,--stdout:p -k,--keep -d,--decompress -t,--test:p -l,--list:p -o=w -D=r --patch-from=r --filelist=l " +
 			"--output-dir-flat=t --output-dir-mirror=t --trace=w --rm:!",
 		Operands: "w",
 	},
@@ -119,7 +119,7 @@ var programRows = slices.Concat(readers(), []Program{
 	},
 	{
 		Name: "rsync",
-		Options: "-e,--rsh=x --rsync-path=x --remote-option,-M=x --files-from=r --exclude-from=r --include-from=r " +
+		Options: "-e,--rsh=x --rsync-path=x --remote-option,-M=x --files-from=l --exclude-from=r --include-from=r " +
 			"--exclude= --include= --password-file=r --log-file=w --write-batch=w --only-write-batch=w " +
 			"--read-batch=r --partial-dir=t -T,--temp-dir=t --backup-dir=t --compare-dest= --copy-dest= --link-dest= " +
 			"--delete:! --delete-before:! --delete-after:! --delete-during:! --delete-excluded:! --del:! " +
@@ -132,7 +132,7 @@ var programRows = slices.Concat(readers(), []Program{
 	{Name: "ssh-add|ssh-agent", Options: "-s=x -e=x -S=x -P=x -t= -c -D:! -d", Style: "posix"},
 	{
 		Name:     "ctags|etags",
-		Options:  "--options=x -f,-o=w -L=r --_xformat= --map-c= -R --exclude= --languages=",
+		Options:  "--options=x -f,-o=w -L=l --_xformat= --map-c= -R --exclude= --languages=",
 		Operands: "r",
 	},
 	// Text.
@@ -183,7 +183,7 @@ var programRows = slices.Concat(readers(), []Program{
 	},
 	{
 		Name:     "clang-format",
-		Options:  "-i:m -style= --style= -assume-filename= -lines= -n --Werror -files=r",
+		Options:  "-i:m -style= --style= -assume-filename= -lines= -n --Werror -files=l",
 		Style:    "long",
 		Operands: "r",
 	},
@@ -270,7 +270,7 @@ var programRows = slices.Concat(readers(), []Program{
 	{
 		Name: "cloc",
 		Options: "--extract-with=x --vcs=x --config=x --report-file,--out=w --sql=w --ignored=w --counted=w --found=w " +
-			"--categorized=w --write-lang-def=w --diff-alignment=w --strip-comments:! --strip-code:! --list-file=r " +
+			"--categorized=w --write-lang-def=w --diff-alignment=w --strip-comments:! --strip-code:! --list-file=l " +
 			"--exclude-list-file=r --read-lang-def,--force-lang-def=r",
 		Operands: "r",
 	},

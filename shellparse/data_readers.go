@@ -19,7 +19,7 @@ var readerRows = []Program{
 	{Name: "shasum", Options: "-a,--algorithm= -c,--check"},
 	{Name: "head", Options: "-n,--lines= -c,--bytes="},
 	{Name: "tail", Options: "-n,--lines= -c,--bytes= -s,--sleep-interval= --pid= --max-unchanged-stats="},
-	{Name: "wc", Options: "--files0-from=! --total="},
+	{Name: "wc", Options: "--files0-from=l --total="},
 	{Name: "od", Options: "-A,--address-radix= -j,--skip-bytes= -N,--read-bytes= -t,--format= -w? -S? --endian="},
 	{Name: "hexdump", Options: "-e= -f=r -n,--length= -s,--skip= -L?"},
 	{Name: "hexyl", Options: "-n,--length= -s,--skip= --color= --border="},
@@ -58,7 +58,7 @@ var readerRows = []Program{
 	{Name: "locate|mlocate|plocate", Options: "-d,--database=r -l,-n,--limit= -S", Operands: "1r"},
 	{
 		Name: "file",
-		Options: "-m,--magic-file=x -C,--compile:! -F,--separator= -f,--files-from=! -P,--parameter= -e,--exclude= -b -i " +
+		Options: "-m,--magic-file=x -C,--compile:! -F,--separator= -f,--files-from=l -P,--parameter= -e,--exclude= -b -i " +
 			"-L -k -z -Z",
 	},
 	{
@@ -94,7 +94,7 @@ var readerRows = []Program{
 	},
 	{
 		Name: "sort|gsort",
-		Options: "-o,--output=w --compress-program=x -T,--temporary-directory=t --files0-from=! -k,--key= " +
+		Options: "-o,--output=w --compress-program=x -T,--temporary-directory=t --files0-from=l -k,--key= " +
 			"-t,--field-separator= -S,--buffer-size= --parallel= --batch-size= --random-source=r --sort= -c? -m",
 	},
 	{

@@ -9,8 +9,9 @@ const goBuild = "-toolexec=x -overlay=x -modfile=x -pkgdir=t -C=d -gcflags=! -as
 const goTest = "-o=w -exec=x -vettool=x -coverprofile=w -cpuprofile=w -memprofile=w -blockprofile=w -mutexprofile=w " +
 	"-trace=w -outputdir=t -artifacts -run= -bench= -benchmem -benchtime= -blockprofilerate= -memprofilerate= " +
 	"-mutexprofilefraction= -count= -cpu= -timeout= -parallel= -list= -skip= -shuffle= -fuzz= -fuzztime= " +
-	"-fuzzminimizetime= -vet= -test.coverprofile=w -test.cpuprofile=w -test.memprofile=w -test.trace=w " +
-	"-test.outputdir=t -test.gocoverdir=t -args -short -failfast -i -c -fullpath -fix -diff"
+	"-fuzzminimizetime= -vet= -fuzzcachedir=t -test.coverprofile=w -test.cpuprofile=w -test.memprofile=w " +
+	"-test.blockprofile=w -test.mutexprofile=w -test.trace=w -test.testlogfile=w -test.outputdir=t -test.gocoverdir=t -test.fuzzcachedir=t " +
+	"-args -short -failfast -i -c -fullpath -fix -diff"
 
 // npmShared are the options of npm that stand anywhere, npm's own settings among them.
 const npmShared = "--prefix,-C=d --local-prefix=d --userconfig=x --globalconfig=x --script-shell=x --shell=x --node-options=x " +
@@ -124,7 +125,7 @@ var toolRows = []Program{
 		Subcommands: "*",
 	},
 	{
-		Name: "npm run|npm run-script|npm test|npm t|npm tst|npm start|npm stop|npm restart|npm rum|npm urn|" +
+		Name: "npm get|pnpm get|npm run|npm run-script|npm test|npm t|npm tst|npm start|npm stop|npm restart|npm rum|npm urn|" +
 			"npm ls|npm list|npm ll|npm la|npm root|npm prefix|npm bin|npm help|npm why|npm explain|npm fund|" +
 			"npm query|npm view|npm info|npm show|npm v|npm search|npm outdated|npm ping|npm doctor|npm whoami|" +
 			"npm pack|npm shrinkwrap|npm unlink|npm remove|npm r|npm un",
@@ -143,6 +144,9 @@ var toolRows = []Program{
 		Effect: "changes what is installed or published",
 	},
 	{Name: "npm config|npm c|npm pkg", Options: npmShared},
+	{Name: "pnpm config get|pnpm config list|pnpm config ls|pnpm c get|pnpm c list|pnpm c ls|yarn config get|yarn config list", Options: npmShared},
+	{Name: "aws configure get|aws configure list|gcloud auth list|gcloud config get|gcloud config get-value|gcloud config list", Options: "--profile= --project= --account= --configuration= --format="},
+	{Name: "gh auth status", Options: "-h,--hostname= -t,--show-token:! -a,--active --json= -q,--jq="},
 	{
 		Name: "npm config set|npm c set|npm config edit|npm c edit|npm config delete|npm c delete|npm config fix|yarn config set|" +
 			"yarn config unset|pnpm config set|pnpm config delete|pnpm c set",
@@ -300,10 +304,18 @@ var toolRows = []Program{
 			"-c,--command=c --exclude= --python-version= --plugin=x --shadow-file=! --strict",
 	},
 	{
-		Name: "ruff",
+		Name:        "ruff",
+		Options:     "--config=! --isolated -q,--quiet -v,--verbose -s,--silent --color= -V,--version -h,--help",
+		Subcommands: "check format rule config linter clean server analyze version help",
+	},
+	{
+		Name: "ruff check|ruff format|ruff analyze",
 		Options: "--config=! --fix:m --unsafe-fixes --fix-only:m -o,--output-file=w --cache-dir=t --select= --ignore= " +
 			"--extend-select= --target-version= --line-length= --output-format= --exclude= --stdin-filename= --diff " +
-			"--watch -q -n --preview",
+			"--watch -q -n,--no-cache --preview --isolated --statistics --show-files --show-settings --add-noqa:m --exit-zero --exit-non-zero-on-fix --extension= " +
+			"--per-file-ignores= --fixable= --unfixable= --ignore-noqa --force-exclude --respect-gitignore --range= --check --output-dir=t --line-ending= --silent,-s -v,--verbose",
+		Operands: "r",
+		Default:  ".",
 	},
 	{
 		Name: "black|isort|autopep8|yapf|flake8|pylint|bandit|pyright|pyflakes|pycodestyle|pydocstyle|vulture|" +
@@ -398,7 +410,7 @@ var toolRows = []Program{
 	{Name: "typedoc", Options: "--plugin,--options,--tsconfig,--theme=x --out,--json,--html=t", Style: "long"},
 	{Name: "jsdoc", Options: "-c,--configure=x -t,--template=x -d,--destination=t -u,--tutorials=r"},
 	{Name: "protoc", Options: "--plugin=x -o,--descriptor_set_out=w --dependency_out=w -I,--proto_path="},
-	{Name: "cppcheck", Options: "--addon=x --addon-python=x --clang?x --output-file=w --plist-output=t --cppcheck-build-dir=t --checkers-report=w --project=!"},
+	{Name: "cppcheck", Options: "--addon=x --addon-python=x --clang?x --file-list=l --output-file=w --plist-output=t --cppcheck-build-dir=t --checkers-report=w --project=!"},
 	{Name: "clang-tidy", Options: "-load,--load=x --export-fixes=w -fix:m -fix-errors:m --config-file=r -checks= -p=!", Style: "long"},
 	{Name: "checkov", Options: "--external-checks-dir=x --external-checks-git=x --config-file=x --output-file-path=t -d,--directory= -f,--file="},
 	{Name: "semgrep", Options: "-c,-f,--config=f -o,--output=w --json-output,--sarif-output,--text-output=w -a,--autofix:m -e,--pattern= -l,--lang="},
@@ -477,14 +489,14 @@ var toolRows = []Program{
 	{
 		Name: "docker system|docker volume|docker network|docker container|docker image|docker builder|docker context|" +
 			"docker plugin|docker swarm|docker service|docker stack|docker node|docker secret|docker config|" +
-			"docker trust|docker checkpoint|podman system|podman machine|podman volume|podman pod|podman generate|" +
-			"podman play|podman kube",
+			"docker trust|docker checkpoint|docker machine|docker pod|docker generate|" +
+			"docker play|docker kube",
 		Options: "-f,--force:! --volumes:!",
 	},
 	{
 		Name: "docker cp|docker export|docker save|docker import|docker load|docker commit|docker push|docker login|" +
 			"docker logout|docker rm|docker rmi|docker kill|docker stop|docker restart|docker update|docker rename|" +
-			"docker attach|docker tag|podman cp|podman push|podman rm|podman rmi|podman mount|podman unshare|" +
+			"docker attach|docker tag|podman cp|podman push|podman rm|podman rmi|docker mount|docker unshare|" +
 			"podman save|podman load|podman login",
 		Options: "-o,--output=w -i,--input=r -f,--force:! -v,--volumes:! --password= -p= -u=",
 	},

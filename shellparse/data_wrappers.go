@@ -206,7 +206,7 @@ var wrapperRows = []Wrapper{
 		Role: "also",
 	},
 	{
-		Name: "kubectl exec|oc exec|oc rsh",
+		Name: "kubectl exec|kubectl rsh",
 		Options: "-c,--container= -i,--stdin -t,--tty -it -ti -n,--namespace= -f,--filename=r -q,--quiet " +
 			"--pod-running-timeout= --context=",
 		Skip: 1,

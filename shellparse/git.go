@@ -98,7 +98,12 @@ func inspectGit(a *analysis, c *call, s *scanned) {
 		}
 		return ""
 	}
+	c.showsSetting()
 	switch sub := c.argv[1].text; sub {
+	case "var":
+		if first() == "" {
+			c.operates("shows all settings")
+		}
 	case "push":
 		for _, w := range ops {
 			text := w.text
@@ -237,6 +242,29 @@ func (a *analysis) gitPaths(c *call, ops []word) {
 	}
 }
 
+// harmlessSections are those of settings that hold no credential.
+var harmlessSections = set("user author alias branch color core diff merge pull push fetch init commit advice log status column gui rebase rerere tag stash pager remote submodule init")
+
+// showsSettings notes that git config shows several settings, among which credentials may be.
+func (a *analysis) showsSettings(c *call, args []word, sub string) {
+	pattern, many := "", sub == "list"
+	for i, w := range args {
+		switch {
+		case w.text == "-l" || w.text == "--list":
+			many = true
+		case w.text == "--get-regexp" || w.text == "--regexp" || strings.HasPrefix(w.text, "--get-url"):
+			many = true
+			if i+1 < len(args) && args[i+1].known {
+				pattern = strings.TrimLeft(args[i+1].text, "^(")
+			}
+		}
+	}
+	section := pattern[:len(pattern)-len(strings.TrimLeft(pattern, "abcdefghijklmnopqrstuvwxyz"))]
+	if many && (!harmlessSections[section] || strings.Contains(pattern, "|") || secretName(pattern)) {
+		c.effect("shows settings that can hold credentials")
+	}
+}
+
 // gitConfig notes settings that are written: hooks, filters, aliases and helpers execute later.
 func (a *analysis) gitConfig(c *call, args []word) {
 	reads, n, sub := false, 0, ""
@@ -269,6 +297,7 @@ func (a *analysis) gitConfig(c *call, args []word) {
 		}
 	}
 	if reads || sub == "list" || sub == "get" || n == 1 {
+		a.showsSettings(c, args, sub)
 		return
 	}
 	if n == 2 || n == 3 {

@@ -160,7 +160,7 @@ func (a *analysis) files(list []File, w word, by string, sc *scope) []File {
 	if w.pipe {
 		return list // what its commands print or read
 	}
-	f := File{Path: Word{w.text, false}, By: by, Split: w.split}
+	f := File{Path: Word{Value: w.text, Known: false}, By: by, Split: w.split, Tracked: w.tracked}
 	for _, g := range w.globs {
 		if g == "" || g == "-" && by != "redirect" {
 			continue

@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,7 +11,7 @@ import (
 // execute or write, and its operands.
 func (a *analysis) inspect(c *call) {
 	if c.name == "" {
-		c.name = c.argv[0].text
+		c.name = a.tables.canonical(c.argv[0].text)
 	}
 	row, n := a.row(c)
 	var s scanned
@@ -41,6 +42,7 @@ func (a *analysis) inspect(c *call) {
 		a.inspectLanguage(l, c)
 	}
 	a.takesCode(c)
+	a.shows(row, c)
 	for _, f := range c.reads {
 		if strings.HasPrefix(f.Path.Value, "/proc/") && strings.HasSuffix(f.Path.Value, "/environ") {
 			c.effect("prints the environment")
@@ -112,7 +114,7 @@ func (a *analysis) takeGlobals(c *call) {
 			return
 		}
 		if name == "cargo" && len(c.argv) > 1 && strings.HasPrefix(c.argv[1].text, "+") {
-			if t := c.argv[1].text; t != "+stable" && t != "+nightly" && t != "+beta" && !strings.HasPrefix(t, "+1.") {
+			if t := c.argv[1].text; !c.argv[1].known || !toolchain.MatchString(t) {
 				c.effect("toolchain " + t)
 			}
 			c.globals = append(c.globals, c.argv[1])
@@ -159,6 +161,9 @@ func (a *analysis) takeGlobals(c *call) {
 		name += " " + sub.text
 	}
 }
+
+// toolchain is a word that selects one of Rust's own toolchains for cargo: others can be any program.
+var toolchain = regexp.MustCompile(`^\+(stable|beta|nightly|1\.[0-9]+(\.[0-9]+)?)(-[0-9]{4}-[0-9]{2}-[0-9]{2})?$`)
 
 // valueOf says that a word was taken as the value of an option.
 func valueOf(s *scanned, w word) bool {
@@ -226,6 +231,9 @@ var dashIsFile = set("tee cp gcp mv gmv ln gln install ginstall mkdir mkfifo mkn
 func (a *analysis) operands(row *program, s *scanned, c *call) {
 	ops := s.operands
 	role := row.Operands
+	if len(ops) == 0 && row.Default != "" {
+		ops = []word{lit(row.Default)}
+	}
 	if role == "" || len(ops) == 0 {
 		return
 	}

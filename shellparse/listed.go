@@ -171,14 +171,45 @@ func (a *analysis) listed(st *syntax.Stmt, sc *scope) word {
 			w.split = w.split && !(o.known && o.text == "-print0")
 		}
 	case "git":
-		if len(argv) == 2 && argv[1].text == "ls-files" {
-			w.globs = []string{"./**"}
-		}
+		w.globs, w.tracked = gitNames(argv[1:])
 	}
 	if len(w.globs) == 0 {
 		return word{}
 	}
 	return w
+}
+
+// gitNames returns the patterns of the files whose names a git command prints, and whether it prints those of tracked
+// files alone. It returns no patterns for one that may print something else.
+func gitNames(words []word) (globs []string, tracked bool) {
+	if len(words) == 0 || !words[0].known {
+		return nil, false
+	}
+	flags, names := trackedFlags[words[0].text], words[0].text == "ls-files"
+	for _, w := range words[1:] {
+		switch {
+		case !w.known:
+			return nil, false
+		case w.text == "--":
+		case flags[w.text]:
+			names = names || w.text == "--name-only"
+		case !strings.HasPrefix(w.text, "-") && words[0].text == "ls-files": // picks some of them
+		case words[0].text == "diff" && (w.text == "--cached" || w.text == "--staged" || !strings.HasPrefix(w.text, "-")):
+			globs = []string{"./**"} // a file of another commit need not be tracked now
+		default:
+			return nil, false
+		}
+	}
+	if !names {
+		return nil, false
+	}
+	return []string{"./**"}, globs == nil
+}
+
+// trackedFlags are options of git commands that print names of tracked files.
+var trackedFlags = map[string]map[string]bool{
+	"ls-files": set("-z -c --cached -m --modified --full-name"),
+	"diff":     set("-z --name-only --relative --no-renames --diff-filter=d --diff-filter=M --diff-filter=AM --diff-filter=ACM --diff-filter=ACMR"),
 }
 
 // plainCall returns the words of a statement that is a call of a program and no function, nil for others.

@@ -155,7 +155,7 @@ func init() {
 			"-f,--file=T --source,-s=T -d,--destination=T --local-path=T -c,--container-name= -n,--name= --account-name= --account-key= --connection-string= " +
 				"--sas-token= --pattern= --content-type= --type= --tier= --auth-mode= --subscription= --output,-o= --query= --destination-path= --dest= --share-name= --path=",
 		},
-		{"rclone copy|rclone copyto|rclone sync|rclone move|rclone moveto|rclone bisync", "--config= --exclude= --include= --filter= --filter-from=r --files-from=r --transfers= --checkers= --bwlimit= --log-file=w --backup-dir="},
+		{"rclone copy|rclone copyto|rclone sync|rclone move|rclone moveto|rclone bisync", "--config= --exclude= --include= --filter= --filter-from=r --files-from=l --transfers= --checkers= --bwlimit= --log-file=w --backup-dir="},
 		{"s3cmd put|s3cmd get|s3cmd sync|s5cmd cp|s5cmd mv|s5cmd sync|mc cp|mc mirror|mc mv|mcli cp|mcli mirror|azcopy copy|azcopy cp|azcopy sync", "-c,--config= --exclude= --include= --mime-type= --acl= --storage-class= --endpoint-url= --profile= --attr= --encrypt= --from-to="},
 		{"b2 upload-file|b2 sync|b2 file upload|b2 download-file-by-name|oci os object put|oci os object bulk-upload|oci os object get|swift upload|swift download|" +
 			"ibmcloud cos upload|ossutil cp|coscli cp|obsutil cp|doctl serverless deploy|bq load|firebase deploy|vercel deploy|netlify deploy|surge .|wrangler deploy|wrangler r2|ipfs add", "-bn,--bucket-name= --file=T --src-dir=T --name= --dir,-d=T --bucket= --project= --message,-m= --config,-c="},
@@ -254,6 +254,7 @@ func awsFiles(a *analysis, c *call) {
 }
 
 func inspectAWS(a *analysis, c *call, s *scanned) {
+	c.showsSetting()
 	inspectTransfer(a, c, s)
 	awsFiles(a, c)
 }

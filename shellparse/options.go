@@ -17,6 +17,7 @@ import (
 //	x       executes its argument, or loads code from it
 //	w       writes the file that its argument names
 //	r       reads the file that its argument names
+//	l       reads the file that its argument names, and every file that is named there
 //	t       its argument is a directory that files are written to
 //	d       runs the program in the directory that its argument names
 //	c       its argument is code in the program's own language
@@ -58,7 +59,7 @@ const (
 
 // dangerous says that the option alone keeps a rule from covering the command.
 func (o *option) dangerous() bool {
-	return o.does == 'x' || o.does == '!' || o.does == 'w' || o.does == 'm' || o.does == 't' || o.does == 'u' || o.does == 'k' || o.does == 's'
+	return o.does == 'x' || o.does == '!' || o.does == 'w' || o.does == 'm' || o.does == 't' || o.does == 'u' || o.does == 'k' || o.does == 's' || o.does == 'l'
 }
 
 // optset is a compiled list of options.
@@ -107,7 +108,7 @@ func compileOptions(list string) (*optset, error) {
 			}
 			names, o.does = item[:i], item[i+1]
 		}
-		if o.does != 0 && strings.IndexByte("xwrtdc!mpukgsfPXFvMLoD", o.does) < 0 {
+		if o.does != 0 && strings.IndexByte("xwrltdc!mpukgsfPXFvMLoD", o.does) < 0 {
 			return nil, fmt.Errorf("option %q: unknown letter %q", item, string(o.does))
 		}
 		for _, n := range strings.Split(names, ",") {
@@ -124,7 +125,7 @@ func compileOptions(list string) (*optset, error) {
 			}
 		}
 		if o.dangerous() {
-			if strings.IndexByte("wmt", o.does) < 0 {
+			if strings.IndexByte("wmtl", o.does) < 0 {
 				set.danger = true
 			} else {
 				set.writes = true

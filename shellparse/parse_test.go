@@ -86,16 +86,16 @@ func TestContext(t *testing.T) {
 	if want := []string{"timeout 60", "sudo -u root", "env B=2"}; !slices.Equal(c.Via, want) {
 		t.Errorf("via %q, want %q", c.Via, want)
 	}
-	if want := []Assignment{{"A", Word{"1", true}}, {"B", Word{"2", true}}}; !slices.Equal(c.Env, want) {
+	if want := []Assignment{{"A", Word{Value: "1", Known: true}}, {"B", Word{Value: "2", Known: true}}}; !slices.Equal(c.Env, want) {
 		t.Errorf("env %v, want %v", c.Env, want)
 	}
-	if want := []Word{{"-C", true}, {"tools", true}}; !slices.Equal(c.Globals, want) {
+	if want := []Word{{Value: "-C", Known: true}, {Value: "tools", Known: true}}; !slices.Equal(c.Globals, want) {
 		t.Errorf("globals %v, want %v", c.Globals, want)
 	}
-	if want := []File{{Path: Word{"/w/log", true}, By: "redirect"}}; !slices.Equal(c.Writes, want) {
+	if want := []File{{Path: Word{Value: "/w/log", Known: true}, By: "redirect"}}; !slices.Equal(c.Writes, want) {
 		t.Errorf("writes %v, want %v", c.Writes, want)
 	}
-	if want := []File{{Path: Word{"/w/in", true}, By: "redirect"}}; !slices.Equal(c.Reads, want) {
+	if want := []File{{Path: Word{Value: "/w/in", Known: true}, By: "redirect"}}; !slices.Equal(c.Reads, want) {
 		t.Errorf("reads %v, want %v", c.Reads, want)
 	}
 	if !c.Escalates || c.DenyOnly || c.Dir != "/w/tools" {
@@ -409,7 +409,7 @@ func TestTables(t *testing.T) {
 	}
 	c := s.Commands[0]
 	if c.Text() != "frob --ru=./y -oz a" || !slices.Equal(effectTexts(c), []string{"option --run"}) ||
-		!slices.Equal(c.Writes, []File{{Path: Word{"/w/z", true}, By: "frob"}}) || !slices.Equal(c.Reads, []File{{Path: Word{"/w/a", true}, By: "frob"}}) {
+		!slices.Equal(c.Writes, []File{{Path: Word{Value: "/w/z", Known: true}, By: "frob"}}) || !slices.Equal(c.Reads, []File{{Path: Word{Value: "/w/a", Known: true}, By: "frob"}}) {
 		t.Errorf("got %+v", c)
 	}
 	if s := Parse("FROB_HOOK=1 ls", o); !slices.Equal(effectTexts(s.Commands[0]), []string{"env FROB_HOOK"}) {

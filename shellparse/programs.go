@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,7 @@ func init() {
 		"patch gpatch":          inspectPatch,
 		"aws":                   inspectAWS,
 		"gcloud gsutil az rclone s3cmd s5cmd mc mcli azcopy b2 oci swift ibmcloud ossutil coscli obsutil doctl bq firebase vercel netlify surge wrangler ipfs": inspectTransfer,
-		"npm pnpm yarn":                         inspectNpm,
+		"npm pnpm yarn bun":                     inspectNpm,
 		"hostname":                              inspectHostname,
 		"date gdate":                            inspectDate,
 		"env printenv genv":                     inspectEnv,
@@ -112,20 +113,12 @@ func inspectDate(_ *analysis, c *call, s *scanned) {
 
 // inspectEnv notes that every variable is printed, or one that holds a secret.
 func inspectEnv(_ *analysis, c *call, _ *scanned) {
-	if c.name == "printenv" && len(c.argv) > 1 && !secretName(c.argv[1].text) {
+	if c.name == "printenv" && len(c.argv) > 1 && !slices.ContainsFunc(c.argv[1:], func(w word) bool {
+		return !w.known || strings.HasPrefix(w.text, "-") || secretName(w.text)
+	}) {
 		return
 	}
 	c.operates("prints the environment")
-}
-
-func secretName(s string) bool {
-	s = strings.ToUpper(s)
-	for _, k := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL", "AUTH"} {
-		if strings.Contains(s, k) {
-			return true
-		}
-	}
-	return strings.HasPrefix(s, "-")
 }
 
 // inspectLink notes links that lead out of the directory.
@@ -218,6 +211,7 @@ func inspectService(_ *analysis, c *call, _ *scanned) {
 
 // inspectGh notes what cannot be taken back.
 func inspectGh(a *analysis, c *call, s *scanned) {
+	c.showsSetting()
 	if len(c.argv) < 3 || !c.argv[1].known || !c.argv[2].known {
 		return
 	}

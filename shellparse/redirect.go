@@ -41,7 +41,7 @@ func (a *analysis) null(st syntax.Node, sc *scope, r redirs) {
 	if raw == "" {
 		raw = sc.text(st)
 	}
-	a.script.Commands = append(a.script.Commands, Command{Argv: []Word{{":", true}}, Raw: raw, Via: sc.via, Env: sc.env,
+	a.script.Commands = append(a.script.Commands, Command{Argv: []Word{{Value: ":", Known: true}}, Raw: raw, Via: sc.via, Env: sc.env,
 		Reads: r.reads, Writes: r.writes, Connects: r.connects, Effects: append(unnamed(sc.effects), r.effects...), Escalates: sc.escalates, Dir: sc.dir(), Dirs: sc.dirs})
 }
 
@@ -200,15 +200,15 @@ func (a *analysis) file(list []File, w word, by string, sc *scope) []File {
 		if harmlessDevice(p) || by != "redirect" && strings.HasPrefix(p, "/dev/fd/") {
 			return list
 		}
-		return a.note(list, File{Path: Word{p, true}, By: by})
+		return a.note(list, File{Path: Word{Value: p, Known: true}, By: by})
 	}
 	if sc.lost {
-		list = a.note(list, File{Path: Word{w.text, false}, By: by})
+		list = a.note(list, File{Path: Word{Value: w.text, Known: false}, By: by})
 	}
 	for _, d := range sc.dirs {
 		p := path.Join(d, w.text)
 		if !harmlessDevice(p) {
-			list = a.note(list, File{Path: Word{p, true}, By: by})
+			list = a.note(list, File{Path: Word{Value: p, Known: true}, By: by})
 		}
 	}
 	return list

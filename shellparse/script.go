@@ -107,6 +107,8 @@ func (e Effect) String() string { return e.Text }
 type Word struct {
 	Value string
 	Known bool
+	// NoOption says that a value which is not Known begins with no dash.
+	NoOption bool
 }
 
 // Assignment is a variable that the command runs under.
@@ -127,6 +129,8 @@ type File struct {
 	Pattern string
 	// Split says that the shell splits what the pattern matches at blanks, and globs it again.
 	Split bool
+	// Tracked says that the value is one of the files that git tracks below the directory of the pattern.
+	Tracked bool
 }
 
 // Text returns the command as rules match it: its words joined by single spaces, an unknown word as its

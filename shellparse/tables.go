@@ -15,6 +15,8 @@ type Program struct {
 	// no file, "w" files written, "rw" the last written and the others read, "2w" the second written and
 	// the first read, "wr" the first written and the others read, "1w" all but the first written.
 	Operands string
+	// Default stands for the operands when there are none.
+	Default string
 	// Style is how the program reads its words: "" like GNU getopt, "posix" the first operand ends the
 	// options, "go" -long options that the first operand ends, "long" -long options anywhere.
 	Style string
@@ -60,7 +62,8 @@ type Tables struct {
 	wrappers map[string]*wrapper
 	env      map[string]*Env
 	envGlobs []*Env
-	arities  map[string]int // of added programs that say theirs
+	arities  map[string]int  // of added programs that say theirs
+	own      map[string]bool // names of added programs and wrappers
 }
 
 type program struct {
@@ -101,6 +104,12 @@ func NewTables(programs []Program, wrappers []Wrapper, env []Env) (*Tables, erro
 			}
 		}
 	}
+	for _, p := range programs {
+		t.adds(p.Name)
+	}
+	for _, w := range wrappers {
+		t.adds(w.Name)
+	}
 	for _, list := range [][]Env{envRows, env} {
 		for i := range list {
 			e := list[i]
@@ -116,6 +125,25 @@ func NewTables(programs []Program, wrappers []Wrapper, env []Env) (*Tables, erro
 		}
 	}
 	return t, nil
+}
+
+// adds notes the programs that an added row describes.
+func (t *Tables) adds(names string) {
+	if t.own == nil {
+		t.own = map[string]bool{}
+	}
+	for name := range strings.SplitSeq(names, "|") {
+		program, _, _ := strings.Cut(name, " ")
+		t.own[program] = true
+	}
+}
+
+// canonical is Canonical, but for programs that have a row of the user's.
+func (t *Tables) canonical(program string) string {
+	if t.own[program] {
+		return program
+	}
+	return Canonical(program)
 }
 
 func (t *Tables) addProgram(p Program) error {

@@ -267,13 +267,17 @@ func (a *analysis) loopVar(name string, items []word, choice bool) {
 	if choice || a.once[name] != 1 || a.once["*"] != 0 {
 		return
 	}
-	value := word{files: true}
+	value, names := word{files: true}, len(items) > 0
 	for i := range items {
 		w := &items[i]
 		if !w.files && !w.safe() {
 			return
 		}
 		value.split = value.split || w.split
+		names = names && w.safe() && !w.files && (!w.known || !strings.ContainsAny(w.text, " \t\n"))
+	}
+	if names && !a.assigned["IFS"] {
+		value.head = "n" // no item can be an option, nor a part of one
 	}
 	if len(items) == 1 && items[0].known {
 		a.vars[name] = items[0]

@@ -23,9 +23,10 @@ type word struct {
 	many bool
 	// globs are patterns of path.Match, one of which matches the value of an unknown word; none when it can be
 	// anything.
-	globs []string
-	split bool // the shell splits and globs what the patterns match
-	pipe  bool // the word is a process substitution
+	globs   []string
+	split   bool // the shell splits and globs what the patterns match
+	tracked bool // it is one of the files that git tracks below the directory
+	pipe    bool // the word is a process substitution
 }
 
 // safe says that the word cannot begin with a dash, so that no program takes it for an option.
@@ -371,7 +372,9 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		case !d.a.spend(len(v.text)):
 			d.vague(partMany)
 		case !v.known:
-			d.glob(partGlob, v.globs...)
+			if d.glob(partGlob, v.globs...); len(d.buf) == 0 && d.head == "" {
+				d.head = v.head
+			}
 			d.resplit = d.resplit || v.split || !quoted && d.globbing
 		case quoted || !d.globbing:
 			d.lit(v.text)

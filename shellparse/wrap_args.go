@@ -61,7 +61,7 @@ func replaceToken(argv []word, token string, item word) {
 			continue
 		}
 		before, after, _ := strings.Cut(w.text, token)
-		*w = word{text: w.text, head: before, files: true, split: item.split}
+		*w = word{text: w.text, head: before, files: true, split: item.split, tracked: item.tracked && before == ""}
 		if strings.Contains(after, token) {
 			continue
 		}
@@ -124,7 +124,7 @@ func runParallel(a *analysis, c *call) bool {
 }
 
 // findActions are the expressions of find that do more than look, with the number of their operands.
-var findActions = map[string]byte{"-delete": '!', "-fprint": 'w', "-fprint0": 'w', "-fprintf": 'w', "-fls": 'w', "-files0-from": 'r',
+var findActions = map[string]byte{"-delete": '!', "-fprint": 'w', "-fprint0": 'w', "-fprintf": 'w', "-fls": 'w', "-files0-from": 'l',
 	"-exec": 'x', "-execdir": 'x', "-ok": 'x', "-okdir": 'x'}
 
 // runFind records find, and each command that its expressions run.
@@ -151,13 +151,14 @@ func runFind(a *analysis, c *call) bool {
 		case '!':
 			c.effectAt("option "+w.text, w)
 			c.writes = a.file(c.writes, word{text: starts, known: !isGlob(starts)}, "find", c.sc)
-		case 'w', 'r':
+		case 'w', 'l':
 			if i+1 < len(argv) {
 				i++
 				if findActions[w.text] == 'w' {
 					c.writes = a.file(c.writes, argv[i], "find", c.sc)
 				} else {
 					c.reads = a.file(c.reads, argv[i], "find", c.sc)
+					c.effectAt("files that "+argv[i].text+" lists", argv[i])
 				}
 			}
 		case 'x':

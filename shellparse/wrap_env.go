@@ -116,9 +116,12 @@ func (a *analysis) envOption(name string, v word, c *call) {
 	}
 }
 
-// splitString splits as env -S does, and gives up on escapes and variables.
+// envEscapes are the escapes of env -S; \_ separates words where it is not quoted.
+var envEscapes = map[byte]byte{'_': ' ', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', '"': '"', '\'': '\'', '\\': '\\'}
+
+// splitString splits as env -S does, and gives up on variables and comments.
 func splitString(s string) ([]word, bool) {
-	if strings.ContainsAny(s, "\\$#") {
+	if strings.ContainsAny(s, "$#") {
 		return nil, false
 	}
 	var words []word
@@ -126,6 +129,21 @@ func splitString(s string) ([]word, bool) {
 	in, quote := false, byte(0)
 	for i := 0; i < len(s); i++ {
 		switch ch := s[i]; {
+		case ch == '\\' && quote != '\'':
+			if i++; i == len(s) {
+				return nil, false
+			}
+			e, ok := envEscapes[s[i]]
+			switch {
+			case s[i] == '_' && quote == 0:
+				if in {
+					words, b, in = append(words, lit(string(b))), nil, false
+				}
+			case ok:
+				b, in = append(b, e), true
+			default:
+				return nil, false // the end of the text, or an error
+			}
 		case quote != 0:
 			if ch == quote {
 				quote = 0

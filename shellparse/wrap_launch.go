@@ -3,6 +3,7 @@ package shellparse
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -49,18 +50,26 @@ func (a *analysis) runLauncher(c *call) bool {
 
 // Started returns the commands that c may start if it is a program which starts others: each of its words that names
 // one of the system's tools, with the words after it, and what is in each text that could be one for a shell. They are
-// for denials of a program that nothing is known of; c itself is the caller's to judge.
-func Started(c *Command) (commands []string) {
+// for denials; c itself is the caller's to judge. known says that c is a program of which something is known: then only
+// words count that make it do what its words do not show, unless it is one whose words spell commands.
+func Started(c *Command, known bool) (commands []string) {
 	if len(c.Argv) < 2 && !c.Input.Known {
 		return nil
 	}
 	a := &analysis{tables: builtinTables()}
-	coded := languageOf(c.Argv[0].Value) != nil || strings.HasSuffix(c.Argv[0].Value, "awk")
+	name := Canonical(c.Argv[0].Value)
+	coded := languageOf(name) != nil || strings.HasSuffix(name, "awk")
+	speller := a.spells(name)
 	for i := 1; i < len(c.Argv) && i <= maxCandidates; i++ {
 		if !c.Argv[i].Known {
 			continue
 		}
 		text := c.Argv[i].Value
+		if speller || coded || c.effectIn(i) {
+			commands = append(commands, spellings(text, coded)...)
+		} else if known {
+			continue
+		}
 		if _, value, ok := strings.Cut(text, "="); ok && text[0] == '-' {
 			text = value
 		}
@@ -85,17 +94,88 @@ func Started(c *Command) (commands []string) {
 		}
 		commands = append(commands, strings.Join(words, " "))
 	}
-	if c.Input.Known && len(c.Input.Value) <= maxText {
-		if coded {
-			return append(commands, a.spelled(c.Input.Value)...)
+	if !c.Input.Known || len(c.Input.Value) > maxText || known && !speller && !coded && !c.runsInput() {
+		return commands
+	}
+	text := c.Input.Value
+	if speller || coded {
+		commands = append(commands, spellings(text, coded)...)
+	}
+	if coded {
+		return append(commands, a.spelled(text)...)
+	}
+	if name == "crontab" {
+		text = cronTimes.ReplaceAllString(text, "")
+	}
+	return append(commands, contained(text)...)
+}
+
+// spellers are programs whose words or input spell commands in a language of their own, beside those that rows say to
+// run code or start programs.
+var spellers = set("sed gsed ssed awk gawk mawk nawk make gmake crontab at batch hash alias bind complete trap tar gtar bsdtar sqlite3 duckdb " +
+	"psql mysql mariadb usql mycli less more most man rsync jq yq expect tclsh m4")
+
+// spells says that the words of a program can spell commands.
+func (a *analysis) spells(name string) bool {
+	if spellers[name] || launcher(name) != "" {
+		return true
+	}
+	row := a.tables.programs[name]
+	return row != nil && (row.Effect == "runs code" || row.Effect == "starts programs" || row.Effect == "editor")
+}
+
+// effectIn says that the word at i makes the command do what its words do not show.
+func (c *Command) effectIn(i int) bool {
+	return slices.ContainsFunc(c.Effects, func(e Effect) bool {
+		return e.Named == i+1 || e.Named <= 0 && len(c.Argv[i].Value) > 2 && strings.Contains(e.Text, c.Argv[i].Value)
+	})
+}
+
+// runsInput says that what comes in is run.
+func (c *Command) runsInput() bool {
+	return slices.ContainsFunc(c.Effects, func(e Effect) bool { return e.Named == Whole })
+}
+
+// orders are the words before which a language of its own names what it runs.
+var orders = regexp.MustCompile(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen[a-z0-9]*|shell|sh|run|call|eval|qx)\b[\s(\[{]*(?:(?:qw|%[wWiI])[\s(\[{]*)?|%x.|[|!` + "`" + `]\s*)$`)
+
+// spellings returns what a text in some language of its own may name as a command: whatever begins at a word in it. Of
+// code that is behind what runs something.
+func spellings(text string, code bool) (commands []string) {
+	text = strings.Map(unquotedRune, strings.ToValidUTF8(text, "\n"))
+	for i := 0; i < len(text) && len(commands) < maxPieces; i++ {
+		ch := text[i]
+		if !letter(ch) && ch != '/' && ch != '.' && ch != '_' {
+			continue
 		}
-		text := c.Input.Value
-		if c.Argv[0].Value == "crontab" {
-			text = cronTimes.ReplaceAllString(text, "")
+		if i > 0 && !spellsBefore(text, i) || code && !orders.MatchString(text[max(0, i-32):i]) {
+			continue
 		}
-		commands = append(commands, contained(text)...)
+		command, _, _ := strings.Cut(text[i:], "\n")
+		if len(command) > maxWordSpelled {
+			command = command[:maxWordSpelled]
+		}
+		name, rest, _ := strings.Cut(command, " ")
+		if k := strings.LastIndexByte(name, '/'); k >= 0 {
+			command = name[k+1:] + " " + rest
+		}
+		commands = append(commands, strings.TrimRight(command, " )]}"))
+		if strings.ContainsAny(name, ",)}]") {
+			commands = append(commands, strings.Join(strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" ,)}]", r) }), " "))
+		}
 	}
 	return commands
+}
+
+// maxWordSpelled bounds how much of a text one of its spellings shows.
+const maxWordSpelled = 500
+
+// spellsBefore says that a command may begin at i: behind what separates words, or behind the e of sed.
+func spellsBefore(text string, i int) bool {
+	if text[i-1] == 'e' && (i == 1 || !letter(text[i-2])) {
+		return true
+	}
+	return !letter(text[i-1]) && strings.IndexByte("/._-0123456789", text[i-1]) < 0
 }
 
 // cronTimes is when a line of a crontab runs.

@@ -152,7 +152,7 @@ func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
 
 // systemTool says that a name is one of a program that is not part of a project.
 func (a *analysis) systemTool(name string) bool {
-	name = a.programName(name)
+	name = Canonical(a.programName(name))
 	if knownTools[name] || languageOf(name) != nil {
 		return false
 	}
@@ -192,7 +192,7 @@ func (a *analysis) assignments(c *call, at int) (int, []Assignment) {
 			break
 		}
 		v := word{text: val, known: w.known}
-		env = append(env, Assignment{name, Word{val, w.known}})
+		env = append(env, Assignment{name, Word{Value: val, Known: w.known}})
 		if e := a.tables.envEffect(name, v); e != "" {
 			c.effect(e)
 		}

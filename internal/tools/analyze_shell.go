@@ -260,12 +260,8 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	if word := tellsNotToAsk(c, why == otherAgent); word != "" {
 		b.mark("ungated-agent", "It starts another agent with "+quote(word)+", which keeps that from asking about what it does.")
 	}
-	if risk == permissions.Unknown || len(c.Effects) > 0 && takesCommands(c) {
-		for _, started := range shellparse.Started(c) {
-			if b.count() {
-				b.shellSubject(permissions.Subject{Value: started, Decides: permissions.Form{started}, DeniesOnly: true, Risk: permissions.ReadOnly}, source{})
-			}
-		}
+	if risk == permissions.Unknown || len(c.Effects) > 0 {
+		b.started(shellparse.Started(c, risk != permissions.Unknown))
 	}
 	plain := b.plainly(c)
 	effects := append(b.effects(plain, elsewhere), b.leads(c)...)
@@ -376,13 +372,16 @@ func spanOf(c *shellparse.Command, n int) int {
 	return max(length, 0)
 }
 
-// takesCommands reports whether a program that is known runs commands that its words or its input spell.
-func takesCommands(c *shellparse.Command) bool {
-	if len(c.Argv) == 0 {
-		return false
+// started makes the subject, for denials, of the commands that a program may start: one, however many there are.
+func (b *builder) started(commands []string) {
+	if len(commands) == 0 || !b.count() {
+		return
 	}
-	name := c.Argv[0].Value
-	return strings.HasSuffix(name, "awk") || name == "crontab" || name == "at" || name == "batch" || name == "make" || name == "gmake"
+	s := permissions.Subject{Value: commands[0], Decides: permissions.Form{commands[0]}, DeniesOnly: true, Risk: permissions.ReadOnly}
+	for _, other := range commands[1:] {
+		s.Also = append(s.Also, permissions.Form{other})
+	}
+	b.shellSubject(s, source{})
 }
 
 // maxReasons bounds how many reasons of DESTRUCTIVE commands the summary of a call tells.
@@ -466,6 +465,9 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool) {
 	}
 	if f.Pattern == "" || b.tool.remote || !filepath.IsAbs(f.Pattern) || len(f.Pattern) > maxPath {
 		unknown("")
+		return
+	}
+	if f.Tracked && b.readsAnyTracked(f) {
 		return
 	}
 	// The source of an extended glob may spell the leading dot that the pattern leaves open.

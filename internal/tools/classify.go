@@ -28,6 +28,8 @@ type condition struct {
 	words  []string
 	unless []string
 	to     permissions.Risk
+
+	onlyOptions bool // each of the words is an option
 }
 
 // programs is the compiled table.
@@ -51,7 +53,9 @@ func compileRows() *node {
 			n.risk, n.known = r.risk, true
 			n.sends = n.sends || r.sends
 			if r.worse != "" {
-				n.worse = append(n.worse, condition{strings.Fields(r.worse), strings.Fields(r.unless), r.to})
+				words := strings.Fields(r.worse)
+				n.worse = append(n.worse, condition{words, strings.Fields(r.unless), r.to,
+					!slices.ContainsFunc(words, func(w string) bool { return !isOption(w) })})
 			}
 		}
 	}
@@ -170,6 +174,7 @@ func sends(c *shellparse.Command) bool {
 
 // knownAs returns the program, and its words, that the table knows a program by.
 func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word) {
+	program = shellparse.Canonical(program)
 	if other, ok := sameAs[program]; ok {
 		if first, rest, ok := strings.Cut(other, " "); ok {
 			return first, append([]shellparse.Word{{Value: rest, Known: true}}, args...)
@@ -207,10 +212,12 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 	}
 	risk := n.risk
 	open := slices.ContainsFunc(args, mayBeAnything)
+	onlyWords := open && !slices.ContainsFunc(args, func(w shellparse.Word) bool { return mayBeAnything(w) && !w.NoOption })
 	for _, cond := range n.worse {
 		switch {
 		case cond.holds(args):
 			risk = risk.Worse(cond.to)
+		case onlyWords && cond.onlyOptions:
 		case open && cond.to.Exceeds(permissions.Unknown):
 			risk = risk.Worse(permissions.Unknown) // one of the words may turn out to be what makes it worse
 		case open:
@@ -285,7 +292,19 @@ func mayBeAnything(w shellparse.Word) bool {
 
 // holds reports whether one of the words that make a command worse is among its arguments.
 func (c condition) holds(args []shellparse.Word) bool {
-	for _, want := range c.words {
+	list := c.words
+	if list[0] == "<second>" {
+		operands := 0
+		for _, a := range args {
+			if !a.Known || !isOption(a.Value) {
+				operands++
+			}
+		}
+		if list = list[1:]; operands < 2 || len(list) == 0 {
+			return operands > 1
+		}
+	}
+	for _, want := range list {
 		switch want {
 		case "<bare>":
 			if len(args) == 0 {

@@ -21,7 +21,8 @@ type row struct {
 	risk  permissions.Risk
 	// worse lists what makes the command worse, to the risk in to: "-f" (alone or in a bundle), "--force"
 	// (also abbreviated, also with "=value"), "<operand>" (any word that is no option), other words with "*"
-	// at either end for anything. unless lists words that make "<operand>" harmless.
+	// at either end for anything. unless lists words that make "<operand>" harmless. "<second>" says that there are two operands at least,
+	// beside one of the other words, if there are any.
 	worse  string
 	to     permissions.Risk
 	unless string
@@ -54,12 +55,8 @@ var valueOptions = map[string]map[string]bool{
 // sameAs lists programs that are judged like another.
 var sameAs = map[string]string{
 	"python3": "python", "py": "python", "python3.10": "python", "python3.11": "python", "python3.12": "python", "python3.13": "python", "python3.14": "python",
-	"pip3": "pip", "podman": "docker", "docker-compose": "docker compose", "./gradlew": "gradle", "gradlew": "gradle", "./mvnw": "mvn",
-	"egrep": "grep", "fgrep": "grep", "gawk": "awk", "mawk": "awk", "nawk": "awk", "gsed": "sed", "gmake": "make", "bunx": "npx",
-	"pnpx": "npx", "tofu": "terraform", "nodejs": "node", "mariadb": "mysql", "zsh": "bash", "sh": "bash", "dash": "bash", "ksh": "bash",
-	"fish": "bash", "gtar": "tar", "bsdtar": "tar", "fdfind": "fd", "batcat": "bat", "gfind": "find", "nerdctl": "docker", "finch": "docker", "podman-compose": "docker compose",
-	"oc": "kubectl", "k": "kubectl", "kubecolor": "kubectl", "opentofu": "terraform", "helm3": "helm", "mvnw": "mvn", "grm": "rm", "gls": "ls",
-	"gcp": "cp", "gmv": "mv", "gln": "ln", "gdate": "date", "hub": "gh", "glab": "gh", "dcfldd": "dd", "gdd": "dd",
+	"docker-compose": "docker compose", "bunx": "npx", "pnpx": "npx", "zsh": "bash", "sh": "bash", "dash": "bash", "ksh": "bash", "fish": "bash",
+	"hub": "gh", "glab": "gh", "dcfldd": "dd",
 }
 
 // rows is what is known of programs, grouped by subject. A program or sub-command that is missing is
@@ -69,7 +66,8 @@ var rows = []row{
 	{words: "cd|pushd|popd|dirs|pwd|echo|printf|true|false|:|test|[|[[|((|sleep|wait|exit|return|break|continue|shift|getopts", risk: readOnly},
 	{words: "read|readonly|local|declare|typeset|export|unset|let|shopt|umask|ulimit|hash|type|jobs|fg|bg|disown|times|trap|mapfile|readarray", risk: readOnly},
 	{words: "set", risk: readOnly, worse: "<bare>", to: unknown}, // alone it shows every variable
-	{words: "env|printenv", risk: unknown},
+	{words: "env", risk: unknown},
+	{words: "printenv", risk: readOnly, worse: "<bare>", to: unknown},
 	{words: "history", risk: readOnly, worse: "-c -d -w -a -s -r -n", to: write},
 	{words: "alias|unalias|command|builtin|bind|enable|complete|compgen", risk: unknown},
 
@@ -160,7 +158,9 @@ var rows = []row{
 	{words: "git submodule deinit", risk: destructive},
 	{words: "git bisect", risk: write, worse: "run", to: unknown},
 	{words: "git symbolic-ref", risk: readOnly, worse: "-d --delete", to: write},
-	{words: "git config", risk: write, worse: "*core.* *alias.* *helper* *command* *cmd* *pager* *filter.* *diff.* *merge.* *url.* *include* *hooks* *editor* *program* *proxy* *ssh*", to: unknown},
+	{words: "git config", risk: readOnly, worse: "<second>", to: write},
+	{words: "git config", risk: readOnly, worse: "--add --unset --unset-all --replace-all --rename-section --remove-section -e --edit", to: write},
+	{words: "git config", risk: readOnly, worse: "<second> *core.* *alias.* *helper* *command* *cmd* *pager* *filter.* *diff.* *merge.* *url.* *include* *hooks* *editor* *program* *proxy* *ssh*", to: unknown},
 	{words: "git config get|list", risk: readOnly},
 	{words: "git config --get|--get-all|--get-regexp|--list|-l", risk: readOnly},
 
@@ -182,12 +182,13 @@ var rows = []row{
 	{words: "nx exec", risk: unknown},
 	{words: "mkdocs gh-deploy", risk: network, sends: true},
 
-	{words: "go vet|build|test", risk: buildTest},
-	{words: "go version|list|doc|help", risk: readOnly},
+	{words: "go vet|build|test", risk: buildTest, worse: "-mod=mod --mod=mod", to: network},
+	{words: "go version|help", risk: readOnly},
+	{words: "go list|doc", risk: readOnly, worse: "-u --u -versions --versions -retracted --retracted -mod=mod --mod=mod -http --http", to: network},
 	{words: "go env", risk: readOnly, worse: "-w -u", to: unknown},
 	{words: "go fmt|fix|clean|work", risk: write},
 	{words: "go mod tidy|download|verify|vendor|init|edit|graph|why", risk: network},
-	{words: "go mod graph|why|verify", risk: readOnly},
+	{words: "go mod graph|why|verify", risk: readOnly, worse: "-m --m -mod=mod", to: network},
 	{words: "go mod init|edit|vendor", risk: write},
 	{words: "go get", risk: network},
 	{words: "go run|generate|install|tool", risk: unknown},
@@ -207,6 +208,9 @@ var rows = []row{
 	{words: "npm ls|list|ll|la|root|prefix|bin|help|why|explain|query", risk: readOnly},
 	{words: "npm fund", risk: readOnly, worse: "<operand> --browser", to: unknown}, // opens a page
 	{words: "npm pkg", risk: unknown},
+	{words: "npm|pnpm config|c get|list|ls", risk: readOnly},
+	{words: "yarn config get|list", risk: readOnly},
+	{words: "npm|pnpm get", risk: readOnly},
 	{words: "npm pkg get", risk: readOnly},
 	{words: "npm view|info|show|v|search|outdated|audit|ping|doctor|whoami", risk: network},
 	{words: "npm audit", risk: network, worse: "fix", to: unknown},
@@ -331,6 +335,7 @@ var rows = []row{
 	{words: "kubectl get|describe|logs|top|explain|version|api-resources|api-versions|cluster-info|diff|wait|events", risk: network,
 		worse: "secret* secrets*", to: unknown},
 	{words: "kubectl config current-context|get-contexts|get-clusters", risk: readOnly},
+	{words: "kubectl config view", risk: readOnly, worse: "--raw", to: unknown},
 	{words: "kubectl apply|create|edit|patch|scale|label|annotate|set|rollout|expose|autoscale|run|exec|cp|attach|port-forward|proxy|debug|taint|cordon|uncordon", risk: unknown},
 	{words: "kubectl delete|drain|replace|evict", risk: destructive},
 	{words: "helm list|ls|status|get|history|template|lint|show|search|version|repo|dependency", risk: network},
@@ -366,6 +371,10 @@ var rows = []row{
 	{words: "gh pr create|comment|edit|ready|review", risk: network, sends: true},
 	{words: "gh issue create|comment|edit", risk: network, sends: true},
 	{words: "gh status|browse", risk: network},
+	{words: "gh auth status", risk: network, worse: "-t --show-token", to: unknown},
+	{words: "aws configure get|list", risk: readOnly},
+	{words: "gcloud auth list", risk: readOnly},
+	{words: "gcloud config get|get-value|list", risk: readOnly},
 	{words: "gh api", risk: network, worse: "-X -f -F --method --field --raw-field --input graphql", to: unknown},
 	{words: "gh pr merge|close", risk: unknown},
 	{words: "gh repo delete|archive|rename", risk: destructive},

@@ -56,7 +56,7 @@ var destructions = []destruction{
 	{"dropdb dropuser pg_dropcluster", "", "drops a database or a user"},
 	{"mysqladmin mariadb-admin", "drop; flush-*; shutdown; kill", "drops a database, or stops the server"},
 	{"pg_restore pg_resetwal pg_upgrade mysql_secure_installation mongorestore mysqlimport pgloader", "", "overwrites a database"},
-	{"redis-cli valkey-cli keydb-cli", "flush*; del; unlink; *flushall*; *flushdb*; shutdown; script flush; config set|rewrite|resetstat; eval*; debug; restore; rename; migrate; " +
+	{"redis-cli", "flush*; del; unlink; *flushall*; *flushdb*; shutdown; script flush; config set|rewrite|resetstat; eval*; debug; restore; rename; migrate; " +
 		"replicaof; slaveof; xtrim; ltrim; expire; hdel; srem; zrem; getdel; spop; function delete|flush; cluster reset|forget|failover; acl deluser; * del *", "deletes what the database holds"},
 	{"mongosh mongo", "*drop*; *delete*; *remove*; *shutdown*; *findOneAndDelete*; *renameCollection*; *replaceOne*; *update*", "deletes or changes what the database holds"},
 	{"cqlsh influx influxd clickhouse clickhouse-client clickhouse-local", "*drop*; *truncate*; *delete*; restore", "deletes what the database holds"},
@@ -91,7 +91,7 @@ var destructions = []destruction{
 		"* rebuild; * poweroff; * power-off; * shutdown; * purge; * unassign; * detach*; * disable*; * undeploy; * restore; * bulk-delete; * kill; down; logout; * revoke*; * empty", "deletes or stops what runs in the cloud"},
 	{"rclone", "delete; deletefile; purge; sync; move; moveto; rmdir; rmdirs; cleanup; dedupe; bisync; backend", "deletes what the storage holds"},
 	{"s3cmd s5cmd mc mcli", "del; rm; rb; rm *; mv; sync --delete*; expire; mirror --remove; admin * remove; admin service stop; ilm *; setlifecycle", "deletes what the storage holds"},
-	{"terraform tofu opentofu terragrunt", "destroy; apply; import; taint; untaint; force-unlock; state rm|mv|push|replace-provider; workspace delete; run-all destroy|apply; destroy-all; apply-all", "changes or destroys infrastructure"},
+	{"terraform terragrunt", "destroy; apply; import; taint; untaint; force-unlock; state rm|mv|push|replace-provider; workspace delete; run-all destroy|apply; destroy-all; apply-all", "changes or destroys infrastructure"},
 	{"pulumi", "destroy; up; down; update; refresh; cancel; stack rm; state delete|unprotect|edit|upgrade|rename; config rm; org; stack import; import; watch; policy rm", "changes or destroys infrastructure"},
 	{"cdk cdk8s cdktf", "destroy; deploy; rollback; gc; migrate; import; bootstrap", "changes or destroys infrastructure"},
 	{"serverless sls sam eb copilot chalice zappa up arc architect osls", "remove; delete; destroy; terminate; undeploy; rollback; * delete; abort; * terminate; env delete; app delete; svc delete; restore; swap", "deletes what runs"},
@@ -100,12 +100,12 @@ var destructions = []destruction{
 	{"packer nomad waypoint boundary", "stop; job stop; system gc; alloc stop; node drain; destroy; delete; * delete; node purge; operator *; namespace delete; var purge; volume delete; job purge; project destroy", "stops or deletes what runs"},
 
 	// Containers and clusters.
-	{"kubectl oc k kubecolor microk8s.kubectl k3s", "delete; drain; evict; replace; apply --prune; apply --force; scale --replicas=0; rollout undo; certificate deny; adm prune|drain; patch *finalizers*; " +
+	{"kubectl microk8s.kubectl k3s", "delete; drain; evict; replace; apply --prune; apply --force; scale --replicas=0; rollout undo; certificate deny; adm prune|drain; patch *finalizers*; " +
 		"config delete-*; config unset; * --grace-period=0; autoscale --max=0", "deletes or stops what runs in the cluster"},
-	{"helm helm3 helmfile werf", "uninstall; delete; del; un; rollback; upgrade --force; upgrade --install --force; destroy; cleanup; dismiss; repo remove; plugin uninstall; registry logout; purge; apply; sync", "deletes or replaces what runs in the cluster"},
+	{"helm helmfile werf", "uninstall; delete; del; un; rollback; upgrade --force; upgrade --install --force; destroy; cleanup; dismiss; repo remove; plugin uninstall; registry logout; purge; apply; sync", "deletes or replaces what runs in the cluster"},
 	{"argocd flux fluxcd istioctl linkerd kustomize skaffold tilt eksctl kops minikube kind k3d kubeadm talosctl rke rancher velero cilium crossplane", "delete; * delete; uninstall; uninstall*; delete *; app delete; app sync --prune; app sync --force; app rollback; " +
 		"app set; cluster rm; proj delete; repo rm; down; reset; remove; purge; node drain; drain; restore create; backup delete; upgrade; shutdown; etcd *; stop; suspend", "deletes what runs in the cluster"},
-	{"docker podman nerdctl docker-compose podman-compose finch colima crictl ctr buildah", "system prune; system reset; volume rm|prune|remove; image rm|prune|remove; container rm|prune|remove|kill; network rm|prune|remove; builder prune; buildx rm|prune; context rm; secret rm; config rm; " +
+	{"docker docker-compose colima crictl ctr buildah", "system prune; system reset; volume rm|prune|remove; image rm|prune|remove; container rm|prune|remove|kill; network rm|prune|remove; builder prune; buildx rm|prune; context rm; secret rm; config rm; " +
 		"rm; rmi; rmp; kill; stop; down; down -v; compose down; compose rm; compose kill; compose stop; swarm leave; stack rm; stack down; service rm; service scale *=0; node rm; pod rm|kill|stop|prune; machine rm|reset|stop; kube down; plugin rm; " +
 		"manifest rm; delete; prune; tasks kill; up --renew-anon-volumes; up -V", "deletes containers, images or volumes"},
 	{"skopeo crane oras regctl reg", "delete; manifest delete; tag delete; tag rm; sync", "deletes images of a registry"},
@@ -125,7 +125,7 @@ var destructions = []destruction{
 	{"cargo", "publish; yank; owner --add|--remove|-a|-r", "changes what is published"},
 	{"gem", "push; yank; owner; uninstall; cleanup; sources -r", "changes what is published or installed"},
 	{"twine flit poetry hatch pdm uv maturin rye", "upload; publish", "publishes a package"},
-	{"mvn gradle gradlew sbt lein", "deploy; deploy:*; release:*; publish; publishAll*; *:publish; nexus-staging:*; closeAndRelease*; uploadArchives; versions:commit; liquibase:dropAll; liquibase:rollback*; flyway:clean; flywayClean; dropAll; flyway:undo; jgitflow:*; *:dropAll; *:flywayClean; hibernate:drop", "publishes, or drops the database"},
+	{"mvn gradle sbt lein", "deploy; deploy:*; release:*; publish; publishAll*; *:publish; nexus-staging:*; closeAndRelease*; uploadArchives; versions:commit; liquibase:dropAll; liquibase:rollback*; flyway:clean; flywayClean; dropAll; flyway:undo; jgitflow:*; *:dropAll; *:flywayClean; hibernate:drop", "publishes, or drops the database"},
 	{"goreleaser lerna changeset release-please auto ko", "release !--dry-run !--snapshot; publish; version --yes; shipit", "publishes a release"},
 	{"np release-it semantic-release standard-version", "!--dry-run !--help !--version", "publishes a release"},
 	{"dart flutter pod composer hex rebar3 cpan-upload luarocks conan vcpkg opam cabal stack nuget choco vsce ovsx web-ext clasp expo eas fastlane", "pub publish; publish; lish; trunk push; trunk delete; trunk deprecate; upload; push; delete; unpublish; remove; submit; * delete; * remove; release; deliver; supply; pilot; match nuke; undeploy; yank; hex publish; credentials *", "publishes or unpublishes"},
@@ -135,26 +135,26 @@ var destructions = []destruction{
 	{"svn hg fossil jj bzr cvs darcs p4 sl gerrit repo", "delete; rm; remove; revert; strip; rollback; purge; abandon; op restore; undo; obliterate; update -C|--clean; cleanup --remove-unversioned; git push --deleted; push --force|-f; uncommit; hide", "discards work"},
 
 	// Files and disks.
-	{"rm grm rmdir unlink shred gshred srm wipe trash trash-put trash-empty rimraf del-cli del rip truncate gtruncate", "", "deletes or empties files"},
+	{"rm rmdir unlink shred srm wipe trash trash-put trash-empty rimraf del-cli del rip truncate", "", "deletes or empties files"},
 	{"gio", "trash; remove", "deletes files"},
-	{"dd gdd dcfldd ddrescue dc3dd mkfs mkfs.* mke2fs newfs* fdisk sfdisk gdisk sgdisk cfdisk parted partprobe wipefs mkswap blkdiscard hdparm nvme cryptsetup losetup badblocks e2fsck fsck fsck.* resize2fs xfs_growfs tune2fs debugfs mdadm format diskpart " +
+	{"dd dcfldd ddrescue dc3dd mkfs mkfs.* mke2fs newfs* fdisk sfdisk gdisk sgdisk cfdisk parted partprobe wipefs mkswap blkdiscard hdparm nvme cryptsetup losetup badblocks e2fsck fsck fsck.* resize2fs xfs_growfs tune2fs debugfs mdadm format diskpart " +
 		"lvremove vgremove pvremove lvreduce lvextend vgreduce dmsetup zpool zfs btrfs bcachefs flashrom fwupdmgr fastboot heimdall efibootmgr grub-install sg_format scrub nwipe testdisk", "!--help !--version !-V !list !status !show !-l !--list !print !get !history !--print !filesystem !-I !--detail !--examine !-i !id-ctrl !smart-log", "writes to disks or file systems"},
 	{"diskutil hdiutil tmutil asr", "erase*; partition*; reformat; zero*; random*; secureErase; apfs delete*; delete*; resize*; thinlocalsnapshots; disable; eject; restore", "writes to disks or file systems"},
-	{"find gfind", "-delete", "deletes files"},
+	{"find", "-delete", "deletes files"},
 	{"rsync", "--delete; --delete-before; --delete-after; --delete-during; --delete-delay; --delete-excluded; --delete-missing-args; --remove-source-files; --del", "deletes files"},
-	{"tar gtar bsdtar", "--remove-files; --unlink-first; --recursive-unlink", "deletes files"},
-	{"mv gmv", "* /dev/null", "discards files"},
+	{"tar", "--remove-files; --unlink-first; --recursive-unlink", "deletes files"},
+	{"mv", "* /dev/null", "discards files"},
 	{"restic borg kopia duplicity duplicacy rdiff-backup bup attic zbackup rsnapshot tarsnap", "forget; prune; delete; remove*; purge; restore; snapshot delete; cleanup; repair*; recreate; compact; break-lock; unlock; key remove; -d; --fsck-prune; policy delete; rewrite", "deletes backups"},
 
 	// Processes, services, users, packages.
-	{"kill pkill gkill killall killall5 skill xkill fuser kill-port fkill taskkill tskill", "!-l !-L !--list !--help !--version !-V", "ends processes"},
+	{"kill pkill killall killall5 skill xkill fuser kill-port fkill taskkill tskill", "!-l !-L !--list !--help !--version !-V", "ends processes"},
 	{"shutdown reboot halt poweroff telinit kexec pm-suspend", "", "stops the machine"},
 	{"systemctl service rc-service launchctl sc supervisorctl initctl sv pm2 forever monit brew s6-svc", "stop; disable; mask; kill; delete; isolate; reboot; poweroff; halt; rescue; emergency; reset-failed; revert; remove; unload; bootout; shutdown; uninstall; autoremove; rm; unmonitor; stopall", "stops what runs, or removes it"},
 	{"userdel deluser groupdel delgroup usermod groupmod passwd chpasswd chage dscl sysadminctl net dsmod dsrm ipa samba-tool kadmin kdb5_util ldapdelete ldapmodify realm faillock pwconv vipw gpasswd", "", "changes users or their rights"},
 	{"iptables ip6tables nft ufw firewall-cmd pfctl ipset ebtables nmcli ifdown netplan route tc wg-quick networksetup netsh", "-F; -X; -D; --flush; --delete*; flush; delete; reset; disable; down; del; --remove*; --panic-on; -setdnsservers*; off", "changes the network"},
 	{"crontab", "-r; !-l !-e !-V", "replaces or deletes jobs"},
 	{"atrm", "", "deletes jobs"},
-	{"apt apt-get aptitude dnf yum zypper apk snap flatpak pkg pkgin port guix opkg eopkg swupd rpm-ostree choco winget scoop conda mamba micromamba pip pip3 pipx asdf mise volta rustup brew uv nix-env",
+	{"apt apt-get aptitude dnf yum zypper apk snap flatpak pkg pkgin port guix opkg eopkg swupd rpm-ostree choco winget scoop conda pip pipx asdf mise volta rustup brew uv nix-env",
 		"remove; purge; autoremove; uninstall; erase; del; delete; deinstall; autoclean --purge; env remove; toolchain uninstall; self uninstall; implode; prune; cache purge; --uninstall; --delete-generations", "removes packages"},
 	{"pacman yay paru pamac", "-R*; --remove; -Sc*", "removes packages"},
 	{"dpkg rpm", "-r; -P; -e; --remove; --purge; --erase", "removes packages"},
@@ -166,5 +166,5 @@ var destructions = []destruction{
 	{"logrotate", "-f; --force", "deletes logs"},
 	{"sysctl", "-w; -p; --write; --load; --system; *=*", "changes the system"},
 	{"setenforce aa-disable aa-teardown swapoff", "", "changes the system"},
-	{"gpg gpg2 pass gopass security keytool certutil ssh-keygen ykman op bw keyring secret-tool age-plugin-yubikey step", "--delete-*; rm; delete*; remove; -delete; -R; reset; del; purge; certificate revoke; --gen-revoke", "deletes keys or secrets"},
+	{"gpg pass gopass security keytool certutil ssh-keygen ykman op bw keyring secret-tool age-plugin-yubikey step", "--delete-*; rm; delete*; remove; -delete; -R; reset; del; purge; certificate revoke; --gen-revoke", "deletes keys or secrets"},
 }

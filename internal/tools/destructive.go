@@ -157,7 +157,7 @@ func plainName(program string) string {
 	if i := strings.LastIndexByte(program, '@'); i > 0 && program[i-1] != '/' {
 		program = program[:i]
 	}
-	return strings.TrimSuffix(path.Base(program), ".exe")
+	return shellparse.Canonical(strings.TrimSuffix(path.Base(program), ".exe"))
 }
 
 func (a *act) holds(args []shellparse.Word) bool {

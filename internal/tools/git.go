@@ -116,6 +116,25 @@ func showsContent(c *shellparse.Command) bool {
 	return byDefault
 }
 
+// readsAnyTracked notes that one or more of the files are read that git tracks below a folder, as far as their names stay
+// whole: it is false where that cannot be told.
+func (b *builder) readsAnyTracked(f shellparse.File) bool {
+	folder := fixedPart(f.Pattern)
+	index, ok := gitIndex(folder)
+	if !ok || workTree(index) != folder { // git may name them from the top
+		return false
+	}
+	unclear := func(path string) bool {
+		info, err := os.Lstat(path)
+		return err == nil && info.Mode()&os.ModeSymlink != 0 || f.Split && splits(strings.TrimPrefix(path, folder))
+	}
+	if _, found, err := DeniedBeneath(index, unclear); found || err != nil {
+		return false
+	}
+	b.readsBeneath(index)
+	return true
+}
+
 // gitIndex returns the index of the repository that dir lies in.
 func gitIndex(dir string) (index string, ok bool) {
 	for {

@@ -85,15 +85,9 @@ var searcherWords = func() map[string]map[string]bool {
 	return sets
 }()
 
-// searchesLike are programs that read their words as another does.
-var searchesLike = map[string]string{"egrep": "grep", "fgrep": "grep", "ggrep": "grep"}
-
 // searchOf reads what a command leaves out; nil when it is none of the programs, or not all of its words are understood.
 func searchOf(c *shellparse.Command) *search {
-	name := c.Argv[0].Value
-	if like, ok := searchesLike[name]; ok {
-		name = like
-	}
+	name := shellparse.Canonical(c.Argv[0].Value)
 	p, ok := searchers[name]
 	if !ok || os.Getenv("RIPGREP_CONFIG_PATH") != "" && name == "rg" {
 		return nil

@@ -1,0 +1,86 @@
+package shellparse
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Words of the names of variables and settings that hold credentials, and words that say that a name holds something
+// about one.
+var (
+	secretWords  = set("TOKEN SECRET SECRETS PASSWORD PASSWD PASS PASSPHRASE KEY APIKEY CREDENTIAL CREDENTIALS CREDS AUTH PAT JWT BEARER EXTRAHEADER HELPER")
+	secretEnds   = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY", "SMTPPASS", "CREDENTIALS"}
+	aboutSecrets = set("PUBLIC PUB SOCK FILE PATH DIR TYPE NAME LENGTH SIZE COUNT LIMIT MAX MIN NUM TTL EXPIRY EXPIRES URL HOST PORT")
+)
+
+// secretName says that a variable or a setting of this name holds a credential.
+func secretName(name string) bool {
+	found := false
+	for part := range strings.FieldsFuncSeq(strings.ToUpper(name), func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) {
+		if aboutSecrets[part] {
+			return false
+		}
+		found = found || secretWords[part] || slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(part, end) })
+	}
+	return found
+}
+
+// expansion is a variable that a text expands; the first group is what stands before the name in braces, the third what
+// follows it there.
+var expansion = regexp.MustCompile(`\$(?:\{([!#]?)([A-Za-z_]\w*)(:?[^}])?|([A-Za-z_]\w*))`)
+
+// secretIn returns the variable with a credential, or with a name that is not known, that the source of a word shows.
+func (a *analysis) secretIn(source string) string {
+	if strings.IndexByte(source, '$') < 0 {
+		return ""
+	}
+	for _, m := range expansion.FindAllStringSubmatch(source, maxCandidates) {
+		name := m[2] + m[4]
+		switch {
+		case m[1] == "#", strings.HasSuffix(m[3], "+"):
+		case m[1] == "!" && m[3] == "", secretName(name) && !a.assigned[name]:
+			return name
+		}
+	}
+	return ""
+}
+
+// printers show their words.
+var printers = set("echo printf print")
+
+// shows notes variables with credentials that a program shows: one that prints its words or what it reads.
+func (a *analysis) shows(row *program, c *call) {
+	reader := row != nil && (row.Operands == "r" || row.Operands == "1r")
+	if !reader && !printers[c.name] {
+		return
+	}
+	for _, w := range c.argv[1:] {
+		if w.known {
+			continue
+		}
+		if name := a.secretIn(w.text); name != "" {
+			c.effectAt("shows the variable "+name, w)
+		}
+	}
+	if in := c.sc.input; reader && in.kind == inputText && !in.text.known {
+		if name := a.secretIn(in.text.text); name != "" {
+			c.effect("shows the variable " + name)
+		}
+	}
+}
+
+// settingReaders show the settings that their operands name.
+var settingReaders = split2("git config|npm config|npm c|npm get|pnpm config|pnpm c|pnpm get|yarn config|aws configure|gh config")
+
+// showsSetting notes settings with credentials that a command shows.
+func (c *call) showsSetting() {
+	if len(c.argv) < 3 || !settingReaders[c.name+" "+c.argv[1].text] {
+		return
+	}
+	for _, w := range c.argv[2:] {
+		if w.known && !strings.HasPrefix(w.text, "-") && (secretName(w.text) || w.text == "aws_access_key_id") {
+			c.effectAt("shows the setting "+w.text, w)
+		}
+	}
+}
