@@ -59,12 +59,13 @@ var operations = map[string]int{"go run": 2, "deno run": 2, "ssh": 2}
 // operation returns how many leading words a rule has to spell out to name what the command does. An option before
 // the last of them says something about it that no table knows: then they are all.
 func operation(argv []Word, want int, own map[string]int) int {
-	key := ""
-	for i := 0; i < len(argv) && i < 3 && argv[i].Known; i++ {
-		if key += argv[i].Value; own[key] == 0 && operations[key] > 0 {
-			want = operations[key]
+	var buf [64]byte
+	key := buf[:0]
+	for i := 0; i < len(argv) && i < 2 && argv[i].Known; i++ {
+		if key = append(key, argv[i].Value...); own[string(key)] == 0 && operations[string(key)] > 0 {
+			want = operations[string(key)]
 		}
-		key += " "
+		key = append(key, ' ')
 	}
 	if n := arity(argv, want); n >= want {
 		return n
@@ -205,22 +206,21 @@ func destroys(task string) bool {
 
 // wanted is the arity that the tables ask for, whatever words there are. A user's row wins over a built-in one.
 func wanted(argv []Word, own map[string]int) int {
-	want, key := 1, ""
+	var buf [64]byte
+	want, key := 1, buf[:0]
 	for i := 0; i < len(argv) && i < 3 && argv[i].Known; i++ {
-		if i > 0 {
-			key += " "
+		switch name := argv[i].Value; {
+		case i > 0:
+			key = append(append(key, ' '), name...)
+		case own[name] == 0:
+			key = append(key, tableName(name)...)
+		default:
+			key = append(key, name...)
 		}
-		if i == 0 {
-			if key = argv[0].Value; own[key] == 0 {
-				key = tableName(key)
-			}
-		} else {
-			key += argv[i].Value
-		}
-		if n, ok := own[key]; ok {
+		if n, ok := own[string(key)]; ok {
 			want = n
 		} else {
-			want = max(want, arities[key])
+			want = max(want, arities[string(key)])
 		}
 	}
 	return want

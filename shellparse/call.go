@@ -25,6 +25,7 @@ type call struct {
 	outer      *scope   // the shell that it runs in, whose directory a cd changes; nil in a child process
 	name       string   // argv[0] as a program name, when known
 	statements []word   // of SQL, that a database client is given
+	words      scanned  // what its words say by its row
 	inside     bool     // it is the operand of a program that runs it in place of a shell
 }
 

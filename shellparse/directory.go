@@ -87,7 +87,7 @@ func (a *analysis) outside(dirs []string) bool {
 	for _, d := range dirs {
 		switch {
 		case strings.HasPrefix(d, "/"):
-			if root == "" || d != root && !strings.HasPrefix(d, strings.TrimSuffix(root, "/")+"/") {
+			if root == "" || d != root && !beneath(d, strings.TrimSuffix(root, "/")) {
 				return true
 			}
 		case d == ".." || strings.HasPrefix(d, "../") || strings.HasPrefix(d, "~"):

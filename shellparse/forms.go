@@ -35,25 +35,31 @@ func (c *Command) Forms() []string {
 	return forms
 }
 
+// beneath says that a path is below a folder, which ends without a slash.
+func beneath(p, folder string) bool {
+	return len(p) > len(folder) && p[len(folder)] == '/' && p[:len(folder)] == folder
+}
+
 // plainPaths is the text with its paths spelled plainly: cat ./a/../.env is cat .env, and so is the absolute
 // path of it where the directory is known.
 func (c *Command) plainPaths() string {
-	changed := false
-	words := make([]Word, len(c.Argv))
+	var words []Word
 	for i, w := range c.Argv {
-		words[i] = w
 		if i == 0 || !w.Known || strings.IndexByte(w.Value, '/') < 0 || strings.HasPrefix(w.Value, "-") || strings.Contains(w.Value, "://") {
 			continue
 		}
 		p := path.Clean(w.Value)
-		if c.Dir != "" && strings.HasPrefix(p, strings.TrimSuffix(c.Dir, "/")+"/") {
-			p = p[len(strings.TrimSuffix(c.Dir, "/"))+1:]
+		if dir := strings.TrimSuffix(c.Dir, "/"); c.Dir != "" && beneath(p, dir) {
+			p = p[len(dir)+1:]
 		}
 		if p != w.Value {
-			words[i].Value, changed = p, true
+			if words == nil {
+				words = slices.Clone(c.Argv)
+			}
+			words[i].Value = p
 		}
 	}
-	if !changed {
+	if words == nil {
 		return ""
 	}
 	plain := Command{Argv: words}

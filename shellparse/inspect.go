@@ -14,13 +14,13 @@ func (a *analysis) inspect(c *call) {
 		c.name = a.tables.canonical(c.argv[0].text)
 	}
 	row, n := a.row(c)
-	var s scanned
+	s := &c.words
 	c.began = c.sc.dirs
 	if row != nil {
 		if row.Effect != "" {
 			c.rowEffect(row)
 		}
-		s = row.set.scan(c.argv[n:], row.style)
+		*s = row.set.scan(c.argv[n:], row.style)
 		for _, h := range s.hits {
 			a.apply(h, c)
 		}
@@ -28,7 +28,7 @@ func (a *analysis) inspect(c *call) {
 			c.effectAt("word "+s.vague, word{text: s.vague})
 		}
 		before := len(c.writes)
-		a.operands(row, &s, c)
+		a.operands(row, s, c)
 		for _, h := range s.hits {
 			if h.opt.does == 'm' && len(c.writes) == before {
 				c.effectOf("option "+h.name, h) // it writes files that its words do not name
@@ -36,7 +36,7 @@ func (a *analysis) inspect(c *call) {
 		}
 	}
 	if f := inspectors[c.name]; f != nil {
-		f(a, c, &s)
+		f(a, c, s)
 	}
 	if l := languageOf(c.name); l != nil {
 		a.inspectLanguage(l, c)
@@ -59,7 +59,7 @@ func (a *analysis) inspect(c *call) {
 	a.optionFiles(c)
 	a.remoteCode(c)
 	a.passedOn(c)
-	a.elsewhere(c, &s)
+	a.elsewhere(c, s)
 	a.workspace(c)
 }
 

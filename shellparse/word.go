@@ -47,7 +47,17 @@ func (a *analysis) fields(argv []word, w *syntax.Word, sc *scope) []word {
 		}
 	}
 	src := sc.text(w)
-	w = &syntax.Word{Parts: slices.Clone(w.Parts)} // SplitBraces changes it, and a word is looked at more than once
+	if !hasBrace(w) || a.opts.Dialect == POSIX {
+		if strayBrace(w) {
+			return append(argv, word{text: src, many: true})
+		}
+		return a.split(argv, w, src, sc)
+	}
+	return a.braces(argv, &syntax.Word{Parts: slices.Clone(w.Parts)}, src, sc)
+}
+
+// braces is fields for a word with braces, which it changes.
+func (a *analysis) braces(argv []word, w *syntax.Word, src string, sc *scope) []word {
 	if hasBrace(w) && a.opts.Dialect != POSIX && loneDollar(w) {
 		return append(argv, word{text: src, many: true}) // braces come first: {$,x}y is $y, and xy
 	}

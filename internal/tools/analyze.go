@@ -58,8 +58,9 @@ type builder struct {
 
 	values     int                  // how many have been looked at
 	noted      []note               // values as the summary shows them
-	reader     *permissions.Subject // the command whose files are looked at, nil when an allow for it is not at stake
-	reading    *shellparse.Command
+	reading    *shellparse.Command  // the command whose files are looked at, nil when an allow for it is not at stake
+	readsAs    int                  // its subject
+	reader     *permissions.Subject // a copy of that, once it is needed
 	dialect    shellparse.Dialect
 	shellNamed bool             // the call says which shell reads its commands
 	why        []string         // what commands do that cannot be undone, each as the end of a sentence that begins with "It"

@@ -170,6 +170,9 @@ func (b *builder) shell(text string) {
 			Risk: permissions.Unknown}, source{})
 	}
 	needsAllow := slices.ContainsFunc(script.Commands, func(c shellparse.Command) bool { return !c.DenyOnly })
+	b.out.Subjects = slices.Grow(b.out.Subjects, 2*len(script.Commands))
+	b.out.sources = slices.Grow(b.out.sources, 2*len(script.Commands))
+	b.out.Commands = slices.Grow(b.out.Commands, len(script.Commands))
 	for i := range script.Commands {
 		if !b.count() {
 			return
@@ -213,9 +216,9 @@ func (b *builder) runs(c *shellparse.Command) []string {
 func (b *builder) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
 	c := &all[at]
 	elsewhere := joinEffects(b.effect, b.lists(c, all))
-	view := CommandView{Via: c.Via}
-	for _, w := range c.Argv {
-		view.Argv = append(view.Argv, w.Value)
+	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv))}
+	for i := range c.Argv {
+		view.Argv[i] = c.Argv[i].Value
 	}
 	for _, e := range c.Env {
 		view.Around = append(view.Around, e.Name+"="+e.Value.Value)
@@ -285,11 +288,10 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 		b.out.Commands = append(b.out.Commands, view)
 		b.shellSubject(permissions.Subject{Value: text, Decides: permissions.Form{text}, Head: c.Named, Operation: operation(plain), Also: otherForms(c, plain),
 			Effects: effects, Harmless: harmless, Runs: b.runs(c), DeniesOnly: c.DenyOnly && otherNeedsAllow && (len(effects) == 0 || c.Remote), Risk: risk}, source{command: plain, category: category})
-		by := b.out.Subjects[len(b.out.Subjects)-1]
-		if b.reader, b.reading = &by, plain; by.DeniesOnly || c.Remote {
-			b.reader = nil
+		if at := len(b.out.Subjects) - 1; !b.out.Subjects[at].DeniesOnly && !c.Remote {
+			b.reading, b.readsAs = plain, at
+			defer func() { b.reader, b.reading = nil, nil }()
 		}
-		defer func() { b.reader = nil }()
 	case len(effects) > 0 || c.Escalates:
 		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effects: effects, Risk: risk}, source{})
 	}
@@ -404,8 +406,12 @@ func otherForms(c, plain *shellparse.Command) (forms []permissions.Form) {
 	if plain == c {
 		texts = texts[1:]
 	}
-	for _, text := range texts {
-		forms = append(forms, permissions.Form{text})
+	if len(texts) == 0 {
+		return nil
+	}
+	forms = make([]permissions.Form, len(texts))
+	for i := range texts {
+		forms[i] = texts[i : i+1 : i+1]
 	}
 	return forms
 }

@@ -3,7 +3,6 @@ package tools
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +13,12 @@ const maxLinks = 40
 
 var errLinks = errors.New("too many symbolic links")
 
+// dirEntry is what stands at a path: whether it is a link, or may be one, and for a regular file its hard links.
+type dirEntry struct {
+	mode  fs.FileMode
+	links uint64
+}
+
 // realPath resolves every symbolic link of an absolute path, also one that dangles: what does not exist
 // yet would be created behind the link. links is the number of hard links of a regular file, 0 when there
 // is none or the system does not tell. On an error real is as far as could be resolved, and must not be
@@ -21,7 +26,7 @@ var errLinks = errors.New("too many symbolic links")
 func realPath(path string) (real string, links uint64, err error) {
 	volume := filepath.VolumeName(path)
 	real = volume + string(filepath.Separator)
-	rest := path[len(volume):]
+	rest, whole := path[len(volume):], true // whole: what is real so far stands at the beginning of path
 	for followed := 0; rest != ""; {
 		var part string
 		if i := strings.IndexByte(rest, filepath.Separator); i >= 0 {
@@ -31,16 +36,24 @@ func realPath(path string) (real string, links uint64, err error) {
 		}
 		switch part {
 		case "", ".":
+			whole = whole && len(real) == len(volume)+1 && part == ""
 			continue
 		case "..":
-			real = filepath.Dir(real)
+			real, whole = filepath.Dir(real), false
 			continue
 		}
-		next := real + part
-		if real[len(real)-1] != filepath.Separator {
+		next := ""
+		switch end := len(path) - len(rest) - 1; {
+		case whole && rest == "":
+			next = path
+		case whole:
+			next = path[:end]
+		case real[len(real)-1] != filepath.Separator:
 			next = real + string(filepath.Separator) + part
+		default:
+			next = real + part
 		}
-		info, err := os.Lstat(next)
+		info, err := lookAt(next)
 		if err != nil {
 			real = filepath.Join(next, rest)
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -48,17 +61,18 @@ func realPath(path string) (real string, links uint64, err error) {
 			}
 			return real, 0, err
 		}
-		target, isLink, err := linkTarget(next, info)
+		target, isLink, err := info.target(next)
 		if err != nil {
 			return filepath.Join(next, rest), 0, err
 		}
 		if !isLink {
 			real = next
-			if rest == "" && info.Mode().IsRegular() {
-				links = hardLinks(info)
+			if rest == "" {
+				links = info.links
 			}
 			continue
 		}
+		whole = false
 		if followed++; followed > maxLinks {
 			return filepath.Join(next, rest), 0, errLinks
 		}

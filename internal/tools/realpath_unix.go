@@ -3,25 +3,37 @@
 package tools
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
 )
 
-// linkTarget returns where a symbolic link points, uncleaned.
-func linkTarget(path string, info fs.FileInfo) (target string, ok bool, err error) {
-	if info.Mode()&fs.ModeSymlink == 0 {
+// lookAt tells what stands at a path, without following it.
+func lookAt(path string) (dirEntry, error) {
+	var st syscall.Stat_t
+	err := syscall.Lstat(path, &st)
+	for errors.Is(err, syscall.EINTR) {
+		err = syscall.Lstat(path, &st)
+	}
+	switch {
+	case err != nil:
+		return dirEntry{}, &fs.PathError{Op: "lstat", Path: path, Err: err}
+	case st.Mode&syscall.S_IFMT == syscall.S_IFLNK:
+		return dirEntry{mode: fs.ModeSymlink}, nil
+	case st.Mode&syscall.S_IFMT == syscall.S_IFREG:
+		return dirEntry{links: uint64(st.Nlink)}, nil
+	}
+	return dirEntry{mode: fs.ModeIrregular}, nil
+}
+
+// target returns where a symbolic link points, uncleaned.
+func (e dirEntry) target(path string) (target string, ok bool, err error) {
+	if e.mode&fs.ModeSymlink == 0 {
 		return "", false, nil
 	}
 	target, err = os.Readlink(path)
 	return target, true, err
-}
-
-func hardLinks(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Nlink)
-	}
-	return 0
 }
 
 // canonicalName is the identity: a path without links has one name.

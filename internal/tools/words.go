@@ -140,10 +140,13 @@ func (b *builder) leads(c *shellparse.Command) (effects []permissions.Effect) {
 
 // outside makes the subject of a file that a command reads outside of the workspace count when the rules ask about it.
 func (b *builder) outside(s *permissions.Subject, l *location) {
-	if b.reader == nil || b.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.real(), "/dev/") {
+	if b.reading == nil || b.tool.remote || s.Kind != KindReadFile || strings.HasPrefix(l.real(), "/dev/") {
 		return
 	}
 	if _, _, in := b.place.inWorkspace(l.real()); !in {
+		if b.reader == nil {
+			b.reader = new(b.out.Subjects[b.readsAs])
+		}
 		s.By, s.ByNamed = b.reader, b.wordOf(b.reading, l.paths)
 	}
 }
