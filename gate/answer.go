@@ -171,7 +171,7 @@ func (g *Gate) always(id string, answer Answer) error {
 	for _, grant := range grants {
 		if err := g.record(audit.Record{
 			Event: audit.Control, SessionID: a.session.id, Agent: a.session.agent, Tool: a.call.Tool.Qualified, By: answer.By, From: answer.From,
-			Summary: fmt.Sprintf("Grant: %s %q up to %s, scope %s.", grant.Tool, grant.Pattern, grant.Risk, scopeName(answer.Scope)),
+			Summary: fmt.Sprintf("Grant: %s %q up to %s, scope %s.", grant.Tool, grant.Covers(), grant.Risk, scopeName(answer.Scope)),
 		}); err != nil {
 			return fmt.Errorf("%w in full: the call was approved once, but the grant could not be recorded, so there is none: %w", ErrRefused, err)
 		}
@@ -250,6 +250,9 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 			Tool: offer.Tool, Pattern: offer.Pattern, Risk: offer.Risk,
 			Server: a.call.Tool.Server, Workspace: a.call.Place.Dir, By: answer.By, At: now,
 			Content: a.verdict.Analysis.Subjects[offer.Subject].Content,
+		}
+		if offer.Folder != "" {
+			grants[i].Pattern, grants[i].Folder, grants[i].Denied = offer.Glob, offer.Folder, offer.Denied
 		}
 		if answer.ExpiresIn > 0 {
 			grants[i].Expires = now.Add(answer.ExpiresIn)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/tools"
 )
 
 // approval is one pending question. It moves through its states once, under gate.mu:
@@ -105,9 +104,9 @@ func (g *Gate) twinOf(a *approval) *approval {
 
 // show renders the approval for people.
 func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approval {
-	var offers []tools.Offer
+	offers := v.Offers(call)
 	if len(v.Marks) == 0 {
-		offers = g.widen(s, call, v.Analysis, v.Offers(call))
+		offers = g.widen(s, call, v.Analysis, offers)
 	}
 	reasons := v.reasons()
 	if rewrite := call.Before.Rewrite; rewrite != nil {

@@ -46,7 +46,7 @@ func (j *Judge) Judge(call Call) Verdict {
 	if v, denied := j.ruleDenials(v); denied {
 		return v
 	}
-	if v.Marks = j.marks(v, call); len(v.Marks) > 0 {
+	if v.Marks = j.marks(&v, call); len(v.Marks) > 0 {
 		v = v.ask("mark", v.Marks[0].Code, v.Marks[0].Text)
 	} else {
 		v = j.release(v)
@@ -116,56 +116,40 @@ func (j *Judge) ruleDenials(v Verdict) (Verdict, bool) {
 	return v, false
 }
 
-// marks is phase 2: why only a person can release the call, whatever rules, grants and levels say.
-func (j *Judge) marks(v Verdict, call Call) []tools.Mark {
-	marks := append(slices.Clip(v.Analysis.Marks), floorMarks(call, v.Analysis)...)
-	marks = append(slices.Clip(marks), call.Before.Marks...)
+// marks is phase 2: why only a person can release the call, whatever rules, grants and levels say. A grant for reading a
+// folder as it is takes the mark of that folder away, and releases what reads it.
+func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
+	marks := slices.Concat(v.Analysis.Marks, floorMarks(call, v.Analysis), call.Before.Marks)
 	if call.Redefined != nil {
-		marks = append(slices.Clip(marks), tools.Mark{Code: "definition-changed", Text: call.Redefined.Why})
+		marks = append(marks, tools.Mark{Code: "definition-changed", Text: call.Redefined.Why})
 	}
 	for i := range v.Findings {
 		if f := &v.Findings[i]; f.Action == permissions.Confirm {
-			marks = append(slices.Clip(marks), tools.Mark{Code: "confirm", Text: fmt.Sprintf("The rule %s wants a person to confirm every time.", describeRule(f))})
+			marks = append(marks, tools.Mark{Code: "confirm", Text: fmt.Sprintf("The rule %s wants a person to confirm every time.", describeRule(f))})
 		}
 	}
 	if v.Analysis.Risk == permissions.Escalation {
-		marks = append(slices.Clip(marks), tools.Mark{Code: "escalation", Text: "The call gains privileges."})
+		marks = append(marks, tools.Mark{Code: "escalation", Text: "The call gains privileges."})
 	}
 	if j.Unkept != nil {
 		if why := j.Unkept(call, v.Analysis); why != "" {
-			marks = append(slices.Clip(marks), tools.Mark{Code: MarkUnkept, Text: why})
+			marks = append(marks, tools.Mark{Code: MarkUnkept, Text: why})
 		}
 	}
-	if m, ok := j.manifestMark(v.Analysis); ok {
-		marks = append(slices.Clip(marks), m)
-	}
-	if m, ok := j.burstMark(call, v.Analysis); ok {
-		marks = append(slices.Clip(marks), m)
-	}
-	if m, ok := j.secretMark(call, v.Analysis); ok {
-		marks = append(slices.Clip(marks), m)
-	}
-	if m, ok := j.addressMark(v.Analysis); ok {
-		marks = append(slices.Clip(marks), m)
-	}
-	for i, folder := range v.Analysis.Folders {
-		path, found, cure, err := v.Analysis.DeniedBeneath(i, func(path string) bool { return j.deniesReading(path, call) })
-		switch {
-		case err != nil:
-			marks = append(slices.Clip(marks), tools.Mark{Code: "denied-beneath", Text: fmt.Sprintf("The folder %s is read as a whole and cannot be looked through: %v.", tools.Visible(folder), err)})
-		case found:
-			text := fmt.Sprintf("The folder that is read as a whole holds %s, which may not be read.", tools.Visible(path))
-			if cure != "" {
-				text += " It need not ask: " + tools.Visible(cure) + "."
-			}
-			marks = append(slices.Clip(marks), tools.Mark{Code: "denied-beneath", Text: text})
+	for _, mark := range []func(Call, *tools.Analysis) (tools.Mark, bool){j.manifestMark, j.burstMark, j.secretMark, j.addressMark} {
+		if m, ok := mark(call, v.Analysis); ok {
+			marks = append(marks, m)
 		}
 	}
-	return marks
+	below := j.beneathMarks(v, call)
+	if len(marks) > 0 {
+		v.offers = nil // the grant would not release the call
+	}
+	return append(marks, below...)
 }
 
 // addressMark marks a command that may connect to the address that approvals are given at.
-func (j *Judge) addressMark(a *tools.Analysis) (tools.Mark, bool) {
+func (j *Judge) addressMark(_ Call, a *tools.Analysis) (tools.Mark, bool) {
 	if j.Protected == nil || len(a.Commands) == 0 || len(j.Protected.allPorts()) == 0 {
 		return tools.Mark{}, false
 	}

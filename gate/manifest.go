@@ -62,7 +62,7 @@ func (m *manifests) lookedAt(marks []tools.Mark) {
 
 // manifestMark marks a call that runs what a manifest says which the session changed, or which the call changes itself:
 // a build, a test, a named script or target, a script by its path, and git where it runs hooks.
-func (j *Judge) manifestMark(a *tools.Analysis) (tools.Mark, bool) {
+func (j *Judge) manifestMark(_ Call, a *tools.Analysis) (tools.Mark, bool) {
 	changed := j.Changed
 	builds := a.Builds
 	for i := range a.Subjects {

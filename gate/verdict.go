@@ -20,7 +20,8 @@ type Verdict struct {
 	Marks    []tools.Mark          // why only a person can release the call
 	// Note is what the model has to be told beside the result of an allowed call: that a person changed
 	// the arguments. "" when there is nothing.
-	Note string
+	Note   string
+	offers []tools.Offer // what may be granted for good although the call is marked
 	// Timeout bounds how long an allowed call may run once it is forwarded; 0 means no bound.
 	Timeout time.Duration
 }

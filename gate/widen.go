@@ -21,6 +21,9 @@ const maxExamples = 2
 
 // Offers returns what may be granted with "always" for the call that v is about.
 func (v *Verdict) Offers(call Call) []tools.Offer {
+	if len(v.Marks) > 0 {
+		return v.offers
+	}
 	offers := tools.Offers(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis)
 	return slices.DeleteFunc(offers, func(o tools.Offer) bool {
 		// A file that a command reads matters where a rule asks about it.

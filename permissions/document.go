@@ -175,7 +175,7 @@ func grantValue(g *Grant) (hujson.Value, error) {
 // sameReach reports whether two grants release the same calls.
 func (g *Grant) sameReach(h Grant) bool {
 	return g.Tool == h.Tool && g.Pattern == h.Pattern && g.Risk == h.Risk && g.Server == h.Server &&
-		g.Workspace == h.Workspace && g.Content == h.Content && g.Expires.Equal(h.Expires)
+		g.Workspace == h.Workspace && g.Content == h.Content && g.Folder == h.Folder && g.Denied == h.Denied && g.Expires.Equal(h.Expires)
 }
 
 func sameGrant(g, h Grant) bool { return g.sameReach(h) && g.By == h.By && g.At.Equal(h.At) }

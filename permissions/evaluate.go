@@ -140,8 +140,31 @@ func (v *view) release(c Context, s *Subject, args *arguments, f *Finding) {
 	}
 }
 
+// FolderGrant returns the grant with which the subject may read folder along with the denied files below it; denied is the
+// digest of these. nil when there is none.
+func FolderGrant(p *Policy, c Context, s *Subject, folder, denied string) *Grant {
+	if p == nil || p.views == nil || folder == "" || denied == "" {
+		return nil
+	}
+	args := arguments{raw: s.Arguments}
+	for _, g := range p.viewOf(s).grants {
+		if g.Folder == folder && g.Denied == denied && g.misses(c, s, &args) == "" {
+			return g
+		}
+	}
+	return nil
+}
+
 // obstacle says why the grant, whose tool matches, does not cover the subject; "" when it does.
 func (g *Grant) obstacle(c Context, s *Subject, args *arguments) string {
+	if g.Folder != "" {
+		return "the grant is for reading " + g.Folder + " with the denied files in it"
+	}
+	return g.misses(c, s, args)
+}
+
+// misses is obstacle without what Folder and Denied say.
+func (g *Grant) misses(c Context, s *Subject, args *arguments) string {
 	switch {
 	case !g.pattern.matches(s.Decides, args, false), g.pattern.overreaches(s.Decides, s.Head):
 		return "the pattern does not match"

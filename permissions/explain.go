@@ -88,7 +88,15 @@ func (r *Rule) describe() string {
 
 // String returns the grant on one line: `shell_exec "git push *" up to NETWORK (permissions.jsonc:31, always)`.
 func (g *Grant) String() string {
-	return fmt.Sprintf("%s %s up to %s (%s)", g.Tool, strconv.Quote(g.Pattern), g.Risk, origin(g.Source, g.Layer))
+	return fmt.Sprintf("%s %s up to %s (%s)", g.Tool, strconv.Quote(g.Covers()), g.Risk, origin(g.Source, g.Layer))
+}
+
+// Covers is the grant's pattern, with the folder that the grant is bound to.
+func (g *Grant) Covers() string {
+	if g.Folder == "" {
+		return g.Pattern
+	}
+	return g.Pattern + " in " + g.Folder + " as it is"
 }
 
 func origin(source string, layer Layer) string {

@@ -310,6 +310,10 @@ func (p *fileParser) grant(value *hujson.Value) (Grant, error) {
 			g.Workspace, err = p.directory(text)
 		case "content":
 			g.Content, err = nonEmpty(text)
+		case "folder":
+			g.Folder, err = nonEmpty(text)
+		case "denied":
+			g.Denied, err = nonEmpty(text)
 		case "by":
 			g.By = text
 		case "at":
@@ -317,7 +321,7 @@ func (p *fileParser) grant(value *hujson.Value) (Grant, error) {
 		case "expires":
 			g.Expires, err = parseTime(text)
 		default:
-			return p.errorf(key, "unknown key %q in a grant: use tool, pattern, risk, server, workspace, content, by, at, expires", name)
+			return p.errorf(key, "unknown key %q in a grant: use tool, pattern, risk, server, workspace, content, folder, denied, by, at, expires", name)
 		}
 		if err != nil {
 			return p.errorf(value, "%q of a grant: %v", name, err)

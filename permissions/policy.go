@@ -98,6 +98,9 @@ func (g *Grant) compile(layer Layer) (err error) {
 			return fmt.Errorf("%s: %w", g.Source, err)
 		}
 	}
+	if (g.Folder == "") != (g.Denied == "") {
+		return fmt.Errorf("%s: a grant has both \"folder\" and \"denied\", or none of them", g.Source)
+	}
 	if g.Workspace != "" {
 		if !filepath.IsAbs(g.Workspace) {
 			return fmt.Errorf("%s: workspace %q is not an absolute path", g.Source, g.Workspace)

@@ -31,15 +31,19 @@ type Rule struct {
 // Grant is what a person's earlier "always" allows: it loosens asks, never a deny or a mark, and never
 // above its risk ceiling. Empty fields do not restrict.
 type Grant struct {
-	Tool      string    `json:"tool"`
-	Pattern   string    `json:"pattern"`
-	Risk      Risk      `json:"risk"`
-	Server    string    `json:"server,omitempty"`    // the server's name in the configuration
-	Workspace string    `json:"workspace,omitempty"` // directory the call must run in or below
-	Content   string    `json:"content,omitempty"`   // Subject.Content that it holds for: the script as it was then
-	By        string    `json:"by,omitempty"`
-	At        time.Time `json:"at,omitzero"`
-	Expires   time.Time `json:"expires,omitzero"`
+	Tool      string `json:"tool"`
+	Pattern   string `json:"pattern"`
+	Risk      Risk   `json:"risk"`
+	Server    string `json:"server,omitempty"`    // the server's name in the configuration
+	Workspace string `json:"workspace,omitempty"` // directory the call must run in or below
+	Content   string `json:"content,omitempty"`   // Subject.Content that it holds for: the script as it was then
+	// Folder and Denied come together: the grant is for reading the folder with the files below it that the rules deny to
+	// read, as long as these are the ones that Denied is the digest of. It covers nothing else.
+	Folder  string    `json:"folder,omitempty"`
+	Denied  string    `json:"denied,omitempty"`
+	By      string    `json:"by,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
 
 	Layer  Layer  `json:"-"`
 	Source string `json:"-"`

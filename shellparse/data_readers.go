@@ -74,19 +74,19 @@ var readerRows = []Program{
 	},
 	{
 		Name:     "ag|ack",
-		Options:  "-A= -B= -C= -m= -G= -p=r --ignore= --ignore-dir= --pager=x --ackrc=x",
+		Options:  "-A= -B= -C= -m= -G= -p=r --ignore=n --ignore-dir=n --pager=x --ackrc=x",
 		Operands: "1r",
 	},
 	{
 		Name: "grep|egrep|fgrep|ggrep|rgrep|zgrep|bzgrep|xzgrep",
 		Options: "-e,--regexp=c -f,--file=r -A,--after-context= -B,--before-context= -C,--context= -m,--max-count= " +
-			"-d,--directories= -D,--devices= --include= --exclude= --exclude-dir= --exclude-from=r --color? --label= " +
+			"-d,--directories= -D,--devices= --include=n --exclude=n --exclude-dir=n --exclude-from=r --color? --label= " +
 			"--binary-files=",
 		Operands: "1r",
 	},
 	{
 		Name: "rg",
-		Options: "-e,--regexp=c -f,--file=r -g,--glob= --iglob= -t,--type= -T,--type-not= --type-add= -A= -B= -C= " +
+		Options: "-e,--regexp=c -f,--file=r -g,--glob=n --iglob=n -t,--type=n -T,--type-not=n --type-add=n -A= -B= -C= " +
 			"-m,--max-count= -M= -j,--threads= -d,--max-depth= -r,--replace= -E,--encoding= --sort= --sortr= " +
 			"--color= --colors= --engine= --pre=x --pre-glob= --hostname-bin=x --hyperlink-format= --ignore-file=r " +
 			"--max-filesize= -z,--search-zip:x",

@@ -37,6 +37,7 @@ import (
 //	o       its argument is a file that configures it, harmless below the start
 //	D       its argument is a property of a Java build
 //	m       the form of the command with this option writes its operands (sed -i)
+//	n       its argument is never a file: a glob of names, a type
 //	p       the form of the command with this option prints, and writes none of its operands (gzip -c)
 //
 // Two items are no options: "<operand>:r" says that the operands are read whatever else happens to them
@@ -108,7 +109,7 @@ func compileOptions(list string) (*optset, error) {
 			}
 			names, o.does = item[:i], item[i+1]
 		}
-		if o.does != 0 && strings.IndexByte("xwrltdc!mpukgsfPXFvMLoD", o.does) < 0 {
+		if o.does != 0 && strings.IndexByte("xwrltdc!mpukgsfPXFvMLoDn", o.does) < 0 {
 			return nil, fmt.Errorf("option %q: unknown letter %q", item, string(o.does))
 		}
 		for _, n := range strings.Split(names, ",") {
@@ -120,7 +121,7 @@ func compileOptions(list string) (*optset, error) {
 			}
 			o.name = n
 			set.byName[n] = o
-			if strings.HasPrefix(n, "--") && o.does != 0 {
+			if strings.HasPrefix(n, "--") && o.does != 0 && o.does != 'n' {
 				set.longs = append(set.longs, n)
 			}
 		}

@@ -70,7 +70,7 @@ func (b backend) grantView(held gate.HeldGrant, layer permissions.Layer, now tim
 	g := held.Grant
 	return companion.GrantView{
 		ID: grantID(held, layer), Worker: b.s.config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
-		Tool: g.Tool, Pattern: g.Pattern, Risk: g.Risk.String(), Server: g.Server, Workspace: g.Workspace, By: g.By, At: g.At, Expires: g.Expires,
+		Tool: g.Tool, Pattern: g.Covers(), Risk: g.Risk.String(), Server: g.Server, Workspace: g.Workspace, By: g.By, At: g.At, Expires: g.Expires,
 	}
 }
 
@@ -79,7 +79,7 @@ func (b backend) grantView(held gate.HeldGrant, layer permissions.Layer, now tim
 func grantID(held gate.HeldGrant, layer permissions.Layer) string {
 	g := held.Grant
 	said := []string{
-		string(layer), held.SessionID, g.Tool, g.Pattern, g.Risk.String(), g.Server, g.Workspace, g.By,
+		string(layer), held.SessionID, g.Tool, g.Pattern, g.Folder, g.Denied, g.Risk.String(), g.Server, g.Workspace, g.By,
 		g.At.UTC().Format(time.RFC3339Nano), g.Expires.UTC().Format(time.RFC3339Nano),
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", said))

@@ -95,7 +95,7 @@ func grantRows(grants []permissions.Grant, now time.Time) []grantRow {
 	rows := make([]grantRow, len(grants))
 	for i, g := range grants {
 		rows[i] = grantRow{
-			i + 1, g.Source, string(g.Layer), g.Tool, g.Pattern, g.Risk.String(), g.Server, g.Workspace, g.By, g.At, g.Expires,
+			i + 1, g.Source, string(g.Layer), g.Tool, g.Covers(), g.Risk.String(), g.Server, g.Workspace, g.By, g.At, g.Expires,
 			!g.Expires.IsZero() && !now.Before(g.Expires),
 		}
 	}

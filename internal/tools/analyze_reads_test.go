@@ -16,10 +16,10 @@ import (
 func readsVerdict(pol *permissions.Policy, a *Analysis, p Place) permissions.Action {
 	action := verdict(pol, a)
 	for _, folder := range a.Folders {
-		if _, found, _ := DeniedBeneath(folder, func(path string) bool {
+		if paths, err := DeniedBeneath(folder, func(path string) bool {
 			s := ReadSubject(path, p)
 			return permissions.Evaluate(pol, permissions.Context{}, &s).Action == permissions.Deny
-		}); found {
+		}); len(paths) > 0 || err != nil {
 			action = action.Stricter(permissions.Ask)
 		}
 	}

@@ -307,9 +307,10 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	}
 	if len(c.Reads) > 0 {
 		recursive := len(c.Argv) > 0 && readsRecursively(c)
+		leaves := foundBy(all, at)
 		for _, f := range c.Reads {
 			if b.count() {
-				b.shellRead(f, whole, recursive)
+				b.shellRead(f, whole, recursive, leaves)
 			}
 			if f.Path.Known && localDatabases[f.By] && !exists(f.Path.Value) && b.count() {
 				b.shellWrite(f, false) // it is made
@@ -461,7 +462,7 @@ func writesWhole(c *shellparse.Command, f shellparse.File) bool {
 
 // shellRead makes the subjects of a file that a command reads, for denies. What nobody can tell the name of
 // may be any file, also one that is denied: only a person can release the call.
-func (b *builder) shellRead(f shellparse.File, whole string, recursive bool) {
+func (b *builder) shellRead(f shellparse.File, whole string, recursive bool, leaves *search) {
 	if f.Path.Known {
 		b.reads(f.Path.Value)
 		return
@@ -490,10 +491,10 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool) {
 				return
 			}
 		}
-		b.readsWhole(folder)
+		b.readsWhole(folder, leaves)
 	}
 	if len(found.files) > maxGlob {
-		b.readsWhole(fixedPart(f.Pattern))
+		b.readsWhole(fixedPart(f.Pattern), nil)
 		return
 	}
 	for _, path := range found.files {
@@ -503,7 +504,7 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool) {
 		}
 		b.reads(path)
 		if recursive && isFolder(path) {
-			b.readsWhole(path)
+			b.readsWhole(path, nil)
 		}
 	}
 }
@@ -516,14 +517,14 @@ func (b *builder) reads(path string) {
 	}
 }
 
-// readsWhole notes a path whose files are all read when it is a folder.
-func (b *builder) readsWhole(path string) {
+// readsWhole notes a path whose files are all read when it is a folder, but for what leaves says.
+func (b *builder) readsWhole(path string, leaves *search) {
 	b.reads(path)
 	if isFolder(path) {
 		if real, _, err := realPath(clean(path)); err == nil {
 			path = real
 		}
-		b.readsBeneath(clean(path))
+		b.searches(clean(path), leaves)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -12,39 +13,46 @@ import (
 const (
 	maxEntries  = 50_000
 	maxWalkTime = 500 * time.Millisecond
+	maxDenied   = 50
 )
 
 // ErrBound says that a folder holds more than could be looked at.
 var ErrBound = errors.New("the folder holds more files than can be looked at")
 
-// DeniedBeneath looks for a file below folder that denied reports, following symbolic links. found is true
-// whenever the caller must assume that there is one: also when the folder is too large to look at
-// (ErrBound), or when a part of it cannot be read (then path names it and err says why). A folder that does
-// not exist holds nothing. A folder may be the index of a git repository: it holds the files that it lists.
-func DeniedBeneath(folder string, denied func(path string) bool) (path string, found bool, err error) {
+// DeniedBeneath returns the files below folder that denied reports, sorted, following symbolic links. With an error there
+// may be more of them: there are too many, the folder is too large to look at (ErrBound), or a part of it cannot be read.
+// A folder that does not exist holds nothing. A folder may be the index of a git repository: it holds the files that it
+// lists.
+func DeniedBeneath(folder string, denied func(path string) bool) (paths []string, err error) {
 	w := walker{denied: denied, deadline: time.Now().Add(maxWalkTime), seen: map[string]bool{}}
 	if filepath.Base(folder) == trackedFiles && !isFolder(folder) {
 		err = w.trackedBeneath(folder)
 	} else {
 		err = w.walk(folder)
 	}
-	switch {
-	case errors.Is(err, errFound):
-		return w.found, true, nil
-	case err != nil:
-		return w.found, true, err
-	}
-	return "", false, nil
+	slices.Sort(w.found)
+	return slices.Compact(w.found), err
 }
 
-var errFound = errors.New("found")
+var errMany = errors.New("the folder holds many files that may not be read")
 
 type walker struct {
 	denied   func(string) bool
 	deadline time.Time
 	entries  int
 	seen     map[string]bool // real paths of folders that links lead to
-	found    string
+	found    []string
+}
+
+// look notes the file if it is denied.
+func (w *walker) look(path string) error {
+	if !w.denied(path) {
+		return nil
+	}
+	if w.found = append(w.found, path); len(w.found) > maxDenied {
+		return errMany
+	}
+	return nil
 }
 
 func (w *walker) late() bool { return time.Now().After(w.deadline) }
@@ -59,11 +67,9 @@ func (w *walker) walk(folder string) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			w.found = path
 			return err
 		}
 		if w.entries++; w.entries > maxEntries || w.entries%256 == 0 && w.late() {
-			w.found = ""
 			return ErrBound
 		}
 		switch {
@@ -73,16 +79,12 @@ func (w *walker) walk(folder string) error {
 			}
 			return nil
 		case entry.Type()&(fs.ModeSymlink|fs.ModeIrregular) != 0:
-			if w.denied(path) {
-				w.found = path
-				return errFound
+			if err := w.look(path); err != nil {
+				return err
 			}
 			return w.follow(path, folder)
-		case w.denied(path):
-			w.found = path
-			return errFound
 		}
-		return nil
+		return w.look(path)
 	})
 }
 
@@ -90,7 +92,6 @@ func (w *walker) walk(folder string) error {
 func (w *walker) follow(link, folder string) error {
 	real, _, err := realPath(link)
 	if err != nil {
-		w.found = link
 		return err
 	}
 	info, err := os.Stat(real)
@@ -98,14 +99,9 @@ func (w *walker) follow(link, folder string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		w.found = link
 		return err
 	case !info.IsDir():
-		if w.denied(real) {
-			w.found = real
-			return errFound
-		}
-		return nil
+		return w.look(real)
 	}
 	if _, inside := within(folder, real); inside {
 		return nil

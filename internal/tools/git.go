@@ -128,7 +128,7 @@ func (b *builder) readsAnyTracked(f shellparse.File) bool {
 		info, err := os.Lstat(path)
 		return err == nil && info.Mode()&os.ModeSymlink != 0 || f.Split && splits(strings.TrimPrefix(path, folder))
 	}
-	if _, found, err := DeniedBeneath(index, unclear); found || err != nil {
+	if paths, err := DeniedBeneath(index, unclear); len(paths) > 0 || err != nil {
 		return false
 	}
 	b.readsBeneath(index)
@@ -204,9 +204,8 @@ func (w *walker) trackedBeneath(index string) error {
 	top := workTree(index)
 	for _, name := range names {
 		path := filepath.Join(top, filepath.FromSlash(name))
-		if w.denied(path) {
-			w.found = path
-			return errFound
+		if err := w.look(path); err != nil {
+			return err
 		}
 		if w.entries++; w.entries%256 == 0 && w.late() {
 			return ErrBound

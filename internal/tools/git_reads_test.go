@@ -33,7 +33,7 @@ func TestTrackedNamesAreRead(t *testing.T) {
 				got = permissions.Ask
 			}
 			for _, folder := range a.Folders {
-				if _, found, err := DeniedBeneath(folder, func(path string) bool { return filepath.Base(path) == ".env" }); got == permissions.Allow && (found || err != nil) {
+				if paths, err := DeniedBeneath(folder, func(path string) bool { return filepath.Base(path) == ".env" }); got == permissions.Allow && (len(paths) > 0 || err != nil) {
 					got = permissions.Ask
 				}
 			}

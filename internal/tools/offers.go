@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,31 @@ func Offers(c Call, a *Analysis) []Offer {
 		}
 	}
 	return list
+}
+
+// FolderOffers returns what may be granted for reading folder with the denied files below it: the same program or tool may
+// read it again as long as these are the files, which denied is the digest of.
+func FolderOffers(a *Analysis, i int, folder string, files []string, denied string) []Offer {
+	s := &a.Subjects[i]
+	o := Offer{Tool: s.Tool, Risk: permissions.ReadOnly, Subject: i, Default: true, Folder: folder, Denied: denied, Glob: "*"}
+	if s.Kind != "" && s.KindBound {
+		o.Tool = s.Kind
+	}
+	if i < len(a.sources) && a.sources[i].command != nil {
+		if s.Operation <= 0 || len(s.Decides) == 0 || s.Operation > len(s.Decides[0]) {
+			return nil
+		}
+		o.Glob = permissions.QuoteGlob(s.Decides[0][:s.Operation]) + " *"
+	}
+	names := make([]string, 0, 3)
+	for _, f := range files[:min(len(files), 3)] {
+		names = append(names, filepath.Base(f))
+	}
+	if more := len(files) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	o.Pattern = fmt.Sprintf("%s in %s as it is, with %s", o.Glob, strings.TrimSuffix(folder, string(filepath.Separator)+filepath.Join(".git", trackedFiles)), strings.Join(names, ", "))
+	return []Offer{o}
 }
 
 // patterns returns the ladder of one subject.
@@ -140,6 +166,18 @@ func holds(folder string, p Place) bool {
 		}
 	}
 	return false
+}
+
+// HoldsHome reports whether folder is the root of a volume, the home directory, or above one of these or above the
+// workspace.
+func HoldsHome(p Place, folder string) bool {
+	if slices.ContainsFunc(p.roots(), func(root string) bool {
+		real, _, err := realPath(root)
+		return folder == root || err == nil && folder == real
+	}) {
+		p.Dir, p.Roots = "", nil
+	}
+	return holds(folder, p)
 }
 
 // portable writes a path with slashes, which rules use everywhere.

@@ -351,16 +351,16 @@ func bringsBack(file string, parts []string) bool {
 }
 
 // DeniedBeneath is the function of that name for the i-th of the folders that the call reads whole: what the program leaves
-// out counts as not there. cure says how it would leave the file out; "" when it cannot.
-func (a *Analysis) DeniedBeneath(i int, denied func(path string) bool) (path string, found bool, cure string, err error) {
+// out counts as not there. cure says how it would leave out the first file; "" when it cannot.
+func (a *Analysis) DeniedBeneath(i int, denied func(path string) bool) (paths []string, cure string, err error) {
 	folder := a.Folders[i]
 	var s *search
 	if i < len(a.searches) {
 		s = a.searches[i]
 	}
-	path, found, err = DeniedBeneath(folder, func(path string) bool { return denied(path) && !s.leavesOut(folder, path) })
-	if found && path != "" && s != nil && s.cure != "" {
-		cure = fmt.Sprintf(s.cure, filepath.Base(path))
+	paths, err = DeniedBeneath(folder, func(path string) bool { return denied(path) && !s.leavesOut(folder, path) })
+	if len(paths) > 0 && s != nil && s.cure != "" {
+		cure = fmt.Sprintf(s.cure, filepath.Base(paths[0]))
 	}
-	return path, found, cure, err
+	return paths, cure, err
 }

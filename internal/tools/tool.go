@@ -107,7 +107,11 @@ type Offer struct {
 	Subject     int              `json:"subject"`               // index into Analysis.Subjects
 	NewlyAllows *Widening        `json:"newlyAllows,omitempty"` // which known commands the pattern would allow from now on; nil for none
 	Default     bool             `json:"default,omitempty"`     // the one that "always" grants for this subject when nobody chooses
-	Bound       bool             `json:"-"`                     // it may be made the default, see shellparse.Pattern
+	// Folder and Denied are the grant's: Pattern is then text for people, and Glob the grant's pattern.
+	Folder string `json:"folder,omitempty"`
+	Denied string `json:"denied,omitempty"`
+	Glob   string `json:"glob,omitempty"`
+	Bound  bool   `json:"-"` // it may be made the default, see shellparse.Pattern
 }
 
 // Widening counts commands that an offer would newly allow, and names a few.
