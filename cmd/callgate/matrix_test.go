@@ -75,45 +75,50 @@ func TestMatrix(t *testing.T) {
 // matrixPage is docs/matrix.md for what was found. A cell that does not work fails the test.
 func matrixPage(t *testing.T, found map[pair]map[string]error) string {
 	t.Helper()
-	var tables strings.Builder
+	var table strings.Builder
+	fmt.Fprint(&table, "\n| host |")
+	for _, upstream := range ends {
+		fmt.Fprintf(&table, " %s |", upstream)
+	}
+	fmt.Fprintf(&table, "\n|---|%s\n", strings.Repeat("---|", len(ends)))
 	cells := 0
 	for h, host := range ends {
-		fmt.Fprintf(&tables, "\n## Host: %s\n\n| |", host)
-		for _, upstream := range ends {
-			fmt.Fprintf(&tables, " %s |", upstream)
-		}
-		fmt.Fprintf(&tables, "\n|---|%s\n", strings.Repeat("---|", len(ends)))
-		for _, f := range matrixFeatures {
-			fmt.Fprintf(&tables, "| %s |", f.name)
-			for u, upstream := range ends {
-				cell := "ok"
+		fmt.Fprintf(&table, "| %s |", host)
+		for u, upstream := range ends {
+			works := 0
+			for _, f := range matrixFeatures {
 				if err := found[pair{h, u}][f.name]; err != nil {
 					t.Errorf("host %s, server %s, %s: %v", host, upstream, f.name, err)
-					cell = "fails"
 				} else {
-					cells++
+					works++
 				}
-				fmt.Fprintf(&tables, " %s |", cell)
 			}
-			fmt.Fprintln(&tables)
+			cells += works
+			fmt.Fprintf(&table, " %d |", works)
 		}
+		fmt.Fprintln(&table)
 	}
-	return fmt.Sprintf(matrixHead, cells) + tables.String()
+	features := make([]string, len(matrixFeatures))
+	for i, f := range matrixFeatures {
+		features[i] = f.name
+	}
+	return fmt.Sprintf(matrixHead, len(features), strings.Join(features, ", "), cells) + table.String() + matrixFoot
 }
 
 const matrixHead = `# Every host with every server
 
-The eras of MCP and the transports that each has, on the host's side and on the server's, times what MCP can do. A
-test writes this page from what it found, and fails when a cell fails or the page says something else:
+callgate connects hosts and servers of different MCP revisions and transports. ` + "`TestMatrix`" + ` tries %d features in each
+combination: %s. A task is a call that its host does not wait for.
 
-` + "```sh\ngo test ./cmd/callgate -run TestMatrix          # holds the page against what works\ngo test ./cmd/callgate -run TestMatrix -update  # writes it\n```" + `
-
-Hosts are clients of the official Go SDK v1.8.0. Servers are on the same SDK, and each speaks one era only. Tasks the SDK
-does not have: hosts send messages as they are, servers of 2025-11-25 are on mcp-go v1.2.1, and those of 2026-07-28 are
-the test server that passes the scenarios of the official conformance suite for the extension. Between the two is
-` + "`callgate run` over stdio and `callgate serve`" + ` over HTTP. Columns are servers. 2026-07-28 does not have HTTP+SSE.
-
-%d cells are ok.
-
-**task** is a call that its host does not wait for, with the means of its revision.
+%d combinations work. Each cell says how many features work between a host (row) and a server (column):
 `
+
+const matrixFoot = `
+Hosts are clients of the official Go SDK v1.8.0, servers are on the same SDK, and each server speaks one era. For tasks,
+hosts send raw messages, servers of 2025-11-25 are on mcp-go v1.2.1, and servers of 2026-07-28 are the test server that
+passes the conformance scenarios of the extension. In between run ` + "`callgate run` (stdio) and `callgate serve`" + ` (HTTP).
+2026-07-28 has no HTTP+SSE.
+
+A test writes this page and fails when a cell fails or the page differs:
+
+` + "```sh\ngo test ./cmd/callgate -run TestMatrix -update\n```\n"

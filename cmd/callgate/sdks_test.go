@@ -217,33 +217,42 @@ func sdkPage(upstreams []sdkUpstream, cells [][]string) string {
 		fmt.Fprintf(&b, " %s |", u.name)
 	}
 	fmt.Fprintf(&b, "\n|---|%s\n", strings.Repeat("---|", len(upstreams)))
-	names := map[string]string{"stdio": overStdio, "http": overHTTP, "sse": overSSE}
 	for c, client := range sdkClients {
-		for i, row := range slices.Collect(slices.Chunk(cells[c], len(upstreams))) {
-			fmt.Fprintf(&b, "| %s, %s | %s |\n", client.name, names[sdkKinds[i]], strings.Join(row, " | "))
+		fmt.Fprintf(&b, "| %s |", client.name)
+		for u := range upstreams {
+			works := 0
+			for transport := range sdkKinds {
+				if i := transport*len(upstreams) + u; i < len(cells[c]) && cells[c][i] == "ok" {
+					works++
+				}
+			}
+			fmt.Fprintf(&b, " %d |", works)
 		}
+		fmt.Fprintln(&b)
 	}
-	return b.String()
+	return b.String() + sdkFoot
 }
 
 const sdkHead = `# SDKs with SDKs
 
-Clients of the SDKs that most hosts are made with, and servers of those that most servers are made with, with callgate
-between them. A test writes this page from what it found, and fails when a cell fails or the page says something
-else:
-
-` + "```sh\nmake test PKG=./cmd/callgate                  # among everything else\ngo test ./cmd/callgate -run TestSDKs -update  # writes the page\n```" + `
-
-In each cell the client lists the tools and calls them: text and an image or 2 MiB, an error (with code and data where
-server and client have them), progress, and an elicitation in the middle of a call, which it answers. Clients are those
-of the official Go SDK v1.8.0, mcp-go v1.2.1 and the TypeScript SDK 1.32.2 and 2.4.0, each in the newest revision that it
-has for the transport; servers are the reference server of the TypeScript SDK (` + "`server-everything`" + ` 2026.8.31), and servers
-on the TypeScript SDK 2.4.0, on mcp-go v1.2.1 and, without sessions, on the Go SDK v1.8.0. The
-client of mcp-go hears no requests over HTTP+SSE, and its server sends none there: those cells are without an elicitation. Over Streamable HTTP its server loses progress on a
-busy machine: those are without progress.
-
-The CLI of the MCP Inspector 2.12.0 lists and calls tools in all 27 combinations too: ` + "`TestInspector`" + `, which ` + "`make conformance`" + ` runs.
+Clients and servers of the SDKs that most hosts and servers are built on, with callgate between them. Each client connects
+over stdio, Streamable HTTP and HTTP+SSE, lists the tools and calls them: text, an image or 2 MiB, an error, progress, and
+an elicitation in the middle of a call. Each cell says over how many of the three transports everything works:
 `
+
+const sdkFoot = `
+Clients: the official Go SDK v1.8.0, mcp-go v1.2.1, the TypeScript SDK 1.32.2 and 2.4.0, each in its newest revision for the
+transport. Servers: ` + "`server-everything`" + ` 2026.8.31, and servers on the TypeScript SDK 2.4.0, mcp-go v1.2.1 and, without
+sessions, the Go SDK v1.8.0.
+
+- mcp-go's client hears no requests over HTTP+SSE, and its server sends none there: no elicitation.
+- mcp-go's server loses progress over Streamable HTTP on a busy machine: no progress.
+
+The CLI of the MCP Inspector 2.12.0 lists and calls tools in all 27 combinations too (` + "`TestInspector`, in `make conformance`" + `).
+
+A test writes this page and fails when a cell fails or the page differs:
+
+` + "```sh\ngo test ./cmd/callgate -run TestSDKs -update\n```\n"
 
 // judge says what is wrong with what came of the client's calls.
 func (o sdkOutcome) judge(calls []sdkCall, client sdkClient) error {
