@@ -222,7 +222,10 @@ func (h *host) cancelCalls() {
 
 // respond writes the response to the request with that id, or, when it is nil, lets the line know that there
 // will be none. A host that is gone ends the connection elsewhere.
-func (h *host) respond(id, response []byte) { h.sent(h.line.Respond(id, response)) }
+func (h *host) respond(id, response []byte) {
+	h.p.o.Budget.Adopt(response)
+	h.sent(h.line.Respond(id, response))
+}
 
 // notify writes a notification that belongs to the request r, or to none when r is nil.
 func (h *host) notify(r *inflight, message []byte) { h.sent(h.line.Notify(r.about(), message)) }

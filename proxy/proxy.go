@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/budget"
 	"callgate/internal/hooks"
 	"callgate/internal/interned"
 	"callgate/internal/pool"
@@ -59,6 +60,7 @@ type Options struct {
 	Checkpoints  *Checkpoints   // keeps files before calls change them; nil keeps none
 	Verification *Verification  // runs checks after calls changed files; nil runs none
 	Logger       *slog.Logger
+	Budget       *budget.Budget // of messages in flight; nil has no bound
 
 	// Secret seals what stateless hosts carry from one request to the next; nil makes one that ends with the process.
 	Secret      []byte

@@ -42,6 +42,7 @@ func (h *host) newServer(o Server) *server {
 		return s
 	}
 	s.up = upstream.New(o.Upstream, upstream.Options{
+		Budget:   h.p.o.Budget,
 		CacheDir: h.p.o.CacheDir,
 		Logger:   h.log,
 		Events: upstream.Events{

@@ -55,6 +55,7 @@ func (p *Proxy) share(o Server) *shared {
 	o.Upstream.IdleTimeout = cmp.Or(o.Upstream.IdleTimeout, p.o.IdleTimeout)
 	sh := &shared{p: p, users: map[*server]*user{}, working: map[*server]int{}, tokens: map[string]running{}, watched: map[string]map[*server]struct{}{}}
 	sh.up = upstream.New(o.Upstream, upstream.Options{
+		Budget:   p.o.Budget,
 		CacheDir: p.o.CacheDir, Logger: p.o.Logger,
 		Events: upstream.Events{
 			Notification: func(_ *upstream.Upstream, m rpc.Message, cause any) { sh.notified(m, cause) },

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/budget"
 	"callgate/permissions"
 )
 
@@ -22,7 +23,8 @@ type limitsConfig struct {
 	Irreversible       *int          // the irreversible call within IrreversibleWithin that asks whatever the rules say; 0 is none
 	IrreversibleWithin time.Duration // 0 is a minute
 
-	MaxResultBytes int // of servers that have no bound of their own
+	MaxResultBytes   int    // of servers that have no bound of their own
+	MaxInFlightBytes *int64 // of all messages that are on their way at once; 0 is no bound
 }
 
 type timeoutConfig struct {
@@ -37,6 +39,14 @@ var strict = limitsConfig{
 	Timeouts: []timeoutConfig{{After: 15 * time.Second}, {Risk: "NETWORK", After: 30 * time.Second}, {Risk: "BUILD_TEST", After: 120 * time.Second}},
 }
 
+// budget is the bound on messages in flight.
+func (l limitsConfig) budget() *budget.Budget {
+	if l.MaxInFlightBytes == nil {
+		return budget.New(budget.DefaultLimit)
+	}
+	return budget.New(*l.MaxInFlightBytes)
+}
+
 // assemble checks the limits. What is written beside a preset counts before what the preset says.
 func (l limitsConfig) assemble() (gate.Limits, error) {
 	switch l.Preset {
@@ -49,6 +59,9 @@ func (l limitsConfig) assemble() (gate.Limits, error) {
 	}
 	if l.CallsPerTurn < 0 || l.Concurrent < 0 || l.TurnIdle < 0 || l.MaxResultBytes < 0 {
 		return gate.Limits{}, errors.New("a limit is negative: leave it out, or use 0, for none")
+	}
+	if b := l.MaxInFlightBytes; b != nil && *b != 0 && *b < budget.MinLimit {
+		return gate.Limits{}, fmt.Errorf("maxInFlightBytes: %d: use at least %d, or 0 for no bound", *b, budget.MinLimit)
 	}
 	out := gate.Limits{
 		CallsPerTurn: l.CallsPerTurn, TurnIdle: cmp.Or(l.TurnIdle, 30*time.Second), Concurrent: l.Concurrent,

@@ -73,7 +73,8 @@ func underHosts(t *testing.T) *hostileHosts {
 		t.Skip("measures the process, on Linux")
 	}
 	h := &hostileHosts{client: &http.Client{Timeout: patience}}
-	h.served = serveConfigured(t, fmt.Sprintf("servers:\n  - {name: demo, url: %q, maxResultBytes: 67108864}\n", largeEcho(t)), "--log-level", "error")
+	// Without the bound on messages in flight, so that what one host takes is seen.
+	h.served = serveConfigured(t, fmt.Sprintf("limits: {maxInFlightBytes: 0}\nservers:\n  - {name: demo, url: %q, maxResultBytes: 67108864}\n", largeEcho(t)), "--log-level", "error")
 	var err error
 	for _, session := range []*string{&h.good, &h.bad} {
 		if *session, err = h.connect(h.client); err != nil {

@@ -61,7 +61,7 @@ func (s *sidecar) serve(ctx context.Context) error {
 	}
 	e, err := endpoint.Listen(endpoint.Options{
 		Address: c.MCPListen, TLS: certificate, Hosts: c.MCPHosts, Origins: c.MCPOrigins, Door: door,
-		Proxy: s.proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown,
+		Proxy: s.proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.budget,
 	})
 	if err != nil {
 		return err

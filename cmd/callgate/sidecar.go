@@ -14,6 +14,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/budget"
 	"callgate/internal/companion"
 	"callgate/internal/guard"
 	"callgate/internal/hooks"
@@ -38,13 +39,14 @@ type sidecar struct {
 	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
 	retrieval *retrieval.Service // nil unless rag.enabled
 	prompts   ownPrompts         // nil for none
+	budget    *budget.Budget     // of messages in flight
 	problems  problems
 	closers   []func() error // in the order of opening
 }
 
 // start opens everything. The caller MUST close the sidecar, also after an error.
 func start(c *config, servers []proxy.Server) (*sidecar, error) {
-	s := &sidecar{config: c}
+	s := &sidecar{config: c, budget: c.Limits.budget()}
 	if err := s.openLog(); err != nil {
 		return s, err
 	}
@@ -141,7 +143,7 @@ func (s *sidecar) openProxy(servers []proxy.Server) error {
 	s.proxy, err = proxy.New(proxy.Options{
 		Gate: s.gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: version, CacheDir: c.cacheDir(), Logger: s.log,
 		HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.sealingSecret(), MaxSessions: c.MaxSessions,
-		Expose: c.exposed(), Workspaces: workspaces, Hooks: c.hooks, Tracer: tracer, Checkpoints: s.keeps, Verification: checks,
+		Expose: c.exposed(), Workspaces: workspaces, Hooks: c.hooks, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/budget"
 	"callgate/internal/rpc"
 	"callgate/proxy"
 )
@@ -36,9 +37,10 @@ type Options struct {
 	DataDir string // where the port is noted, see Ports; "" notes it nowhere
 	Logger  *slog.Logger
 
-	MaxMessage   int           // bytes of one message of a host; 0 means 64 MiB
-	IdleTimeout  time.Duration // a session that nobody uses for so long ends; 0 means 30 min
-	IdleShutdown time.Duration // Idle is closed when there was no session for so long; 0 means never
+	MaxMessage   int            // bytes of one message of a host; 0 means 64 MiB
+	Budget       *budget.Budget // of messages in flight; nil has no bound
+	IdleTimeout  time.Duration  // a session that nobody uses for so long ends; 0 means 30 min
+	IdleShutdown time.Duration  // Idle is closed when there was no session for so long; 0 means never
 }
 
 const (

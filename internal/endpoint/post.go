@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/budget"
 	"callgate/internal/rpc"
 	"callgate/proxy"
 )
@@ -23,9 +24,6 @@ const (
 	// codeNoSession is what hosts know to begin anew at.
 	codeNoSession = -32001
 )
-
-// believed is how much room a host gets for a length that it has only announced.
-const believed = 256 << 10
 
 // prompt is how long a response may take to come as plain JSON. One that takes longer comes as an event
 // stream, which can be kept alive and resumed.
@@ -100,14 +98,16 @@ func (s *Server) read(v visit) (rpc.Message, error) {
 	if encoding := v.r.Header.Get("Content-Encoding"); encoding != "" { // who decodes it would read another message
 		return rpc.Message{}, &httpError{http.StatusUnsupportedMediaType, rpc.CodeInvalidRequest, "a message cannot have a Content-Encoding"}
 	}
-	var text bytes.Buffer
-	text.Grow(int(min(max(v.r.ContentLength, 0), believed)) + bytes.MinRead)
+	text := budget.Buffer{Budget: s.o.Budget, Done: v.r.Context().Done(), Expect: int(min(max(v.r.ContentLength, 0), int64(s.o.MaxMessage))) + 1, Max: s.o.MaxMessage + 1}
 	_, err := text.ReadFrom(http.MaxBytesReader(v.w, v.r.Body, int64(s.o.MaxMessage)))
 	body := text.Bytes()
 	var tooLong *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLong):
 		return rpc.Message{}, &httpError{http.StatusRequestEntityTooLarge, rpc.CodeInvalidRequest, "a message is longer than " + strconv.Itoa(s.o.MaxMessage) + " bytes"}
+	case errors.As(err, new(*budget.Error)):
+		v.w.Header().Set("Retry-After", "5")
+		return rpc.Message{}, &httpError{http.StatusServiceUnavailable, rpc.CodeInternal, err.Error()}
 	case err != nil:
 		return rpc.Message{}, &httpError{http.StatusBadRequest, rpc.CodeParse, "the message did not arrive whole: " + err.Error()}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"callgate/internal/budget"
 	"callgate/internal/jsonx"
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
@@ -43,7 +44,8 @@ type Config struct {
 	// Mirror returns the headers that repeat arguments of a tools/call in the modern era; nil for none.
 	Mirror func(call rpc.Message) map[string]string
 
-	MaxMessage int // bytes of one message; 0 means 64 MiB
+	MaxMessage int            // bytes of one message; 0 means 64 MiB
+	Budget     *budget.Budget // of messages in flight; nil has no bound
 	Logger     *slog.Logger
 }
 

@@ -2,11 +2,14 @@ package remote
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
+
+	"callgate/internal/budget"
 )
 
 // event is one event of a stream.
@@ -29,9 +32,11 @@ const maxRetry = time.Minute
 
 // readEvents calls yield for each event until it returns false, or the stream ends, which is nil too. An event
 // is bounded by limit bytes, whatever it is made of.
-func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) error {
-	lines := lines{r: r, limit: limit + 16} // with the name of the field
+func readEvents(r io.Reader, limit int, room budget.Buffer, p *position, yield func(event) bool) error {
+	room.Max = limit + len("data: ") + 1
+	lines := lines{r: r, limit: limit + 16, room: room} // with the name of the field
 	var ev event
+	data := room
 	id := p.last // counts from the end of its event on: what is cut off has to come again
 	size := 0
 	for {
@@ -49,7 +54,7 @@ func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) err
 			if ev.data != nil && !yield(ev) {
 				return nil
 			}
-			ev, size = event{}, 0
+			ev, data, size = event{}, room, 0
 			continue
 		}
 		if size += len(line); size > limit {
@@ -64,10 +69,12 @@ func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) err
 			ev.name = string(value)
 		case "data":
 			if ev.data != nil {
-				ev.data = append(ev.data, '\n')
+				value = append([]byte{'\n'}, value...)
 			}
-			ev.data = append(ev.data, value...)
-			if ev.data == nil {
+			if _, err := data.Write(value); err != nil {
+				return err
+			}
+			if ev.data = data.Bytes(); ev.data == nil {
 				ev.data = []byte{}
 			}
 		case "id":
@@ -80,6 +87,11 @@ func readEvents(r io.Reader, limit int, p *position, yield func(event) bool) err
 			}
 		}
 	}
+}
+
+// readEvents reads events of this conversation.
+func (e *Endpoint) readEvents(ctx context.Context, r io.Reader, p *position, yield func(event) bool) error {
+	return readEvents(r, e.cfg.MaxMessage, budget.Buffer{Budget: e.cfg.Budget, Done: ctx.Done()}, p, yield)
 }
 
 var errTooLong = errors.New("a message is too long")

@@ -38,13 +38,13 @@ func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) error {
 		e.openEvents()
 		return e.postToEvents(ctx, m)
 	case response.StatusCode/100 != 2:
-		return e.refused(response, m)
+		return e.refused(ctx, response, m)
 	case kind == "text/event-stream":
 		e.learnSession(response, m)
 		return e.follow(ctx, response.Body, m)
 	case kind == "application/json":
 		e.learnSession(response, m)
-		return e.whole(response, m)
+		return e.whole(ctx, response, m)
 	}
 	return fmt.Errorf("the server's answer is neither JSON nor an event stream but %.60q (HTTP %d)", contentType(response), response.StatusCode)
 }
@@ -121,11 +121,11 @@ func (e *Endpoint) learnSession(response *http.Response, m rpc.Message) {
 }
 
 // refused delivers the JSON-RPC error that came with another status than success, or returns the status.
-func (e *Endpoint) refused(response *http.Response, m rpc.Message) error {
+func (e *Endpoint) refused(ctx context.Context, response *http.Response, m rpc.Message) error {
 	if contentType(response) != "application/json" {
 		return statusError(response)
 	}
-	body, err := readAll(response, 1<<20)
+	body, err := e.readAll(ctx, response, 1<<20)
 	if err != nil {
 		return &StatusError{Code: response.StatusCode}
 	}
@@ -151,8 +151,8 @@ func unknownSession(fault []byte) bool {
 }
 
 // whole delivers an answer that is the whole body.
-func (e *Endpoint) whole(response *http.Response, m rpc.Message) error {
-	message, err := readAll(response, e.cfg.MaxMessage)
+func (e *Endpoint) whole(ctx context.Context, response *http.Response, m rpc.Message) error {
+	message, err := e.readAll(ctx, response, e.cfg.MaxMessage)
 	if err != nil {
 		return err
 	}

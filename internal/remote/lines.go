@@ -3,18 +3,22 @@ package remote
 import (
 	"bytes"
 	"io"
+
+	"callgate/internal/budget"
 )
 
 // lines reads the lines of an event stream, which end at \n, \r\n and \r. Between messages it holds little memory,
 // however long the longest was: most streams are silent most of the time.
 type lines struct {
 	r     io.Reader
-	limit int // of one line
+	limit int           // of one line
+	room  budget.Buffer // what memory for long lines is taken from
 
 	buf        []byte
-	start, end int  // what has been read and not returned
-	scanned    int  // of it what holds no line end
-	after      bool // the last line ended at \r: a \n that follows belongs to it
+	charge     *budget.Charge // of buf
+	start, end int            // what has been read and not returned
+	scanned    int            // of it what holds no line end
+	after      bool           // the last line ended at \r: a \n that follows belongs to it
 }
 
 const (
@@ -26,7 +30,7 @@ const (
 // line. The error is io.EOF at the end, and errTooLong for a line beyond the limit.
 func (l *lines) next() ([]byte, error) {
 	if l.start == l.end && len(l.buf) >= longLines {
-		l.buf, l.start, l.end, l.scanned = nil, 0, 0, 0
+		l.buf, l.charge, l.start, l.end, l.scanned = nil, nil, 0, 0, 0
 	}
 	for {
 		if l.after && l.start < l.end {
@@ -38,6 +42,7 @@ func (l *lines) next() ([]byte, error) {
 			line := l.buf[l.start : l.start+l.scanned+i]
 			l.after = l.buf[l.start+len(line)] == '\r'
 			l.start, l.scanned = l.start+len(line)+1, 0
+			l.room.Budget.Grown(l.charge)
 			return line, nil
 		}
 		if l.scanned = l.end - l.start; l.scanned > l.limit {
@@ -56,7 +61,12 @@ func (l *lines) fill() error {
 		l.start, l.end = 0, l.end-l.start
 	}
 	if l.end == len(l.buf) {
-		grown := make([]byte, max(quietLines, min(2*len(l.buf), l.limit+1)))
+		size := max(quietLines, min(2*len(l.buf), l.limit+1))
+		grown, charge, err := l.room.Budget.Alloc(l.room.Done, size, l.limit, l.charge)
+		if err != nil {
+			return err
+		}
+		grown, l.charge = grown[:size], charge
 		copy(grown, l.buf)
 		l.buf = grown
 	}

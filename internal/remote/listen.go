@@ -83,7 +83,7 @@ func (l *listening) ask() (stream io.ReadCloser, again bool) {
 // read delivers what comes, and opens the stream again when it has ended.
 func (l *listening) read(stream io.ReadCloser) {
 	e, heard := l.e, false
-	err := readEvents(stream, e.cfg.MaxMessage, &l.at, func(ev event) bool {
+	err := e.readEvents(e.ctx, stream, &l.at, func(ev event) bool {
 		heard = true
 		if ev.name == "" || ev.name == "message" {
 			e.deliver(ev.data, nil)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/budget"
 	"callgate/internal/rpc"
 )
 
@@ -628,7 +629,7 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, size int) {
 		const limit = 64
 		events := func(r io.Reader) (all []string, p position) {
-			_ = readEvents(r, limit, &p, func(ev event) bool {
+			_ = readEvents(r, limit, budget.Buffer{}, &p, func(ev event) bool {
 				if len(ev.data) > limit {
 					t.Fatalf("%d bytes", len(ev.data))
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"callgate/internal/budget"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 )
@@ -168,15 +169,13 @@ func contentType(response *http.Response) string {
 // inSession reports whether the request was one of a session.
 func inSession(request *http.Request) bool { return request.Header.Get(mcp.HeaderSessionID) != "" }
 
-// believed is how much room a server gets for a length that it has only announced.
-const believed = 256 << 10
-
 // readAll returns the whole body, if it is not longer than limit.
-func readAll(response *http.Response, limit int) ([]byte, error) {
-	var body bytes.Buffer
-	body.Grow(int(min(max(response.ContentLength, 0), believed)) + bytes.MinRead)
+func (e *Endpoint) readAll(ctx context.Context, response *http.Response, limit int) ([]byte, error) {
+	body := budget.Buffer{Budget: e.cfg.Budget, Done: ctx.Done(), Expect: int(min(max(response.ContentLength, 0), int64(limit))) + 1, Max: limit + 1}
 	_, err := body.ReadFrom(io.LimitReader(response.Body, int64(limit)+1))
-	switch {
+	switch full := (*budget.Error)(nil); {
+	case errors.As(err, &full):
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%w (%w)", errNoAnswer, err)
 	case body.Len() > limit:

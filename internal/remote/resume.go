@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"callgate/internal/budget"
 	"callgate/internal/rpc"
 )
 
@@ -17,7 +18,7 @@ func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message
 	var at position
 	for failures := 0; ; {
 		before := at.last
-		err := readEvents(body, e.cfg.MaxMessage, &at, func(ev event) bool {
+		err := e.readEvents(ctx, body, &at, func(ev event) bool {
 			if ev.name == "" || ev.name == "message" {
 				e.deliver(ev.data, m.ID)
 			}
@@ -29,7 +30,10 @@ func (e *Endpoint) follow(ctx context.Context, body io.ReadCloser, m rpc.Message
 			return nil
 		}
 		body.Close()
+		full := (*budget.Error)(nil)
 		switch {
+		case errors.As(err, &full):
+			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, errTooLong): // it would come again

@@ -46,7 +46,7 @@ func (e *Endpoint) readStream(stream *events) error {
 	}
 	var bad error
 	var at position
-	err = readEvents(response.Body, e.cfg.MaxMessage, &at, func(ev event) bool {
+	err = e.readEvents(e.ctx, response.Body, &at, func(ev event) bool {
 		switch ev.name {
 		case "endpoint":
 			if stream.address == "" {
@@ -117,7 +117,7 @@ func (e *Endpoint) postToEvents(ctx context.Context, m rpc.Message) error {
 	case response.StatusCode == http.StatusUnauthorized:
 		return e.unauthorized(response)
 	case response.StatusCode/100 != 2:
-		return e.refused(response, m)
+		return e.refused(ctx, response, m)
 	}
 	discard(response.Body)
 	return nil

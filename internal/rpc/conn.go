@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"unicode/utf8"
+
+	"callgate/internal/budget"
 )
 
 // Options of a connection. The zero value is usable.
@@ -16,6 +18,15 @@ type Options struct {
 	MaxMessage int
 	// Noise gets what is not a message, and why. The line is only valid during the call. May be nil.
 	Noise func(line []byte, err error)
+
+	Budget *budget.Budget  // of messages in flight; nil has no bound
+	Done   <-chan struct{} // ends waits for room in it; may be nil
+}
+
+func (o *Options) noise(line []byte, err error) {
+	if o.Noise != nil {
+		o.Noise(line, err)
+	}
 }
 
 const defaultMaxMessage = 64 << 20
@@ -58,10 +69,14 @@ func NewConn(r io.Reader, w io.Writer, o Options) *Conn {
 // another message of this connection. Run returns nil at a clean end of the stream.
 func (c *Conn) Run(handle func(Message)) error {
 	defer c.asked.Abandon()
-	r := newLines(c.r)
+	r := newLines(c.r, c.o)
 	defer r.end()
 	for {
-		line, err := r.next(c.o.MaxMessage)
+		line, err := r.next()
+		if full := (*budget.Error)(nil); errors.As(err, &full) {
+			c.dropped(line, full)
+			continue
+		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			c.dispatch(line, err == nil, handle)
 			if r.buffered() == 0 {
@@ -85,9 +100,7 @@ func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) {
 		err = errNotUTF8
 	}
 	if err != nil {
-		if c.o.Noise != nil {
-			c.o.Noise(line, err)
-		}
+		c.o.noise(line, err)
 		if id, ok := answered(line); ok && whole {
 			c.asked.end(id, answer{err: &UnreadableError{err}})
 		}
@@ -97,6 +110,18 @@ func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) {
 		return
 	}
 	handle(m)
+}
+
+// dropped tells whoever waits for it that there was no room for a message, of which text is the beginning and the end.
+func (c *Conn) dropped(text []byte, err error) {
+	head, tail, _ := bytes.Cut(text, []byte{'\n'})
+	id, ok := endsWithID(tail)
+	if !ok {
+		id, ok = answered(head)
+	}
+	if !ok || !c.asked.end(id, answer{err: err}) {
+		c.o.noise(head, err)
+	}
 }
 
 // Send sends a request that compose makes for the id it is given, and returns what waits for its answer.
@@ -119,10 +144,20 @@ func (c *Conn) Request(ctx context.Context, method string, params []byte) (Messa
 func (c *Conn) Write(message []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	if len(message) > maxScratch && c.r != nil { // who has no reader takes a message at once
+		_, err := c.w.Write(message)
+		if err == nil {
+			_, err = c.w.Write([]byte{'\n'})
+		}
+		return err
+	}
 	c.scratch = append(append(c.scratch[:0], message...), '\n')
 	_, err := c.w.Write(c.scratch)
-	if cap(c.scratch) > 1<<20 {
+	if cap(c.scratch) > maxScratch {
 		c.scratch = nil
 	}
 	return err
 }
+
+// maxScratch bounds the memory that a connection keeps for the next message.
+const maxScratch = 1 << 20

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 
 	"callgate/internal/jsonx"
@@ -13,6 +14,18 @@ import (
 func answered(line []byte) (id []byte, ok bool) {
 	id, asks, claims := glance(line)
 	return id, claims && !asks && len(id) > 0
+}
+
+// lastID is an id among the last members of a message.
+var lastID = regexp.MustCompile(`[,{]\s*"id"\s*:\s*("[^"\\]*"|[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+
+// endsWithID returns the id of a message of which this is the end: many servers write it last.
+func endsWithID(tail []byte) (id []byte, ok bool) {
+	m := lastID.FindSubmatch(tail)
+	if m == nil {
+		return nil, false
+	}
+	return m[1], true
 }
 
 // Asked returns the id of the request that a line seems to make although it cannot be read as a message; nil when there

@@ -2,16 +2,22 @@ package rpc
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+
+	"callgate/internal/budget"
 )
 
 // lines reads lines. A long one is read with a large buffer, which is borrowed for as long as there is something in it:
 // a connection that is idle, as most are, holds a small one.
 type lines struct {
 	from  io.Reader
+	limit int // bytes of a line
+	room  *budget.Budget
+	done  <-chan struct{} // ends waits for room
 	small *bufio.Reader
 	large *bufio.Reader // nil while it is not needed
 }
@@ -23,13 +29,13 @@ const (
 
 var largeBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, largeBuffer) }}
 
-func newLines(from io.Reader) *lines {
-	return &lines{from: from, small: bufio.NewReaderSize(from, smallBuffer)}
+func newLines(from io.Reader, o Options) *lines {
+	return &lines{from: from, limit: o.MaxMessage, room: o.Budget, done: o.Done, small: bufio.NewReaderSize(from, smallBuffer)}
 }
 
-// next returns the next line in memory of its own, and with an error what there is of it. A line much longer than limit
-// bytes is an error.
-func (l *lines) next(limit int) ([]byte, error) {
+// next returns the next line in memory of its own, and with an error what there is of it. A line much longer than the
+// limit is an error. A *budget.Error is one that there was no room for: the next line can be read.
+func (l *lines) next() ([]byte, error) {
 	r := l.small
 	if l.large != nil {
 		if r = l.large; l.large.Buffered() == 0 {
@@ -38,19 +44,55 @@ func (l *lines) next(limit int) ([]byte, error) {
 		}
 	}
 	part, err := r.ReadSlice('\n')
-	line := append(make([]byte, 0, len(part)), part...)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		if len(line) > limit {
-			return nil, fmt.Errorf("a message is longer than %d bytes", limit)
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return append(make([]byte, 0, len(part)), part...), err
+	}
+	line := budget.Buffer{Budget: l.room, Done: l.done, Max: l.limit + largeBuffer}
+	for {
+		if line.Len() > l.limit {
+			return nil, fmt.Errorf("a message is longer than %d bytes", l.limit)
+		}
+		if _, full := line.Write(part); full != nil {
+			return l.skip(line.Bytes(), part, err, full)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line.Bytes(), err
 		}
 		if l.large == nil { // the small one has been emptied
 			l.large, _ = largeBuffers.Get().(*bufio.Reader)
 			l.large.Reset(l.from)
 		}
 		part, err = l.large.ReadSlice('\n')
-		line = append(line, part...)
 	}
-	return line, err
+}
+
+// kept is how much of the beginning and the end of a line is kept that there was no room for: its id is there.
+const kept = 4 << 10
+
+// skip reads to the end of a line that there is no room for, of which part was read with err. It returns the beginning
+// and the end of it, in two lines.
+func (l *lines) skip(head, part []byte, err, full error) ([]byte, error) {
+	if len(head) == 0 {
+		head = part
+	}
+	head = bytes.Clone(head[:min(len(head), kept)])
+	var tail []byte
+	for {
+		tail = append(tail, part[max(0, len(part)-kept):]...)
+		tail = append([]byte(nil), tail[max(0, len(tail)-kept):]...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+		r := l.small
+		if l.large != nil {
+			r = l.large
+		}
+		part, err = r.ReadSlice('\n')
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(append(head, '\n'), tail...), full
 }
 
 // buffered is how many bytes have been read and not returned.

@@ -31,14 +31,14 @@ func TestLinesOfAllLengths(t *testing.T) {
 		"at once": func(r io.Reader) io.Reader { return r }, "in halves": iotest.HalfReader, "with the end": iotest.DataErrReader,
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLines(wrap(strings.NewReader(text)))
+			l := newLines(wrap(strings.NewReader(text)), Options{MaxMessage: 1 << 20})
 			for i, line := range want {
-				got, err := l.next(1 << 20)
+				got, err := l.next()
 				if string(got) != line+"\n" || err != nil {
 					t.Fatalf("line %d: %d bytes of %.20q, %v; want %d of %.20q", i, len(got), got, err, len(line)+1, line)
 				}
 			}
-			if got, err := l.next(1 << 20); len(got) != 0 || !errors.Is(err, io.EOF) || l.large != nil {
+			if got, err := l.next(); len(got) != 0 || !errors.Is(err, io.EOF) || l.large != nil {
 				t.Errorf("%q, %v at the end; the large buffer is kept: %v", got, err, l.large != nil)
 			}
 		})
@@ -47,15 +47,15 @@ func TestLinesOfAllLengths(t *testing.T) {
 
 // A line beyond the limit is an error before it is there, and one that the end cuts off is returned as it is.
 func TestLinesAtTheirEnd(t *testing.T) {
-	l := newLines(strings.NewReader(strings.Repeat("x", 3*largeBuffer)))
-	if got, err := l.next(largeBuffer); err == nil || got != nil {
+	l := newLines(strings.NewReader(strings.Repeat("x", 3*largeBuffer)), Options{MaxMessage: largeBuffer})
+	if got, err := l.next(); err == nil || got != nil {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	l = newLines(strings.NewReader("whole\n" + strings.Repeat("y", 2*smallBuffer)))
-	if got, err := l.next(1 << 20); string(got) != "whole\n" || err != nil {
+	l = newLines(strings.NewReader("whole\n"+strings.Repeat("y", 2*smallBuffer)), Options{MaxMessage: 1 << 20})
+	if got, err := l.next(); string(got) != "whole\n" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := l.next(1 << 20); len(got) != 2*smallBuffer || !errors.Is(err, io.EOF) {
+	if got, err := l.next(); len(got) != 2*smallBuffer || !errors.Is(err, io.EOF) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	l.end()

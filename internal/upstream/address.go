@@ -21,7 +21,7 @@ var _ link = (*address)(nil)
 func (u *Upstream) dial() (*address, error) {
 	endpoint, err := remote.New(remote.Config{
 		URL: u.cfg.URL, Transport: u.cfg.Transport, Header: u.cfg.Header, Authorize: u.cfg.Authorize, Mirror: u.mirror,
-		MaxMessage: u.cfg.MaxMessage, Logger: u.log,
+		MaxMessage: u.cfg.MaxMessage, Budget: u.budget, Logger: u.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect: %w", err)

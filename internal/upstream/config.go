@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"callgate/internal/budget"
 	"callgate/internal/guard"
 	"callgate/internal/remote"
 )
@@ -75,6 +76,7 @@ type Options struct {
 	CacheDir string // the data directory's cache; "" means none. Files are in CacheDir/upstreams.
 	Logger   *slog.Logger
 	Events   Events
+	Budget   *budget.Budget // of messages in flight; nil has no bound
 }
 
 // State is where an upstream is in its life.

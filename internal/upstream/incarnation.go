@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"callgate/internal/budget"
 	"callgate/internal/jsonx"
 	"callgate/internal/remote"
 	"callgate/internal/rpc"
@@ -56,7 +57,7 @@ func (u *Upstream) spawn() (*incarnation, error) {
 		over:   make(chan struct{}),
 	}
 	in.ctx, in.cancel = context.WithCancel(u.ctx)
-	in.conn = l.connect(rpc.Options{MaxMessage: u.cfg.MaxMessage, Noise: in.noise})
+	in.conn = l.connect(rpc.Options{MaxMessage: u.cfg.MaxMessage, Noise: in.noise, Budget: u.budget})
 	go func() {
 		defer close(in.read)
 		in.readErr = l.run(in.handle)
@@ -137,7 +138,7 @@ func (in *incarnation) send(ctx context.Context, compose func(id []byte) []byte)
 		return m, nil
 	}
 	switch {
-	case isUnreadable(err):
+	case isUnreadable(err), errors.As(err, new(*budget.Error)):
 		return rpc.Message{}, fmt.Errorf("server %q answered, but %w", in.u.cfg.Name, err)
 	case ctx.Err() != nil:
 		in.cancelRequest(p.ID, context.Cause(ctx))

@@ -112,6 +112,7 @@ func (p *process) wall() string { return p.tree.Wall().String() }
 func (p *process) lastWords() []string { return p.stderr.last() }
 
 func (p *process) connect(o rpc.Options) *rpc.Conn {
+	o.Done = p.stopping
 	p.conn = rpc.NewConn(p.stdout, p.stdin, o)
 	return p.conn
 }

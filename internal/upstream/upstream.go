@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"callgate/internal/budget"
 	"callgate/internal/remote"
 )
 
@@ -26,6 +27,7 @@ type Upstream struct {
 	events Events
 	grace  time.Duration // between the steps of a stop
 	cache  *cache
+	budget *budget.Budget
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -74,6 +76,7 @@ func New(cfg Config, o Options) *Upstream {
 		events: o.Events,
 		grace:  2 * time.Second,
 		cache:  newCache(o.CacheDir),
+		budget: o.Budget,
 		status: Status{State: Idle, Since: time.Now()},
 	}
 	u.ctx, u.cancel = context.WithCancel(context.Background())

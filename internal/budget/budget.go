@@ -1,0 +1,248 @@
+// Package budget bounds the memory that messages in flight take in this process: requests of hosts and answers of
+// servers, from the first byte that is read to the last that is written. Small messages are free.
+package budget
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Key is the configuration key of the bound, for errors.
+const Key = "limits.maxInFlightBytes"
+
+// DefaultLimit is the bound unless it is configured.
+const DefaultLimit = 256 << 20
+
+// MinLimit is the lowest bound that makes sense: below it ordinary results would not fit.
+const MinLimit = 4 << 20
+
+const (
+	// Free is the size up to which memory is not counted.
+	Free = 64 << 10
+
+	// patience is how long a message waits for others to end.
+	patience = 20 * time.Second
+
+	// collecting is how often somebody who waits looks for memory that nobody uses any more.
+	collecting = 25 * time.Millisecond
+)
+
+// Error says that a message found no room.
+type Error struct {
+	Limit int64
+	Never bool // it would not fit if it were alone
+}
+
+func (e *Error) Error() string {
+	if e.Never {
+		return fmt.Sprintf("the message is too large for callgate's bound on messages in flight (%s: %d bytes)", Key, e.Limit)
+	}
+	return fmt.Sprintf("callgate holds too many large messages already and dropped this one (%s: %d bytes); try again later, or ask for less", Key, e.Limit)
+}
+
+// Budget is the bound. Memory counts until the garbage collector finds that nobody uses it, so what holds a message need
+// not say so. A nil Budget has no bound.
+//
+// Nobody knows how long a message becomes while it is read. So the oldest that grows has the rest that it may need set
+// aside: it can always end, and messages never wait in a circle.
+type Budget struct {
+	limit int64
+
+	mu      sync.Mutex
+	used    int64 // messages count twice: callgate makes one copy of each when it passes it on
+	growing []*Charge
+	queue   []*waiter
+
+	collect sync.Mutex // held by the one who runs the garbage collector
+}
+
+// Charge is what the memory of a message counts.
+type Charge struct{ cost, most int64 }
+
+// waiter is a message that waits for room.
+type waiter struct {
+	old, new *Charge
+	cost     int64      // beside what the message has
+	done     chan error // has room for one
+}
+
+// New returns a budget of limit bytes; nil for 0, which is no bound.
+func New(limit int64) *Budget {
+	if limit == 0 {
+		return nil
+	}
+	return &Budget{limit: limit}
+}
+
+// Used is how many bytes count now.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// Adopt counts a message that callgate made itself, out of one that it has read. It does not wait: the original was
+// counted twice for it.
+func (b *Budget) Adopt(message []byte) {
+	if b == nil || cap(message) <= Free {
+		return
+	}
+	b.mu.Lock()
+	b.used += int64(cap(message))
+	b.mu.Unlock()
+	b.watch(message, &Charge{cost: int64(cap(message))})
+}
+
+// Alloc returns memory of that capacity for a message that may become most bytes long. It waits for room until done is
+// closed. It takes the place of the memory that old is the charge of, nil for none: that is not passed on, so it counts
+// once from now on. The caller MUST call Grown when the message is whole.
+func (b *Budget) Alloc(done <-chan struct{}, size, most int, old *Charge) ([]byte, *Charge, error) {
+	if b == nil || size <= Free {
+		return make([]byte, 0, size), nil, nil
+	}
+	// While a buffer doubles for the last time, there is half a message beside it.
+	w := &waiter{old: old, new: &Charge{2 * int64(size), int64(2*max(size, most) + most/2)}, done: make(chan error, 1)}
+	if w.cost = w.new.cost; old != nil {
+		w.cost -= old.cost / 2
+	}
+	b.mu.Lock()
+	if w.new.cost+w.new.cost-w.cost > b.most() {
+		b.mu.Unlock()
+		return nil, nil, &Error{Limit: b.limit, Never: true}
+	}
+	b.queue = append(b.queue, w)
+	b.grant()
+	b.mu.Unlock()
+	if err := b.wait(done, w); err != nil {
+		return nil, nil, err
+	}
+	buf := make([]byte, 0, size)
+	b.watch(buf, w.new)
+	return buf, w.new, nil
+}
+
+// Grown says that the message with that charge is whole. c may be nil.
+func (b *Budget) Grown(c *Charge) {
+	if b == nil || c == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.grown(c)
+	b.grant()
+}
+
+func (b *Budget) grown(c *Charge) {
+	if i := slices.Index(b.growing, c); i >= 0 {
+		b.growing = slices.Delete(b.growing, i, i+1)
+	}
+}
+
+// fits is the size of memory that can be had in the place of old, which is the caller's.
+func (b *Budget) fits(old *Charge) int {
+	switch {
+	case b == nil:
+		return math.MaxInt
+	case old == nil:
+		return int(b.most() / 2)
+	}
+	return int(b.most()-old.cost/2) / 2
+}
+
+// watch gives the charge back when nobody uses the memory any more.
+func (b *Budget) watch(buf []byte, c *Charge) {
+	runtime.AddCleanup(unsafe.SliceData(buf), b.release, c)
+}
+
+func (b *Budget) release(c *Charge) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= c.cost
+	b.grown(c)
+	b.grant()
+}
+
+// most is what large messages can take together. It leaves something to the others.
+func (b *Budget) most() int64 { return b.limit - b.limit/8 }
+
+// grant lets everybody go on who has room, in the order in which they came. Those that ask for little may pass the
+// others. The caller holds mu.
+func (b *Budget) grant() {
+	waits := false
+	b.queue = slices.DeleteFunc(b.queue, func(w *waiter) bool {
+		most, aside := b.most(), int64(0)
+		little, oldest := w.cost <= b.limit/64, w.old != nil && len(b.growing) > 0 && b.growing[0] == w.old
+		if little || oldest { // which has left this to those that ask for little
+			most = b.limit
+		}
+		if len(b.growing) > 0 && !oldest {
+			aside = max(0, min(b.growing[0].most, b.most())-b.growing[0].cost)
+		}
+		if waits && !little && !oldest || b.used+w.cost+aside > most {
+			waits = true
+			return false
+		}
+		b.used += w.cost
+		if i := slices.Index(b.growing, w.old); i >= 0 {
+			b.growing[i] = w.new
+		} else {
+			b.growing = append(b.growing, w.new)
+		}
+		if w.old != nil {
+			w.old.cost -= w.old.cost / 2
+		}
+		w.done <- nil
+		return true
+	})
+}
+
+// wait waits for the word of grant.
+func (b *Budget) wait(done <-chan struct{}, w *waiter) error {
+	select {
+	case err := <-w.done:
+		return err
+	default:
+	}
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	tick := time.NewTicker(collecting)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-w.done:
+			return err
+		case <-tick.C:
+			b.tidy()
+		case <-limit.C:
+			b.dismiss(w)
+			return <-w.done
+		case <-done:
+			b.dismiss(w)
+			return <-w.done
+		}
+	}
+}
+
+// tidy finds memory that nobody uses.
+func (b *Budget) tidy() {
+	if b.collect.TryLock() {
+		defer b.collect.Unlock()
+		runtime.GC()
+	}
+}
+
+// dismiss ends the wait of w with an error, unless it has room by now.
+func (b *Budget) dismiss(w *waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.queue, w); i >= 0 {
+		b.queue = slices.Delete(b.queue, i, i+1)
+		w.done <- &Error{Limit: b.limit}
+		b.grant()
+	}
+}

@@ -1,0 +1,143 @@
+package budget
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// settle waits until the budget counts no more than that.
+func settle(t *testing.T, b *Budget, most int64) {
+	t.Helper()
+	for range 1000 {
+		runtime.GC()
+		if b.Used() <= most {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("%d bytes count, want at most %d", b.Used(), most)
+}
+
+func TestSmallIsFree(t *testing.T) {
+	b := New(MinLimit)
+	for range 1000 {
+		x := Buffer{Budget: b}
+		if _, err := x.Write(make([]byte, Free)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.Used() != 0 {
+		t.Errorf("%d bytes count", b.Used())
+	}
+	if allocs := testing.AllocsPerRun(100, func() { x := Buffer{Budget: b}; _, _ = x.Write([]byte("small")) }); allocs > 1 {
+		t.Errorf("a small message costs %v allocations", allocs)
+	}
+}
+
+func TestMemoryCountsUntilNobodyUsesIt(t *testing.T) {
+	b := New(MinLimit)
+	x := Buffer{Budget: b}
+	if _, err := x.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if b.Used() != 2<<20 {
+		t.Errorf("%d bytes count", b.Used())
+	}
+	part := x.Bytes()[10:20]
+	x = Buffer{}
+	runtime.GC()
+	if b.Used() != 2<<20 {
+		t.Errorf("%d bytes count while a part is used", b.Used())
+	}
+	runtime.KeepAlive(part)
+	settle(t, b, 0)
+}
+
+// What waits goes on when there is room, and what would never fit says so at once.
+func TestWaiting(t *testing.T) {
+	b := New(MinLimit)
+	held, _, err := b.Alloc(nil, 1<<20, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var full *Error
+	if _, _, err := b.Alloc(nil, MinLimit, 0, nil); !errors.As(err, &full) || !full.Never || !strings.Contains(err.Error(), Key) {
+		t.Errorf("too large: %v", err)
+	}
+	gaveUp := make(chan struct{})
+	close(gaveUp)
+	if _, _, err := b.Alloc(gaveUp, 1<<20, 0, nil); !errors.As(err, &full) || full.Never || !strings.Contains(err.Error(), Key) {
+		t.Errorf("given up: %v", err)
+	}
+	got := make(chan error)
+	go func() {
+		next, _, err := b.Alloc(nil, 1<<20, 0, nil)
+		runtime.KeepAlive(next)
+		got <- err
+	}()
+	time.Sleep(2 * collecting)
+	select {
+	case err := <-got:
+		t.Fatalf("it did not wait: %v", err)
+	default:
+	}
+	runtime.KeepAlive(held)
+	held = nil
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	settle(t, b, 0)
+}
+
+// Messages that grow beside each other do not wait for each other in a circle: all of them become whole.
+func TestNoCircle(t *testing.T) {
+	b := New(MinLimit)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	whole, dropped := 0, 0
+	for range 16 {
+		all.Go(func() {
+			x := Buffer{Budget: b, Max: 1 << 20}
+			_, err := x.ReadFrom(io.LimitReader(iotest.HalfReader(zeros{}), 1<<20))
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && x.Len() == 1<<20 {
+				whole++
+			} else if errors.As(err, new(*Error)) {
+				dropped++
+			}
+		})
+	}
+	all.Wait()
+	if whole != 16 {
+		t.Errorf("%d whole, %d dropped", whole, dropped)
+	}
+	settle(t, b, 0)
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	time.Sleep(time.Microsecond)
+	return min(len(p), 32<<10), nil
+}
+
+func TestBufferKeepsTheBytes(t *testing.T) {
+	want := bytes.Repeat([]byte("0123456789"), 100_000)
+	for _, x := range []*Buffer{{}, {Budget: New(DefaultLimit)}, {Budget: New(DefaultLimit), Expect: len(want)}, {Expect: 1 << 40, Max: len(want) + 1}} {
+		if n, err := x.ReadFrom(iotest.DataErrReader(bytes.NewReader(want))); err != nil || n != int64(len(want)) || !bytes.Equal(x.Bytes(), want) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+	short := Buffer{Max: 100}
+	if _, err := short.ReadFrom(bytes.NewReader(want)); err != nil || short.Len() < 100 || short.Len() > 1000 {
+		t.Errorf("%d bytes: %v", short.Len(), err)
+	}
+}
