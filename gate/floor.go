@@ -20,6 +20,8 @@ const MarkFloor = "floor"
 // nothing of the kind. What each looks for is in floor_data.go.
 var floor = []func(*floored) string{
 	(*floored).wipes,        // removes or overwrites the root, a home, a mount, a repository, the workspace
+	(*floored).codes,        // runs a text in another language that names one of these, or a credential store
+	(*floored).opens,        // gives a container one of these to write
 	(*floored).formats,      // writes to a block device
 	(*floored).tellsAll,     // sends out the whole environment
 	(*floored).tellsSecrets, // sends out a credential store
@@ -133,12 +135,18 @@ func (f *floored) asksCloud() string {
 			if !c.Risk.Exceeds(permissions.Write) {
 				continue
 			}
-			for _, word := range slices.Concat(c.Argv[min(1, len(c.Argv)):], c.Writes, c.Reads, c.Connects) {
+			for _, word := range slices.Concat(c.Argv[min(1, len(c.Argv)):], c.Around, c.Writes, c.Reads, c.Connects) {
+				if m := proxyCommand.FindStringSubmatch(word); m != nil {
+					word = strings.ReplaceAll(m[1], " ", ",")
+				}
 				if at := metadataIn(word, true); at != "" {
 					return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
 				}
 			}
 		}
+	}
+	if at := f.proxied(); at != "" {
+		return fmt.Sprintf("goes by way of %s, where clouds give out the machine's credentials", tools.Visible(at))
 	}
 	if !mayNameMetadata(f.call.Arguments) || f.call.Tool.Kind == tools.KindShell || quiet(f.call.Tool) {
 		return ""
@@ -146,6 +154,21 @@ func (f *floored) asksCloud() string {
 	for _, t := range textsOf(f.call.Arguments) {
 		if at := metadataIn(t.said, false); at != "" {
 			return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
+		}
+	}
+	return ""
+}
+
+// proxied returns the metadata service that a variable names as the way to the network; "" when none does.
+func (f *floored) proxied() string {
+	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return c.Risk.Exceeds(permissions.Write) }) || !mayNameMetadata(f.call.Arguments) {
+		return ""
+	}
+	for _, t := range textsOf(f.call.Arguments) {
+		for _, m := range proxyVariable.FindAllStringSubmatch(t.said, 16) {
+			if at := metadataIn(m[1], true); at != "" {
+				return at
+			}
 		}
 	}
 	return ""
@@ -283,7 +306,7 @@ func dumpsEnvironment(c tools.CommandView) bool {
 		return true
 	}
 	return slices.ContainsFunc(slices.Concat(c.Argv[1:], c.Reads), func(word string) bool {
-		return environmentFile.MatchString(word) || codeDumps.MatchString(word)
+		return environmentFile.MatchString(word) || strings.HasSuffix(program(c), "jq") && jqDumps.MatchString(word) || codeDumps.MatchString(word)
 	})
 }
 
@@ -293,23 +316,39 @@ func storeIn(c tools.CommandView) string {
 	if len(c.Argv) == 0 {
 		return ""
 	}
-	name, before := program(c), ""
-	for i, word := range c.Argv {
-		if i > 0 && !proves.MatchString(before) && !(copiers[name] && copierOption.MatchString(before)) && !provesItself.MatchString(word) && !usesKeys[name] {
-			if store := tools.CredentialStore(word); store != "" {
-				return store
-			}
+	name := program(c)
+	for i, word := range c.Argv[1:] {
+		if store := tools.CredentialStore(word); store != "" && !stays(name, c.Argv[i], word, store) {
+			return store
 		}
-		before = word
+	}
+	if talkers[name] {
+		if store := tools.CredentialStore(c.Input); store != "" {
+			return store
+		}
 	}
 	for _, path := range c.Reads { // by redirection, too
-		if store := tools.CredentialStore(path); store != "" && !slices.ContainsFunc(c.Argv, func(w string) bool {
+		if store := tools.CredentialStore(path); store != "" && !slices.ContainsFunc(append(c.Around[:len(c.Around):len(c.Around)], c.Argv...), func(w string) bool {
 			return strings.Contains(w, store) || strings.HasSuffix(path, strings.TrimPrefix(w, "~"))
 		}) {
 			return store
 		}
 	}
 	return ""
+}
+
+// stays reports whether the store that a word names stays where it is, after the word before: it proves who one is, or the
+// program only uses it.
+func stays(program, before, word, store string) bool {
+	switch {
+	case program == "gh":
+		return false
+	case strings.Contains(before+word, "env-file"):
+		return strings.Contains(store, ".env")
+	case usesKeys[program], proves.MatchString(before), provesItself.MatchString(word):
+		return true
+	}
+	return copiers[program] && copierOption.MatchString(before)
 }
 
 // metadataIn returns the metadata service that a text leads to, "" when it leads to none. In words of a command a bare

@@ -17,7 +17,7 @@ import (
 // This file holds what the floor looks for.
 
 var lossWords = map[tools.Loss]string{
-	tools.Removed: "removes or overwrites", tools.Moved: "moves away", tools.Closed: "changes permissions in all of", tools.Cleaned: "removes all untracked files of", tools.Listed: "removes folders from a list,",
+	tools.Removed: "removes or overwrites", tools.Moved: "moves away", tools.Closed: "changes permissions in all of", tools.Cleaned: "removes all untracked files of", tools.Told: "removes or overwrites", tools.Listed: "removes folders from a list,",
 }
 
 // vitalFolders are those without which a machine or an account does not work, or that hold a person's work.
@@ -45,6 +45,9 @@ func wordsOf(s string) map[string]bool {
 
 // vital says why nobody may lose what is at a path; "" when it is like any other.
 func vital(w tools.Wipe, place tools.Place) string {
+	if w.How == tools.Told {
+		return "which names what only running it tells"
+	}
 	if w.How == tools.Listed {
 		return "of which nobody has read what they are"
 	}
@@ -146,18 +149,24 @@ var (
 	environmentDumps = map[string][]string{
 		"env": {"-0", "--null"}, "printenv": {"-0", "--null"}, "set": nil, "export": {"-p"}, "declare": {"-p", "-x", "-px", "-xp"}, "typeset": {"-p", "-x", "-px", "-xp"}, "compgen": {"-e", "-v"},
 	}
+	jqDumps         = regexp.MustCompile(`(?:^|[\s(,|+])(?:env|\$ENV)(?:$|[\s),|+])`) // of jq and those like it
 	environmentFile = regexp.MustCompile(`/proc/[^/]+/environ`)
-	codeDumps       = regexp.MustCompile(`os\.environ(?:b?\s*(?:[^\[.\s]|$)|\.(?:copy|items|values)\()|process\.env(?:\s*(?:[^.\[\w\s]|$))|\bENV\.(?:to_|inspect|map|each)|%ENV|\$_(?:ENV|SERVER)\b|getenv\(\)|(?i:get-childitem|gci|dir|ls)\s+env:`)
+	codeDumps       = regexp.MustCompile(`^%\w*(?i:SECRET|TOKEN|PASSW|API_?KEY|ACCESS_?KEY|PRIVATE)\w*$|os\.environ(?:b?\s*(?:[^\[.\s]|$)|\.(?:copy|items|values)\()|process\.env(?:\s*(?:[^.\[\w\s]|$))|\bENV\.(?:to_|inspect|map|each)|%ENV|\$_(?:ENV|SERVER)\b|getenv\(\)|(?i:get-childitem|gci|dir|ls)\s+env:`)
 )
 
 // What sends.
 var (
 	senders = wordsOf(`curl wget wget2 http https xh xhs httpie aria2c nc ncat netcat socat telnet ssh scp sftp ftp lftp rsync rclone mail mailx mutt sendmail msmtp swaks
 		websocat wscat croc wormhole magic-wormhole gsutil s3cmd s5cmd azcopy mc b2 dig nslookup host drill ping tftp smbclient slack-cli invoke-webrequest iwr invoke-restmethod irm openssl`)
-	senderLines    = regexp.MustCompile(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|gh (?:gist|issue|pr|release) |gcloud storage|az storage|kubectl cp|docker (?:cp|push)|npm publish|git push|cloudflared|ngrok)`)
-	sometimesSends = wordsOf("aws gh gcloud az kubectl docker npm git cloudflared ngrok")
-	codeSends      = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
-	sends          = regexp.MustCompile(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
+	senderLines = regexp.MustCompile(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|aws (?:secretsmanager|ssm|kms|lambda|ecs|iam) |gh (?:gist|issue|pr|release|secret|variable|api|codespace|ssh-key|repo) |gcloud (?:storage|secrets|compute|functions|run)|az (?:storage|keyvault|webapp|container|vm)|(?:kubectl|oc) (?:cp|create|apply|replace|patch|set|exec|run|debug|annotate|label|edit)|(?:docker|podman|nerdctl|finch) (?:cp|push|build|buildx|image|run|create|exec|secret|config|compose|container|stack|service)|` +
+		`npm publish|git push|cloudflared|ngrok|(?:heroku|fly|flyctl|vercel|netlify|wrangler|railway|render|supabase|firebase|doppler|vault|consul|nomad|helm|doctl|hcloud|ibmcloud|oci|pscale|turso|infisical|eb) )`)
+	sometimesSends = wordsOf(`aws gh gcloud az kubectl oc docker podman nerdctl finch npm git cloudflared ngrok heroku fly flyctl vercel netlify wrangler railway render supabase
+		firebase doppler vault consul nomad helm doctl hcloud ibmcloud oci pscale turso infisical eb`)
+	talkers       = wordsOf("sftp ftp lftp ncftp tnftp telnet nc ncat netcat socat ssh smbclient mail mailx sendmail") // what they read from their standard input is orders, or goes out
+	proxyVariable = regexp.MustCompile(`(?i)\b(?:(?:https?|all|ftp|rsync|grpc|socks)[_.])?proxy=["']?([^\s;&|"']+)`)
+	proxyCommand  = regexp.MustCompile(`(?i)^(?:-o)?\s*proxy(?:command|jump)[= ](.*)$`)
+	codeSends     = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
+	sends         = regexp.MustCompile(`(?i)upload|send|attach|post|share|mail|submit|publish|push|transfer|export|import|sync`)
 )
 
 // The options and programs by which a key proves who one is and stays where it is.
@@ -166,7 +175,7 @@ var (
 	provesItself = regexp.MustCompile(`^(?:-i.+|--(?:key|cert|cacert|capath|netrc-file|kubeconfig|config|userconfig|identity[\w-]*|private-key|credential[\w-]*|env-file|key-file|cert-file)=|-[oe]\s?[A-Za-z].*|ssh\s+-i)`)
 	copiers      = wordsOf("scp sftp rsync")
 	copierOption = regexp.MustCompile(`^-[FSoec]$`)
-	usesKeys     = wordsOf("ssh ssh-add ssh-keygen ssh-copy-id chmod chown mkdir touch ls stat test [ [[ rm gpg kubectl docker podman git export source . alias")
+	usesKeys     = wordsOf("ssh ssh-add ssh-keygen ssh-copy-id chmod chown mkdir touch ls stat test [ [[ rm gpg git export source . alias")
 )
 
 // maxStore and maxAddressText bound, in bytes, what is taken for a path or for something that holds an address.

@@ -216,7 +216,10 @@ func (b *builder) runs(c *shellparse.Command) []string {
 func (b *builder) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
 	c := &all[at]
 	elsewhere := joinEffects(b.effect, b.lists(c, all))
-	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv))}
+	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv)), Input: c.Input.Value}
+	view.Code = slices.ContainsFunc(c.Effects, func(e shellparse.Effect) bool {
+		return strings.HasPrefix(e.Text, "code ") || e.Text == "runs its standard input"
+	})
 	for i := range c.Argv {
 		view.Argv[i] = c.Argv[i].Value
 	}
@@ -324,7 +327,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 			b.subject(s, CategoryNetwork, source{})
 		}
 	}
-	b.wipes(c)
+	b.wipes(c, whole)
 	b.upward(c)
 	b.mentioned(c, view.Risk)
 	b.recursive(c)

@@ -95,6 +95,8 @@ type CommandView struct {
 	Writes   []string         `json:"writes,omitempty"`
 	Reads    []string         `json:"reads,omitempty"`
 	Connects []string         `json:"-"` // addresses that the shell connects to: tcp://host:port
+	Input    string           `json:"-"` // the text on its standard input, where that is known
+	Code     bool             `json:"-"` // it runs a text in another language: a word of it, or its standard input
 	Around   []string         `json:"-"` // variables that are set for it, and options before its subcommand
 	Risk     permissions.Risk `json:"risk"`
 }

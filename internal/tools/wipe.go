@@ -25,12 +25,13 @@ const (
 	Moved               // to another place
 	Closed              // its permissions or owners are changed, with all that is in it
 	Cleaned             // what its repository does not track is removed
+	Told                // a folder is removed or overwritten whose name a command puts out while the call runs; Path is the word
 	Listed              // folders are removed that stand in a list, which no word of the call shows; Path is "*"
 )
 
 // wipers are the programs that do so, in lower case.
-var wipers = func() map[string]func(*builder, *shellparse.Command) {
-	all := map[string]func(*builder, *shellparse.Command){
+var wipers = func() map[string]func(*builder, *shellparse.Command, string) {
+	all := map[string]func(*builder, *shellparse.Command, string){
 		"find": (*builder).wipesFound, "gfind": (*builder).wipesFound, "fd": (*builder).wipesFound, "fdfind": (*builder).wipesFound,
 		"mv": (*builder).wipesMoved, "rsync": (*builder).wipesSynced, "git": (*builder).wipesUntracked,
 	}
@@ -46,18 +47,18 @@ var wipers = func() map[string]func(*builder, *shellparse.Command) {
 	return all
 }()
 
-// wipes notes what one command of a shell text wipes.
-func (b *builder) wipes(c *shellparse.Command) {
+// wipes notes what one command of the shell text whole wipes.
+func (b *builder) wipes(c *shellparse.Command, whole string) {
 	if len(c.Argv) == 0 {
 		return
 	}
 	if wipe := wipers[strings.TrimSuffix(strings.ToLower(path.Base(c.Argv[0].Value)), ".exe")]; wipe != nil {
-		wipe(b, c)
+		wipe(b, c, whole)
 	}
 }
 
 // wipesRemoved reads the operands of a program that removes or overwrites what it is given.
-func (b *builder) wipesRemoved(c *shellparse.Command) {
+func (b *builder) wipesRemoved(c *shellparse.Command, whole string) {
 	if len(c.Via) > 0 && slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool { return w.Value == "{}" }) &&
 		slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
 			return isBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || w.Value == "--recursive"
@@ -65,43 +66,59 @@ func (b *builder) wipesRemoved(c *shellparse.Command) {
 		!slices.ContainsFunc(b.out.Commands, func(before CommandView) bool { return lists[path.Base(before.Argv[0])] }) {
 		b.wipe(Listed, "*")
 	}
+	if len(c.Via) > 0 && strings.HasPrefix(c.Via[len(c.Via)-1], "alias ") {
+		b.wipesArguments(c, whole, Removed)
+	}
 	for _, f := range c.Writes {
 		if f.By != "redirect" {
-			b.wipesFile(c, f.Path, f.Pattern, Removed)
+			b.wipesFile(c, f.Path, f.Pattern, whole, Removed)
 		}
 	}
 	if len(c.Writes) == 0 {
 		for _, w := range operands(c) {
-			b.wipesFile(c, w, "", Removed)
+			b.wipesFile(c, w, "", whole, Removed)
 		}
 	}
+}
+
+// recursive reports whether a program that removes also removes folders.
+func recursive(c *shellparse.Command) bool {
+	switch path.Base(c.Argv[0].Value) {
+	case "rm", "grm":
+		return slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
+			return isBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || strings.HasPrefix(w.Value, "--r")
+		})
+	case "dd", "truncate", "unlink", "shred":
+		return false
+	}
+	return true
 }
 
 // lists are the programs whose output is names that the call shows where they come from.
 var lists = wordSet("find gfind fd fdfind ls git rg grep echo printf exa eza locate hg npm")
 
 // wipesMoved reads the sources of mv.
-func (b *builder) wipesMoved(c *shellparse.Command) {
+func (b *builder) wipesMoved(c *shellparse.Command, whole string) {
 	for _, f := range c.Reads {
 		if f.By != "redirect" {
-			b.wipesFile(c, f.Path, f.Pattern, Moved)
+			b.wipesFile(c, f.Path, f.Pattern, whole, Moved)
 		}
 	}
 }
 
 // wipesClosed reads the operands of a program that changes permissions in whole trees.
-func (b *builder) wipesClosed(c *shellparse.Command) {
+func (b *builder) wipesClosed(c *shellparse.Command, whole string) {
 	if !slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
 		return isBundle(w.Value) && strings.ContainsAny(w.Value, "Rr") || strings.HasPrefix(w.Value, "--rec") || strings.EqualFold(w.Value, "/t") || strings.EqualFold(w.Value, "/r")
 	}) {
 		return
 	}
 	for _, f := range c.Writes {
-		b.wipesFile(c, f.Path, f.Pattern, Closed)
+		b.wipesFile(c, f.Path, f.Pattern, whole, Closed)
 	}
 	if len(c.Writes) == 0 {
 		for _, w := range operands(c) {
-			b.wipesFile(c, w, "", Closed)
+			b.wipesFile(c, w, "", whole, Closed)
 		}
 	}
 }
@@ -110,23 +127,23 @@ func (b *builder) wipesClosed(c *shellparse.Command) {
 func isBundle(word string) bool { return len(word) > 1 && word[0] == '-' && word[1] != '-' }
 
 // wipesSynced reads the destination of an rsync that removes there what the source does not have.
-func (b *builder) wipesSynced(c *shellparse.Command) {
+func (b *builder) wipesSynced(c *shellparse.Command, whole string) {
 	words := operands(c)
 	for _, w := range c.Argv {
 		switch {
 		case len(words) == 0:
 		case strings.HasPrefix(w.Value, "--del"):
-			b.wipesFile(c, words[len(words)-1], "", Removed)
+			b.wipesFile(c, words[len(words)-1], "", whole, Removed)
 		case strings.HasPrefix(w.Value, "--remove-s"):
 			for _, source := range words[:len(words)-1] {
-				b.wipesFile(c, source, "", Removed)
+				b.wipesFile(c, source, "", whole, Removed)
 			}
 		}
 	}
 }
 
 // wipesUntracked reads where git clean would run.
-func (b *builder) wipesUntracked(c *shellparse.Command) {
+func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
 	if len(c.Argv) < 2 || c.Argv[1].Value != "clean" {
 		return
 	}
@@ -150,18 +167,19 @@ func (b *builder) wipesUntracked(c *shellparse.Command) {
 		}
 	}
 	if force {
-		b.wipesFile(c, shellparse.Word{Value: dir, Known: true}, "", Cleaned)
+		b.wipesFile(c, shellparse.Word{Value: dir, Known: true}, "", whole, Cleaned)
 	}
 }
 
 // Words of find and fd. What picks some of the files by their name, age or size makes it no wiping; types do not.
 var (
 	findPicks   = wordSet("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -empty -mtime -mmin -atime -amin -ctime -cmin -newer -size -inum -samefile -perm -user -group -nouser -nogroup -links")
+	histories   = wordSet(".git .hg .svn .jj")
 	findRemoves = wordSet("-delete rm grm unlink shred srm trash rimraf")
 )
 
 // wipesFound reads where find begins, when it removes what it finds. What it finds may be removed by another command, too.
-func (b *builder) wipesFound(c *shellparse.Command) {
+func (b *builder) wipesFound(c *shellparse.Command, whole string) {
 	var roots []shellparse.Word
 	words := c.Argv[1:]
 	isFD := strings.HasPrefix(path.Base(c.Argv[0].Value), "fd")
@@ -177,12 +195,14 @@ func (b *builder) wipesFound(c *shellparse.Command) {
 			words = nil
 		}
 	}
-	removes := false
+	removes, below := false, ""
 	for i, w := range words {
 		negated := i > 0 && (words[i-1].Value == "!" || words[i-1].Value == "-not")
 		switch {
 		case findRemoves[path.Base(w.Value)]:
 			removes = true
+		case w.Value == "-name" && !negated && i+1 < len(words) && histories[words[i+1].Value]:
+			below = "/" + words[i+1].Value
 		case findPicks[w.Value] && !negated && !(i+1 < len(words) && strings.Trim(words[i+1].Value, "*.?") == ""):
 			return
 		}
@@ -196,8 +216,8 @@ func (b *builder) wipesFound(c *shellparse.Command) {
 		roots = []shellparse.Word{{Value: ".", Known: true}}
 	}
 	for _, root := range roots {
-		if removes {
-			b.wipesFile(c, root, "", Removed)
+		if root.Value += below; removes {
+			b.wipesFile(c, root, "", whole, Removed)
 		} else {
 			b.listed = append(b.listed, listedFile{c, root})
 		}
@@ -215,7 +235,7 @@ type listedFile struct {
 }
 
 // listsFor notes what a command puts out that another one may remove.
-func (b *builder) listsFor(c *shellparse.Command) {
+func (b *builder) listsFor(c *shellparse.Command, _ string) {
 	words := operands(c)
 	if len(words) == 0 {
 		words = []shellparse.Word{{Value: ".", Known: true}}
@@ -236,7 +256,7 @@ func operands(c *shellparse.Command) (words []shellparse.Word) {
 }
 
 // wipesFile notes what a word can name: pattern says what it can be where it is not known.
-func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern string, how Loss) {
+func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, whole string, how Loss) {
 	place := b.place
 	if b.tool.remote {
 		place = Place{}
@@ -263,14 +283,21 @@ func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern st
 			}
 		}
 	default:
-		b.wipe(how, b.mayBe(w.Value)...)
+		paths, unread := b.mayBe(w.Value, whole)
+		if b.wipe(how, paths...); unread && recursive(c) {
+			b.wipe(Told, w.Value)
+		}
+		if positional.MatchString(strings.Trim(w.Value, `"'`)) {
+			b.wipesArguments(c, whole, how)
+		}
 		for _, f := range b.listed {
 			if f.word.Known {
 				for _, l := range place.at(f.command.Dir).locate(wholeOf(f.word.Value)) {
 					b.wipe(how, l.paths...)
 				}
 			} else {
-				b.wipe(how, b.mayBe(f.word.Value)...)
+				paths, _ := b.mayBe(f.word.Value, whole)
+				b.wipe(how, paths...)
 			}
 		}
 	}
@@ -296,27 +323,83 @@ func wholeOf(pattern string) string {
 // wholeName is a segment of a pattern that every name meets, or every hidden one.
 var wholeName = regexp.MustCompile(`^\.?[*?]*\*[*?]*$|^\.\[[!^].*\]\*$|^\.\?\?\*$|^\{\*,\.\*\}$`)
 
-// unknownPath is a word that begins with something that only running tells.
-var unknownPath = regexp.MustCompile(`^(?:\$\{?([A-Za-z_]\w*)([^}/]*)\}?|\$\(\s*(pwd)\s*\)|` + "`\\s*(pwd)\\s*`" + `|~([\w.-]*))(/.*)?$`)
+// Words that begin with something that only running tells.
+var (
+	variablePath = regexp.MustCompile(`^(?:\$\{([A-Za-z_]\w*)([^}]*)\}+|\$([A-Za-z_]\w*)|~([\w.-]*))(/.*)?$`)
+	commandPath  = regexp.MustCompile("^(?:\\$\\((.*)\\)|`(.*)`)(/.*)?$")
+	positional   = regexp.MustCompile(`^\$(?:\{?[@*0-9]|\{[@*0-9][^}]*\})`)
+	defaultOf    = regexp.MustCompile(`^:?[-=](.+)$`)
+)
 
-// mayBe returns the absolute paths that a word which is not known can be. A variable that is not set leaves what follows it.
-func (b *builder) mayBe(source string) []string {
-	m := unknownPath.FindStringSubmatch(strings.NewReplacer(`"`, "", `'`, "").Replace(source))
+// listing are commands whose output nobody means a root, a home or a repository by, or that are looked at themselves.
+var listing = regexp.MustCompile(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
+
+// mayBe returns the absolute paths that a word of the text whole which is not known can be. A variable that is not set
+// leaves what follows it. unread says that the word is the output of a command that may print any path.
+func (b *builder) mayBe(source, whole string) (paths []string, unread bool) {
+	source = strings.NewReplacer(`"`, "", `'`, "").Replace(source)
+	rest := func(tail string) string { return wholeOf("/" + strings.TrimLeft(tail, "/")) }
+	if m := commandPath.FindStringSubmatch(source); m != nil {
+		tail, inner := rest(m[3]), strings.TrimSpace(m[1]+m[2])
+		switch {
+		case inner == "pwd":
+			return []string{clean(b.place.Dir + "/" + tail)}, false
+		case listing.MatchString(inner) && !strings.ContainsAny(inner, ";&|"):
+			return nil, false
+		}
+		return nil, tail == "/" || path.Base(tail) == ".git"
+	}
+	m := variablePath.FindStringSubmatch(source)
 	if m == nil {
-		return nil
+		return nil, false
 	}
-	rest := wholeOf("/" + strings.TrimLeft(m[6], "/"))
+	name, tail := m[1]+m[3], rest(m[5])
 	switch {
-	case m[1] == "HOME" || m[1] == "" && m[3] == "" && m[4] == "" && m[5] == "":
-		return []string{clean(b.place.Home + "/" + rest)}
-	case m[1] == "PWD" || m[3] != "" || m[4] != "":
-		return []string{clean(b.place.Dir + "/" + rest)}
-	case m[5] != "":
-		return []string{clean("/home/" + m[5] + "/" + rest)}
-	case m[6] == "" || strings.HasPrefix(m[2], ":?") || strings.HasPrefix(m[2], ":-"):
-		return nil
+	case name == "HOME" || name == "" && m[4] == "":
+		return []string{clean(b.place.Home + "/" + tail)}, false
+	case name == "PWD" || name == "OLDPWD":
+		return []string{clean(b.place.Dir + "/" + tail)}, false
+	case name == "":
+		return []string{clean("/home/" + m[4] + "/" + tail)}, false
 	}
-	return []string{rest}
+	if d := defaultOf.FindStringSubmatch(m[2]); d != nil {
+		paths, unread = b.givenPath(d[1], m[5], whole)
+	} else if m[5] != "" && !strings.HasPrefix(m[2], ":?") {
+		paths = []string{tail}
+	}
+	for _, assigned := range regexp.MustCompile(`\b`+name+"=(\"[^\"]*\"|'[^']*'|\\$\\([^)]*\\)|`[^`]*`|[^\\s;&|]*)").FindAllStringSubmatch(whole, 8) {
+		if p, u := b.givenPath(assigned[1], m[5], ""); p != nil || u {
+			paths, unread = append(paths, p...), unread || u
+		}
+	}
+	return paths, unread
+}
+
+// givenPath is mayBe for what a variable is given, with what follows the variable.
+func (b *builder) givenPath(text, tail, whole string) (paths []string, unread bool) {
+	text = strings.Trim(text, `"'`)
+	if strings.ContainsAny(text, "$`") {
+		return b.mayBe(strings.TrimSuffix(text, "/")+tail, whole)
+	}
+	for _, l := range b.place.locate(wholeOf(text + tail)) {
+		paths = append(paths, l.paths...)
+	}
+	return paths, false
+}
+
+// wipesArguments looks at every word of a text for what the arguments of a function or the words behind an alias may be.
+func (b *builder) wipesArguments(c *shellparse.Command, whole string, how Loss) {
+	for i, field := range strings.Fields(whole) {
+		field = strings.Trim(field, "\"'`;&|(){}")
+		if i == 0 || field == "" || strings.HasPrefix(field, "-") || i > maxArguments {
+			continue
+		}
+		if paths, _ := b.mayBe(field, ""); paths != nil {
+			b.wipe(how, paths...)
+		} else if !strings.ContainsAny(field, "$=") {
+			b.wipesFile(c, shellparse.Word{Value: b.place.expand(field), Known: true}, "", "", how)
+		}
+	}
 }
 
 // wipe notes paths.

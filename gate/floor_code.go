@@ -1,0 +1,126 @@
+package gate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"callgate/internal/tools"
+)
+
+// Texts in other languages, which nobody can read to the end: what they name and what they call.
+var (
+	codeVital    = regexp.MustCompile(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*?|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?)(?:["'\x60),;\s]|$)|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
+	codeLoses    = regexp.MustCompile(`(?i)rm_?tree|rm_?rf?\b|rmSync|rmdir|unlink|remove|delete|erase|trash|shred|truncate|overwrite|copytree|rename|\bmove\b|chmod|chown|wipe|mkfs|\bdd\b|["']w[b+t]*["']|writeFile|\bsystem\b|\bexec|spawn|popen|subprocess|shell\s+script|\x60`)
+	codeHarmless = regexp.MustCompile(`["']/["']\s*\.\s*join|(?:split|join|replace(?:All)?|strip|ends_?[wW]ith|starts_?[wW]ith|[iI]ndex_?[oO]f|r?find|g?sub|explode|implode)\s*\(\s*["'/]+["']`)
+)
+
+// codes looks for texts in other languages that name what nobody may lose along with what loses something, or a credential
+// store.
+func (f *floored) codes() string {
+	for _, c := range f.a.Commands {
+		if !c.Code || len(c.Argv) == 0 {
+			continue
+		}
+		for _, text := range append(c.Argv[1:len(c.Argv):len(c.Argv)], c.Input) {
+			if text == "" || len(text) > maxAddressText {
+				continue
+			}
+			if store := tools.CredentialStore(text); store != "" && strings.ContainsAny(text, "(\"' ") {
+				return fmt.Sprintf("runs code in which %s stands, which holds credentials", tools.Visible(store))
+			}
+			if loses := codeLoses.FindString(text); loses != "" {
+				vital := codeVital.FindString(codeHarmless.ReplaceAllString(text, ""))
+				if vital == "" && namesWhole(text, f.call.Place.Home) {
+					vital = f.call.Place.Home
+				}
+				if vital != "" {
+					return fmt.Sprintf("runs code that may lose what %s names (%s)", tools.Visible(strings.TrimSpace(vital)), tools.Visible(loses))
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// namesWhole reports whether a text names a folder and nothing below it.
+func namesWhole(text, folder string) bool {
+	if folder == "" {
+		return false
+	}
+	for {
+		_, rest, ok := strings.Cut(text, folder)
+		if !ok {
+			return false
+		}
+		if rest = strings.TrimLeft(rest, "/*."); rest == "" || strings.ContainsAny(rest[:1], "\"'`),; ") {
+			return true
+		}
+		text = rest
+	}
+}
+
+// Programs that run containers, and where their options name folders of this machine.
+var (
+	containers = wordsOf("docker podman nerdctl finch lima buildah ctr crictl kubectl oc singularity apptainer")
+	bindOption = regexp.MustCompile(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
+	bindSource = regexp.MustCompile(`(?:^|,)(?:src|source)=([^,]*)`)
+	hostPath   = regexp.MustCompile(`"hostPath"\s*:\s*\{[^}]*"path"\s*:\s*"([^"]*)"`)
+)
+
+// opens looks for containers that are given what nobody may lose.
+func (f *floored) opens() string {
+	for _, c := range f.a.Commands {
+		if len(c.Argv) == 0 || !containers[program(c)] {
+			continue
+		}
+		for i, word := range c.Argv[1:] {
+			next := ""
+			if i+2 < len(c.Argv) {
+				next = c.Argv[i+2]
+			}
+			if source := bound(word, next); vitalSource(source, f.call.Place) {
+				return fmt.Sprintf("gives a container %s to write", tools.Visible(source))
+			}
+		}
+	}
+	return ""
+}
+
+// bound returns the folder of this machine that an option gives to a container to write; "" when it gives none.
+func bound(word, next string) string {
+	if m := hostPath.FindStringSubmatch(word); m != nil {
+		return m[1]
+	}
+	given := ""
+	if m := bindOption.FindStringSubmatch(word); m != nil {
+		if given = m[1]; given == "" {
+			given = next
+		}
+	} else if strings.HasPrefix(word, "-v") {
+		given = word[2:]
+	}
+	if strings.HasSuffix(given, "readonly") || strings.HasSuffix(given, ":ro") || strings.HasSuffix(given, ",ro") {
+		return ""
+	}
+	if m := bindSource.FindStringSubmatch(given); m != nil {
+		return m[1]
+	}
+	source, _, _ := strings.Cut(given, ":")
+	return source
+}
+
+// vitalSource reports whether a container that may write to a folder can make the machine or an account useless. The
+// workspace is what containers are given to work on.
+func vitalSource(source string, place tools.Place) bool {
+	for _, home := range []string{"~", "$HOME", "${HOME}"} {
+		if rest, ok := strings.CutPrefix(source, home); ok && (rest == "" || rest[0] == '/') {
+			source = place.Home + rest
+		}
+	}
+	if !strings.HasPrefix(source, "/") || source == "/tmp" || slices.Contains(append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir), strings.TrimSuffix(source, "/")) {
+		return false
+	}
+	return vital(tools.Wipe{Path: source, How: tools.Closed}, place) != ""
+}
