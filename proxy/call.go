@@ -13,13 +13,77 @@ import (
 	"callgate/permissions"
 )
 
-// call is the life of one tools/call, in the order that keeps it safe:
+// gated is a request that passes the gate: tools/call, resources/read and prompts/get of a host, and
+// sampling/createMessage of a server.
+type gated struct {
+	call   gate.Call // what is judged: the one reading of the request
+	method string
+	params []byte  // of the request, which say what trace it belongs to
+	server *server // that the request goes to, or that it comes from
+	shown  string  // the host's name of a prompt
+
+	// forward sends exactly the judged call on.
+	forward func(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error)
+	// refuse composes the response to a request that may not run.
+	refuse func(call gate.Call, v gate.Verdict) []byte
+	// fail composes the response to a request that came to no answer.
+	fail func(failure string) []byte
+	// verify composes the response from the answer. It may check what the call did.
+	verify func(call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte
+}
+
+// pass is the life of every request that passes the gate, in the order that keeps it safe:
 //
-//	strict check → the immutable Call → hooks before → the gate, on record → checkpoint → forward exactly that Call →
-//	outcome → verify → answer
+//	hooks before → the gate, on record → checkpoint → forward exactly that Call → outcome → verify → answer
 //
 // What the outcome leaves to do, its record and the hooks after the call, is done when the host has its answer.
-// Nothing may be moved across the gate, and nothing else in this program forwards a tools/call.
+// Nothing may be moved across the gate, and nothing else in this program forwards such a request. r is the host's
+// request that waits for the answer; nil for a request of a server.
+func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
+	span := h.trace(g)
+	defer span.End()
+	call := h.askHooks(ctx, r, g.call)
+	waiting := func() {}
+	if r != nil {
+		call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
+		call.Revive = g.server.revive
+		waiting = h.heartbeat(r, "a person's approval")
+	}
+	decided := span.Deciding()
+	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
+	decided(verdict.Decision, verdict.Risk().String())
+	waiting()
+	if verdict.Action != permissions.Allow {
+		h.tellRefused(call, verdict)
+		return g.refuse(call, verdict)
+	}
+
+	kept, err := h.checkpoint(ctx, call, &verdict)
+	began := time.Now()
+	var answer rpc.Message
+	if err == nil {
+		h.tellExecute(call, verdict)
+		answer, err = g.forward(ctx, call, verdict.Timeout, span)
+	}
+	kept.end(ctx)
+
+	result, isError, failure := outcome(answer, err)
+	span.Failed(failureKind(isError, failure))
+	took := time.Since(began)
+	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
+	afterwards := h.ended(record, call, verdict, result, isError, failure, took)
+	if r != nil {
+		r.afterwards = afterwards
+	} else {
+		defer afterwards()
+	}
+	if err != nil {
+		return g.fail(failure)
+	}
+	return g.verify(call, &verdict, kept, answer)
+}
+
+// call answers tools/call.
 func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	call, to, p, err := h.readCall(ctx, m)
 	call.ID = r.callID(call.ID)
@@ -31,40 +95,22 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		h.tellRefused(call, verdict)
 		return rpc.Error(m.ID, codeOf(err), verdict.Reason)
 	}
-
-	span := h.trace(m.Params, call)
-	defer span.End()
-	call = h.askHooks(ctx, r, call)
-	call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
-	call.Revive = to.server.revive
-	waiting := h.heartbeat(r, "a person's approval")
-	decided := span.Deciding()
-	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
-	decided(verdict.Decision, verdict.Risk().String())
-	waiting()
-	if verdict.Action != permissions.Allow {
-		h.tellRefused(call, verdict)
-		return rpc.Result(m.ID, r.refused(call, verdict))
-	}
-
-	kept, err := h.checkpoint(ctx, call, &verdict)
-	began := time.Now()
-	var answer rpc.Message
-	if err == nil {
-		h.tellExecute(call, verdict)
-		answer, err = h.forwardCall(ctx, m, r, p, call, to, verdict.Timeout, span)
-	}
-	kept.end(ctx)
-
-	result, isError, failure := outcome(answer, err)
-	span.Failed(failureKind(isError, failure))
-	took := time.Since(began)
-	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
-	r.afterwards = h.ended(record, call, verdict, result, isError, failure, took)
-	if err != nil {
-		return rpc.Result(m.ID, errorResult(failure))
-	}
-	return h.verify(ctx, r, call, &verdict, kept, withNote(answer, verdict.Note)).WithID(m.ID)
+	return h.pass(ctx, r, gated{
+		call: call, method: m.Method, params: m.Params, server: to.server,
+		forward: func(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
+			return h.forwardCall(ctx, m, r, p, call, to, limit, span)
+		},
+		refuse: func(call gate.Call, v gate.Verdict) []byte {
+			if away := r.leadAway(call, v); away != nil {
+				return rpc.Result(m.ID, away)
+			}
+			return rpc.Result(m.ID, refusal(call, v))
+		},
+		fail: func(failure string) []byte { return rpc.Result(m.ID, errorResult(failure)) },
+		verify: func(call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte {
+			return h.verify(ctx, r, call, v, kept, withNote(answer, v.Note)).WithID(m.ID)
+		},
+	})
 }
 
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.

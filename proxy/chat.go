@@ -10,6 +10,8 @@ import (
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/tools"
+	"callgate/internal/traces"
 )
 
 const (
@@ -61,24 +63,35 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 	defer cancel(nil)
 	defer h.chat(&chatting{func() { cancel(gate.ErrCancelled) }})()
 	params := chatParams(turns)
-	verdict, done := (&server{host: h, alias: chatServer}).sample(ctx, params, nil)
-	switch {
-	case done == nil && (verdict.Decision == gate.DecidedCancelled || ctx.Err() != nil):
-		return ChatAnswer{}, fmt.Errorf("%w before the question was sent to the model", gate.ErrCancelled)
-	case done == nil:
-		return ChatAnswer{}, fmt.Errorf("%w: the question was not sent to the model. %s", gate.ErrDeclined, verdict.Reason)
-	}
-	result, err := h.think(ctx, params)
+	asker := &server{host: h, alias: chatServer}
+	call, err := h.newCall(kindTool(tools.KindSampling, asker), asker, "server", asker.alias, params)
 	if err != nil {
-		done(nil, err.Error())
 		return ChatAnswer{}, err
 	}
-	answer, err := spoken(result)
-	if err != nil {
-		done(result, err.Error())
-	} else {
-		done(result, "")
-	}
+	var answer ChatAnswer
+	h.pass(ctx, nil, gated{
+		call: call, method: "sampling/createMessage", params: params, server: asker,
+		forward: func(ctx context.Context, _ gate.Call, _ time.Duration, _ *traces.Call) (rpc.Message, error) {
+			var result []byte
+			if result, err = h.think(ctx, params); err == nil {
+				answer, err = spoken(result)
+			}
+			if err != nil {
+				return rpc.Message{}, &hostError{err.Error()}
+			}
+			return rpc.Message{Result: result}, nil
+		},
+		refuse: func(_ gate.Call, v gate.Verdict) []byte {
+			if v.Decision == gate.DecidedCancelled || ctx.Err() != nil {
+				err = fmt.Errorf("%w before the question was sent to the model", gate.ErrCancelled)
+			} else {
+				err = fmt.Errorf("%w: the question was not sent to the model. %s", gate.ErrDeclined, v.Reason)
+			}
+			return nil
+		},
+		fail:   func(string) []byte { return nil },
+		verify: func(gate.Call, *gate.Verdict, *kept, rpc.Message) []byte { return nil },
+	})
 	return answer, err
 }
 

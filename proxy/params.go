@@ -207,6 +207,9 @@ func outcome(answer rpc.Message, err error) (result []byte, isError bool, failur
 		if unkept, ok := errors.AsType[*unkeptError](err); ok {
 			return nil, true, "callgate: the call was not run. " + unkept.Error()
 		}
+		if refused, ok := errors.AsType[*hostError](err); ok {
+			return nil, true, refused.text
+		}
 		return nil, true, fmt.Sprintf("callgate: the call did not end: %v", err)
 	case answer.Error != nil:
 		return nil, true, "the server answered with an error: " + string(answer.Error[:min(len(answer.Error), 300)])

@@ -13,7 +13,6 @@ import (
 	"callgate/internal/rpc"
 	"callgate/internal/tools"
 	"callgate/internal/traces"
-	"callgate/permissions"
 )
 
 // notified takes a notification of the server, on the goroutine that reads from it: what comes before a
@@ -193,24 +192,10 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
 	}
-	finish := func([]byte, string) {}
-	var span *traces.Call // of sampling; elicitation and roots are the person's and the host's own affair
 	switch m.Method {
 	case "sampling/createMessage":
-		span = h.traceOf(m.Params, traces.About{Method: m.Method, Server: s.alias})
-		defer span.End()
-		verdict, done := s.sample(ctx, m.Params, span)
-		if done == nil {
-			return rpc.Error(m.ID, -1, "callgate denied sampling. "+verdict.Reason)
-		}
-		finish = done
-		trace, forwarded := span.Forwarding("")
-		defer forwarded()
-		if message, err = traced(message, trace); err != nil {
-			finish(nil, err.Error())
-			return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
-		}
-	case "elicitation/create":
+		return s.sample(ctx, m, message, asTask, r)
+	case "elicitation/create": // is the person's own affair, as roots are: there is nothing to decide
 		if why := cmp.Or(imitates(m.Params), astray(m.Params)); why != "" {
 			h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 			return rpc.Error(m.ID, rpc.CodeInvalidParams, "callgate does not pass this on. "+why)
@@ -224,24 +209,68 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 		}
 	}
 	answer, fault := s.putToHost(ctx, m, message, r)
-	switch {
-	case fault != nil:
-		finish(nil, "the host gave no answer")
-	case answer.Error != nil:
-		finish(nil, "the host refused: "+messageOf(answer.Error))
-	default:
-		finish(answer.Result, "")
-	}
-	if fault != nil || answer.Error != nil {
-		span.Failed("call_failed")
-	}
-	switch {
-	case fault != nil:
+	if fault != nil {
 		return fault
-	case asTask:
+	}
+	return s.answered(ctx, m, answer, asTask)
+}
+
+// answered is the host's answer to the server's request m, as the server gets it.
+func (s *server) answered(ctx context.Context, m, answer rpc.Message, asTask bool) []byte {
+	if asTask {
 		return s.assign(ctx, m, answer)
 	}
 	return s.forServer(answer).WithID(m.ID)
+}
+
+// hostError is why a request to the host's model came to nothing.
+type hostError struct{ text string }
+
+func (e *hostError) Error() string { return e.text }
+
+// sample lets a request to the host's model pass the gate as the kind sampling, with what it says. message is what the
+// host gets.
+func (s *server) sample(ctx context.Context, m, message rpc.Message, asTask bool, r *inflight) []byte {
+	call, err := s.host.newCall(kindTool(tools.KindSampling, s), s, "server", s.alias, m.Params)
+	if err != nil {
+		return rpc.Error(m.ID, -1, "callgate denied sampling. "+err.Error())
+	}
+	var fault []byte // that there is no answer
+	var refused rpc.Message
+	return s.host.pass(ctx, nil, gated{
+		call: call, method: m.Method, params: m.Params, server: s,
+		forward: func(ctx context.Context, _ gate.Call, _ time.Duration, span *traces.Call) (rpc.Message, error) {
+			trace, forwarded := span.Forwarding("")
+			defer forwarded()
+			traced, err := traced(message, trace)
+			if err != nil {
+				fault = rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+				return rpc.Message{}, &hostError{err.Error()}
+			}
+			answer, none := s.putToHost(ctx, m, traced, r)
+			switch {
+			case none != nil:
+				fault = none
+				return answer, &hostError{"the host gave no answer"}
+			case answer.Error != nil:
+				refused = answer
+				return answer, &hostError{"the host refused: " + messageOf(answer.Error)}
+			}
+			return answer, nil
+		},
+		refuse: func(_ gate.Call, v gate.Verdict) []byte {
+			return rpc.Error(m.ID, -1, "callgate denied sampling. "+v.Reason)
+		},
+		fail: func(string) []byte {
+			if fault != nil {
+				return fault
+			}
+			return s.answered(ctx, m, refused, asTask)
+		},
+		verify: func(_ gate.Call, _ *gate.Verdict, _ *kept, answer rpc.Message) []byte {
+			return s.answered(ctx, m, answer, asTask)
+		},
+	})
 }
 
 // putToHost sends the server's request m to the host as message and waits for the answer; or it returns the response
@@ -263,29 +292,6 @@ func (s *server) putToHost(ctx context.Context, m, message rpc.Message, r *infli
 		return rpc.Message{}, rpc.Error(m.ID, rpc.CodeInternal, "the request was cancelled")
 	}
 	return answer, nil
-}
-
-// sample lets a request to the host's model pass the gate as the kind sampling, with what it says. When it may go to
-// the host, the caller MUST call done with the result, or with why there is none; otherwise done is nil. span is nil for
-// what belongs to no trace.
-func (s *server) sample(ctx context.Context, params []byte, span *traces.Call) (v gate.Verdict, done func(result []byte, failure string)) {
-	h := s.host
-	call, err := h.newCall(kindTool(tools.KindSampling, s), s, "server", s.alias, params)
-	if err != nil {
-		return gate.Verdict{Reason: err.Error()}, nil
-	}
-	call = h.askHooks(ctx, nil, call)
-	decided := span.Deciding()
-	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
-	decided(verdict.Decision, verdict.Risk().String())
-	if verdict.Action != permissions.Allow {
-		h.tellRefused(call, verdict)
-		return verdict, nil
-	}
-	began := time.Now()
-	return verdict, func(result []byte, failure string) {
-		h.p.o.Gate.Finish(h.session, call, result, false, failure, time.Since(began))()
-	}
 }
 
 // signed returns the params of an elicitation that says which server asks, and whose message is one visible line.

@@ -13,7 +13,6 @@ import (
 	"callgate/internal/tools"
 	"callgate/internal/traces"
 	"callgate/internal/upstream"
-	"callgate/permissions"
 )
 
 // readResource is the life of a resources/read: it passes the gate as the kind resource_read.
@@ -27,7 +26,7 @@ func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []b
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
-	return h.gated(ctx, m, r, s, kindTool(tools.KindResource, s), traces.About{}, "uri", uri, m.Params)
+	return h.passKind(ctx, m, r, s, kindTool(tools.KindResource, s), "", "uri", uri, m.Params)
 }
 
 // getPrompt is the life of a prompts/get: it passes the gate as the kind prompt_get.
@@ -45,16 +44,15 @@ func (h *host) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	return h.gated(ctx, m, r, e.server, e.tool, traces.About{Prompt: name}, "name", e.name, params)
+	return h.passKind(ctx, m, r, e.server, e.tool, name, "name", e.name, params)
 }
 
 // codeNoResource is what MCP gives for a resource that nobody has.
 const codeNoResource = -32002
 
-// gated lets a request of another method than tools/call through the gate, as a call of a kind whose rules see
-// one argument, and forwards it. params is what the server gets. A refusal is an error: these methods have no place
-// for one in a result.
-func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, about traces.About, argument, value string, params []byte) []byte {
+// passKind lets a request through the gate as a call of a kind whose rules see one argument, and forwards it. params is
+// what the server gets. A refusal is an error: these methods have no place for one in a result.
+func (h *host) passKind(ctx context.Context, m rpc.Message, r *inflight, s *server, tool *tools.Tool, shown, argument, value string, params []byte) []byte {
 	var more []byte
 	var known [2]jsonx.Member
 	names := []string{argument, "_meta"}
@@ -69,32 +67,33 @@ func (h *host) gated(ctx context.Context, m rpc.Message, r *inflight, s *server,
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
-	about.Method, about.Server = m.Method, s.alias
-	span := h.traceOf(m.Params, about)
-	defer span.End()
-	call = h.askHooks(ctx, r, call)
-	decided := span.Deciding()
-	verdict, call := h.p.o.Gate.Decide(ctx, h.session, call)
-	decided(verdict.Decision, verdict.Risk().String())
-	if verdict.Action != permissions.Allow {
-		h.tellRefused(call, verdict)
-		return rpc.Error(m.ID, rpc.CodeInvalidRequest, fmt.Sprintf("callgate denied %s. %s", m.Method, verdict.Reason))
-	}
-	began := time.Now()
-	answer, err := h.forwardGated(ctx, m, r, s, value, params, verdict.Timeout, span)
-	result, isError, failure := outcome(answer, err)
-	span.Failed(failureKind(isError, failure))
-	took := time.Since(began)
-	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
-	r.afterwards = h.ended(record, call, verdict, result, isError, failure, took)
-	if err != nil {
-		return rpc.Error(m.ID, rpc.CodeInternal, failure)
-	}
-	return answer.WithID(m.ID)
+	call.ID = r.callID(call.ID)
+	return h.pass(ctx, r, gated{
+		call: call, method: m.Method, params: m.Params, server: s, shown: shown,
+		forward: func(ctx context.Context, _ gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
+			return s.forwardKind(ctx, m, r, value, params, limit, span)
+		},
+		refuse: func(call gate.Call, v gate.Verdict) []byte {
+			if away := r.leadAway(call, v); away != nil {
+				return rpc.Result(m.ID, away)
+			}
+			return rpc.Error(m.ID, rpc.CodeInvalidRequest, denied(m.Method, v))
+		},
+		fail:   func(failure string) []byte { return rpc.Error(m.ID, rpc.CodeInternal, failure) },
+		verify: func(_ gate.Call, _ *gate.Verdict, _ *kept, answer rpc.Message) []byte { return answer.WithID(m.ID) },
+	})
 }
 
-// forwardGated is forwardCall for such a request.
-func (h *host) forwardGated(ctx context.Context, m rpc.Message, r *inflight, s *server, name string, params []byte, limit time.Duration, span *traces.Call) (rpc.Message, error) {
+// denied is the error for a request that may not run, or not yet.
+func denied(what string, v gate.Verdict) string {
+	if v.Decision == gate.DecidedPending {
+		return "callgate: " + v.Reason
+	}
+	return fmt.Sprintf("callgate denied %s. %s", what, v.Reason)
+}
+
+// forwardKind is forwardCall for such a request.
+func (s *server) forwardKind(ctx context.Context, m rpc.Message, r *inflight, name string, params []byte, limit time.Duration, span *traces.Call) (rpc.Message, error) {
 	ctx, stop := s.clock.bound(ctx, limit, errTooLong)
 	defer stop()
 	if m.Method == "resources/read" {

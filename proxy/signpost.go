@@ -99,14 +99,12 @@ func (r *inflight) callID(fresh string) string {
 	return fresh
 }
 
-// refused is the result of a call that may not run, or not yet.
-func (r *inflight) refused(call gate.Call, v gate.Verdict) []byte {
-	if r.errand != nil && v.Decision == gate.DecidedPending {
-		if result := r.errand.leadAway(call.ID); result != nil {
-			return result
-		}
+// leadAway is the result that leads the host's person to the page while an approval is pending; nil for other hosts.
+func (r *inflight) leadAway(call gate.Call, v gate.Verdict) []byte {
+	if r.errand == nil || v.Decision != gate.DecidedPending {
+		return nil
 	}
-	return refusal(call, v)
+	return r.errand.leadAway(call.ID)
 }
 
 // signpost leads to the page. The address proves nothing about who opens it.

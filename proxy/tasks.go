@@ -23,7 +23,7 @@ func (h *host) getTask(ctx context.Context, m rpc.Message, _ *inflight) []byte {
 		return rpc.Result(m.ID, d.now())
 	}
 	if err != nil || answer.Error != nil {
-		return answered(m, answer, err)
+		return failedAt(m, answer, err)
 	}
 	if _, over, _ := d.sees(unrelated(answer).Result); over { // its result comes in a moment
 		select {
@@ -141,15 +141,15 @@ func (d *deferred) stop(ctx context.Context, m rpc.Message, params []byte) (refu
 		err = errNotStopped
 	}
 	if err != nil || answer.Error != nil {
-		return answered(m, answer, err)
+		return failedAt(m, answer, err)
 	}
 	d.sees(unrelated(answer).Result)
 	d.r.cancel(errStopped)
 	return nil
 }
 
-// answered relays how a request about a task failed at the server.
-func answered(m, answer rpc.Message, err error) []byte {
+// failedAt relays how a request about a task failed at the server.
+func failedAt(m, answer rpc.Message, err error) []byte {
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInternal, "callgate: the request did not end: "+err.Error())
 	}

@@ -227,3 +227,19 @@ func TestApprovalsOfAServerThatStaysDown(t *testing.T) {
 		}
 	})
 }
+
+// A prompt that waits for a person tells its host that it does, as a tool call does.
+func TestHeartbeatOfAPrompt(t *testing.T) {
+	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
+		for host := range w.proxy.hosts {
+			s := host.servers[0]
+			host.table.Store(&table{&catalogue{prompts: map[string]*offer{"s_greet": {tool: kindTool(tools.KindPrompt, s), name: "greet"}}}, host.servers})
+		}
+		h.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"s_greet","_meta":{"progressToken":"t"}}}`)
+		h.silent()
+		time.Sleep(beat)
+		h.want(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":0.0001,"message":"waiting for a person's approval, 12s so far"}}`)
+		h.send(cancelOne)
+		h.silent()
+	})
+}

@@ -3,23 +3,24 @@ package proxy
 import (
 	"bytes"
 
-	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
 )
 
-// trace begins the trace of a tools/call. It is nil, and nothing is read, when no traces are made.
-func (h *host) trace(params []byte, call gate.Call) *traces.Call {
-	return h.traceOf(params, traces.About{Method: "tools/call", Tool: call.Tool.Qualified, Server: call.Tool.Server})
-}
-
-// traceOf is trace for any request, below the trace that its params say it belongs to.
-func (h *host) traceOf(params []byte, about traces.About) *traces.Call {
+// trace begins the trace of a request, below the one that its params say it belongs to. It is nil, and nothing is read,
+// when no traces are made.
+func (h *host) trace(g gated) *traces.Call {
 	if h.p.o.Tracer == nil {
 		return nil
 	}
-	about.Session = h.session.ID()
+	params, about := g.params, traces.About{Method: g.method, Server: g.server.alias, Session: h.session.ID()}
+	switch g.method {
+	case "tools/call":
+		about.Tool = g.call.Tool.Qualified
+	case "prompts/get":
+		about.Prompt = g.shown
+	}
 	carried := map[string]string{}
 	var meta [1]jsonx.Member
 	var members [2]jsonx.Member
