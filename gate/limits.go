@@ -66,3 +66,10 @@ func (t *turn) take(l *Limits, now time.Time) string {
 	}
 	return ""
 }
+
+// NewTurn begins a turn: the person sent a prompt, so that what the turn before took of its budget no longer counts.
+func (s *Session) NewTurn() {
+	s.turn.mu.Lock()
+	defer s.turn.mu.Unlock()
+	s.turn.calls = 0
+}

@@ -73,7 +73,17 @@ const keepPatience = 15 * time.Second
 // checkpoint keeps what the allowed call is about to change. When it returns without an error, that is on the
 // disk and the call MUST be forwarded or ended; the error is a reason not to forward it.
 func (h *host) checkpoint(ctx context.Context, call gate.Call, v *gate.Verdict) (*kept, error) {
-	k := h.p.o.Checkpoints
+	return h.p.o.Checkpoints.take(ctx, h.p.o.Gate, h.session, h.log, call, v)
+}
+
+// Take keeps what an allowed call that runs elsewhere is about to change. end MUST be called once it has run; it is never
+// nil. The error is a reason not to let it run.
+func (k *Checkpoints) Take(ctx context.Context, g *gate.Gate, s *gate.Session, log *slog.Logger, call gate.Call, v *gate.Verdict) (end func(context.Context), err error) {
+	one, err := k.take(ctx, g, s, log, call, v)
+	return one.end, err
+}
+
+func (k *Checkpoints) take(ctx context.Context, g *gate.Gate, s *gate.Session, log *slog.Logger, call gate.Call, v *gate.Verdict) (*kept, error) {
 	if k == nil || v.Analysis == nil {
 		return nil, nil
 	}
@@ -90,10 +100,10 @@ func (h *host) checkpoint(ctx context.Context, call gate.Call, v *gate.Verdict) 
 	defer cancel()
 	place := call.Place
 	taken, err := k.Store.Take(ctx, checkpoint.Request{
-		CallID: call.ID, Tool: call.Tool.Qualified, SessionID: h.session.ID(), Worker: h.p.o.Gate.Worker(), Workspace: call.Place.Dir, Paths: paths,
-		Secret: func(path string) bool { return h.p.o.Gate.HidesFile(h.session, place, path) },
+		CallID: call.ID, Tool: call.Tool.Qualified, SessionID: s.ID(), Worker: g.Worker(), Workspace: call.Place.Dir, Paths: paths,
+		Secret: func(path string) bool { return g.HidesFile(s, place, path) },
 	})
-	out := &kept{taken: taken, log: h.log, tool: call.Tool.Qualified}
+	out := &kept{taken: taken, log: log, tool: call.Tool.Qualified}
 	var why string
 	switch {
 	case err != nil:
@@ -111,7 +121,7 @@ func (h *host) checkpoint(ctx context.Context, call gate.Call, v *gate.Verdict) 
 		out.abandon()
 		return nil, &unkeptError{"What it would change could not be kept: " + why + " If that cannot be helped, tell the user."}
 	}
-	h.log.Warn("a call runs whose files could not all be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
+	log.Warn("a call runs whose files could not all be kept", "tool", call.Tool.Qualified, "call", call.ID, "reason", why)
 	return out, nil
 }
 

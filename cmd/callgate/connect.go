@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/internal/hosthooks"
 	"callgate/internal/install"
 	"callgate/internal/tools"
 	"callgate/proxy"
@@ -28,6 +29,7 @@ type connecting struct {
 	project     string
 	dryRun, yes bool
 	asJSON      bool
+	noHooks     bool
 }
 
 func (o *connecting) declare(cmd *cobra.Command) {
@@ -54,7 +56,8 @@ func newConnectCommand(dataDir func() (string, error)) *cobra.Command {
 		Short: "Put callgate in front of the MCP servers of the hosts on this machine",
 		Long: `Connect finds the hosts on this machine (` + strings.Join(install.IDs(), ", ") + `),
 shows a diff of every file it would change, asks once, and then moves their MCP servers behind callgate:
-the servers go into a file of callgate's own, and the host starts callgate instead.
+the servers go into a file of callgate's own, and the host starts callgate instead. Hosts with hooks get
+"callgate hook", so that their built-in tools (shell, files, web) pass the same gate.
 
 Everything else in a host's file stays as it is. "callgate disconnect" puts back what was there.`,
 		Example: `  callgate connect                    # every host on this machine
@@ -71,6 +74,7 @@ Everything else in a host's file stays as it is. "callgate disconnect" puts back
 	}
 	o.declare(cmd)
 	cmd.Flags().StringSliceVar(&o.servers, "server", nil, "only the server of this `name`; repeatable")
+	cmd.Flags().BoolVar(&o.noHooks, "no-hooks", false, "leave the tools that are built into hosts alone: gate MCP servers only")
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that hosts get beside callgate")
 	return cmd
 }
@@ -102,8 +106,18 @@ func (o *connecting) plan(args []string) (*install.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	dataDir, err := o.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	var hooks func(string) []install.HookFile
+	if !o.noHooks {
+		hooks = func(host string) []install.HookFile {
+			return hosthooks.Hooks(host, program, []string{"--data-dir=" + dataDir})
+		}
+	}
 	return install.Make(install.Options{
-		Machine: machine, Hosts: hosts, Scopes: o.scopes, Servers: o.servers, Callgate: program,
+		Hooks: hooks, Machine: machine, Hosts: hosts, Scopes: o.scopes, Servers: o.servers, Callgate: program,
 		Folder: filepath.Join(xdg.ConfigHome, "callgate", "servers"), Records: records,
 		Sanitize: proxy.Sanitize, Check: proxy.CheckAliases,
 	})
@@ -148,6 +162,9 @@ func (o *connecting) connect(cmd *cobra.Command, args []string) error {
 		if h.Note != "" {
 			fmt.Fprintln(out, "note     "+h.Note)
 		}
+		if d, err := hosthooks.Find(h.ID); err == nil && h.Found && !o.noHooks && d.Note != "" {
+			fmt.Fprintln(out, "note     "+d.Note)
+		}
 	}
 	_, err = fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
 	return err
@@ -181,7 +198,7 @@ func printPlan(w io.Writer, plan *install.Plan) {
 		}
 		fmt.Fprintf(w, "%s\n", h.Name)
 		if len(h.Changes) == 0 {
-			fmt.Fprintln(w, "  no servers beside callgate")
+			fmt.Fprintln(w, "  nothing to do")
 		}
 		for _, c := range h.Changes {
 			fmt.Fprintf(w, "  %s (%s)\n", tools.Visible(c.Path), c.Scope)

@@ -12,7 +12,7 @@ import (
 )
 
 // credentialNames are the secrets that can be replaced.
-var credentialNames = []string{string(companion.CredentialApprove), string(companion.CredentialView), string(companion.CredentialMCP), string(companion.CredentialWorker), string(companion.CredentialTools)}
+var credentialNames = []string{string(companion.CredentialApprove), string(companion.CredentialView), string(companion.CredentialMCP), string(companion.CredentialWorker), string(companion.CredentialTools), string(companion.CredentialHook)}
 
 func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{

@@ -23,6 +23,7 @@ const (
 	CredentialMCP     Credential = "mcp"     // lets a host speak MCP over HTTP; opens nothing here
 	CredentialWorker  Credential = "worker"  // lets a process join the hub and show its own approvals there
 	CredentialTools   Credential = "tools"   // may bring tools into sessions, and sees which sessions there are
+	CredentialHook    Credential = "hook"    // lets the hooks of hosts ask whether a call may run; opens nothing here
 )
 
 const (
@@ -52,7 +53,7 @@ func OpenCredentials(dataDir string) (*Credentials, error) {
 		return nil, err
 	}
 	err := c.locked(func() error {
-		for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker, CredentialTools} {
+		for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker, CredentialTools, CredentialHook} {
 			_, err := c.Token(name)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = c.replace(name)

@@ -30,6 +30,8 @@ type record struct {
 	Edits   []edit    `json:"edits,omitempty"`
 	Renames []rename  `json:"renames,omitempty"`
 	Serving []string  `json:"serving,omitempty"` // callgate's own files that it leads to
+	Hooks   []hooked  `json:"hooks,omitempty"`
+	Created bool      `json:"created,omitempty"` // there was no file
 
 	file string
 }
@@ -69,11 +71,11 @@ func (p *Plan) Apply() (changed []string, err error) {
 }
 
 func (p *Plan) applyOne(c *Change) error {
-	path, mode, err := target(c.Path, c.Before)
+	path, mode, err := c.target()
 	if err != nil {
 		return err
 	}
-	r := record{Host: c.host, Scope: c.Scope, Path: c.Path, Format: c.file.Format, List: c.file.List, At: time.Now().UTC(), Before: c.Before, Written: digest(c.After), Edits: c.edits, Renames: c.Renames}
+	r := record{Host: c.host, Scope: c.Scope, Path: c.Path, Format: c.file.Format, List: c.file.List, Hooks: c.hooks, Created: c.create, At: time.Now().UTC(), Before: c.Before, Written: digest(c.After), Edits: c.edits, Renames: c.Renames}
 	for i := range c.serving {
 		if err := c.serving[i].write(); err != nil {
 			return err
@@ -89,6 +91,17 @@ func (p *Plan) applyOne(c *Change) error {
 		return err
 	}
 	return durable.Replace(path, c.After, mode)
+}
+
+// target is the file that the change is written to.
+func (c *Change) target() (string, fs.FileMode, error) {
+	if !c.create {
+		return target(c.Path, c.Before)
+	}
+	if _, err := os.Lstat(c.Path); !errors.Is(err, fs.ErrNotExist) {
+		return "", 0, errors.Join(errors.New("the file is there meanwhile: run the command again"), err)
+	}
+	return c.Path, c.mode, os.MkdirAll(filepath.Dir(c.Path), 0o755)
 }
 
 // target is the file behind links, with its mode. It is an error when it does not hold those bytes any more.
@@ -165,6 +178,17 @@ func (u *Undone) take(now []byte) {
 		return
 	}
 	u.After = now
+	if len(r.Hooks) > 0 {
+		text, err := removeHooks(now, r.Hooks)
+		if err != nil {
+			u.Conflicts = append(u.Conflicts, err.Error())
+			return
+		}
+		if u.After = text; r.Created && isEmpty(text) {
+			u.After = nil
+		}
+		return
+	}
 	if len(r.Renames) > 0 {
 		text, left, err := applyRenames(now, inverse(r.Renames))
 		if err != nil {
@@ -205,7 +229,12 @@ func (u *Undone) Write() error {
 		if err != nil {
 			return err
 		}
-		if err := durable.Replace(path, u.After, mode); err != nil {
+		if u.After == nil && u.record.Created {
+			err = os.Remove(path)
+		} else {
+			err = durable.Replace(path, u.After, mode)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,8 @@ type Options struct {
 	Folder   string   // where callgate keeps its own files of servers
 	Records  string   // where it remembers what it changed
 	Sanitize func(string) string
+	// Hooks are what a host's own files need so that it asks callgate about its own tools; nil leaves them alone.
+	Hooks func(host string) []HookFile
 	// Check is callgate's own rule for a set of server names.
 	Check func(names []string) error
 }
@@ -60,6 +62,9 @@ type Change struct {
 
 	host    string
 	file    *File
+	hooks   []hooked
+	create  bool // there is no file yet
+	mode    fs.FileMode
 	edits   []edit
 	serving []serving
 }
@@ -143,6 +148,9 @@ func Make(o Options) (*Plan, error) {
 		}
 		if len(moved) > 0 {
 			hp.Note = h.Prompt
+		}
+		if hp.Found && o.Hooks != nil && slices.Contains(o.Scopes, "user") {
+			hp.Changes = append(hp.Changes, p.hook(h, hp.Changes)...)
 		}
 		hp.Changes = slices.DeleteFunc(hp.Changes, func(c Change) bool { return c.Error == "" && len(c.Servers) == 0 && !c.Changes() })
 		p.Hosts = append(p.Hosts, hp)

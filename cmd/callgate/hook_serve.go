@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/companion"
+	"callgate/internal/hooks"
+	"callgate/internal/hosthooks"
+	"callgate/internal/hosthooks/door"
+	"callgate/internal/install"
+	"callgate/internal/tools"
+	"callgate/proxy"
+)
+
+// serveHooks is the process that judges for hooks: a callgate without servers, which joins the hub as every other.
+func (s *settings) serveHooks(cmd *cobra.Command) error {
+	began := stamp{}
+	config, _ := s.common.GetString("config") // they are declared
+	worker, _ := s.common.GetString("worker")
+	c, err := s.load()
+	if err != nil {
+		return err
+	}
+	began.take(c.file)
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return err
+	}
+	credentials, err := companion.OpenCredentials(c.DataDir)
+	if err != nil {
+		return err
+	}
+	token := func() (string, error) { return credentials.Token(companion.CredentialHook) }
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	server, err := hosthooks.Listen(door.Socket(c.DataDir, worker, config), token, log)
+	if errors.Is(err, hosthooks.ErrTaken) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	sidecar, err := start(c, nil)
+	defer func() {
+		sidecar.close()
+		if err := server.Close(); err != nil {
+			log.Error("shutdown", "error", err)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	desk, err := sidecar.desk()
+	if err != nil {
+		return err
+	}
+	defer desk.Close()
+	server.Run(cmd.Context(), desk, func() bool { now := stamp{}; now.take(c.file); return now != began })
+	return nil
+}
+
+// stamp says whether the program or its configuration is still the same.
+type stamp struct{ program, config time.Time }
+
+func (s *stamp) take(config string) {
+	at := func(path string) time.Time {
+		if info, err := os.Stat(path); err == nil {
+			return info.ModTime()
+		}
+		return time.Time{}
+	}
+	if program, err := os.Executable(); err == nil {
+		s.program = at(program)
+	}
+	s.config = at(config)
+}
+
+// desk is where hosts' hooks are answered by this process' gate.
+func (s *sidecar) desk() (*hosthooks.Desk, error) {
+	proof, err := hosthooks.OpenProof(s.config.DataDir, s.log)
+	if err != nil {
+		return nil, err
+	}
+	o := hosthooks.Options{
+		Gate: s.gate, Log: s.log, Proof: proof, Agent: s.config.Agent, Home: xdg.Home, Shell: s.config.shell, Audit: audit.Dir(s.config.DataDir),
+		Sanitize: proxy.Sanitize, Own: ownEntries(), Alarm: func(host string, texts ...string) { s.problems.set("the host "+host, texts...) },
+	}
+	if s.config.hooks.Decides() {
+		o.Before = s.config.askHooks
+	}
+	if s.keeps != nil {
+		o.Keep = func(ctx context.Context, session *gate.Session, call gate.Call, v *gate.Verdict) (func(context.Context), error) {
+			return s.keeps.Take(ctx, s.gate, session, s.log, call, v)
+		}
+	}
+	return hosthooks.NewDesk(o), nil
+}
+
+// askHooks lets the user's hooks look at a call of a host's own tool.
+func (c *config) askHooks(ctx context.Context, session *gate.Session, call gate.Call) gate.Call {
+	e := hooks.Event{Name: hooks.ToolRequested, SessionID: session.ID(), Agent: call.Agent, Host: session.Client().Name, CallID: call.ID, Arguments: call.Arguments}
+	e.About(call.Tool)
+	c.hooks.Decide(ctx, e, func(o hooks.Opinion) (hooks.Event, bool, error) {
+		if o.Arguments != nil && !o.Deny {
+			o.Deny, o.Reason = true, "It wants other arguments, and a host runs its own tools with those that it has."
+		}
+		if o.Deny {
+			call.Before.DeniedBy, call.Before.Reason = o.Hook, o.Reason
+		}
+		if o.Ask {
+			call.Before.Marks = append(slices.Clip(call.Before.Marks), tools.Mark{Code: "hook", Text: o.Reason})
+		}
+		return e, !o.Deny, nil
+	})
+	return call
+}
+
+// ownEntries says by which names a host knows callgate as an MCP server. It looks at the host's files at most once a second.
+func ownEntries() func(host, project string) []string {
+	type seen struct {
+		at    time.Time
+		names []string
+	}
+	var mu sync.Mutex
+	cache := map[string]seen{}
+	return func(host, project string) []string {
+		mu.Lock()
+		defer mu.Unlock()
+		key := host + "\x00" + project
+		if s, ok := cache[key]; ok && time.Since(s.at) < time.Second {
+			return s.names
+		}
+		found, err := install.Find([]string{host})
+		if err != nil {
+			return nil
+		}
+		machine, err := install.ThisMachine(project)
+		if err != nil {
+			return nil
+		}
+		program, err := os.Executable()
+		if err != nil {
+			return nil
+		}
+		names := install.OwnEntries(machine, &found[0], program)
+		if len(cache) > 1000 {
+			clear(cache)
+		}
+		cache[key] = seen{time.Now(), names}
+		return names
+	}
+}

@@ -1,0 +1,630 @@
+package hosthooks
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/jsonx"
+	"callgate/internal/tools"
+	"callgate/permissions"
+)
+
+// Options assemble a Desk. Gate, Log, Proof and Sanitize are required.
+type Options struct {
+	Gate     *gate.Gate
+	Log      *slog.Logger
+	Proof    *Proof
+	Agent    string // the profile that sessions run under
+	Home     string
+	Shell    *tools.ShellSetup
+	Audit    string // folder of the audit trail, where decisions are looked for that this process did not make
+	Sanitize func(string) string
+	// Own names callgate's own entries among the MCP servers of a host in a project: their calls pass the gate on their way.
+	Own func(host, project string) []string
+	// Before lets the user's hooks look at a call; nil when there are none.
+	Before func(context.Context, *gate.Session, gate.Call) gate.Call
+	// Keep keeps what an allowed call is about to change; nil keeps nothing. end is told when it has run.
+	Keep func(context.Context, *gate.Session, gate.Call, *gate.Verdict) (end func(context.Context), err error)
+	// Ended is told how a call went; nil tells nobody.
+	Ended func(*gate.Session, gate.Call, gate.Verdict, []byte, string)
+	// Prompted is told what the person said to the host of a session; nil tells nobody. It is not told of prompts that come
+	// while a call runs, because what runs could have sent them.
+	Prompted func(s *gate.Session, text string)
+	// Alarm shows people what is wrong with a host; nil shows it nowhere.
+	Alarm func(host string, texts ...string)
+}
+
+// Desk judges what hosts ask. It holds a session of the gate for each session of a host.
+type Desk struct {
+	o      Options
+	prefix string // of call ids
+	calls  atomic.Uint64
+	tools  sync.Map // by host and name: *tools.Tool
+
+	mu     sync.Mutex
+	visits map[string]*visit // by host and the host's session
+	busy   int               // requests that are answered now
+	last   time.Time
+}
+
+// NewDesk returns a desk without sessions. Close it.
+func NewDesk(o Options) *Desk {
+	var b [5]byte
+	rand.Read(b[:])
+	return &Desk{o: o, prefix: hex.EncodeToString(b[:]), visits: map[string]*visit{}, last: time.Now()}
+}
+
+// visit is one session of a host.
+type visit struct {
+	dialect *Dialect
+	session *gate.Session
+	project string // the workspace: a host may change the folder that it works in, and what is open to it must not follow
+
+	mu      sync.Mutex
+	last    time.Time
+	version string
+	told    map[string]bool      // modes that are on record
+	asked   map[string]*question // by the host's id of the call, for hosts that have ids
+	running map[string][]*ran    // calls that were allowed and are not known to have ended, by key
+	denied  map[string]string    // calls that were denied: key → tool
+}
+
+// question is a call that is judged once, however often the host asks about it.
+type question struct {
+	done  chan struct{}
+	reply Reply
+	word  string // allow or deny
+	why   string
+}
+
+// ran is a call that the host was allowed to run.
+type ran struct {
+	call    gate.Call
+	verdict gate.Verdict
+	began   time.Time
+	end     func(context.Context)
+}
+
+// Handle answers one request. It returns when the host has to have its answer, at the latest when ctx ends.
+func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env map[string]string) Reply {
+	dialect, err := Find(host)
+	if err != nil {
+		return Reply{Stderr: err.Error(), Exit: 2}
+	}
+	d.mu.Lock()
+	d.busy++
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		d.busy--
+		d.last = time.Now()
+		d.mu.Unlock()
+	}()
+	e, err := dialect.Read(name, body, env)
+	if errors.Is(err, errUnknownEvent) {
+		return Reply{Stderr: fmt.Sprintf("%v: %s", err, e.Name), Exit: 1}
+	}
+	if e.Role == End {
+		d.leave(dialect, e.Session)
+		return Reply{}
+	}
+	v, failed := d.visit(dialect, &e)
+	if failed != nil {
+		return dialect.Fail(name, body, failed.Error())
+	}
+	if err != nil {
+		return d.refuse(v, &e, err)
+	}
+	d.o.Proof.Seen(dialect.ID, v.version, e.Name)
+	d.noteMode(v, &e)
+	switch e.Role {
+	case Before:
+		return d.before(ctx, v, &e)
+	case Permission:
+		return d.permission(ctx, v, &e)
+	case After, Failed:
+		return d.after(v, &e)
+	case Done:
+		return d.done(v, &e)
+	case Prompt:
+		d.settle(v)
+		d.prompt(v, &e)
+		return dialect.say(Prompt, "allow", "")
+	case Start:
+		return d.start(v, &e)
+	case Idle:
+		d.settle(v)
+	case Subagent:
+		d.note(v, fmt.Sprintf("%s: %s %s.", dialect.Name, e.Name, tools.Visible(e.Agent)))
+	}
+	return Reply{}
+}
+
+// visit returns the visit of the host's session, which it begins when it is new.
+func (d *Desk) visit(dialect *Dialect, e *Event) (*visit, error) {
+	key := dialect.ID + "\x00" + e.Session
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.visits[key]
+	if v == nil {
+		session, err := d.o.Gate.OpenSession(d.o.Agent, func() {}) // what runs, runs in the host: only what waits can be withdrawn
+		if err != nil {
+			return nil, fmt.Errorf("callgate cannot begin a session: %w", err)
+		}
+		v = &visit{dialect: dialect, session: session, told: map[string]bool{}, asked: map[string]*question{}, running: map[string][]*ran{}, denied: map[string]string{}}
+		d.visits[key] = v
+		v.project = e.Cwd
+		if len(e.Workspace) > 0 {
+			v.project = e.Workspace[0]
+		}
+		session.SetOrigin(gate.Origin{Folder: tools.Visible(v.project)})
+		session.SetClient(gate.Client{Name: dialect.Client, Version: e.Version})
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.last = time.Now(); e.Version != "" && e.Version != v.version {
+		v.version = e.Version
+		v.session.SetClient(gate.Client{Name: dialect.Client, Version: e.Version})
+	}
+	return v, nil
+}
+
+// leave ends a visit.
+func (d *Desk) leave(dialect *Dialect, session string) {
+	key := dialect.ID + "\x00" + session
+	d.mu.Lock()
+	v := d.visits[key]
+	delete(d.visits, key)
+	d.mu.Unlock()
+	if v != nil {
+		d.end(v)
+	}
+}
+
+func (d *Desk) end(v *visit) {
+	d.settle(v)
+	v.session.Close()
+}
+
+// Close ends all visits.
+func (d *Desk) Close() {
+	d.mu.Lock()
+	visits := d.visits
+	d.visits = map[string]*visit{}
+	d.mu.Unlock()
+	for _, v := range visits {
+		d.end(v)
+	}
+}
+
+// Rest ends visits that nothing came from for so long, and says how long the desk has had neither a visit nor a request; 0
+// while it has.
+func (d *Desk) Rest(patience time.Duration) time.Duration {
+	d.mu.Lock()
+	var old []*visit
+	for key, v := range d.visits {
+		v.mu.Lock()
+		if time.Since(v.last) > patience {
+			old = append(old, v)
+			delete(d.visits, key)
+		}
+		v.mu.Unlock()
+	}
+	idle := time.Duration(0)
+	if d.busy == 0 && len(d.visits) == 0 {
+		idle = time.Since(d.last)
+	}
+	d.mu.Unlock()
+	for _, v := range old {
+		d.end(v)
+	}
+	return idle
+}
+
+// Busy reports whether a request is answered now or a call of a host runs.
+func (d *Desk) Busy() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy > 0 {
+		return true
+	}
+	for _, v := range d.visits {
+		v.mu.Lock()
+		n := len(v.running)
+		v.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// callOf makes the call that an event is about.
+func (d *Desk) callOf(v *visit, e *Event) (gate.Call, error) {
+	call := gate.Call{
+		ID:        fmt.Sprintf("call_%x%s_%x", time.Now().Unix(), d.prefix, d.calls.Add(1)),
+		SessionID: v.session.ID(), Principal: "hook:" + v.dialect.ID, Agent: v.session.Agent(), Arguments: e.Arguments,
+		Tool: d.tool(v.dialect, e), Fixed: true,
+		Place: tools.Place{Dir: e.Cwd, Workspace: []string{v.project}, Home: d.o.Home, Shell: d.o.Shell},
+	}
+	if e.Agent != "" && d.o.Gate.HasAgent(e.Agent) {
+		call.Agent = e.Agent
+	}
+	if call.Place.Dir == "" {
+		call.Place.Dir = v.project
+	}
+	if v.project == "" {
+		call.Place.Workspace = nil
+	}
+	call.Place.Roots = []string{call.Place.Dir}
+	var err error
+	call.Digest, err = jsonx.Digest(call.Arguments, call.Agent)
+	return call, err
+}
+
+// tool describes the host's tool. Its own are in the catalogue, bound to the host; what an MCP server brings is judged by
+// its name, and rules for the same tool behind callgate can only tighten.
+func (d *Desk) tool(dialect *Dialect, e *Event) *tools.Tool {
+	key := dialect.ID + "\x00" + e.Server + "\x00" + e.Tool
+	if t, ok := d.tools.Load(key); ok {
+		return t.(*tools.Tool)
+	}
+	s := tools.Server{Name: "host", Identity: "host:" + dialect.ID}
+	if !e.Foreign {
+		s.Packages = []string{"callgate-host-" + dialect.ID}
+	}
+	name := e.Tool
+	if e.Server != "" {
+		name = e.Server + "_" + e.Tool
+	}
+	t := tools.Describe(s, e.Tool, d.o.Sanitize(dialect.ID+"_"+name), nil)
+	if plain := dialect.plainName(e); plain != "" && !t.Bound {
+		t.Plain = d.o.Sanitize(plain)
+	}
+	if len(e.Tool) < 200 { // names are the model's: they must not fill the memory
+		d.tools.Store(key, t)
+	}
+	return t
+}
+
+// margin is how long before the host's limit it gets an answer.
+const margin = 10 * time.Second
+
+// before judges a call, once however often the host asks about it.
+func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
+	if d.ours(v, e) {
+		return Reply{} // it is judged on its way, and the host has no rule of its own for it
+	}
+	if e.Call == "" {
+		q := &question{}
+		d.judge(ctx, v, e, q)
+		return q.reply
+	}
+	sum := sha256.Sum256(append([]byte(e.Tool+"\x00"), e.Arguments...))
+	key := e.Call + "\x00" + hex.EncodeToString(sum[:8])
+	v.mu.Lock()
+	q, asked := v.asked[key]
+	if !asked {
+		q = &question{done: make(chan struct{})}
+		v.asked[key] = q
+	}
+	v.mu.Unlock()
+	if !asked {
+		d.judge(ctx, v, e, q)
+		close(q.done)
+		return q.reply
+	}
+	select {
+	case <-q.done:
+		return q.reply
+	case <-ctx.Done():
+		return v.dialect.say(Before, "deny", "The host took the call back.")
+	}
+}
+
+// permission answers a host that is about to ask its person. What was allowed a moment ago is allowed.
+func (d *Desk) permission(ctx context.Context, v *visit, e *Event) Reply {
+	if d.ours(v, e) {
+		return Reply{}
+	}
+	call, err := d.callOf(v, e)
+	if err != nil {
+		return d.refuse(v, e, err)
+	}
+	v.mu.Lock()
+	for _, list := range v.running {
+		for _, r := range list {
+			if r.call.Tool == call.Tool && r.call.Digest == call.Digest {
+				v.mu.Unlock()
+				return d.yes(v, e, r.verdict.Reason)
+			}
+		}
+	}
+	v.mu.Unlock()
+	q := &question{}
+	d.judge(ctx, v, e, q)
+	return q.reply
+}
+
+// judge asks the gate and fills in the answer.
+func (d *Desk) judge(ctx context.Context, v *visit, e *Event, q *question) {
+	call, err := d.callOf(v, e)
+	if err != nil {
+		q.reply = d.refuse(v, e, err)
+		return
+	}
+	if d.o.Before != nil {
+		call = d.o.Before(ctx, v.session, call)
+	}
+	if d.o.Proof.isCanary(e.Arguments) {
+		call.Before.DeniedBy, call.Before.Reason = "canary", fmt.Sprintf("This was callgate's check that %s obeys it: the call was refused as it should be. Do not repeat it; go on with the user's task.", v.dialect.Name)
+	}
+	if v.dialect.Limit > 0 {
+		call.HandOver = max(v.dialect.Limit-margin, v.dialect.Limit/2)
+	}
+	verdict, call := d.o.Gate.Decide(ctx, v.session, call)
+	key := keyOf(e, call)
+	if verdict.Action != permissions.Allow {
+		v.mu.Lock()
+		v.denied[key] = e.Tool
+		v.mu.Unlock()
+		q.reply = v.dialect.say(e.Role, "deny", "callgate: "+verdict.Reason)
+		return
+	}
+	r := &ran{call: call, verdict: verdict, began: time.Now(), end: func(context.Context) {}}
+	if d.o.Keep != nil {
+		end, err := d.o.Keep(ctx, v.session, call, &verdict)
+		if err != nil {
+			d.o.Gate.Finish(v.session, call, nil, true, err.Error(), 0)()
+			v.mu.Lock()
+			v.denied[key] = e.Tool
+			v.mu.Unlock()
+			q.reply = v.dialect.say(e.Role, "deny", "callgate: "+err.Error())
+			return
+		}
+		r.end = end
+	}
+	v.mu.Lock()
+	v.running[key] = append(v.running[key], r)
+	delete(v.denied, key)
+	v.mu.Unlock()
+	q.reply = d.yes(v, e, verdict.Reason)
+}
+
+// yes lets the call run. While the host plans, it says nothing: what callgate allows is not more than the host would.
+func (d *Desk) yes(v *visit, e *Event, reason string) Reply {
+	if slices.Contains(v.dialect.Planning, e.Mode) {
+		return Reply{}
+	}
+	return v.dialect.say(e.Role, "allow", reason)
+}
+
+// refuse denies what cannot be read, and records it.
+func (d *Desk) refuse(v *visit, e *Event, why error) Reply {
+	if !e.Role.Decides() {
+		if e.Role != "" {
+			return Reply{Stderr: why.Error(), Exit: 1}
+		}
+		e.Role = Before
+	}
+	call, err := d.callOf(v, e)
+	if err != nil {
+		call.Digest = ""
+	}
+	verdict := d.o.Gate.Refuse(v.session, call, why.Error())
+	return v.dialect.say(e.Role, "deny", "callgate: "+verdict.Reason)
+}
+
+// keyOf is what a call is known by when the host tells of it again.
+func keyOf(e *Event, call gate.Call) string {
+	if e.Call != "" {
+		return "id\x00" + e.Call
+	}
+	return "digest\x00" + call.Tool.Qualified + "\x00" + call.Digest
+}
+
+// after notes that a call ran, and raises the alarm when nobody had allowed it.
+func (d *Desk) after(v *visit, e *Event) Reply {
+	call, err := d.callOf(v, e)
+	if err != nil {
+		return Reply{Stderr: err.Error(), Exit: 1}
+	}
+	key := keyOf(e, call)
+	v.mu.Lock()
+	var r *ran
+	if list := v.running[key]; len(list) > 0 {
+		if r, v.running[key] = list[0], list[1:]; len(list) == 1 {
+			delete(v.running, key)
+		}
+	}
+	_, denied := v.denied[key]
+	v.mu.Unlock()
+	switch {
+	case r != nil:
+		d.finish(v, r, e.Result, e.Role == Failed, e.Failure)
+		return Reply{}
+	case e.Role == Failed: // it did not run
+		return Reply{}
+	case denied:
+		v.mu.Lock()
+		delete(v.denied, key)
+		v.mu.Unlock()
+		d.alarm(v, e, d.o.Proof.Disobeyed, fmt.Sprintf("%s ran %s although callgate had denied it", v.dialect.Name, tools.Visible(e.Tool)))
+	case d.onRecord(v, e, call):
+		return Reply{}
+	default:
+		d.alarm(v, e, d.o.Proof.Uncovered, fmt.Sprintf("%s ran %s, and callgate was not asked", v.dialect.Name, tools.Visible(e.Tool)))
+	}
+	return v.dialect.say(After, "context", "callgate has no decision that allowed this call. Stop, and tell the user.")
+}
+
+// done notes what a host did before it told anybody.
+func (d *Desk) done(v *visit, e *Event) Reply {
+	call, err := d.callOf(v, e)
+	if err != nil {
+		return Reply{Stderr: err.Error(), Exit: 1}
+	}
+	a := tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})
+	d.note(v, fmt.Sprintf("%s did, without asking: %s", v.dialect.Name, a.Summary))
+	for _, w := range a.Writes {
+		if why := d.o.Gate.ForbidsWriting(v.session, call.Place, w.Path); why != "" {
+			d.alarm(v, e, d.o.Proof.Uncovered, fmt.Sprintf("%s changed a file that the rules deny: %s", v.dialect.Name, why))
+		}
+	}
+	return Reply{}
+}
+
+// finish ends a call at the gate.
+func (d *Desk) finish(v *visit, r *ran, result []byte, isError bool, failure string) {
+	d.o.Gate.Finish(v.session, r.call, result, isError, failure, time.Since(r.began))()
+	r.end(context.Background())
+	if d.o.Ended != nil {
+		d.o.Ended(v.session, r.call, r.verdict, result, failure)
+	}
+}
+
+// settle is called when a turn is over: what was denied did not run, and of what was allowed nothing more will be heard.
+func (d *Desk) settle(v *visit) {
+	v.mu.Lock()
+	running := v.running
+	obeyed := len(v.denied) > 0
+	v.running, v.denied, v.asked = map[string][]*ran{}, map[string]string{}, map[string]*question{}
+	version := v.version
+	v.mu.Unlock()
+	reports := v.dialect.reports()
+	for _, list := range running {
+		for _, r := range list {
+			failure := ""
+			if reports {
+				failure = "the host did not tell how it went"
+			}
+			d.finish(v, r, nil, false, failure)
+		}
+	}
+	if obeyed && reports {
+		d.o.Proof.Obeyed(v.dialect.ID, version)
+	}
+}
+
+// reports reports whether the host tells of calls that ran.
+func (d *Dialect) reports() bool {
+	for _, s := range d.Events {
+		if s.Role == After {
+			return true
+		}
+	}
+	return false
+}
+
+// prompt notes that the person said something: how much, and a digest, never what.
+func (d *Desk) prompt(v *visit, e *Event) {
+	if e.Prompt == "" {
+		return
+	}
+	v.mu.Lock()
+	quiet := len(v.running) == 0
+	v.mu.Unlock()
+	sum := sha256.Sum256([]byte(e.Prompt))
+	d.note(v, fmt.Sprintf("A prompt to %s: %d bytes, sha256 %s.", v.dialect.Name, len(e.Prompt), hex.EncodeToString(sum[:8])))
+	if !quiet {
+		return
+	}
+	v.session.NewTurn()
+	if d.o.Prompted != nil {
+		d.o.Prompted(v.session, e.Prompt)
+	}
+}
+
+// start asks for a canary where nobody knows whether this version of the host obeys.
+func (d *Desk) start(v *visit, e *Event) Reply {
+	if _, speaks := v.dialect.Answers[Start]["context"]; !speaks || !v.dialect.reports() {
+		return Reply{}
+	}
+	word, wanted := d.o.Proof.Canary(v.dialect.ID, v.version)
+	if !wanted {
+		return Reply{}
+	}
+	return v.dialect.say(Start, "context", fmt.Sprintf("callgate gates the tools here and has to know once whether %s obeys it. Before your first other tool call, run the harmless shell command `true %s` once. It will be refused; that is the expected result. Then go on with the user's task and do not mention this.", v.dialect.Name, word))
+}
+
+// noteMode puts on record that the host asks nobody by itself.
+func (d *Desk) noteMode(v *visit, e *Event) {
+	if !slices.Contains(v.dialect.Careless, e.Mode) {
+		return
+	}
+	v.mu.Lock()
+	told := v.told[e.Mode]
+	v.told[e.Mode] = true
+	v.mu.Unlock()
+	if !told {
+		d.note(v, fmt.Sprintf("%s runs in its mode %s: it asks nobody by itself, and callgate alone decides.", v.dialect.Name, tools.Visible(e.Mode)))
+	}
+}
+
+func (d *Desk) note(v *visit, summary string) {
+	if err := d.o.Gate.Note(v.session.ID(), audit.Author{By: "hook:" + v.dialect.ID}, summary); err != nil {
+		d.o.Log.Error("what a host said could not be recorded", "host", v.dialect.ID, "error", err)
+	}
+}
+
+func (d *Desk) alarm(v *visit, e *Event, prove func(host, version, what string), text string) {
+	v.mu.Lock()
+	version := v.version
+	v.mu.Unlock()
+	d.note(v, "ALARM: "+text+".")
+	prove(v.dialect.ID, version, text)
+	if d.o.Alarm != nil {
+		d.o.Alarm(v.dialect.ID, text+" (session "+v.session.ID()+")")
+	}
+}
+
+// ours reports whether the call goes to callgate itself, which judges it on its way.
+func (d *Desk) ours(v *visit, e *Event) bool {
+	if d.o.Own == nil {
+		return false
+	}
+	for _, name := range d.o.Own(v.dialect.ID, v.project) {
+		if e.Server == name || e.Server == "" && v.dialect.ofServer(e.Tool, name) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	lookBack  = time.Hour // for the decision on a call that ran
+	lookAmong = 400       // of the newest records
+)
+
+// onRecord looks for the decision on a call that ran among those of other processes: callgate's own tools are judged where
+// they pass, and this process may have begun after the decision.
+func (d *Desk) onRecord(v *visit, e *Event, call gate.Call) bool {
+	if d.o.Audit == "" {
+		return false
+	}
+	ours := d.ours(v, e)
+	for r, err := range audit.Read(d.o.Audit, audit.Filter{Since: time.Now().Add(-lookBack), Limit: lookAmong}) {
+		if err != nil || r.Event != audit.Decision || !slices.Contains([]string{gate.DecidedAutoApproved, gate.DecidedApproved, gate.DecidedTrusted}, r.Decision) {
+			continue
+		}
+		if r.Digest == call.Digest && (r.Tool == call.Tool.Qualified || ours && strings.HasSuffix(e.Tool, r.Tool)) {
+			return true
+		}
+		if ours && strings.HasSuffix(e.Tool, r.Tool) && r.Tool != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,249 @@
+// Package hosthooks judges the tools that are built into LLM hosts. A host's hook runs "callgate hook"; this package reads
+// what the host says, asks the gate, and answers in the host's words. How hosts differ is data: hosts/*.yaml.
+package hosthooks
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Role is what an event of a host means to callgate.
+type Role string
+
+const (
+	Before     Role = "before"     // a call is about to run: it is judged
+	Permission Role = "permission" // the host would ask its person: it gets what was decided, or the call is judged
+	After      Role = "after"      // a call ran
+	Failed     Role = "failed"     // a call failed, or never ran
+	Done       Role = "done"       // something happened of which the host tells only afterwards
+	Prompt     Role = "prompt"     // the person sent a prompt
+	Start      Role = "start"
+	End        Role = "end"
+	Subagent   Role = "subagent"
+	Idle       Role = "idle" // the turn is over
+)
+
+var roles = []Role{Before, Permission, After, Failed, Done, Prompt, Start, End, Subagent, Idle}
+
+// Decides reports whether the host waits for a yes or no.
+func (r Role) Decides() bool { return r == Before || r == Permission }
+
+// Dialect is how one host speaks to its hooks.
+type Dialect struct {
+	ID       string                       `yaml:"id"`
+	Name     string                       `yaml:"name"`
+	Client   string                       `yaml:"client"` // how its sessions name themselves over MCP
+	Like     string                       `yaml:"like"`   // the dialect that says what this one leaves out
+	Fields   Fields                       `yaml:"fields"`
+	Project  string                       `yaml:"project"` // variable with the project's folder
+	Version  string                       `yaml:"version"` // variable with the host's version
+	MCP      string                       `yaml:"mcp"`     // how it names tools of MCP servers
+	Careless []string                     `yaml:"careless"`
+	Planning []string                     `yaml:"planning"`
+	Limit    time.Duration                `yaml:"limit"` // how long it waits, as connect sets it; 0 is without end
+	Events   map[string]Spec              `yaml:"events"`
+	Answers  map[Role]map[string]template `yaml:"answers"`
+	Install  []Place                      `yaml:"install"`
+	Note     string                       `yaml:"note"` // what the person has to do in the host
+}
+
+// field is the way to a value: names of members, one inside the other.
+type field []string
+
+// Fields are where values stand in what the host sends.
+type Fields struct {
+	Event     field `yaml:"event"`
+	Session   field `yaml:"session"`
+	Cwd       field `yaml:"cwd"`
+	Workspace field `yaml:"workspace"`
+	Tool      field `yaml:"tool"`
+	Arguments field `yaml:"arguments"`
+	Call      field `yaml:"call"`
+	Agent     field `yaml:"agent"`
+	Mode      field `yaml:"mode"`
+	Version   field `yaml:"version"`
+	Prompt    field `yaml:"prompt"`
+	Result    field `yaml:"result"`
+	Failure   field `yaml:"failure"`
+}
+
+// Spec is one event: its role alone, or what is special about it.
+type Spec struct {
+	Role      Role             `yaml:"role"`
+	Is        string           `yaml:"is"`        // the tool, where the event stands for one
+	Arguments map[string]field `yaml:"arguments"` // made of these, where the host does not send them as one
+	Tool      field            `yaml:"tool"`
+	Server    field            `yaml:"server"`
+	Raw       field            `yaml:"raw"` // the arguments, where they stand elsewhere than in other events
+	Call      field            `yaml:"call"`
+	Result    field            `yaml:"result"`
+	Foreign   bool             `yaml:"foreign"` // the tool is an MCP server's
+}
+
+// UnmarshalYAML reads a role alone, or the members.
+func (s *Spec) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		return n.Decode(&s.Role)
+	}
+	type plain Spec
+	return n.Decode((*plain)(s))
+}
+
+// template is an answer with $reason where the reason stands.
+type template struct {
+	Body   any    `yaml:"body"`
+	Stderr string `yaml:"stderr"`
+	Exit   int    `yaml:"exit"`
+}
+
+// Reply is what "callgate hook" says to the host.
+type Reply struct {
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+	Exit   int    `json:"exit"`
+}
+
+//go:embed hosts/*.yaml
+var hostFiles embed.FS
+
+// Dialects returns all of them, by id.
+var Dialects = sync.OnceValue(func() map[string]*Dialect {
+	all, err := readDialects(hostFiles)
+	if err != nil {
+		panic(err) // the files are part of the program, and a test reads them
+	}
+	return all
+})
+
+// IDs returns the hosts that have hooks, sorted.
+func IDs() []string { return slices.Sorted(maps.Keys(Dialects())) }
+
+// Find returns the dialect of a host.
+func Find(id string) (*Dialect, error) {
+	if d, ok := Dialects()[id]; ok {
+		return d, nil
+	}
+	return nil, fmt.Errorf("unknown host %q: hooks are known of %s", id, strings.Join(IDs(), ", "))
+}
+
+func readDialects(files fs.FS) (map[string]*Dialect, error) {
+	names, err := fs.Glob(files, "hosts/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*Dialect{}
+	for _, name := range names {
+		d := &Dialect{}
+		if err := d.readFile(files, name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if d.ID+".yaml" != path.Base(name) {
+			return nil, fmt.Errorf("%s: the id is %q", name, d.ID)
+		}
+		if err := d.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all[d.ID] = d
+	}
+	return all, nil
+}
+
+// readFile reads a dialect over the one that it is like.
+func (d *Dialect) readFile(files fs.FS, name string) error {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return err
+	}
+	var first struct {
+		Like string `yaml:"like"`
+	}
+	if err := yaml.Unmarshal(text, &first); err != nil {
+		return err
+	}
+	if first.Like != "" {
+		if err := d.readFile(files, path.Join(path.Dir(name), first.Like+".yaml")); err != nil {
+			return err
+		}
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	return dec.Decode(d)
+}
+
+func (d *Dialect) check() error {
+	for name, s := range d.Events {
+		if !slices.Contains(roles, s.Role) {
+			return fmt.Errorf("event %s: unknown role %q", name, s.Role)
+		}
+		if s.Role.Decides() && d.Answers[s.Role]["deny"].Exit == 0 {
+			return fmt.Errorf("event %s: a denial needs an exit code", name)
+		}
+	}
+	if len(d.Events) == 0 || d.Client == "" {
+		return fmt.Errorf("events and client are needed")
+	}
+	return nil
+}
+
+// say makes the reply of an event; word is allow, deny or context. Where the host has no words for it, silence is all
+// that there is to say, but for a denial.
+func (d *Dialect) say(r Role, word, reason string) Reply {
+	t, ok := d.Answers[r][word]
+	if !ok {
+		return Reply{}
+	}
+	out := Reply{Stderr: fill(t.Stderr, reason).(string), Exit: t.Exit}
+	if t.Body != nil {
+		body, err := json.Marshal(fill(t.Body, reason))
+		if err != nil {
+			return Reply{Stderr: err.Error(), Exit: 2}
+		}
+		out.Stdout = string(body)
+	}
+	return out
+}
+
+// Fail is the reply when nothing can be judged: what waits for a yes gets a no.
+func (d *Dialect) Fail(event string, body []byte, reason string) Reply {
+	if e, err := d.Read(event, body, nil); err == nil && !e.Role.Decides() {
+		return Reply{Stderr: reason, Exit: 1}
+	} else if err == nil {
+		return d.say(e.Role, "deny", reason)
+	}
+	return d.say(Before, "deny", reason)
+}
+
+// fill puts the reason in its place.
+func fill(v any, reason string) any {
+	switch v := v.(type) {
+	case string:
+		if v == "$reason" {
+			return reason
+		}
+		return v
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = fill(e, reason)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = fill(e, reason)
+		}
+		return out
+	}
+	return v
+}

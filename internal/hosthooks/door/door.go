@@ -1,0 +1,139 @@
+// Package door is the way of a host's hook to the process that judges: it carries what the host said there and the
+// answer back. It loads nothing else, because a host waits for it at every call.
+//
+// The two sides prove to each other that they hold the hook credential before anything is said, so that neither a program
+// that only knows the socket's place can ask, nor one that took the place can answer.
+package door
+
+import (
+	"bufio"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Order is what the command line of a hook says.
+type Order struct {
+	Host    string
+	Event   string // "" when the host says it in what it sends
+	DataDir string
+	Config  string
+	Worker  string
+}
+
+// Request is what a hook asks.
+type Request struct {
+	Host  string            `json:"host"`
+	Event string            `json:"event,omitempty"`
+	Env   map[string]string `json:"env,omitempty"`
+	Body  []byte            `json:"body"`
+}
+
+// Reply is what the hook says to the host, and how it ends.
+type Reply struct {
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+	Exit   int    `json:"exit"`
+}
+
+// MaxBody bounds what a host may send, in bytes.
+const MaxBody = 32 << 20
+
+// ErrNobody: no process judges at the socket.
+var ErrNobody = errors.New("nobody judges here")
+
+// Socket is where the process listens that judges for a data directory, a worker and a configuration.
+func Socket(dataDir, worker, config string) string {
+	sum := sha256.Sum256([]byte(worker + "\x00" + config))
+	return filepath.Join(dataDir, "hub", "hook-"+hex.EncodeToString(sum[:4])+".sock")
+}
+
+// Ask carries one request to the process that judges. ErrNobody says that there is none; after any other error the call
+// MUST NOT run.
+func Ask(o Order, body []byte) (r Reply, err error) {
+	token, err := os.ReadFile(filepath.Join(o.DataDir, "credentials", "hook"))
+	if err != nil {
+		return r, fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	conn, err := net.Dial("unix", Socket(o.DataDir, o.Worker, o.Config))
+	if err != nil {
+		return r, fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return r, err
+	}
+	in := bufio.NewReader(conn)
+	own := Nonce()
+	var theirs Hello
+	if _, err := io.WriteString(conn, own+"\n"); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	line, err := in.ReadBytes('\n')
+	if err != nil { // it ends: another takes its place
+		return r, fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	if err := json.Unmarshal(line, &theirs); err != nil {
+		return r, fmt.Errorf("what listens for hooks is not callgate: %w", err)
+	}
+	if !hmac.Equal([]byte(theirs.Proof), []byte(Vouch(token, "gate", theirs.Nonce, own))) {
+		return r, errors.New("what listens for hooks does not hold callgate's credential")
+	}
+	request, err := json.Marshal(Request{Host: o.Host, Event: o.Event, Env: Environment(), Body: body})
+	if err != nil {
+		return r, err
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil { // the other side knows how long the host waits
+		return r, err
+	}
+	if _, err := conn.Write(append(append([]byte(Vouch(token, "hook", own, theirs.Nonce)+"\n"), request...), '\n')); err != nil {
+		return r, err
+	}
+	if err := json.NewDecoder(in).Decode(&r); err != nil {
+		return r, fmt.Errorf("callgate ended before it answered: %w", err)
+	}
+	return r, nil
+}
+
+// Hello is what the side that judges says first.
+type Hello struct {
+	Nonce string `json:"nonce"`
+	Proof string `json:"proof"`
+}
+
+// Nonce returns a word that nobody has said before.
+func Nonce() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// Vouch is what only a holder of the credential can say as role about the two nonces.
+func Vouch(token []byte, role, own, theirs string) string {
+	mac := hmac.New(sha256.New, token)
+	mac.Write([]byte("callgate hook " + role + " v1\x00" + own + "\x00" + theirs))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Environment returns the host's variables that say where it works and which version it is. Values that authorise are
+// left out.
+func Environment() map[string]string {
+	env := map[string]string{}
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasSuffix(name, "_PROJECT_DIR") || strings.HasSuffix(name, "_VERSION") || name == "TERM_PROGRAM" {
+			env[name] = value
+		}
+	}
+	return env
+}

@@ -1,0 +1,78 @@
+package door
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+)
+
+// Read is what the host sent, when the fast way has read it and could not deliver it.
+var (
+	Read    []byte
+	HasRead bool
+)
+
+// init answers the hooks of hosts before the packages of the rest of the program begin: their tables take longer to
+// set up than the answer does. It takes only command lines as "callgate connect" writes them, which name the data
+// directory; every other, and every failure but that of a call that was asked about, is left to the subcommand.
+func init() {
+	o, ok := parse(os.Args[1:])
+	if !ok {
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(os.Stdin, MaxBody+1))
+	if err != nil {
+		return
+	}
+	Read, HasRead = body, true
+	if len(body) > MaxBody {
+		return
+	}
+	r, err := Ask(o, body)
+	switch {
+	case errors.Is(err, ErrNobody):
+		return
+	case err != nil:
+		Broken = err
+		return
+	}
+	os.Stdout.WriteString(r.Stdout)
+	os.Stderr.WriteString(r.Stderr)
+	os.Exit(r.Exit)
+}
+
+// Broken is why a request that was sent got no answer: it MUST NOT be sent again.
+var Broken error
+
+// parse reads "hook HOST [EVENT] --data-dir=FOLDER [--config=FILE] [--worker=NAME]".
+func parse(args []string) (o Order, ok bool) {
+	if len(args) < 3 || args[0] != "hook" {
+		return o, false
+	}
+	o.Worker = "default"
+	var words []string
+	for _, a := range args[1:] {
+		switch name, value, given := strings.Cut(a, "="); {
+		case !strings.HasPrefix(a, "-"):
+			words = append(words, a)
+		case !given:
+			return o, false
+		case name == "--data-dir":
+			o.DataDir = value
+		case name == "--config":
+			o.Config = value
+		case name == "--worker":
+			o.Worker = value
+		default:
+			return o, false
+		}
+	}
+	if len(words) == 0 || len(words) > 2 || o.DataDir == "" || words[0] == "serve" {
+		return o, false
+	}
+	if o.Host = words[0]; len(words) == 2 {
+		o.Event = words[1]
+	}
+	return o, true
+}

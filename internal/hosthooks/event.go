@@ -1,0 +1,179 @@
+package hosthooks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"callgate/internal/jsonx"
+)
+
+// Event is what a host says, in callgate's words.
+type Event struct {
+	Name      string
+	Role      Role
+	Session   string
+	Cwd       string
+	Workspace []string // folders that the host names as the project
+	Tool      string
+	Server    string // of an MCP tool, where the host says it
+	Foreign   bool   // the tool is an MCP server's, as the host says
+	Arguments []byte // the raw object
+	Call      string // the host's id of the call, "" when it has none
+	Agent     string
+	Mode      string
+	Version   string
+	Prompt    string
+	Result    []byte
+	Failure   string
+}
+
+// Read reads what a host sent. name is the event where the command line names it; env holds the host's variables.
+func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, error) {
+	var e Event
+	if err := jsonx.Check(body); err != nil {
+		return e, fmt.Errorf("what %s sent to its hook cannot be read: %w", d.Name, err)
+	}
+	if own := d.text(body, d.Fields.Event); own != "" {
+		name = own
+	}
+	spec, ok := d.Events[name]
+	if !ok {
+		if name == "" {
+			return e, fmt.Errorf("%s did not say which event its hook is for", d.Name)
+		}
+		e.Name = name
+		return e, errUnknownEvent
+	}
+	f := d.Fields
+	e = Event{
+		Name: name, Role: spec.Role, Session: d.text(body, f.Session), Cwd: clean(d.text(body, f.Cwd)), Agent: d.text(body, f.Agent),
+		Mode: d.text(body, f.Mode), Version: d.text(body, f.Version), Prompt: d.text(body, f.Prompt), Failure: d.text(body, f.Failure), Foreign: spec.Foreign,
+		Tool: d.text(body, either(spec.Tool, f.Tool)), Server: d.text(body, spec.Server), Call: d.text(body, either(spec.Call, f.Call)), Result: at(body, either(spec.Result, f.Result)),
+	}
+	if spec.Is != "" {
+		e.Tool = spec.Is
+	}
+	if project := clean(env[d.Project]); d.Project != "" && project != "" {
+		e.Workspace = []string{project}
+	} else {
+		e.Workspace = folders(at(body, f.Workspace))
+	}
+	if v := env[d.Version]; d.Version != "" && v != "" {
+		e.Version = v
+	}
+	switch e.Role {
+	case Before, Permission, After, Failed, Done:
+		if e.Tool == "" {
+			return e, fmt.Errorf("%s did not say which tool %s is about", d.Name, name)
+		}
+		var err error
+		e.Arguments, err = d.arguments(body, spec)
+		return e, err
+	}
+	return e, nil
+}
+
+var errUnknownEvent = errors.New("callgate does not know this event")
+
+// arguments returns the raw object of the call's arguments.
+func (d *Dialect) arguments(body []byte, spec Spec) ([]byte, error) {
+	if spec.Arguments != nil {
+		object := map[string]json.RawMessage{}
+		for name, f := range spec.Arguments {
+			if v := at(body, f); v != nil {
+				object[name] = v
+			}
+		}
+		return json.Marshal(object)
+	}
+	raw := at(body, either(spec.Raw, d.Fields.Arguments))
+	if text, ok := jsonx.String(raw); ok { // an object written as a string
+		if raw = []byte(text); len(text) == 0 {
+			raw = nil
+		}
+		if raw != nil {
+			if err := jsonx.Check(raw); err != nil {
+				return nil, fmt.Errorf("the arguments cannot be read: %w", err)
+			}
+		}
+	}
+	if raw == nil || string(raw) == "null" {
+		return []byte("{}"), nil
+	}
+	if raw[0] != '{' {
+		return nil, errors.New("the arguments are not an object")
+	}
+	return raw, nil
+}
+
+func either(a, b field) field {
+	if len(a) > 0 {
+		return a
+	}
+	return b
+}
+
+// at returns the raw value at a field, nil when there is none.
+func at(body []byte, f field) []byte {
+	if len(f) == 0 {
+		return nil
+	}
+	for _, name := range f {
+		var m [1]jsonx.Member
+		if len(body) == 0 || body[0] != '{' && body[0] != ' ' && body[0] != '\n' || jsonx.Members(body, []string{name}, m[:]) != nil || m[0].Value == nil {
+			return nil
+		}
+		body = m[0].Value
+	}
+	return body
+}
+
+func (d *Dialect) text(body []byte, f field) string {
+	s, _ := jsonx.String(at(body, f))
+	return s
+}
+
+// folders reads one folder, or a list of them.
+func folders(raw []byte) (list []string) {
+	var many []string
+	if s, ok := jsonx.String(raw); ok {
+		many = []string{s}
+	} else if json.Unmarshal(raw, &many) != nil {
+		return nil
+	}
+	for _, s := range many {
+		if s = clean(s); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// clean returns an absolute folder, "" for what is none.
+func clean(folder string) string {
+	if !filepath.IsAbs(folder) {
+		return ""
+	}
+	return filepath.Clean(folder)
+}
+
+// ofServer reports whether the host's name of a tool is one of the MCP server's.
+func (d *Dialect) ofServer(tool, server string) bool {
+	head, _, ok := strings.Cut(strings.ReplaceAll(d.MCP, "{server}", server), "{tool}")
+	return ok && strings.HasPrefix(tool, head) && len(tool) > len(head)
+}
+
+// plainName is what rules for the same server behind callgate would see.
+func (d *Dialect) plainName(e *Event) string {
+	if e.Server != "" {
+		return e.Server + "_" + e.Tool
+	}
+	head, _, _ := strings.Cut(d.MCP, "{server}")
+	if rest, ok := strings.CutPrefix(e.Tool, head); ok && head != "" {
+		return strings.Replace(rest, "__", "_", 1)
+	}
+	return ""
+}

@@ -1,0 +1,127 @@
+package hosthooks
+
+import (
+	"embed"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"callgate/internal/install"
+)
+
+// Place is where a host looks for hooks.
+type Place struct {
+	Path     string             `yaml:"path"`
+	Relocate install.Relocation `yaml:"relocate"`
+	Shape    string             `yaml:"shape"` // how an entry looks there: groups, copilot, cursor, windsurf, files or plugin
+	At       []string           `yaml:"at"`
+	Whole    bool               `yaml:"whole"` // the file is callgate's alone
+	Timeout  struct {
+		Unit string `yaml:"unit"` // s or ms
+	} `yaml:"timeout"`
+}
+
+//go:embed hosts/opencode.js
+var plugins embed.FS
+
+// Hooks returns what a host needs in its files so that it asks "callgate hook": command starts that program with the
+// arguments that choose its data directory. It is nil for a host without hooks.
+func Hooks(host string, program string, arguments []string) []install.HookFile {
+	d, ok := Dialects()[host]
+	if !ok {
+		return nil
+	}
+	var files []install.HookFile
+	for _, p := range d.Install {
+		f := install.HookFile{Path: p.Path, Home: p.Relocate, At: p.At, Whole: p.Whole}
+		switch p.Shape {
+		case "plugin":
+			words, _ := json.Marshal(append([]string{program, "hook", host}, arguments...)) // strings always can
+			text, _ := plugins.ReadFile("hosts/" + host + ".js")                            // embedded
+			f.Text = strings.Replace(string(text), "$COMMAND", string(words), 1)
+		default:
+			for _, name := range slices.Sorted(maps.Keys(d.Events)) {
+				f.Events = append(f.Events, d.hookEvent(p, name, program, arguments))
+			}
+			f.Separate = p.Shape == "files"
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// hookEvent is the entry of one event.
+func (d *Dialect) hookEvent(p Place, name, program string, arguments []string) install.HookEvent {
+	words := []string{quote(program), "hook", d.ID}
+	if len(d.Fields.Event) == 0 {
+		words = append(words, name)
+	}
+	for _, a := range arguments {
+		words = append(words, quote(a))
+	}
+	command := strings.Join(words, " ")
+	limit := int64(d.Limit.Seconds())
+	if p.Timeout.Unit == "ms" {
+		limit = d.Limit.Milliseconds()
+	}
+	e := install.HookEvent{Name: name, Command: command}
+	var entry any
+	switch p.Shape {
+	case "groups":
+		group := ordered{}
+		switch d.Events[name].Role {
+		case Before, Permission, After, Failed:
+			group = append(group, member{"matcher", "*"})
+		}
+		entry = append(group, member{"hooks", []any{ordered{{"type", "command"}, {"command", command}, {"timeout", limit}}}})
+	case "copilot":
+		entry = ordered{{"type", "command"}, {"bash", command}, {"powershell", command}, {"timeoutSec", limit}}
+	case "cursor":
+		entry = ordered{{"command", command}, {"timeout", limit}, {"failClosed", d.Events[name].Role.Decides()}}
+	case "windsurf":
+		entry = ordered{{"command", command}, {"show_output", true}}
+	case "files":
+		e.Text = "#!/bin/sh\n# callgate asks about the tools of this host. Written by \"callgate connect\"; \"callgate disconnect\" removes it.\nexec " + command + "\n"
+		return e
+	}
+	text, _ := json.Marshal(entry) // made above
+	e.Text = string(text)
+	return e
+}
+
+// ordered is an object whose members keep their order.
+type ordered []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON writes the members as they come.
+func (o ordered) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		name, err := json.Marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, name...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// quote returns a word as a shell reads it.
+func quote(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

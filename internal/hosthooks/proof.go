@@ -1,0 +1,145 @@
+package hosthooks
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/durable"
+)
+
+// State is what is known of one host's hooks.
+type State struct {
+	Version   string               `json:"version,omitempty"` // of the host, "" when it does not say
+	Seen      time.Time            `json:"seen,omitzero"`
+	Events    map[string]time.Time `json:"events,omitempty"`    // when each came last, to the minute
+	Obeyed    time.Time            `json:"obeyed,omitzero"`     // a denied call did not run, with this version
+	Asked     time.Time            `json:"asked,omitzero"`      // the canary was asked for, with this version
+	Disobeyed *Lapse               `json:"disobeyed,omitempty"` // a denied call ran
+	Uncovered *Lapse               `json:"uncovered,omitempty"` // a call ran that nobody had been asked about
+}
+
+// Lapse is a call that ran and should not have.
+type Lapse struct {
+	At   time.Time `json:"at"`
+	What string    `json:"what"`
+}
+
+// Proof keeps, for all processes of a data directory, what hosts have proven: that they ask, and that they obey.
+type Proof struct {
+	path string
+	log  *slog.Logger
+	word string // of the canary, known to nobody before a host is told
+
+	mu    sync.Mutex
+	known map[string]State // as written last
+}
+
+// OpenProof returns the proof in a data directory.
+func OpenProof(dataDir string, log *slog.Logger) (*Proof, error) {
+	p := &Proof{path: filepath.Join(dataDir, "hosts.json"), log: log, word: "callgate-canary-" + strings.ToLower(rand.Text()[:12]), known: map[string]State{}}
+	known, err := ReadProof(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	p.known = known
+	return p, nil
+}
+
+// ReadProof returns what is known of hosts, by id.
+func ReadProof(dataDir string) (map[string]State, error) {
+	known := map[string]State{}
+	text, err := os.ReadFile(filepath.Join(dataDir, "hosts.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what hosts have proven cannot be read; remove %s to begin anew: %w", filepath.Join(dataDir, "hosts.json"), err)
+	}
+	return known, nil
+}
+
+// Seen notes that a host asked.
+func (p *Proof) Seen(host, version, event string) {
+	now := time.Now().UTC()
+	p.mu.Lock()
+	s := p.known[host]
+	fresh := now.Sub(s.Events[event]) < time.Minute && (version == "" || version == s.Version)
+	p.mu.Unlock()
+	if !fresh {
+		p.change(host, version, func(s *State) {
+			s.Seen = now
+			if s.Events == nil {
+				s.Events = map[string]time.Time{}
+			}
+			s.Events[event] = now.Truncate(time.Minute)
+		})
+	}
+}
+
+// Obeyed notes that a denied call did not run.
+func (p *Proof) Obeyed(host, version string) {
+	p.change(host, version, func(s *State) { s.Obeyed = time.Now().UTC() })
+}
+
+// Disobeyed notes that a denied call ran.
+func (p *Proof) Disobeyed(host, version, what string) {
+	p.change(host, version, func(s *State) { s.Disobeyed = &Lapse{time.Now().UTC(), what} })
+}
+
+// Uncovered notes that a call ran that nobody had been asked about.
+func (p *Proof) Uncovered(host, version, what string) {
+	p.change(host, version, func(s *State) { s.Uncovered = &Lapse{time.Now().UTC(), what} })
+}
+
+// Canary returns the word by which a canary is known, and whether one is wanted: once for each version of a host that has
+// not shown whether it obeys.
+func (p *Proof) Canary(host, version string) (word string, wanted bool) {
+	p.change(host, version, func(s *State) {
+		if wanted = s.Obeyed.IsZero() && s.Asked.IsZero(); wanted {
+			s.Asked = time.Now().UTC()
+		}
+	})
+	return p.word, wanted
+}
+
+func (p *Proof) isCanary(arguments []byte) bool { return bytes.Contains(arguments, []byte(p.word)) }
+
+// change changes what is known of a host, under the lock of all processes. Another version has proven nothing yet.
+func (p *Proof) change(host, version string, how func(*State)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := durable.Locked(p.path+".lock", func() error {
+		known, err := ReadProof(filepath.Dir(p.path))
+		if err != nil {
+			return err
+		}
+		s := known[host]
+		if version != "" && version != s.Version {
+			s = State{Version: version, Events: s.Events}
+		}
+		how(&s)
+		known[host] = s
+		p.known = known
+		text, err := json.MarshalIndent(known, "", "  ")
+		if err != nil {
+			return err
+		}
+		return durable.Replace(p.path, append(text, '\n'), 0o600)
+	})
+	if err != nil {
+		p.log.Error("what a host has proven could not be kept", "host", host, "error", err)
+	}
+}

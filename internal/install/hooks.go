@@ -1,0 +1,340 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// HookFile is a file, or a folder of files, in which a host looks for hooks.
+type HookFile struct {
+	Path     string
+	Home     Relocation
+	At       []string    // the object that holds a list of hooks for each event
+	Whole    bool        // the file is callgate's alone
+	Text     string      // all of it, where it is no JSON
+	Separate bool        // each event is an executable file in the folder Path
+	Events   []HookEvent // that callgate wants to hear of
+}
+
+// HookEvent is callgate's hook for one event.
+type HookEvent struct {
+	Name    string
+	Command string // by which the hook is known
+	Text    string // the JSON of the list's element, or the text of the file
+}
+
+// hooked is a hook that was put into a list, in a form that a later disconnect understands.
+type hooked struct {
+	At      []string `json:"at"` // the list
+	Command string   `json:"command"`
+	Made    int      `json:"made,omitempty"` // so many of the last members of At were not there before
+}
+
+// hook says what callgate's hooks change in a host's files. earlier are the changes before it, which may be of the same file.
+func (p *Plan) hook(h *Host, earlier []Change) (list []Change) {
+	for _, f := range p.options.Hooks(h.ID) {
+		m := p.machine
+		one := *h
+		if one.Home = f.Home; one.Home.Variable == "" {
+			one.Home = h.Home
+		}
+		path := m.path(&one, f.Path)
+		if f.Separate {
+			for _, e := range f.Events {
+				c := Change{Path: filepath.Join(path, e.Name), Scope: "user", host: h.ID, file: &File{Format: "text"}, mode: 0o755, After: []byte(e.Text)}
+				list = append(list, c.own())
+			}
+			continue
+		}
+		c := Change{Path: path, Scope: "user", host: h.ID, file: &File{Format: "json"}, mode: 0o600}
+		if f.Text != "" {
+			c.file, c.After = &File{Format: "text"}, []byte(f.Text)
+			list = append(list, c.own())
+			continue
+		}
+		before, err := readFile(path)
+		for i := range earlier {
+			if earlier[i].Path == path && earlier[i].Error == "" {
+				before = earlier[i].After
+			}
+		}
+		if c.create = errors.Is(err, fs.ErrNotExist); err != nil && !c.create {
+			c.Error = err.Error()
+		}
+		c.Before, c.After = before, before
+		if c.Error == "" {
+			if c.After, c.hooks, err = addHooks(before, f); err != nil {
+				c.Error, c.After = err.Error(), before
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// own is the change for a file that is callgate's alone. One that somebody else wrote stays.
+func (c Change) own() Change {
+	before, err := readFile(c.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.create = true
+	case err != nil:
+		c.Error, c.After = err.Error(), nil
+	case bytes.Equal(before, c.After):
+		c.Before = before
+	case bytes.Contains(before, []byte(`Written by "callgate connect"`)):
+		c.Before = before
+	default:
+		c.Before, c.After = before, before
+		c.Error = "there is another hook of this name: call callgate from it, or move it away"
+	}
+	return c
+}
+
+// addHooks puts callgate's hooks into the lists of a file. Those that are there stay as they are.
+func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
+	bom := bytes.HasPrefix(text, byteOrderMark)
+	text = bytes.TrimPrefix(text, byteOrderMark)
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}\n")
+		if f.Whole || strings.HasSuffix(f.Path, ".cursor/hooks.json") {
+			text = []byte("{\"version\": 1}\n")
+		}
+	}
+	v, err := hujson.Parse(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read as JSON: %w", err)
+	}
+	var done []hooked
+	for _, e := range f.Events {
+		at := append(slices.Clone(f.At), e.Name)
+		made, array, err := arrayIn(&v, at)
+		if err != nil {
+			return nil, nil, err
+		}
+		if slices.ContainsFunc(array.Elements, holds(e.Command)) {
+			continue
+		}
+		element, err := hujson.Parse([]byte(e.Text))
+		if err != nil {
+			return nil, nil, err
+		}
+		indent := "\n" + strings.Repeat("  ", len(at)+1)
+		element.BeforeExtra = hujson.Extra(indent)
+		if n := len(array.Elements); n > 0 {
+			last := &array.Elements[n-1]
+			element.BeforeExtra = last.BeforeExtra[len(strings.TrimRight(string(last.BeforeExtra), " \t\r\n")):]
+			element.AfterExtra, last.AfterExtra = last.AfterExtra, nil
+		} else if len(array.AfterExtra) == 0 {
+			array.AfterExtra = hujson.Extra(indent[:len(indent)-2])
+		}
+		array.Elements = append(array.Elements, element)
+		done = append(done, hooked{At: at, Command: e.Command, Made: made})
+	}
+	out := v.Pack()
+	if bom {
+		out = slices.Concat(byteOrderMark, out)
+	}
+	return out, done, nil
+}
+
+// holds reports whether a value has a string that is the command.
+func holds(command string) func(hujson.Value) bool {
+	return func(v hujson.Value) bool {
+		for x := range v.All() {
+			if l, ok := x.Value.(hujson.Literal); ok && l.Kind() == '"' && l.String() == command {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// arrayIn finds the list at a place and makes what is missing on the way; made says how much that was.
+func arrayIn(v *hujson.Value, at []string) (made int, array *hujson.Array, err error) {
+	for i, name := range at {
+		obj, ok := v.Value.(*hujson.Object)
+		if !ok {
+			return 0, nil, fmt.Errorf("%s is not an object", strings.Join(at[:i], "."))
+		}
+		k := slices.IndexFunc(obj.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == name })
+		if k < 0 {
+			made++
+			m := hujson.ObjectMember{Name: hujson.Value{Value: hujson.String(name)}, Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: &hujson.Object{}}}
+			if i == len(at)-1 {
+				m.Value.Value = &hujson.Array{}
+			}
+			m.Name.BeforeExtra = hujson.Extra("\n" + strings.Repeat("  ", i+1))
+			if n := len(obj.Members); n > 0 {
+				last := &obj.Members[n-1]
+				if before := last.Name.BeforeExtra; len(before) > 0 {
+					m.Name.BeforeExtra = before[len(strings.TrimRight(string(before), " \t\r\n")):]
+				}
+				m.Value.AfterExtra, last.Value.AfterExtra = last.Value.AfterExtra, nil
+			} else if len(obj.AfterExtra) == 0 {
+				obj.AfterExtra = hujson.Extra("\n" + strings.Repeat("  ", i))
+			}
+			obj.Members = append(obj.Members, m)
+			k = len(obj.Members) - 1
+		}
+		v = &obj.Members[k].Value
+	}
+	array, ok := v.Value.(*hujson.Array)
+	if !ok {
+		return 0, nil, fmt.Errorf("%s is not a list", strings.Join(at, "."))
+	}
+	return made, array, nil
+}
+
+// removeHooks takes callgate's hooks out of the lists of a file that has changed since, and lists that were made for them.
+func removeHooks(text []byte, hooks []hooked) ([]byte, error) {
+	bom := bytes.HasPrefix(text, byteOrderMark)
+	v, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
+	if err != nil {
+		return nil, fmt.Errorf("read as JSON: %w", err)
+	}
+	for _, h := range slices.Backward(hooks) {
+		array := arrayAt(&v, h.At)
+		if array == nil {
+			continue // the host has taken it out
+		}
+		for i := slices.IndexFunc(array.Elements, holds(h.Command)); i >= 0; i = slices.IndexFunc(array.Elements, holds(h.Command)) {
+			if i > 0 && i == len(array.Elements)-1 {
+				array.Elements[i-1].AfterExtra = array.Elements[i].AfterExtra
+			}
+			array.Elements = slices.Delete(array.Elements, i, i+1)
+		}
+		for n := 0; n < h.Made && dropEmpty(&v, h.At[:len(h.At)-n]); n++ {
+		}
+	}
+	out := v.Pack()
+	if bom {
+		out = slices.Concat(byteOrderMark, out)
+	}
+	return out, nil
+}
+
+// isEmpty reports whether nothing but a version is left of a file that was made for hooks.
+func isEmpty(text []byte) bool {
+	v, err := hujson.Parse(text)
+	if err != nil {
+		return false
+	}
+	obj, ok := v.Value.(*hujson.Object)
+	return ok && !slices.ContainsFunc(obj.Members, func(m hujson.ObjectMember) bool { return nameOf(m) != "version" })
+}
+
+// dropEmpty removes the last member of a place when nothing is in it.
+func dropEmpty(v *hujson.Value, at []string) bool {
+	for _, name := range at[:len(at)-1] {
+		obj, ok := v.Value.(*hujson.Object)
+		if !ok {
+			return false
+		}
+		k := slices.IndexFunc(obj.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == name })
+		if k < 0 {
+			return false
+		}
+		v = &obj.Members[k].Value
+	}
+	obj, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return false
+	}
+	k := slices.IndexFunc(obj.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == at[len(at)-1] })
+	if k < 0 {
+		return false
+	}
+	switch inside := obj.Members[k].Value.Value.(type) {
+	case *hujson.Array:
+		if len(inside.Elements) > 0 {
+			return false
+		}
+	case *hujson.Object:
+		if len(inside.Members) > 0 {
+			return false
+		}
+	}
+	if k > 0 && k == len(obj.Members)-1 {
+		obj.Members[k-1].Value.AfterExtra = obj.Members[k].Value.AfterExtra
+	}
+	obj.Members = slices.Delete(obj.Members, k, k+1)
+	return true
+}
+
+// OwnEntries names the entries of callgate, which is program, among a host's servers. A name counts only when every entry
+// that could be meant by it is callgate, and no other server's tools could be taken for its own.
+func OwnEntries(m Machine, h *Host, program string) (names []string) {
+	mine, others := map[string]bool{}, map[string]bool{}
+	for i := range h.Files {
+		f := &h.Files[i]
+		path := m.path(h, f.Path)
+		if path == "" {
+			continue
+		}
+		text, err := readFile(path)
+		if err != nil {
+			continue
+		}
+		doc, err := open(f, text)
+		if err != nil {
+			return nil // who knows what the host makes of it
+		}
+		places, err := expandPlaces(doc, f.Servers)
+		if err != nil {
+			return nil
+		}
+		for _, place := range places {
+			entries, err := doc.entries(place)
+			if err != nil {
+				return nil
+			}
+			for _, e := range entries {
+				if runs(e.value, program) {
+					mine[e.name] = true
+				} else {
+					others[e.name] = true
+				}
+			}
+		}
+	}
+	for name := range mine {
+		clash := others[name]
+		for other := range others {
+			clash = clash || strings.HasPrefix(other, name+"_") || strings.HasPrefix(other, name+"-")
+		}
+		if !clash {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// runs reports whether an entry starts the program as a server.
+func runs(value map[string]any, program string) bool {
+	r := reader(value)
+	var words []string
+	switch command := r.member(commandMembers).(type) {
+	case string:
+		words = append([]string{command}, r.strings("args")...)
+	case []any:
+		words = listOf(command)
+	}
+	if len(words) < 2 || words[1] != "run" {
+		return false
+	}
+	a, err := filepath.EvalSymlinks(words[0])
+	if err != nil {
+		return false
+	}
+	b, err := filepath.EvalSymlinks(program)
+	return err == nil && a == b
+}
