@@ -1,6 +1,7 @@
 package shellparse
 
 import (
+	"callgate/shellparse/programs"
 	"path"
 	"slices"
 	"strings"
@@ -8,9 +9,9 @@ import (
 
 // apply notes what an option of a wrapper or program does.
 func (a *analysis) apply(h hit, c *call) {
-	switch h.opt.does {
+	switch h.opt.Does {
 	case 'x', '!':
-		if h.opt.arg != argNeeded || h.has {
+		if h.opt.Arg != programs.Needed || h.has {
 			c.effectOf("option "+h.name, h)
 		}
 	case 'w':

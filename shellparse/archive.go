@@ -1,6 +1,7 @@
 package shellparse
 
 import (
+	"callgate/shellparse/programs"
 	"slices"
 	"strings"
 )
@@ -13,8 +14,8 @@ func inspectTar(a *analysis, c *call, s *scanned) {
 		letters = c.argv[1].text
 		ops = ops[1:]
 		for _, l := range letters {
-			o := a.tables.programs["tar"].set.byName["-"+string(l)]
-			if o == nil || o.arg != argNeeded {
+			o := a.tables.row("tar").Options.Find("-" + string(l))
+			if o == nil || o.Arg != programs.Needed {
 				continue
 			}
 			if len(ops) == 0 {

@@ -5,34 +5,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
-
-// arityTable makes a table from pairs of a number and the commands it holds for: separated by blanks, or by
-// bars where they have several words.
-func arityTable(rows ...any) map[string]int {
-	t := map[string]int{}
-	for i := 0; i+1 < len(rows); i += 2 {
-		n, list := rows[i].(int), rows[i+1].(string)
-		if strings.Contains(list, "|") {
-			for s := range split2(list) {
-				t[s] = n
-			}
-			continue
-		}
-		for _, s := range strings.Fields(list) {
-			t[s] = n
-		}
-	}
-	return t
-}
-
-func split2(list string) map[string]bool {
-	m := map[string]bool{}
-	for _, s := range strings.Split(list, "|") {
-		m[s] = true
-	}
-	return m
-}
 
 // Arity returns how many of the leading words name the command: 1 for cat, 2 for git push, 3 for npm run build.
 // Words are those of Command.Argv. It is never more than len(argv), and options end it.
@@ -52,20 +27,13 @@ func arity(argv []Word, want int) int {
 	return n
 }
 
-// operations are commands whose arity says how to tell one task from the next and is more than their operation:
-// what is run, or where, is an operand.
-var operations = map[string]int{"go run": 2, "deno run": 2, "ssh": 2}
-
 // operation returns how many leading words a rule has to spell out to name what the command does. An option before
 // the last of them says something about it that no table knows: then they are all.
 func operation(argv []Word, want int, own map[string]int) int {
-	var buf [64]byte
-	key := buf[:0]
-	for i := 0; i < len(argv) && i < 2 && argv[i].Known; i++ {
-		if key = append(key, argv[i].Value...); own[string(key)] == 0 && operations[string(key)] > 0 {
-			want = operations[string(key)]
+	for n := 1; n <= min(len(argv), 2) && argv[n-1].Known; n++ {
+		if less := about(argv[:n]).Operation; less > 0 && (len(own) == 0 || own[joined(argv[:n])] == 0) {
+			want = int(less)
 		}
-		key = append(key, ' ')
 	}
 	if n := arity(argv, want); n >= want {
 		return n
@@ -108,7 +76,7 @@ func Patterns(c *Command) []Pattern {
 	}
 	n := arity(c.Argv, want)
 	whole, fixed := exact(c)
-	fixed = fixed && !slices.ContainsFunc(c.Argv, func(w Word) bool { return Volatile(w.Value) }) && !takesProcess[c.Argv[0].Value]
+	fixed = fixed && !slices.ContainsFunc(c.Argv, func(w Word) bool { return Volatile(w.Value) }) && !about(c.Argv[:1]).Has(programs.TakesProcess)
 	named := true
 	for _, w := range c.Argv[:n] {
 		named = named && w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n") && !Volatile(w.Value)
@@ -140,16 +108,13 @@ func Patterns(c *Command) []Pattern {
 
 // opensNothing reports whether the name of a command with any arguments stays with what the command itself is about.
 func (c *Command) opensNothing(n int) bool {
-	if _, listed := arities[tableName(c.Argv[0].Value)]; !listed && builtinTables().programs[c.Argv[0].Value] == nil {
+	if known := about(c.Argv[:1]); known.Arity == 0 && known.Row == nil {
 		return false
 	}
 	return !slices.ContainsFunc(c.Argv[n:], func(w Word) bool {
 		return strings.Contains(strings.TrimPrefix(strings.TrimSuffix(w.Value, "/..."), "./"), "/") || strings.Contains(w.Value, "://")
 	})
 }
-
-// takesProcess are programs whose numbers are processes, which another one has the next time.
-var takesProcess = set("kill renice strace ltrace gdb lldb taskset pmap pstack gcore fuser")
 
 // volatile are names that nobody means twice: of temporary files, hashes, ids.
 var volatile = regexp.MustCompile(`(?i)^(tmp|temp)[._-]?[a-z0-9_]*[0-9_][a-z0-9_]*$|^tmp\.[a-z0-9]{6,}$|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-|^[0-9a-f]{7,64}$|/T/|\bT[A-Z0-9]{10,}\b|[._-][a-zA-Z0-9]*[0-9][a-zA-Z0-9]*[A-Z][a-zA-Z0-9]{3,}$`)
@@ -169,30 +134,29 @@ func Volatile(word string) bool {
 
 // tableName is the name by which the tables know a program: bin/rails is rails, ./gradlew has a row of its own.
 func tableName(program string) string {
-	if _, own := arities[program]; own {
-		return program
-	}
-	return Canonical(program[strings.LastIndexByte(program, '/')+1:])
+	return programs.Canonical(program[strings.LastIndexByte(program, '/')+1:])
 }
 
 // onlyExact says that only the very same text is offered for a command, which its first n words name.
 func onlyExact(argv []Word, n int) bool {
 	name := tableName(argv[0].Value)
-	if exactOnly[name] || shells[name] {
+	if programs.Find(name).Is&(programs.Exact|programs.Shell) != 0 {
 		return true
 	}
 	if (languageOf(name) != nil || strings.HasPrefix(name, "jupyter-")) && n < 2 {
 		return true // what runs is not named
 	}
-	key := name
-	for _, w := range argv[1:min(len(argv), 3)] {
-		key += " " + w.Value
-		if exactTwo[key] {
+	for n := 2; n <= min(len(argv), 3); n++ {
+		if about(argv[:n]).Has(programs.Exact) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(argv[1:n], func(w Word) bool { return destroys(w.Value) })
 }
+
+// destructive are parts of the names of tasks that a rule for any words should not cover.
+var destructive = set("rm remove drop destroy purge delete wipe nuke reset prune truncate rollback uninstall deploy publish release " +
+	"erase clobber teardown shell console eval exec tinker seed restore dump secrets secret credentials token")
 
 // destroys says that the name of a subcommand or a task says that it deletes or sends out.
 func destroys(task string) bool {
@@ -206,24 +170,35 @@ func destroys(task string) bool {
 
 // wanted is the arity that the tables ask for, whatever words there are. A user's row wins over a built-in one.
 func wanted(argv []Word, own map[string]int) int {
-	var buf [64]byte
-	want, key := 1, buf[:0]
-	for i := 0; i < len(argv) && i < 3 && argv[i].Known; i++ {
-		switch name := argv[i].Value; {
-		case i > 0:
-			key = append(append(key, ' '), name...)
-		case own[name] == 0:
-			key = append(key, tableName(name)...)
-		default:
-			key = append(key, name...)
+	want := 1
+	for n := 1; n <= min(len(argv), 3) && argv[n-1].Known; n++ {
+		if len(own) > 0 {
+			if mine := own[joined(argv[:n])]; mine > 0 {
+				want = mine
+				continue
+			}
 		}
-		if n, ok := own[string(key)]; ok {
-			want = n
-		} else {
-			want = max(want, arities[string(key)])
-		}
+		want = max(want, int(about(argv[:n]).Arity))
 	}
 	return want
+}
+
+// about is what the table says of the command that up to three words name.
+func about(argv []Word) *programs.Command {
+	name := tableName(argv[0].Value)
+	switch len(argv) {
+	case 1:
+		return programs.Find(name)
+	case 2:
+		return programs.Find(name, argv[1].Value)
+	}
+	return programs.Find(name, argv[1].Value, argv[2].Value)
+}
+
+// joined are the words as a user's row names them.
+func joined(argv []Word) string {
+	c := Command{Argv: argv}
+	return c.Text()
 }
 
 // neverOffered says that the command runs what its words or its input say: shells, interpreters with code,
@@ -242,16 +217,14 @@ func neverOffered(c *Command) bool {
 		for _, w := range c.Argv[1:] {
 			in = append(in, word{text: w.Value, known: w.Known})
 		}
-		s := l.opts.scan(in, stylePOSIX)
+		s := (*optset)(l.Options).scan(in, stylePOSIX)
 		return len(s.codes()) > 0
 	}
-	if handlers[name] != nil && shells[name] {
+	if programs.Find(name).Has(programs.Shell) {
 		return len(c.Argv) == 1 || strings.HasPrefix(c.Argv[1].Value, "-")
 	}
 	return len(c.Argv) > 1 && (name == "docker" || name == "podman" || name == "nerdctl") && (c.Argv[1].Value == "run" || c.Argv[1].Value == "create")
 }
-
-var shells = set("bash sh dash zsh ksh mksh ash rbash fish tcsh csh yash elvish nu")
 
 // exact returns the rule that matches the command's text and no other, and whether there is one: a word that
 // depends on the run has no text, but a glob means itself.
@@ -304,5 +277,5 @@ func fetchPatterns(c *Command, whole string, fixed bool) []Pattern {
 // python says that a name is one of an interpreter of Python.
 func python(name string) bool {
 	l := languageOf(name)
-	return l != nil && l.python
+	return l != nil && l.Python
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/programs"
 )
 
 // declare analyses export, declare, local, readonly and typeset, which the parser takes for syntax. It is
@@ -85,20 +87,11 @@ func (a *analysis) declareWord(s, variant, flags string) {
 }
 
 // namesOnly says that a command substitution prints names, hashes or dates: nothing that begins with a dash.
-func (a *analysis) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, namePrinters) }
-
-// namePrinters print one value that cannot begin with a dash.
-var namePrinters = map[string]bool{"pwd": true, "date": true, "whoami": true, "hostname": true, "uname": true, "nproc": true, "id": true,
-	"git rev-parse": true, "git merge-base": true, "git describe": true, "git branch": true, "git symbolic-ref": true, "git log": true,
-	"git rev-list": true, "mktemp": true, "which": true, "go env": true, "go list": true, "npm root": true, "npm bin": true, "brew --prefix": true,
-	"wc": true, "pgrep": true, "lsof": true, "docker ps": true, "docker images": true, "getconf": true, "tty": true, "arch": true, "jobs": true}
-
-// numberPrinters print numbers, and nothing else.
-var numberPrinters = map[string]bool{"wc": true, "nproc": true, "seq": true, "date +%s": true, "git rev-list": true, "date +%s%N": true, "date +%Y": true}
+func (a *analysis) namesOnly(p *syntax.CmdSubst) bool { return a.prints(p, programs.PrintsName) }
 
 // printsNumber says that a substitution prints one number.
 func (a *analysis) printsNumber(p *syntax.CmdSubst) bool {
-	if !a.prints(p, numberPrinters) {
+	if !a.prints(p, programs.PrintsNumber) {
 		return false
 	}
 	st := p.Stmts[0]
@@ -121,8 +114,8 @@ func (a *analysis) printsNumber(p *syntax.CmdSubst) bool {
 	return counts
 }
 
-// prints says that a substitution is one plain command of the list.
-func (a *analysis) prints(p *syntax.CmdSubst, list map[string]bool) bool {
+// prints says that a substitution is one plain command that prints this.
+func (a *analysis) prints(p *syntax.CmdSubst, what programs.Trait) bool {
 	if len(p.Stmts) != 1 {
 		return false
 	}
@@ -143,15 +136,15 @@ func (a *analysis) prints(p *syntax.CmdSubst, list map[string]bool) bool {
 	if len(rest) > 0 {
 		sub, _ = unquoted(rest[0])
 	}
-	if sub != "" && list[name+" "+sub] {
+	if sub != "" && programs.Find(name, sub).Has(what) {
 		rest = rest[1:]
-	} else if !list[name] {
+	} else if !programs.Find(name).Has(what) {
 		return false
 	}
 	for _, w := range rest {
 		// What formats or echoes its words could print anything.
 		l, _ := unquoted(w)
-		if takesFormats[name] && l == "" && !quotedPlain(w) {
+		if programs.Find(name).Has(programs.TakesFormats) && l == "" && !quotedPlain(w) {
 			return false
 		}
 		if l == "--all" || hasPrefix(l, "--format", "--pretty", "+-", "--sq", "--parseopt", "-f") {
@@ -160,9 +153,6 @@ func (a *analysis) prints(p *syntax.CmdSubst, list map[string]bool) bool {
 	}
 	return true
 }
-
-// takesFormats can print their own words.
-var takesFormats = set("git date docker go wc id")
 
 func quotedPlain(w *syntax.Word) bool {
 	if len(w.Parts) != 1 {

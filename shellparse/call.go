@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"callgate/shellparse/programs"
 )
 
 // call is one simple command on its way through its wrappers.
@@ -23,10 +25,11 @@ type call struct {
 	began      []string // where it ran before its own options moved it
 	sc         *scope   // where it runs; the call's own
 	outer      *scope   // the shell that it runs in, whose directory a cd changes; nil in a child process
-	name       string   // argv[0] as a program name, when known
-	statements []word   // of SQL, that a database client is given
-	words      scanned  // what its words say by its row
-	inside     bool     // it is the operand of a program that runs it in place of a shell
+	name       string   // argv[0] as the table knows the program, when known
+	about      *programs.Command
+	statements []word  // of SQL, that a database client is given
+	words      scanned // what its words say by its row
+	inside     bool    // it is the operand of a program that runs it in place of a shell
 }
 
 // simple analyses a simple command: assignments, words, redirections.
@@ -220,10 +223,10 @@ func (a *analysis) run(c *call) {
 			return
 		}
 	}
-	if h := handlers[c.name]; h != nil && h(a, c) {
+	if h := c.facts().Handler; h != "" && handlers[h](a, c) {
 		return
 	}
-	if p := a.tables.programs[c.name]; p != nil && p.Subcommands != "" {
+	if p := a.tables.row(c.name); p != nil && len(p.Subcommands) > 0 {
 		a.takeGlobals(c)
 	}
 	if wr, n := a.wrapperFor(c); wr != nil && a.unwrap(wr, c, n) {
@@ -265,6 +268,17 @@ func (a *analysis) maybe(c *call) {
 
 // letterOrDigit says that a rune may stand in a name.
 func letterOrDigit(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// facts are what the table says of the program.
+func (c *call) facts() *programs.Command {
+	if c.about == nil || c.about.Name != c.name {
+		c.about = programs.Find(c.name)
+	}
+	return c.about
+}
+
+// is says that the program has a trait.
+func (c *call) is(t programs.Trait) bool { return c.facts().Has(t) }
 
 // trustedDirs hold programs that only an administrator changes.
 var trustedDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
@@ -316,7 +330,7 @@ func (a *analysis) named(c *call) Command {
 // command makes the record of a call, with another program name when argv0 is not empty.
 func (c *call) command(argv0 string) Command {
 	cmd := Command{Raw: c.raw, Via: c.sc.via, Env: c.sc.env, Reads: c.reads, Writes: c.writes, Connects: c.connects, Lists: c.lists, DenyOnly: c.sc.denyOnly || c.sc.remote, Remote: c.sc.remote,
-		Escalates: c.sc.escalates || escalators[c.name], Dir: c.sc.dir(), Dirs: c.sc.dirs}
+		Escalates: c.sc.escalates || c.is(programs.Escalates), Dir: c.sc.dir(), Dirs: c.sc.dirs}
 	if argv0 != "" {
 		cmd.Argv = []Word{{Value: argv0, Known: true}}
 	} else {

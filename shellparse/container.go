@@ -73,7 +73,7 @@ var containerOptions = mustOptions("--add-host= -a,--attach= --annotation= --blk
 // mountsHost says that a container is given files of the host that programs there trust.
 func mountsHost(s *scanned) bool {
 	for _, h := range s.hits {
-		if h.opt.name != "--volume" && h.opt.name != "--mount" {
+		if h.opt.Last != "--volume" && h.opt.Last != "--mount" {
 			continue
 		}
 		src := mountSource(h.value.text)
@@ -99,7 +99,7 @@ func mountSource(v string) string {
 func privileged(s *scanned) bool {
 	for _, h := range s.hits {
 		v := h.value.text
-		switch h.opt.name {
+		switch h.opt.Last {
 		case "--privileged":
 			return true
 		case "--volume", "--mount":
@@ -108,7 +108,7 @@ func privileged(s *scanned) bool {
 			}
 		case "--pid", "--net", "--ipc", "--userns", "--uts":
 			if v == "host" {
-				return h.opt.name != "--net"
+				return h.opt.Last != "--net"
 			}
 		case "--cap-add":
 			return true

@@ -1,10 +1,21 @@
 package shellparse
 
+import (
+	"strings"
+
+	"callgate/shellparse/programs"
+)
+
 // Describes reports whether the built-in tables say what the options of a command do. The words are a program,
 // or one with its subcommand: "git log". Who keeps a list of commands can hold it against the tables with that.
 func Describes(words string) bool {
-	if row := builtinTables().programs[words]; row != nil {
-		return row.Subcommands == ""
+	first, rest, sub := strings.Cut(words, " ")
+	c := programs.Find(programs.Canonical(first))
+	if sub {
+		c = programs.Find(programs.Canonical(first), rest)
 	}
-	return handlers[words] != nil || inspectors[words] != nil
+	if c.Row != nil {
+		return len(c.Row.Subcommands) == 0
+	}
+	return c.Handler != "" || c.Inspector != ""
 }

@@ -1,20 +1,14 @@
 package shellparse
 
-import "strings"
+import (
+	"strings"
 
-// optionReaders take more of their own words from the file that a word like @file names. What these words are, the
-// command does not say: they can load code like any option.
-var optionReaders = set("pytest py.test mypy dmypy ruff tsc kotlin kotlinc kotlinc-jvm kotlinc-js kotlin-native swift swiftc swift-frontend rustc " +
-	"rustdoc java javac javadoc javap jar jarsigner jlink jmod jdeps jpackage jshell ecj scala scalac scala-cli groovyc dotnet msbuild " +
-	"csc vbc fsc mcs gcc g++ cc c++ c89 c99 cpp clang clang++ clang-cl clang-cpp clang-tidy clang-format clang-check clang-query " +
-	"clangd tcc icc icx icpx gfortran flang nvcc hipcc ifort ld gold lld ld.lld ld.gold ld.bfd ld64 link lib cl as nm ar ranlib " +
-	"objdump objcopy strip size strings readelf addr2line c++filt dlltool windres elfedit gprof dwp nasm yasm ghc ghci runghc " +
-	"ldc2 dmd gdc protoc opt llc lli llvm-ar llvm-nm llvm-objdump llvm-cov llvm-profdata llvm-link dsymutil emcc em++ zig rdmd " +
-	"cppcheck include-what-you-use iwyu doxygen tox nox xcodebuild valac nim dart2js")
+	"callgate/shellparse/programs"
+)
 
 // optionFiles notes words that a program replaces by what a file holds.
 func (a *analysis) optionFiles(c *call) {
-	if !optionReaders[c.name] && !strings.HasPrefix(c.name, "llvm-") && !versioned(c.name) {
+	if !c.is(programs.OptionFiles) && !strings.HasPrefix(c.name, "llvm-") && !versioned(c.name) {
 		return
 	}
 	for _, w := range c.argv[1:] {
@@ -38,7 +32,7 @@ func (a *analysis) optionFiles(c *call) {
 	}
 }
 
-// versioned says that a name is one of optionReaders with a version or a target before or behind it: gcc-12,
+// versioned says that a name is a program that reads option files, with a version or a target before or behind it: gcc-12,
 // aarch64-linux-gnu-gcc.
 func versioned(name string) bool {
 	head, tail := strings.LastIndexByte(name, '-'), strings.IndexByte(name, '-')
@@ -47,16 +41,13 @@ func versioned(name string) bool {
 	}
 	if strings.Trim(name[head+1:], "0123456789.") == "" {
 		name = name[:head]
-		if optionReaders[name] {
+		if programs.Find(name).Has(programs.OptionFiles) {
 			return true
 		}
 		head = strings.LastIndexByte(name, '-')
 	}
-	return tail > 0 && head >= 0 && optionReaders[name[head+1:]]
+	return tail > 0 && head >= 0 && programs.Find(name[head+1:]).Has(programs.OptionFiles)
 }
-
-// runtimes run a program whose address a word names.
-var runtimes = set("deno bun node tsx ts-node uv python python3 nix task jbang earthly dagger kotlin swift scala-cli groovy mojo pixi")
 
 // remote says that a word names code in another place: an address, or a package of a registry.
 func remote(text string) bool {
@@ -86,7 +77,7 @@ func (a *analysis) remoteCode(c *call) {
 		}
 		return
 	}
-	if !runtimes[c.name] {
+	if !c.is(programs.RunsAddresses) {
 		return
 	}
 	for _, w := range c.argv[1:] {
@@ -104,17 +95,10 @@ func (a *analysis) remoteCode(c *call) {
 	}
 }
 
-// passers hand the words behind -- to a program of their own choice, one of these.
-var passers = map[string][]string{
-	"cmake": {"make", "ninja"}, "tox": {"pytest"}, "nox": {"pytest"}, "hatch": {"pytest"}, "invoke": {"pytest"}, "inv": {"pytest"},
-	"turbo": {"jest", "vitest"}, "nx": {"jest", "vitest"}, "lerna": {"jest", "vitest"}, "rush": {"jest"}, "just": {"pytest", "jest"}, "task": {"pytest", "jest"},
-	"mage": {"go"},
-}
-
 // passedOn looks at the words behind -- as at those of the program that gets them.
 func (a *analysis) passedOn(c *call) {
-	programs := passers[c.name]
-	if programs == nil {
+	passes := c.facts().Passes
+	if len(passes) == 0 {
 		return
 	}
 	at := 1
@@ -126,7 +110,7 @@ func (a *analysis) passedOn(c *call) {
 	if at+1 >= len(c.argv) {
 		return
 	}
-	for _, p := range programs {
+	for _, p := range passes {
 		inner := c.inner(append([]word{lit(p)}, c.argv[at+1:]...), texts(c.argv[:at]))
 		inner.name, inner.sc.effects, inner.sc.dirs = p, nil, c.sc.dirs
 		inner.reads, inner.writes, inner.outer = nil, nil, nil

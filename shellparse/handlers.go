@@ -3,31 +3,94 @@ package shellparse
 import (
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
-// handlers analyse the programs whose words no table describes. A handler returns true when it recorded the
-// command, false when the command is to be looked at like any other.
+// handlers analyse the programs whose words no table describes, by the names that the table gives them. A handler returns
+// true when it recorded the command, false when the command is to be looked at like any other.
 var handlers map[string]func(*analysis, *call) bool
 
 func init() {
 	// Set here because the handlers run commands, and commands run handlers.
 	handlers = map[string]func(*analysis, *call) bool{
-		"env": runEnv, "genv": runEnv, "command": runCommand, "exec": runExec, "eval": runEval, "trap": runTrap,
-		"xargs": runXargs, "gxargs": runXargs, "parallel": runParallel, "find": runFind, "gfind": runFind, "fd": runFd, "fdfind": runFd,
-		"bash": runShell, "sh": runShell, "dash": runShell, "zsh": runShell, "ksh": runShell, "mksh": runShell, "ash": runShell,
-		"rbash": runShell, "fish": runShell, "tcsh": runShell, "csh": runShell, "yash": runShell, "elvish": runShell, "nu": runShell,
-		"source": runSource, ".": runSource, "su": runSu, "runuser": runSu, "ssh": runSSH, "flock": runFlock, "script": runScript,
-		"watch": runWatch, "cd": runCd, "pushd": runCd, "popd": runCd, "coproc": runExec,
-		"tmux": runTmux, "screen": runScreen, "nix-shell": runNix, "nix": runNix, "start-stop-daemon": runDaemon,
-		"git": runGit, "docker": runContainer, "podman": runContainer, "nerdctl": runContainer,
-		"make": runMake, "gmake": runMake, "concurrently": runTexts, "run-p": runTexts, "run-s": runTexts,
+		"cd":        runCd,
+		"command":   runCommand,
+		"container": runContainer,
+		"daemon":    runDaemon,
+		"env":       runEnv,
+		"eval":      runEval,
+		"exec":      runExec,
+		"fd":        runFd,
+		"find":      runFind,
+		"flock":     runFlock,
+		"git":       runGit,
+		"gotestsum": runGotestsum,
+		"make":      runMake,
+		"module":    runModule,
+		"nix":       runNix,
+		"parallel":  runParallel,
+		"ssh":       runSSH,
+		"screen":    runScreen,
+		"script":    runScript,
+		"shell":     runShell,
+		"source":    runSource,
+		"su":        runSu,
+		"texts":     runTexts,
+		"tmux":      runTmux,
+		"trap":      runTrap,
+		"watch":     runWatch,
+		"xargs":     runXargs,
 	}
-	for _, n := range strings.Fields("python python2 python3 pypy pypy3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14") {
-		handlers[n] = runModule
+	inspectors = map[string]func(*analysis, *call, *scanned){
+		"aws":       inspectAWS,
+		"awk":       inspectAwk,
+		"calc":      inspectCalc,
+		"cargo":     inspectCargo,
+		"compiler":  inspectCompiler,
+		"container": inspectContainer,
+		"cron":      inspectCron,
+		"date":      inspectDate,
+		"dd":        inspectDd,
+		"declare":   inspectDeclare,
+		"env":       inspectEnv,
+		"fetch":     inspectFetch,
+		"gh":        inspectGh,
+		"git":       inspectGit,
+		"go":        inspectGo,
+		"hostname":  inspectHostname,
+		"jq":        inspectJq,
+		"kill":      inspectKill,
+		"kubectl":   inspectKubectl,
+		"less":      inspectLess,
+		"let":       inspectLet,
+		"link":      inspectLink,
+		"lookup":    inspectLookup,
+		"make":      inspectMake,
+		"maven":     inspectMaven,
+		"mode":      inspectMode,
+		"names":     inspectNames,
+		"npm":       inspectNpm,
+		"openssl":   inspectOpenssl,
+		"patch":     inspectPatch,
+		"printf":    inspectPrintf,
+		"ps":        inspectPs,
+		"remove":    inspectRemove,
+		"sql":       inspectSQL,
+		"sed":       inspectSed,
+		"service":   inspectService,
+		"set":       inspectSet,
+		"state":     inspectState,
+		"tar":       inspectTar,
+		"test":      inspectTest,
+		"transfer":  inspectTransfer,
+		"unzip":     inspectUnzip,
+		"yq":        inspectYq,
 	}
-	handlers["gotestsum"] = runGotestsum
-	inspectors["ps"] = inspectPs
 }
+
+// inspectors look at the words of programs for which options and operands do not say enough, likewise.
+var inspectors map[string]func(*analysis, *call, *scanned)
 
 // runGotestsum runs go test with the words after --.
 func runGotestsum(a *analysis, c *call) bool {
@@ -74,7 +137,7 @@ func runModule(a *analysis, c *call) bool {
 // runTool looks at a module that is a program too, pytest say, as at that program: what its options do, the module's
 // do. Rules for the program that deny hold for the module.
 func (a *analysis) runTool(c *call, at int) {
-	if a.tables.programs[c.argv[at].text] == nil {
+	if a.tables.row(c.argv[at].text) == nil {
 		return
 	}
 	inner := c.inner(c.argv[at:], texts(c.argv[:at]))
@@ -134,9 +197,9 @@ func inspectPs(_ *analysis, c *call, _ *scanned) {
 }
 
 func mustOptions(s string) *optset {
-	set, err := compileOptions(s)
+	set, err := programs.CompileOptions(s)
 	if err != nil {
 		panic(err) // a constant of this package
 	}
-	return set
+	return (*optset)(set)
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
 // inspect looks at what the words of a program do: the options that stand before its subcommand, those that
@@ -18,25 +20,26 @@ func (a *analysis) inspect(c *call) {
 	c.began = c.sc.dirs
 	if row != nil {
 		if row.Effect != "" {
-			c.rowEffect(row)
+			c.rowEffect(row, n)
 		}
-		*s = row.set.scan(c.argv[n:], row.style)
+		*s = (*optset)(row.Options).scan(c.argv[n:], row.Style)
 		for _, h := range s.hits {
 			a.apply(h, c)
 		}
-		if s.vague != "" && (row.set.danger || row.set.writes && s.vagueBad) {
+		if s.vague != "" && (row.Options.Danger || row.Options.Writes && s.vagueBad) {
 			c.effectAt("word "+s.vague, word{text: s.vague})
 		}
 		before := len(c.writes)
 		a.operands(row, s, c)
 		for _, h := range s.hits {
-			if h.opt.does == 'm' && len(c.writes) == before {
+			if h.opt.Does == 'm' && len(c.writes) == before {
 				c.effectOf("option "+h.name, h) // it writes files that its words do not name
 			}
 		}
 	}
-	if f := inspectors[c.name]; f != nil {
-		f(a, c, s)
+	inspector := c.facts().Inspector
+	if inspector != "" {
+		inspectors[inspector](a, c, s)
 	}
 	if l := languageOf(c.name); l != nil {
 		a.inspectLanguage(l, c)
@@ -48,7 +51,7 @@ func (a *analysis) inspect(c *call) {
 			c.effect("prints the environment")
 		}
 	}
-	if row == nil && inspectors[c.name] == nil || languageOf(c.name) != nil {
+	if row == nil && inspector == "" || languageOf(c.name) != nil {
 		for _, w := range c.argv[1:] {
 			if !w.known && len(w.globs) > 0 {
 				c.reads = a.file(c.reads, w, c.name, c.sc) // nobody knows what it does with them
@@ -63,12 +66,12 @@ func (a *analysis) inspect(c *call) {
 	a.workspace(c)
 }
 
-// rowEffect notes what a row says of every use of a program. One that runs what its words say is named word by word.
-func (c *call) rowEffect(row *program) {
+// rowEffect notes what a row, which n words name, says of every use of a program. One that runs what its words say is named word by word.
+func (c *call) rowEffect(row *programs.Row, n int) {
 	last := c.argv[len(c.argv)-1]
 	switch row.Effect {
 	case "runs code", "starts programs":
-		if !strings.Contains(row.Name, " ") {
+		if n == 1 {
 			c.effectAt(row.Effect, last)
 			return
 		}
@@ -83,22 +86,22 @@ func (c *call) rowEffect(row *program) {
 }
 
 // row returns the most specific row for a command and the number of words that name it.
-func (a *analysis) row(c *call) (*program, int) {
+func (a *analysis) row(c *call) (*programs.Row, int) {
 	t := a.tables
-	if len(c.argv) > 2 && c.argv[1].known && c.argv[2].known && t.programs[c.name] != nil {
-		if p := t.programs[c.name+" "+c.argv[1].text+" "+c.argv[2].text]; p != nil && p.Subcommands == "" {
+	if len(c.argv) > 2 && c.argv[1].known && c.argv[2].known && t.row(c.name) != nil {
+		if p := t.row(c.name, c.argv[1].text, c.argv[2].text); p != nil && len(p.Subcommands) == 0 {
 			return p, 3
 		}
 	}
-	p := t.programs[c.name]
+	p := t.row(c.name)
 	if p == nil {
 		return nil, 0
 	}
-	if p.Subcommands == "" {
+	if len(p.Subcommands) == 0 {
 		return p, 1
 	}
 	if len(c.argv) > 1 && c.argv[1].known {
-		if q := t.programs[c.name+" "+c.argv[1].text]; q != nil && q.Subcommands == "" {
+		if q := t.row(c.name, c.argv[1].text); q != nil && len(q.Subcommands) == 0 {
 			return q, 2
 		}
 	}
@@ -107,20 +110,20 @@ func (a *analysis) row(c *call) (*program, int) {
 
 // takeGlobals moves the options before a subcommand out of the words: git -C web status is git status.
 func (a *analysis) takeGlobals(c *call) {
-	name := c.name
+	name := []string{c.name}
 	for n := 1; n < 3; n++ {
-		p := a.tables.programs[name]
-		if p == nil || p.Subcommands == "" {
+		p := a.tables.row(name...)
+		if p == nil || len(p.Subcommands) == 0 {
 			return
 		}
-		if name == "cargo" && len(c.argv) > 1 && strings.HasPrefix(c.argv[1].text, "+") {
+		if c.name == "cargo" && n == 1 && len(c.argv) > 1 && strings.HasPrefix(c.argv[1].text, "+") {
 			if t := c.argv[1].text; !c.argv[1].known || !toolchain.MatchString(t) {
 				c.effect("toolchain " + t)
 			}
 			c.globals = append(c.globals, c.argv[1])
 			c.argv = slices.Concat(c.argv[:1], c.argv[2:])
 		}
-		s := p.set.scan(c.argv[n:], p.style)
+		s := (*optset)(p.Options).scan(c.argv[n:], p.Style)
 		end := n + s.rest
 		for i := n; i < end && i < len(c.argv); i++ {
 			if !c.argv[i].known && !c.argv[i].safe() && (i == n || !valueOf(&s, c.argv[i])) {
@@ -154,11 +157,11 @@ func (a *analysis) takeGlobals(c *call) {
 			c.effect("subcommand " + sub.text)
 			return
 		}
-		if p.subs != nil && !p.subs[sub.text] {
+		if _, known := slices.BinarySearch(p.Subcommands, sub.text); !known && !p.Open() {
 			c.effectAt("subcommand "+sub.text, sub)
 			return
 		}
-		name += " " + sub.text
+		name = append(name, sub.text)
 	}
 }
 
@@ -177,7 +180,7 @@ func valueOf(s *scanned, w word) bool {
 
 // workspace notes that a program which executes what it finds in its directory runs outside of the start.
 func (a *analysis) workspace(c *call) {
-	if !configured[c.name] {
+	if !c.is(programs.Configured) {
 		return
 	}
 	if len(c.sc.dirs) == 1 && (c.sc.dirs[0] == "." || c.sc.dirs[0] == a.opts.Dir) && !c.sc.lost {
@@ -188,15 +191,9 @@ func (a *analysis) workspace(c *call) {
 	}
 }
 
-// collectors execute what they find at the paths that their operands name.
-var collectors = set("pytest py.test jest vitest mocha ava go eslint prettier tsc webpack rspec rubocop tox nox golangci-lint " +
-	"mypy pylint nyc c8 phpunit stylelint playwright cypress cmake ctest cpack meson ninja samu scons waf bazel bazelisk buck2 " +
-	"dotnet msbuild vite rollup parcel next nuxt astro turbo nx tsup gulp grunt gradle ./gradlew gradlew mvn ./mvnw mvnw sbt ant bats " +
-	"ginkgo karma hugo jekyll sphinx-build mkdocs mdbook pre-commit hatch swift zig nose2 unittest pyright behave samu flutter dart ansible-playbook")
-
 // elsewhere notes that such a path is not below the start.
 func (a *analysis) elsewhere(c *call, s *scanned) {
-	if !collectors[c.name] {
+	if !c.is(programs.Collector) {
 		return
 	}
 	for _, w := range s.operands {
@@ -210,12 +207,6 @@ func (a *analysis) elsewhere(c *call, s *scanned) {
 	}
 }
 
-// configured programs execute what a file in their directory says: hooks, filters, build scripts.
-var configured = set("git make gmake npm pnpm yarn bun npx cargo go mvn gradle just task rake bundle pytest tox nox poetry uv " +
-	"pdm hatch composer mix dotnet cmake ninja meson bazel terraform tofu vagrant docker-compose deno jest " +
-	"vitest eslint prettier tsc webpack vite rollup gulp grunt ansible ansible-playbook pre-commit direnv " +
-	"samu scons waf hugo jekyll mkdocs xcodebuild flutter dart swift ./gradlew ./mvnw python python3 node ruby")
-
 func set(list string) map[string]bool {
 	m := map[string]bool{}
 	for _, s := range strings.Fields(list) {
@@ -224,11 +215,8 @@ func set(list string) map[string]bool {
 	return m
 }
 
-// dashIsFile are programs to which a dash is the name of a file, and not the standard output.
-var dashIsFile = set("tee cp gcp mv gmv ln gln install ginstall mkdir mkfifo mknod rm grm rmdir unlink truncate fallocate shred sponge")
-
 // operands notes the files that the operands of a program name.
-func (a *analysis) operands(row *program, s *scanned, c *call) {
+func (a *analysis) operands(row *programs.Row, s *scanned, c *call) {
 	ops := s.operands
 	role := row.Operands
 	if len(ops) == 0 && row.Default != "" {
@@ -240,7 +228,7 @@ func (a *analysis) operands(row *program, s *scanned, c *call) {
 	by := c.name
 	read := func(w word) { c.reads = a.file(c.reads, w, by, c.sc) }
 	write := func(w word) {
-		if w.known && w.text == "-" && dashIsFile[c.name] {
+		if w.known && w.text == "-" && c.is(programs.DashIsFile) {
 			w = lit("./-")
 		}
 		c.writes = a.file(c.writes, w, by, c.sc)
@@ -252,14 +240,14 @@ func (a *analysis) operands(row *program, s *scanned, c *call) {
 	}
 	edit := false
 	for _, h := range s.hits {
-		edit = edit || h.opt.does == 'm'
+		edit = edit || h.opt.Does == 'm'
 	}
 	switch role {
 	case "r", "1r":
 		if role == "1r" {
 			code := false
 			for _, h := range s.hits {
-				code = code || h.opt.does == 'c'
+				code = code || h.opt.Does == 'c'
 			}
 			if !code {
 				ops = ops[1:]
@@ -284,7 +272,7 @@ func (a *analysis) operands(row *program, s *scanned, c *call) {
 	case "rw", "mv":
 		target := false
 		for _, h := range s.hits {
-			target = target || h.opt.does == 't'
+			target = target || h.opt.Does == 't'
 		}
 		last := len(ops) - 1
 		if target {
@@ -305,6 +293,3 @@ func (a *analysis) operands(row *program, s *scanned, c *call) {
 		}
 	}
 }
-
-// inspectors look at the words of programs for which options and operands do not say enough.
-var inspectors = map[string]func(*analysis, *call, *scanned){}

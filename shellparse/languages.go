@@ -37,7 +37,7 @@ func (c *call) code(w word, harmless func(string) bool) {
 func (s *scanned) codes() []word {
 	var list []word
 	for _, h := range s.hits {
-		if h.opt.does == 'c' && h.has {
+		if h.opt.Does == 'c' && h.has {
 			list = append(list, h.value)
 		}
 	}
@@ -51,7 +51,7 @@ func inspectSed(a *analysis, c *call, s *scanned) {
 		c.effectOf("option "+s.unknown, hit{name: s.unknown})
 	}
 	for _, st := range [2]style{styleGNU, stylePOSIX} {
-		r := a.tables.programs[c.name].set.scan(c.argv[1:], st)
+		r := (*optset)(a.tables.row(c.name).Options).scan(c.argv[1:], st)
 		if _, file := r.find("-f", "--file"); file {
 			continue
 		}

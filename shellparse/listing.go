@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
 // Listing is data that says which files a command writes: a patch or an archive. Who can read it finds their names
@@ -131,43 +133,6 @@ func (a *analysis) fetched(c *call, s *scanned, address word, options ...string)
 	}
 }
 
-// transfers are commands that copy between this machine and another place, with their options. Which side is which the
-// operands say: an address has "://", or a name before a colon.
-var transfers = map[string]*optset{}
-
-func init() {
-	rows := []struct{ commands, options string }{
-		{
-			"aws s3 cp|aws s3 mv|aws s3 sync",
-			"--acl= --exclude= --include= --storage-class= --content-type= --content-encoding= --content-disposition= --content-language= --cache-control= " +
-				"--expires= --metadata= --metadata-directive= --grants= --sse? --sse-c? --sse-c-key= --sse-kms-key-id= --source-region= --page-size= --expected-size= " +
-				"--website-redirect= --checksum-algorithm= --checksum-mode= --request-payer? --profile= --region= --output= --query= --endpoint-url= --color= " +
-				"--cli-read-timeout= --cli-connect-timeout= --ca-bundle=r",
-		},
-		{
-			"gcloud storage cp|gcloud storage mv|gcloud storage rsync|gsutil cp|gsutil mv|gsutil rsync",
-			"--exclude= --include-managed-folders --storage-class= --content-type= --cache-control= --custom-metadata= --project= --account= --configuration= " +
-				"--manifest-path=w -L=w -z= -j= -a= -x= -h= -s= -t= -o= --predefined-acl= --canned-acl= --encryption-key= --decryption-keys= --format= --verbosity=",
-		},
-		{
-			"az storage blob upload|az storage blob upload-batch|az storage blob download|az storage blob download-batch|az storage blob sync|az storage copy|" +
-				"az storage file upload|az storage file upload-batch|az storage file download|az storage file download-batch|az storage fs file upload|az storage fs directory upload",
-			"-f,--file=T --source,-s=T -d,--destination=T --local-path=T -c,--container-name= -n,--name= --account-name= --account-key= --connection-string= " +
-				"--sas-token= --pattern= --content-type= --type= --tier= --auth-mode= --subscription= --output,-o= --query= --destination-path= --dest= --share-name= --path=",
-		},
-		{"rclone copy|rclone copyto|rclone sync|rclone move|rclone moveto|rclone bisync", "--config= --exclude= --include= --filter= --filter-from=r --files-from=l --transfers= --checkers= --bwlimit= --log-file=w --backup-dir="},
-		{"s3cmd put|s3cmd get|s3cmd sync|s5cmd cp|s5cmd mv|s5cmd sync|mc cp|mc mirror|mc mv|mcli cp|mcli mirror|azcopy copy|azcopy cp|azcopy sync", "-c,--config= --exclude= --include= --mime-type= --acl= --storage-class= --endpoint-url= --profile= --attr= --encrypt= --from-to="},
-		{"b2 upload-file|b2 sync|b2 file upload|b2 download-file-by-name|oci os object put|oci os object bulk-upload|oci os object get|swift upload|swift download|" +
-			"ibmcloud cos upload|ossutil cp|coscli cp|obsutil cp|doctl serverless deploy|bq load|firebase deploy|vercel deploy|netlify deploy|surge .|wrangler deploy|wrangler r2|ipfs add", "-bn,--bucket-name= --file=T --src-dir=T --name= --dir,-d=T --bucket= --project= --message,-m= --config,-c="},
-	}
-	for _, r := range rows {
-		options := mustOptions(strings.ReplaceAll(r.options, "=T", "=r"))
-		for name := range strings.SplitSeq(r.commands, "|") {
-			transfers[name] = options
-		}
-	}
-}
-
 // elsewhereName says that an operand of a transfer is in another place.
 func elsewhereName(text string) bool {
 	before, _, ok := strings.Cut(text, ":")
@@ -177,14 +142,14 @@ func elsewhereName(text string) bool {
 // inspectTransfer notes what a transfer sends and writes.
 func inspectTransfer(a *analysis, c *call, _ *scanned) {
 	n, options := 0, (*optset)(nil)
-	name := c.name
+	name := []string{c.name}
 	for i := 1; i < len(c.argv) && i < 6 && c.argv[i].known; i++ {
 		if strings.HasPrefix(c.argv[i].text, "-") {
 			break
 		}
-		name += " " + c.argv[i].text
-		if o := transfers[name]; o != nil {
-			n, options = i+1, o
+		name = append(name, c.argv[i].text)
+		if o := programs.Find(name...).Transfer; o != nil {
+			n, options = i+1, (*optset)(o)
 		}
 	}
 	if options == nil {
@@ -193,11 +158,11 @@ func inspectTransfer(a *analysis, c *call, _ *scanned) {
 	s := options.scan(c.argv[n:], styleGNU)
 	ops := s.operands
 	for _, h := range s.hits {
-		if h.opt.does != 'r' || !h.has {
+		if h.opt.Does != 'r' || !h.has {
 			a.apply(h, c)
 			continue
 		}
-		if strings.Contains(name, "download") || strings.HasSuffix(name, " get") {
+		if slices.ContainsFunc(name, func(w string) bool { return strings.Contains(w, "download") }) || name[len(name)-1] == "get" {
 			c.writes = a.file(c.writes, h.value, c.name, c.sc)
 		} else {
 			c.reads = a.file(c.reads, h.value, c.name, c.sc)

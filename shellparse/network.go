@@ -76,7 +76,7 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 	}
 	for _, h := range s.hits {
 		// What depends on the run can be anything that the line read before.
-		if away && h.has && !h.value.known && (h.opt.does == 'u' || h.opt.name == "--data-raw" || h.opt.name == "--form-string") {
+		if away && h.has && !h.value.known && (h.opt.Does == 'u' || h.opt.Last == "--data-raw" || h.opt.Last == "--form-string") {
 			c.effectOf("option "+h.name+" "+h.value.text, h)
 		}
 	}

@@ -1,150 +1,31 @@
 package shellparse
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
-// The option tables are written in one small language. A list of options is separated by blanks, each is
-//
-//	-o,--output=w     the names, whether it takes an argument, and what it does
-//
-// "=" takes an argument (attached or the next word), "?" takes one only when attached, "#" takes digits that
-// are attached, and ":" takes none (--force:!). The letter after it says what the option does:
-//
-//	(none)  nothing that matters here
-//	x       executes its argument, or loads code from it
-//	w       writes the file that its argument names
-//	r       reads the file that its argument names
-//	l       reads the file that its argument names, and every file that is named there
-//	t       its argument is a directory that files are written to
-//	d       runs the program in the directory that its argument names
-//	c       its argument is code in the program's own language
-//	!       changes what the command does so that a rule for its words does not cover it: destroys, uploads,
-//	        talks to another place
-//	u       its argument can name a file to send: @file, or name=@file
-//	k       its argument is a git setting, name=value
-//	g       its argument is where git finds a repository
-//	s       its argument is a shell text that is run
-//	f       its argument is a built-in name, or code when it looks like a path
-//	P       its argument is a plugin that is loaded, unless it begins with no:
-//	X       its argument is a request method; other than GET it changes something
-//	F       its argument is a field to send, which makes the request change something
-//	v       its argument is a variable of the build, name=value
-//	M       its argument is a module that runs
-//	L       its argument is a library that is loaded
-//	o       its argument is a file that configures it, harmless below the start
-//	D       its argument is a property of a Java build
-//	m       the form of the command with this option writes its operands (sed -i)
-//	n       its argument is never a file: a glob of names, a type
-//	p       the form of the command with this option prints, and writes none of its operands (gzip -c)
-//
-// Two items are no options: "<operand>:r" says that the operands are read whatever else happens to them
-// (gzip), and "<value>:r" that a word which stands as the value of an option may be a file that is read. Readers
-// have it, so that a mistake in their list does not hide a file.
-type option struct {
-	name string // the last of its names, for messages
-	arg  argument
-	does byte
-}
-
-type argument uint8
+// Options are those of package programs.
+type (
+	option = programs.Option
+	optset programs.Options
+	style  = programs.Style
+)
 
 const (
-	argNone argument = iota
-	argNeeded
-	argAttached
-	argDigits
+	styleGNU   = programs.GNU
+	stylePOSIX = programs.POSIX
+	styleGo    = programs.Go
+	styleLong  = programs.Long
 )
 
-// dangerous says that the option alone keeps a rule from covering the command.
-func (o *option) dangerous() bool {
-	return o.does == 'x' || o.does == '!' || o.does == 'w' || o.does == 'm' || o.does == 't' || o.does == 'u' || o.does == 'k' || o.does == 's' || o.does == 'l'
-}
-
-// optset is a compiled list of options.
-type optset struct {
-	byName map[string]*option
-	longs  []string // dangerous long options, which a GNU program also takes abbreviated
-	danger bool     // an option executes, or does worse than writing
-	writes bool     // an option writes
-	values bool     // the value of an option may be a file that is read
-	reads  bool     // every operand is read
-}
+// find returns the option of that name, nil when there is none.
+func (set *optset) find(name string) *option { return (*programs.Options)(set).Find(name) }
 
 // guessed is the option that reads a word of which the options do not say that it is a file.
-var guessed = &option{name: "file", arg: argNeeded, does: 'r'}
-
-// compileOptions reads the language above.
-func compileOptions(list string) (*optset, error) {
-	set := &optset{byName: map[string]*option{}}
-	for _, item := range strings.Fields(list) {
-		switch item {
-		case "<operand>:r":
-			set.reads = true
-			continue
-		case "<value>:r":
-			set.values = true
-			continue
-		}
-		o := &option{}
-		names := item
-		if i := strings.IndexAny(item, "=?#"); i > 0 {
-			names, o.arg = item[:i], argNeeded
-			switch item[i] {
-			case '?':
-				o.arg = argAttached
-			case '#':
-				o.arg = argDigits
-			}
-			if rest := item[i+1:]; len(rest) == 1 {
-				o.does = rest[0]
-			} else if rest != "" {
-				return nil, fmt.Errorf("option %q: want one letter after the argument sign", item)
-			}
-		} else if i := strings.IndexByte(item, ':'); i > 0 {
-			if len(item) != i+2 {
-				return nil, fmt.Errorf("option %q: want one letter after the colon", item)
-			}
-			names, o.does = item[:i], item[i+1]
-		}
-		if o.does != 0 && strings.IndexByte("xwrltdc!mpukgsfPXFvMLoDn", o.does) < 0 {
-			return nil, fmt.Errorf("option %q: unknown letter %q", item, string(o.does))
-		}
-		for _, n := range strings.Split(names, ",") {
-			if n == "" {
-				return nil, fmt.Errorf("option %q: empty name", item)
-			}
-			if strings.Contains(n, "!") {
-				return nil, fmt.Errorf("option %q: what an option without an argument does stands after a colon, as in --force:!", item)
-			}
-			o.name = n
-			set.byName[n] = o
-			if strings.HasPrefix(n, "--") && o.does != 0 && o.does != 'n' {
-				set.longs = append(set.longs, n)
-			}
-		}
-		if o.dangerous() {
-			if strings.IndexByte("wmtl", o.does) < 0 {
-				set.danger = true
-			} else {
-				set.writes = true
-			}
-		}
-	}
-	return set, nil
-}
-
-// style is how a program reads its words.
-type style uint8
-
-const (
-	styleGNU   style = iota // bundled short options, abbreviated long ones, options after operands
-	stylePOSIX              // like GNU, but the first operand ends the options
-	styleGo                 // -name and --name, nothing bundled or abbreviated, the first operand ends the options
-	styleLong               // like Go, but options may follow operands (terraform, openssl, java)
-)
+var guessed = &option{Name: "file", Last: "file", Arg: programs.Needed, Does: 'r'}
 
 // hit is an option that was found.
 type hit struct {
@@ -170,13 +51,13 @@ type scanned struct {
 // take the option before it for one without an argument.
 func (set *optset) scan(words []word, st style) scanned {
 	s := set.split(words, st)
-	if set.reads {
+	if set.Reads {
 		for _, w := range s.operands {
-			s.hits = append(s.hits, hit{opt: guessed, name: guessed.name, value: w, has: true})
+			s.hits = append(s.hits, hit{opt: guessed, name: guessed.Last, value: w, has: true})
 		}
 	}
 	all := len(s.hits)
-	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool { return h.opt.does == 'p' })
+	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool { return h.opt.Does == 'p' })
 	if len(s.hits) < all {
 		s.operands = nil
 	}
@@ -234,25 +115,20 @@ func (set *optset) long(s *scanned, words []word, i int, st style) int {
 		text = w.head
 	}
 	name, val, attached := strings.Cut(text, "=")
-	o := set.byName[name]
+	o := set.find(name)
 	if o == nil && (st == styleGo || st == styleLong) {
 		if strings.HasPrefix(name, "--") {
-			o = set.byName[name[1:]]
+			o = set.find(name[1:])
 		} else {
-			o = set.byName["-"+name]
+			o = set.find("-" + name)
 		}
 	} else if o == nil && len(name) > 2 {
-		for _, full := range set.longs {
-			if strings.HasPrefix(full, name) {
-				o = set.byName[full]
-				break
-			}
-		}
+		o = (*programs.Options)(set).Abbreviated(name)
 	}
 	if o == nil && st == styleLong && len(text) > 2 && text[1] != '-' {
 		// A compiler's -Idir.
-		if o = set.byName[text[:2]]; o != nil && o.arg == argNeeded {
-			s.hits = append(s.hits, hit{opt: o, name: o.name, has: true, value: word{text: text[2:], known: w.known, head: text[2:]}})
+		if o = set.find(text[:2]); o != nil && o.Arg == programs.Needed {
+			s.hits = append(s.hits, hit{opt: o, name: o.Last, has: true, value: word{text: text[2:], known: w.known, head: text[2:]}})
 			return 0
 		}
 		o = nil
@@ -263,12 +139,12 @@ func (set *optset) long(s *scanned, words []word, i int, st style) int {
 		}
 		return 0
 	}
-	h := hit{opt: o, name: o.name}
+	h := hit{opt: o, name: o.Last}
 	took := 0
 	switch {
 	case attached:
 		h.has, h.value = true, word{text: val, known: w.known, head: val}
-	case o.arg == argNeeded && i+1 < len(words):
+	case o.Arg == programs.Needed && i+1 < len(words):
 		h.has, h.value = true, words[i+1]
 		took = set.taken(s, o, h.value, st)
 	}
@@ -285,12 +161,12 @@ func (set *optset) short(s *scanned, words []word, i int, st style) int {
 	}
 	for k := 1; k < len(text); k++ {
 		var name string
-		if o := set.byName[text]; k == 1 && o != nil {
+		if o := set.find(text); k == 1 && o != nil {
 			name = text // a long option with one dash, or a short one alone
 		} else {
 			name = "-" + text[k:k+1]
 		}
-		o := set.byName[name]
+		o := set.find(name)
 		if o == nil {
 			if s.unknown == "" {
 				s.unknown = name
@@ -303,13 +179,13 @@ func (set *optset) short(s *scanned, words []word, i int, st style) int {
 		}
 		rest := text[k+1:]
 		switch {
-		case o.arg == argDigits:
+		case o.Arg == programs.Digits:
 			for k+1 < len(text) && text[k+1] >= '0' && text[k+1] <= '9' {
 				k++
 			}
 			s.hits = append(s.hits, h)
 			continue
-		case o.arg == argNone:
+		case o.Arg == programs.None:
 			s.hits = append(s.hits, h)
 			if len(name) > 2 {
 				return 0
@@ -317,12 +193,12 @@ func (set *optset) short(s *scanned, words []word, i int, st style) int {
 			continue
 		case rest != "" || !w.known:
 			h.has, h.value = true, word{text: strings.TrimPrefix(rest, "="), known: w.known, head: rest}
-			if o.arg == argAttached {
+			if o.Arg == programs.Attached {
 				h.value.text = rest
 			}
 			s.hits = append(s.hits, h)
 			return 0
-		case o.arg == argNeeded && i+1 < len(words):
+		case o.Arg == programs.Needed && i+1 < len(words):
 			h.has, h.value = true, words[i+1]
 			s.hits = append(s.hits, h)
 			return set.taken(s, o, h.value, st)
@@ -341,7 +217,7 @@ func (set *optset) taken(s *scanned, o *option, w word, st style) int {
 	if !w.known {
 		text = w.head
 	}
-	if o.does != 'c' && len(text) > 1 && text[0] == '-' && !isNumber(text[1:]) && text[1] != ' ' {
+	if o.Does != 'c' && len(text) > 1 && text[0] == '-' && !isNumber(text[1:]) && text[1] != ' ' {
 		if st != stylePOSIX {
 			return 0
 		}
@@ -349,8 +225,8 @@ func (set *optset) taken(s *scanned, o *option, w word, st style) int {
 			s.unknown = text
 		}
 	}
-	if set.values && o.does == 0 && w.known && mayBeFile(text) {
-		s.hits = append(s.hits, hit{opt: guessed, name: guessed.name, value: w, has: true})
+	if set.Values && o.Does == 0 && w.known && mayBeFile(text) {
+		s.hits = append(s.hits, hit{opt: guessed, name: guessed.Last, value: w, has: true})
 	}
 	return 1
 }
@@ -364,7 +240,7 @@ func mayBeFile(s string) bool {
 func (s *scanned) find(names ...string) (word, bool) {
 	for i := len(s.hits) - 1; i >= 0; i-- {
 		for _, n := range names {
-			if s.hits[i].name == n || s.hits[i].opt.name == n {
+			if s.hits[i].name == n || s.hits[i].opt.Last == n {
 				return s.hits[i].value, true
 			}
 		}

@@ -1,40 +1,10 @@
 package shellparse
 
-import "strings"
+import (
+	"strings"
 
-// installers say with which subcommands a package manager takes packages that it fetches.
-var installers = map[string]map[string]bool{
-	"npm":      set("install i add in update up install-test it exec x init create"),
-	"yarn":     set("add global create dlx"),
-	"pnpm":     set("add install i update up create dlx"),
-	"bun":      set("add install i update create"),
-	"pip":      set("install download wheel"),
-	"pip3":     set("install download wheel"),
-	"cargo":    set("install add"),
-	"gem":      set("install update"),
-	"brew":     set("install upgrade reinstall tap"),
-	"apt":      set("install"),
-	"apt-get":  set("install"),
-	"dnf":      set("install"),
-	"yum":      set("install"),
-	"apk":      set("add"),
-	"pacman":   set("-S -Syu -U"),
-	"uv":       set("add pip tool"),
-	"poetry":   set("add"),
-	"pipenv":   set("install"),
-	"pdm":      set("add"),
-	"conda":    set("install create"),
-	"mamba":    set("install create"),
-	"composer": set("require create-project global"),
-	"bundle":   set("add"),
-	"snap":     set("install"),
-	"flatpak":  set("install"),
-	"dotnet":   set("add tool new"),
-	"go":       set("get install"),
-	"pipx":     set("install inject"),
-	"helm":     set("plugin"),
-	"code":     set("--install-extension"),
-}
+	"callgate/shellparse/programs"
+)
 
 // packageLists are words after a subcommand that only look at what is installed, or use the project's own lists.
 var packageLists = set("list show freeze check tree restore dir compile sync")
@@ -45,8 +15,7 @@ var listOptions = set("-r -c -e --requirement --editable --constraint")
 // inspectPackages notes packages that a command names: they are fetched from elsewhere and run code when
 // they are installed.
 func (a *analysis) inspectPackages(c *call) {
-	subs := installers[c.name]
-	if subs == nil || len(c.argv) < 3 || !subs[c.argv[1].text] {
+	if len(c.argv) < 3 || !programs.Find(c.name, c.argv[1].text).Has(programs.Installs) {
 		return
 	}
 	if c.name != "npm" && c.argv[2].known && packageLists[c.argv[2].text] {

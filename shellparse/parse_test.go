@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"callgate/shellparse/programs"
 )
 
 // texts renders commands for comparison: words joined, unknown ones in braces.
@@ -369,27 +371,40 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
-// TestNoRowTwice holds that no built-in row hides another.
-func TestNoRowTwice(t *testing.T) {
+// TestFunctionsOfTheTable holds that the table names every function that looks at programs, and no other.
+func TestFunctionsOfTheTable(t *testing.T) {
+	used := map[string]bool{"": true}
+	for c := range programs.All {
+		used["run "+c.Handler], used["inspect "+c.Inspector] = true, true
+		if c.Handler != "" && handlers[c.Handler] == nil {
+			t.Errorf("%s: no handler %q", c.Name, c.Handler)
+		}
+		if c.Inspector != "" && inspectors[c.Inspector] == nil {
+			t.Errorf("%s: no inspector %q", c.Name, c.Inspector)
+		}
+	}
+	for name := range handlers {
+		if !used["run "+name] {
+			t.Errorf("no program has the handler %q", name)
+		}
+	}
+	for name := range inspectors {
+		if !used["inspect "+name] {
+			t.Errorf("no program has the inspector %q", name)
+		}
+	}
+}
+
+// TestNoVariableTwice holds that no row of variables hides another.
+func TestNoVariableTwice(t *testing.T) {
 	seen := map[string]bool{}
-	see := func(table, names, sep string) {
-		for n := range strings.SplitSeq(names, sep) {
-			if seen[table+n] {
-				t.Errorf("%s %q has two rows", table, n)
-			}
-			seen[table+n] = true
-		}
-	}
-	for _, rows := range [][]Program{programRows, gitRows, toolRows} {
-		for _, r := range rows {
-			see("program", r.Name, "|")
-		}
-	}
-	for _, r := range wrapperRows {
-		see("wrapper", r.Name, "|")
-	}
 	for _, r := range envRows {
-		see("variable", r.Name, " ")
+		for name := range strings.FieldsSeq(r.Name) {
+			if seen[name] {
+				t.Errorf("%q has two rows", name)
+			}
+			seen[name] = true
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
 // Words of the names of variables and settings that hold credentials, and words that say that a name holds something
@@ -46,13 +48,10 @@ func (a *analysis) secretIn(source string) string {
 	return ""
 }
 
-// printers show their words.
-var printers = set("echo printf print")
-
 // shows notes variables with credentials that a program shows: one that prints its words or what it reads.
-func (a *analysis) shows(row *program, c *call) {
+func (a *analysis) shows(row *programs.Row, c *call) {
 	reader := row != nil && (row.Operands == "r" || row.Operands == "1r")
-	if !reader && !printers[c.name] {
+	if !reader && !c.is(programs.Prints) {
 		return
 	}
 	for _, w := range c.argv[1:] {
@@ -70,12 +69,9 @@ func (a *analysis) shows(row *program, c *call) {
 	}
 }
 
-// settingReaders show the settings that their operands name.
-var settingReaders = split2("git config|npm config|npm c|npm get|pnpm config|pnpm c|pnpm get|yarn config|aws configure|gh config")
-
 // showsSetting notes settings with credentials that a command shows.
 func (c *call) showsSetting() {
-	if len(c.argv) < 3 || !settingReaders[c.name+" "+c.argv[1].text] {
+	if len(c.argv) < 3 || !programs.Find(c.name, c.argv[1].text).Has(programs.ReadsSettings) {
 		return
 	}
 	for _, w := range c.argv[2:] {

@@ -2,12 +2,15 @@ package shellparse
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+
+	"callgate/shellparse/programs"
 )
 
-// Program is a row of the program table: what the options and operands of one program do. The language of
-// Options is described at the type option.
+// Program is a row of the program table: what the options and operands of one program do. programs/README.md describes
+// the language of Options.
 type Program struct {
 	Name    string // "sort", or with its subcommand "git log"
 	Options string
@@ -56,59 +59,37 @@ type Env struct {
 	Values string
 }
 
-// Tables are what is known of programs. The zero value is not usable: NewTables makes them.
+// Tables are what is known of programs and variables: the built-in table, and rows that were added. The zero value is not
+// usable: NewTables makes them.
 type Tables struct {
-	programs map[string]*program
-	wrappers map[string]*wrapper
+	rows     map[string]*programs.Row // of added programs
+	wrappers map[string]*programs.Wrapper
+	arities  map[string]int  // of added programs that say theirs
+	own      map[string]bool // the programs that added rows describe
 	env      map[string]*Env
 	envGlobs []*Env
-	arities  map[string]int  // of added programs that say theirs
-	own      map[string]bool // names of added programs and wrappers
-}
-
-type program struct {
-	Program
-	set   *optset
-	style style
-	subs  map[string]bool // closed list of subcommands
-}
-
-type wrapper struct {
-	Wrapper
-	set   *optset
-	style style
 }
 
 var builtinTables = sync.OnceValue(func() *Tables {
 	t, err := NewTables(nil, nil, nil)
 	if err != nil {
-		panic(err) // the built-in rows are checked by a test
+		panic(err) // nothing is added
 	}
 	return t
 })
 
 // NewTables returns the built-in tables with rows added or, where the name is the same, replaced.
-func NewTables(programs []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
-	t := &Tables{arities: map[string]int{}, programs: map[string]*program{}, wrappers: map[string]*wrapper{}, env: map[string]*Env{}}
-	for _, list := range [][]Program{programRows, gitRows, toolRows, programs} {
-		for _, p := range list {
-			if err := t.addProgram(p); err != nil {
-				return nil, err
-			}
+func NewTables(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
+	t := &Tables{arities: map[string]int{}, rows: map[string]*programs.Row{}, wrappers: map[string]*programs.Wrapper{}, own: map[string]bool{}, env: map[string]*Env{}}
+	for _, p := range list {
+		if err := t.addProgram(p); err != nil {
+			return nil, err
 		}
-	}
-	for _, list := range [][]Wrapper{wrapperRows, wrappers} {
-		for _, w := range list {
-			if err := t.addWrapper(w); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, p := range programs {
-		t.adds(p.Name)
 	}
 	for _, w := range wrappers {
-		t.adds(w.Name)
+		if err := t.addWrapper(w); err != nil {
+			return nil, err
+		}
 	}
 	for _, list := range [][]Env{envRows, env} {
 		for i := range list {
@@ -127,82 +108,87 @@ func NewTables(programs []Program, wrappers []Wrapper, env []Env) (*Tables, erro
 	return t, nil
 }
 
-// adds notes the programs that an added row describes.
-func (t *Tables) adds(names string) {
-	if t.own == nil {
-		t.own = map[string]bool{}
+// row returns what is known of the words of a command, nil for nothing.
+func (t *Tables) row(words ...string) *programs.Row {
+	if t.own[words[0]] {
+		if r := t.rows[strings.Join(words, " ")]; r != nil {
+			return r
+		}
 	}
-	for name := range strings.SplitSeq(names, "|") {
-		program, _, _ := strings.Cut(name, " ")
-		t.own[program] = true
-	}
+	return programs.Find(words...).Row
 }
 
-// canonical is Canonical, but for programs that have a row of the user's.
+// wrapper returns how a command runs another one, nil when it does not.
+func (t *Tables) wrapper(words ...string) *programs.Wrapper {
+	if t.own[words[0]] {
+		if w := t.wrappers[strings.Join(words, " ")]; w != nil {
+			return w
+		}
+	}
+	return programs.Find(words...).Wrapper
+}
+
+// adds notes a command that an added row describes.
+func (t *Tables) adds(command string) {
+	program, _, _ := strings.Cut(command, " ")
+	t.own[program] = true
+}
+
+// canonical is programs.Canonical, but for programs that have a row of the user's.
 func (t *Tables) canonical(program string) string {
 	if t.own[program] {
 		return program
 	}
-	return Canonical(program)
+	return programs.Canonical(program)
 }
 
 func (t *Tables) addProgram(p Program) error {
-	set, err := compileOptions(p.Options)
+	set, err := programs.CompileOptions(p.Options)
 	if err != nil {
 		return fmt.Errorf("shellparse: program %q: %w", p.Name, err)
 	}
-	st, ok := styles[p.Style]
+	st, ok := programs.Styles[p.Style]
 	if !ok {
 		return fmt.Errorf("shellparse: program %q: unknown style %q", p.Name, p.Style)
 	}
 	if p.Arity < 0 || p.Arity > 3 {
 		return fmt.Errorf("shellparse: program %q: arity %d is not between 0 and 3", p.Name, p.Arity)
 	}
-	if p.Arity > 0 {
-		t.arities[p.Name] = p.Arity
+	row := &programs.Row{Options: set, Style: st, Operands: p.Operands, Default: p.Default, Effect: p.Effect, Subcommands: strings.Fields(p.Subcommands)}
+	slices.Sort(row.Subcommands)
+	if p.Subcommands != "" && st == programs.GNU {
+		row.Style = programs.POSIX
 	}
-	row := &program{Program: p, set: set, style: st}
-	if p.Subcommands != "" {
-		if row.style == styleGNU {
-			row.style = stylePOSIX
+	for n := range strings.SplitSeq(p.Name, "|") {
+		if t.rows[n] = row; p.Arity > 0 {
+			t.arities[n] = p.Arity
 		}
-		if p.Subcommands != "*" {
-			row.subs = map[string]bool{}
-			for _, s := range strings.Fields(p.Subcommands) {
-				row.subs[s] = true
-			}
-		}
-	}
-	for _, n := range strings.Split(p.Name, "|") {
-		t.programs[n] = row
+		t.adds(n)
 	}
 	return nil
 }
 
 func (t *Tables) addWrapper(w Wrapper) error {
-	set, err := compileOptions(w.Options)
+	set, err := programs.CompileOptions(w.Options)
 	if err != nil {
 		return fmt.Errorf("shellparse: wrapper %q: %w", w.Name, err)
 	}
-	st, ok := styles[w.Style]
+	st, ok := programs.Styles[w.Style]
 	if !ok {
 		return fmt.Errorf("shellparse: wrapper %q: unknown style %q", w.Name, w.Style)
 	}
 	if w.Style == "" {
-		st = stylePOSIX
+		st = programs.POSIX
 	}
-	switch w.Role {
-	case "", "escalates", "also", "instead", "download":
-	default:
+	if !slices.Contains(programs.Roles, w.Role) {
 		return fmt.Errorf("shellparse: wrapper %q: unknown role %q", w.Name, w.Role)
 	}
-	for _, n := range strings.Split(w.Name, "|") {
-		t.wrappers[n] = &wrapper{Wrapper: w, set: set, style: st}
+	for n := range strings.SplitSeq(w.Name, "|") {
+		t.wrappers[n] = &programs.Wrapper{Options: set, Style: st, Skip: w.Skip, Assigns: w.Assigns, Script: w.Script, Role: w.Role, Effect: w.Effect}
+		t.adds(n)
 	}
 	return nil
 }
-
-var styles = map[string]style{"": styleGNU, "posix": stylePOSIX, "go": styleGo, "long": styleLong}
 
 // envEffect names what setting a variable can execute, "" when nothing.
 func (t *Tables) envEffect(name string, v word) string {

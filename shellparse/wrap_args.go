@@ -27,7 +27,7 @@ func runXargs(a *analysis, c *call) bool {
 	item := c.sc.input.list
 	token, replaces := "", false
 	for _, h := range s.hits {
-		switch h.opt.name {
+		switch h.opt.Last {
 		case "--arg-file":
 			item = word{}
 		case "-I", "-J":

@@ -5,24 +5,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
-// launchers run a program that their words name somewhere: behind options that differ between versions, behind a
-// file or an address, as a text for a shell. Nothing of that is certain.
-var launchers = set("bwrap firejail nsjail minijail0 proot systemd-nspawn schroot flatpak-spawn host-spawn distrobox-enter " +
-	"sandbox-exec openvt xterm uxterm lxterm koi8rxterm rxvt urxvt urxvtc aterm eterm st alacritty kitty foot footclient " +
-	"konsole yakuake gnome-terminal kgx ptyxis mate-terminal xfce4-terminal lxterminal qterminal terminator tilix " +
-	"terminology guake wezterm ghostty cool-retro-term x-terminal-emulator xinit startx cage gamescope sshpass logsave " +
-	"setlock lckdo runcon kcov uftrace gdbserver dtach abduco zellij mispipe pee arch box64 box86 dtruss truss ktrace " +
-	"pidproxy foreman honcho summon envconsul nq sem rush")
-
-// launcher is the name by which a program that runs another is known, "" for other programs.
+// launcher is the name of a program that runs one which its words name somewhere: behind options that differ between
+// versions, behind a file or an address, as a text for a shell. Nothing of that is certain. It is "" for other programs.
 func launcher(program string) string {
 	base := path.Base(program)
 	switch {
 	case base == "ld.so", strings.HasPrefix(base, "ld-") && strings.Contains(base, ".so"), strings.HasPrefix(base, "ld64.so"):
 		return "ld.so"
-	case launchers[base], strings.HasPrefix(base, "qemu-") && !strings.HasPrefix(base, "qemu-img") && !strings.HasPrefix(base, "qemu-system"):
+	case programs.Find(base).Has(programs.Launcher), strings.HasPrefix(base, "qemu-") && !strings.HasPrefix(base, "qemu-img") && !strings.HasPrefix(base, "qemu-system"):
 		return base
 	}
 	return ""
@@ -57,7 +51,7 @@ func Started(c *Command, known bool) (commands []string) {
 		return nil
 	}
 	a := &analysis{tables: builtinTables()}
-	name := Canonical(c.Argv[0].Value)
+	name := programs.Canonical(c.Argv[0].Value)
 	coded := languageOf(name) != nil || strings.HasSuffix(name, "awk")
 	speller := a.spells(name)
 	for i := 1; i < len(c.Argv) && i <= maxCandidates; i++ {
@@ -110,17 +104,12 @@ func Started(c *Command, known bool) (commands []string) {
 	return append(commands, contained(text)...)
 }
 
-// spellers are programs whose words or input spell commands in a language of their own, beside those that rows say to
-// run code or start programs.
-var spellers = set("sed gsed ssed awk gawk mawk nawk make gmake crontab at batch hash alias bind complete trap tar gtar bsdtar sqlite3 duckdb " +
-	"psql mysql mariadb usql mycli less more most man rsync jq yq expect tclsh m4")
-
 // spells says that the words of a program can spell commands.
 func (a *analysis) spells(name string) bool {
-	if spellers[name] || launcher(name) != "" {
+	if programs.Find(name).Has(programs.Spells) || launcher(name) != "" {
 		return true
 	}
-	row := a.tables.programs[name]
+	row := a.tables.row(name)
 	return row != nil && (row.Effect == "runs code" || row.Effect == "starts programs" || row.Effect == "editor")
 }
 

@@ -122,8 +122,8 @@ func runScript(a *analysis, c *call) bool {
 }
 
 func runWatch(a *analysis, c *call) bool {
-	w := a.tables.wrappers["watch"]
-	if s := w.set.scan(c.argv[1:], stylePOSIX); s.unknown == "" {
+	w := a.tables.wrapper("watch")
+	if s := (*optset)(w.Options).scan(c.argv[1:], stylePOSIX); s.unknown == "" {
 		if _, direct := s.find("-x", "--exec"); direct && 1+s.rest < len(c.argv) {
 			inner := c.inner(c.argv[1+s.rest:], texts(c.argv[:1+s.rest]))
 			inner.outer = nil

@@ -34,8 +34,8 @@ func runShell(a *analysis, c *call) bool {
 		}
 		if strings.HasPrefix(t, "--") {
 			name, _, has := strings.Cut(t, "=")
-			o := shellOptions.byName[name]
-			if o == nil || o.does != 0 {
+			o := shellOptions.find(name)
+			if o == nil || o.Does != 0 {
 				c.effect("option " + name)
 			}
 			if (name == "--rcfile" || name == "--init-file") && !has {

@@ -3,36 +3,33 @@ package shellparse
 import (
 	"slices"
 	"strings"
+
+	"callgate/shellparse/programs"
 )
 
-// escalators gain privileges whatever they run.
-var escalators = map[string]bool{"sudo": true, "doas": true, "su": true, "pkexec": true, "runuser": true, "run0": true,
-	"gosu": true, "su-exec": true, "nsenter": true, "chroot": true, "sudoedit": true, "visudo": true, "setpriv": true, "sg": true,
-	"newgrp": true, "machinectl": true, "capsh": true}
-
-// dispatch is where a command with a subcommand finds its wrapper row: "uv run", "docker compose exec".
-func (a *analysis) wrapperFor(c *call) (*wrapper, int) {
+// wrapperFor returns how a command runs another one, and how many words name it: "uv run", "docker compose exec".
+func (a *analysis) wrapperFor(c *call) (*programs.Wrapper, int) {
 	t := a.tables
 	if len(c.argv) > 2 && c.argv[1].known && c.argv[2].known {
-		if w := t.wrappers[c.name+" "+c.argv[1].text+" "+c.argv[2].text]; w != nil {
+		if w := t.wrapper(c.name, c.argv[1].text, c.argv[2].text); w != nil {
 			return w, 3
 		}
 	}
 	if len(c.argv) > 1 && c.argv[1].known {
-		if w := t.wrappers[c.name+" "+c.argv[1].text]; w != nil {
+		if w := t.wrapper(c.name, c.argv[1].text); w != nil {
 			return w, 2
 		}
 	}
-	return t.wrappers[c.name], 1
+	return t.wrapper(c.name), 1
 }
 
 // unwrap takes one wrapper off a command whose first words, n of them, name the wrapper. It returns false
 // where no inner command follows, so that the wrapper is a command of its own.
-func (a *analysis) unwrap(w *wrapper, c *call, n int) bool {
-	s := w.set.scan(c.argv[n:], w.style)
+func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
+	s := (*optset)(w.Options).scan(c.argv[n:], w.Style)
 	at := n + s.rest
 	begin := at
-	if s.unknown != "" && w.style == stylePOSIX && !s.dashes || s.vague != "" && at > n && !allKnown(c.argv[n:at]) {
+	if s.unknown != "" && w.Style == stylePOSIX && !s.dashes || s.vague != "" && at > n && !allKnown(c.argv[n:at]) {
 		a.uncertain(c, n)
 		return true
 	}
@@ -67,13 +64,13 @@ func (a *analysis) unwrap(w *wrapper, c *call, n int) bool {
 			c.sc.escalates = true
 		}
 		for _, h := range s.hits {
-			if h.opt.does == 'c' && h.has {
+			if h.opt.Does == 'c' && h.has {
 				a.code(h, c, n)
 			}
 		}
 		return false
 	}
-	if !c.argv[at].known && at == begin && !c.argv[at].safe() && w.style == stylePOSIX && n == 1 {
+	if !c.argv[at].known && at == begin && !c.argv[at].safe() && w.Style == stylePOSIX && n == 1 {
 		// Which program runs, and whether the word is an option of the wrapper, depends on the run.
 		a.uncertain(c, n)
 		return true
@@ -103,15 +100,12 @@ func (a *analysis) unwrap(w *wrapper, c *call, n int) bool {
 		inner.reads, inner.writes, inner.outer = nil, nil, nil
 		a.emit(c)
 		inner.sc.effects = c.sc.effects
-		inner.sc.remote = inner.sc.remote || elsewhereRuns[c.name]
+		inner.sc.remote = inner.sc.remote || c.is(programs.RunsElsewhere)
 		a.run(inner)
 		return true
 	}
 	return a.instead(w, c, inner)
 }
-
-// elsewhereRuns are wrappers behind which a command runs in a container or on another machine.
-var elsewhereRuns = set("docker podman nerdctl kubectl oc lxc incus vagrant nomad fly flyctl heroku multipass limactl distrobox toolbox wsl adb gcloud aws")
 
 // keepsShell returns the shell whose directory a cd behind this wrapper changes: builtins keep it, programs
 // do not.
@@ -124,14 +118,14 @@ func (a *analysis) keepsShell(c *call) *scope {
 
 // instead records a wrapper whose rule is written with the inner words: "uv run pytest *". The inner command
 // follows it for deny rules and risk.
-func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
+func (a *analysis) instead(w *programs.Wrapper, c *call, inner *call) bool {
 	mark := len(a.script.Commands)
 	inner.reads, inner.writes, inner.outer = nil, nil, nil
 	inner.sc.effects = nil
 	name := inner.argv[0]
 	// A program of the project is part of what the rule names; one of the system needs its own.
 	inner.sc.denyOnly = !(name.known && a.systemTool(name.text))
-	if w.Role == "download" && !(name.known && knownTools[name.text]) {
+	if w.Role == "download" && !(name.known && programs.Find(name.text).Has(programs.ProjectTool)) {
 		c.operates("package " + name.text)
 	}
 	if name.known && remote(name.text) {
@@ -152,18 +146,19 @@ func (a *analysis) instead(w *wrapper, c *call, inner *call) bool {
 
 // systemTool says that a name is one of a program that is not part of a project.
 func (a *analysis) systemTool(name string) bool {
-	name = Canonical(a.programName(name))
-	if knownTools[name] || languageOf(name) != nil {
+	name = programs.Canonical(a.programName(name))
+	known := programs.Find(name)
+	if known.Has(programs.ProjectTool) || languageOf(name) != nil {
 		return false
 	}
-	return a.tables.programs[name] != nil || a.tables.wrappers[name] != nil || handlers[name] != nil || inspectors[name] != nil
+	return a.tables.row(name) != nil || a.tables.wrapper(name) != nil || known.Handler != "" || known.Inspector != ""
 }
 
 // uncertain records a command of which it is not known where the inner command begins. Every word that could
 // be its beginning is recorded too, so that deny rules see it.
 func (a *analysis) uncertain(c *call, n int) {
 	a.problem("dynamic", "Which command "+quote(c.name)+" runs is not certain: "+quote(c.raw)+".")
-	if escalators[c.name] {
+	if c.is(programs.Escalates) {
 		c.sc.escalates = true
 	}
 	a.script.Commands = append(a.script.Commands, c.command(""))

@@ -6,6 +6,7 @@ import (
 
 	"callgate/permissions"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // node is the rows of one program or sub-command, compiled.
@@ -32,8 +33,8 @@ type condition struct {
 	onlyOptions bool // each of the words is an option
 }
 
-// programs is the compiled table.
-var programs = compileRows()
+// riskTable is the compiled table.
+var riskTable = compileRows()
 
 func compileRows() *node {
 	root := &node{}
@@ -159,7 +160,7 @@ func sends(c *shellparse.Command) bool {
 		return false
 	}
 	program, args := knownAs(c.Argv[0].Value, c.Argv[1:])
-	n, path, found := programs.find(program), program, false
+	n, path, found := riskTable.find(program), program, false
 	for n != nil {
 		found = n.sends
 		next, rest, _ := descend(n, path, args)
@@ -174,7 +175,7 @@ func sends(c *shellparse.Command) bool {
 
 // knownAs returns the program, and its words, that the table knows a program by.
 func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word) {
-	program = shellparse.Canonical(program)
+	program = programs.Canonical(program)
 	if other, ok := sameAs[program]; ok {
 		if first, rest, ok := strings.Cut(other, " "); ok {
 			return first, append([]shellparse.Word{{Value: rest, Known: true}}, args...)
@@ -186,7 +187,7 @@ func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word)
 
 func risks(program string, args []shellparse.Word) permissions.Risk {
 	program, args = knownAs(program, args)
-	n := programs.find(program)
+	n := riskTable.find(program)
 	if n == nil {
 		return permissions.Unknown
 	}

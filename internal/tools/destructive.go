@@ -7,6 +7,7 @@ import (
 
 	"callgate/permissions"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // act is one alternative of a destruction, compiled.
@@ -157,7 +158,7 @@ func plainName(program string) string {
 	if i := strings.LastIndexByte(program, '@'); i > 0 && program[i-1] != '/' {
 		program = program[:i]
 	}
-	return shellparse.Canonical(strings.TrimSuffix(path.Base(program), ".exe"))
+	return programs.Canonical(strings.TrimSuffix(path.Base(program), ".exe"))
 }
 
 func (a *act) holds(args []shellparse.Word) bool {

@@ -179,10 +179,10 @@ func TestClassify(t *testing.T) {
 // Every row is about words that no other row contradicts by accident, and names programs that exist once.
 func TestRows(t *testing.T) {
 	for other, program := range sameAs {
-		if programs.find(firstWord(program)) == nil {
+		if riskTable.find(firstWord(program)) == nil {
 			t.Errorf("%s is the same as %s, which has no row", other, program)
 		}
-		if programs.children[other] != nil {
+		if riskTable.children[other] != nil {
 			t.Errorf("%s has a row that %s hides", other, program)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // search is what a program that reads folders whole leaves out of them. The zero value, and nil, leave out nothing: what is
@@ -87,7 +88,7 @@ var searcherWords = func() map[string]map[string]bool {
 
 // searchOf reads what a command leaves out; nil when it is none of the programs, or not all of its words are understood.
 func searchOf(c *shellparse.Command) *search {
-	name := shellparse.Canonical(c.Argv[0].Value)
+	name := programs.Canonical(c.Argv[0].Value)
 	p, ok := searchers[name]
 	if !ok || os.Getenv("RIPGREP_CONFIG_PATH") != "" && name == "rg" {
 		return nil

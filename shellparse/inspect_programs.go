@@ -6,58 +6,6 @@ import (
 	"strings"
 )
 
-func init() {
-	for names, f := range map[string]func(*analysis, *call, *scanned){
-		"sed gsed ssed": inspectSed,
-		"awk gawk mawk nawk original-awk goawk igawk pgawk": inspectAwk,
-		"jq gojq jaq": inspectJq,
-		"git":         inspectGit,
-		"test [":      inspectTest,
-		"read mapfile readarray unset getopts wait": inspectNames,
-		"printf": inspectPrintf,
-		"let":    inspectLet,
-		"set":    inspectSet,
-		"alias hash enable shopt bind complete compgen compopt fc history jobs zle zmodload autoload emulate " +
-			"setopt unsetopt bindkey sched zsocket ztcp vared print": inspectState,
-		"kill killall pkill skill snice": inspectKill,
-		"ping ping6 nslookup dig host drill resolvectl getent traceroute tracepath mtr arping whois": inspectLookup,
-		"curl wget http https xh httpie": inspectFetch,
-		"tar gtar bsdtar":                inspectTar,
-		"dd":                             inspectDd,
-		"less more most":                 inspectLess,
-		"rm":                             inspectRemove,
-		"make gmake":                     inspectMake,
-		"yq":                             inspectYq,
-		"mysql mariadb psql usql pgcli mycli litecli sqlite3 duckdb clickhouse-client clickhouse-local sqlcmd": inspectSQL,
-		"docker podman nerdctl": inspectContainer,
-		"patch gpatch":          inspectPatch,
-		"aws":                   inspectAWS,
-		"gcloud gsutil az rclone s3cmd s5cmd mc mcli azcopy b2 oci swift ibmcloud ossutil coscli obsutil doctl bq firebase vercel netlify surge wrangler ipfs": inspectTransfer,
-		"npm pnpm yarn bun":                     inspectNpm,
-		"hostname":                              inspectHostname,
-		"date gdate":                            inspectDate,
-		"env printenv genv":                     inspectEnv,
-		"ln gln":                                inspectLink,
-		"chmod chown chgrp":                     inspectMode,
-		"go":                                    inspectGo,
-		"unzip":                                 inspectUnzip,
-		"export declare typeset local readonly": inspectDeclare,
-		"dc bc":                                 inspectCalc,
-		"systemctl service launchctl":           inspectService,
-		"gh":                                    inspectGh,
-		"crontab at batch":                      inspectCron,
-		"openssl":                               inspectOpenssl,
-		"gcc g++ cc c++ clang clang++ ld javac java": inspectCompiler,
-		"mvn ./mvnw mvnw": inspectMaven,
-		"kubectl oc":      inspectKubectl,
-		"cargo":           inspectCargo,
-	} {
-		for _, n := range strings.Fields(names) {
-			inspectors[n] = f
-		}
-	}
-}
-
 // inspectKill notes signals to more processes than the words name.
 func inspectKill(_ *analysis, c *call, _ *scanned) {
 	if c.name == "killall" || c.name == "skill" || c.name == "pkill" {

@@ -1,0 +1,187 @@
+// Package programs is what callgate knows of programs: how they read their words, what they run, read and write, and how
+// bad that can be. The facts stand in the YAML files beside this one; `go generate` compiles them into table_gen.go, so
+// that nothing is parsed at run time. Each file of the table is for readers; the format is described in README.md.
+package programs
+
+//go:generate go run ./compile
+
+import "strings"
+
+// Command is what is known of a program, or of one with its subcommand.
+type Command struct {
+	Name string // "git", "git log"
+
+	Row      *Row      // what its words do, nil when nothing is known
+	Wrapper  *Wrapper  // it runs the program that its operands name
+	Language *Language // it is an interpreter
+	Transfer *Options  // it copies between this machine and another place
+
+	Arity     uint8    // how many words name it; 0 is not said
+	Operation uint8    // how many of these name what it does, where that is less
+	Handler   string   // the function of shellparse that runs it instead of the table
+	Inspector string   // the function of shellparse that looks at what the table cannot say
+	Passes    []string // programs, one of which gets the words behind --
+	Is        Trait
+}
+
+// Row is what the options and operands of a command do.
+type Row struct {
+	Options     *Options
+	Operands    string   // which operands are read and written, see README.md
+	Default     string   // stands for the operands when there are none
+	Style       Style    // how it reads its words
+	Subcommands []string // the options stand before one of these, sorted; Any for whatever follows
+	Effect      string   // what it does whatever its words
+}
+
+// Any is the list of subcommands of a program that may have others than are known.
+var Any = []string{"*"}
+
+// Open reports whether any word may be a subcommand.
+func (r *Row) Open() bool { return len(r.Subcommands) == 1 && r.Subcommands[0] == "*" }
+
+// Wrapper is how a program runs another one.
+type Wrapper struct {
+	Options *Options
+	Skip    int  // operands before the program
+	Assigns bool // NAME=value operands before the program are its environment
+	Script  bool // the operands are a shell text
+	Role    string
+	Style   Style
+	Effect  string
+}
+
+// Language is how an interpreter takes code.
+type Language struct {
+	Options *Options
+	Python  bool
+}
+
+// Style is how a program reads its words.
+type Style uint8
+
+const (
+	GNU   Style = iota // bundled short options, abbreviated long ones, options after operands
+	POSIX              // like GNU, but the first operand ends the options
+	Go                 // -name and --name, nothing bundled or abbreviated, the first operand ends the options
+	Long               // like Go, but options may follow operands (terraform, openssl, java)
+)
+
+// Roles are what a wrapper can mean for rules.
+var Roles = []string{"", "escalates", "also", "instead", "download"}
+
+// Styles are the names of styles.
+var Styles = map[string]Style{"": GNU, "gnu": GNU, "posix": POSIX, "go": Go, "long": Long}
+
+// Trait is a set of further facts that say yes or no.
+type Trait uint64
+
+const (
+	Escalates     Trait = 1 << iota // it gains privileges whatever it runs
+	RunsElsewhere                   // what it runs, it runs in a container or on another machine
+	Launcher                        // it runs a program that its words name somewhere
+	Collector                       // it executes what it finds at the paths that its operands name
+	Configured                      // it executes what a file in its directory says
+	DashIsFile                      // a dash is the name of a file
+	PrintsName                      // it prints values that cannot begin with a dash
+	PrintsNumber                    // it prints numbers and nothing else
+	TakesFormats                    // it can print its own words
+	OptionFiles                     // it takes further words from a file that @file names
+	RunsAddresses                   // it runs code whose address a word names
+	TakesCode                       // it is given code, or opens a console that reads it
+	RunsSource                      // it can compile and run what it reads
+	RunsOperands                    // it runs every file that its operands name
+	Spells                          // its words or its input spell commands in a language of its own
+	Prints                          // it prints its words
+	ReadsSettings                   // it shows settings that its operands name
+	TakesProcess                    // its numbers are processes
+	Shell                           // it is a shell
+	ProjectTool                     // a package runner starts it from the project
+	Exact                           // only the very same text is offered as a rule
+	Installs                        // its operands are packages that are fetched
+)
+
+// Traits are the names of traits in the YAML files.
+var Traits = map[string]Trait{
+	"escalates": Escalates, "runs-elsewhere": RunsElsewhere, "launcher": Launcher, "collector": Collector, "configured": Configured,
+	"dash-is-file": DashIsFile, "prints-name": PrintsName, "prints-number": PrintsNumber, "takes-formats": TakesFormats,
+	"option-files": OptionFiles, "runs-addresses": RunsAddresses, "takes-code": TakesCode, "runs-source": RunsSource,
+	"runs-operands": RunsOperands, "spells": Spells, "prints": Prints, "reads-settings": ReadsSettings, "takes-process": TakesProcess,
+	"shell": Shell, "project-tool": ProjectTool, "exact": Exact, "installs": Installs,
+}
+
+// nothing is known of the commands that the table does not have.
+var nothing Command
+
+// Find returns what is known of a command: a program, with the subcommands that follow it. It is never nil; the Name of
+// one that is not known is empty.
+func Find(words ...string) *Command {
+	h := uint32(2166136261)
+	for i, w := range words {
+		if i > 0 {
+			h = (h ^ ' ') * 16777619
+		}
+		for k := 0; k < len(w); k++ {
+			h = (h ^ uint32(w[k])) * 16777619
+		}
+	}
+	for slot := h % uint32(len(index)); ; slot = (slot + 1) % uint32(len(index)) {
+		at := index[slot]
+		if at == 0 {
+			return &nothing
+		}
+		if c := &commands[at-1]; isNamed(c.Name, words) {
+			return c
+		}
+	}
+}
+
+func isNamed(name string, words []string) bool {
+	for i, w := range words {
+		if i > 0 {
+			if name == "" || name[0] != ' ' {
+				return false
+			}
+			name = name[1:]
+		}
+		if !strings.HasPrefix(name, w) {
+			return false
+		}
+		name = name[len(w):]
+	}
+	return name == ""
+}
+
+// Has reports whether a trait is set.
+func (c *Command) Has(t Trait) bool { return c.Is&t != 0 }
+
+// Known reports whether the table has the command.
+func (c *Command) Known() bool { return c.Name != "" }
+
+// All yields every command of the table by its name.
+func All(yield func(*Command) bool) {
+	for i := range commands {
+		if !yield(&commands[i]) {
+			return
+		}
+	}
+}
+
+// Canonical returns the name by which the table knows a program: that of the one whose words it reads the same way.
+func Canonical(program string) string {
+	lo, hi := 0, len(aliases)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch a := &aliases[mid]; {
+		case a.name == program:
+			return a.of
+		case a.name < program:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return program
+}
+
+type alias struct{ name, of string }

@@ -1,0 +1,259 @@
+// Package source reads the YAML files of package programs and writes the table that they compile to. Programs at run
+// time do not need it.
+package source
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"callgate/shellparse/programs"
+)
+
+// Entry is one entry of a file: commands of which the same is known.
+type Entry struct {
+	Of          string        `yaml:"of"`    // the program that the names are subcommands of
+	Names       string        `yaml:"names"` // separated by blanks
+	Aliases     string        `yaml:"aliases"`
+	Options     *string       `yaml:"options"`
+	Operands    string        `yaml:"operands"`
+	Default     string        `yaml:"default"`
+	Style       string        `yaml:"style"`
+	Subcommands string        `yaml:"subcommands"`
+	Effect      string        `yaml:"effect"`
+	Wrapper     *wrapperEntry `yaml:"wrapper"`
+	Language    *language     `yaml:"language"`
+	Transfer    *string       `yaml:"transfer"`
+	Arity       uint8         `yaml:"arity"`
+	Operation   uint8         `yaml:"operation"`
+	Handler     string        `yaml:"handler"`
+	Inspector   string        `yaml:"inspector"`
+	Passes      string        `yaml:"passes"`
+	Is          string        `yaml:"is"`
+	Examples    yaml.Node     `yaml:"examples"` // command lines with what is said of them
+
+	at string // file and line
+}
+
+type wrapperEntry struct {
+	Options string `yaml:"options"`
+	Skip    int    `yaml:"skip"`
+	Assigns bool   `yaml:"assigns"`
+	Script  bool   `yaml:"script"`
+	Role    string `yaml:"role"`
+	Style   string `yaml:"style"`
+	Effect  string `yaml:"effect"`
+}
+
+type language struct {
+	Options string `yaml:"options"`
+	Python  bool   `yaml:"python"`
+}
+
+// Example is a command line with what is said of it.
+type Example struct{ At, Command, Want string }
+
+// Table is what the files say.
+type Table struct {
+	Commands []programs.Command // sorted by name
+	Aliases  map[string]string
+	Examples []Example
+}
+
+// Load reads every YAML file of a folder. The error names every mistake with its place.
+func Load(folder fs.FS) (*Table, error) {
+	files, err := fs.Glob(folder, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	l := loader{table: &Table{Aliases: map[string]string{}}, places: map[string]string{}}
+	for _, name := range files {
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		l.file(name, text)
+	}
+	l.whole()
+	return l.table, errors.Join(l.errs...)
+}
+
+type loader struct {
+	table  *Table
+	places map[string]string // where a command or an alias stands
+	errs   []error
+}
+
+func (l *loader) fail(at, format string, args ...any) {
+	l.errs = append(l.errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
+}
+
+// file reads one file: lists of options that its entries share, and the entries.
+func (l *loader) file(name string, text []byte) {
+	var doc struct {
+		Shared   map[string]string `yaml:"shared"`
+		Programs []yaml.Node       `yaml:"programs"`
+	}
+	in := yaml.NewDecoder(bytes.NewReader(text))
+	in.KnownFields(true)
+	if err := in.Decode(&doc); err != nil {
+		l.fail(name, "%v", err)
+		return
+	}
+	for i := range doc.Programs {
+		e := Entry{at: fmt.Sprintf("%s:%d", name, doc.Programs[i].Line)}
+		raw, err := yaml.Marshal(&doc.Programs[i])
+		if err == nil {
+			in := yaml.NewDecoder(bytes.NewReader(raw))
+			in.KnownFields(true)
+			err = in.Decode(&e)
+		}
+		if err != nil {
+			l.fail(e.at, "%v", err)
+			continue
+		}
+		l.entry(&e, doc.Shared)
+	}
+}
+
+// entry adds the commands of one entry.
+func (l *loader) entry(e *Entry, shared map[string]string) {
+	c, err := e.command(shared)
+	if err != nil {
+		l.fail(e.at, "%v", err)
+		return
+	}
+	names := strings.Fields(e.Names)
+	if len(names) == 0 {
+		l.fail(e.at, "it has no names")
+	}
+	if e.Aliases != "" && (len(names) != 1 || e.Of != "") {
+		l.fail(e.at, "only an entry of one program can have aliases")
+	}
+	for _, name := range names {
+		if e.Of != "" {
+			name = e.Of + " " + name
+		}
+		l.place(name, e.at)
+		c.Name = name
+		l.table.Commands = append(l.table.Commands, c)
+	}
+	for other := range strings.FieldsSeq(e.Aliases) {
+		l.place(other, e.at)
+		l.table.Aliases[other] = names[0]
+	}
+	for i := 0; i+1 < len(e.Examples.Content); i += 2 {
+		l.table.Examples = append(l.table.Examples, Example{e.at, e.Examples.Content[i].Value, e.Examples.Content[i+1].Value})
+	}
+}
+
+func (l *loader) place(name, at string) {
+	if before, ok := l.places[name]; ok {
+		l.fail(at, "%q stands in %s too", name, before)
+	}
+	l.places[name] = at
+}
+
+// command compiles what an entry says, but for the name.
+func (e *Entry) command(shared map[string]string) (c programs.Command, err error) {
+	list := func(text string) *programs.Options {
+		var items []string
+		for item := range strings.FieldsSeq(text) {
+			if name, ok := strings.CutPrefix(item, "@"); ok {
+				if item, ok = shared[name]; !ok {
+					err = cmp.Or(err, fmt.Errorf("no shared options are called %q", name))
+				}
+			}
+			items = append(items, item)
+		}
+		set, bad := programs.CompileOptions(strings.Join(items, " "))
+		err = cmp.Or(err, bad)
+		return set
+	}
+	style := func(name string) programs.Style {
+		st, ok := programs.Styles[name]
+		if !ok {
+			err = cmp.Or(err, fmt.Errorf("unknown style %q", name))
+		}
+		return st
+	}
+	c.Arity, c.Operation, c.Handler, c.Inspector, c.Passes = e.Arity, e.Operation, e.Handler, e.Inspector, strings.Fields(e.Passes)
+	if e.Options != nil || e.Operands+e.Default+e.Subcommands+e.Effect != "" {
+		c.Row = &programs.Row{Options: list(*cmp.Or(e.Options, new(""))), Operands: e.Operands, Default: e.Default, Style: style(e.Style),
+			Subcommands: strings.Fields(e.Subcommands), Effect: e.Effect}
+		slices.Sort(c.Row.Subcommands)
+		if !slices.Contains([]string{"", "r", "1r", "w", "rw", "mv", "2w", "wr", "1w"}, e.Operands) {
+			err = cmp.Or(err, fmt.Errorf("unknown operands %q", e.Operands))
+		}
+		if c.Row.Style == programs.GNU && len(c.Row.Subcommands) > 0 {
+			c.Row.Style = programs.POSIX
+		}
+	} else if e.Style != "" {
+		err = errors.New("a style without options")
+	}
+	if w := e.Wrapper; w != nil {
+		if !slices.Contains(programs.Roles, w.Role) {
+			err = cmp.Or(err, fmt.Errorf("unknown role %q", w.Role))
+		}
+		c.Wrapper = &programs.Wrapper{Options: list(w.Options), Skip: w.Skip, Assigns: w.Assigns, Script: w.Script, Role: w.Role, Style: style(cmp.Or(w.Style, "posix")), Effect: w.Effect}
+	}
+	if e.Language != nil {
+		c.Language = &programs.Language{Options: list(e.Language.Options), Python: e.Language.Python}
+	}
+	if e.Transfer != nil {
+		c.Transfer = list(*e.Transfer)
+	}
+	for name := range strings.FieldsSeq(e.Is) {
+		t, ok := programs.Traits[name]
+		if !ok {
+			err = cmp.Or(err, fmt.Errorf("unknown trait %q", name))
+		}
+		c.Is |= t
+	}
+	if e.Arity > 4 {
+		err = cmp.Or(err, fmt.Errorf("arity %d is more than 4", e.Arity))
+	}
+	return c, err
+}
+
+// whole checks what concerns several entries.
+func (l *loader) whole() {
+	slices.SortFunc(l.table.Commands, func(x, y programs.Command) int { return strings.Compare(x.Name, y.Name) })
+	for i := range l.table.Commands {
+		c := &l.table.Commands[i]
+		parent, _, sub := cutLast(c.Name)
+		if _, ok := l.places[parent]; sub && !ok {
+			l.fail(l.places[c.Name], "%q is a subcommand, and %q has no entry", c.Name, parent)
+		}
+		first, _, _ := strings.Cut(c.Name, " ")
+		if of, ok := l.table.Aliases[first]; ok {
+			l.fail(l.places[c.Name], "%q begins with an alias of %q", c.Name, of)
+		}
+		for _, p := range c.Passes {
+			if _, ok := l.places[p]; !ok {
+				l.fail(l.places[c.Name], "it passes words to %q, which has no entry", p)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.table.Aliases)) {
+		if of := l.table.Aliases[name]; l.table.Aliases[of] != "" {
+			l.fail(l.places[name], "%q is an alias of %q, which is one itself", name, of)
+		}
+	}
+}
+
+// cutLast cuts the last word off a name.
+func cutLast(name string) (before, last string, ok bool) {
+	i := strings.LastIndexByte(name, ' ')
+	if i < 0 {
+		return "", name, false
+	}
+	return name[:i], name[i+1:], true
+}

@@ -1,0 +1,79 @@
+package source
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"callgate/shellparse/programs"
+)
+
+// TestTableIsCurrent holds that the compiled table says what the files say.
+func TestTableIsCurrent(t *testing.T) {
+	table, err := Load(os.DirFS(".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := table.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../table_gen.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("table_gen.go is not what the YAML files say: run go generate ./shellparse/programs")
+	}
+	for i := range table.Commands {
+		c := &table.Commands[i]
+		if got := programs.Find(strings.Split(c.Name, " ")...); got.Name != c.Name {
+			t.Errorf("%q is found as %q", c.Name, got.Name)
+		}
+	}
+	for name, of := range table.Aliases {
+		if programs.Canonical(name) != of || programs.Find(name).Known() {
+			t.Errorf("%q is %q, want %q", name, programs.Canonical(name), of)
+		}
+	}
+	for _, words := range [][]string{{"no-such-program"}, {"git", "no-such"}, {"gi", "t"}, {"git log"[:6], "og"}, {""}} {
+		if c := programs.Find(words...); c.Known() {
+			t.Errorf("%q is found as %q", words, c.Name)
+		}
+	}
+}
+
+// TestMistakes holds that the loader refuses what cannot be meant, and says where it stands.
+func TestMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"- names: a\n  options: -x -y,-x":                       "a.yaml:2: option \"-x\" stands there twice",
+		"- names: a\n  options: -x=Z":                           "unknown letter",
+		"- names: a\n  options: -x=!w":                          "want one letter",
+		"- names: a\n  options: --force!":                       "stands after a colon",
+		"- names: a\n  options: '@none'":                        "no shared options are called",
+		"- names: a\n  optoins: -x":                             "optoins not found",
+		"- names: a a":                                          "a.yaml:2: \"a\" stands in a.yaml:2 too",
+		"- names: a\n- names: a":                                "a.yaml:3: \"a\" stands in a.yaml:2 too",
+		"- names: a\n  aliases: b\n- names: b":                  "\"b\" stands in a.yaml:2 too",
+		"- names: a\n  aliases: b\n- names: b2 c\n  aliases: d": "only an entry of one program can have aliases",
+		"- of: a\n  names: b":                                   "\"a b\" is a subcommand, and \"a\" has no entry",
+		"- names: a\n  aliases: x\n- of: x\n  names: b":         "begins with an alias of \"a\"",
+		"- names: a\n  is: clever":                              "unknown trait \"clever\"",
+		"- names: a\n  style: unix\n  options: -x":              "unknown style",
+		"- names: a\n  style: go":                               "a style without options",
+		"- names: a\n  operands: rr":                            "unknown operands",
+		"- names: a\n  wrapper:\n    role: boss":                "unknown role",
+		"- names: a\n  arity: 5":                                "more than 4",
+		"- names: a\n  passes: nobody":                          "has no entry",
+		"- options: -x":                                         "it has no names",
+	} {
+		_, err := Load(fstest.MapFS{"a.yaml": {Data: []byte("programs:\n" + text + "\n")}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q:\n  %v\n  want %s", text, err, want)
+		}
+	}
+	if _, err := Load(fstest.MapFS{"a.yaml": {Data: []byte("programs:\n- names: a\n  aliases: b\n  options: -x=w\n- of: a\n  names: c\n")}}); err != nil {
+		t.Error(err)
+	}
+}
