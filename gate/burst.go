@@ -49,10 +49,13 @@ func (b *burst) take(l *Limits, n int, approved bool, now time.Time) bool {
 	return true
 }
 
+// final are the effects of tools that nobody takes back, whatever class the tool was given.
+var final = map[string]bool{tools.EffectMoney: true, tools.EffectDeletes: true}
+
 // lostBy is how many things a call loses that nobody can bring back: 0 for most calls, 1 for a command, and for tools as
 // many as their longest list has.
 func lostBy(call Call, a *tools.Analysis) int {
-	if a == nil || !a.Risk.Exceeds(permissions.Unknown) {
+	if a == nil || !a.Risk.Exceeds(permissions.Unknown) && !final[call.Tool.Labels.Effect] {
 		return 0
 	}
 	if len(a.Commands) > 0 || call.Tool.Kind == tools.KindShell {

@@ -42,6 +42,32 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// What deletes or spends is counted by what the tool's label says of it, whatever class a person gave it.
+func TestBurstCountsLabels(t *testing.T) {
+	for effect, want := range map[string]int{"money": 3, "deletes": 3, "outside": 0, "own": 0, "none": 0} {
+		for _, risk := range []permissions.Risk{permissions.ReadOnly, permissions.Write, permissions.Network} {
+			server := tools.Server{Name: "shop", Mappings: []tools.Mapping{{Tool: "*", Risk: risk, Labels: tools.Labels{Effect: effect}}}}
+			tool := tools.Describe(server, "order", "shop_order", []byte(`{"name":"order","inputSchema":{"type":"object","properties":{"items":{"type":"array"}}}}`))
+			j := Judge{Policy: policy(t, `{ "*": "allow" }`), Autonomy: FullAuto, Burst: Limits{Irreversible: 3, IrreversibleWithin: time.Minute}, Now: time.Now()}
+			call := Call{Tool: tool, Arguments: []byte(`{"items":["a","b","c"]}`), Place: tools.Place{Dir: t.TempDir()}}
+			v := j.Judge(call)
+			if got := lostBy(call, v.Analysis); got != want || (v.Action == permissions.Ask) != (want > 0) {
+				t.Errorf("%s at %s: %d lost, %v; want %d", effect, risk, got, v.Action, want)
+			}
+		}
+	}
+	for _, c := range []struct{ pkg, tool string }{{"@stripe/mcp", "create_refund"}, {"@stripe/mcp", "cancel_subscription"}, {"@modelcontextprotocol/server-github", "delete_branch"}, {"@modelcontextprotocol/server-memory", "delete_entities"}} {
+		tool := tools.Describe(tools.Server{Name: "x", Packages: []string{c.pkg}}, c.tool, "x_"+c.tool, nil)
+		if !tool.Bound {
+			continue // another version of the list
+		}
+		call := Call{Tool: tool, Arguments: []byte(`{}`), Place: tools.Place{Dir: t.TempDir()}}
+		if a := tools.Analyze(tools.Call{Tool: tool, Arguments: call.Arguments, Place: call.Place}); lostBy(call, a) != 1 {
+			t.Errorf("%s %s: %d lost, effect %q", c.pkg, c.tool, lostBy(call, a), tool.Labels.Effect)
+		}
+	}
+}
+
 // Calls that come at the same time do not get past the limit together, and the window passes.
 func TestBurstIsCountedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -61,6 +62,8 @@ type checkSubject struct {
 	Layer  string `json:"layer"`
 	Risk   string `json:"risk"`
 	Effect string `json:"effect,omitzero"`
+	// DeniesOnly says that the subject needs no allow: it is looked at for what denies it or wants a confirmation.
+	DeniesOnly bool `json:"deniesOnly,omitempty"`
 	// AllowedBy are the rules, as "tool" and "pattern", each of which would allow a subject that asks.
 	AllowedBy []checkRule `json:"allowedBy,omitempty"`
 	// Lost is, with --explain, what matched as well and did not decide.
@@ -252,7 +255,7 @@ func (ch *checker) check(request checkRequest) checkAnswer {
 		}
 		answer.Subjects = append(answer.Subjects, subject)
 	}
-	if v.Action == permissions.Ask && len(v.Marks) == 0 {
+	if v.Action == permissions.Ask {
 		for _, o := range v.Offers(call) {
 			answer.Always = append(answer.Always, checkOffer{o.Tool, o.Pattern, o.Risk.String(), o.Default})
 		}
@@ -260,10 +263,18 @@ func (ch *checker) check(request checkRequest) checkAnswer {
 	return answer
 }
 
+// rank puts what the call needs an allow for before what can only be denied.
+func (s *checkSubject) rank() int {
+	if s.DeniesOnly {
+		return 1
+	}
+	return 0
+}
+
 func newCheckSubject(f *permissions.Finding) checkSubject {
 	s := checkSubject{
 		Tool: f.Subject.Tool, Kind: f.Subject.Kind, Value: f.Subject.Value, Action: f.Action.String(), Rule: "no rule matches",
-		Layer: string(f.Layer), Risk: f.Subject.Risk.String(), Effect: f.Subject.EffectText(),
+		Layer: string(f.Layer), Risk: f.Subject.Risk.String(), Effect: f.Subject.EffectText(), DeniesOnly: f.Subject.DeniesOnly,
 	}
 	if f.Rule != nil {
 		s.Rule = f.Rule.String()
@@ -434,7 +445,13 @@ func (a *checkAnswer) print(w io.Writer) error {
 	if len(a.Subjects) > 0 {
 		fmt.Fprintln(&b, "\nSubjects")
 	}
-	for _, s := range a.Subjects {
+	sort := slices.Clone(a.Subjects)
+	slices.SortStableFunc(sort, func(x, y checkSubject) int { return cmp.Compare(x.rank(), y.rank()) })
+	for _, s := range sort {
+		if s.DeniesOnly && s.Action == permissions.Allow.String() {
+			s.Action, s.Rule = "-", "only a deny or a confirm would count: none matches"
+			s.Layer = string(permissions.LayerDefault)
+		}
 		name := s.Kind
 		if name == "" {
 			name = s.Tool
