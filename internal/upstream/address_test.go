@@ -94,6 +94,7 @@ func (a reached) reach(t *testing.T, h *host, s *mcpserver.MCPServer) *Upstream 
 }
 
 func TestRealServersBehindAddresses(t *testing.T) {
+	t.Parallel()
 	for _, a := range addresses {
 		t.Run(a.name, func(t *testing.T) {
 			cancelled := make(chan struct{}, 1)
@@ -151,6 +152,7 @@ func TestRealServersBehindAddresses(t *testing.T) {
 }
 
 func TestQuestionsInTheMiddleOfACall(t *testing.T) {
+	t.Parallel()
 	for _, a := range addresses {
 		if strings.HasPrefix(a.name, "sse") {
 			continue // mcp-go's servers do not ask there
@@ -176,6 +178,7 @@ func TestQuestionsInTheMiddleOfACall(t *testing.T) {
 }
 
 func TestModernRequestsSayWhoAsks(t *testing.T) {
+	t.Parallel()
 	c := newModern(Hello{Capabilities: []byte(`{"roots":{}}`), ClientInfo: []byte(`{"name":"h","version":"1"}`)})
 	const own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"h","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}`
 	for params, want := range map[string]string{
@@ -203,6 +206,7 @@ func TestModernRequestsSayWhoAsks(t *testing.T) {
 }
 
 func TestNobodyIsThere(t *testing.T) {
+	t.Parallel()
 	web := httptest.NewServer(nil)
 	web.Close()
 	u := open(t, Config{Name: "gone", URL: web.URL}, Options{})
@@ -215,6 +219,7 @@ func TestNobodyIsThere(t *testing.T) {
 
 // In the modern era over HTTP arguments that the schema names are repeated in headers, which the server compares.
 func TestArgumentsInHeaders(t *testing.T) {
+	t.Parallel()
 	s := mcpserver.NewMCPServer("real", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTool(mcp.NewToolWithRawSchema("at", "", []byte(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)),
 		func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -231,6 +236,7 @@ func TestArgumentsInHeaders(t *testing.T) {
 }
 
 func TestToolsWithImpossibleHeadersAreDropped(t *testing.T) {
+	t.Parallel()
 	list := List{Items: []Item{
 		{Key: "good", Raw: []byte(`{"name":"good","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`)},
 		{Key: "plain", Raw: []byte(`{"name":"plain"}`)},
@@ -248,6 +254,7 @@ func TestToolsWithImpossibleHeadersAreDropped(t *testing.T) {
 
 // 64 MiB come through where the configuration lets them, as one body and as one event.
 func TestLargeResults(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("moves 128 MiB")
 	}

@@ -14,6 +14,7 @@ import (
 // Over HTTP what a server says in the middle of a request comes with what the request was sent for, also while
 // others run.
 func TestCause(t *testing.T) {
+	t.Parallel()
 	var both sync.WaitGroup
 	both.Add(2)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -56,6 +56,7 @@ func oneTool() http.Handler {
 
 // A server that wants to know who calls is there by itself as soon as there is something to tell it.
 func TestServerComesBackWithItsCredential(t *testing.T) {
+	t.Parallel()
 	l := &lock{status: http.StatusUnauthorized}
 	l.key.Store("Bearer good")
 	var have atomic.Value
@@ -92,6 +93,7 @@ func TestServerComesBackWithItsCredential(t *testing.T) {
 
 // What passes by itself is no reason to wait for a person: the server is tried again like one that cannot be reached.
 func TestCredentialThatIsNotThereNow(t *testing.T) {
+	t.Parallel()
 	l := &lock{status: http.StatusUnauthorized}
 	l.key.Store("Bearer good")
 	var asked atomic.Int32
@@ -118,6 +120,7 @@ func TestCredentialThatIsNotThereNow(t *testing.T) {
 // A list that may not be read, or not yet, harms no other request, says why, and is asked for again when somebody
 // wants it.
 func TestListThatIsForbidden(t *testing.T) {
+	t.Parallel()
 	l := &lock{status: http.StatusForbidden, needs: "tools/list"}
 	l.key.Store("Bearer more")
 	var have atomic.Value
@@ -159,6 +162,7 @@ func TestListThatIsForbidden(t *testing.T) {
 // A server that nobody has reached yet is there by itself when it can be reached: a host cannot ask for what it has
 // never been offered.
 func TestServerThatComesLate(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

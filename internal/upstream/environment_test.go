@@ -10,6 +10,7 @@ import (
 )
 
 func TestEnvironment(t *testing.T) {
+	t.Parallel()
 	own := []string{
 		"HOME=/home/u", "PATH=/bin", "LC_ALL=C", "LANG=() { :; }; evil", "ANTHROPIC_API_KEY=secret", "LD_PRELOAD=/x",
 		"CALLGATE_TOKEN=secret", "callgate_token=secret",
@@ -72,6 +73,7 @@ func TestProcessGetsTheCleanEnvironment(t *testing.T) {
 }
 
 func TestLookPath(t *testing.T) {
+	t.Parallel()
 	if os.PathSeparator != '/' {
 		t.Skip("the modes of files decide here")
 	}
@@ -112,6 +114,7 @@ func TestLookPath(t *testing.T) {
 }
 
 func TestPassesNoSecrets(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "NODE_OPTIONS", "PYTHONPATH", "BASH_ENV", "ENV", ""} {
 		if passes(name) {
 			t.Errorf("%s passes", name)

@@ -68,6 +68,7 @@ func scripted(seen func(rpc.Message), answers map[string]string) func(context.Co
 // A server that starts so slowly that it is asked for its era and offered the handshake at once is met in the legacy era
 // if it takes the handshake, because that is what it was told last; else in the modern one, if it has that.
 func TestErasOfSlowServers(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		answers map[string]string
 		want    string
@@ -107,6 +108,7 @@ func TestErasOfSlowServers(t *testing.T) {
 }
 
 func TestEras(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		answers map[string]string
 		only    Era
@@ -152,6 +154,7 @@ func TestEras(t *testing.T) {
 
 // The second start of a server that ends at the question does not ask again, and neither does the next process.
 func TestEraIsRemembered(t *testing.T) {
+	t.Parallel()
 	starts, dir := t.TempDir()+"/starts", t.TempDir()
 	cfg := configOf(t, behaviour{Unknown: "exit", StartFile: starts})
 	for i, want := range []int{2, 3, 4} {
@@ -168,6 +171,7 @@ func TestEraIsRemembered(t *testing.T) {
 }
 
 func TestModernServerThatAsks(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var legs []string
 	leg := 0
@@ -247,6 +251,7 @@ func TestModernServerThatAsks(t *testing.T) {
 }
 
 func TestModernServerThatMisbehaves(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ result, want string }{
 		"a task":          {`{"resultType":"task","taskId":"1"}`, `of the type "task"`},
 		"a new type":      {`{"resultType":"hologram"}`, "nobody asked for"},
@@ -275,6 +280,7 @@ func TestModernServerThatMisbehaves(t *testing.T) {
 
 // A server that refuses the revision in which it is asked, and names the same, is asked again, and not without end.
 func TestServerThatWantsToBeAskedAgain(t *testing.T) {
+	t.Parallel()
 	for _, only := range []Era{AnyEra, Modern} {
 		for refusals, want := range map[int]string{1: "", 5: "it refuses"} {
 			asked := 0
@@ -321,6 +327,7 @@ func many(n int) string {
 
 // A host that takes its call back takes back what it was asked in the middle of it.
 func TestQuestionIsWithdrawnWithItsCall(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, Config{Name: "s", Serve: scripted(nil, map[string]string{
 		"server/discover": modernHello, "tools/list": `{"tools":[]}`,
@@ -342,6 +349,7 @@ func TestQuestionIsWithdrawnWithItsCall(t *testing.T) {
 
 // What the modern era has no request for, the conversation remembers.
 func TestModernStandIns(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var seen []string
 	u := open(t, Config{Name: "s", Serve: scripted(func(m rpc.Message) {
@@ -434,6 +442,7 @@ func (s *sessions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestLostSessionIsBegunAgain(t *testing.T) {
+	t.Parallel()
 	s := &sessions{tools: `{"tools":[{"name":"a"}]}`}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
@@ -456,6 +465,7 @@ func TestLostSessionIsBegunAgain(t *testing.T) {
 
 // A server that fails every request is down after a few, says why, and comes back by itself.
 func TestServerThatFailsEveryRequestIsDown(t *testing.T) {
+	t.Parallel()
 	s := &sessions{tools: `{"tools":[]}`}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
@@ -483,6 +493,7 @@ func TestServerThatFailsEveryRequestIsDown(t *testing.T) {
 }
 
 func TestCircuitOpensAndTriesOnce(t *testing.T) {
+	t.Parallel()
 	var starts atomic.Int32
 	var works atomic.Bool
 	good := scripted(nil, map[string]string{"initialize": legacyHello, "": "{}"})
@@ -514,6 +525,7 @@ func TestCircuitOpensAndTriesOnce(t *testing.T) {
 
 // Lists that never end are cut, and definitions that nothing could refer to are skipped, over HTTP as over stdio.
 func TestHostileListsOverHTTP(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ tools, want string }{
 		"endless pages": {`{"tools":[{"name":"a"}],"nextCursor":"again"}`, "a"},
 		"invalid":       {`{"tools":[{"name":7},{},[],{"name":"a"},{"name":"a"},{"name":"b","Name":"c"},null]}`, "a"},

@@ -7,6 +7,7 @@ import (
 )
 
 func TestMissingVariable(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]string{
 		"FATAL: DB_URL is not set":                                             "DB_URL",
 		"Error: Missing required environment variable GITHUB_TOKEN":            "GITHUB_TOKEN",
@@ -30,6 +31,7 @@ func TestMissingVariable(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	e := &DownError{Server: "a", Reason: "exit status 3", Stderr: []string{"1", "2", "3", "4", "5", "FATAL: DB_URL is not set"}, missing: "DB_URL"}
 	want := `exit status 3; it wrote: 2 / 3 / 4 / 5 / FATAL: DB_URL is not set; callgate gives servers a clean environment: add DB_URL to env of server "a"`
 	if got := e.Explain(); got != want {
@@ -42,6 +44,7 @@ func TestExplain(t *testing.T) {
 
 // What npm says of itself is for those who look for it, and never crowds out why a server ended.
 func TestChatter(t *testing.T) {
+	t.Parallel()
 	var log strings.Builder
 	s := newStderr(slog.New(slog.NewTextHandler(&log, nil)))
 	s.read(strings.NewReader("npm notice New major version of npm available!\nnpm warn deprecated x\nnpm WARN old\nnpm error 404 Not Found\nready\n"))

@@ -9,6 +9,7 @@ import (
 )
 
 func TestIdleServerIsStoppedAndStartedOnUse(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	cfg := configOf(t, behaviour{})
 	cfg.IdleTimeout = 100 * time.Millisecond
@@ -30,6 +31,7 @@ func TestIdleServerIsStoppedAndStartedOnUse(t *testing.T) {
 
 // Requests that come while the server is being stopped go to the next process; none is lost.
 func TestNoRequestIsLostToIdleness(t *testing.T) {
+	t.Parallel()
 	cfg := configOf(t, behaviour{})
 	cfg.IdleTimeout = 5 * time.Millisecond
 	u := open(t, cfg, Options{})

@@ -25,6 +25,7 @@ func serveMCPGo(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func TestServerInside(t *testing.T) {
+	t.Parallel()
 	u := open(t, Config{Name: "own", Serve: serveMCPGo}, Options{CacheDir: t.TempDir()})
 	if list, err := u.Fresh(short(t), Tools); err != nil || keys(list) != "echo" {
 		t.Fatalf("tools %q, %v", keys(list), err)
@@ -39,6 +40,7 @@ func TestServerInside(t *testing.T) {
 }
 
 func TestServerInsideThatEnds(t *testing.T) {
+	t.Parallel()
 	greet := func(in io.Reader, out io.Writer) *bufio.Reader {
 		lines := bufio.NewReader(in)
 		line, _ := lines.ReadBytes('\n')
@@ -82,6 +84,7 @@ func TestServerInsideThatEnds(t *testing.T) {
 }
 
 func TestServerInsideThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	u := open(t, Config{Name: "own", StartTimeout: 200 * time.Millisecond, Serve: func(ctx context.Context, _ io.Reader, _ io.Writer) error {
 		<-ctx.Done()
 		return nil
@@ -97,6 +100,7 @@ func TestServerInsideThatDoesNotRead(t *testing.T) {
 }
 
 func TestBacklog(t *testing.T) {
+	t.Parallel()
 	b := newBacklog()
 	if _, err := b.Write(make([]byte, maxBacklog)); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ func limitedTo(version string) http.Handler {
 
 // Whatever is expected of a server, because of its host or from an earlier run: it is met in the era that it speaks.
 func TestServersOfOneEra(t *testing.T) {
+	t.Parallel()
 	for _, transport := range []remote.Transport{remote.Detect, remote.Streamable} {
 		for _, host := range []Era{AnyEra, Legacy, Modern} {
 			cache := t.TempDir()

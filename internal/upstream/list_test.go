@@ -38,6 +38,7 @@ var listCases = []struct {
 }
 
 func TestListPages(t *testing.T) {
+	t.Parallel()
 	for _, c := range listCases {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -76,6 +77,7 @@ func TestListPages(t *testing.T) {
 }
 
 func TestListBounds(t *testing.T) {
+	t.Parallel()
 	discard := slog.New(slog.DiscardHandler)
 	t.Run("entries", func(t *testing.T) {
 		var b strings.Builder
@@ -168,6 +170,7 @@ func FuzzInfo(f *testing.F) {
 }
 
 func TestListsAreFetchedAndFollowed(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{Pages: map[string][]string{
 		"tools/list":     {`{"tools":[{"name":"a"}],"nextCursor":""}`, `{"tools":[{"name":"b"}],"nextCursor":"2"}`, `{"tools":[{"name":"c"}]}`},
@@ -199,6 +202,7 @@ func TestListsAreFetchedAndFollowed(t *testing.T) {
 }
 
 func TestEveryListIsFollowed(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{
 		Pages: map[string][]string{
@@ -224,6 +228,7 @@ func TestEveryListIsFollowed(t *testing.T) {
 }
 
 func TestListThatGrowsRightAfterTheHandshake(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{
 		Announce: 4,
@@ -237,6 +242,7 @@ func TestListThatGrowsRightAfterTheHandshake(t *testing.T) {
 }
 
 func TestListThatFailsIsFetchedAgain(t *testing.T) {
+	t.Parallel()
 	u := open(t, configOf(t, behaviour{
 		Pages: map[string][]string{"tools/list": {`{"tools":7}`}},
 		Late:  map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}},
@@ -256,6 +262,7 @@ func TestListThatFailsIsFetchedAgain(t *testing.T) {
 }
 
 func TestEndlessList(t *testing.T) {
+	t.Parallel()
 	u := open(t, configOf(t, behaviour{Loop: "tools/list"}), Options{})
 	list, err := u.Fresh(short(t), Tools)
 	if err != nil || list.Pages != maxPages || list.Truncated == "" {
@@ -273,6 +280,7 @@ func cacheFiles(t testing.TB, dir string) []string {
 }
 
 func TestCacheKnowsTheServerBeforeItRuns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	page := `{"tools":[{"name":"a","html":"<b> &  \u003c","n":1.0}] ,"_meta":{}}`
 	cfg := configOf(t, behaviour{Pages: map[string][]string{"tools/list": {page}, "prompts/list": {`{"prompts":[]}`}}})
@@ -329,6 +337,7 @@ func TestCacheKnowsTheServerBeforeItRuns(t *testing.T) {
 }
 
 func TestCacheOfAnotherHostServesUntilTheServerHasSpoken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := configOf(t, behaviour{Pages: map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}}})
 	first := open(t, cfg, Options{CacheDir: dir})
@@ -348,6 +357,7 @@ func TestCacheOfAnotherHostServesUntilTheServerHasSpoken(t *testing.T) {
 }
 
 func TestCacheThatIsDamaged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := configOf(t, behaviour{Pages: map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}}})
 	key, err := cacheKey(cfg, hello)
@@ -393,6 +403,7 @@ func TestCacheThatIsDamaged(t *testing.T) {
 }
 
 func TestCacheThatCannotBeWrittenCostsNothing(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -404,6 +415,7 @@ func TestCacheThatCannotBeWrittenCostsNothing(t *testing.T) {
 }
 
 func TestCacheRemembersThatTheServerDidNotStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := configOf(t, behaviour{Start: "exit"})
 	u := open(t, cfg, Options{CacheDir: dir})
@@ -422,6 +434,7 @@ func TestCacheRemembersThatTheServerDidNotStart(t *testing.T) {
 }
 
 func TestCacheForgetsWhatNobodyUses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := configOf(t, behaviour{Start: "exit"})
 	key, err := cacheKey(cfg, hello)
@@ -455,6 +468,7 @@ func TestCacheForgetsWhatNobodyUses(t *testing.T) {
 }
 
 func TestCacheKey(t *testing.T) {
+	t.Parallel()
 	base := Config{Name: "n", Command: "c", Args: []string{"a", "b"}, Env: []string{"A=1", "B=2"}, Dir: "/d"}
 	same := base
 	same.Name, same.Env, same.StartTimeout = "m", []string{"B=2", "A=1"}, time.Hour

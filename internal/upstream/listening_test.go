@@ -22,6 +22,7 @@ const updates = "file:///a"
 
 // What changes after the answer to resources/subscribe is heard of: a modern server has said by then that it announces it.
 func TestNothingIsMissedAfterASubscription(t *testing.T) {
+	t.Parallel()
 	subscribed := func(context.Context, *gomcp.SubscribeRequest) error { return nil }
 	gosdk := gomcp.NewServer(&gomcp.Implementation{Name: "go-sdk", Version: "1"}, &gomcp.ServerOptions{
 		SupportedProtocolVersions: []string{modernVersion}, SubscribeHandler: subscribed,
@@ -92,6 +93,7 @@ func acknowledgement(id []byte, notifications string) []byte {
 
 // A subscription that the server does not take is none: the host hears so, and it is not asked for again.
 func TestSubscriptionsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	wants := func(m rpc.Message) bool { return strings.Contains(string(m.Params), updates) }
 	for name, c := range map[string]struct {
 		say  func(m rpc.Message) []byte
@@ -129,6 +131,7 @@ func TestSubscriptionsThatAreRefused(t *testing.T) {
 
 // Words that are no acknowledgement, or one of another request, do not count; a host that gives up is let go.
 func TestSubscriptionThatIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
 	for name, say := range map[string]func(m rpc.Message) []byte{
 		"silence": func(rpc.Message) []byte { return nil },
 		"another's": func(rpc.Message) []byte {

@@ -66,6 +66,7 @@ func split(command string) (string, []string) {
 }
 
 func TestPackages(t *testing.T) {
+	t.Parallel()
 	for _, c := range packageCases {
 		t.Run(c.name, func(t *testing.T) {
 			command, args := split(c.command)
@@ -77,6 +78,7 @@ func TestPackages(t *testing.T) {
 }
 
 func TestPackagesOfAnAddress(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"https://API.example.com:8443/mcp/":   "api.example.com",
 		"https://user@example.com@evil.test/": "evil.test",

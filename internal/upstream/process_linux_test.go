@@ -159,6 +159,7 @@ func TestNothingIsLeftWhenTheParentIsKilled(t *testing.T) {
 // The kernel's signal at the death of the parent is tied to the thread that forked: threads that come and
 // go must not take the server with them.
 func TestServerOutlivesThreads(t *testing.T) {
+	t.Parallel()
 	done := make(chan *Upstream)
 	cfg := configOf(t, behaviour{})
 	go func() {

@@ -25,6 +25,7 @@ func pipe(t *testing.T) (*os.File, *stdin) {
 }
 
 func TestStdinKeepsOrderAndBytes(t *testing.T) {
+	t.Parallel()
 	r, s := pipe(t)
 	var want bytes.Buffer
 	for i := range 300 { // a megabyte: far more than a pipe holds
@@ -53,6 +54,7 @@ func TestStdinKeepsOrderAndBytes(t *testing.T) {
 }
 
 func TestStdinIsBounded(t *testing.T) {
+	t.Parallel()
 	_, s := pipe(t)
 	message := make([]byte, 1<<20)
 	written := 0
@@ -81,6 +83,7 @@ func TestStdinIsBounded(t *testing.T) {
 }
 
 func TestStdinOfAServerThatIsGone(t *testing.T) {
+	t.Parallel()
 	r, s := pipe(t)
 	r.Close()
 	if n, err := s.Write([]byte("x\n")); n != 0 || err == nil {

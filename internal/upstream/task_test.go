@@ -126,6 +126,7 @@ func follow(t *testing.T, s *taskScript, answer string, story func(ctx context.C
 const asksOne = `,"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"?"}}}`
 
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	silence := []string{"silence"}
 	for name, c := range map[string]struct {
 		made   string
@@ -184,6 +185,7 @@ func TestFollow(t *testing.T) {
 
 // A server that wants to be left alone is, within bounds.
 func TestFollowLeavesTheServerAlone(t *testing.T) {
+	t.Parallel()
 	for poll, want := range map[string]int{"1": 600, "5000": 12, "3600000": 2, "-1": 60, `"x"`: 60} {
 		s := &taskScript{made: strings.Replace(made, "60000}", "null,\"pollIntervalMs\":"+poll+"}", 1), looks: []string{strings.Replace(look("working", `,"pollIntervalMs":`+poll), `"ttlMs":60000,`, "", 1)}}
 		follow(t, s, "", func(ctx context.Context, u *Upstream, task []byte) {
@@ -229,6 +231,7 @@ func TestFollowTakesQuestionsBack(t *testing.T) {
 // What modern servers are told of a host: the extension, where there may be tasks of it, and nothing of those of the
 // older revisions.
 func TestCapabilitiesForTasks(t *testing.T) {
+	t.Parallel()
 	for raw, want := range map[string]string{
 		``:                                    `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`,
 		`{}`:                                  `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`,

@@ -129,6 +129,7 @@ func call(t testing.TB, u *Upstream, method, params string) string {
 }
 
 func TestHandshakeAndRawRequests(t *testing.T) {
+	t.Parallel()
 	u := open(t, configOf(t, behaviour{Noise: "Server listening on \x1b[1mstdio\n\n[1,2]"}), Options{})
 	info, err := u.Ready(short(t))
 	if err != nil {
@@ -161,6 +162,7 @@ func TestHandshakeAndRawRequests(t *testing.T) {
 }
 
 func TestManyCallersStartOneProcess(t *testing.T) {
+	t.Parallel()
 	starts := filepath.Join(t.TempDir(), "starts")
 	u := open(t, configOf(t, behaviour{StartFile: starts}), Options{})
 	var wg sync.WaitGroup
@@ -184,6 +186,7 @@ func TestManyCallersStartOneProcess(t *testing.T) {
 }
 
 func TestStartThatFails(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		cfg    Config
@@ -233,6 +236,7 @@ func TestStartThatFails(t *testing.T) {
 }
 
 func TestUseBeforeStart(t *testing.T) {
+	t.Parallel()
 	u := New(configOf(t, behaviour{}), Options{})
 	defer u.Close()
 	if _, err := u.Ready(short(t)); !errors.Is(err, errNotStarted) {
@@ -241,6 +245,7 @@ func TestUseBeforeStart(t *testing.T) {
 }
 
 func TestCrashInMidCallAndRestartOnUse(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{Unknown: "exit"}), Options{Events: h.events()})
 	call(t, u, "echo", "{}")
@@ -276,6 +281,7 @@ func TestCrashInMidCallAndRestartOnUse(t *testing.T) {
 }
 
 func TestServerThatClosesItsStreams(t *testing.T) {
+	t.Parallel()
 	t.Run("stdout", func(t *testing.T) {
 		u := open(t, configOf(t, behaviour{}), Options{})
 		_, err := u.Request(short(t), "shut", nil)
@@ -296,6 +302,7 @@ func TestServerThatClosesItsStreams(t *testing.T) {
 }
 
 func TestGiantMessageEndsTheServer(t *testing.T) {
+	t.Parallel()
 	cfg := configOf(t, behaviour{})
 	cfg.MaxMessage = 1 << 20
 	u := open(t, cfg, Options{})
@@ -308,6 +315,7 @@ func TestGiantMessageEndsTheServer(t *testing.T) {
 }
 
 func TestCancelIsSent(t *testing.T) {
+	t.Parallel()
 	u := open(t, configOf(t, behaviour{}), Options{})
 	call(t, u, "echo", "{}")
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -333,6 +341,7 @@ func TestCancelIsSent(t *testing.T) {
 
 // A call can be taken back at the moment a person approves it: then the server never hears of it.
 func TestNothingIsSentForWhoHasGone(t *testing.T) {
+	t.Parallel()
 	u := open(t, configOf(t, behaviour{}), Options{})
 	call(t, u, "echo", "{}")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -350,6 +359,7 @@ func TestNothingIsSentForWhoHasGone(t *testing.T) {
 }
 
 func TestServerThatDoesNotReadBlocksNobody(t *testing.T) {
+	t.Parallel()
 	u := open(t, configOf(t, behaviour{}), Options{})
 	call(t, u, "stop reading", `{"n":700}`)
 	big := []byte(`"` + strings.Repeat("y", 300_000) + `"`)
@@ -374,6 +384,7 @@ func TestServerThatDoesNotReadBlocksNobody(t *testing.T) {
 }
 
 func TestServerRequests(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{}), Options{Events: h.events()})
 	call(t, u, "ask", `{"id":1,"n":5}`)
@@ -409,6 +420,7 @@ func TestServerRequests(t *testing.T) {
 }
 
 func TestServerThatSpeaksBeforeItIsGreeted(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{
 		Noise: `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n" +
@@ -424,6 +436,7 @@ func TestServerThatSpeaksBeforeItIsGreeted(t *testing.T) {
 }
 
 func TestServerOutOfTurn(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{}), Options{Events: h.events()})
 	for _, line := range []string{
@@ -450,6 +463,7 @@ func TestServerOutOfTurn(t *testing.T) {
 }
 
 func TestAnswerNeverReachesTheNextProcess(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{}), Options{Events: h.events()})
 	call(t, u, "ask", `{"id":1,"n":1}`)
@@ -467,6 +481,7 @@ func TestAnswerNeverReachesTheNextProcess(t *testing.T) {
 }
 
 func TestFloodOfServerRequestsIsRefused(t *testing.T) {
+	t.Parallel()
 	var a asks
 	in := &incarnation{}
 	for i := range maxAsks {
@@ -490,6 +505,7 @@ func TestFloodOfServerRequestsIsRefused(t *testing.T) {
 }
 
 func TestServerRequestsWithoutAListener(t *testing.T) {
+	t.Parallel()
 	u := open(t, configOf(t, behaviour{}), Options{})
 	call(t, u, "ask", `{"id":1,"n":5}`)
 	if got := call(t, u, "answers", ""); got != `{"1":""}` {
@@ -498,6 +514,7 @@ func TestServerRequestsWithoutAListener(t *testing.T) {
 }
 
 func TestNotificationsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := open(t, configOf(t, behaviour{}), Options{Events: h.events()})
 	u.Notify("notifications/told", []byte(`{"early":true}`)) // nobody there yet: dropped
@@ -521,6 +538,7 @@ func TestNotificationsKeepTheirOrder(t *testing.T) {
 }
 
 func TestStatesInOrder(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	u := New(configOf(t, behaviour{}), Options{Events: h.events()})
 	u.Start(hello)
@@ -544,6 +562,7 @@ func TestStatesInOrder(t *testing.T) {
 }
 
 func TestCloseWhileStartingAndInMidCall(t *testing.T) {
+	t.Parallel()
 	for _, b := range []behaviour{{Start: "silent"}, {}} {
 		u := open(t, configOf(t, b), Options{})
 		failed := make(chan error, 1)
@@ -561,6 +580,7 @@ func TestCloseWhileStartingAndInMidCall(t *testing.T) {
 }
 
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	var b backoff
 	for i, want := range []time.Duration{
 		250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
@@ -582,6 +602,7 @@ func TestBackoff(t *testing.T) {
 }
 
 func TestStderrIsCleanedCutAndLimited(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	s := newStderr(slog.New(slog.NewTextHandler(&log, nil)))
 	text := "plain\n\n\x1b[31mred\x1b[0m\u202e\r\nbad \xff byte\n" + strings.Repeat("l", 3*maxLine) + "\n"
@@ -607,6 +628,7 @@ func TestStderrIsCleanedCutAndLimited(t *testing.T) {
 }
 
 func TestChattyServerDoesNotHang(t *testing.T) {
+	t.Parallel()
 	u := open(t, configOf(t, behaviour{}), Options{Logger: slog.New(slog.DiscardHandler)})
 	call(t, u, "chatter", `{"n":20000}`)
 }
