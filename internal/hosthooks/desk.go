@@ -139,7 +139,6 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 	case Done:
 		return d.done(v, &e)
 	case Prompt:
-		d.settle(v)
 		d.prompt(v, &e)
 		return dialect.say(Prompt, "allow", "")
 	case Start:
@@ -538,9 +537,10 @@ func (d *Desk) prompt(v *visit, e *Event) {
 	v.mu.Unlock()
 	sum := sha256.Sum256([]byte(e.Prompt))
 	d.note(v, fmt.Sprintf("A prompt to %s: %d bytes, sha256 %s.", v.dialect.Name, len(e.Prompt), hex.EncodeToString(sum[:8])))
-	if !quiet {
+	if !quiet { // and the turn goes on
 		return
 	}
+	d.settle(v)
 	v.session.NewTurn()
 	if d.o.Prompted != nil {
 		d.o.Prompted(v.session, e.Prompt)

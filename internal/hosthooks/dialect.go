@@ -53,6 +53,7 @@ type Dialect struct {
 	Planning []string                     `yaml:"planning"`
 	Limit    time.Duration                `yaml:"limit"` // how long it waits, as connect sets it; 0 is without end
 	Events   map[string]Spec              `yaml:"events"`
+	Reshape  map[string]string            `yaml:"reshape"` // arguments that are lists: "lines" are one text; else the member that counts of each
 	Answers  map[Role]map[string]template `yaml:"answers"`
 	Install  []Place                      `yaml:"install"`
 	Note     string                       `yaml:"note"` // what the person has to do in the host

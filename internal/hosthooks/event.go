@@ -106,7 +106,42 @@ func (d *Dialect) arguments(body []byte, spec Spec) ([]byte, error) {
 	if raw[0] != '{' {
 		return nil, errors.New("the arguments are not an object")
 	}
+	for name, how := range d.Reshape {
+		raw = reshape(raw, name, how)
+	}
 	return raw, nil
+}
+
+// reshape writes an argument as the analysis reads it: a list of command lines as one text, a list of objects as the list
+// of what counts in them. An argument of another form stays as it is, and asks.
+func reshape(raw []byte, name, how string) []byte {
+	var m [1]jsonx.Member
+	if jsonx.Members(raw, []string{name}, m[:]) != nil || m[0].Value == nil {
+		return raw
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(m[0].Value, &list) != nil || len(list) == 0 {
+		return raw
+	}
+	texts := make([]string, len(list))
+	for i, element := range list {
+		ok := false
+		if how == "lines" {
+			texts[i], ok = jsonx.String(element)
+		} else {
+			texts[i], ok = jsonx.String(at(element, field{how}))
+		}
+		if !ok {
+			return raw
+		}
+	}
+	var with []byte
+	if how == "lines" {
+		with = jsonx.Quote(strings.Join(texts, "\n"))
+	} else {
+		with, _ = json.Marshal(texts) // strings always can
+	}
+	return jsonx.Splice(raw, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: with})
 }
 
 func either(a, b field) field {

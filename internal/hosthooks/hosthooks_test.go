@@ -1,0 +1,253 @@
+package hosthooks
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// What hosts really sent to their hooks, recorded with a scripted model: each line becomes the event that is meant, and
+// each call a subject of the kind that rules name.
+func TestRecordedInputsOfHosts(t *testing.T) {
+	for host, want := range map[string][]string{
+		"claude": {"start", "prompt", "before mcp__probe__echo", "after mcp__probe__echo", "idle", "end"},
+		"codex":  {"start", "prompt", "before Bash shell_exec echo hi", "after Bash shell_exec echo hi", "idle", "end"},
+		"gemini": {"start", "prompt", "before run_shell_command shell_exec echo hi", "after run_shell_command shell_exec echo hi", "before write_file write_file /home/u/project/w.txt",
+			"after write_file write_file /home/u/project/w.txt", "before web_fetch web_fetch", "after web_fetch web_fetch", "idle", "end"},
+		"qwen": {"start", "prompt", "before run_shell_command shell_exec echo hi", "after run_shell_command shell_exec echo hi", "prompt", "before read_file read_file /etc/hostname",
+			"after read_file read_file /etc/hostname", "prompt", "before write_file write_file /home/u/project/w.txt", "after write_file write_file /home/u/project/w.txt", "prompt", "idle"},
+		"copilot": {"start", "prompt", "before bash shell_exec echo hi", "", "after bash shell_exec echo hi", "before view read_file /etc/hostname", "before create write_file /home/u/project/w.txt", "",
+			"after create write_file /home/u/project/w.txt", "idle", "end"},
+		"cline": {"start", "before run_commands shell_exec echo hi > f.txt", "after run_commands shell_exec echo hi > f.txt", "before read_files read_file /etc/hostname", "after read_files read_file /etc/hostname",
+			"before editor edit_file /home/u/project/w.txt", "after editor edit_file /home/u/project/w.txt", "before fetch_web_content web_fetch http://127.0.0.1:9/x", "after fetch_web_content web_fetch http://127.0.0.1:9/x",
+			"before probe__echo", "after probe__echo"},
+	} {
+		d, err := Find(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		desk := NewDesk(Options{Sanitize: proxy.Sanitize})
+		for _, line := range lines(t, host) {
+			e, err := d.Read(eventOf(host, line), line, nil)
+			if err != nil {
+				got = append(got, "")
+				continue
+			}
+			if e.Session == "" {
+				t.Errorf("%s: no session in %s", host, line)
+			}
+			text := string(e.Role)
+			if e.Tool != "" {
+				tool := desk.tool(d, &e)
+				text = strings.TrimSpace(text + " " + e.Tool + " " + tool.Kind)
+				for _, name := range []string{"command", "commands", "file_path", "path", "files", "url", "requests"} {
+					if tool.Bound && tool.Roles[name] > 1 {
+						if v, ok := argument(e.Arguments, name); ok {
+							text += " " + v
+							break
+						}
+					}
+				}
+				if tool.Kind == "" && tool.Bound {
+					t.Errorf("%s: %s is bound and has no kind", host, e.Tool)
+				}
+			}
+			got = append(got, text)
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: %d events, want %d: %q", host, len(got), len(want), got)
+			continue
+		}
+		for i := range got {
+			if !strings.HasPrefix(got[i], want[i]) || want[i] == "" && got[i] != "" {
+				t.Errorf("%s, line %d: %q, want %q", host, i+1, got[i], want[i])
+			}
+		}
+	}
+}
+
+func argument(raw []byte, name string) (string, bool) {
+	v := at(raw, field{name})
+	if v == nil {
+		return "", false
+	}
+	var one string
+	if json.Unmarshal(v, &one) == nil {
+		return one, true
+	}
+	var many []string
+	if json.Unmarshal(v, &many) == nil {
+		return strings.Join(many, " "), true
+	}
+	return string(v), true
+}
+
+// eventOf is the event that the command line names, for hosts that do not say it.
+func eventOf(host string, line []byte) string {
+	has := func(name string) bool { return strings.Contains(string(line), `"`+name+`"`) }
+	switch {
+	case host == "cline" && has("postToolUse"):
+		return "PostToolUse"
+	case host == "cline" && has("preToolUse"):
+		return "PreToolUse"
+	case host == "cline":
+		return "TaskStart"
+	case host != "copilot":
+		return ""
+	case has("hookName"):
+		return "permissionRequest"
+	case has("toolResult"):
+		return "postToolUse"
+	case has("toolName"):
+		return "preToolUse"
+	case has("source"):
+		return "sessionStart"
+	case has("prompt"):
+		return "userPromptSubmitted"
+	case has("stopReason"):
+		return "agentStop"
+	}
+	return "sessionEnd"
+}
+
+func lines(t *testing.T, host string) (list [][]byte) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", host+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		list = append(list, slices.Clone(in.Bytes()))
+	}
+	return list
+}
+
+// desk returns a desk of a gate with rules, and the folder that hosts work in.
+func desk(t *testing.T, rules string, o Options) (*Desk, string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "permissions.jsonc")
+	if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	trail, err := audit.Open(filepath.Join(dir, "audit"), audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { trail.Close() })
+	o.Gate = gate.New(gate.Options{Worker: "default", Audit: trail, Logger: log, Mode: gate.ModeNoPrompt, Store: permissions.OpenStore(path, permissions.StoreOptions{Home: dir, Logger: log})})
+	t.Cleanup(o.Gate.Close)
+	o.Log, o.Sanitize, o.Home, o.Audit = log, proxy.Sanitize, dir, filepath.Join(dir, "audit")
+	if o.Proof, err = OpenProof(dir, log); err != nil {
+		t.Fatal(err)
+	}
+	d := NewDesk(o)
+	t.Cleanup(d.Close)
+	return d, t.TempDir()
+}
+
+func ask(d *Desk, host, event, body string) Reply {
+	return d.Handle(context.Background(), host, event, []byte(body), nil)
+}
+
+// Every dialect denies by exit code, and says why where the host reads it; what nobody can judge is denied too.
+func TestEveryHostIsRefusedInItsOwnWords(t *testing.T) {
+	for _, id := range IDs() {
+		d := Dialects()[id]
+		for name, s := range d.Events {
+			if !s.Role.Decides() {
+				continue
+			}
+			for _, body := range []string{"", "{", "{}", "[]", `{"a":1,"a":2}`} {
+				r := d.Fail(name, []byte(body), "the reason")
+				if r.Exit == 0 || !strings.Contains(r.Stdout+r.Stderr, "the reason") {
+					t.Errorf("%s %s: %+v", id, name, r)
+				}
+				if r.Stdout != "" && !json.Valid([]byte(r.Stdout)) {
+					t.Errorf("%s %s: %s", id, name, r.Stdout)
+				}
+			}
+		}
+	}
+}
+
+// A host's folder moves with what its shell does; what rules open is the project that the session began in.
+func TestTheWorkspaceStaysWhereTheSessionBegan(t *testing.T) {
+	d, project := desk(t, `{"*":"ask","read_file":{"$WORKSPACE/**":"allow"}}`, Options{})
+	elsewhere := t.TempDir()
+	read := func(cwd, path string) Reply {
+		return ask(d, "codex", "", fmt.Sprintf(`{"hook_event_name":"PreToolUse","session_id":"s","cwd":%q,"tool_name":"view_image","tool_input":{"path":%q},"tool_use_id":%q}`, cwd, path, cwd+path))
+	}
+	if r := read(project, filepath.Join(project, "a")); r.Exit != 0 {
+		t.Errorf("in the project: %+v", r)
+	}
+	if r := read(elsewhere, filepath.Join(elsewhere, "a")); r.Exit != 2 {
+		t.Errorf("elsewhere, after the host went there: %+v", r)
+	}
+}
+
+// The call of an MCP tool that is callgate's own passes without a word: it is judged on its way. One of a server that
+// only looks like it is judged here.
+func TestOwnServersAreJudgedOnce(t *testing.T) {
+	d, project := desk(t, `{"*":"ask"}`, Options{Own: func(string, string) []string { return []string{"callgate"} }})
+	call := func(tool string) Reply {
+		return ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":"PreToolUse","session_id":"s","cwd":%q,"tool_name":%q,"tool_input":{},"tool_use_id":%q}`, project, tool, tool))
+	}
+	if r := call("mcp__callgate__files_read"); r != (Reply{}) {
+		t.Errorf("its own: %+v", r)
+	}
+	for _, tool := range []string{"mcp__callgate2__files_read", "mcp__callgate_", "mcp__callgate__", "callgate", "mcp__github__create_issue"} {
+		if r := call(tool); r.Exit != 2 {
+			t.Errorf("%s: %+v", tool, r)
+		}
+	}
+}
+
+// What rules deny for a server behind callgate is denied for the same server beside it; what they allow is not allowed.
+func TestRulesForAServerTightenTheOneBesideTheGate(t *testing.T) {
+	for rules, want := range map[string]string{
+		`{"*":"allow","github_*":"deny"}`: "deny",
+		`{"*":"ask","github_*":"allow"}`:  "deny", // nobody can be asked here
+	} {
+		d, project := desk(t, rules, Options{})
+		r := ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":"PreToolUse","session_id":"s","cwd":%q,"tool_name":"mcp__github__create_issue","tool_input":{},"tool_use_id":"1"}`, project))
+		if got := map[bool]string{true: "deny", false: "allow"}[r.Exit == 2]; got != want {
+			t.Errorf("%s: %s, want %s: %+v", rules, got, want, r)
+		}
+	}
+}
+
+// Prompts are told on only while nothing runs: what runs could have sent them.
+func TestPromptsWhileACallRunsAreNotThePersons(t *testing.T) {
+	var heard []string
+	d, project := desk(t, `{"*":"allow"}`, Options{Prompted: func(_ *gate.Session, text string) { heard = append(heard, text) }})
+	say := func(event, more string) Reply {
+		return ask(d, "gemini", "", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q%s}`, event, project, more))
+	}
+	shell := `,"tool_name":"run_shell_command","tool_input":{"command":"ls"}`
+	say("BeforeAgent", `,"prompt":"one"`)
+	say("BeforeTool", shell)
+	say("BeforeAgent", `,"prompt":"forged"`)
+	say("AfterTool", shell)
+	say("BeforeAgent", `,"prompt":"two"`)
+	if !slices.Equal(heard, []string{"one", "two"}) {
+		t.Errorf("heard %q", heard)
+	}
+}
