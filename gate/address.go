@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"callgate/gate/tools"
 	"callgate/internal/address"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

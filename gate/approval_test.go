@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

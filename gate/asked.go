@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/gate/tools"
 	"callgate/internal/durable"
-	"callgate/internal/tools"
 )
 
 // Approvals that wait are on disk too, so that they outlive the process: the next process of the worker shows them

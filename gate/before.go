@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

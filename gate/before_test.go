@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Call is one tools/call as it was received: immutable, and the exact bytes that are judged, digested,

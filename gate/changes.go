@@ -1,6 +1,6 @@
 package gate
 
-import "callgate/internal/tools"
+import "callgate/gate/tools"
 
 // Changes compares what a pending call would write with the files as they are now, for the people who answer it. What
 // the rules keep from being read is not shown. It returns ErrNotPending when the approval is over.

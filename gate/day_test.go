@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 
 	"github.com/go-json-experiment/json"

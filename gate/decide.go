@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"callgate/gate/tools"
 	"callgate/internal/address"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

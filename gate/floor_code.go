@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Texts in other languages, which nobody can read to the end: what they name and what they call.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // This file holds what the floor looks for.

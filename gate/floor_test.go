@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"callgate/audit"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -3,8 +3,8 @@ package gate
 import (
 	"testing"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 )
 
 // A credential that a call spells out does not leave unasked, whatever releases the call.

@@ -3,8 +3,8 @@ package gate
 import (
 	"fmt"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/gate/tools"
 	"callgate/internal/durable"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

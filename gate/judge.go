@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/gate/tools"
 	"callgate/internal/secrets"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Protected is what no tool call may touch, whatever the rules say: callgate's own files and the addresses

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 )
 
 // TestNamesOfFilesAreProtected: the hub's socket is named in words that only the program which they are for reads.

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // reach is a fingerprint of what a call touches, how bad that is, and what it executes: an approval holds for

@@ -1,6 +1,6 @@
 package gate
 
-import "callgate/internal/tools"
+import "callgate/gate/tools"
 
 // DeniesReading reports whether a session may not read the file at that absolute path: whatever its worker's rules
 // or the rules of its profile deny read_file there, and what no call may touch. It is for callgate's own tools,

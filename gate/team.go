@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"callgate/audit"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

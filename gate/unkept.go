@@ -3,7 +3,7 @@ package gate
 import (
 	"fmt"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -3,7 +3,7 @@ package gate
 import (
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

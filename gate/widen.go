@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

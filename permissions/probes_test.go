@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // tableOf waits until a host has as many tools.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/internal/traces"
 )
 

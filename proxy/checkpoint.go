@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
-	"callgate/internal/tools"
 )
 
 // Checkpoints keep files as they are before calls change them.

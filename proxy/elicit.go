@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 )
 
 // elicit asks in the host too while an approval waits, if the host can do that. It never holds anything up:

@@ -11,9 +11,9 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

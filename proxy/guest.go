@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 )
 
 // askGuests lets everything run but asks about what clients brought.

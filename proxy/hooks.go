@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/hooks"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 )

@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 )
 
 // lookAlikes are letters of other scripts that cannot be told from those of callgate's name.

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // OwnName is the alias of the server that callgate itself is. Nothing else may have it, also where callgate offers

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // locate tells people where the host works: the first folder that it names, else, for the one that started callgate,

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 )
 
 // Each case forwards the host's params for the tool that the server calls name. Arguments "" are the host's

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // pin compares the server's definitions with those that people know it by, and returns what is to be said of

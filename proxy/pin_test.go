@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 )
 
 // A server cannot make callgate remember tools without end: those beyond the bound are not there.

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/budget"
 	"callgate/internal/hooks"
 	"callgate/internal/interned"
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/internal/traces"
 	"callgate/internal/upstream"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"callgate/gate/tools"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 )
 
 // rootsPatience bounds how long a host may take to name its roots. Nothing waits for it: some hosts declare

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
 

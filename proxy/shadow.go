@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
 

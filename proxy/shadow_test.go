@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // A tool that poses as another server's, or tells the model about one, waits for a person.

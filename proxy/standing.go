@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Standing is one tool that a host is offered, and how its definition stands.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // What a session is offered is known by its id, and only the definition that was looked at is accepted.

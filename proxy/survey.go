@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
 

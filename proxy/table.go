@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/internal/verify"
 	"callgate/permissions"
 )

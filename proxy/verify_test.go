@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/gate/tools"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

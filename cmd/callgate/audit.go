@@ -19,7 +19,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 func newAuditCommand(dataDir func() (string, error)) *cobra.Command {

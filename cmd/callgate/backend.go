@@ -5,8 +5,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 )

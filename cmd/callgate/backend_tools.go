@@ -6,8 +6,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 	"callgate/permissions"
 	"callgate/proxy"
 )

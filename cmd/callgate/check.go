@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/companion"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/permissions"
 	"callgate/proxy"
 )

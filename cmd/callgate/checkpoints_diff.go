@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
-	"callgate/internal/tools"
 )
 
 func newCheckpointsDiffCommand(s *settings) *cobra.Command {

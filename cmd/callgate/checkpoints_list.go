@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 )
 
 func newCheckpointsListCommand(s *settings) *cobra.Command {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
-	"callgate/internal/tools"
 )
 
 func newCheckpointsRestoreCommand(s *settings) *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // flagValues are the words that a flag takes.

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/viper"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/hooks"
-	"callgate/internal/tools"
 	"callgate/proxy"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/adrg/xdg"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
-	"callgate/internal/tools"
 	"callgate/proxy"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/shellparse"
 )
 

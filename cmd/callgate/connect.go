@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/gate/tools"
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
-	"callgate/internal/tools"
 	"callgate/proxy"
 )
 

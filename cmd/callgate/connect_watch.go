@@ -7,8 +7,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/spf13/cobra"
 
+	"callgate/gate/tools"
 	"callgate/internal/install"
-	"callgate/internal/tools"
 )
 
 // watch reports servers that hosts have beside callgate, now and whenever one of their files changes, until it is ended.

@@ -7,8 +7,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"callgate/gate/tools"
 	"callgate/internal/install"
-	"callgate/internal/tools"
 )
 
 func newDisconnectCommand(dataDir func() (string, error)) *cobra.Command {

@@ -14,12 +14,12 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/companion"
 	"callgate/internal/hooks"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
 	"callgate/internal/install"
-	"callgate/internal/tools"
 	"callgate/proxy"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/hooks"
-	"callgate/internal/tools"
 	"callgate/proxy"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/gate/tools"
 	"callgate/internal/hooks"
-	"callgate/internal/tools"
 	"callgate/rag"
 )
 

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -13,15 +13,15 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 	"callgate/proxy"
 )
 
 // ownTool makes one of callgate's own tools for a session. Its name at the server has no prefix: hosts and rules
 // know it as callgate_{name}. What it does is judged like a call of any server, by the entry that the catalogue
-// in internal/tools has for the package "callgate"; a tool without one asks.
+// in gate/tools has for the package "callgate"; a tool without one asks.
 type ownTool func(*gate.Session) server.ServerTool
 
 // ownPrompts makes callgate's own prompts for a session, named as own tools are.

@@ -12,8 +12,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
-	"callgate/internal/tools"
 )
 
 // rollbackName is what the tool is known by, and who restored where it did.

@@ -18,7 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/internal/upstream"
 	"callgate/proxy"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/adrg/xdg"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

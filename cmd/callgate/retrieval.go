@@ -10,9 +10,9 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/companion"
 	"callgate/internal/retrieval"
-	"callgate/internal/tools"
 	"callgate/proxy"
 	"callgate/rag"
 )

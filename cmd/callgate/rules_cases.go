@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tailscale/hujson"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/term"
 	"mvdan.cc/sh/v3/shell"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 	"callgate/proxy"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

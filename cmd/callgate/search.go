@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/gate/tools"
 	"callgate/internal/retrieval"
-	"callgate/internal/tools"
 	"callgate/rag"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"callgate/gate/tools"
 	"callgate/internal/remote"
 	"callgate/internal/signin"
-	"callgate/internal/tools"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 	"callgate/proxy"

@@ -14,6 +14,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/budget"
 	"callgate/internal/companion"
 	"callgate/internal/guard"
@@ -21,7 +22,6 @@ import (
 	"callgate/internal/metrics"
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
-	"callgate/internal/tools"
 	"callgate/permissions"
 	"callgate/proxy"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // nearest returns the name that text most likely is a misspelling of, "" when it looks like none.

@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 	"callgate/proxy"

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"callgate/audit"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // clientHeader says in a REST request who sends it, as hello does for a WebSocket: "kind:name", the name

@@ -3,7 +3,7 @@ package companion
 import (
 	"net/http"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Changes compares what a pending call would write with the files on the disk. Nil in Options compares nothing. It

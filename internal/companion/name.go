@@ -3,7 +3,7 @@ package companion
 import (
 	"strings"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 func checkClient(c ClientInfo) *refusal {

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Pairing hands a credential to the web page without a person having to copy one. "callgate open", which holds

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // FuzzToolApprove: whatever a client sends, what reaches the gate names one session, one call and one

@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // What is shown of arguments before a person asks for all of them.

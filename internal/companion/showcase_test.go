@@ -9,9 +9,9 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
 	"callgate/internal/hooks"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

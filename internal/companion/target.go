@@ -21,7 +21,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Target says where a client connects and as whom.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Outcome is how watching ended.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 	"callgate/permissions"
 )
 

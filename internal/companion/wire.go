@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"callgate/gate"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Version is the version of the protocol that every frame carries as "v".

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/gate/tools"
 	"callgate/internal/spawn"
-	"callgate/internal/tools"
 	"callgate/shellparse"
 )
 

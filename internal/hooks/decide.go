@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Events are what hooks can follow.

@@ -17,8 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/gate/tools"
 	"callgate/internal/guard"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // Status is what people see of a hook.

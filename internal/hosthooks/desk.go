@@ -16,8 +16,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/tools"
 	"callgate/permissions"
 )
 

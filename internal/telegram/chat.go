@@ -10,8 +10,8 @@ import (
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
+	"callgate/gate/tools"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 )
 
 // lookAgain is how often the board is looked at when nothing happens: questions end by time too, and what

@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-telegram/bot/models"
 
+	"callgate/gate/tools"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 )
 
 // What a message has room for, in UTF-16 units as Telegram counts them; it takes 4096 in all.

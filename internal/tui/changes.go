@@ -3,7 +3,7 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/tools"
+	"callgate/gate/tools"
 )
 
 // changesMsg is what a call would make of files.

@@ -12,8 +12,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"callgate/gate/tools"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 )
 
 func TestMain(m *testing.M) {

@@ -3,8 +3,8 @@ package tui
 import (
 	"slices"
 
+	"callgate/gate/tools"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 )
 
 // approval is one pending question, and what happened to it on this screen.

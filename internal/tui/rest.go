@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"callgate/gate/tools"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 )
 
 const (

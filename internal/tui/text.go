@@ -7,8 +7,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"callgate/gate/tools"
 	"callgate/internal/companion"
-	"callgate/internal/tools"
 )
 
 // shown is the way of every string of a frame to the screen: what cannot be seen, or would change how the

@@ -4,7 +4,7 @@ import { load } from "./load.mjs";
 
 const { visible, pieces } = await load("visible.ts");
 
-// The same cases as the terminal's, which internal/tools shows.
+// The same cases as the terminal's, which gate/tools shows.
 for (const [input, want] of [
   ["", ""],
   ["plain <b>text</b> & more", "plain <b>text</b> & more"],
