@@ -249,7 +249,7 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 		grants[i] = permissions.Grant{
 			Tool: offer.Tool, Pattern: offer.Pattern, Risk: offer.Risk,
 			Server: a.call.Tool.Server, Workspace: a.call.Place.Dir, By: answer.By, At: now,
-			Content: a.verdict.Analysis.Subjects[offer.Subject].Content,
+			Content: contentOf(&a.verdict, offer),
 		}
 		if offer.Folder != "" {
 			grants[i].Pattern, grants[i].Folder, grants[i].Denied = offer.Glob, offer.Folder, offer.Denied
@@ -259,6 +259,14 @@ func (a *approval) choose(answer Answer) ([]permissions.Grant, error) {
 		}
 	}
 	return grants, nil
+}
+
+// contentOf is what the scripts hold that the grant is about; a grant of flow is about none.
+func contentOf(v *Verdict, offer tools.Offer) string {
+	if offer.Tool == grantDestination || offer.Tool == grantSource {
+		return ""
+	}
+	return v.Analysis.Subjects[offer.Subject].Content
 }
 
 // cascade judges the other pending approvals in the grant's scope again and releases those that the rules

@@ -20,11 +20,12 @@ const (
 	AskOnWrite        // reading runs, everything else asks
 	AskOnExternal     // reading and writing in the workspace run; terminal, network and git writes ask
 	AllowSafeReadonly // reading runs; nothing that writes, runs code or sends
+	Guided            // reading, own work that can be taken back, and what goes where somebody named run
 )
 
 var autonomyNames = [...]string{
 	AutonomyNone: "NONE", FullAuto: "FULL_AUTO", Supervised: "SUPERVISED", Cautious: "CAUTIOUS", Manual: "MANUAL",
-	AskOnWrite: "ask-on-write", AskOnExternal: "ask-on-external", AllowSafeReadonly: "allow-safe-readonly",
+	AskOnWrite: "ask-on-write", AskOnExternal: "ask-on-external", AllowSafeReadonly: "allow-safe-readonly", Guided: "GUIDED",
 }
 
 func (a Autonomy) String() string { return autonomyNames[a] }
@@ -43,9 +44,9 @@ func ParseAutonomy(s string) (Autonomy, error) {
 	return AutonomyNone, fmt.Errorf("unknown autonomy %q: use %s or always-ask", s, strings.Join(autonomyNames[:], ", "))
 }
 
-// runs reports whether a call of that risk and category runs without a person. It is asked only when a
-// level is set. Nothing critical ever runs by level.
-func (a Autonomy) runs(risk permissions.Risk, category string) bool {
+// runs reports whether a call of that risk and category runs without a person; sends says that data goes out. It is asked
+// only when a level is set. Nothing critical ever runs by level.
+func (a Autonomy) runs(risk permissions.Risk, category string, sends bool) bool {
 	label := risk.Label()
 	if label == "critical" {
 		return false
@@ -54,7 +55,9 @@ func (a Autonomy) runs(risk permissions.Risk, category string) bool {
 	case FullAuto:
 		return true
 	case Supervised:
-		return label != "high"
+		return label != "high" && !sends
+	case Guided: // unguided has looked at the whole call
+		return true
 	case Cautious:
 		return label == "low"
 	case AskOnWrite, AllowSafeReadonly:

@@ -51,6 +51,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	}
 	if v.Action == permissions.Allow {
 		s.manifests.note(&v)
+		s.will(call, &v)
 		if g.events.listening() {
 			g.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk(), Thinks: call.Thinks()})
 		}
@@ -132,8 +133,12 @@ func (g *Gate) judgeAs(s *Session, agent string, call Call) (v Verdict) {
 // judgeOf assembles what decides about the session's calls under an agent now. Rules that cannot be read deny.
 func (g *Gate) judgeOf(s *Session, agent string) Judge {
 	policy, err := s.policy(agent)
+	remembered := &s.flow
+	if g.o.NoFlow {
+		remembered = nil
+	}
 	return Judge{
-		Policy: policy, PolicyError: err,
+		Flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
 		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Unkept: g.o.Unkept, Now: time.Now(),
 		Freezer: g.o.Freezer, Secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.count(g.o.Limits.IrreversibleWithin, time.Now()),

@@ -30,12 +30,17 @@ func (j *Judge) secretMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
 
 // learn remembers the credentials of a result. It is done when the host has its answer; the next call waits for it.
 func (s *Session) learn(call Call, result []byte) (learn func()) {
+	o := s.flow.taken(call)
 	if len(result) == 0 {
 		return func() {}
 	}
-	done := s.secrets.Begin()
+	done, flowed := s.secrets.Begin(), s.flow.memory.Begin()
 	return func() {
 		defer done()
+		if !s.flow.off {
+			s.flow.saw(call, o, result)
+		}
+		flowed()
 		for text := range jsonx.Strings(result) {
 			s.secrets.Learn(text, "result of "+call.Tool.Qualified)
 		}

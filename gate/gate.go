@@ -35,6 +35,7 @@ type Options struct {
 	Undo           func(Call, *tools.Analysis) *Undo        // says whether what a call changes can be brought back; nil says nothing
 	Unkept         func(Call, *tools.Analysis) (why string) // marks calls whose files could not be kept; nil marks none
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
+	NoFlow         bool                                     // sessions do not remember where values come from
 	Off            bool                                     // every call runs but those that touch what is protected
 	Agents         []permissions.Agent                      // profiles that sessions and calls may run under, beside DefaultAgent
 }

@@ -26,6 +26,7 @@ type Judge struct {
 	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	Secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
+	Flow           *provenance                              // where values of the session come from; nil asks nothing about it
 	Burst          Limits                                   // how many irreversible calls run unasked
 	Lost           int                                      // how much the session has lost for good within the window of Burst
 	Now            time.Time
@@ -49,7 +50,7 @@ func (j *Judge) Judge(call Call) Verdict {
 	if v.Marks = j.marks(&v, call); len(v.Marks) > 0 {
 		v = v.ask("mark", v.Marks[0].Code, v.Marks[0].Text)
 	} else {
-		v = j.release(v)
+		v = j.release(v, call)
 	}
 	if v.Action == permissions.Ask && j.Mode == ModeNoPrompt {
 		return v.deny(DecidedDenied, "mode:no-prompt", v.Rule, v.Reason+" Nobody can be asked in mode no-prompt.")
@@ -136,6 +137,7 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 			marks = append(marks, tools.Mark{Code: MarkUnkept, Text: why})
 		}
 	}
+	marks = append(marks, j.flowMarks(*v, call)...)
 	for _, mark := range []func(Call, *tools.Analysis) (tools.Mark, bool){j.manifestMark, j.burstMark, j.secretMark, j.addressMark} {
 		if m, ok := mark(call, v.Analysis); ok {
 			marks = append(marks, m)
@@ -145,7 +147,10 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 	if len(marks) > 0 {
 		v.offers = nil // the grant would not release the call
 	}
-	return append(marks, below...)
+	if marks = append(marks, below...); v.offers == nil {
+		v.offers = j.flowOffers(v, call, marks)
+	}
+	return marks
 }
 
 // addressMark marks a command that may connect to the address that approvals are given at.
@@ -172,12 +177,17 @@ func (j *Judge) deniesReading(path string, call Call) bool {
 
 // release is phase 3: every subject must be released, and the strictest one decides. A grant releases
 // first; then the autonomy level if one is set, else the rules.
-func (j *Judge) release(v Verdict) Verdict {
+func (j *Judge) release(v Verdict, call Call) Verdict {
 	if store := j.opensStore(v.Findings); store != "" {
 		return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s holds credentials: to open it is more than reading under autonomy %s.", tools.Visible(store), j.Autonomy))
 	}
-	trusted := false
+	trusted, sends := false, sendsOut(call, v.Analysis)
 	out := v
+	if j.Autonomy == Guided {
+		if why := j.unguided(v, call); why != "" {
+			return j.asks(v, "autonomy:GUIDED", "", why)
+		}
+	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		switch {
@@ -185,10 +195,12 @@ func (j *Judge) release(v Verdict) Verdict {
 		case f.Grant != nil:
 			trusted = true
 			out = out.allow(DecidedTrusted, "grant", f.Grant.String(), "")
-		case j.Autonomy != AutonomyNone && j.Autonomy.runs(f.Subject.Risk, v.Analysis.Category):
+		case j.Autonomy != AutonomyNone && j.Autonomy.runs(f.Subject.Risk, v.Analysis.Category, sends && !permissions.Network.Exceeds(f.Subject.Risk)):
 			if !trusted {
 				out = out.allow(DecidedAutoApproved, "autonomy:"+j.Autonomy.String(), describeRule(f), "")
 			}
+		case j.Autonomy == Supervised && sends && f.Subject.Risk == permissions.Network:
+			return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("Data goes out, which asks under autonomy %s.", j.Autonomy))
 		case j.Autonomy != AutonomyNone:
 			return j.asks(v, "autonomy:"+j.Autonomy.String(), "", fmt.Sprintf("%s risk asks under autonomy %s.", f.Subject.Risk, j.Autonomy))
 		case f.Action == permissions.Allow || j.Terminal.passes(&f.Subject):

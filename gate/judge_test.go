@@ -263,7 +263,7 @@ func TestAutonomyTable(t *testing.T) {
 	} {
 		var got []string
 		for _, risk := range risks {
-			if level.runs(risk, "terminal-read") {
+			if level.runs(risk, "terminal-read", false) {
 				got = append(got, "run")
 			} else {
 				got = append(got, "ask")
@@ -281,7 +281,7 @@ func TestAutonomyTable(t *testing.T) {
 		risk := map[string]permissions.Risk{"read": permissions.ReadOnly, "workspace-write": permissions.Write, "git-write": permissions.Write, "network": permissions.Network}
 		for _, pair := range strings.Fields(want) {
 			category, does, _ := strings.Cut(pair, ":")
-			if preset.runs(risk[category], category) != (does == "run") {
+			if preset.runs(risk[category], category, false) != (does == "run") {
 				t.Errorf("%s: %s, want %s", preset, category, does)
 			}
 		}

@@ -35,6 +35,7 @@ type Session struct {
 	refused     refusals
 	burst       burst
 	secrets     secrets.Memory
+	flow        provenance
 	closed      chan struct{}
 	closing     sync.Once
 
@@ -94,6 +95,7 @@ func (g *Gate) OpenSession(agent string, cancelCalls func()) (*Session, error) {
 	s.origin.Store(&Origin{})
 	s.tools.Store(&[]string{})
 	s.touch()
+	s.flow.off = g.o.NoFlow
 	s.autonomy.Store(uint32(g.o.Autonomy))
 	if err := g.record(audit.Record{
 		Event: audit.Control, SessionID: s.id, Agent: s.agent,

@@ -34,6 +34,10 @@ func (b backend) Cancel(sessionID string, who audit.Author) error {
 	return b.s.gate.Cancel(sessionID, who)
 }
 
+var _ companion.Prompter = backend{}
+
+func (b backend) Prompt(sessionID, text string) error { return b.s.gate.Prompt(sessionID, text) }
+
 func (b backend) AddAgent(sessionID string, profile permissions.Agent, info gate.AgentInfo, who audit.Author) (string, error) {
 	return b.s.gate.AddAgent(sessionID, profile, info, who)
 }

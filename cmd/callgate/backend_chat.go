@@ -42,6 +42,11 @@ func (b backend) Chat(ctx context.Context, sessionID string, turns []companion.C
 		}
 		conversation[i], size = proxy.ChatTurn{Role: t.Role, Text: text}, size+len(text)
 	}
+	if n := len(turns); n > 0 && turns[n-1].Role == "user" {
+		if err := b.s.gate.Prompt(sessionID, turns[n-1].Text); err != nil {
+			return companion.ChatAnswer{}, err
+		}
+	}
 	var answer proxy.ChatAnswer
 	err := b.change(sessionID, who, fmt.Sprintf("Ask the host's model, in %d bytes.", size), func() (err error) {
 		answer, err = b.s.proxy.Chat(ctx, sessionID, conversation)

@@ -13,12 +13,13 @@ import (
 // flagValues are the words that a flag takes.
 var flagValues = map[string][]string{
 	"mode":                   {"ask", "auto-approve", "auto-deny", "no-prompt"},
-	"autonomy":               {"FULL_AUTO", "SUPERVISED", "CAUTIOUS", "MANUAL", "always-ask", "ask-on-write", "ask-on-external", "allow-safe-readonly"},
+	"autonomy":               {"FULL_AUTO", "SUPERVISED", "GUIDED", "CAUTIOUS", "MANUAL", "always-ask", "ask-on-write", "ask-on-external", "allow-safe-readonly"},
 	"escalation":             {"reject", "ask"},
 	"remember":               {"storage", "memory"},
 	"terminal":               {"open", "allowlist"},
 	"expose-tools":           {exposeAll, exposeSearch},
 	"gate":                   {"on", "off"},
+	"flow":                   {"on", "off"},
 	"log-level":              {"debug", "info", "warn", "error"},
 	"auth":                   {"token", "oauth", "none"},
 	"checkpoints":            {"disk", checkpointsInMemory, checkpointsOff},

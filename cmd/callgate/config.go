@@ -49,6 +49,7 @@ type config struct {
 	AllowTerminalWrite bool
 	Metrics            bool
 	Traces             bool
+	Flow               string
 	MCPConfig          []string
 	Limits             limitsConfig
 	Shell              shellConfig
@@ -72,6 +73,7 @@ type config struct {
 	askEscalat bool
 	inMemory   bool
 	gateOff    bool
+	noFlow     bool
 	terminal   *gate.Terminal
 	limits     gate.Limits
 	hostLimits []proxy.HostLimit

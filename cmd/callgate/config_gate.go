@@ -13,7 +13,7 @@ var policySettings = []setting{
 	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
 	{"auditAnchor", "audit-anchor", "where heads of the audit trail are kept besides: syslog, or a `file` out of reach; empty for nowhere", ""},
 	{"mode", "mode", "what happens to calls that would ask: ask, auto-approve, auto-deny or no-prompt", "ask"},
-	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty means that rules alone decide", ""},
+	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, GUIDED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty means that rules alone decide", ""},
 	{"escalation", "escalation", "calls that gain privileges: reject, or ask a person", "reject"},
 	{"timeout", "timeout", "how long an approval waits for a person", 120 * time.Second},
 	{"handOver", "hand-over", "how long a call waits before the host hears that its approval is pending; 0s goes by the host's own limit, -1s never", time.Duration(0)},
@@ -24,6 +24,7 @@ var policySettings = []setting{
 	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: build tools and interpreters are asked about instead of denied", false},
 	{"tools.expose", "expose-tools", "what hosts see: all tools, or search: pinned ones, and tools to find and call the others", "all"},
 	{"gate", "gate", "on, or off to let every call run that does not touch callgate itself: for throw-away sandboxes only", "on"},
+	{"flow", "flow", "on, or off to forget where the values in arguments came from", "on"},
 	{"guard", "guard", "on, require or off: a wall of the kernel that keeps servers, hooks and checks from callgate's own files and memory", "on"},
 	{"metrics", "metrics", "count what happens, for Prometheus, at /metrics of the side server", false},
 	{"traces", "traces", "tell OpenTelemetry of calls, where OTEL_EXPORTER_OTLP_ENDPOINT says", false},
@@ -51,6 +52,13 @@ func (c *config) validateGate() (err error) {
 		c.inMemory = true
 	default:
 		return invalid("remember", fmt.Errorf("%q: use storage or memory", c.Remember))
+	}
+	switch c.Flow {
+	case "on", "true":
+	case "off", "false", "0":
+		c.noFlow = true
+	default:
+		return invalid("flow", fmt.Errorf("%q: use on or off", c.Flow))
 	}
 	switch c.Gate {
 	case "on", "true": // YAML reads a bare on and off as true and false

@@ -12,7 +12,7 @@ import (
 )
 
 // credentialNames are the secrets that can be replaced.
-var credentialNames = []string{string(companion.CredentialApprove), string(companion.CredentialView), string(companion.CredentialMCP), string(companion.CredentialWorker), string(companion.CredentialTools), string(companion.CredentialHook)}
+var credentialNames = []string{string(companion.CredentialApprove), string(companion.CredentialView), string(companion.CredentialMCP), string(companion.CredentialWorker), string(companion.CredentialTools), string(companion.CredentialHook), string(companion.CredentialPrompt)}
 
 func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
@@ -20,7 +20,7 @@ func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 		Short: "Replace the secrets that clients use, and give people their own",
 		Long: `Each secret is a file in {dataDir}/credentials that only you can read. None implies another: approve answers,
 view watches, mcp is for hosts, worker lets a callgate process join the hub, tools brings tools into
-sessions. A person can have a secret of their own, such as approve@alice.`,
+sessions, prompt tells what the user said to the model. A person can have a secret of their own, such as approve@alice.`,
 		Example: `  callgate credentials rotate mcp
   callgate credentials add approve@alice`,
 	}

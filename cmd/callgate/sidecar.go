@@ -100,7 +100,7 @@ func (s *sidecar) openGate(trail *audit.Log) error {
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: c.history, ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
-		Freezer: openFreezer(c.DataDir), Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.gateOff,
+		Freezer: openFreezer(c.DataDir), Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.gateOff, NoFlow: c.noFlow,
 	})
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
 	if c.gateOff {

@@ -238,7 +238,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	for _, f := range c.Reads {
 		view.Reads = append(view.Reads, f.Path.Value)
 	}
-	view.Connects = c.Connects
+	view.Connects, view.Sends = c.Connects, sends(c)
 
 	if mountsHost(c) {
 		b.mark("host-access", "A container gets the whole file system of this machine.")

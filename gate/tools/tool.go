@@ -52,6 +52,9 @@ type Tool struct {
 	guess    guess               // what names and schema say of a tool that is not bound
 }
 
+// Reads reports whether the name of a tool that nobody labelled says that it only looks.
+func (t *Tool) Reads() bool { return t.guess.reads }
+
 // Place is where a call runs: what relative paths mean.
 type Place struct {
 	Dir   string   // absolute working directory of the upstream
@@ -98,6 +101,7 @@ type CommandView struct {
 	Input    string           `json:"-"` // the text on its standard input, where that is known
 	Code     bool             `json:"-"` // it runs a text in another language: a word of it, or its standard input
 	Around   []string         `json:"-"` // variables that are set for it, and options before its subcommand
+	Sends    bool             `json:"-"` // data goes out to another machine by what the command is for
 	Risk     permissions.Risk `json:"risk"`
 }
 

@@ -36,6 +36,12 @@ func (p Place) inOpenWorkspace(path string) (spelling string, ok bool) {
 	return "", false
 }
 
+// Holds reports whether an absolute path lies in the workspace.
+func (p Place) Holds(path string) bool {
+	_, ok := p.inOpenWorkspace(path)
+	return ok
+}
+
 func workspaceSpelling(rel string) string {
 	if rel == "." {
 		return permissions.WorkspaceVariable

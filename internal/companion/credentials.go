@@ -24,6 +24,7 @@ const (
 	CredentialWorker  Credential = "worker"  // lets a process join the hub and show its own approvals there
 	CredentialTools   Credential = "tools"   // may bring tools into sessions, and sees which sessions there are
 	CredentialHook    Credential = "hook"    // lets the hooks of hosts ask whether a call may run; opens nothing here
+	CredentialPrompt  Credential = "prompt"  // may tell what the user said to the model, and sees which sessions there are
 )
 
 const (
@@ -53,7 +54,7 @@ func OpenCredentials(dataDir string) (*Credentials, error) {
 		return nil, err
 	}
 	err := c.locked(func() error {
-		for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker, CredentialTools, CredentialHook} {
+		for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker, CredentialTools, CredentialHook, CredentialPrompt} {
 			_, err := c.Token(name)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = c.replace(name)
@@ -105,7 +106,7 @@ func (c *Credentials) identify(token string) (Credential, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, name := range append(people, CredentialApprove, CredentialView, CredentialTools) {
+	for _, name := range append(people, CredentialApprove, CredentialView, CredentialTools, CredentialPrompt) {
 		want, err := c.Token(name)
 		if errors.Is(err, fs.ErrNotExist) && name.Person() != "" { // removed meanwhile
 			continue

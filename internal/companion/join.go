@@ -93,7 +93,7 @@ func (m *membership) credential(r *http.Request) Credential {
 		return ""
 	}
 	switch c := Credential(r.Header.Get(onBehalf)); c {
-	case CredentialApprove, CredentialView, CredentialTools:
+	case CredentialApprove, CredentialView, CredentialTools, CredentialPrompt:
 		return c
 	}
 	return ""

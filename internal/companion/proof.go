@@ -29,9 +29,9 @@ func prove(token, nonce, address string) string {
 func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
 	name, nonce := Credential(r.URL.Query().Get("credential")), r.URL.Query().Get("nonce")
 	switch name.Role() {
-	case CredentialApprove, CredentialView, CredentialTools:
+	case CredentialApprove, CredentialView, CredentialTools, CredentialPrompt:
 	default:
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve, view or tools")
+		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve, view, tools or prompt")
 		return
 	}
 	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != nonceLength || len(raw) == 0 {

@@ -41,7 +41,8 @@ func (s *Server) routes() http.Handler {
 	path("/api/info", methods{"GET": s.viewer(s.handleInfo)})
 	path("/api/approvals", methods{"GET": s.viewer(s.handleApprovals)})
 	path("/api/approvals/{id}", methods{"POST": s.approver(s.handleAnswer)})
-	path("/api/sessions", methods{"GET": s.viewer(s.handleSessions)})
+	path("/api/sessions", methods{"GET": s.prompter(s.handleSessions, s.viewer(s.handleSessions))})
+	path("/api/sessions/{id}/prompt", methods{"POST": s.prompter(s.handlePrompt, s.approver(s.handlePrompt))})
 	s.controlRoutes(path)
 	s.freezeRoutes(path)
 	s.chatRoutes(path)
@@ -87,8 +88,24 @@ func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
 			next(w, r)
 		case CredentialTools:
 			writeError(w, http.StatusForbidden, CodeUnauthorized, toolsOnly)
+		case CredentialPrompt:
+			writeError(w, http.StatusForbidden, CodeUnauthorized, promptOnly)
 		default:
 			unauthorized(w)
+		}
+	}
+}
+
+// prompter serves those who hold the prompt credential; others go on to next.
+func (s *Server) prompter(serve, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case s.caller(r, nil) != CredentialPrompt:
+			next(w, r)
+		case !saysJSON(r):
+			writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
+		default:
+			serve(w, r)
 		}
 	}
 }
@@ -105,6 +122,9 @@ func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 			return
 		case CredentialTools:
 			writeError(w, http.StatusForbidden, CodeUnauthorized, toolsOnly)
+			return
+		case CredentialPrompt:
+			writeError(w, http.StatusForbidden, CodeUnauthorized, promptOnly)
 			return
 		default:
 			unauthorized(w)

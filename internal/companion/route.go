@@ -43,7 +43,8 @@ func (s *Server) routed(own http.Handler) http.Handler {
 		processes := s.fleet.all()
 		as := s.caller(r, nil)
 		reading := r.Method == http.MethodGet || r.Method == http.MethodHead
-		if !ok || len(processes) == 0 || as != CredentialApprove && as != CredentialView || !reading && (as != CredentialApprove || !saysJSON(r)) {
+		prompts := as == CredentialPrompt && things == "/api/sessions"
+		if !ok || len(processes) == 0 || as != CredentialApprove && as != CredentialView && !prompts || !reading && (as == CredentialView || !saysJSON(r)) {
 			own.ServeHTTP(w, r) // or refuses
 			return
 		}

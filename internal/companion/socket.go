@@ -98,6 +98,10 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		unauthorized(w)
 		return
 	}
+	if as == CredentialPrompt {
+		writeError(w, http.StatusForbidden, CodeUnauthorized, promptOnly)
+		return
+	}
 	holder := string(as)
 	if person := personOf(r); person != "" {
 		holder += "@" + person

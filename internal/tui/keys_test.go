@@ -360,12 +360,12 @@ func TestSessions(t *testing.T) {
 		p.types("u", "enter") // the cursor begins at the level that holds
 		p.types("u", "down", "j", "up", "enter")
 		p.types("2", "enter", "up", "up", "enter")
-		want := []string{"s-1 SUPERVISED", "s-1 NONE"}
+		want := []string{"s-1 GUIDED", "s-1 NONE"}
 		if !slices.Equal(p.levels, want) {
 			t.Errorf("set %q, want %q", p.levels, want)
 		}
-		p.event(&companion.AutonomyChanged{Head: companion.Head{SessionID: "s-1"}, Level: "SUPERVISED", By: "tui:ann"})
-		p.sees("Autonomy of session s-1 is now SUPERVISED, set by tui:ann.", "autonomy SUPERVISED")
+		p.event(&companion.AutonomyChanged{Head: companion.Head{SessionID: "s-1"}, Level: "GUIDED", By: "tui:ann"})
+		p.sees("Autonomy of session s-1 is now GUIDED, set by tui:ann.", "autonomy GUIDED")
 	})
 	story(t, "stopping what runs", func(t *testing.T, p *person) {
 		host(p)

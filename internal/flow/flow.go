@@ -1,0 +1,310 @@
+// Package flow remembers where values come from: which words, addresses and ids results of a session held, and which the
+// user's side said. It keeps hashes in memory and nothing else, and finds them again in the arguments of later calls.
+//
+// What to ask about it is the gate's business.
+package flow
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// Label says what a result holds.
+type Label uint8
+
+const (
+	Private   Label = 1 << iota // the user's own
+	Untrusted                   // what others wrote
+	Secret                      // credentials
+)
+
+// Speaker is who of the user's side said something.
+type Speaker uint8
+
+const (
+	Prompt Speaker = 1 << iota // the user, to the model
+	Answer                     // an approver, by a yes
+	Record                     // the user's own records: results that nobody else writes to, contacts for instance
+	Files                      // the files of the workspace
+)
+
+// Source is a result.
+type Source struct {
+	Call   string // its id
+	Tool   string // qualified name
+	Server string
+	At     time.Time
+	Label  Label
+}
+
+// Bounds of one Memory: 4.5 MiB of hashes at most.
+const (
+	resultEntries = 1 << 18 // of 8 bytes in each half
+	saidEntries   = 1 << 15
+	maxSources    = 1 << 12
+	maxResult     = 4 << 20 // bytes of one result that are looked at
+	maxArgument   = 1 << 20 // bytes of one call's arguments
+)
+
+// Memory is what one session has seen. Its zero value is ready, and knows nothing.
+type Memory struct {
+	mu      sync.Mutex
+	seed    uint64
+	results table // Label flags
+	said    table // Speaker flags
+	any     Label
+	sources []Source
+	next    int               // where the next source goes once there are maxSources
+	labels  map[string]Source // by tool: the last result, with the labels that any had
+	pending map[chan struct{}]bool
+	reader  scanner
+	aliases map[uint64][]uint64 // id → hashes of the words that name what it stands for
+}
+
+// Begin says that a result is about to be learned: what is asked meanwhile waits until done is called, which MUST be.
+func (m *Memory) Begin() (done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pending == nil {
+		m.pending = map[chan struct{}]bool{}
+	}
+	c := make(chan struct{})
+	m.pending[c] = true
+	return sync.OnceFunc(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.pending, c)
+		close(c)
+	})
+}
+
+// lock takes mu when nothing is about to be learned.
+func (m *Memory) lock() {
+	m.mu.Lock()
+	for len(m.pending) > 0 {
+		for c := range m.pending {
+			m.mu.Unlock()
+			<-c
+			m.mu.Lock()
+			break
+		}
+	}
+	m.start()
+}
+
+// start chooses the seed; the caller holds mu.
+func (m *Memory) start() {
+	if m.seed != 0 {
+		return
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	m.seed = binary.LittleEndian.Uint64(b[:]) | 1
+	m.reader.seed = m.seed
+	m.results.limit, m.said.limit = resultEntries, saidEntries
+}
+
+// Saw remembers the texts of a result.
+func (m *Memory) Saw(s Source, texts iter.Seq[string]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.start()
+	if s.Label == 0 {
+		return
+	}
+	at := len(m.sources)
+	if at < maxSources {
+		m.sources = append(m.sources, s)
+	} else {
+		at = m.next
+		m.sources[at] = s
+		m.next = (m.next + 1) % maxSources
+	}
+	left := maxResult
+	for text := range texts {
+		text = text[:min(len(text), left)]
+		m.note(text, &m.results, uint8(s.Label), uint16(at))
+		if s.Label&Private != 0 { // of what anybody can write, names mean nothing
+			m.relate(text, s.Label&Untrusted != 0)
+		}
+		if left -= len(text); left <= 0 {
+			break
+		}
+	}
+	if m.labels == nil {
+		m.labels = map[string]Source{}
+	}
+	s.Label |= m.labels[s.Tool].Label
+	m.labels[s.Tool] = s
+	m.any |= s.Label
+}
+
+// Said remembers what the user's side said.
+func (m *Memory) Said(by Speaker, texts ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.start()
+	for _, text := range texts {
+		m.note(text[:min(len(text), maxArgument)], &m.said, uint8(by), 0)
+	}
+}
+
+// note puts the prints of a text into a table; the caller holds mu.
+func (m *Memory) note(text string, t *table, flags uint8, source uint16) {
+	r := &m.reader
+	r.reset()
+	r.flush = func(prints []print) {
+		for i := range prints {
+			t.put(prints[i].hash, flags, source)
+		}
+	}
+	r.scan(text, layers)
+	r.flush(r.prints)
+	r.flush = nil
+}
+
+// Seen returns a result with the label that a tool gave which is not left out; nil leaves none out.
+func (m *Memory) Seen(l Label, leftOut func(tool string) bool) (s Source, ok bool) {
+	if m == nil {
+		return Source{}, false
+	}
+	m.lock()
+	defer m.mu.Unlock()
+	if m.any&l == 0 {
+		return Source{}, false
+	}
+	for _, last := range m.labels {
+		if last.Label&l != 0 && (!ok || last.At.After(s.At)) && (leftOut == nil || !leftOut(last.Tool)) {
+			s, ok = last, true
+		}
+	}
+	return s, ok
+}
+
+// Known is what is known of one value.
+type Known struct {
+	Said Speaker // who of the user's side said it, all that did
+	In   Label   // what the results that held it were
+	From Source  // one of them
+}
+
+// Know says where a value occurred: an address, a name, an id, an amount. One of several words occurred where all of them
+// did.
+func (m *Memory) Know(value string) Known {
+	m.lock()
+	defer m.mu.Unlock()
+	return m.know(value)
+}
+
+func (m *Memory) know(value string) (k Known) {
+	if len(value) > maxArgument {
+		return k
+	}
+	m.reader.reset()
+	m.reader.scan(value, 0)
+	whole := strings.IndexAny(strings.TrimSpace(value), " \t\r\n") < 0
+	k.Said, k.In = 0xff, 0xff
+	any := false
+	// A value without white space is one token, the last print that starts where it does; of another all words count.
+	prints := m.reader.prints
+	if whole {
+		var longest *print
+		for i := range prints {
+			if p := &prints[i]; !p.span && (longest == nil || p.end-p.start >= longest.end-longest.start) {
+				longest = p
+			}
+		}
+		if longest != nil {
+			prints = []print{*longest}
+		}
+	}
+	for i := range prints {
+		p := &prints[i]
+		if p.span {
+			continue
+		}
+		any = true
+		k.Said &= m.saidBy(p.hash)
+		flags, source := m.results.get(p.hash)
+		if k.In &= Label(flags); k.In != 0 && int(source) < len(m.sources) {
+			k.From = m.sources[source]
+		}
+	}
+	if !any {
+		return Known{}
+	}
+	return k
+}
+
+// saidBy says who of the user's side said the word, or named what it is the id of.
+func (m *Memory) saidBy(hash uint64) Speaker {
+	flags, _ := m.said.get(hash)
+	by := Speaker(flags)
+	if names := m.aliases[hash]; by&Prompt == 0 && len(names) > 0 {
+		all := Speaker(0xff)
+		for _, n := range names {
+			f, _ := m.said.get(n)
+			all &= Speaker(f)
+		}
+		by |= all
+	}
+	return by
+}
+
+// Carried is text of a result that a value holds.
+type Carried struct {
+	Text string // as the value has it
+	From Source
+}
+
+// Carry returns the longest piece of a value that stood in results of the label, as it is or encoded, and that neither the
+// user nor an answer said. Short codes count too: six characters with a digit.
+func (m *Memory) Carry(value string, label Label) (c Carried, ok bool) {
+	m.lock()
+	defer m.mu.Unlock()
+	if m.any&label == 0 {
+		return c, false
+	}
+	value = value[:min(len(value), maxArgument)]
+	if strings.IndexByte(value, '\\') >= 0 {
+		value = unescaped(value)
+	}
+	m.reader.reset()
+	m.reader.scan(value, layers)
+	best, from, start, end := int32(0), uint16(0), int32(-1), int32(-1)
+	for i := range m.reader.prints {
+		p := &m.reader.prints[i]
+		if !p.span && (p.end-p.start < 6 || int(p.end) > len(value) || !code(value[p.start:p.end])) {
+			continue
+		}
+		flags, source := m.results.get(p.hash)
+		if Label(flags)&label == 0 {
+			continue
+		}
+		if by, _ := m.said.get(p.hash); Speaker(by)&(Prompt|Answer) != 0 {
+			continue
+		}
+		if p.start > end { // a new piece
+			start = p.start
+		}
+		end = max(end, p.end)
+		if end-start > best {
+			best, from = end-start, source
+			c.Text, ok = value[start:min(int(end), len(value))], true
+		}
+	}
+	if ok && int(from) < len(m.sources) {
+		c.From = m.sources[from]
+	}
+	return c, ok
+}
+
+// code reports whether a word can be a code by itself: it has a digit, and is no date, time or version.
+func code(word string) bool {
+	return strings.ContainsAny(word, "0123456789") && (strings.IndexAny(word, "-:./,") < 0 || strings.ContainsFunc(word, unicode.IsLetter))
+}
