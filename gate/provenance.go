@@ -67,9 +67,12 @@ type outgoing struct {
 // effectFetch is the effect of a call that asks for an address and sends nothing else.
 const effectFetch = "fetches"
 
+// effectUnknown is that of a tool that nobody labelled: it sends only where an argument looks like an address.
+const effectUnknown = "unknown"
+
 // leaves reports whether the call lets others have something.
 func (o *outgoing) leaves() bool {
-	return o.effect == tools.EffectOutside || o.effect == tools.EffectMoney
+	return o.effect == tools.EffectOutside || o.effect == tools.EffectMoney || o.effect == effectUnknown
 }
 
 // outgoingOf reads a call.
@@ -94,8 +97,8 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 	case t.Labels.Effect != "":
 		o.ofLabels(call)
 	case t.Reads() && !t.Bound:
-	default: // nobody knows what it does
-		o.effect = tools.EffectOutside
+	default:
+		o.effect = effectUnknown
 		for _, v := range argumentsOf(call.Arguments) {
 			if v.looksLikeAddress() {
 				o.to = append(o.to, v.text)
@@ -295,7 +298,7 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 			continue
 		}
 		known := m.Know(to)
-		if o.effect == effectFetch {
+		if o.effect == effectFetch || o.effect == effectUnknown && hostOf(to) != "" && !strings.Contains(to, "@") {
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && carriesData(to) {
 				unnamed = to
@@ -335,7 +338,7 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 		return marks
 	}
 	if o.leaves() {
-		nobody := unnamed != "" || len(o.to) == 0 && !o.optional
+		nobody := unnamed != "" || len(o.to) == 0 && !o.optional && o.effect != effectUnknown
 		for _, text := range o.content {
 			if len(o.commands) == 0 {
 				for _, link := range links.FindAllString(text, 16) {
