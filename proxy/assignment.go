@@ -34,9 +34,9 @@ func (t takes) any() bool { return t.sampling || t.elicitation }
 // readTakes reads the host's capability "tasks"; nil declares nothing.
 func readTakes(capability []byte) takes {
 	return takes{
-		sampling:    leadsTo(capability, "requests", "sampling", "createMessage"),
-		elicitation: leadsTo(capability, "requests", "elicitation", "create"),
-		cancel:      leadsTo(capability, "cancel"),
+		sampling:    jsonx.Has(capability, "requests", "sampling", "createMessage"),
+		elicitation: jsonx.Has(capability, "requests", "elicitation", "create"),
+		cancel:      jsonx.Has(capability, "cancel"),
 	}
 }
 
@@ -78,13 +78,13 @@ func (s *server) wished(m rpc.Message) (passed rpc.Message, asTask bool, err err
 	can := s.host.capable.Load().takes
 	done := m.Method == "sampling/createMessage" && can.sampling || m.Method == "elicitation/create" && can.elicitation
 	if !done || !s.assigns() {
-		return withParams(m, withoutMember(m.Params, "task")), false, nil
+		return withParams(m, jsonx.Without(m.Params, "task")), false, nil
 	}
 	wish, err := readWish(task[0].Value)
 	if err != nil {
 		return m, false, err
 	}
-	return withParams(m, put(m.Params, "task", wish)), true, nil
+	return withParams(m, jsonx.Put(m.Params, "task", wish)), true, nil
 }
 
 // assign takes the host's answer to a request that was to be a task, and returns it with callgate's id. A result that is
@@ -96,14 +96,14 @@ func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
 		return s.forServer(answer).WithID(m.ID)
 	}
 	a := &assignment{id: "task-" + rand.Text(), theirs: made.id, server: s, token: bytes.Clone(progressToken(m.Params))}
-	a.shown = put(made.raw, "taskId", jsonx.Quote(a.id)) // before anybody else can find it
+	a.shown = jsonx.Put(made.raw, "taskId", jsonx.Quote(a.id)) // before anybody else can find it
 	if err := h.assignments.add(a); err != nil {
 		if !errors.Is(err, errAssignedTwice) {
 			h.recall(ctx, a)
 		}
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
-	result := put(answer.Result, "task", h.assignments.sees(a, made))
+	result := jsonx.Put(answer.Result, "task", h.assignments.sees(a, made))
 	return withResult(answer, related(result, a.named)).WithID(m.ID)
 }
 

@@ -47,7 +47,7 @@ func (b *assignments) sees(a *assignment, t serverTask) []byte {
 	if t.id != a.theirs {
 		return nil
 	}
-	a.shown = put(related(t.raw, a.named), "taskId", jsonx.Quote(a.id))
+	a.shown = jsonx.Put(related(t.raw, a.named), "taskId", jsonx.Quote(a.id))
 	if t.over() && !a.over {
 		a.over = true
 		a.expiry = time.AfterFunc(min(max(t.ttl, deferredLeast), deferredKept), func() { b.drop(a) })

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 
+	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 )
@@ -49,5 +50,5 @@ func (s *server) extends() bool {
 // makesTasksUnasked reports whether the server says that it does.
 func (s *server) makesTasksUnasked() bool {
 	info, known := s.up.Info()
-	return known && s.shared == nil && s.extends() && leadsTo(info.Capabilities, "extensions", extensionTasks)
+	return known && s.shared == nil && s.extends() && jsonx.Has(info.Capabilities, "extensions", extensionTasks)
 }

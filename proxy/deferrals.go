@@ -54,9 +54,9 @@ func (b *deferrals) end(d *deferred, response []byte) (shown []byte) {
 	d.over, d.response = true, response
 	t, _ := readTask(d.shown)
 	if status := statusOf(response); t.status != status {
-		d.shown = put(withoutMember(d.shown, "statusMessage"), "status", jsonx.Quote(status))
+		d.shown = jsonx.Put(jsonx.Without(d.shown, "statusMessage"), "status", jsonx.Quote(status))
 	}
-	d.shown = put(d.shown, "lastUpdatedAt", jsonx.Quote(time.Now().UTC().Format(time.RFC3339Nano)))
+	d.shown = jsonx.Put(d.shown, "lastUpdatedAt", jsonx.Quote(time.Now().UTC().Format(time.RFC3339Nano)))
 	kept := deferredKept
 	if t.ttl > 0 {
 		kept = min(max(t.ttl-time.Since(d.began), deferredLeast), deferredKept)
@@ -199,17 +199,5 @@ func (s *server) declares(path ...string) bool {
 	if !known || !slices.Contains(upstream.Versions, info.ProtocolVersion) {
 		return false
 	}
-	return leadsTo(info.Capabilities, path...)
-}
-
-// leadsTo reports whether there is something in an object, which may be nil, where the names of members lead.
-func leadsTo(object []byte, path ...string) bool {
-	for _, name := range path {
-		var m [1]jsonx.Member
-		if len(object) == 0 || object[0] != '{' || jsonx.Members(object, []string{name}, m[:]) != nil {
-			return false
-		}
-		object = m[0].Value
-	}
-	return object != nil
+	return jsonx.Has(info.Capabilities, path...)
 }

@@ -96,13 +96,13 @@ func (h *host) announce(d *deferred, message string) {
 	}
 	d.mu.Lock()
 	if message != "" {
-		d.shown = put(d.shown, "statusMessage", jsonx.Quote(message))
+		d.shown = jsonx.Put(d.shown, "statusMessage", jsonx.Quote(message))
 	}
 	envelope := d.envelope
 	if envelope == nil {
 		envelope = []byte("{}")
 	}
-	result := put(envelope, "task", d.shown)
+	result := jsonx.Put(envelope, "task", d.shown)
 	d.mu.Unlock()
 	h.mu.Lock()
 	delete(h.calls, string(r.id))
@@ -120,8 +120,8 @@ func (h *host) update(d *deferred, message string) {
 		d.mu.Unlock()
 		return
 	}
-	d.shown = put(d.shown, "statusMessage", jsonx.Quote(message))
-	d.shown = put(d.shown, "lastUpdatedAt", jsonx.Quote(time.Now().UTC().Format(time.RFC3339Nano)))
+	d.shown = jsonx.Put(d.shown, "statusMessage", jsonx.Quote(message))
+	d.shown = jsonx.Put(d.shown, "lastUpdatedAt", jsonx.Quote(time.Now().UTC().Format(time.RFC3339Nano)))
 	shown := d.shown
 	d.mu.Unlock()
 	h.notify(nil, rpc.Request(nil, "notifications/tasks/status", shown))
@@ -229,7 +229,7 @@ func (d *deferred) becomes(t serverTask, result []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.theirs = t.id
-	d.shown = put(t.raw, "taskId", jsonx.Quote(d.id))
+	d.shown = jsonx.Put(t.raw, "taskId", jsonx.Quote(d.id))
 	d.envelope = related(result, func(string) string { return d.id })
 	close(d.made)
 }
@@ -243,27 +243,6 @@ func (d *deferred) sees(raw []byte) (shown []byte, over, relevant bool) {
 	if !ok || d.over || d.theirs == "" || t.id != d.theirs {
 		return d.shown, d.over, false
 	}
-	d.shown = put(raw, "taskId", jsonx.Quote(d.id))
+	d.shown = jsonx.Put(raw, "taskId", jsonx.Quote(d.id))
 	return d.shown, t.over(), true
-}
-
-// withoutMember returns the object without that member.
-func withoutMember(object []byte, name string) []byte {
-	var m [1]jsonx.Member
-	if jsonx.Members(object, []string{name}, m[:]) != nil || m[0].Value == nil {
-		return object
-	}
-	return jsonx.Splice(object, jsonx.Delete(object, m[0]))
-}
-
-// put returns the object with that member, in the place of the one that it has, or in front.
-func put(object []byte, name string, value []byte) []byte {
-	var m [1]jsonx.Member
-	if jsonx.Members(object, []string{name}, m[:]) != nil {
-		return object
-	}
-	if m[0].Value != nil {
-		return jsonx.Splice(object, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: value})
-	}
-	return jsonx.Splice(object, inFront(object, 0, append(append(jsonx.Quote(name), ':'), value...)))
 }

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"bytes"
-
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 )
@@ -39,21 +37,12 @@ func (f *face) dress(method string, result []byte) []byte {
 	case m[1].Value == nil:
 		add("_meta", append(append([]byte{'{'}, server...), '}'))
 	case m[1].Value[0] == '{' && jsonx.Members(m[1].Value, []string{metaServer}, named[:]) == nil && named[0].Value == nil:
-		edits = append(edits, inFront(result, m[1].Start, server))
+		edits = append(edits, jsonx.Prepend(result, m[1].Start, server))
 	}
 	if len(more) > 0 {
-		edits = append(edits, inFront(result, 0, more[:len(more)-1]))
+		edits = append(edits, jsonx.Prepend(result, 0, more[:len(more)-1]))
 	}
 	return jsonx.Splice(result, edits...)
-}
-
-// inFront is the edit that puts members in front of those of the object that begins at or after start in text.
-func inFront(text []byte, start int, members []byte) jsonx.Edit {
-	at := start + bytes.IndexByte(text[start:], '{') + 1
-	if rest := bytes.TrimLeft(text[at:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
-		members = append(members[:len(members):len(members)], ',')
-	}
-	return jsonx.Edit{Start: at, End: at, With: members}
 }
 
 // completed returns a server's result as the end of the request that it is, whatever the server says of it: what a
@@ -114,7 +103,7 @@ func (f *face) discovered() []byte {
 		b = append(b, jsonx.Quote(version)...)
 	}
 	extension := append(append([]byte(`"extensions":{`), jsonx.Quote(extensionTasks)...), ":{}}"...)
-	b = append(append(b, `],"capabilities":`...), jsonx.Splice(m[0].Value, inFront(m[0].Value, 0, extension))...)
+	b = append(append(b, `],"capabilities":`...), jsonx.Splice(m[0].Value, jsonx.Prepend(m[0].Value, 0, extension))...)
 	if m[1].Value != nil {
 		b = append(append(b, `,"instructions":`...), m[1].Value...)
 	}

@@ -72,7 +72,7 @@ func (p *Proxy) depart(f *face, l *leg, r statelessRequest) error {
 		return err
 	}
 	e := &errand{f: f, method: r.Method}
-	if wanted, err := others(r.Params, []string{"_meta", "inputResponses", "requestState"}); err == nil { // else it is refused soon
+	if wanted, err := jsonx.Others(r.Params, []string{"_meta", "inputResponses", "requestState"}); err == nil { // else it is refused soon
 		if e.digest, err = jsonx.Digest(wanted, r.Method+"\x00"+agent); err != nil {
 			return err
 		}

@@ -156,7 +156,7 @@ func forServers(capabilities []byte, tasks bool) ([]byte, hostCapabilities) {
 	}
 	switch {
 	case can.takes.any():
-		capabilities = put(capabilities, "tasks", can.takes.declared())
+		capabilities = jsonx.Put(capabilities, "tasks", can.takes.declared())
 	case m[3].Value != nil:
 		capabilities = jsonx.Splice(capabilities, jsonx.Delete(capabilities, m[3]))
 	}

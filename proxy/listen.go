@@ -164,11 +164,11 @@ func tagged(params, id []byte) []byte {
 	var meta [1]jsonx.Member
 	switch err := jsonx.Members(params, []string{"_meta"}, meta[:]); {
 	case err != nil || meta[0].Value == nil:
-		return jsonx.Splice(params, inFront(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, tag)))
+		return jsonx.Splice(params, jsonx.Prepend(params, 0, fmt.Appendf(nil, `"_meta":{%s}`, tag)))
 	case meta[0].Value[0] != '{': // it says nothing, and two of them would be read in two ways
 		return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: fmt.Appendf(nil, `{%s}`, tag)})
 	}
-	return jsonx.Splice(params, inFront(params, meta[0].Start, tag))
+	return jsonx.Splice(params, jsonx.Prepend(params, meta[0].Start, tag))
 }
 
 // broadcast tells everybody who listens to it what changed. What nobody can listen to is dropped.

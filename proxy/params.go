@@ -13,8 +13,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
@@ -74,7 +72,7 @@ func readCallParams(params []byte) (p callParams, err error) {
 	}
 	p.name = name
 	if saysMore(params, m[:4]) {
-		if p.beside, err = others(params, callMembers[:4]); err != nil {
+		if p.beside, err = jsonx.Others(params, callMembers[:4]); err != nil {
 			return p, err
 		}
 	}
@@ -104,35 +102,6 @@ func saysMore(object []byte, known []jsonx.Member) bool {
 
 // hasMember reports whether what is between two members holds another one.
 func hasMember(gap []byte) bool { return bytes.IndexByte(gap, '"') >= 0 }
-
-// others returns an object with the members of object that are not known, each as it is. What jsonx.Check
-// accepts has no name twice.
-func others(object []byte, known []string) ([]byte, error) {
-	dec := jsontext.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	rest := []byte{'{'}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		text := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(known, text) {
-			continue
-		}
-		if len(rest) > 1 {
-			rest = append(rest, ',')
-		}
-		rest = append(append(append(rest, jsonx.Quote(text)...), ':'), value...)
-	}
-	return append(rest, '}'), nil
-}
 
 // agentOf reads the agent that a call says it is made by. The name can only tighten what is decided.
 func agentOf(meta []byte) (string, error) {

@@ -85,7 +85,7 @@ func readResponses(object []byte) (map[string][]byte, error) {
 	if object == nil {
 		return answers, nil
 	}
-	rest, err := others(object, nil)
+	rest, err := jsonx.Others(object, nil)
 	if err != nil {
 		return nil, fmt.Errorf("inputResponses: %w", err)
 	}

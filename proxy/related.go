@@ -18,9 +18,9 @@ func withRelated(result []byte, id string) []byte {
 		return result
 	}
 	if meta[0].Value == nil || meta[0].Value[0] != '{' {
-		return put(result, "_meta", append(append(append([]byte{'{'}, jsonx.Quote(metaRelated)...), ':'), append(related, '}')...))
+		return jsonx.Put(result, "_meta", append(append(append([]byte{'{'}, jsonx.Quote(metaRelated)...), ':'), append(related, '}')...))
 	}
-	return put(result, "_meta", put(meta[0].Value, metaRelated, related))
+	return jsonx.Put(result, "_meta", jsonx.Put(meta[0].Value, metaRelated, related))
 }
 
 // related returns params or a result, and the task id in it: with the id that translate makes of it, or, when that is "",

@@ -304,7 +304,7 @@ func (s *server) signed(params []byte) ([]byte, error) {
 	text, _ := jsonx.String(message[0].Value)
 	signature := jsonx.Quote("[" + s.alias + "] " + oneVisibleLine(text))
 	if message[0].Value == nil {
-		return withMember(params, "message", signature), nil
+		return jsonx.Put(params, "message", signature), nil
 	}
 	return jsonx.Splice(params, jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: signature}), nil
 }

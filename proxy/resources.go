@@ -58,7 +58,7 @@ func (h *host) passKind(ctx context.Context, m rpc.Message, r *inflight, s *serv
 	names := []string{argument, "_meta"}
 	err := jsonx.Members(params, names, known[:])
 	if err == nil && saysMore(params, known[:]) {
-		more, err = others(params, names)
+		more, err = jsonx.Others(params, names)
 	}
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())

@@ -191,7 +191,7 @@ func typed(result []byte) []byte {
 	if jsonx.Members(result, []string{"resultType"}, kind[:]) != nil || kind[0].Value != nil {
 		return result
 	}
-	return put(result, "resultType", []byte(`"complete"`))
+	return jsonx.Put(result, "resultType", []byte(`"complete"`))
 }
 
 // task returns the task with that id, nil where there is none for the principal and the view.

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"bytes"
-
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
@@ -57,11 +55,11 @@ func carrying(params []byte, trace map[string]string) []byte {
 			object = jsonx.Splice(object, jsonx.Delete(object, before[i]))
 		}
 		if value, ok := trace[name]; ok {
-			object = withMember(object, name, jsonx.Quote(value))
+			object = jsonx.Put(object, name, jsonx.Quote(value))
 		}
 	}
 	if meta[0].Value == nil {
-		return withMember(params, "_meta", object)
+		return jsonx.Put(params, "_meta", object)
 	}
 	return jsonx.Splice(params, jsonx.Edit{Start: meta[0].Start, End: meta[0].End(), With: object})
 }
@@ -72,16 +70,6 @@ func traced(m rpc.Message, trace map[string]string) (rpc.Message, error) {
 		return m, nil
 	}
 	return rpc.Parse(m.WithParams(m.ID, carrying(m.Params, trace)))
-}
-
-// withMember returns the object with one more member, which it does not have, at its beginning.
-func withMember(object []byte, name string, value []byte) []byte {
-	at := bytes.IndexByte(object, '{') + 1
-	member := append(append(append([]byte(nil), jsonx.Quote(name)...), ':'), value...)
-	if rest := bytes.TrimSpace(object[at:]); rest[0] != '}' {
-		member = append(member, ',')
-	}
-	return jsonx.Splice(object, jsonx.Edit{Start: at, End: at, With: member})
 }
 
 // failureKind is what a trace says of how a call failed, "" when it did not.

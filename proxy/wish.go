@@ -28,7 +28,7 @@ func taskSupport(definition []byte) string {
 // callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
 func (h *host) asTask(p callParams, to *entry, params []byte) (forwarded []byte, asks bool) {
 	if h.era == upstream.Modern && (to.taskSupport == "required" || to.taskSupport == "optional" && h.waits) && to.server.makesTasks() {
-		return put(params, "task", []byte("{}")), true
+		return jsonx.Put(params, "task", []byte("{}")), true
 	}
 	return params, p.wish != nil
 }

@@ -1,0 +1,80 @@
+package jsonx
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Put returns the object with that member: in the place of the one that it has, or in front of the others. Text that is
+// no object stays as it is.
+func Put(object []byte, name string, value []byte) []byte {
+	var m [1]Member
+	if Members(object, []string{name}, m[:]) != nil {
+		return object
+	}
+	if m[0].Value != nil {
+		return Splice(object, Edit{Start: m[0].Start, End: m[0].End(), With: value})
+	}
+	return Splice(object, Prepend(object, 0, append(append(Quote(name), ':'), value...)))
+}
+
+// Without returns the object without that member.
+func Without(object []byte, name string) []byte {
+	var m [1]Member
+	if Members(object, []string{name}, m[:]) != nil || m[0].Value == nil {
+		return object
+	}
+	return Splice(object, Delete(object, m[0]))
+}
+
+// Prepend is the edit that puts members in front of those of the object that begins at or after start in text.
+func Prepend(text []byte, start int, members []byte) Edit {
+	at := start + bytes.IndexByte(text[start:], '{') + 1
+	if rest := bytes.TrimLeft(text[at:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+		members = append(members[:len(members):len(members)], ',')
+	}
+	return Edit{Start: at, End: at, With: members}
+}
+
+// Others returns an object with the members of object that are not known, each as it is. What Check accepts has no
+// name twice.
+func Others(object []byte, known []string) ([]byte, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	rest := []byte{'{'}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		text := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(known, text) {
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(append(rest, Quote(text)...), ':'), value...)
+	}
+	return append(rest, '}'), nil
+}
+
+// Has reports whether the path of member names leads to a value.
+func Has(object []byte, path ...string) bool {
+	for _, name := range path {
+		var m [1]Member
+		if len(object) == 0 || object[0] != '{' || Members(object, []string{name}, m[:]) != nil {
+			return false
+		}
+		object = m[0].Value
+	}
+	return object != nil
+}
