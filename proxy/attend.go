@@ -6,6 +6,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/stateless"
 )
 
 // attend waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
@@ -13,12 +14,8 @@ import (
 func (h *host) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
 	seen := func(upstream.Task) {}
 	switch {
-	case r.errand != nil && r.errand.task != nil:
-		seen = func(now upstream.Task) {
-			r.errand.mu.Lock()
-			defer r.errand.mu.Unlock()
-			r.errand.task.says(now.Message, now.Poll)
-		}
+	case r.stateless != nil && r.stateless.IsTask():
+		seen = func(now upstream.Task) { r.stateless.Says(now.Message, now.Poll) }
 	case r.deferred != nil:
 		seen = func(now upstream.Task) { h.update(r.deferred, now.Message) }
 	default:
@@ -32,15 +29,6 @@ func (h *host) attend(ctx context.Context, r *inflight, s *server, answer rpc.Me
 	return disowned(unrelated(answer))
 }
 
-// becomes notes that a server of the older revisions has made a task of the errand's call.
-func (e *errand) becomes(made serverTask) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.task != nil {
-		e.task.says(made.message, taskPoll)
-	}
-}
-
 // extends reports whether the server may answer calls with tasks of the extension.
 func (s *server) extends() bool {
 	info, known := s.up.Info()
@@ -50,5 +38,5 @@ func (s *server) extends() bool {
 // makesTasksUnasked reports whether the server says that it does.
 func (s *server) makesTasksUnasked() bool {
 	info, known := s.up.Info()
-	return known && s.shared == nil && s.extends() && jsonx.Has(info.Capabilities, "extensions", extensionTasks)
+	return known && s.shared == nil && s.extends() && jsonx.Has(info.Capabilities, "extensions", stateless.ExtensionTasks)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
 )
@@ -15,7 +14,7 @@ func (h *host) worksOn(s *server) (found []*inflight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range h.calls {
-		if r.from.Load() == s && (h.era != upstream.Modern || r.errand != nil) {
+		if r.from.Load() == s && (h.era != upstream.Modern || r.stateless != nil) {
 			found = append(found, r)
 		}
 	}
@@ -34,30 +33,9 @@ func (h *host) carriers(s *server, m rpc.Message, r *inflight) []*inflight {
 	running := h.worksOn(s)
 	switch {
 	case h.era == upstream.Modern:
-		return slices.DeleteFunc(running, func(r *inflight) bool { return !r.errand.wants(m) })
+		return slices.DeleteFunc(running, func(r *inflight) bool { return !r.stateless.Wants(m) })
 	case len(running) > 1:
 		return nil
 	}
 	return running
-}
-
-// wants reports whether the errand has a way for the notification: a leg that asked for log messages so severe, or one
-// to come.
-func (e *errand) wants(m rpc.Message) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.waiting == nil && !e.over || e.waiting != nil && e.waiting.hears(m)
-}
-
-// hears reports whether the leg asked for log messages as severe as this notification, which is one, or none of that kind.
-func (l *leg) hears(m rpc.Message) bool {
-	if m.Method != "notifications/message" {
-		return true
-	}
-	var level [1]jsonx.Member
-	if jsonx.Members(m.Params, []string{"level"}, level[:]) != nil {
-		return false
-	}
-	name, _ := jsonx.String(level[0].Value)
-	return l.level < len(levels) && levelOf(name) >= l.level
 }

@@ -12,6 +12,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/stateless"
 )
 
 // deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. To callgate it
@@ -75,7 +76,7 @@ func (h *host) defers(r *inflight, p *callParams, to *entry) error {
 	d := &deferred{id: "task-" + rand.Text(), r: r, server: to.server, began: now, unasked: unasked, made: make(chan struct{}), ended: make(chan struct{})}
 	at := now.Format(time.RFC3339Nano)
 	d.shown = fmt.Appendf(nil, `{"taskId":%s,"status":"working","createdAt":%q,"lastUpdatedAt":%q,"ttl":%s,"pollInterval":%d}`,
-		jsonx.Quote(d.id), at, at, timeToLive(wish), taskPoll.Milliseconds())
+		jsonx.Quote(d.id), at, at, timeToLive(wish), stateless.TaskPoll.Milliseconds())
 	if !h.deferrals.add(d) {
 		return fmt.Errorf("this session has %d tasks: wait until one of them has ended and its result is not kept any more", maxDeferred)
 	}
@@ -179,8 +180,8 @@ func (h *host) follow(ctx context.Context, r *inflight, s *server, answer rpc.Me
 		}
 		h.announce(d, "")
 	}
-	if r.errand != nil {
-		r.errand.becomes(made)
+	if r.stateless != nil {
+		r.stateless.Says(made.message, stateless.TaskPoll)
 	}
 	limit := made.ttl
 	if limit > 0 {

@@ -10,6 +10,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/proxy/internal/stateless"
 )
 
 // elicit asks in the host too while an approval waits, if the host can do that. It never holds anything up:
@@ -19,11 +20,11 @@ import (
 // the host an approver, because some hosts answer by themselves; elsewhere the question is a signpost to the
 // page, if the host can show an address.
 func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
-	if r.errand != nil {
-		r.errand.shown(a)
+	if r.stateless != nil {
+		r.stateless.Shown(signpost(a, h.p.page()))
 		defer func() {
 			asked := done
-			done = func() { r.errand.decided(); asked() }
+			done = func() { r.stateless.Decided(); asked() }
 		}()
 	}
 	if r.deferred != nil {
@@ -35,7 +36,7 @@ func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 	case can == nil || !can.elicitation:
 	case h.p.o.HostApproves:
 		params = question(a)
-	case can.elicitationURL && page != "" && r.errand == nil: // an errand ends its leg with the signpost
+	case can.elicitationURL && page != "" && r.stateless == nil: // an errand ends its leg with the signpost
 		params = signpost(a, page)
 	}
 	if params == nil {
@@ -43,7 +44,7 @@ func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
 	h.work.Go(func() {
-		pending, err := h.ask(r, approvalLabel, func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
+		pending, err := h.ask(r, stateless.ApprovalLabel, func(id []byte) []byte { return rpc.Request(id, "elicitation/create", params) })
 		if err != nil {
 			return
 		}
@@ -112,4 +113,10 @@ func decisionOf(result []byte) string {
 		}
 	}
 	return ""
+}
+
+// signpost leads to the page. The address proves nothing about who opens it. Revisions without elicitationId get one too:
+// some of their hosts do not understand an address without it.
+func signpost(a *gate.Approval, page string) []byte {
+	return fmt.Appendf(nil, `{"mode":"url","elicitationId":%s,"url":%s,"message":%s}`, jsonx.Quote(a.ID), jsonx.Quote(page), jsonx.Quote(describe(a)))
 }

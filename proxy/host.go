@@ -13,6 +13,7 @@ import (
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/stateless"
 )
 
 // host is one host's connection with everything that belongs to it.
@@ -59,7 +60,7 @@ type host struct {
 // inflight is a request of the host that has no answer yet.
 type inflight struct {
 	id         []byte                 // as spelled
-	errand     *errand                // of a stateless host that it is a part of; nil for other hosts
+	stateless  *stateless.Request     // that it is, of a host without sessions; nil for other hosts
 	deferred   *deferred              // set before it is forwarded, where the host wants a task; else nil
 	number     uint64                 // in the order of arrival
 	token      []byte                 // progress token as spelled, nil without one
@@ -113,16 +114,16 @@ var requests = map[string]requestHandler{
 	"tasks/cancel":             (*host).cancelTask,
 }
 
-// begin starts a request, for an errand or for none. It is registered before the next message is read, so that a
+// begin starts a request, which may be one of a host without sessions. It is registered before the next message is read, so that a
 // cancellation finds it.
-func (h *host) begin(m rpc.Message, e *errand) {
+func (h *host) begin(m rpc.Message, e *stateless.Request) {
 	handler, ok := requests[m.Method]
 	if !ok {
 		h.turnAway(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
 		return
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{id: m.ID, errand: e, cancel: cancel, token: progressToken(m.Params)}
+	r := &inflight{id: m.ID, stateless: e, cancel: cancel, token: progressToken(m.Params)}
 	ctx = upstream.Because(ctx, r)
 	id := string(m.ID)
 	h.mu.Lock()

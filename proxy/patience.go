@@ -43,8 +43,8 @@ const margin = 10 * time.Second
 // handOver returns how long a call may wait for a person before the host has to get an answer; 0 is as long
 // as it takes.
 func (h *host) handOver(r *inflight) time.Duration {
-	if r.errand != nil {
-		if wait, ok := r.errand.patience(); ok {
+	if r.stateless != nil {
+		if wait, ok := r.stateless.Patience(); ok {
 			return wait
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/stateless"
 )
 
 // Server is one configured upstream.
@@ -80,7 +81,7 @@ type Proxy struct {
 	described  interned.Map[descriptionKey, tools.Tool] // every tool that a host is offered
 	catalogues interned.Map[catalogueKey, catalogue]
 
-	stateless stateless
+	stateless *stateless.Clients
 }
 
 // New checks the options and returns a proxy. Close it.
@@ -98,11 +99,10 @@ func New(o Options) (*Proxy, error) {
 	if o.IdleTimeout <= 0 {
 		o.IdleTimeout = 30 * time.Minute
 	}
-	seal, err := newSeal(o.Secret)
-	if err != nil {
-		return nil, err
-	}
-	return &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}, stateless: stateless{seal: seal, faces: map[faceKey]*face{}, parked: map[string]*errand{}, tasks: map[string]*task{}, resuming: map[string]bool{}}}, nil
+	p := &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}}
+	var err error
+	p.stateless, err = p.newStateless()
+	return p, err
 }
 
 // Peer is one host's session, for a transport that reads the host's messages by itself.

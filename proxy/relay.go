@@ -13,6 +13,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
+	"callgate/proxy/internal/stateless"
 )
 
 // notified takes a notification of the server, on the goroutine that reads from it: what comes before a
@@ -352,4 +353,12 @@ func (h *host) progressForUpstream(m rpc.Message) {
 	for _, s := range to {
 		s.up.Notify(m.Method, related(m.Params, s.nameOf))
 	}
+}
+
+// labelOf is what a server's question is called: as the server calls it, unless that is what callgate calls its own.
+func labelOf(m rpc.Message) string {
+	if m.Label == stateless.ApprovalLabel || namesCallgate(m.Label) {
+		return ""
+	}
+	return m.Label
 }

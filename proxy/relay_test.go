@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/rpc"
 )
 
 const allowAll = `{ "*": "allow" }`
@@ -479,6 +480,15 @@ func TestManyCallsAtOnce(t *testing.T) {
 		m := h.next()
 		if want := `"text":"do ` + string(m.ID) + `"`; !strings.Contains(string(m.Result), want) {
 			t.Fatalf("answer %s, want %s", m.Raw, want)
+		}
+	}
+}
+
+// No server names a question as callgate names its own.
+func TestLabelsOfServers(t *testing.T) {
+	for label, want := range map[string]string{"a": "a", "": "", "approval": "", "callgate: approve": "", "approval ": "approval "} {
+		if got := labelOf(rpc.Message{Label: label}); got != want {
+			t.Errorf("%q: %q, want %q", label, got, want)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (c *connection) close() {
 	if c.legacy != nil {
 		c.legacy.Close()
 	}
-	c.p.closeFaces(func(key faceKey) bool { return key.from.Session == c.name })
+	c.p.stateless.CloseSession(c.name)
 }
 
 // stdioExchange is one stateless request over stdio.

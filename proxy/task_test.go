@@ -8,6 +8,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/proxy/internal/stateless"
 )
 
 const (
@@ -53,10 +54,10 @@ func TestManyTasksOfTheExtension(t *testing.T) {
 		return id
 	}
 	first := h.begun(call(1))
-	for i := 2; i <= maxTasks; i++ {
+	for i := 2; i <= stateless.MaxTasks; i++ {
 		h.begun(call(i))
 	}
-	held := call(maxTasks + 1)
+	held := call(stateless.MaxTasks + 1)
 	h.quietStateless()
 	h.modernTask(`"c"`, "tasks/cancel", first)
 	if m := h.next(); !strings.Contains(string(m.Result), `"resultType":"complete"`) {
@@ -64,15 +65,15 @@ func TestManyTasksOfTheExtension(t *testing.T) {
 	}
 	var n int
 	for range 200 {
-		if n = len(w.gate.Pending()); n == maxTasks {
+		if n = len(w.gate.Pending()); n == stateless.MaxTasks {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if n != maxTasks {
+	if n != stateless.MaxTasks {
 		t.Errorf("%d approvals wait", n)
 	}
-	h.begun(call(maxTasks + 2))
+	h.begun(call(stateless.MaxTasks + 2))
 	h.modernTask(`"g"`, "tasks/get", first)
 	if m := h.next(); !strings.Contains(string(m.Error), "there is no such task") { // it made room
 		t.Errorf("the first: %s", m.Raw)
@@ -133,12 +134,12 @@ func TestATaskThatIsForgotten(t *testing.T) {
 		w.offer("do")
 		h.modern("2", "tools/call", `"name":"s_do","arguments":{}`, withTasks)
 		task := h.begun("2")
-		time.Sleep(taskKept - time.Minute)
+		time.Sleep(stateless.TaskKept - time.Minute)
 		h.modernTask("3", "tasks/get", task)
 		if m := h.next(); !strings.Contains(string(m.Result), `"status":"working"`) || !strings.Contains(string(m.Result), `"ttlMs":7140000`) {
 			t.Errorf("the task is %s", m.Raw)
 		}
-		time.Sleep(taskKept - time.Minute)
+		time.Sleep(stateless.TaskKept - time.Minute)
 		h.silent()
 		if n := len(w.gate.Pending()); n != 1 {
 			t.Fatalf("%d approvals wait for a task that was asked about", n)
@@ -152,7 +153,7 @@ func TestATaskThatIsForgotten(t *testing.T) {
 		if m := h.next(); !strings.Contains(string(m.Result), `"status":"cancelled"`) {
 			t.Errorf("the task is %s", m.Raw)
 		}
-		time.Sleep(taskKept + time.Minute)
+		time.Sleep(stateless.TaskKept + time.Minute)
 		h.modernTask("5", "tasks/get", task)
 		if m := h.next(); !strings.Contains(string(m.Error), "there is no such task") {
 			t.Errorf("the task is %s", m.Raw)

@@ -1,4 +1,4 @@
-package proxy
+package stateless
 
 import (
 	"crypto/aes"
@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// handle is what a stateless host carries from one leg of an errand to the next, sealed: it can neither read
+// state is what a stateless host carries from one round of a request to the next, sealed: it can neither read
 // nor make one. It is good for one principal, one view, one request and some time.
-type handle struct {
+type requestState struct {
 	Errand    string    `json:"e,omitempty"` // that is parked
-	Leg       int       `json:"l,omitempty"` // which of its legs ended with this handle
+	Leg       int       `json:"l,omitempty"` // which of its rounds ended with this handle
 	Approval  string    `json:"a,omitempty"` // or the approval that is pending
 	Principal string    `json:"p"`
 	View      View      `json:"v"`
@@ -26,7 +26,7 @@ type handle struct {
 
 var errHandle = errors.New("the requestState is none that callgate gave for this request, or it has expired: make the call without it")
 
-// newSeal returns what seals handles. A key that is derived from a secret on disk lets handles survive a
+// newSeal returns what seals states. A key that is derived from a secret on disk lets states survive a
 // restart; without one they do not.
 func newSeal(secret []byte) (cipher.AEAD, error) {
 	key := sha256.Sum256(append([]byte("callgate requestState 1\x00"), secret...))
@@ -40,24 +40,24 @@ func newSeal(secret []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-func (p *Proxy) seal(from Sender, h handle) (string, error) {
+func (all *Clients) seal(from Sender, h requestState) (string, error) {
 	h.Principal, h.View = from.Principal, from.View
 	text, err := json.Marshal(h)
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(p.stateless.seal.Seal(nil, nil, text, nil)), nil
+	return base64.RawURLEncoding.EncodeToString(all.aead.Seal(nil, nil, text, nil)), nil
 }
 
-// unseal opens a handle for the sender's request with that digest.
-func (p *Proxy) unseal(from Sender, text, digest string) (h handle, err error) {
+// unseal opens a state for the sender's request with that digest.
+func (all *Clients) unseal(from Sender, text, digest string) (h requestState, err error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return handle{}, errHandle
+		return requestState{}, errHandle
 	}
-	open, err := p.stateless.seal.Open(nil, nil, sealed, nil)
+	open, err := all.aead.Open(nil, nil, sealed, nil)
 	if err != nil || json.Unmarshal(open, &h) != nil || h.Principal != from.Principal || h.View != from.View || h.Digest != digest || digest == "" || time.Now().After(h.Until) {
-		return handle{}, errHandle
+		return requestState{}, errHandle
 	}
 	return h, nil
 }

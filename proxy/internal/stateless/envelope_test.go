@@ -1,10 +1,10 @@
-package proxy
+package stateless
 
 import "testing"
 
 // What a server writes into its result is no question to the host, however it is spelled: it asks through callgate.
 func TestResultsAskNothing(t *testing.T) {
-	for _, c := range []struct{ result, want string }{
+	for _, all := range []struct{ result, want string }{
 		{`{"content":[],"x":1.0}`, `{"content":[],"x":1.0}`},
 		{`{"resultType":"complete","content":[]}`, `{"resultType":"complete","content":[]}`},
 		{`{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage"}},"requestState":"s","content":[]}`, `{"content":[]}`},
@@ -17,9 +17,9 @@ func TestResultsAskNothing(t *testing.T) {
 		{`{"inputrequests":{}}`, ""},
 		{`[]`, ""},
 	} {
-		got, err := completed([]byte(c.result))
-		if (err != nil) != (c.want == "") || string(got) != c.want {
-			t.Errorf("%s: %s, %v", c.result, got, err)
+		got, err := completed([]byte(all.result))
+		if (err != nil) != (all.want == "") || string(got) != all.want {
+			t.Errorf("%s: %s, %v", all.result, got, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package stateless
 
 import (
 	"fmt"
@@ -21,19 +21,11 @@ type openQuestion struct {
 	params []byte
 }
 
-// approvalLabel is what the question about an approval is called.
-const approvalLabel = "approval"
+// ApprovalLabel is what the question about an approval is called.
+const ApprovalLabel = "approval"
 
-// labelOf is what a server's question is called: as the server calls it, unless that is what callgate calls its own.
-func labelOf(m rpc.Message) string {
-	if m.Label == approvalLabel || namesCallgate(m.Label) {
-		return ""
-	}
-	return m.Label
-}
-
-// ask puts a question to the host: the leg that waits ends with it.
-func (e *errand) ask(label string, m rpc.Message) error {
+// ask puts a question to the host: the round that waits ends with it.
+func (e *Request) ask(label string, m rpc.Message) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
@@ -57,14 +49,14 @@ func (e *errand) ask(label string, m rpc.Message) error {
 }
 
 // asksOther notes that other questions are open than before. The caller holds mu.
-func (e *errand) asksOther() {
+func (e *Request) asksOther() {
 	if e.task != nil && !e.task.began.IsZero() {
 		e.task.changed()
 	}
 }
 
 // answer gives the answers to whoever asked. The caller holds mu.
-func (e *errand) answer(answers map[string][]byte) {
+func (e *Request) answer(answers map[string][]byte) {
 	open := len(e.questions)
 	e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool {
 		result, ok := answers[q.key]
@@ -72,7 +64,7 @@ func (e *errand) answer(answers map[string][]byte) {
 			return false
 		}
 		m, err := rpc.Parse(rpc.Result(q.id, result))
-		return err == nil && e.f.asked.Answer(m)
+		return err == nil && e.client.asked.Answer(m)
 	})
 	if len(e.questions) < open {
 		e.asksOther()
@@ -102,7 +94,7 @@ func readResponses(object []byte) (map[string][]byte, error) {
 }
 
 // withdraw takes a question back that was decided elsewhere. The caller holds mu.
-func (e *errand) withdraw(m rpc.Message) {
+func (e *Request) withdraw(m rpc.Message) {
 	var id [1]jsonx.Member
 	if jsonx.Members(m.Params, []string{"requestId"}, id[:]) == nil {
 		e.questions = slices.DeleteFunc(e.questions, func(q openQuestion) bool { return string(q.id) == string(id[0].Value) })

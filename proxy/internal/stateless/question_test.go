@@ -1,4 +1,4 @@
-package proxy
+package stateless
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 	"callgate/internal/rpc"
 )
 
-// No two questions of an errand have one key, and none of a server has that of callgate's own.
+// No two questions of a request have one key, and none of a server has that of callgate's own.
 func TestQuestionsHaveKeysOfTheirOwn(t *testing.T) {
-	e := &errand{f: &face{p: &Proxy{}}}
-	for _, label := range []string{"question-1", "", "a", "a", "question-3", "approval", "callgate: approve", "approval "} {
-		if err := e.ask(labelOf(rpc.Message{Label: label}), rpc.Message{ID: []byte("1")}); err != nil {
+	e := &Request{client: &Client{all: &Clients{}}}
+	for _, label := range []string{"question-1", "", "a", "a", "question-3", "", "", "approval "} {
+		if err := e.ask(label, rpc.Message{ID: []byte("1")}); err != nil {
 			t.Fatal(err)
 		}
 	}

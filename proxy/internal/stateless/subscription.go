@@ -1,4 +1,4 @@
-package proxy
+package stateless
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // listener is one subscriptions/listen: a request that stays open and tells what changes.
-type listener struct {
+type subscription struct {
 	x     Exchange
 	id    []byte // of the request, which tags everything that it tells
 	lists map[string]bool
@@ -36,12 +36,12 @@ var changes = []struct{ member, method string }{
 const maxWatched = 1024
 
 // listen tells the host what changes, until it closes the connection, or the session ends.
-func (f *face) listen(ctx context.Context, x Exchange, r statelessRequest) {
-	l := &listener{x: x, id: r.ID, lists: map[string]bool{}, done: make(chan struct{})}
+func (c *Client) listen(ctx context.Context, x Exchange, r incoming) {
+	l := &subscription{x: x, id: r.ID, lists: map[string]bool{}, done: make(chan struct{})}
 	var wanted [1]jsonx.Member
 	names := []string{"resourceSubscriptions", "taskIds"}
-	for _, c := range changes {
-		names = append(names, c.member)
+	for _, change := range changes {
+		names = append(names, change.member)
 	}
 	members := make([]jsonx.Member, len(names))
 	err := jsonx.Members(r.Params, []string{"notifications"}, wanted[:])
@@ -54,32 +54,32 @@ func (f *face) listen(ctx context.Context, x Exchange, r statelessRequest) {
 	var ids []string
 	if err == nil && members[1].Value != nil {
 		if !declaresTasks(r.capabilities) {
-			f.p.told(x.Reject(lacksTasks(r.ID)))
+			c.all.told(x.Reject(lacksTasks(r.ID)))
 			return
 		}
 		ids, err = stringsOf(members[1].Value)
 	}
-	if err == nil && len(ids) > maxTasks {
+	if err == nil && len(ids) > MaxTasks {
 		err = fmt.Errorf("%d tasks are too many to listen to at once", len(ids))
 	}
 	if err == nil && len(l.uris) > maxWatched {
 		err = fmt.Errorf("%d resources are too many to listen to at once", len(l.uris))
 	}
 	if err != nil {
-		f.p.told(x.Respond(rpc.Error(r.ID, rpc.CodeInvalidParams, "subscriptions/listen: notifications: "+err.Error())))
+		c.all.told(x.Respond(rpc.Error(r.ID, rpc.CodeInvalidParams, "subscriptions/listen: notifications: "+err.Error())))
 		return
 	}
-	for i, c := range changes {
-		l.lists[c.method] = string(members[i+2].Value) == "true"
+	for i, change := range changes {
+		l.lists[change.method] = string(members[i+2].Value) == "true"
 	}
-	l.uris = slices.DeleteFunc(l.uris, func(uri string) bool { return !f.watch(ctx, uri) })
+	l.uris = slices.DeleteFunc(l.uris, func(uri string) bool { return !c.watch(ctx, uri) })
 	defer func() {
 		for _, uri := range l.uris {
-			f.unwatch(uri)
+			c.unwatch(uri)
 		}
 	}()
 	for _, id := range ids {
-		if t := f.task(id); t != nil && !slices.Contains(l.tasks, t) {
+		if t := c.task(id); t != nil && !slices.Contains(l.tasks, t) {
 			l.tasks = append(l.tasks, t)
 		}
 	}
@@ -88,38 +88,38 @@ func (f *face) listen(ctx context.Context, x Exchange, r statelessRequest) {
 		t.hear(l)
 		defer t.unhear(l)
 	}
-	f.mu.Lock()
-	f.listeners[l] = struct{}{}
-	f.mu.Unlock()
+	c.mu.Lock()
+	c.subscriptions[l] = struct{}{}
+	c.mu.Unlock()
 	select {
 	case <-ctx.Done():
 	case <-l.done:
 	}
-	f.mu.Lock()
-	delete(f.listeners, l)
-	f.mu.Unlock()
+	c.mu.Lock()
+	delete(c.subscriptions, l)
+	c.mu.Unlock()
 }
 
 // hear tells the listener how the task is, now and whenever that changes.
-func (t *task) hear(l *listener) {
-	t.errand.mu.Lock()
-	defer t.errand.mu.Unlock()
-	t.listeners = append(t.listeners, l)
+func (t *task) hear(l *subscription) {
+	t.request.mu.Lock()
+	defer t.request.mu.Unlock()
+	t.subscriptions = append(t.subscriptions, l)
 	l.tell(taskNotification, t.state([]byte{'{'}))
 }
 
-func (t *task) unhear(l *listener) {
-	t.errand.mu.Lock()
-	defer t.errand.mu.Unlock()
-	t.listeners = slices.DeleteFunc(t.listeners, func(have *listener) bool { return have == l })
+func (t *task) unhear(l *subscription) {
+	t.request.mu.Lock()
+	defer t.request.mu.Unlock()
+	t.subscriptions = slices.DeleteFunc(t.subscriptions, func(have *subscription) bool { return have == l })
 }
 
 // acknowledged are the params that say what is listened to.
-func (l *listener) acknowledged() []byte {
+func (l *subscription) acknowledged() []byte {
 	b := []byte(`{"notifications":{`)
-	for _, c := range changes {
-		if l.lists[c.method] {
-			b = append(append(b, jsonx.Quote(c.member)...), ":true,"...)
+	for _, change := range changes {
+		if l.lists[change.method] {
+			b = append(append(b, jsonx.Quote(change.member)...), ":true,"...)
 		}
 	}
 	if len(l.uris) > 0 {
@@ -144,7 +144,7 @@ func (l *listener) acknowledged() []byte {
 }
 
 // tell sends a notification with the tag of this request.
-func (l *listener) tell(method string, params []byte) {
+func (l *subscription) tell(method string, params []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
@@ -172,68 +172,68 @@ func tagged(params, id []byte) []byte {
 }
 
 // broadcast tells everybody who listens to it what changed. What nobody can listen to is dropped.
-func (f *face) broadcast(m rpc.Message) {
+func (c *Client) broadcast(m rpc.Message) {
 	uri := ""
 	var member [1]jsonx.Member
 	if m.Method == "notifications/resources/updated" && m.Params != nil && jsonx.Members(m.Params, []string{"uri"}, member[:]) == nil {
 		uri, _ = jsonx.String(member[0].Value)
 	}
-	f.mu.Lock()
-	var to []*listener
-	for l := range f.listeners {
+	c.mu.Lock()
+	var to []*subscription
+	for l := range c.subscriptions {
 		if l.lists[m.Method] || uri != "" && slices.Contains(l.uris, uri) {
 			to = append(to, l)
 		}
 	}
-	f.mu.Unlock()
+	c.mu.Unlock()
 	for _, l := range to {
 		l.tell(m.Method, m.Params)
 	}
 }
 
 // watch has the resource's server tell when it changes; false when it does not.
-func (f *face) watch(ctx context.Context, uri string) bool {
-	f.mu.Lock()
-	f.watched[uri]++
-	first := f.watched[uri] == 1
-	f.mu.Unlock()
+func (c *Client) watch(ctx context.Context, uri string) bool {
+	c.mu.Lock()
+	c.watched[uri]++
+	first := c.watched[uri] == 1
+	c.mu.Unlock()
 	if !first {
 		return true
 	}
-	m, err := rpc.Parse(f.request(ctx, "resources/subscribe", fmt.Appendf(nil, `{"uri":%s}`, jsonx.Quote(uri))))
+	m, err := rpc.Parse(c.request(ctx, "resources/subscribe", fmt.Appendf(nil, `{"uri":%s}`, jsonx.Quote(uri))))
 	if err == nil && m.Error == nil {
 		return true
 	}
-	f.unwatch(uri)
+	c.unwatch(uri)
 	return false
 }
 
-func (f *face) unwatch(uri string) {
-	f.mu.Lock()
-	f.watched[uri]--
-	last := f.watched[uri] == 0
+func (c *Client) unwatch(uri string) {
+	c.mu.Lock()
+	c.watched[uri]--
+	last := c.watched[uri] == 0
 	if last {
-		delete(f.watched, uri)
+		delete(c.watched, uri)
 	}
-	f.mu.Unlock()
+	c.mu.Unlock()
 	if last {
-		f.request(f.h.ctx, "resources/unsubscribe", fmt.Appendf(nil, `{"uri":%s}`, jsonx.Quote(uri)))
+		c.request(c.host.Context(), "resources/unsubscribe", fmt.Appendf(nil, `{"uri":%s}`, jsonx.Quote(uri)))
 	}
 }
 
-// endListeners ends every subscriptions/listen in an orderly way.
-func (f *face) endListeners() {
-	f.mu.Lock()
-	var open []*listener
-	for l := range f.listeners {
+// endSubscriptions ends every subscriptions/listen in an orderly way.
+func (c *Client) endSubscriptions() {
+	c.mu.Lock()
+	var open []*subscription
+	for l := range c.subscriptions {
 		open = append(open, l)
 	}
-	f.mu.Unlock()
+	c.mu.Unlock()
 	for _, l := range open {
 		l.mu.Lock()
 		if !l.ended {
 			l.ended = true
-			f.p.told(l.x.Respond(rpc.Result(l.id, f.dress("subscriptions/listen", tagged(nil, l.id)))))
+			c.all.told(l.x.Respond(rpc.Result(l.id, c.wrap("subscriptions/listen", tagged(nil, l.id)))))
 			close(l.done)
 		}
 		l.mu.Unlock()

@@ -1,4 +1,4 @@
-package proxy
+package stateless
 
 import (
 	"crypto/rand"
@@ -9,22 +9,22 @@ import (
 	"callgate/internal/rpc"
 )
 
-// extensionTasks is the extension by which a host can wait for a result without holding a request open.
-const extensionTasks = "io.modelcontextprotocol/tasks"
+// ExtensionTasks is the extension by which a host can wait for a result without holding a request open.
+const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
 // taskNotification tells hosts that listen how a task is.
 const taskNotification = "notifications/tasks"
 
 const (
-	taskKept = time.Hour       // how long a task waits for its host to look: then its result is gone, or its call is taken back
-	taskPoll = 2 * time.Second // how often the host is asked to look, where no server says so
-	maxTasks = 128             // of one principal, those included whose result waits
+	TaskKept = time.Hour       // how long a task waits for its host to look: then its result is gone, or its call is taken back
+	TaskPoll = 2 * time.Second // how often the host is asked to look, where no server says so
+	MaxTasks = 128             // of one principal, those included whose result waits
 )
 
 // task is how a host that declares the extension waits for a call that waits for a person, or that its server has made
-// a task of. Its fields are guarded by the errand's mu.
+// a task of. Its fields are guarded by the request's mu.
 type task struct {
-	errand  *errand
+	request *Request
 	id      string
 	message string        // what the host's person may read about it; "" for nothing
 	poll    time.Duration // how often the host is asked to look
@@ -33,25 +33,25 @@ type task struct {
 	began   time.Time     // zero until the host was told of it
 	updated time.Time
 
-	listeners []*listener // that hear how it goes
+	subscriptions []*subscription // that hear how it goes
 }
 
-func newTask(e *errand) *task { return &task{errand: e, id: "task-" + rand.Text(), poll: taskPoll} }
+func newTask(e *Request) *task { return &task{request: e, id: "task-" + rand.Text(), poll: TaskPoll} }
 
 // declaresTasks reports whether a request's capabilities have the extension.
 func declaresTasks(capabilities []byte) bool {
 	var extensions, tasks [1]jsonx.Member
 	return jsonx.Members(capabilities, []string{"extensions"}, extensions[:]) == nil && extensions[0].Value != nil &&
-		jsonx.Members(extensions[0].Value, []string{extensionTasks}, tasks[:]) == nil && tasks[0].Value != nil
+		jsonx.Members(extensions[0].Value, []string{ExtensionTasks}, tasks[:]) == nil && tasks[0].Value != nil
 }
 
 // says notes what is to be told of the task. The host that waits for the call hears of the task now.
 func (t *task) says(message string, poll time.Duration) {
-	e := t.errand
+	e := t.request
 	news := message != t.message
 	t.message, t.poll = message, poll
 	if e.waiting != nil && t.begin() {
-		e.arriveWith(rpc.Result(e.waiting.id, e.f.dress(e.method, t.announcement())))
+		e.respond(rpc.Result(e.waiting.id, e.client.wrap(e.method, t.announcement())))
 	} else if news {
 		t.changed()
 	}
@@ -60,51 +60,51 @@ func (t *task) says(message string, poll time.Duration) {
 // changed tells who listens how the task is now.
 func (t *task) changed() {
 	t.updated = time.Now().UTC()
-	for _, l := range t.listeners {
+	for _, l := range t.subscriptions {
 		l.tell(taskNotification, t.state([]byte{'{'}))
 	}
 }
 
 // lacksTasks is the error for a host that does not declare the extension.
 func lacksTasks(id []byte) []byte {
-	return errorWithData(id, codeLacksCapability, "the request does not declare the extension "+extensionTasks,
-		fmt.Appendf(nil, `{"requiredCapabilities":{"extensions":{%s:{}}}}`, jsonx.Quote(extensionTasks)))
+	return errorWithData(id, codeLacksCapability, "the request does not declare the extension "+ExtensionTasks,
+		fmt.Appendf(nil, `{"requiredCapabilities":{"extensions":{%s:{}}}}`, jsonx.Quote(ExtensionTasks)))
 }
 
 // begin makes the task known by its id; false when its principal has too many that run.
 func (t *task) begin() bool {
-	if !t.errand.f.p.stateless.keep(t) {
+	if !t.request.client.all.keep(t) {
 		return false
 	}
 	t.began = time.Now().UTC()
 	t.updated = t.began
-	e := t.errand
-	t.idle = time.AfterFunc(taskKept, func() {
+	e := t.request
+	t.idle = time.AfterFunc(TaskKept, func() {
 		e.mu.Lock()
-		heard := len(t.listeners) > 0 && !e.over
+		heard := len(t.subscriptions) > 0 && !e.over
 		if heard {
-			t.idle.Reset(taskKept)
+			t.idle.Reset(TaskKept)
 		}
 		e.mu.Unlock()
 		if !heard {
-			e.f.h.takeBack(e.id)
+			e.client.host.TakeBack(e.id)
 		}
 	})
 	return true
 }
 
-// ended notes that the errand is over. The result waits for the host, for some time.
+// ended notes that the request is over. The result waits for the host, for some time.
 func (t *task) ended() {
 	if t.began.IsZero() {
 		return
 	}
 	t.idle.Stop()
 	t.changed()
-	s := &t.errand.f.p.stateless
+	s := t.request.client.all
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tasks[t.id] == t {
-		t.expiry = time.AfterFunc(taskKept, func() {
+		t.expiry = time.AfterFunc(TaskKept, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			delete(s.tasks, t.id)
@@ -113,12 +113,12 @@ func (t *task) ended() {
 }
 
 // keep takes a task in, unless its principal has too many. The one that was over first makes room.
-func (s *stateless) keep(t *task) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (all *Clients) keep(t *task) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	n, oldest := 0, (*task)(nil)
-	for _, have := range s.tasks {
-		if have.errand.f.key.from.Principal != t.errand.f.key.from.Principal {
+	for _, have := range all.tasks {
+		if have.request.client.key.from.Principal != t.request.client.key.from.Principal {
 			continue
 		}
 		n++
@@ -127,13 +127,13 @@ func (s *stateless) keep(t *task) bool {
 		}
 	}
 	switch {
-	case s.closed || n >= maxTasks && oldest == nil:
+	case all.closed || n >= MaxTasks && oldest == nil:
 		return false
-	case n >= maxTasks:
+	case n >= MaxTasks:
 		oldest.expiry.Stop()
-		delete(s.tasks, oldest.id)
+		delete(all.tasks, oldest.id)
 	}
-	s.tasks[t.id] = t
+	all.tasks[t.id] = t
 	return true
 }
 
@@ -141,12 +141,12 @@ func (s *stateless) keep(t *task) bool {
 // grows as long as it is not over.
 func (t *task) describe(b []byte, status, message string) []byte {
 	until := t.updated
-	if !t.errand.over {
+	if !t.request.over {
 		until = time.Now()
 	}
 	b = fmt.Appendf(b, `"taskId":%s,"status":%s,"createdAt":%q,"lastUpdatedAt":%q,"ttlMs":%d,"pollIntervalMs":%d`,
 		jsonx.Quote(t.id), jsonx.Quote(status), t.began.Format(time.RFC3339Nano), t.updated.Format(time.RFC3339Nano),
-		(until.Sub(t.began) + taskKept).Milliseconds(), t.poll.Milliseconds())
+		(until.Sub(t.began) + TaskKept).Milliseconds(), t.poll.Milliseconds())
 	if message != "" {
 		b = fmt.Appendf(b, `,"statusMessage":%s`, jsonx.Quote(message))
 	}
@@ -163,7 +163,7 @@ func (t *task) now() []byte { return t.state([]byte(`{"resultType":"complete",`)
 
 // state appends how the task is, with what it has come to, and ends the object.
 func (t *task) state(b []byte) []byte {
-	e := t.errand
+	e := t.request
 	m, err := rpc.Parse(e.response)
 	switch {
 	case e.over && e.response == nil:
@@ -195,12 +195,12 @@ func typed(result []byte) []byte {
 }
 
 // task returns the task with that id, nil where there is none for the principal and the view.
-func (f *face) task(id string) *task {
-	s := &f.p.stateless
+func (c *Client) task(id string) *task {
+	s := c.all
 	s.mu.Lock()
 	t := s.tasks[id]
 	s.mu.Unlock()
-	if t == nil || t.errand.f.key.from.Principal != f.key.from.Principal || t.errand.f.key.from.View != f.key.from.View {
+	if t == nil || t.request.client.key.from.Principal != c.key.from.Principal || t.request.client.key.from.View != c.key.from.View {
 		return nil
 	}
 	return t
@@ -208,29 +208,29 @@ func (f *face) task(id string) *task {
 
 // looked notes that the host has not forgotten the task.
 func (t *task) looked() {
-	t.errand.mu.Lock()
-	defer t.errand.mu.Unlock()
-	if !t.errand.over {
-		t.idle.Reset(taskKept)
+	t.request.mu.Lock()
+	defer t.request.mu.Unlock()
+	if !t.request.over {
+		t.idle.Reset(TaskKept)
 	}
 }
 
 // serveTask answers the methods of the extension. A task is nobody's business but its principal's.
-func (f *face) serveTask(r statelessRequest) []byte {
+func (c *Client) serveTask(r incoming) []byte {
 	var m [2]jsonx.Member
 	if err := jsonx.Members(r.Params, []string{"taskId", "inputResponses"}, m[:]); err != nil {
 		return rpc.Error(r.ID, rpc.CodeInvalidParams, err.Error())
 	}
 	id, _ := jsonx.String(m[0].Value)
-	t := f.task(id)
+	t := c.task(id)
 	if t == nil {
 		return rpc.Error(r.ID, rpc.CodeInvalidParams, "there is no such task")
 	}
 	t.looked()
-	e, result := t.errand, []byte("{}")
+	e, result := t.request, []byte("{}")
 	switch r.Method {
 	case "tasks/cancel":
-		e.f.h.takeBack(e.id)
+		e.client.host.TakeBack(e.id)
 	case "tasks/update":
 		answers, err := readResponses(m[1].Value)
 		if err != nil {
@@ -244,5 +244,5 @@ func (f *face) serveTask(r statelessRequest) []byte {
 		result = t.now()
 		e.mu.Unlock()
 	}
-	return rpc.Result(r.ID, f.dress(r.Method, result))
+	return rpc.Result(r.ID, c.wrap(r.Method, result))
 }

@@ -1,4 +1,4 @@
-package proxy
+package stateless
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 	"callgate/internal/rpc"
 )
 
-// StatelessVersion is the first revision of MCP that has neither a handshake nor sessions. Every request says
+// Version is the first revision of MCP that has neither a handshake nor sessions. Every request says
 // of itself what the handshake said before, and servers ask nothing by themselves: what they need to know is
 // the result of a request, which the host then repeats with the answer.
-const StatelessVersion = "2026-07-28"
+const Version = "2026-07-28"
 
 // What a stateless request says of itself is in these members of its _meta.
 const (
@@ -53,6 +53,9 @@ type headed interface {
 	Header(name string) (value string, sent bool)
 }
 
+// View is what of callgate a host is shown, as the proxy has it.
+type View struct{ Server, Agent string }
+
 // Sender is whoever sends stateless requests: those of one sender that say the same of their host share a session.
 type Sender struct {
 	View      View
@@ -60,8 +63,8 @@ type Sender struct {
 	Session   string // by which one principal tells its sessions apart; "" is one like others
 }
 
-// IsStateless reports whether a message is of a stateless revision. It is decided for each message anew.
-func IsStateless(m rpc.Message) bool {
+// Is reports whether a message is of a stateless revision. It is decided for each message anew.
+func Is(m rpc.Message) bool {
 	if !bytes.Contains(m.Params, []byte(metaVersion)) || m.Method == "initialize" {
 		return false
 	}
@@ -70,8 +73,8 @@ func IsStateless(m rpc.Message) bool {
 		jsonx.Members(meta[0].Value, []string{metaVersion}, version[:]) == nil && version[0].Value != nil
 }
 
-// statelessRequest is a request with what it says of itself.
-type statelessRequest struct {
+// incoming is a request with what it says of itself.
+type incoming struct {
 	rpc.Message
 	capabilities []byte // an object
 	client       []byte // nil when absent, as what follows
@@ -92,44 +95,44 @@ var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
 // repeatable are the methods that may end with a question to the host instead of a result.
 var repeatable = []string{"tools/call", "prompts/get", "resources/read"}
 
-// Exchange serves one stateless request. It returns at once; the request is taken back when ctx ends before
+// Serve serves one stateless request. It returns at once; the request is taken back when ctx ends before
 // it is answered.
-func (p *Proxy) Exchange(ctx context.Context, from Sender, x Exchange, m rpc.Message) {
-	r, fault := readStateless(m, x)
+func (all *Clients) Serve(ctx context.Context, from Sender, x Exchange, m rpc.Message) {
+	r, fault := all.read(m, x)
 	if fault != nil {
-		p.told(x.Reject(fault))
+		all.told(x.Reject(fault))
 		return
 	}
 	if !slices.Contains(statelessMethods, m.Method) {
-		p.told(x.Respond(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)))
+		all.told(x.Respond(rpc.Error(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)))
 		return
 	}
-	if !p.stateless.enter() {
-		p.told(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, "callgate ends")))
+	if !all.enter() {
+		all.told(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, "callgate ends")))
 		return
 	}
 	go func() {
-		defer p.stateless.work.Done()
-		f, err := p.face(from, r)
+		defer all.work.Done()
+		c, err := all.client(from, r)
 		if err != nil {
-			p.told(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, err.Error())))
+			all.told(x.Respond(rpc.Error(m.ID, rpc.CodeInternal, err.Error())))
 			return
 		}
-		defer f.leave()
-		f.serve(ctx, x, r)
+		defer c.leave()
+		c.serve(ctx, x, r)
 	}()
 }
 
-func (p *Proxy) told(err error) {
+func (all *Clients) told(err error) {
 	if err != nil {
-		p.o.Logger.Debug("message to the host not sent", "error", err)
+		all.o.Logger.Debug("message to the host not sent", "error", err)
 	}
 }
 
-// readStateless reads what the request says of itself, and composes the error for one that does not say it, or
+// read reads what the request says of itself, and composes the error for one that does not say it, or
 // whose headers say something else.
-func readStateless(m rpc.Message, x Exchange) (r statelessRequest, fault []byte) {
-	invalid := func(format string, args ...any) (statelessRequest, []byte) {
+func (all *Clients) read(m rpc.Message, x Exchange) (r incoming, fault []byte) {
+	invalid := func(format string, args ...any) (incoming, []byte) {
 		return r, rpc.Error(m.ID, rpc.CodeInvalidParams, fmt.Sprintf(format, args...))
 	}
 	r.Message = m
@@ -156,8 +159,8 @@ func readStateless(m rpc.Message, x Exchange) (r statelessRequest, fault []byte)
 			return r, rpc.Error(m.ID, codeHeaderMismatch, err.Error())
 		}
 	}
-	if version != StatelessVersion {
-		supported, _ := json.Marshal(SupportedVersions()) // strings
+	if version != Version {
+		supported, _ := json.Marshal(all.supported()) // strings
 		return r, errorWithData(m.ID, codeUnsupportedVersion, "unsupported protocol version", fmt.Appendf(nil, `{"supported":%s,"requested":%s}`, supported, jsonx.Quote(version)))
 	}
 	if r.capabilities = said[1].Value; r.capabilities == nil || r.capabilities[0] != '{' {
@@ -175,7 +178,9 @@ func headersAgree(h headed, m rpc.Message, version string) error {
 	}
 	get := func(name string) string { value, _ := h.Header(name); return value }
 	if value, sent := h.Header(mcp.HeaderName); sent && slices.Contains(taskMethods, m.Method) {
-		id, _ := stringParam(m, "taskId") // without one the request is refused
+		var named [1]jsonx.Member
+		_ = jsonx.Members(m.Params, []string{"taskId"}, named[:])
+		id, _ := jsonx.String(named[0].Value) // without one the request is refused
 		if name, ok := mcp.DecodeHeaderValue(value); !ok || name != id {
 			return fmt.Errorf("the header %s is %q, the request's taskId is %q", mcp.HeaderName, value, id)
 		}
@@ -195,11 +200,11 @@ func argumentHeadersAgree(h headed, definition []byte, params []byte) error {
 	return mcp.ValidateParamHeadersLookup(h.Header, &tool, params)
 }
 
-// SupportedVersions are all revisions that hosts can speak with callgate, the newest first.
-func SupportedVersions() []string {
-	all := append(Versions(), StatelessVersion)
-	slices.Reverse(all)
-	return all
+// supported are all revisions that hosts can speak with callgate, the newest first.
+func (all *Clients) supported() []string {
+	versions := append(slices.Clone(all.o.Versions), Version)
+	slices.Reverse(versions)
+	return versions
 }
 
 // errorWithData is rpc.Error with data, which is raw JSON.

@@ -1,4 +1,4 @@
-package proxy
+package stateless
 
 import (
 	"callgate/internal/jsonx"
@@ -11,8 +11,8 @@ var cacheable = map[string]bool{
 	"server/discover": true, "tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true, "resources/read": true,
 }
 
-// dress gives a result what results of the stateless revisions have. What it has already stays.
-func (f *face) dress(method string, result []byte) []byte {
+// wrap gives a result what results of the stateless revisions have. What it has already stays.
+func (c *Client) wrap(method string, result []byte) []byte {
 	var m [4]jsonx.Member
 	if jsonx.Members(result, []string{"resultType", "_meta", "ttlMs", "cacheScope"}, m[:]) != nil {
 		return result
@@ -31,7 +31,7 @@ func (f *face) dress(method string, result []byte) []byte {
 		add("cacheScope", []byte(`"private"`))
 	}
 	var edits []jsonx.Edit
-	server := append(append(jsonx.Quote(metaServer), ':'), f.serverInfo()...)
+	server := append(append(jsonx.Quote(metaServer), ':'), c.serverInfo()...)
 	var named [1]jsonx.Member
 	switch {
 	case m[1].Value == nil:
@@ -60,9 +60,9 @@ func completed(result []byte) ([]byte, error) {
 	return result, nil
 }
 
-// translate turns a response of the host behind the face into one of the stateless revision, with that id. A result
+// translate turns a response of the host behind the client into one of the stateless revision, with that id. A result
 // that is not the server's but callgate's own is passed with own.
-func (f *face) translate(method string, response, id []byte, own bool) []byte {
+func (c *Client) translate(method string, response, id []byte, own bool) []byte {
 	m, err := rpc.Parse(response)
 	if err != nil {
 		return unreadable(id, err)
@@ -73,7 +73,7 @@ func (f *face) translate(method string, response, id []byte, own bool) []byte {
 				return unreadable(id, err)
 			}
 		}
-		return rpc.Result(id, f.dress(method, m.Result))
+		return rpc.Result(id, c.wrap(method, m.Result))
 	}
 	var code [1]jsonx.Member
 	if jsonx.Members(m.Error, []string{"code"}, code[:]) == nil && string(code[0].Value) == "-32002" { // renamed with the revision
@@ -89,20 +89,20 @@ func unreadable(id []byte, err error) []byte {
 }
 
 // discovered is the result of server/discover: what initialize says, in other words.
-func (f *face) discovered() []byte {
+func (c *Client) discovered() []byte {
 	var m [2]jsonx.Member
 	names := []string{"capabilities", "instructions"}
-	if jsonx.Members(f.welcome, names, m[:]) != nil {
+	if jsonx.Members(c.welcome, names, m[:]) != nil {
 		return []byte("{}") // cannot be: we made it
 	}
 	b := []byte(`{"supportedVersions":[`)
-	for i, version := range SupportedVersions() {
+	for i, version := range c.all.supported() {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(b, jsonx.Quote(version)...)
 	}
-	extension := append(append([]byte(`"extensions":{`), jsonx.Quote(extensionTasks)...), ":{}}"...)
+	extension := append(append([]byte(`"extensions":{`), jsonx.Quote(ExtensionTasks)...), ":{}}"...)
 	b = append(append(b, `],"capabilities":`...), jsonx.Splice(m[0].Value, jsonx.Prepend(m[0].Value, 0, extension))...)
 	if m[1].Value != nil {
 		b = append(append(b, `,"instructions":`...), m[1].Value...)
@@ -111,9 +111,9 @@ func (f *face) discovered() []byte {
 }
 
 // serverInfo is who answers, as initialize says it.
-func (f *face) serverInfo() []byte {
+func (c *Client) serverInfo() []byte {
 	var m [1]jsonx.Member
-	if jsonx.Members(f.welcome, []string{"serverInfo"}, m[:]) != nil || m[0].Value == nil {
+	if jsonx.Members(c.welcome, []string{"serverInfo"}, m[:]) != nil || m[0].Value == nil {
 		return []byte(`{"name":"callgate","version":"0"}`)
 	}
 	return m[0].Value

@@ -1,0 +1,94 @@
+package stateless
+
+import "time"
+
+// Patience is how long the request may wait for a person before this round ends. ok is false when there is no better way
+// than to hold the round.
+func (e *Request) Patience() (wait time.Duration, ok bool) {
+	switch {
+	case e.task != nil:
+		return 0, true
+	case !e.back && e.client.host.LeadsToPage():
+		return time.Second, true // a decision that comes at once needs no second round
+	}
+	return 0, false
+}
+
+// Shown notes that a person is asked about the request; signpost are the params of the question that leads the host's
+// person to the page. A host that can wait for a task gets one.
+func (e *Request) Shown(signpost []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.signpost = signpost
+	if e.waiting != nil {
+		e.waiting.x.Waits()
+	}
+	if e.task != nil {
+		e.task.says("waiting for a person's approval", TaskPoll)
+	}
+}
+
+// Decided notes that nobody is asked about the request any more.
+func (e *Request) Decided() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.task != nil {
+		e.task.says("", TaskPoll)
+	}
+}
+
+// LeadAway is the result of a request whose approval is pending: it leads the host's person to the page, and the
+// next round goes on with the same approval, also after a restart. Nil where the host cannot do that.
+func (e *Request) LeadAway(callID string) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := e.client.all
+	if e.signpost == nil || e.back || !e.client.host.LeadsToPage() {
+		return nil
+	}
+	state, err := all.seal(e.client.key.from, requestState{Approval: callID, Digest: e.digest, Until: time.Now().Add(signpostFor)})
+	if err != nil {
+		all.o.Logger.Error("a question to the host could not be put", "error", err)
+		return nil
+	}
+	e.ledAway = true
+	return inputRequired([]openQuestion{{key: ApprovalLabel, method: "elicitation/create", params: e.signpost}}, state)
+}
+
+// signpostFor is how long the host may take to come back from the page. The gate knows how long a decision holds.
+const signpostFor = 24 * time.Hour
+
+// resume returns the id of the approval for the one request that may go on under it, and "" for all others: a handle
+// that is brought again, or too late, makes a call of its own, which shares nothing with the first.
+func (all *Clients) resume(approval string) string {
+	s := all
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if approval == "" || s.resuming[approval] || !all.o.Awaits(approval) {
+		return ""
+	}
+	s.resuming[approval] = true
+	return approval
+}
+
+// resumed notes that the request has ended that went on under the approval.
+func (all *Clients) resumed(approval string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.resuming, approval)
+}
+
+// Resumes is the id of the approval that the request comes back for; "" for none.
+func (e *Request) Resumes() string { return e.resumes }
+
+// IsTask reports whether the host can wait for a task.
+func (e *Request) IsTask() bool { return e.task != nil }
+
+// Says notes what the server says of its task, where the host waits for one.
+func (e *Request) Says(message string, poll time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.task != nil {
+		e.task.says(message, poll)
+	}
+}

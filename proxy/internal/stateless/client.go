@@ -1,0 +1,448 @@
+package stateless
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+)
+
+// Options say what a client needs of the rest of callgate.
+type Options struct {
+	// Open begins the session behind a client, which is its line. The caller closes it.
+	Open func(ctx context.Context, c *Client, from Sender, o Opening) (Host, error)
+	// Awaits reports whether an approval with that id is pending or decided, and waits for its request.
+	Awaits func(approval string) bool
+	// AgentOf reads the agent that a request's _meta says it is made by.
+	AgentOf func(meta []byte) (string, error)
+
+	Versions    []string // those with a handshake, oldest first
+	Secret      []byte   // seals what hosts carry from one round to the next; nil makes one that ends with the process
+	IdleTimeout time.Duration
+	Logger      *slog.Logger
+}
+
+// Opening is how a session is begun.
+type Opening struct {
+	WaitsForTasks bool // the host can wait for a task of the extension
+	KeepsNoGrants bool // several hosts may share the session
+}
+
+// Host is the session behind a client, as a handshake would have made it.
+type Host interface {
+	Handle(m rpc.Message)                               // takes a message that is no part of a Request
+	Begin(m rpc.Message, of *Request)                   // takes a request of the host
+	TakeBack(id []byte)                                 // ends a request that nobody wants any more
+	LeadsToPage() bool                                  // the host's person can be led to the page for approvers
+	Definition(ctx context.Context, tool string) []byte // nil for a tool that is not offered
+	ID() string
+	Context() context.Context
+	Close()
+}
+
+// Clients are the hosts that have no sessions.
+type Clients struct {
+	o    Options
+	aead cipher.AEAD
+	work sync.WaitGroup // requests that are served
+
+	mu      sync.Mutex
+	closed  bool
+	clients map[clientKey]*Client
+	parked  map[string]*Request // by id: those that wait for the host to come back
+	tasks   map[string]*task    // by id
+
+	resuming map[string]bool // ids of approvals that a request has come back for
+}
+
+// clientKey is what requests have in common that share a session: who sends them, and what they say of their host.
+type clientKey struct {
+	from Sender
+	said [sha256.Size]byte
+}
+
+// Client makes one session out of the requests of a host that has none: behind it is a host as the handshake
+// would have made it, and everything that such a host is asked and told goes through here.
+type Client struct {
+	all  *Clients
+	key  clientKey
+	open sync.Once
+	err  error // why it could not be opened
+
+	host    Host
+	welcome []byte // the result of initialize
+
+	asked rpc.Requests
+
+	mu            sync.Mutex
+	number        uint64
+	requests      map[string]*Request    // requests of the host that run, by the id that we gave them
+	own           map[string]chan []byte // requests of ours that run, likewise: the responses
+	subscriptions map[*subscription]struct{}
+	watched       map[string]int // URIs of resources, with how many listen to changes
+	level         int            // log messages that servers were asked for
+	users         int
+	idle          *time.Timer // ends the client
+}
+
+// New returns the clients of one process. Close them.
+func New(o Options) (*Clients, error) {
+	aead, err := newSeal(o.Secret)
+	if err != nil {
+		return nil, err
+	}
+	return &Clients{o: o, aead: aead, clients: map[clientKey]*Client{}, parked: map[string]*Request{}, tasks: map[string]*task{}, resuming: map[string]bool{}}, nil
+}
+
+// enter counts a request in, unless the proxy closes. The caller calls work.Done.
+func (all *Clients) enter() bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.closed {
+		return false
+	}
+	all.work.Add(1)
+	return true
+}
+
+// maxClients bounds the sessions: who sends requests says by itself what tells them apart.
+const maxClients = 1000
+
+// client returns the one that the request belongs to, opened. The caller MUST leave it.
+func (all *Clients) client(from Sender, r incoming) (*Client, error) {
+	key := clientKey{from: from, said: sha256.Sum256(append(append(append([]byte{}, r.capabilities...), 0), r.client...))}
+	all.mu.Lock()
+	c := all.clients[key]
+	if c == nil && len(all.clients) >= maxClients {
+		all.mu.Unlock()
+		return nil, fmt.Errorf("%d sessions are open: no more fit", maxClients)
+	}
+	if c == nil {
+		c = &Client{all: all, key: key, requests: map[string]*Request{}, own: map[string]chan []byte{}, subscriptions: map[*subscription]struct{}{}, watched: map[string]int{}, level: len(levels)}
+		all.clients[key] = c
+	}
+	c.enter()
+	all.mu.Unlock()
+	c.open.Do(func() { c.err = c.begin(r) })
+	if c.err != nil {
+		c.leave()
+		all.forget(c)
+		return nil, c.err
+	}
+	return c, nil
+}
+
+// forget takes the client out, so that the next request opens another.
+func (all *Clients) forget(c *Client) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.clients[c.key] == c {
+		delete(all.clients, c.key)
+	}
+}
+
+// begin opens the session with the handshake that the host did not have to make.
+func (c *Client) begin(r incoming) (err error) {
+	o := Opening{WaitsForTasks: declaresTasks(r.capabilities), KeepsNoGrants: c.key.from.Session == ""}
+	if c.host, err = c.all.o.Open(context.Background(), c, c.key.from, o); err != nil {
+		return err
+	}
+	client := r.client
+	if client == nil {
+		client = []byte(`{"name":"unknown","version":"0"}`)
+	}
+	params := fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":%s,"clientInfo":%s}`, jsonx.Quote(c.all.o.Versions[len(c.all.o.Versions)-1]), withoutTasks(r.capabilities), client)
+	response := c.request(c.host.Context(), "initialize", params)
+	m, err := rpc.Parse(response)
+	if err != nil || m.Result == nil {
+		c.host.Close()
+		return fmt.Errorf("the session could not be opened: %s", response)
+	}
+	c.welcome = m.Result
+	initialized, err := rpc.Parse(rpc.Request(nil, "notifications/initialized", nil))
+	if err == nil {
+		c.host.Handle(initialized)
+	}
+	return err
+}
+
+// withoutTasks returns the capabilities without the extension that each upstream declares by itself, where it can.
+func withoutTasks(capabilities []byte) []byte {
+	var extensions, tasks [1]jsonx.Member
+	if jsonx.Members(capabilities, []string{"extensions"}, extensions[:]) != nil || extensions[0].Value == nil ||
+		jsonx.Members(extensions[0].Value, []string{ExtensionTasks}, tasks[:]) != nil || tasks[0].Value == nil {
+		return capabilities
+	}
+	edit := jsonx.Delete(extensions[0].Value, tasks[0])
+	return jsonx.Splice(capabilities, jsonx.Edit{Start: extensions[0].Start + edit.Start, End: extensions[0].Start + edit.End})
+}
+
+// enter and leave count who uses the client. One that nobody uses for long is closed.
+func (c *Client) enter() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.users++
+	if c.idle != nil {
+		c.idle.Stop()
+	}
+}
+
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users--; c.users == 0 {
+		c.idle = time.AfterFunc(c.all.o.IdleTimeout, c.expire)
+	}
+}
+
+// expire closes the client if still nobody uses it.
+func (c *Client) expire() {
+	if !c.all.enter() {
+		return // everything is closed now
+	}
+	defer c.all.work.Done()
+	c.all.mu.Lock()
+	c.mu.Lock()
+	gone := c.users == 0 && c.all.clients[c.key] == c
+	c.mu.Unlock()
+	if gone {
+		delete(c.all.clients, c.key)
+	}
+	c.all.mu.Unlock()
+	if gone && c.host != nil {
+		c.host.Close()
+	}
+}
+
+// newID returns an id for a request to the host behind the client.
+func (c *Client) newID() []byte {
+	c.number++
+	return append(strconv.AppendUint([]byte(`"x-`), c.number, 36), '"')
+}
+
+// request makes a request of our own and returns the response, nil when ctx ends first.
+func (c *Client) request(ctx context.Context, method string, params []byte) []byte {
+	answered := make(chan []byte, 1)
+	c.mu.Lock()
+	id := c.newID()
+	c.own[string(id)] = answered
+	c.mu.Unlock()
+	m, err := rpc.Parse(rpc.Request(id, method, params))
+	if err != nil {
+		return rpc.Error(id, rpc.CodeInvalidParams, err.Error())
+	}
+	c.host.Handle(m)
+	select {
+	case response := <-answered:
+		return response
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// Respond implements Line.
+func (c *Client) Respond(id, response []byte) error {
+	c.mu.Lock()
+	e, own := c.requests[string(id)], c.own[string(id)]
+	delete(c.requests, string(id))
+	delete(c.own, string(id))
+	c.mu.Unlock()
+	switch {
+	case own != nil:
+		own <- response
+	case e != nil:
+		e.end(response)
+	}
+	return nil
+}
+
+// Notify implements Line.
+func (c *Client) Notify(about, message []byte) error {
+	m, err := rpc.Parse(message)
+	if err != nil {
+		return err
+	}
+	// What a resource has become belongs to those who listen to it, also while a request runs that may have changed it.
+	if e := c.running(about); e != nil && m.Method != "notifications/resources/updated" {
+		e.notify(m)
+		return nil
+	}
+	c.broadcast(m)
+	return nil
+}
+
+// errNoWay says that a host of a stateless revision can be asked nothing but in answer to a request.
+var errNoWay = errors.New("the host waits for nothing that could carry a question")
+
+// Ask implements Line.
+func (c *Client) Ask(about []byte, label string, compose func(id []byte) []byte) (*rpc.Pending, error) {
+	e := c.running(about)
+	if e == nil {
+		return nil, errNoWay
+	}
+	return c.asked.Send(func(id []byte) error {
+		m, err := rpc.Parse(compose(id))
+		if err != nil {
+			return err
+		}
+		return e.ask(label, m)
+	})
+}
+
+// Hurry implements Line.
+func (c *Client) Hurry() { c.asked.Abandon() }
+
+// running is the host's request with that id; nil when it does not run.
+func (c *Client) running(id []byte) *Request {
+	if id == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests[string(id)]
+}
+
+// serve answers one request, whatever it takes.
+func (c *Client) serve(ctx context.Context, x Exchange, r incoming) {
+	respond := func(response []byte) { c.all.told(x.Respond(response)) }
+	switch r.Method {
+	case "server/discover":
+		respond(rpc.Result(r.ID, c.wrap(r.Method, c.discovered())))
+		return
+	case "subscriptions/listen":
+		c.listen(ctx, x, r)
+		return
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		if !declaresTasks(r.capabilities) {
+			c.all.told(x.Reject(lacksTasks(r.ID)))
+			return
+		}
+		respond(c.serveTask(r))
+		return
+	case "tools/call":
+		if h, ok := x.(headed); ok {
+			if err := c.argumentHeadersAgree(ctx, h, r); err != nil {
+				c.all.told(x.Reject(rpc.Error(r.ID, codeHeaderMismatch, err.Error())))
+				return
+			}
+		}
+	}
+	l := &round{ctx: ctx, x: x, id: r.ID, token: r.token, level: levelOf(r.level), done: make(chan struct{})}
+	c.raise(ctx, l.level)
+	if err := c.all.start(c, l, r); err != nil {
+		respond(rpc.Error(r.ID, rpc.CodeInvalidParams, err.Error()))
+		return
+	}
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+		l.request.gone(l)
+	}
+}
+
+func (c *Client) argumentHeadersAgree(ctx context.Context, h headed, r incoming) error {
+	var name [1]jsonx.Member
+	if jsonx.Members(r.Params, []string{"name"}, name[:]) != nil {
+		return nil // the call is refused for it
+	}
+	text, _ := jsonx.String(name[0].Value)
+	return argumentHeadersAgree(h, c.host.Definition(ctx, text), r.Params)
+}
+
+// levels are those of log messages, the least severe first.
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// levelOf is the index of a level; that of none, which is "", is beyond all.
+func levelOf(name string) int {
+	for i, l := range levels {
+		if l == name {
+			return i
+		}
+	}
+	return len(levels)
+}
+
+// raise has servers log what the request wants to hear, if no request before has wanted as much.
+func (c *Client) raise(ctx context.Context, level int) {
+	c.mu.Lock()
+	enough := c.level <= level
+	if !enough {
+		c.level = level
+	}
+	c.mu.Unlock()
+	if !enough {
+		c.request(ctx, "logging/setLevel", fmt.Appendf(nil, `{"level":%s}`, jsonx.Quote(levels[level])))
+	}
+}
+
+// Close ends all sessions and waits until nothing of them runs.
+func (all *Clients) Close() {
+	s := all
+	s.mu.Lock()
+	s.closed = true
+	for _, e := range s.parked {
+		e.expiry.Stop()
+	}
+	clear(s.parked)
+	for _, t := range s.tasks {
+		if t.expiry != nil {
+			t.expiry.Stop()
+		}
+	}
+	clear(s.tasks)
+	s.mu.Unlock()
+	all.closeEach(func(clientKey) bool { return true })
+	s.work.Wait()
+}
+
+// Farewell ends, in an orderly way, what stateless hosts keep open to hear of changes. Everything else goes on.
+func (all *Clients) Farewell() {
+	all.mu.Lock()
+	clients := slices.Collect(maps.Values(all.clients))
+	all.mu.Unlock()
+	for _, c := range clients {
+		c.endSubscriptions()
+	}
+}
+
+// CloseSession ends the sessions of one transport's session, and waits for it.
+func (all *Clients) CloseSession(name string) {
+	all.closeEach(func(key clientKey) bool { return key.from.Session == name })
+}
+
+// closeEach ends the sessions that which says yes to, and waits for it.
+func (all *Clients) closeEach(which func(clientKey) bool) {
+	s := all
+	var clients []*Client
+	s.mu.Lock()
+	for key, c := range s.clients {
+		if which(key) {
+			clients = append(clients, c)
+			delete(s.clients, key)
+		}
+	}
+	s.mu.Unlock()
+	var closing sync.WaitGroup
+	for _, c := range clients {
+		closing.Go(c.close)
+	}
+	closing.Wait()
+}
+
+func (c *Client) close() {
+	c.open.Do(func() { c.err = errNoWay }) // nobody opens it any more
+	c.endSubscriptions()
+	if c.host != nil {
+		c.host.Close()
+	}
+}
