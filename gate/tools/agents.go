@@ -4,26 +4,8 @@ import (
 	"strings"
 
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
-
-// agents are programs that let a model act on this machine, by their commands and by the packages that bring them:
-// what such an agent does, no rule here sees. A second word names the subcommand that starts it.
-var agents = func() map[string]bool {
-	table := map[string]bool{}
-	for name := range strings.SplitSeq(`claude|claude-code|@anthropic-ai/claude-code|claude-agent-sdk|codex|codex-cli|@openai/codex|gemini|gemini-cli|
-		@google/gemini-cli|qwen|qwen-code|@qwen-code/qwen-code|q chat|q run|q translate|qchat|kiro-cli|kiro|amazon-q|aider|aider-chat|opencode|opencode-ai|
-		cursor-agent|cursor agent|goose run|goose session|goose recipe|goose web|goose acp|goosed|copilot|@github/copilot|gh copilot|gh agent-task|gh models|amp|@sourcegraph/amp|
-		crush|@charmland/crush|droid|auggie|@augmentcode/auggie|cline|cline-cli|kilo|kilocode|@kilocode/cli|roo|plandex|pdx|gptme|
-		gpt-engineer|gpte|forgecode|openhands|openhands-ai|swe-agent|sweagent|mini-swe-agent|interpreter|open-interpreter|
-		cn|@continuedev/cli|junie|rovodev|acli rovodev|kimi|kimi-cli|grok|grok-cli|@vibe-kit/grok-cli|vibe|mistral-vibe|letta|letta-code|trae|trae-cli|
-		iflow|qodo|qodo-gen|codebuff|kode|nanocoder|warp agent|warp-cli|devin|jules|codename-goose|tabnine|cody|cody-agent|mentat|rawdog|sgpt|shell-gpt|
-		smol-developer|autogpt|auto-gpt|agentgpt|babyagi|metagpt|crewai|browser-use|fabric-agent|llm-agent|pi-coding-agent|pi-agent|
-		@mariozechner/pi-coding-agent|hermes-agent|openclaw|clawdbot|moltbot|nanobot|zeroclaw|picoclaw|eca|dexto|crystal-agent|
-		claude-flow|claude-squad|cs-agent|conductor-agent|vibe-kanban|ccr|claude-code-router|happy-coder|task-master|opencode-agent|ollama launch`, "|") {
-		table[strings.TrimSpace(name)] = true
-	}
-	return table
-}()
 
 // otherAgent is what a command does that starts an agent.
 const otherAgent = "starts another agent, whose calls no rule here sees"
@@ -31,16 +13,13 @@ const otherAgent = "starts another agent, whose calls no rule here sees"
 // agentAsks are words with which an agent says something of itself, and starts nothing.
 var agentAsks = wordSet("--version -v -V version --help -h help login logout auth whoami doctor models completion completions status usage update upgrade")
 
-// packageRunners take the name of a package, or of the program that it brings, as their first operand.
-var packageRunners = wordSet("npx bunx pnpx uvx pipx npm pnpm yarn bun uv deno volta mise")
-
 // startsAgent reports whether a command starts another agent.
 func startsAgent(c *shellparse.Command) bool {
 	if len(c.Argv) == 0 || !c.Argv[0].Known {
 		return false
 	}
 	name, args := c.Argv[0].Value, c.Argv[1:]
-	if packageRunners[name] {
+	if known(name).Has(programs.PackageRunner) {
 		for i, w := range args {
 			if w.Known && !isOption(w.Value) && isAgent(w.Value, args[i+1:]) {
 				return true
@@ -72,9 +51,9 @@ func isAgent(program string, args []shellparse.Word) bool {
 		}
 	}
 	switch {
-	case agents[name+" "+first]:
+	case programs.Find(name, first).Has(programs.Agent):
 		return !agentOnlyAsks(args[1:])
-	case agents[program], agents[name] && !strings.HasPrefix(program, "@"):
+	case programs.Find(program).Has(programs.Agent), programs.Find(name).Has(programs.Agent) && !strings.HasPrefix(program, "@"):
 		return !agentOnlyAsks(args)
 	}
 	return false

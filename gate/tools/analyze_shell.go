@@ -10,6 +10,7 @@ import (
 
 	"callgate/permissions"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // surroundings reads the arguments that change what a command does: where it runs, what reads it, and
@@ -315,7 +316,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 			if b.count() {
 				b.shellRead(f, whole, recursive, leaves)
 			}
-			if f.Path.Known && localDatabases[f.By] && !exists(f.Path.Value) && b.count() {
+			if f.Path.Known && known(f.By).Has(programs.LocalDatabase) && !exists(f.Path.Value) && b.count() {
 				b.shellWrite(f, false) // it is made
 			}
 		}

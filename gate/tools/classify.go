@@ -9,93 +9,10 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// node is the rows of one program or sub-command, compiled.
-type node struct {
-	risk     permissions.Risk
-	known    bool // a row names exactly these words
-	sends    bool
-	worse    []condition
-	children map[string]*node
-	prefixes []prefixed // children whose word ends in "*"
-}
-
-type prefixed struct {
-	prefix string
-	node   *node
-}
-
-// condition is one "worse" of a row.
-type condition struct {
-	words  []string
-	unless []string
-	to     permissions.Risk
-
-	onlyOptions bool // each of the words is an option
-}
-
-// riskTable is the compiled table.
-var riskTable = compileRows()
-
-func compileRows() *node {
-	root := &node{}
-	for _, r := range rows {
-		parents := []*node{root}
-		words := strings.Fields(r.words)
-		for _, alternatives := range words {
-			var next []*node
-			for word := range strings.SplitSeq(alternatives, "|") {
-				for _, p := range parents {
-					next = append(next, p.child(word))
-				}
-			}
-			parents = next
-		}
-		for _, n := range parents {
-			n.risk, n.known = r.risk, true
-			n.sends = n.sends || r.sends
-			if r.worse != "" {
-				words := strings.Fields(r.worse)
-				n.worse = append(n.worse, condition{words, strings.Fields(r.unless), r.to,
-					!slices.ContainsFunc(words, func(w string) bool { return !isOption(w) })})
-			}
-		}
-	}
-	return root
-}
-
-// child returns the node of a further word, which it makes when there is none.
-func (n *node) child(word string) *node {
-	if prefix, ok := strings.CutSuffix(word, "*"); ok {
-		for _, p := range n.prefixes {
-			if p.prefix == prefix {
-				return p.node
-			}
-		}
-		made := &node{}
-		n.prefixes = append(n.prefixes, prefixed{prefix, made})
-		return made
-	}
-	if n.children == nil {
-		n.children = map[string]*node{}
-	}
-	if n.children[word] == nil {
-		n.children[word] = &node{}
-	}
-	return n.children[word]
-}
-
-// find returns the node of a further word, nil when the table has none.
-func (n *node) find(word string) *node {
-	if c, ok := n.children[word]; ok {
-		return c
-	}
-	for _, p := range n.prefixes {
-		if strings.HasPrefix(word, p.prefix) {
-			return p.node
-		}
-	}
-	return nil
-}
+// riskOf are the classes of the table.
+var riskOf = [...]permissions.Risk{programs.NoRisk: permissions.Unknown, programs.ReadOnly: permissions.ReadOnly, programs.BuildTest: permissions.BuildTest,
+	programs.Write: permissions.Write, programs.Network: permissions.Network, programs.Unknown: permissions.Unknown,
+	programs.Destructive: permissions.Destructive, programs.Escalation: permissions.Escalation}
 
 // classify says what one effective command may do, from its words alone: effects and files are the
 // caller's business. why is what makes it DESTRUCTIVE, as the end of a sentence that begins with "It"; it may be "".
@@ -133,14 +50,9 @@ var onlyAsks = wordSet("--help --version -V")
 var goOn = wordSet("--force --accept-data-loss --yes --assume-yes --no-input --noinput --no-interaction --non-interactive --purge --delete --hard --prune --auto-approve " +
 	"--force-reset --force-delete --overwrite-existing --no-confirm --noconfirm --skip-confirmation --confirm --destroy --wipe --drop --remove-all --delete-all --i-know-what-i-am-doing --really --permanent --nuke --yes-i-really-mean-it")
 
-// goesOnHarmlessly are programs to which the options of goOn say how to install something or whether to ask about
-// that, or which hand them on to a program that is judged by itself.
-var goesOnHarmlessly = wordSet("npm npx pnpm pnpx yarn bun bunx deno pip pip3 pipx uv uvx poetry pdm hatch conda mamba cargo rustup gem bundle composer go brew apt apt-get dnf yum apk " +
-	"zypper pacman snap flatpak nix nix-env nix-shell choco winget scoop dotnet flutter dart pod git docker podman nerdctl make gmake ninja cmake bazel gradle mvn pre-commit gh xargs ssh code npm-check-updates ncu asdf mise volta rsync man")
-
 // goesOn says which option of goOn a program of which nothing is known gets.
 func goesOn(program string, args []shellparse.Word) string {
-	if goesOnHarmlessly[program] || strings.HasPrefix(program, "create-") || len(args) > 0 && plainName(args[0].Value) == "manage.py" {
+	if known(program).Has(programs.YesIsHarmless) || strings.HasPrefix(program, "create-") || len(args) > 0 && plainName(args[0].Value) == "manage.py" {
 		return "" // what of them destroys is known
 	}
 	for _, a := range args {
@@ -160,18 +72,21 @@ func sends(c *shellparse.Command) bool {
 		return false
 	}
 	program, args := knownAs(c.Argv[0].Value, c.Argv[1:])
-	n, path, found := riskTable.find(program), program, false
-	for n != nil {
-		found = n.sends
-		next, rest, _ := descend(n, path, args)
+	var n *programs.Command
+	found := false
+	for n = n.Child(program); n != nil; {
+		found = n.Has(programs.Sends)
+		next, rest, _ := descend(n, args)
 		if next == nil {
 			break
 		}
-		path += " " + rest[0].Value
 		n, args = next, rest[1:]
 	}
 	return found
 }
+
+// known is what the table says of a program.
+func known(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
 
 // knownAs returns the program, and its words, that the table knows a program by.
 func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word) {
@@ -187,8 +102,8 @@ func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word)
 
 func risks(program string, args []shellparse.Word) permissions.Risk {
 	program, args = knownAs(program, args)
-	n := riskTable.find(program)
-	if n == nil {
+	var n *programs.Command
+	if n = n.Child(program); n == nil {
 		return permissions.Unknown
 	}
 	if len(args) == 1 && args[0].Known {
@@ -196,37 +111,37 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 			return permissions.ReadOnly
 		}
 	}
-	path := program
 	for {
-		next, rest, opaque := descend(n, path, args)
+		next, rest, opaque := descend(n, args)
 		if opaque {
 			return permissions.Unknown
 		}
 		if next == nil {
 			break
 		}
-		path += " " + rest[0].Value
 		n, args = next, rest[1:]
 	}
-	if !n.known {
+	if n.Risk == programs.NoRisk {
 		return permissions.Unknown
 	}
-	risk := n.risk
+	risk := riskOf[n.Risk]
 	open := slices.ContainsFunc(args, mayBeAnything)
 	onlyWords := open && !slices.ContainsFunc(args, func(w shellparse.Word) bool { return mayBeAnything(w) && !w.NoOption })
-	for _, cond := range n.worse {
+	for i := range n.Worse {
+		cond := &n.Worse[i]
+		to := riskOf[cond.To]
 		switch {
-		case cond.holds(args):
-			risk = risk.Worse(cond.to)
-		case onlyWords && cond.onlyOptions:
-		case open && cond.to.Exceeds(permissions.Unknown):
+		case isWorse(cond, args):
+			risk = risk.Worse(to)
+		case onlyWords && cond.OnlyOptions:
+		case open && to.Exceeds(permissions.Unknown):
 			risk = risk.Worse(permissions.Unknown) // one of the words may turn out to be what makes it worse
 		case open:
-			risk = risk.Worse(cond.to)
+			risk = risk.Worse(to)
 		}
 	}
 	switch {
-	case targetRunners[program]:
+	case n.Has(programs.RunsTargets):
 		for i, a := range args {
 			if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
 				continue
@@ -235,7 +150,7 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 				risk = risk.Worse(permissions.Unknown)
 			}
 		}
-	case scriptRunners[path]:
+	case n.Has(programs.RunsScripts):
 		if len(args) > 0 && args[0].Known && isScript(args[0].Value) {
 			return permissions.BuildTest
 		}
@@ -245,33 +160,31 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 
 // descend finds the sub-command of n among args, with the words from it on. opaque says that a word which
 // cannot be known stands where the sub-command must be, or that the table has sub-commands and not this one.
-func descend(n *node, path string, args []shellparse.Word) (next *node, rest []shellparse.Word, opaque bool) {
-	if len(n.children) == 0 && len(n.prefixes) == 0 {
+func descend(n *programs.Command, args []shellparse.Word) (next *programs.Command, rest []shellparse.Word, opaque bool) {
+	if !n.Parent {
 		return nil, nil, false
 	}
-	takesValue := valueOptions[path]
 	for i := 0; i < len(args); i++ {
 		if !args[i].Known {
 			return nil, nil, true
 		}
 		word := args[i].Value
-		if next := n.find(word); next != nil && (len(next.children) > 0 || next.known || len(next.prefixes) > 0) {
+		if next := n.Child(word); next != nil {
 			return next, args[i:], false
 		}
 		if isOption(word) {
-			if takesValue[word] {
-				i++
+			if n.Row != nil {
+				if o := n.Row.Options.Find(word); o != nil && o.Arg == programs.Needed {
+					i++
+				}
 			}
 			continue
 		}
 		// A word that is no sub-command: an operand of a program that works without one, too.
-		return nil, nil, !n.known || n.exclusive()
+		return nil, nil, n.Risk == programs.NoRisk || len(n.Worse) == 0
 	}
 	return nil, nil, false
 }
-
-// exclusive reports whether the words of n need a sub-command that the table knows: "git x" is not "git".
-func (n *node) exclusive() bool { return len(n.worse) == 0 && len(n.children) > 0 }
 
 func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 
@@ -291,9 +204,9 @@ func mayBeAnything(w shellparse.Word) bool {
 	return source == "" || strings.IndexByte("$`*?[{~\\-<(", source[0]) >= 0
 }
 
-// holds reports whether one of the words that make a command worse is among its arguments.
-func (c condition) holds(args []shellparse.Word) bool {
-	list := c.words
+// isWorse reports whether one of the words that make a command worse is among its arguments.
+func isWorse(c *programs.Worse, args []shellparse.Word) bool {
+	list := c.When
 	if list[0] == "<second>" {
 		operands := 0
 		for _, a := range args {
@@ -313,7 +226,7 @@ func (c condition) holds(args []shellparse.Word) bool {
 			}
 			continue
 		case "<operand>":
-			if c.harmless(args) {
+			if harmless(c, args) {
 				continue
 			}
 			for _, a := range args {
@@ -332,8 +245,8 @@ func (c condition) holds(args []shellparse.Word) bool {
 	return false
 }
 
-func (c condition) harmless(args []shellparse.Word) bool {
-	for _, u := range c.unless {
+func harmless(c *programs.Worse, args []shellparse.Word) bool {
+	for _, u := range c.Unless {
 		for _, a := range args {
 			if a.Known && matchesWord(u, a.Value) {
 				return true
@@ -383,7 +296,7 @@ func wildcard(pattern, s string) bool {
 // statementsRisk judges the statements that a database client is given.
 func statementsRisk(program string, list []shellparse.Word) permissions.Risk {
 	risk := permissions.Network
-	if localDatabases[program] {
+	if known(program).Has(programs.LocalDatabase) {
 		risk = permissions.ReadOnly
 	}
 	for _, w := range list {

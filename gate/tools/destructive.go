@@ -10,79 +10,27 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// act is one alternative of a destruction, compiled.
-type act struct {
-	operands []string // one after the other among the words that are no options; alternatives by "|"
-	options  []string // alternatives by "|"
-	without  []string
-	why      string
-}
-
-// acts are the compiled destructions by program; actGlobs those whose program is a pattern.
-var acts, actGlobs = compileActs()
-
-func compileActs() (byName, globs map[string][]act) {
-	byName, globs = map[string][]act{}, map[string][]act{}
-	for _, d := range destructions {
-		var list []act
-		for text := range strings.SplitSeq(d.acts, ";") {
-			a := act{why: d.why}
-			for term := range strings.FieldsSeq(text) {
-				switch {
-				case strings.HasPrefix(term, "!"):
-					a.without = append(a.without, term[1:])
-				case isOption(term):
-					a.options = append(a.options, term)
-				default:
-					a.operands = append(a.operands, strings.ToLower(term))
-				}
-			}
-			list = append(list, a)
-		}
-		for name := range strings.FieldsSeq(d.programs) {
-			if strings.Contains(name, "*") {
-				globs[name] = append(globs[name], list...)
-			} else {
-				byName[name] = append(byName[name], list...)
-			}
-		}
-	}
-	return byName, globs
-}
-
 // runsBin are subcommands of package runners before the name of what they run.
 var runsBin = wordSet("run run-script exec dlx x tool")
-
-// readsCode are programs of databases that run what comes in, beside those that take SQL.
-var readsCode = wordSet("mongosh mongo redis-cli valkey-cli cqlsh influx")
 
 // destroys returns what a command does that nobody can take back, as the end of a sentence that begins with "It"; ""
 // when nothing of that is known.
 func destroys(c *shellparse.Command) string {
 	for name, args := range commandNames(c) {
-		if readsCode[name] && c.Input.Known {
+		about := programs.Find(name)
+		if about.Has(programs.ReadsCode) && c.Input.Known {
 			args = append(slices.Clip(args), c.Input)
 		}
-		list := acts[name]
-		if list == nil {
-			for glob, l := range actGlobs {
-				if wildcard(glob, name) {
-					list = append(list, l...)
-				}
-			}
-		}
-		for i := range list {
-			if list[i].holds(args) {
-				return list[i].why
-			}
+		if why := actOf(name, args); why != "" {
+			return why
 		}
 		if why := mutates(name, args); why != "" {
 			return why
 		}
-		if takeSQL[name] && (c.Input.Known && classifySQL(c.Input.Value) == permissions.Destructive || anySQL(args)) {
+		if about.Has(programs.TakesSQL) && (c.Input.Known && classifySQL(c.Input.Value) == permissions.Destructive || anySQL(args)) {
 			return "deletes what the database holds"
 		}
-		if !packageRunners[name] {
+		if !about.Has(programs.PackageRunner) {
 			continue
 		}
 		for len(args) > 0 && args[0].Known && (isOption(args[0].Value) || runsBin[args[0].Value]) {
@@ -92,10 +40,19 @@ func destroys(c *shellparse.Command) string {
 			continue
 		}
 		name, args = plainName(args[0].Value), args[1:]
-		for i := range acts[name] {
-			if !packageRunners[name] && acts[name][i].holds(args) {
-				return acts[name][i].why
-			}
+		if why := actOf(name, args); why != "" && !programs.Find(name).Has(programs.PackageRunner) {
+			return why
+		}
+	}
+	return ""
+}
+
+// actOf returns why what a program does with these words cannot be taken back, "" when it can.
+func actOf(program string, args []shellparse.Word) string {
+	list := programs.Destructions(program)
+	for i := range list {
+		if actHolds(&list[i], args) {
+			return list[i].Why
 		}
 	}
 	return ""
@@ -120,7 +77,7 @@ func commandNames(c *shellparse.Command) func(yield func(string, []shellparse.Wo
 			return
 		}
 		name, args := plainName(c.Argv[0].Value), c.Argv[1:]
-		if !yield(name, args) || !interpreters[name] && sameAs[name] != "python" {
+		if !yield(name, args) || !programs.Find(name).Has(programs.Interpreter) && sameAs[name] != "python" {
 			return
 		}
 		for i, w := range args {
@@ -161,29 +118,29 @@ func plainName(program string) string {
 	return programs.Canonical(strings.TrimSuffix(path.Base(program), ".exe"))
 }
 
-func (a *act) holds(args []shellparse.Word) bool {
-	for _, w := range a.without {
+func actHolds(a *programs.Act, args []shellparse.Word) bool {
+	for _, w := range a.Without {
 		for i := range args {
 			if args[i].Known && matchesTerm(w, args, i) {
 				return false
 			}
 		}
 	}
-	for _, alternatives := range a.options {
+	for _, alternatives := range a.Options {
 		if !anyOption(alternatives, args) {
 			return false
 		}
 	}
 	next := 0
 	for i := range args {
-		if next == len(a.operands) {
+		if next == len(a.Operands) {
 			break
 		}
-		if args[i].Known && !isOption(args[i].Value) && anyAlternative(a.operands[next], strings.ToLower(args[i].Value)) {
+		if args[i].Known && !isOption(args[i].Value) && anyAlternative(a.Operands[next], strings.ToLower(args[i].Value)) {
 			next++
 		}
 	}
-	return next == len(a.operands)
+	return next == len(a.Operands)
 }
 
 func anyOption(alternatives string, args []shellparse.Word) bool {
@@ -232,15 +189,12 @@ func matchesTerm(want string, args []shellparse.Word, i int) bool {
 	return wildcard(strings.ToLower(value), strings.ToLower(strings.TrimSpace(attached)))
 }
 
-// senders are programs that send a text which can be a query in GraphQL.
-var senders = wordSet("curl wget http https xh xhs httpie gh glab graphqurl gq hurl restish")
-
 // removals are words in the names of mutations that delete.
 var removals = []string{"delete", "destroy", "drop", "remove", "purge", "wipe", "truncate", "terminate", "erase", "revoke", "archive", "transfer", "uninstall", "disable", "reset"}
 
 // mutates says what a mutation of GraphQL among the words of a sender deletes.
 func mutates(program string, args []shellparse.Word) string {
-	if !senders[program] {
+	if !programs.Find(program).Has(programs.SendsQueries) {
 		return ""
 	}
 	for _, w := range args {

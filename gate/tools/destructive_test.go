@@ -7,33 +7,14 @@ import (
 
 	"callgate/permissions"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
-// TestDestructionsAreWellFormed holds that the table can be read the way it says.
-func TestDestructionsAreWellFormed(t *testing.T) {
-	seen := map[string]bool{}
-	for _, d := range destructions {
-		if len(strings.Fields(d.programs)) == 0 || d.why == "" || strings.HasSuffix(d.why, ".") {
-			t.Errorf("%q: a program or a sentence is missing", d.programs)
-		}
-		for name := range strings.FieldsSeq(d.programs) {
-			if plainName(name) != name {
-				t.Errorf("%q is never the plain name of a program", name)
-			}
-			if seen[name+"\x00"+d.why] {
-				t.Errorf("%q stands twice for %q", name, d.why)
-			}
-			seen[name+"\x00"+d.why] = true
-		}
-		for act := range strings.SplitSeq(d.acts, ";") {
-			if d.acts != "" && strings.TrimSpace(act) == "" {
-				t.Errorf("%q: an empty alternative would always hold", d.programs)
-			}
-			for term := range strings.FieldsSeq(act) {
-				if strings.ContainsAny(term, `"'\`) {
-					t.Errorf("%q: the term %q is quoted", d.programs, term)
-				}
-			}
+// TestNamesOfPrograms holds that programs which lose something stand in the table by their plain names.
+func TestNamesOfPrograms(t *testing.T) {
+	for c := range programs.All {
+		if len(c.Destroys) > 0 && plainName(c.Name) != c.Name {
+			t.Errorf("%q is never the plain name of a program", c.Name)
 		}
 	}
 }

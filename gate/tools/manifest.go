@@ -7,6 +7,7 @@ import (
 
 	"callgate/permissions"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // manifests are the files that say what a build or a test runs, as globs over the lower-case base name, or
@@ -35,36 +36,8 @@ var manifests = []string{
 // hookManifests are those that say what git runs when something is committed or pushed.
 var hookManifests = []string{".pre-commit-config.yaml", "lefthook*.y*ml", ".lefthook*.y*ml", ".husky/*", ".lintstagedrc*", "lint-staged.config.*", ".simple-git-hooks.*", ".overcommit.yml", "commitlint.config.*"}
 
-// projectRunners are programs that run what manifests say, whichever script, target or hook their words name, by the
-// subcommands with which they do; "*" is any.
-var projectRunners = func() map[string]map[string]bool {
-	table := map[string]map[string]bool{}
-	for programs, subs := range map[string]string{
-		`make gmake bmake just task go-task rake ninja samu meson bazel bazelisk buck2 pants scons waf tup mage invoke inv doit earthly gradle gradlew mvn mvnw ant sbt
-			lein clj clojure mill bleep stack cabal dune zig mix rebar3 flutter dart dotnet msbuild swift xcodebuild pre-commit prek lefthook husky lint-staged overcommit tox nox
-			cmake ctest cpack configure autoreconf bundle rails rspec composer phpunit pest turbo nx lerna rush moon wireit gulp grunt jest vitest mocha ava karma playwright
-			cypress webpack rollup vite parcel esbuild tsup next nuxt astro eslint prettier stylelint tsc babel pytest py.test coverage sphinx-build mkdocs snakemake nextflow
-			dvc tilt skaffold vagrant devcontainer act foreman honcho overmind goreman hivemind hatch pdm poetry pixi pipenv buildozer snapcraft nix nix-build nix-shell
-			npm-run-all run-s run-p concurrently wasm-pack trunk maturin semantic-release`: "*",
-		"npm pnpm yarn bun deno": "*",
-		"cargo":                  "run r build b test t bench check c clippy doc d install nextest xtask fix rustc rustdoc miri watch llvm-cov tarpaulin expand package publish",
-		"go":                     "run generate test build vet install tool",
-		"uv":                     "run sync build pip lock tool",
-		"pip pip3":               "install wheel",
-		"docker podman nerdctl docker-compose podman-compose finch": "compose build buildx bake up run create start restart watch stack image builder",
-	} {
-		for name := range strings.FieldsSeq(programs) {
-			table[name] = wordSet(subs)
-		}
-	}
-	return table
-}()
-
 // onlyAsksRegistry are subcommands of package managers that run nothing of the project.
 var onlyAsksRegistry = wordSet("view info show search outdated audit whoami ping fund config get ls list ll la why explain help docs repo bugs")
-
-// hookRunners are subcommands of git that run hooks.
-var hookRunners = wordSet("commit push merge rebase am cherry-pick revert pull checkout switch")
 
 // runsProject reports whether a command runs what the manifests of a project say, and whether it runs git's hooks.
 func runsProject(c *shellparse.Command, risk permissions.Risk) (builds, hooks bool) {
@@ -79,17 +52,18 @@ func runsProject(c *shellparse.Command, risk permissions.Risk) (builds, hooks bo
 			break
 		}
 	}
-	if name == "git" {
-		return false, hookRunners[sub]
+	about := programs.Find(name, sub)
+	if about.Has(programs.RunsHooks) {
+		return false, true
 	}
-	subs := projectRunners[name]
+	always := programs.Find(name).Has(programs.RunsProject) // whatever its words
 	switch {
 	case risk == permissions.BuildTest:
 		return true, false
-	case risk == permissions.ReadOnly, subs["*"] && onlyAsksRegistry[sub]:
+	case risk == permissions.ReadOnly, always && onlyAsksRegistry[sub]:
 		return false, false
 	}
-	return subs["*"] || subs[sub], false
+	return always || about.Has(programs.RunsProject), false
 }
 
 // IsHookManifest reports whether the file at path says what git runs when something is committed or pushed.

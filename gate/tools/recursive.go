@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // recursiveReaders are programs that read folders whole; with options, only with one of these.
@@ -25,9 +26,6 @@ var recursiveReaders = func() map[string]map[string]bool {
 	}
 	return table
 }()
-
-// searchesWhereItRuns are programs that search their working directory when they are given no folder.
-var searchesWhereItRuns = wordSet("rg rga ag ack ugrep ug pt sift git grep egrep fgrep zgrep zegrep zfgrep bzgrep xzgrep lzgrep zstdgrep pcregrep pcre2grep ggrep")
 
 // readsRecursively reports whether a command reads folders whole.
 func readsRecursively(c *shellparse.Command) bool {
@@ -101,7 +99,7 @@ func (b *builder) recursive(c *shellparse.Command) {
 	if leaves != nil && len(leaves.operands) > 0 {
 		return // what it was given, and is no folder, it reads by name or not at all
 	}
-	if !found && searchesWhereItRuns[c.Argv[0].Value] {
+	if !found && known(c.Argv[0].Value).Has(programs.Searches) {
 		b.searches(b.place.at(c.Dir).Dir, leaves)
 	}
 }

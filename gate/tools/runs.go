@@ -6,13 +6,8 @@ import (
 	"strings"
 
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
-
-// interpreters run the file that their first operand names.
-var interpreters = map[string]bool{
-	"sh": true, "bash": true, "dash": true, "ksh": true, "zsh": true, "fish": true, "source": true, ".": true,
-	"python": true, "python3": true, "node": true, "deno": true, "bun": true, "ruby": true, "perl": true, "php": true, "lua": true, "Rscript": true,
-}
 
 // systemPrograms are where only an administrator, or a package manager, puts programs.
 var systemPrograms = []string{"/bin/", "/sbin/", "/usr/", "/opt/homebrew/", "/nix/store/", "/snap/"}
@@ -41,7 +36,7 @@ func runs(c *shellparse.Command) (paths []string) {
 	if strings.ContainsRune(program, '/') {
 		add(program)
 	}
-	if interpreters[filepath.Base(program)] {
+	if known(filepath.Base(program)).Has(programs.Interpreter) {
 		for _, word := range c.Argv[1:] {
 			if word.Known && !strings.HasPrefix(word.Value, "-") {
 				add(word.Value)

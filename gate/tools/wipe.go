@@ -9,6 +9,7 @@ import (
 
 	"callgate/permissions"
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // Wipe is a folder or file that a call may make useless as a whole.
@@ -63,7 +64,7 @@ func (b *builder) wipesRemoved(c *shellparse.Command, whole string) {
 		slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
 			return isBundle(w.Value) && strings.ContainsAny(w.Value, "rR") || w.Value == "--recursive"
 		}) &&
-		!slices.ContainsFunc(b.out.Commands, func(before CommandView) bool { return lists[path.Base(before.Argv[0])] }) {
+		!slices.ContainsFunc(b.out.Commands, func(before CommandView) bool { return known(path.Base(before.Argv[0])).Has(programs.ListsNames) }) {
 		b.wipe(Listed, "*")
 	}
 	if len(c.Via) > 0 && strings.HasPrefix(c.Via[len(c.Via)-1], "alias ") {
@@ -93,9 +94,6 @@ func recursive(c *shellparse.Command) bool {
 	}
 	return true
 }
-
-// lists are the programs whose output is names that the call shows where they come from.
-var lists = wordSet("find gfind fd fdfind ls git rg grep echo printf exa eza locate hg npm")
 
 // wipesMoved reads the sources of mv.
 func (b *builder) wipesMoved(c *shellparse.Command, whole string) {

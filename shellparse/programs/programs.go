@@ -22,6 +22,11 @@ type Command struct {
 	Inspector string   // the function of shellparse that looks at what the table cannot say
 	Passes    []string // programs, one of which gets the words behind --
 	Is        Trait
+
+	Risk     Risk    // how bad it can be
+	Worse    []Worse // what makes it worse
+	Parent   bool    // there are subcommands with a risk of their own
+	Destroys []Act   // what it does that nobody can take back
 }
 
 // Row is what the options and operands of a command do.
@@ -99,6 +104,21 @@ const (
 	ProjectTool                     // a package runner starts it from the project
 	Exact                           // only the very same text is offered as a rule
 	Installs                        // its operands are packages that are fetched
+	Sends                           // data goes out to another machine by what it is for
+	RunsScripts                     // its next word is a script of the project
+	RunsTargets                     // every operand is a target of the project
+	TakesSQL                        // it sends statements to a database
+	LocalDatabase                   // its database is a file of this machine
+	ReadsCode                       // it runs what comes in, beside those that take SQL
+	SendsQueries                    // it sends a text that can be a query in GraphQL
+	YesIsHarmless                   // --yes and --force say how to install something, or are handed on
+	PackageRunner                   // it takes the name of a package, or of the program that this brings
+	Agent                           // it lets a model act on this machine
+	Interpreter                     // it runs the file that its first operand names
+	ListsNames                      // its output is names of files
+	Searches                        // it searches its working directory when it is given no folder
+	RunsHooks                       // it runs git's hooks
+	RunsProject                     // it runs what manifests of the project say
 )
 
 // Traits are the names of traits in the YAML files.
@@ -108,14 +128,27 @@ var Traits = map[string]Trait{
 	"option-files": OptionFiles, "runs-addresses": RunsAddresses, "takes-code": TakesCode, "runs-source": RunsSource,
 	"runs-operands": RunsOperands, "spells": Spells, "prints": Prints, "reads-settings": ReadsSettings, "takes-process": TakesProcess,
 	"shell": Shell, "project-tool": ProjectTool, "exact": Exact, "installs": Installs,
+	"sends": Sends, "runs-scripts": RunsScripts, "runs-targets": RunsTargets, "takes-sql": TakesSQL, "local-database": LocalDatabase,
+	"reads-code": ReadsCode, "sends-queries": SendsQueries, "yes-is-harmless": YesIsHarmless, "package-runner": PackageRunner, "agent": Agent,
+	"interpreter": Interpreter, "lists-names": ListsNames, "searches": Searches, "runs-hooks": RunsHooks, "runs-project": RunsProject,
 }
 
 // nothing is known of the commands that the table does not have.
 var nothing Command
 
 // Find returns what is known of a command: a program, with the subcommands that follow it. It is never nil; the Name of
-// one that is not known is empty.
+// one that is not known is empty. A word with a blank in it is no part of a name.
 func Find(words ...string) *Command {
+	for _, w := range words {
+		if strings.IndexByte(w, ' ') >= 0 {
+			return &nothing
+		}
+	}
+	return find(words...)
+}
+
+// find is Find, for names of which the first may be one with its subcommands.
+func find(words ...string) *Command {
 	h := uint32(2166136261)
 	for i, w := range words {
 		if i > 0 {

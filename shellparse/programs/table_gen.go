@@ -17,40 +17,148 @@ var options2 = Options{List: []Option{
 
 var language3 = Language{Options: &options2, Python: false}
 
-var options4 = Options{List: []Option{
+var acts4 = []Act{
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"undefine"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"unregistervm"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"controlvm", "poweroff"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"box", "remove"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"snapshot", "delete|restore"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"rebuild"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"vol-delete"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"pool-destroy"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"net-destroy"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"factory-reset"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"halt"}, Options: nil, Without: nil, Why: "deletes machines"},
+	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "deletes machines"},
+}
+
+var acts5 = []Act{
+	{Operands: nil, Options: nil, Without: nil, Why: "changes the system"},
+}
+
+var options6 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"-A", "-A", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 1, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 0, 0}, {"-g", "-g", 1, 0}, {"-i", "-i", 0, 0},
 	{"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0},
 	{"-u", "-u", 1, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper5 = Wrapper{Options: &options4, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper7 = Wrapper{Options: &options6, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options6 = Options{List: []Option{
+var acts8 = []Act{
+	{Operands: []string{"migration:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migration:reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migration:refresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migration:rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"db:wipe"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"db:truncate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+}
+
+var options9 = Options{List: []Option{
 	{"--ackrc", "--ackrc", 1, 120}, {"--ignore", "--ignore", 1, 110}, {"--ignore-dir", "--ignore-dir", 1, 110}, {"--pager", "--pager", 1, 120}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0}, {"-G", "-G", 1, 0},
 	{"-m", "-m", 1, 0}, {"-p", "-p", 1, 114},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row7 = Row{Options: &options6, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row10 = Row{Options: &options9, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options8 = Options{List: []Option{
+var acts11 = []Act{
+	{Operands: []string{"send*"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"*", "send*"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: nil, Options: []string{"-m"}, Without: nil, Why: "sends or deletes messages"},
+	{Operands: nil, Options: []string{"--message"}, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"post"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"*", "remove"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"*:create"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: nil, Options: []string{"--body"}, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"chat", "send"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"update"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "sends or deletes messages"},
+}
+
+var worse12 = []Worse{{When: []string{"--fix", "-w", "--write", "-i", "--write-changes"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options13 = Options{List: []Option{
 	{"-T", "-T", 0, 0}, {"-e", "-e", 1, 0}, {"-n", "-n", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper9 = Wrapper{Options: &options8, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper14 = Wrapper{Options: &options13, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options10 = Options{List: []Option{
+var acts15 = []Act{
+	{Operands: nil, Options: nil, Without: []string{"--help"}, Why: "sends or deletes mail"},
+	{Operands: []string{"send"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
+	{Operands: []string{"message", "send"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
+	{Operands: []string{"message", "delete"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "sends or deletes mail"},
+}
+
+var acts16 = []Act{
+	{Operands: nil, Options: []string{"--delete-*"}, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: nil, Options: []string{"-R"}, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: []string{"certificate", "revoke"}, Options: nil, Without: nil, Why: "deletes keys or secrets"},
+	{Operands: nil, Options: []string{"--gen-revoke"}, Without: nil, Why: "deletes keys or secrets"},
+}
+
+var options17 = Options{List: []Option{
 	{"--clear", "--clear", 0, 0}, {"--delay", "--delay", 1, 0}, {"--exec", "--exec", 1, 99}, {"--ext", "--exts", 1, 0}, {"--exts", "--exts", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--inspect", "--inspect", 0, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--restart", "--restart", 1, 0}, {"--watch", "--watch", 1, 0}, {"-c", "--clear", 0, 0}, {"-d", "--delay", 1, 0}, {"-e", "--exts", 1, 0}, {"-g", "-g", 1, 0}, {"-i", "--ignore", 1, 0}, {"-q", "--quiet", 0, 0},
 	{"-r", "--restart", 1, 0}, {"-s", "-s", 1, 0}, {"-w", "--watch", 1, 0}, {"-x", "--exec", 1, 99},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper11 = Wrapper{Options: &options10, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper18 = Wrapper{Options: &options17, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options12 = Options{List: []Option{}, Danger: false, Writes: false, Values: false, Reads: false}
+var acts19 = []Act{
+	{Operands: []string{"downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
+}
 
-var row13 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes infrastructure"}
+var acts20 = []Act{
+	{Operands: []string{"import"}, Options: []string{"--replace*"}, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"import"}, Options: []string{"--prod"}, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"env", "remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"sandbox", "delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"push"}, Options: []string{"--yes"}, Without: nil, Why: "deletes or replaces what runs"},
+}
 
-var options14 = Options{List: []Option{
+var options21 = Options{List: []Option{}, Danger: false, Writes: false, Values: false, Reads: false}
+
+var row22 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes infrastructure"}
+
+var worse23 = []Worse{{When: []string{"destroy", "delete", "remove", "rm", "rollback", "--force"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var acts24 = []Act{
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"*", "delete"}, Options: []string{"-y"}, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"ssl"}, Options: []string{"--deregister"}, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: nil, Options: []string{"--extra-vars=*state=absent*"}, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"*:rollback"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"*rm"}, Options: []string{"-rf*"}, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"*state=absent*"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"*", "cmd.run*"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"node", "delete"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"*", "purge"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"bulk", "delete"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
+	{Operands: []string{"*", "deploy*"}, Options: nil, Without: nil, Why: "changes or deletes what runs on other machines"},
+}
+
+var options25 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--console", "--console", 1, 0}, {"--continue", "--continue", 0, 0}, {"--eval", "--eval", 1, 99}, {"--exclude-task", "--exclude-task", 1, 0}, {"--file", "--file", 1, 111}, {"--global-settings", "--global-settings", 1, 120}, {"--gradle-distribution-url", "--gradle-distribution-url", 1, 120},
 	{"--gradle-user-home", "--gradle-user-home", 1, 120}, {"--include-build", "--include-build", 1, 120}, {"--info", "--info", 0, 0}, {"--init-script", "--init-script", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--offline", "--offline", 0, 0}, {"--project-dir", "--project-dir", 1, 100}, {"--scan", "--scan", 0, 33},
 	{"--settings", "--settings", 1, 120}, {"--settings-file", "--settings-file", 1, 120}, {"--stacktrace", "--stacktrace", 0, 0}, {"--tests", "--tests", 1, 0}, {"--toolchains", "--toolchains", 1, 120}, {"-B", "-B", 0, 0}, {"-D", "-D", 1, 68}, {"-I", "--init-script", 1, 120},
@@ -60,34 +168,118 @@ var options14 = Options{List: []Option{
 	{"-t", "--toolchains", 1, 120}, {"-x", "--exclude-task", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row15 = Row{Options: &options14, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row26 = Row{Options: &options25, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options16 = Options{List: []Option{
+var acts27 = []Act{
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"autoremove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"erase"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"deinstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"autoclean"}, Options: []string{"--purge"}, Without: nil, Why: "removes packages"},
+	{Operands: []string{"env", "remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"toolchain", "uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"self", "uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"implode"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"cache", "purge"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--uninstall"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
+}
+
+var options28 = Options{List: []Option{
 	{"--browser", "--browser", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--encoding", "--encoding", 1, 0}, {"--html", "--html", 2, 120}, {"--local-file", "--local-file", 0, 120}, {"--locale", "--locale", 1, 0}, {"--manpath", "--manpath", 1, 120}, {"--pager", "--pager", 1, 120},
 	{"--preprocessor", "--preprocessor", 1, 120}, {"--prompt", "--prompt", 1, 0}, {"--recode", "--recode", 1, 0}, {"--sections", "--sections", 1, 0}, {"--systems", "--systems", 1, 0}, {"--troff-device", "--troff-device", 2, 120}, {"-B", "--browser", 1, 120}, {"-C", "--config-file", 1, 120},
 	{"-E", "--encoding", 1, 0}, {"-H", "--html", 2, 120}, {"-L", "--locale", 1, 0}, {"-M", "--manpath", 1, 120}, {"-P", "--pager", 1, 120}, {"-R", "--recode", 1, 0}, {"-S", "--sections", 1, 0}, {"-T", "--troff-device", 2, 120},
 	{"-l", "--local-file", 0, 120}, {"-m", "--systems", 1, 0}, {"-p", "--preprocessor", 1, 120}, {"-r", "--prompt", 1, 0}, {"-s", "--sections", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row17 = Row{Options: &options16, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row29 = Row{Options: &options28, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options18 = Options{List: []Option{
+var options30 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--host-architecture", "--host-architecture", 1, 0}, {"--option", "--option", 1, 120}, {"--target-release", "--target-release", 1, 0}, {"-a", "--host-architecture", 1, 0}, {"-c", "--config-file", 1, 120}, {"-o", "--option", 1, 120}, {"-t", "--target-release", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row19 = Row{Options: &options18, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row31 = Row{Options: &options30, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row20 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+var acts32 = []Act{
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"terminate"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"undeploy"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"abort"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"*", "terminate"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"env", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"app", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"svc", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"swap"}, Options: nil, Without: nil, Why: "deletes what runs"},
+}
 
-var options21 = Options{List: []Option{
+var acts33 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"uninstall*"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"delete", "*"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"app", "delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"app", "sync"}, Options: []string{"--prune"}, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"app", "sync"}, Options: []string{"--force"}, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"app", "rollback"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"app", "set"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"cluster", "rm"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"proj", "delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"repo", "rm"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"node", "drain"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"restore", "create"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"backup", "delete"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"upgrade"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"etcd", "*"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+	{Operands: []string{"suspend"}, Options: nil, Without: nil, Why: "deletes what runs in the cluster"},
+}
+
+var row34 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "network"}
+
+var options35 = Options{List: []Option{
 	{"--autoload-file", "-a", 1, 120}, {"--bootstrap", "--bootstrap", 1, 120}, {"--configuration", "--configuration", 1, 120}, {"--coverage-clover", "--coverage-clover", 1, 119}, {"--coverage-html", "--coverage-html", 1, 116}, {"--exec", "--exec", 1, 120}, {"--extensions", "--extensions", 1, 120}, {"--filter", "--filter", 1, 0},
 	{"--include-path", "--include-path", 1, 120}, {"--level", "--level", 1, 0}, {"--log-junit", "--log-junit", 1, 119}, {"--prepend", "--prepend", 1, 120}, {"--printer", "--printer", 1, 120}, {"--require", "--require", 1, 120}, {"--rules", "--rules", 1, 0}, {"--standard", "--standard", 1, 120},
 	{"-a", "-a", 1, 120}, {"-c", "--configuration", 1, 120}, {"-d", "-d", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row22 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row36 = Row{Options: &options35, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options23 = Options{List: []Option{
+var acts37 = []Act{
+	{Operands: []string{"migrate:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate:reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate:refresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"db:wipe"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"db:seed"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:delete*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:clear*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:flush*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:prune*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:wipe*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"queue:flush"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+}
+
+var options38 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--sysroot", "--sysroot", 1, 33}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-MF", "-MF", 1, 119}, {"-MQ", "-MQ", 1, 0},
 	{"-MT", "-MT", 1, 0}, {"-T", "-T", 1, 114}, {"-U", "-U", 1, 0}, {"-Xassembler", "-Xassembler", 1, 0}, {"-Xclang", "-Xclang", 1, 120}, {"-Xlinker", "-Xlinker", 1, 0}, {"-Xpreprocessor", "-Xpreprocessor", 1, 0}, {"-arch", "-arch", 1, 0},
 	{"-dumpdir", "-dumpdir", 1, 116}, {"-dynamic-linker", "-dynamic-linker", 1, 120}, {"-e", "-e", 1, 0}, {"-fplugin", "-fplugin", 1, 120}, {"-fplugin-arg", "-fplugin-arg", 1, 120}, {"-framework", "-framework", 1, 0}, {"-fuse-ld", "-fuse-ld", 1, 120}, {"-imacros", "-imacros", 1, 114},
@@ -96,45 +288,114 @@ var options23 = Options{List: []Option{
 	{"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row24 = Row{Options: &options23, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row39 = Row{Options: &options38, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options25 = Options{List: []Option{
+var options40 = Options{List: []Option{
 	{"--gemfile", "--gemfile", 1, 120}, {"--keep-file-descriptors", "--keep-file-descriptors", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--site-packages", "--site-packages", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-s", "--site-packages", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper26 = Wrapper{Options: &options25, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper41 = Wrapper{Options: &options40, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options27 = Options{List: []Option{
+var acts42 = []Act{
+	{Operands: []string{"erase*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"partition*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"reformat"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"zero*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"random*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"secureerase"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"apfs", "delete*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"resize*"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"thinlocalsnapshots"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"eject"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "writes to disks or file systems"},
+}
+
+var options43 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--config-basedir", "--config-basedir", 1, 120}, {"--configuration", "--configuration", 1, 33}, {"--custom-formatter", "--custom-formatter", 1, 120}, {"--custom-syntax", "--custom-syntax", 1, 120}, {"--dir", "--dir", 1, 33}, {"--env", "--env", 1, 0}, {"--gruntfile", "--gruntfile", 1, 120},
 	{"--gulpfile", "--gulpfile", 1, 120}, {"--host", "--host", 2, 33}, {"--mode", "--mode", 1, 0}, {"--open", "--open", 0, 120}, {"--outDir", "--outDir", 1, 116}, {"--outdir", "--outdir", 1, 116}, {"--outfile", "--outfile", 1, 119}, {"--output-path", "--output-path", 1, 116},
 	{"--plugin", "--plugin", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--port", "--port", 1, 0}, {"--presets", "--presets", 1, 120}, {"--require", "-r", 1, 120}, {"--serve", "--serve", 2, 0}, {"-c", "--config", 1, 120}, {"-d", "--dir", 1, 33},
 	{"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-r", "-r", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row28 = Row{Options: &options27, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row44 = Row{Options: &options43, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row29 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var acts45 = []Act{
+	{Operands: []string{"down*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"redo"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"fix"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"force"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migration", "redo"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migration", "revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"database", "reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"refresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"schema", "clean"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"schema", "apply"}, Options: []string{"--auto-approve"}, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"pop", "*", "down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate"}, Options: []string{"--destination=*"}, Without: nil, Why: "drops or rolls back the database"},
+}
 
-var options30 = Options{List: []Option{
+var acts46 = []Act{
+	{Operands: nil, Options: nil, Without: nil, Why: "deletes jobs"},
+}
+
+var acts47 = []Act{
+	{Operands: []string{"forget"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"remove*"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"snapshot", "delete"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"cleanup"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"repair*"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"recreate"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"compact"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"break-lock"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"unlock"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"key", "remove"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes backups"},
+	{Operands: nil, Options: []string{"--fsck-prune"}, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"policy", "delete"}, Options: nil, Without: nil, Why: "deletes backups"},
+	{Operands: []string{"rewrite"}, Options: nil, Without: nil, Why: "deletes backups"},
+}
+
+var acts48 = []Act{
+	{Operands: []string{"release"}, Options: nil, Without: []string{"--dry-run", "--snapshot"}, Why: "publishes a release"},
+	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a release"},
+	{Operands: []string{"version"}, Options: []string{"--yes"}, Without: nil, Why: "publishes a release"},
+	{Operands: []string{"shipit"}, Options: nil, Without: nil, Why: "publishes a release"},
+}
+
+var row49 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+
+var options50 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--init-hook", "--init-hook", 1, 120}, {"--line-length", "--line-length", 1, 0}, {"--load-plugins", "--load-plugins", 1, 120},
 	{"--max-line-length", "--max-line-length", 1, 0}, {"--output-file", "--output-file", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 33}, {"--pythonpath", "--pythonpath", 1, 120}, {"--rcfile", "--rcfile", 1, 120}, {"--select", "--select", 1, 0},
 	{"--settings-path", "--sp", 1, 120}, {"--sp", "--sp", 1, 120}, {"-c", "-c", 1, 33}, {"-i", "-i", 1, 109}, {"-l", "--line-length", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 1, 33}, {"-q", "-q", 0, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row31 = Row{Options: &options30, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row51 = Row{Options: &options50, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options32 = Options{List: []Option{
+var options52 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fgrep", "--fgrep", 1, 0}, {"--file", "--file", 1, 120}, {"--grep", "--grep", 1, 0}, {"--helper", "--helper", 1, 120}, {"--import", "--import", 1, 120}, {"--loader", "--loader", 1, 120}, {"--node-option", "-n", 1, 120},
 	{"--opts", "--opts", 1, 120}, {"--package", "--package", 1, 120}, {"--report-dir", "--report-dir", 1, 116}, {"--reporter", "-R", 1, 102}, {"--require", "--require", 1, 120}, {"--spec", "--spec", 1, 0}, {"--temp-dir", "--temp-dir", 1, 116}, {"--timeout", "--timeout", 1, 0},
 	{"--ui", "-u", 1, 102}, {"--watch", "--watch", 0, 0}, {"-R", "-R", 1, 102}, {"-f", "--fgrep", 1, 0}, {"-g", "--grep", 1, 0}, {"-n", "-n", 1, 120}, {"-r", "--require", 1, 120}, {"-t", "--timeout", 1, 0},
 	{"-u", "-u", 1, 102},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row33 = Row{Options: &options32, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row53 = Row{Options: &options52, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options34 = Options{List: []Option{
+var options54 = Options{List: []Option{
 	{"--assign", "--assign", 1, 0}, {"--bignum", "--bignum", 0, 0}, {"--characters-as-bytes", "--characters-as-bytes", 0, 0}, {"--csv", "--csv", 0, 0}, {"--debug", "--debug", 2, 120}, {"--dump-variables", "--dump-variables", 2, 33}, {"--exec", "--exec", 1, 120}, {"--field-separator", "--field-separator", 1, 0},
 	{"--file", "--file", 1, 120}, {"--gen-pot", "--gen-pot", 0, 0}, {"--help", "--help", 0, 0}, {"--include", "--include", 1, 120}, {"--lint", "--lint", 2, 0}, {"--load", "--load", 1, 120}, {"--non-decimal-data", "--non-decimal-data", 0, 0}, {"--optimize", "--optimize", 0, 0},
 	{"--posix", "--posix", 0, 0}, {"--pretty-print", "--pretty-print", 2, 33}, {"--profile", "--profile", 2, 33}, {"--re-interval", "--re-interval", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--source", "--source", 1, 120}, {"--traditional", "--traditional", 0, 0}, {"--version", "--version", 0, 0},
@@ -144,24 +405,83 @@ var options34 = Options{List: []Option{
 	{"-r", "--re-interval", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "--assign", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row35 = Row{Options: &options34, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row55 = Row{Options: &options54, Operands: "1r", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options36 = Options{List: []Option{
+var options56 = Options{List: []Option{
 	{"--ca-bundle", "--ca-bundle", 1, 114}, {"--cli-binary-format", "--cli-binary-format", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0}, {"--debug", "--debug", 0, 0}, {"--endpoint-url", "--endpoint-url", 1, 33}, {"--no-cli-pager", "--no-cli-pager", 0, 0},
 	{"--no-paginate", "--no-paginate", 0, 0}, {"--no-sign-request", "--no-sign-request", 0, 0}, {"--no-verify-ssl", "--no-verify-ssl", 0, 0}, {"--output", "--output", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0}, {"--region", "--region", 1, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row37 = Row{Options: &options36, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row57 = Row{Options: &options56, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row38 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes settings, or runs elsewhere"}
+var acts58 = []Act{
+	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "terminate-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "remove-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "deregister-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "purge-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "stop-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "cancel-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "disable-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "destroy-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "detach-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "disassociate-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "release-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "revoke-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "reboot-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "reset-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "schedule-key-deletion"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "put-bucket-lifecycle*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "put-bucket-policy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "put-bucket-acl"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "abort-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "batch-delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "batch-write-item"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "modify-db-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "restore-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "update-stack"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "execute-change-set"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "leave-organization"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "close-account"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "expire-session"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "evict-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "flush-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "wipe-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "erase-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "update-login-profile"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "attach-*-policy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "put-*-policy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "create-access-key"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "create-login-profile"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "add-user-to-group"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "deactivate-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"s3", "rm"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"s3", "rb"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"s3", "mv"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"s3", "sync"}, Options: []string{"--delete"}, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "execute-statement", "*delete*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "execute-statement", "*drop*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"ses", "send-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"sesv2", "send-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"sns", "publish"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"lambda", "delete*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"s3api", "delete*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"emr", "terminate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+}
 
-var options39 = Options{List: []Option{
+var worse59 = []Worse{{When: []string{"*password*", "*token*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var row60 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes settings, or runs elsewhere"}
+
+var options61 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--format", "--format", 1, 0}, {"--profile", "--profile", 1, 0}, {"--project", "--project", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row40 = Row{Options: &options39, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row62 = Row{Options: &options61, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options41 = Options{List: []Option{
+var worse63 = []Worse{{When: []string{"delete-secret", "delete-parameter", "delete-user", "delete-role", "schedule-key-deletion"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var options64 = Options{List: []Option{
 	{"--acl", "--acl", 1, 0}, {"--ca-bundle", "--ca-bundle", 1, 114}, {"--cache-control", "--cache-control", 1, 0}, {"--checksum-algorithm", "--checksum-algorithm", 1, 0}, {"--checksum-mode", "--checksum-mode", 1, 0}, {"--cli-connect-timeout", "--cli-connect-timeout", 1, 0}, {"--cli-read-timeout", "--cli-read-timeout", 1, 0}, {"--color", "--color", 1, 0},
 	{"--content-disposition", "--content-disposition", 1, 0}, {"--content-encoding", "--content-encoding", 1, 0}, {"--content-language", "--content-language", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--endpoint-url", "--endpoint-url", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--expected-size", "--expected-size", 1, 0}, {"--expires", "--expires", 1, 0},
 	{"--grants", "--grants", 1, 0}, {"--include", "--include", 1, 0}, {"--metadata", "--metadata", 1, 0}, {"--metadata-directive", "--metadata-directive", 1, 0}, {"--output", "--output", 1, 0}, {"--page-size", "--page-size", 1, 0}, {"--profile", "--profile", 1, 0}, {"--query", "--query", 1, 0},
@@ -169,66 +489,122 @@ var options41 = Options{List: []Option{
 	{"--website-redirect", "--website-redirect", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options42 = Options{List: []Option{
+var options65 = Options{List: []Option{
 	{"--", "--", 0, 0}, {"--config", "--config", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--no-masking", "--no-masking", 0, 0}, {"--overload", "--overload", 0, 0}, {"--project", "--project", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"-c", "--config", 1, 0},
 	{"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-o", "--overload", 0, 0}, {"-p", "--project", 1, 0}, {"-q", "--quiet", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper43 = Wrapper{Options: &options42, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
+var wrapper66 = Wrapper{Options: &options65, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "secrets in the environment"}
 
-var options44 = Options{List: []Option{
+var options67 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--only-show-errors", "--only-show-errors", 0, 0}, {"--output", "--output", 1, 0}, {"--query", "--query", 1, 0}, {"--subscription", "--subscription", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row45 = Row{Options: &options44, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row68 = Row{Options: &options67, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options46 = Options{List: []Option{
+var worse69 = []Worse{{When: []string{"delete", "remove", "purge", "destroy"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var acts70 = []Act{
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "purge"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "remove"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "stop"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "deallocate"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "restart"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "regenerate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "reset*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "failover*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "revoke*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "detach*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "disable"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "cancel"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "unlink"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "clear*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"storage", "*", "delete-batch"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"storage", "blob", "sync"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"keyvault", "purge"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"group", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"role", "assignment", "create"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"ad", "*", "credential", "reset"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "undelete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "wipe"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "redeploy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "reimage"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+}
+
+var options71 = Options{List: []Option{
 	{"--account-key", "--account-key", 1, 0}, {"--account-name", "--account-name", 1, 0}, {"--auth-mode", "--auth-mode", 1, 0}, {"--connection-string", "--connection-string", 1, 0}, {"--container-name", "--container-name", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--dest", "--dest", 1, 0}, {"--destination", "--destination", 1, 114},
 	{"--destination-path", "--destination-path", 1, 0}, {"--file", "--file", 1, 114}, {"--local-path", "--local-path", 1, 114}, {"--name", "--name", 1, 0}, {"--output", "-o", 1, 0}, {"--path", "--path", 1, 0}, {"--pattern", "--pattern", 1, 0}, {"--query", "--query", 1, 0},
 	{"--sas-token", "--sas-token", 1, 0}, {"--share-name", "--share-name", 1, 0}, {"--source", "-s", 1, 114}, {"--subscription", "--subscription", 1, 0}, {"--tier", "--tier", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--container-name", 1, 0}, {"-d", "--destination", 1, 114},
 	{"-f", "--file", 1, 114}, {"-n", "--name", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options47 = Options{List: []Option{
+var acts72 = []Act{
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"sync"}, Options: []string{"--delete-destination*"}, Without: nil, Why: "deletes what the storage holds"},
+}
+
+var options73 = Options{List: []Option{
 	{"--acl", "--acl", 1, 0}, {"--attr", "--attr", 1, 0}, {"--config", "--config", 1, 0}, {"--encrypt", "--encrypt", 1, 0}, {"--endpoint-url", "--endpoint-url", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--from-to", "--from-to", 1, 0}, {"--include", "--include", 1, 0},
 	{"--mime-type", "--mime-type", 1, 0}, {"--profile", "--profile", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"-c", "--config", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options48 = Options{List: []Option{
+var options74 = Options{List: []Option{
 	{"--bucket", "--bucket", 1, 0}, {"--bucket-name", "--bucket-name", 1, 0}, {"--config", "-c", 1, 0}, {"--dir", "-d", 1, 114}, {"--file", "--file", 1, 114}, {"--message", "-m", 1, 0}, {"--name", "--name", 1, 0}, {"--project", "--project", 1, 0},
 	{"--src-dir", "--src-dir", 1, 114}, {"-bn", "--bucket-name", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var options49 = Options{List: []Option{
+var options75 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row50 = Row{Options: &options49, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row76 = Row{Options: &options75, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options51 = Options{List: []Option{
+var acts77 = []Act{
+	{Operands: nil, Options: nil, Without: []string{"--help", "--version", "-V", "list", "status", "show", "-l", "--list", "print", "get", "history", "--print", "filesystem", "-I", "--detail", "--examine", "-i", "id-ctrl", "smart-log"}, Why: "writes to disks or file systems"},
+}
+
+var acts78 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"kv", "delete|destroy|metadata"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"secrets", "disable|move"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"auth", "disable"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"policy", "delete"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"lease", "revoke"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"token", "revoke"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"operator", "seal|rekey|rotate|raft|step-down"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"namespace", "delete"}, Options: nil, Without: nil, Why: "deletes secrets"},
+	{Operands: []string{"audit", "disable"}, Options: nil, Without: nil, Why: "deletes secrets"},
+}
+
+var options79 = Options{List: []Option{
 	{"--decode", "--decode", 0, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--wrap", "--wrap", 1, 0}, {"-D", "-D", 0, 0}, {"-b", "-b", 1, 0}, {"-d", "--decode", 0, 0}, {"-i", "--input", 1, 114},
 	{"-o", "--output", 1, 119}, {"-w", "--wrap", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row52 = Row{Options: &options51, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row80 = Row{Options: &options79, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options53 = Options{List: []Option{
+var options81 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--decorations", "--decorations", 1, 0}, {"--diff-context", "--diff-context", 1, 0}, {"--file-name", "--file-name", 1, 0}, {"--generate-config-file", "--generate-config-file", 0, 33}, {"--highlight-line", "--highlight-line", 1, 0}, {"--ignored-suffix", "--ignored-suffix", 1, 0}, {"--italic-text", "--italic-text", 1, 0},
 	{"--language", "--language", 1, 0}, {"--line-range", "--line-range", 1, 0}, {"--map-syntax", "--map-syntax", 1, 0}, {"--pager", "--pager", 1, 120}, {"--paging", "--paging", 1, 0}, {"--style", "--style", 1, 0}, {"--tabs", "--tabs", 1, 0}, {"--terminal-width", "--terminal-width", 1, 0},
 	{"--theme", "--theme", 1, 0}, {"--wrap", "--wrap", 1, 0}, {"-A", "-A", 0, 0}, {"-H", "--highlight-line", 1, 0}, {"-d", "-d", 0, 0}, {"-l", "--language", 1, 0}, {"-m", "--map-syntax", 1, 0}, {"-n", "-n", 0, 0},
 	{"-p", "-p", 0, 0}, {"-r", "--line-range", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row54 = Row{Options: &options53, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row82 = Row{Options: &options81, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options55 = Options{List: []Option{
+var options83 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--formatter", "--formatter", 1, 102}, {"--gather-test-outputs-in", "--gather-test-outputs-in", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--output", "--output", 1, 116}, {"--report-formatter", "--report-formatter", 1, 102}, {"--setup-suite-file", "--setup-suite-file", 1, 120}, {"-F", "--formatter", 1, 102},
 	{"-f", "--filter", 1, 0}, {"-j", "--jobs", 1, 0}, {"-o", "--output", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row56 = Row{Options: &options55, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row84 = Row{Options: &options83, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options57 = Options{List: []Option{
+var options85 = Options{List: []Option{
 	{"--action_env", "--action_env", 1, 33}, {"--bazelrc", "--bazelrc", 1, 120}, {"--build-and-test", "--build-and-test", 1, 120}, {"--build-dir", "--build-dir", 1, 111}, {"--build-file", "--build-file", 1, 120}, {"--builddir", "--builddir", 1, 111}, {"--buildfile", "--buildfile", 1, 120}, {"--collection", "--collection", 1, 120},
 	{"--config", "--config", 1, 33}, {"--cross-file", "--cross-file", 1, 120}, {"--dir", "--dir", 1, 100}, {"--directory", "--directory", 1, 100}, {"--execute", "--execute", 1, 99}, {"--gdb-path", "--gdb-path", 1, 120}, {"--host_jvm_args", "--host_jvm_args", 1, 120}, {"--native-file", "--native-file", 1, 120},
 	{"--ninja-args", "--ninja-args", 1, 33}, {"--out", "--out", 1, 116}, {"--override_module", "--override_module", 1, 120}, {"--override_repository", "--override_repository", 1, 120}, {"--rakefile", "--rakefile", 1, 120}, {"--rakelibdir", "--rakelibdir", 1, 120}, {"--remote_cache", "--remote_cache", 1, 33}, {"--remote_executor", "--remote_executor", 1, 33},
@@ -238,53 +614,214 @@ var options57 = Options{List: []Option{
 	{"-f", "--rakefile", 1, 120}, {"-j", "-j", 1, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "--require", 1, 120}, {"-t", "--taskfile", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row58 = Row{Options: &options57, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row86 = Row{Options: &options85, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options59 = Options{List: []Option{
+var options87 = Options{List: []Option{
 	{"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 114}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 114}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row60 = Row{Options: &options59, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row88 = Row{Options: &options87, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row61 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row89 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options62 = Options{List: []Option{
+var worse90 = []Worse{{When: []string{"--fix", "--write", "-w", "--apply", "--in-place", "-i", "-a", "--autocorrect"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var acts91 = []Act{
+	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"job", "stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"system", "gc"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"alloc", "stop"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"node", "drain"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"node", "purge"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"operator", "*"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"namespace", "delete"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"var", "purge"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"volume", "delete"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"job", "purge"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+	{Operands: []string{"project", "destroy"}, Options: nil, Without: nil, Why: "stops or deletes what runs"},
+}
+
+var acts92 = []Act{
+	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: nil, Options: []string{"--master-disable"}, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"unload"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: nil, Options: []string{"-remove"}, Without: nil, Why: "resets settings of the system"},
+	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "resets settings of the system"},
+	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
+}
+
+var options93 = Options{List: []Option{
 	{"--check-hash-based-pycs", "--check-hash-based-pycs", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 0, 0}, {"-E", "-E", 0, 0}, {"-I", "-I", 0, 0}, {"-O", "-O", 0, 0}, {"-OO", "-OO", 0, 0},
 	{"-P", "-P", 0, 0}, {"-S", "-S", 0, 0}, {"-V", "-V", 0, 0}, {"-VV", "-VV", 0, 0}, {"-W", "-W", 1, 0}, {"-X", "-X", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 1, 99},
 	{"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-i", "-i", 0, 120}, {"-m", "-m", 1, 77}, {"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language63 = Language{Options: &options62, Python: true}
+var language94 = Language{Options: &options93, Python: true}
 
-var options64 = Options{List: []Option{
+var acts95 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "remove-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "remove"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "reset"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "reset-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "purge"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "stop"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "disable"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "detach*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "cancel"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "revoke*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "undelete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "failover"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "restore*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "truncate"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "set-iam-policy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "add-iam-policy-binding"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"storage", "rm"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"storage", "mv"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"storage", "rsync"}, Options: []string{"--delete-unmatched-destination-objects"}, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"mv"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"rsync"}, Options: []string{"-d"}, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"acl", "set"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"iam", "set"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"truncate"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"services", "disable"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"projects", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "clear*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"*", "drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"scale"}, Options: []string{"--replicas=0"}, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"query", "*delete*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"query", "*drop*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+	{Operands: []string{"query", "*truncate*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud, or gives access to it"},
+}
+
+var options96 = Options{List: []Option{
 	{"--autocorrect", "--autocorrect", 0, 109}, {"--autocorrect-all", "--autocorrect-all", 0, 109}, {"--config", "--config", 1, 120}, {"--default-path", "--default-path", 1, 0}, {"--example", "--example", 1, 0}, {"--format", "--format", 1, 102}, {"--options", "--options", 1, 120}, {"--out", "--out", 1, 119},
 	{"--plugin", "--plugin", 1, 120}, {"--require", "--require", 1, 120}, {"--tag", "--tag", 1, 0}, {"-A", "--autocorrect", 0, 109}, {"-I", "-I", 1, 120}, {"-O", "--options", 1, 120}, {"-a", "--autocorrect", 0, 109}, {"-c", "--config", 1, 120},
 	{"-e", "--example", 1, 0}, {"-f", "--format", 1, 102}, {"-o", "--out", 1, 119}, {"-r", "--require", 1, 120}, {"-t", "--tag", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row65 = Row{Options: &options64, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row97 = Row{Options: &options96, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options66 = Options{List: []Option{
+var acts98 = []Act{
+	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"isolate"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"reboot"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"poweroff"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"halt"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"rescue"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"emergency"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"reset-failed"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"revert"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"unload"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"bootout"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"autoremove"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"unmonitor"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"autoremove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"erase"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"deinstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"autoclean"}, Options: []string{"--purge"}, Without: nil, Why: "removes packages"},
+	{Operands: []string{"env", "remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"toolchain", "uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"self", "uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"implode"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"cache", "purge"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--uninstall"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
+}
+
+var options99 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--dictionary", "--dictionary", 1, 114}, {"--lgwin", "--lgwin", 1, 0}, {"--output", "--output", 1, 119}, {"--quality", "--quality", 1, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--suffix", "--suffix", 1, 0},
 	{"--test", "--test", 0, 112}, {"-D", "--dictionary", 1, 114}, {"-S", "--suffix", 1, 0}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-j", "--rm", 0, 33}, {"-o", "--output", 1, 119}, {"-q", "--quality", 1, 0},
 	{"-t", "--test", 0, 112}, {"-w", "--lgwin", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row67 = Row{Options: &options66, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row100 = Row{Options: &options99, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper68 = Wrapper{Options: &options12, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var acts101 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
+}
 
-var options69 = Options{List: []Option{
+var acts102 = []Act{
+	{Operands: []string{"system", "prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"system", "reset"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"volume", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"image", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"container", "rm|prune|remove|kill"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"network", "rm|prune|remove"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"builder", "prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"buildx", "rm|prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"context", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"secret", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"config", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"rmi"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"rmp"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"down"}, Options: []string{"-v"}, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"compose", "down"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"compose", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"compose", "kill"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"compose", "stop"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"swarm", "leave"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"stack", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"stack", "down"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"service", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"service", "scale", "*=0"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"node", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"pod", "rm|kill|stop|prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"machine", "rm|reset|stop"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"kube", "down"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"plugin", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"manifest", "rm"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"tasks", "kill"}, Options: nil, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"up"}, Options: []string{"--renew-anon-volumes"}, Without: nil, Why: "deletes containers, images or volumes"},
+	{Operands: []string{"up"}, Options: []string{"-V"}, Without: nil, Why: "deletes containers, images or volumes"},
+}
+
+var wrapper103 = Wrapper{Options: &options21, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+
+var options104 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--config", "-c", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--eval", "--eval", 1, 120}, {"--filter", "--filter", 1, 0}, {"--help", "--help", 0, 0}, {"--hot", "--hot", 0, 0},
 	{"--inspect", "--inspect", 2, 0}, {"--preload", "-r", 1, 120}, {"--print", "--print", 1, 120}, {"--silent", "--silent", 0, 0}, {"--version", "--version", 0, 0}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "-c", 1, 120},
 	{"-e", "--eval", 1, 120}, {"-h", "--help", 0, 0}, {"-p", "--print", 1, 120}, {"-r", "-r", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row70 = Row{Options: &options69, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row105 = Row{Options: &options104, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options71 = Options{List: []Option{
+var options106 = Options{List: []Option{
 	{"--allow-child-process", "--allow-child-process", 0, 0}, {"--allow-fs-write", "--allow-fs-write", 2, 0}, {"--build-snapshot", "--build-snapshot", 0, 0}, {"--check", "--check", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--cpu-prof", "--cpu-prof", 0, 0}, {"--cpu-prof-dir", "--cpu-prof-dir", 1, 116}, {"--diagnostic-dir", "--diagnostic-dir", 1, 116},
 	{"--env-file", "--env-file", 1, 114}, {"--env-file-if-exists", "--env-file-if-exists", 1, 114}, {"--eval", "--eval", 1, 99}, {"--experimental-default-type", "--experimental-default-type", 1, 0}, {"--experimental-loader", "--experimental-loader", 1, 120}, {"--experimental-sea-config", "--experimental-sea-config", 1, 120}, {"--experimental-strip-types", "--experimental-strip-types", 0, 0}, {"--heap-prof", "--heap-prof", 0, 0},
 	{"--heapsnapshot-signal", "--heapsnapshot-signal", 1, 0}, {"--help", "--help", 0, 0}, {"--icu-data-dir", "--icu-data-dir", 1, 120}, {"--import", "--import", 1, 120}, {"--input-type", "--input-type", 1, 0}, {"--inspect", "--inspect", 2, 33}, {"--inspect-brk", "--inspect-brk", 2, 33}, {"--interactive", "--interactive", 0, 120},
@@ -294,77 +831,164 @@ var options71 = Options{List: []Option{
 	{"-h", "--help", 0, 0}, {"-i", "--interactive", 0, 120}, {"-p", "--print", 1, 99}, {"-pe", "-pe", 1, 99}, {"-r", "--require", 1, 120}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language72 = Language{Options: &options71, Python: false}
+var language107 = Language{Options: &options106, Python: false}
 
-var row73 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+var acts108 = []Act{
+	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"deprecate"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"npm", "publish"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"owner", "rm|add"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"access", "*"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"dist-tag", "rm|add"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"team", "rm|destroy"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"org", "rm"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"token", "revoke|create"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"hook", "rm"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"store", "prune"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"stage", "publish"}, Options: nil, Without: nil, Why: "changes what is published"},
+}
 
-var options74 = Options{List: []Option{
+var row109 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what is installed or published"}
+
+var worse110 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options111 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--bun", "--bun", 0, 0}, {"--conditions", "--conditions", 1, 0}, {"--config", "--config", 2, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverage-dir", "--coverage-dir", 1, 116}, {"--coverage-reporter", "--coverage-reporter", 1, 0}, {"--cwd", "--cwd", 1, 100},
 	{"--define", "--define", 1, 120}, {"--env-file", "--env-file", 1, 114}, {"--filter", "--filter", 1, 0}, {"--global", "--global", 0, 33}, {"--hot", "--hot", 0, 0}, {"--import", "--require", 1, 120}, {"--only", "--only", 0, 0}, {"--preload", "--preload", 1, 120},
 	{"--reporter", "--reporter", 1, 0}, {"--reporter-outfile", "--reporter-outfile", 1, 119}, {"--require", "--require", 1, 120}, {"--rerun-each", "--rerun-each", 1, 0}, {"--shell", "--shell", 1, 120}, {"--test-name-pattern", "--test-name-pattern", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--todo", "--todo", 0, 0},
 	{"--update-snapshots", "--update-snapshots", 0, 109}, {"--watch", "--watch", 0, 0}, {"-b", "--bun", 0, 0}, {"-c", "--config", 2, 120}, {"-g", "--global", 0, 33}, {"-r", "--preload", 1, 120}, {"-t", "--test-name-pattern", 1, 0}, {"-u", "--update-snapshots", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row75 = Row{Options: &options74, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row112 = Row{Options: &options111, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row76 = Row{Options: &options74, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row113 = Row{Options: &options111, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options77 = Options{List: []Option{
+var options114 = Options{List: []Option{
 	{"--bun", "--bun", 0, 0}, {"--call", "--call", 1, 99}, {"--from", "--from", 1, 33}, {"--ignore-existing", "--ignore-existing", 0, 0}, {"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--no", "--no", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-install", "--no-install", 0, 0}, {"--offline", "--offline", 0, 0}, {"--package", "--package", 1, 33}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--registry", "--registry", 1, 33},
 	{"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--spec", "--spec", 1, 33}, {"--with", "--with", 1, 33}, {"--workspace", "--workspace", 1, 0}, {"--workspaces", "--workspaces", 0, 0}, {"--yes", "--yes", 0, 0}, {"-c", "--call", 1, 99},
 	{"-p", "-p", 1, 33}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-w", "--workspace", 1, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper78 = Wrapper{Options: &options77, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
+var wrapper115 = Wrapper{Options: &options114, Skip: 0, Assigns: false, Script: false, Role: "download", Style: 1, Effect: ""}
 
-var options79 = Options{List: []Option{
+var options116 = Options{List: []Option{
 	{"--build-file", "--build-file", 1, 120}, {"--chdir", "--project-file", 1, 111}, {"--config", "--config", 1, 120}, {"--eval", "--eval", 1, 99}, {"--gemfile", "--gemfile", 1, 120}, {"--global", "--global", 0, 33}, {"--package-path", "--project-file", 1, 111}, {"--path", "--path", 1, 33},
 	{"--plugin", "--plugin", 1, 120}, {"--project-file", "--project-file", 1, 111}, {"--repository", "--repository", 1, 33}, {"--require", "--require", 1, 120}, {"--script", "--script", 1, 120}, {"--source", "--source", 1, 33}, {"--with-compiler", "--with-compiler", 1, 120}, {"--working-dir", "--working-dir", 1, 100},
 	{"-C", "-C", 1, 100}, {"-d", "--working-dir", 1, 100}, {"-e", "--eval", 1, 99}, {"-r", "--require", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row80 = Row{Options: &options79, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row117 = Row{Options: &options116, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options81 = Options{List: []Option{
+var options118 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row82 = Row{Options: &options81, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row119 = Row{Options: &options118, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options83 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
+var options120 = Options{List: []Option{}, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row84 = Row{Options: &options83, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row121 = Row{Options: &options120, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options85 = Options{List: []Option{
+var options122 = Options{List: []Option{
 	{"--after-context", "--after-context", 1, 0}, {"--before-context", "--before-context", 1, 0}, {"--binary-files", "--binary-files", 1, 0}, {"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--devices", "--devices", 1, 0}, {"--directories", "--directories", 1, 0}, {"--exclude", "--exclude", 1, 110},
 	{"--exclude-dir", "--exclude-dir", 1, 110}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--include", "--include", 1, 110}, {"--label", "--label", 1, 0}, {"--max-count", "--max-count", 1, 0}, {"--regexp", "--regexp", 1, 99}, {"-A", "--after-context", 1, 0},
 	{"-B", "--before-context", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--devices", 1, 0}, {"-d", "--directories", 1, 0}, {"-e", "--regexp", 1, 99}, {"-f", "--file", 1, 114}, {"-m", "--max-count", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row86 = Row{Options: &options85, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row123 = Row{Options: &options122, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options87 = Options{List: []Option{
+var acts124 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"revert"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"strip"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"abandon"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"op", "restore"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"obliterate"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"update"}, Options: []string{"-C|--clean"}, Without: nil, Why: "discards work"},
+	{Operands: []string{"cleanup"}, Options: []string{"--remove-unversioned"}, Without: nil, Why: "discards work"},
+	{Operands: []string{"git", "push"}, Options: []string{"--deleted"}, Without: nil, Why: "discards work"},
+	{Operands: []string{"push"}, Options: []string{"--force|-f"}, Without: nil, Why: "discards work"},
+	{Operands: []string{"uncommit"}, Options: nil, Without: nil, Why: "discards work"},
+	{Operands: []string{"hide"}, Options: nil, Without: nil, Why: "discards work"},
+}
+
+var acts125 = []Act{
+	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"trunk", "push"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"trunk", "delete"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"trunk", "deprecate"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"submit"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"*", "remove"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"release"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"deliver"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"supply"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"pilot"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"match", "nuke"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"undeploy"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"hex", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"credentials", "*"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+}
+
+var options126 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-i", "-i", 0, 0}, {"-m", "-m", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper88 = Wrapper{Options: &options87, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper127 = Wrapper{Options: &options126, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options89 = Options{List: []Option{
+var acts128 = []Act{
+	{Operands: []string{"doctrine:database:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"doctrine:schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"doctrine:schema:update"}, Options: []string{"--force"}, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"doctrine:fixtures:load"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:delete*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"*:truncate*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"orm:schema-tool:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate:refresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrations", "rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"cache:pool:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+}
+
+var options129 = Options{List: []Option{
 	{"--print", "--print", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper90 = Wrapper{Options: &options89, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper130 = Wrapper{Options: &options129, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options91 = Options{List: []Option{
+var options131 = Options{List: []Option{
 	{"+beta", "+beta", 0, 0}, {"+nightly", "+nightly", 0, 0}, {"+stable", "+stable", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--explain", "--explain", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--help", "--help", 0, 0},
 	{"--list", "--list", 0, 0}, {"--locked", "--locked", 0, 0}, {"--offline", "--offline", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "-C", 1, 100}, {"-V", "--version", 0, 0},
 	{"-Z", "-Z", 1, 33}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row92 = Row{Options: &options91, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
+var row132 = Row{Options: &options131, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "audit", "b", "bench", "binstall", "build", "c", "check", "clean", "clippy", "config", "d", "deny", "doc", "expand", "fetch", "fix", "flamegraph", "fmt", "generate", "generate-lockfile", "hack", "help", "info", "init", "insta", "install", "llvm-cov", "locate-project", "login", "logout", "machete", "metadata", "miri", "new", "nextest", "outdated", "owner", "package", "pkgid", "publish", "r", "read-manifest", "remove", "report", "rm", "run", "rustc", "rustdoc", "script", "search", "sqlx", "t", "tarpaulin", "test", "tree", "udeps", "uninstall", "update", "upgrade", "vendor", "verify-project", "version", "watch", "xtask", "yank"}, Effect: ""}
 
-var options93 = Options{List: []Option{
+var acts133 = []Act{
+	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published"},
+	{Operands: []string{"owner"}, Options: []string{"--add|--remove|-a|-r"}, Without: nil, Why: "changes what is published"},
+}
+
+var options134 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--all-features", "--all-features", 0, 0}, {"--all-targets", "--all-targets", 0, 0}, {"--artifact-dir", "--artifact-dir", 1, 116}, {"--bench", "--bench", 1, 0}, {"--bin", "--bin", 1, 0}, {"--bins", "--bins", 0, 0}, {"--color", "--color", 1, 0},
 	{"--config", "--config", 1, 120}, {"--example", "--example", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--features", "--features", 1, 0}, {"--frozen", "--frozen", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--lib", "--lib", 0, 0}, {"--locked", "--locked", 0, 0},
 	{"--lockfile-path", "--lockfile-path", 1, 120}, {"--manifest-path", "--manifest-path", 1, 111}, {"--message-format", "--message-format", 1, 0}, {"--no-default-features", "--no-default-features", 0, 0}, {"--no-fail-fast", "--no-fail-fast", 0, 0}, {"--no-run", "--no-run", 0, 0}, {"--offline", "--offline", 0, 0}, {"--open", "--open", 0, 120},
@@ -372,52 +996,113 @@ var options93 = Options{List: []Option{
 	{"-F", "--features", 1, 0}, {"-Z", "-Z", 1, 33}, {"-j", "--jobs", 1, 0}, {"-p", "--package", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "--release", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row94 = Row{Options: &options93, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row135 = Row{Options: &options134, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options95 = Options{List: []Option{
+var worse136 = []Worse{{When: []string{"--fix"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options137 = Options{List: []Option{
 	{"-e", "-e", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper96 = Wrapper{Options: &options95, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper138 = Wrapper{Options: &options137, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options97 = Options{List: []Option{
+var acts139 = []Act{
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"gc"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"migrate"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"bootstrap"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+}
+
+var options140 = Options{List: []Option{
 	{"--args", "--args", 0, 0}, {"-batch", "-batch", 0, 0}, {"-n", "-n", 0, 0}, {"-nx", "-nx", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper98 = Wrapper{Options: &options97, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
+var wrapper141 = Wrapper{Options: &options140, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "runs code"}
 
-var options99 = Options{List: []Option{
+var acts142 = []Act{
+	{Operands: nil, Options: nil, Without: nil, Why: "changes users or their rights"},
+}
+
+var options143 = Options{List: []Option{
 	{"-R", "-R", 0, 0}, {"-V", "-V", 0, 0}, {"-f", "-f", 0, 0}, {"-p", "-p", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row100 = Row{Options: &options99, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row144 = Row{Options: &options143, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options101 = Options{List: []Option{
+var options145 = Options{List: []Option{
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"-R", "--recursive", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row102 = Row{Options: &options101, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row146 = Row{Options: &options145, Operands: "1w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options103 = Options{List: []Option{
+var options147 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 0}, {"--external-checks-dir", "--external-checks-dir", 1, 120}, {"--external-checks-git", "--external-checks-git", 1, 120}, {"--file", "--file", 1, 0}, {"--output-file-path", "--output-file-path", 1, 116}, {"-d", "--directory", 1, 0}, {"-f", "--file", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row104 = Row{Options: &options103, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row148 = Row{Options: &options147, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options105 = Options{List: []Option{
+var worse149 = []Worse{{When: []string{"*+s*", "*+*s", "4???", "2???", "6???", "7???", "u=*s*", "g=*s*"}, Unless: nil, To: 7, OnlyOptions: false}}
+
+var acts150 = []Act{
+	{Operands: []string{"pub", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"lish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"trunk", "push"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"trunk", "delete"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"trunk", "deprecate"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"unpublish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"submit"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"*", "remove"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"release"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"deliver"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"supply"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"pilot"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"match", "nuke"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"undeploy"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"hex", "publish"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"credentials", "*"}, Options: nil, Without: nil, Why: "publishes or unpublishes"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"autoremove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"erase"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"deinstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"autoclean"}, Options: []string{"--purge"}, Without: nil, Why: "removes packages"},
+	{Operands: []string{"env", "remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"toolchain", "uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"self", "uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"implode"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"cache", "purge"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--uninstall"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
+}
+
+var options151 = Options{List: []Option{
 	{"--adjust", "--adjust", 1, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 1, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--adjust", 1, 0}, {"-p", "--pid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper106 = Wrapper{Options: &options105, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper152 = Wrapper{Options: &options151, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options107 = Options{List: []Option{
+var options153 = Options{List: []Option{
 	{"--groups", "--groups", 1, 0}, {"--help", "--help", 0, 0}, {"--skip-chdir", "--skip-chdir", 0, 0}, {"--userspec", "--userspec", 1, 0}, {"--version", "--version", 0, 0}, {"-G", "-G", 1, 0}, {"-g", "-g", 1, 0}, {"-n", "-n", 0, 0},
 	{"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper108 = Wrapper{Options: &options107, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper154 = Wrapper{Options: &options153, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options109 = Options{List: []Option{
+var options155 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--batch", "--batch", 0, 0}, {"--deadline", "--deadline", 0, 0}, {"--ext", "--ext", 0, 0}, {"--fifo", "--fifo", 0, 0}, {"--help", "--help", 0, 0}, {"--idle", "--idle", 0, 0}, {"--max", "--max", 0, 0},
 	{"--other", "--other", 0, 0}, {"--pid", "--pid", 0, 0}, {"--reset-on-fork", "--reset-on-fork", 0, 0}, {"--rr", "--rr", 0, 0}, {"--sched-deadline", "--sched-deadline", 1, 0}, {"--sched-period", "--sched-period", 1, 0}, {"--sched-runtime", "--sched-runtime", 1, 0}, {"--verbose", "--verbose", 0, 0},
 	{"--version", "--version", 0, 0}, {"-D", "--sched-deadline", 1, 0}, {"-P", "--sched-period", 1, 0}, {"-R", "--reset-on-fork", 0, 0}, {"-T", "--sched-runtime", 1, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-b", "--batch", 0, 0},
@@ -425,174 +1110,249 @@ var options109 = Options{List: []Option{
 	{"-r", "--rr", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper110 = Wrapper{Options: &options109, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper156 = Wrapper{Options: &options155, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options111 = Options{List: []Option{
+var acts157 = []Act{
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "remove"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "terminate"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "reset*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "rebuild"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "poweroff"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "power-off"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "shutdown"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "purge"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "unassign"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "detach*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "disable*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "undeploy"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "restore"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "bulk-delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "kill"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"logout"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "revoke*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+	{Operands: []string{"*", "empty"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cloud"},
+}
+
+var options158 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"--length", "--length", 1, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0}, {"-l", "--length", 1, 0}, {"-o", "-o", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row112 = Row{Options: &options111, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row159 = Row{Options: &options158, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options113 = Options{List: []Option{
+var options160 = Options{List: []Option{
 	{"--Werror", "--Werror", 0, 0}, {"--style", "--style", 1, 0}, {"-assume-filename", "-assume-filename", 1, 0}, {"-files", "-files", 1, 108}, {"-i", "-i", 0, 109}, {"-lines", "-lines", 1, 0}, {"-n", "-n", 0, 0}, {"-style", "-style", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row114 = Row{Options: &options113, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row161 = Row{Options: &options160, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options115 = Options{List: []Option{
+var options162 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 114}, {"--export-fixes", "--export-fixes", 1, 119}, {"--load", "--load", 1, 120}, {"-checks", "-checks", 1, 0}, {"-fix", "-fix", 0, 109}, {"-fix-errors", "-fix-errors", 0, 109}, {"-load", "--load", 1, 120}, {"-p", "-p", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row116 = Row{Options: &options115, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row163 = Row{Options: &options162, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options117 = Options{List: []Option{
+var acts164 = []Act{
+	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"*truncate*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+}
+
+var options165 = Options{List: []Option{
 	{"--database", "--database", 1, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--input-format", "--input-format", 1, 0}, {"--multiline", "--multiline", 0, 0}, {"--multiquery", "--multiquery", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--password", "--password", 1, 0}, {"--port", "--port", 1, 0}, {"--queries-file", "--queries-file", 1, 120}, {"--query", "--query", 1, 99}, {"--secure", "--secure", 0, 0}, {"--time", "--time", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0},
 	{"-d", "--database", 1, 0}, {"-f", "--format", 1, 0}, {"-h", "--host", 1, 0}, {"-m", "--multiline", 0, 0}, {"-n", "--multiquery", 0, 0}, {"-q", "--query", 1, 99}, {"-s", "--secure", 0, 0}, {"-t", "--time", 0, 0},
 	{"-u", "--user", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row118 = Row{Options: &options117, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row166 = Row{Options: &options165, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options119 = Options{List: []Option{
+var options167 = Options{List: []Option{
 	{"--categorized", "--categorized", 1, 119}, {"--config", "--config", 1, 120}, {"--counted", "--counted", 1, 119}, {"--diff-alignment", "--diff-alignment", 1, 119}, {"--exclude-list-file", "--exclude-list-file", 1, 114}, {"--extract-with", "--extract-with", 1, 120}, {"--force-lang-def", "--force-lang-def", 1, 114}, {"--found", "--found", 1, 119},
 	{"--ignored", "--ignored", 1, 119}, {"--list-file", "--list-file", 1, 108}, {"--out", "--out", 1, 119}, {"--read-lang-def", "--force-lang-def", 1, 114}, {"--report-file", "--out", 1, 119}, {"--sql", "--sql", 1, 119}, {"--strip-code", "--strip-code", 0, 33}, {"--strip-comments", "--strip-comments", 0, 33},
 	{"--vcs", "--vcs", 1, 120}, {"--write-lang-def", "--write-lang-def", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row120 = Row{Options: &options119, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row168 = Row{Options: &options167, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options121 = Options{List: []Option{
+var options169 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--config", "--config", 1, 0}, {"--debugger", "--debugger", 0, 33}, {"--graphviz", "--graphviz", 1, 119}, {"--install", "--install", 1, 33}, {"--install-prefix", "--install-prefix", 1, 116}, {"--open", "--open", 1, 120}, {"--parallel", "--parallel", 2, 0},
 	{"--prefix", "--prefix", 1, 116}, {"--preset", "--preset", 1, 0}, {"--profiling-output", "--profiling-output", 1, 119}, {"--target", "-t", 1, 0}, {"--toolchain", "--toolchain", 1, 120}, {"--trace-redirect", "--trace-redirect", 1, 119}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 116},
 	{"-C", "-C", 1, 120}, {"-D", "-D", 1, 118}, {"-E", "-E", 1, 120}, {"-G", "-G", 1, 0}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 111}, {"-T", "-T", 1, 120}, {"-j", "--parallel", 2, 0},
 	{"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row122 = Row{Options: &options121, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row170 = Row{Options: &options169, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options123 = Options{List: []Option{
+var worse171 = []Worse{{When: []string{"-E", "-P", "--install"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options172 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--ignore-initial", "--ignore-initial", 1, 0}, {"-i", "--ignore-initial", 1, 0}, {"-n", "--bytes", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row124 = Row{Options: &options123, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row173 = Row{Options: &options172, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row125 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
+var row174 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "editor"}
 
-var options126 = Options{List: []Option{
+var options175 = Options{List: []Option{
 	{"--color", "--color", 2, 0}, {"--context", "--context", 1, 0}, {"--diff-program", "--diff-program", 1, 120}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--from-file", "--from-file", 1, 114}, {"--horizon-lines", "--horizon-lines", 1, 0}, {"--ifdef", "--ifdef", 1, 0},
 	{"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--label", "--label", 1, 0}, {"--output", "--output", 1, 119}, {"--paginate", "--paginate", 0, 120}, {"--palette", "--palette", 1, 0}, {"--show-function-line", "--show-function-line", 1, 0}, {"--starting-file", "--starting-file", 1, 0}, {"--tabsize", "--tabsize", 1, 0},
 	{"--to-file", "--to-file", 1, 114}, {"--unified", "--unified", 1, 0}, {"--width", "--width", 1, 0}, {"-C", "--context", 1, 0}, {"-D", "--ifdef", 1, 0}, {"-F", "--show-function-line", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-L", "-L", 1, 0},
 	{"-S", "--starting-file", 1, 0}, {"-U", "--unified", 1, 0}, {"-W", "--width", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-l", "--paginate", 0, 120}, {"-o", "--output", 1, 119}, {"-x", "--exclude", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row127 = Row{Options: &options126, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row176 = Row{Options: &options175, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options128 = Options{List: []Option{
+var options177 = Options{List: []Option{
 	{"--output-separator", "--output-separator", 1, 0}, {"--output-width", "--output-width", 1, 0}, {"--separator", "--separator", 1, 0}, {"--table-columns", "--table-columns", 1, 0}, {"--table-hide", "--table-hide", 1, 0}, {"--table-noextreme", "--table-noextreme", 1, 0}, {"--table-right", "--table-right", 1, 0}, {"--table-truncate", "--table-truncate", 1, 0},
 	{"--table-wrap", "--table-wrap", 1, 0}, {"-E", "--table-noextreme", 1, 0}, {"-H", "--table-hide", 1, 0}, {"-N", "--table-columns", 1, 0}, {"-R", "--table-right", 1, 0}, {"-T", "--table-truncate", 1, 0}, {"-W", "--table-wrap", 1, 0}, {"-c", "--output-width", 1, 0},
 	{"-o", "--output-separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row129 = Row{Options: &options128, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row178 = Row{Options: &options177, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options130 = Options{List: []Option{
+var options179 = Options{List: []Option{
 	{"--output-delimiter", "--output-delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row131 = Row{Options: &options130, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row180 = Row{Options: &options179, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options132 = Options{List: []Option{
+var options181 = Options{List: []Option{
 	{"-b", "-b", 1, 0}, {"-c", "-c", 0, 112}, {"-d", "-d", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row133 = Row{Options: &options132, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row182 = Row{Options: &options181, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options134 = Options{List: []Option{
+var options183 = Options{List: []Option{
 	{"--ansi", "--ansi", 0, 0}, {"--cache-dir", "--cache-dir", 1, 116}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--directory", "--directory", 1, 100}, {"--help", "--help", 0, 0}, {"--no-ansi", "--no-ansi", 0, 0}, {"--no-cache", "--no-cache", 0, 0},
 	{"--no-config", "--no-config", 0, 0}, {"--no-interaction", "--no-interaction", 0, 0}, {"--no-plugins", "--no-plugins", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--offline", "--offline", 0, 0}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 0}, {"--quiet", "--quiet", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-n", "--no-interaction", 0, 0}, {"-p", "-p", 1, 33},
 	{"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row135 = Row{Options: &options134, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row184 = Row{Options: &options183, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var row136 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
+var row185 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the environment"}
 
-var options137 = Options{List: []Option{
+var options186 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--file", "--file", 1, 119}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"-c", "--channel", 1, 33}, {"-f", "--file", 1, 119}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row138 = Row{Options: &options137, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row187 = Row{Options: &options186, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options139 = Options{List: []Option{
+var options188 = Options{List: []Option{
 	{"--channel", "--channel", 1, 33}, {"--export", "--export", 0, 0}, {"--name", "--name", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--subdir", "--subdir", 1, 0}, {"-c", "--channel", 1, 33}, {"-e", "-e", 0, 0}, {"-f", "-f", 0, 0},
 	{"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row140 = Row{Options: &options139, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row189 = Row{Options: &options188, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options141 = Options{List: []Option{
+var options190 = Options{List: []Option{
 	{"--attach", "--attach", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--debug-wrapper-scripts", "--debug-wrapper-scripts", 0, 0}, {"--dev", "--dev", 0, 0}, {"--live-stream", "--live-stream", 0, 0}, {"--name", "--name", 1, 0}, {"--no-capture-output", "--no-capture-output", 0, 0}, {"--prefix", "--prefix", 1, 120},
 	{"--verbose", "--verbose", 0, 0}, {"-a", "--attach", 1, 0}, {"-n", "--name", 1, 0}, {"-p", "--prefix", 1, 120}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper142 = Wrapper{Options: &options141, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper191 = Wrapper{Options: &options190, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options143 = Options{List: []Option{
+var options192 = Options{List: []Option{
 	{"--eval", "--eval", 1, 120}, {"-a", "-a", 1, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-f", "-f", 1, 120}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-p", "-p", 1, 0},
 	{"-q", "-q", 1, 0}, {"-u", "-u", 1, 0}, {"-x", "-x", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row144 = Row{Options: &options143, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row193 = Row{Options: &options192, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options145 = Options{List: []Option{
+var acts194 = []Act{
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"deleteall"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"rmr"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"member", "remove"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"snapshot", "restore"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"compact"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"defrag"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"force-leave"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"leave"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"config", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+	{Operands: []string{"acl", "*", "delete"}, Options: nil, Without: nil, Why: "deletes what the store holds"},
+}
+
+var options195 = Options{List: []Option{
 	{"--branch", "--branch", 0, 0}, {"--data-file", "--data-file", 1, 119}, {"--include", "--include", 1, 0}, {"--omit", "--omit", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--source", "--source", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 1, 116},
 	{"-m", "-m", 1, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row146 = Row{Options: &options145, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row196 = Row{Options: &options195, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options147 = Options{List: []Option{
+var options197 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--context", "--context", 2, 0}, {"--no-preserve", "--no-preserve", 1, 0}, {"--preserve", "--preserve", 2, 0}, {"--reflink", "--reflink", 2, 0}, {"--sparse", "--sparse", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116},
 	{"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row148 = Row{Options: &options147, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row198 = Row{Options: &options197, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options149 = Options{List: []Option{
+var options199 = Options{List: []Option{
 	{"--addon", "--addon", 1, 120}, {"--addon-python", "--addon-python", 1, 120}, {"--checkers-report", "--checkers-report", 1, 119}, {"--clang", "--clang", 2, 120}, {"--cppcheck-build-dir", "--cppcheck-build-dir", 1, 116}, {"--file-list", "--file-list", 1, 108}, {"--output-file", "--output-file", 1, 119}, {"--plist-output", "--plist-output", 1, 116},
 	{"--project", "--project", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row150 = Row{Options: &options149, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row200 = Row{Options: &options199, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper151 = Wrapper{Options: &options12, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+var worse201 = []Worse{{When: []string{"*drop*", "*DROP*", "*delete*", "*flush*", "*FLUSH*", "FLUSHALL", "DEL", "*remove*"}, Unless: nil, To: 6, OnlyOptions: false}}
 
-var options152 = Options{List: []Option{
+var acts202 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"tag", "rm"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+}
+
+var worse203 = []Worse{{When: []string{"-r"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var acts204 = []Act{
+	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "replaces or deletes jobs"},
+	{Operands: nil, Options: nil, Without: []string{"-l", "-e", "-V"}, Why: "replaces or deletes jobs"},
+}
+
+var wrapper205 = Wrapper{Options: &options21, Skip: 0, Assigns: true, Script: false, Role: "", Style: 1, Effect: ""}
+
+var options206 = Options{List: []Option{
 	{"--additional-suffix", "--additional-suffix", 1, 0}, {"--bytes", "--bytes", 1, 0}, {"--filter", "--filter", 1, 120}, {"--lines", "--lines", 1, 0}, {"--number", "--number", 1, 0}, {"--numeric-suffixes", "--numeric-suffixes", 2, 0}, {"--prefix", "--prefix", 1, 119}, {"--separator", "--separator", 1, 0},
 	{"--suffix-length", "--suffix-length", 1, 0}, {"-C", "-C", 1, 0}, {"-a", "--suffix-length", 1, 0}, {"-b", "--bytes", 1, 0}, {"-d", "-d", 0, 0}, {"-f", "--prefix", 1, 119}, {"-l", "--lines", 1, 0}, {"-n", "--number", 1, 0},
 	{"-t", "--separator", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row153 = Row{Options: &options152, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
+var row207 = Row{Options: &options206, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: "writes parts"}
 
-var options154 = Options{List: []Option{
+var options208 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--freq-count", "--freq-count", 1, 0}, {"--max-column-width", "--max-column-width", 1, 0}, {"--max-columns", "--max-columns", 1, 0}, {"--max-rows", "--max-rows", 1, 0}, {"--maxfieldsize", "--maxfieldsize", 1, 0},
 	{"--not-columns", "--not-columns", 1, 0}, {"--quotechar", "--quotechar", 1, 0}, {"--quoting", "--quoting", 1, 0}, {"--snifflimit", "--snifflimit", 1, 0}, {"-C", "--not-columns", 1, 0}, {"-c", "--columns", 1, 0}, {"-d", "--delimiter", 1, 0}, {"-e", "--encoding", 1, 0},
 	{"-q", "--quotechar", 1, 0}, {"-u", "--quoting", 1, 0}, {"-y", "--snifflimit", 1, 0}, {"-z", "--maxfieldsize", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row155 = Row{Options: &options154, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row209 = Row{Options: &options208, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options156 = Options{List: []Option{
+var options210 = Options{List: []Option{
 	{"--_xformat", "--_xformat", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--languages", "--languages", 1, 0}, {"--map-c", "--map-c", 1, 0}, {"--options", "--options", 1, 120}, {"-L", "-L", 1, 108}, {"-R", "-R", 0, 0}, {"-f", "-o", 1, 119},
 	{"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row157 = Row{Options: &options156, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row211 = Row{Options: &options210, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options158 = Options{List: []Option{
+var acts212 = []Act{
+	{Operands: nil, Options: []string{"--deleteIndex*"}, Without: nil, Why: "deletes indexes"},
+	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
+	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes indexes"},
+}
+
+var options213 = Options{List: []Option{
 	{"-", "-", 3, 0}, {"--abstract-unix-socket", "--abstract-unix-socket", 1, 33}, {"--alt-svc", "--alt-svc", 1, 119}, {"--cacert", "--cacert", 1, 114}, {"--capath", "--capath", 1, 114}, {"--cert", "--cert", 1, 114}, {"--ciphers", "--ciphers", 1, 0}, {"--config", "--config", 1, 120},
 	{"--connect-timeout", "--connect-timeout", 1, 0}, {"--connect-to", "--connect-to", 1, 33}, {"--continue-at", "--continue-at", 1, 0}, {"--cookie", "--cookie", 1, 117}, {"--cookie-jar", "--cookie-jar", 1, 119}, {"--data", "--data", 1, 117}, {"--data-ascii", "--data-ascii", 1, 117}, {"--data-binary", "--data-binary", 1, 117},
 	{"--data-raw", "--data-raw", 1, 0}, {"--data-urlencode", "--data-urlencode", 1, 117}, {"--delegation", "--delegation", 1, 0}, {"--dns-servers", "--dns-servers", 1, 33}, {"--doh-url", "--doh-url", 1, 33}, {"--dump-header", "--dump-header", 1, 119}, {"--engine", "--engine", 1, 120}, {"--etag-save", "--etag-save", 1, 119},
@@ -612,218 +1372,339 @@ var options158 = Options{List: []Option{
 	{"-t", "--telnet-option", 1, 33}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--write-out", 1, 117}, {"-x", "--proxy", 1, 33}, {"-y", "-y", 1, 0}, {"-z", "--time-cond", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row159 = Row{Options: &options158, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row214 = Row{Options: &options213, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options160 = Options{List: []Option{
+var worse215 = []Worse{{When: []string{"DELETE", "-XDELETE", "--upload-file"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var acts216 = []Act{
+	{Operands: nil, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: nil, Options: []string{"--request=DELETE"}, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: nil, Options: []string{"-T"}, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: nil, Options: []string{"--upload-file"}, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: nil, Options: []string{"-H=*method-override*delete*"}, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: nil, Options: []string{"--header=*method-override*delete*"}, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*discordapp.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*api.telegram.org/*send*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*api.telegram.org/*delete*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*/chat.postmessage*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*api.twilio.com/*messages*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*api.sendgrid.com/*send*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*api.mailgun.net/*messages*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*graph.facebook.com/*/messages*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: nil, Options: []string{"--mail-rcpt"}, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: nil, Options: []string{"--mail-from"}, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*webhook.office.com/*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*api.resend.com/emails*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+	{Operands: []string{"*api.postmarkapp.com/email*"}, Options: nil, Without: nil, Why: "deletes, uploads or sends"},
+}
+
+var options217 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--characters", "--characters", 1, 0}, {"--delimiter", "--delimiter", 1, 0}, {"--fields", "--fields", 1, 0}, {"--output-delimiter", "--output-delimiter", 1, 0}, {"-b", "--bytes", 1, 0}, {"-c", "--characters", 1, 0}, {"-d", "--delimiter", 1, 0},
 	{"-f", "--fields", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row161 = Row{Options: &options160, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row218 = Row{Options: &options217, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options162 = Options{List: []Option{
+var options219 = Options{List: []Option{
 	{"--browser", "--browser", 1, 33}, {"--config", "--config", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--debug", "--debug", 0, 0}, {"--grep", "--grep", 1, 0}, {"--headed", "--headed", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 0},
 	{"--reporter", "--reporter", 1, 102}, {"--ui", "--ui", 0, 0}, {"--update-snapshots", "--update-snapshots", 0, 109}, {"--workers", "--workers", 1, 0}, {"-C", "--config-file", 1, 120}, {"-b", "--browser", 1, 33}, {"-c", "--config", 1, 120}, {"-g", "--grep", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row163 = Row{Options: &options162, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row220 = Row{Options: &options219, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options164 = Options{List: []Option{
+var worse221 = []Worse{{When: []string{"run", "pub", "install"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options222 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--file", "--file", 1, 114}, {"--reference", "--reference", 1, 114}, {"--set", "--set", 1, 33}, {"-I", "-I", 2, 0}, {"-R", "-R", 0, 0}, {"-d", "--date", 1, 0}, {"-f", "--file", 1, 114},
 	{"-j", "-j", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--set", 1, 33}, {"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row165 = Row{Options: &options164, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row223 = Row{Options: &options222, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options166 = Options{List: []Option{
+var worse224 = []Worse{{When: []string{"-s", "--set"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var acts225 = []Act{
+	{Operands: []string{"run"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
+	{Operands: []string{"build"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
+	{Operands: []string{"seed"}, Options: []string{"--full-refresh"}, Without: nil, Why: "rebuilds or drops tables"},
+	{Operands: []string{"run-operation"}, Options: nil, Without: nil, Why: "rebuilds or drops tables"},
+}
+
+var options226 = Options{List: []Option{
 	{"--auth-file", "--auth-file", 1, 119}, {"--auto-servernum", "--auto-servernum", 0, 0}, {"--error-file", "--error-file", 1, 119}, {"--exit-with-session", "--exit-with-session", 0, 0}, {"--listen-tcp", "--listen-tcp", 0, 0}, {"--server-args", "--server-args", 1, 0}, {"--server-num", "--server-num", 1, 0}, {"--sh-syntax", "--sh-syntax", 0, 0},
 	{"--xauth-protocol", "--xauth-protocol", 1, 0}, {"-a", "--auto-servernum", 0, 0}, {"-e", "--error-file", 1, 119}, {"-f", "--auth-file", 1, 119}, {"-l", "--listen-tcp", 0, 0}, {"-n", "--server-num", 1, 0}, {"-p", "--xauth-protocol", 1, 0}, {"-s", "--server-args", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper167 = Wrapper{Options: &options166, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper227 = Wrapper{Options: &options226, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options168 = Options{List: []Option{
+var acts228 = []Act{
+	{Operands: nil, Options: nil, Without: nil, Why: "deletes or empties files"},
+}
+
+var options229 = Options{List: []Option{
 	{"--dir", "--dir", 0, 0}, {"--force", "--force", 0, 0}, {"--interactive", "--interactive", 2, 0}, {"--no-preserve-root", "--no-preserve-root", 0, 33}, {"--one-file-system", "--one-file-system", 0, 0}, {"--parents", "--parents", 0, 0}, {"--preserve-root", "--preserve-root", 2, 0}, {"--recursive", "--recursive", 0, 0},
 	{"--verbose", "--verbose", 0, 0}, {"-I", "-I", 0, 0}, {"-P", "-P", 0, 0}, {"-R", "--recursive", 0, 0}, {"-W", "-W", 0, 0}, {"-d", "--dir", 0, 0}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0},
 	{"-p", "--parents", 0, 0}, {"-r", "--recursive", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row169 = Row{Options: &options168, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row230 = Row{Options: &options229, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options170 = Options{List: []Option{
+var options231 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--diff-args", "--diff-args", 1, 33}, {"--generate-completion", "--generate-completion", 1, 0}, {"--pager", "--pager", 1, 120}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row171 = Row{Options: &options170, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row232 = Row{Options: &options231, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options172 = Options{List: []Option{
+var options233 = Options{List: []Option{
 	{"--allow-all", "--allow-all", 0, 33}, {"--allow-env", "--allow-env", 2, 33}, {"--allow-ffi", "--allow-ffi", 2, 33}, {"--allow-import", "--allow-import", 2, 33}, {"--allow-net", "--allow-net", 2, 33}, {"--allow-read", "--allow-read", 2, 33}, {"--allow-run", "--allow-run", 2, 33}, {"--allow-sys", "--allow-sys", 2, 33},
 	{"--allow-write", "--allow-write", 2, 33}, {"--config", "--config", 1, 120}, {"--import-map", "--import-map", 1, 120}, {"--inspect", "--inspect", 2, 0}, {"--inspect-brk", "--inspect-brk", 2, 0}, {"--lock", "--lock", 1, 0}, {"--log-level", "--log-level", 1, 0}, {"--no-check", "--no-check", 0, 0},
 	{"--node-modules-dir", "--node-modules-dir", 2, 0}, {"--permission-set", "--permission-set", 2, 33}, {"--preload", "--preload", 1, 120}, {"--reload", "--reload", 2, 0}, {"--unsafely-ignore-certificate-errors", "--unsafely-ignore-certificate-errors", 2, 33}, {"--watch", "--watch", 2, 0}, {"-A", "--allow-all", 0, 33}, {"-L", "--log-level", 1, 0},
 	{"-P", "--permission-set", 2, 33}, {"-c", "--config", 1, 120}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row173 = Row{Options: &options172, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row234 = Row{Options: &options233, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options174 = Options{List: []Option{
+var options235 = Options{List: []Option{
 	{"--eval", "--eval", 1, 99}, {"--eval-file", "--eval-file", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language175 = Language{Options: &options174, Python: false}
+var language236 = Language{Options: &options235, Python: false}
 
-var options176 = Options{List: []Option{
+var options237 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files0-from", "--files0-from", 1, 108}, {"--max-depth", "--max-depth", 1, 0}, {"--output", "--output", 2, 0}, {"--time-style", "--time-style", 1, 0}, {"-B", "-B", 1, 0}, {"-X", "--exclude-from", 1, 114},
 	{"-d", "--max-depth", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row177 = Row{Options: &options176, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row238 = Row{Options: &options237, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options178 = Options{List: []Option{
+var options239 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--label", "--label", 1, 0}, {"--strip-trailing-cr", "--strip-trailing-cr", 0, 0}, {"-L", "--label", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row179 = Row{Options: &options178, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row240 = Row{Options: &options239, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options180 = Options{List: []Option{
+var options241 = Options{List: []Option{
 	{"--block-size", "--block-size", 1, 0}, {"--color", "--color", 2, 0}, {"--format", "--format", 1, 0}, {"--hide", "--hide", 1, 0}, {"--hyperlink", "--hyperlink", 2, 0}, {"--ignore", "--ignore", 1, 0}, {"--indicator-style", "--indicator-style", 1, 0}, {"--quoting-style", "--quoting-style", 1, 0},
 	{"--sort", "--sort", 1, 0}, {"--time", "--time", 1, 0}, {"--time-style", "--time-style", 1, 0}, {"-I", "--ignore", 1, 0}, {"-T", "-T", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row181 = Row{Options: &options180, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row242 = Row{Options: &options241, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper182 = Wrapper{Options: &options12, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+var acts243 = []Act{
+	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"db", "drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"db", "clean"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"db", "query"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"db", "import"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"migrate:fresh"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"migrate:reset"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"migrate:refresh"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"import"}, Options: []string{"--force"}, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"transfer"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"site", "empty"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"sql:drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"sql-drop"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"site:install"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"site-install"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"search-replace"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"config:import"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"entity:delete"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+	{Operands: []string{"database:*"}, Options: nil, Without: nil, Why: "deletes what the site holds"},
+}
 
-var options183 = Options{List: []Option{
+var wrapper244 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "environment of a directory"}
+
+var acts245 = []Act{
+	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"migrate", "zero"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"reset_db"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"sqlflush"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"migrate"}, Options: []string{"--fake"}, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"delete_*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"drop_*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"clear_*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"purge*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"wipe*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"remove_stale_contenttypes"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"clearsessions"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"reset_*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"squashmigrations"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"loaddata"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+	{Operands: []string{"shell", "*delete*|*drop*|*truncate*"}, Options: nil, Without: nil, Why: "deletes data of the database"},
+}
+
+var options246 = Options{List: []Option{
 	{"--clear", "--clear", 0, 33}, {"--console-level", "--console-level", 1, 33}, {"--file", "--file", 1, 114}, {"--human", "--human", 0, 120}, {"--read-clear", "--read-clear", 0, 33}, {"-C", "--clear", 0, 33}, {"-D", "-D", 0, 33}, {"-E", "-E", 0, 33},
 	{"-F", "--file", 1, 114}, {"-H", "--human", 0, 120}, {"-T", "-T", 0, 0}, {"-c", "--read-clear", 0, 33}, {"-f", "-f", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--console-level", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row184 = Row{Options: &options183, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row247 = Row{Options: &options246, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options185 = Options{List: []Option{
+var options248 = Options{List: []Option{
 	{"--any-exprs-report", "--any-exprs-report", 1, 116}, {"--cache-dir", "--cache-dir", 1, 116}, {"--command", "--command", 1, 99}, {"--config-file", "--config-file", 1, 120}, {"--custom-typeshed-dir", "--custom-typeshed-dir", 1, 33}, {"--exclude", "--exclude", 1, 0}, {"--html-report", "--html-report", 1, 116}, {"--install-types", "--install-types", 0, 33},
 	{"--junit-xml", "--junit-xml", 1, 119}, {"--module", "--module", 1, 0}, {"--package", "--package", 1, 0}, {"--plugin", "--plugin", 1, 120}, {"--python-executable", "--python-executable", 1, 120}, {"--python-version", "--python-version", 1, 0}, {"--shadow-file", "--shadow-file", 1, 33}, {"--strict", "--strict", 0, 0},
 	{"--xml-report", "--xml-report", 1, 116}, {"-c", "--command", 1, 99}, {"-m", "--module", 1, 0}, {"-p", "--package", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row186 = Row{Options: &options185, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row249 = Row{Options: &options248, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options187 = Options{List: []Option{
+var options250 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-L", "-L", 0, 0}, {"-a", "-a", 1, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper188 = Wrapper{Options: &options187, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper251 = Wrapper{Options: &options250, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options189 = Options{List: []Option{
+var options252 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--conmon", "--conmon", 1, 120}, {"--connection", "--connection", 1, 0}, {"--context", "--context", 1, 0}, {"--debug", "--debug", 0, 0}, {"--help", "--help", 0, 0}, {"--hooks-dir", "--hooks-dir", 1, 120}, {"--host", "--host", 1, 33},
 	{"--identity", "--identity", 1, 114}, {"--log-level", "--log-level", 1, 0}, {"--module", "--module", 1, 120}, {"--namespace", "--namespace", 1, 0}, {"--remote", "--remote", 0, 0}, {"--root", "--root", 1, 33}, {"--runroot", "--runroot", 1, 33}, {"--runtime", "--runtime", 1, 120},
 	{"--storage-driver", "--storage-driver", 1, 0}, {"--storage-opt", "--storage-opt", 1, 33}, {"--tls", "--tls", 0, 0}, {"--tlscacert", "--tlscacert", 1, 114}, {"--tlscert", "--tlscert", 1, 114}, {"--tlskey", "--tlskey", 1, 114}, {"--tlsverify", "--tlsverify", 0, 0}, {"--url", "--url", 1, 33},
 	{"--version", "--version", 0, 0}, {"-D", "--debug", 0, 0}, {"-H", "--host", 1, 33}, {"-c", "--context", 1, 0}, {"-l", "--log-level", 1, 0}, {"-n", "--namespace", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row190 = Row{Options: &options189, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
+var row253 = Row{Options: &options252, Operands: "", Default: "", Style: 1, Subcommands: []string{"apparmor", "artifact", "attach", "auto-update", "bake", "build", "builder", "buildx", "checkpoint", "commit", "compose", "config", "container", "context", "cp", "create", "diff", "events", "exec", "export", "farm", "generate", "healthcheck", "help", "history", "image", "images", "import", "info", "init", "inspect", "ipfs", "kill", "kube", "load", "login", "logout", "logs", "machine", "manifest", "mount", "namespace", "network", "node", "pause", "play", "plugin", "pod", "port", "ps", "pull", "push", "quadlet", "rename", "restart", "rm", "rmi", "run", "save", "scout", "search", "secret", "service", "stack", "start", "stats", "stop", "swarm", "system", "tag", "top", "trust", "umount", "unmount", "unpause", "unshare", "untag", "update", "version", "volume", "wait"}, Effect: ""}
 
-var options191 = Options{List: []Option{
+var options254 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--password", "--password", 1, 0}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33}, {"-i", "--input", 1, 114}, {"-o", "--output", 1, 119},
 	{"-p", "-p", 1, 0}, {"-u", "-u", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row192 = Row{Options: &options191, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row255 = Row{Options: &options254, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options193 = Options{List: []Option{
+var options256 = Options{List: []Option{
 	{"--add-host", "--add-host", 1, 0}, {"--allow", "--allow", 1, 33}, {"--build-arg", "--build-arg", 1, 0}, {"--build-context", "--build-context", 1, 33}, {"--builder", "--builder", 1, 0}, {"--cache-from", "--cache-from", 1, 0}, {"--cache-to", "--cache-to", 1, 33}, {"--cgroup-parent", "--cgroup-parent", 1, 0},
 	{"--device", "--device", 1, 33}, {"--file", "--file", 1, 111}, {"--iidfile", "--iidfile", 1, 119}, {"--isolation", "--isolation", 1, 0}, {"--label", "--label", 1, 0}, {"--metadata-file", "--metadata-file", 1, 119}, {"--network", "--network", 1, 33}, {"--output", "--output", 1, 33},
 	{"--platform", "--platform", 1, 0}, {"--progress", "--progress", 1, 0}, {"--push", "--push", 0, 33}, {"--runtime", "--runtime", 1, 120}, {"--secret", "--secret", 1, 33}, {"--security-opt", "--security-opt", 1, 33}, {"--shm-size", "--shm-size", 1, 0}, {"--ssh", "--ssh", 1, 33},
 	{"--tag", "--tag", 1, 0}, {"--target", "--target", 1, 0}, {"--ulimit", "--ulimit", 1, 0}, {"--volume", "--volume", 1, 33}, {"-f", "--file", 1, 111}, {"-o", "--output", 1, 33}, {"-t", "--tag", 1, 0}, {"-v", "--volume", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row194 = Row{Options: &options193, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row257 = Row{Options: &options256, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options195 = Options{List: []Option{
+var options258 = Options{List: []Option{
 	{"--force", "--force", 0, 33}, {"--volumes", "--volumes", 0, 33}, {"-f", "--force", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row196 = Row{Options: &options195, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row259 = Row{Options: &options258, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options197 = Options{List: []Option{
+var options260 = Options{List: []Option{
 	{"--all-resources", "--all-resources", 0, 0}, {"--ansi", "--ansi", 1, 0}, {"--compatibility", "--compatibility", 0, 0}, {"--context", "--context", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--env-file", "--env-file", 1, 114}, {"--file", "--file", 1, 111}, {"--host", "--host", 1, 33},
 	{"--parallel", "--parallel", 1, 0}, {"--profile", "--profile", 1, 0}, {"--progress", "--progress", 1, 0}, {"--project-directory", "--project-directory", 1, 111}, {"--project-name", "--project-name", 1, 0}, {"--tls", "--tls", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-H", "--host", 1, 33}, {"-f", "--file", 1, 111}, {"-p", "--project-name", 1, 0}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row198 = Row{Options: &options197, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row261 = Row{Options: &options260, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options199 = Options{List: []Option{
+var options262 = Options{List: []Option{
 	{"--environment", "--environment", 0, 33}, {"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--hash", "--hash", 1, 0}, {"--images", "--images", 0, 0}, {"--index", "--index", 1, 0}, {"--lock-image-digests", "--lock-image-digests", 0, 0}, {"--output", "--output", 1, 119},
 	{"--profiles", "--profiles", 0, 0}, {"--protocol", "--protocol", 1, 0}, {"--services", "--services", 0, 0}, {"--since", "--since", 1, 0}, {"--status", "--status", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"--variables", "--variables", 0, 0},
 	{"--volumes", "--volumes", 0, 0}, {"-a", "-a", 0, 0}, {"-f", "-f", 0, 0}, {"-n", "--tail", 1, 0}, {"-o", "--output", 1, 119}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row200 = Row{Options: &options199, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row263 = Row{Options: &options262, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options201 = Options{List: []Option{
+var options264 = Options{List: []Option{
 	{"--abort-on-container-exit", "--abort-on-container-exit", 0, 0}, {"--build", "--build", 0, 0}, {"--force-recreate", "--force-recreate", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pull", "--pull", 1, 0}, {"--renew-anon-volumes", "--renew-anon-volumes", 0, 33}, {"--scale", "--scale", 1, 0}, {"--wait", "--wait", 0, 0},
 	{"-V", "--renew-anon-volumes", 0, 33}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row202 = Row{Options: &options201, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row265 = Row{Options: &options264, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options203 = Options{List: []Option{
+var options266 = Options{List: []Option{
 	{"--remove-orphans", "--remove-orphans", 0, 0}, {"--rmi", "--rmi", 1, 33}, {"--volumes", "--volumes", 0, 33}, {"-t", "-t", 1, 0}, {"-v", "--volumes", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row204 = Row{Options: &options203, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row267 = Row{Options: &options266, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options205 = Options{List: []Option{
+var options268 = Options{List: []Option{
 	{"--build", "--build", 0, 0}, {"--detach", "--detach", 0, 0}, {"--entrypoint", "--entrypoint", 1, 120}, {"--env", "--env", 1, 0}, {"--index", "--index", 1, 0}, {"--interactive", "--interactive", 0, 0}, {"--label", "--label", 1, 0}, {"--name", "--name", 1, 0},
 	{"--no-TTY", "--no-TTY", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--no-tty", "--no-tty", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--publish", "--publish", 1, 0}, {"--quiet-pull", "--quiet-pull", 0, 0}, {"--rm", "--rm", 0, 0}, {"--service-ports", "--service-ports", 0, 0},
 	{"--use-aliases", "--use-aliases", 0, 0}, {"--user", "--user", 1, 0}, {"--volume", "--volume", 1, 33}, {"--workdir", "--workdir", 1, 0}, {"-P", "-P", 0, 0}, {"-T", "--no-TTY", 0, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0},
 	{"-i", "--interactive", 0, 0}, {"-l", "--label", 1, 0}, {"-p", "--publish", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--volume", 1, 33}, {"-w", "--workdir", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper206 = Wrapper{Options: &options205, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper269 = Wrapper{Options: &options268, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row207 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
+var row270 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "container"}
 
-var options208 = Options{List: []Option{
+var worse271 = []Worse{{When: []string{"--privileged", "--pid=host", "--cap-add", "--device", "--security-opt", "*docker.sock*", "--userns=host", "--net=host", "--network=host"}, Unless: nil, To: 7, OnlyOptions: false}, {When: []string{"/:*", "*=/:*", "-v/:*"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var options272 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--format", "--format", 1, 0}, {"--since", "--since", 1, 0}, {"--tail", "--tail", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "-f", 1, 0}, {"-n", "-n", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row209 = Row{Options: &options208, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row273 = Row{Options: &options272, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options210 = Options{List: []Option{
+var options274 = Options{List: []Option{
 	{"--detach", "--detach", 0, 0}, {"--detach-keys", "--detach-keys", 1, 0}, {"--env", "--env", 1, 0}, {"--env-file", "--env-file", 1, 114}, {"--interactive", "--interactive", 0, 0}, {"--privileged", "--privileged", 0, 0}, {"--tty", "--tty", 0, 0}, {"--user", "--user", 1, 0},
 	{"--workdir", "--workdir", 1, 0}, {"-d", "--detach", 0, 0}, {"-e", "--env", 1, 0}, {"-i", "--interactive", 0, 0}, {"-it", "-it", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0}, {"-u", "--user", 1, 0},
 	{"-w", "--workdir", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper211 = Wrapper{Options: &options210, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper275 = Wrapper{Options: &options274, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options212 = Options{List: []Option{
+var options276 = Options{List: []Option{
 	{"--convmode", "--convmode", 1, 0}, {"--display-enc", "--display-enc", 1, 0}, {"--newfile", "--newfile", 0, 0}, {"--oldfile", "--oldfile", 0, 0}, {"-D", "--display-enc", 1, 0}, {"-c", "--convmode", 1, 0}, {"-i", "-i", 2, 0}, {"-n", "--newfile", 0, 0},
 	{"-o", "--oldfile", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row213 = Row{Options: &options212, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row277 = Row{Options: &options276, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options214 = Options{List: []Option{
+var options278 = Options{List: []Option{
 	{"--additional-deps", "--additional-deps", 1, 120}, {"--additionalprobingpath", "--additionalprobingpath", 1, 120}, {"--configuration", "--configuration", 1, 0}, {"--depsfile", "--depsfile", 1, 120}, {"--diag", "--diag", 1, 119}, {"--filter", "--filter", 1, 0}, {"--framework", "--framework", 1, 0}, {"--logger", "--logger", 1, 120},
 	{"--no-build", "--no-build", 0, 0}, {"--no-restore", "--no-restore", 0, 0}, {"--output", "--output", 1, 116}, {"--project", "--project", 1, 111}, {"--property", "--property", 1, 33}, {"--results-directory", "--results-directory", 1, 116}, {"--roll-forward", "--roll-forward", 1, 0}, {"--runtime", "--runtime", 1, 0},
 	{"--runtimeconfig", "--runtimeconfig", 1, 120}, {"--settings", "--settings", 1, 120}, {"--source", "--source", 1, 33}, {"--test-adapter-path", "--test-adapter-path", 1, 120}, {"--verbosity", "--verbosity", 1, 0}, {"-a", "--test-adapter-path", 1, 120}, {"-bl", "-bl", 2, 119}, {"-c", "--configuration", 1, 0},
 	{"-d", "--diag", 1, 119}, {"-f", "--framework", 1, 0}, {"-l", "-l", 1, 120}, {"-o", "--output", 1, 116}, {"-p", "--property", 1, 33}, {"-r", "--runtime", 1, 0}, {"-s", "--source", 1, 33}, {"-v", "--verbosity", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row215 = Row{Options: &options214, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row279 = Row{Options: &options278, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options216 = Options{List: []Option{
+var acts280 = []Act{
+	{Operands: []string{"ef", "database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
+	{Operands: []string{"database", "drop"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
+	{Operands: []string{"ef", "migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
+	{Operands: []string{"migrations", "remove"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
+	{Operands: []string{"nuget", "delete"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
+	{Operands: []string{"nuget", "push"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
+	{Operands: []string{"tool", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
+	{Operands: []string{"workload", "uninstall"}, Options: nil, Without: nil, Why: "drops the database, or changes what is published"},
+}
+
+var options281 = Options{List: []Option{
 	{"--admindir", "--root", 1, 33}, {"--configure", "--configure", 0, 33}, {"--force-all", "--force-all", 0, 33}, {"--install", "--install", 0, 33}, {"--instdir", "--root", 1, 33}, {"--log", "--log", 1, 119}, {"--post-invoke", "--post-invoke", 1, 120}, {"--pre-invoke", "--pre-invoke", 1, 120},
 	{"--purge", "--purge", 0, 33}, {"--remove", "--remove", 0, 33}, {"--root", "--root", 1, 33}, {"--showformat", "--showformat", 1, 0}, {"--status-logger", "--status-logger", 1, 120}, {"--unpack", "--unpack", 0, 33}, {"-P", "--purge", 0, 33}, {"-f", "--showformat", 1, 0},
 	{"-i", "--install", 0, 33}, {"-r", "--remove", 0, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row217 = Row{Options: &options216, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row282 = Row{Options: &options281, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options218 = Options{List: []Option{
+var acts283 = []Act{
+	{Operands: nil, Options: []string{"-r"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"-P"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"-e"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--purge"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--erase"}, Without: nil, Why: "removes packages"},
+}
+
+var acts284 = []Act{
+	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
+	{Operands: []string{"push"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
+	{Operands: []string{"push:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
+	{Operands: []string{"migrate:*"}, Options: []string{"--force"}, Without: nil, Why: "drops or overwrites tables of the database"},
+}
+
+var acts285 = []Act{
+	{Operands: nil, Options: nil, Without: nil, Why: "drops a database or a user"},
+}
+
+var options286 = Options{List: []Option{
 	{"-A", "-A", 0, 120}, {"-append", "-append", 0, 33}, {"-ascii", "-ascii", 0, 0}, {"-bail", "-bail", 0, 0}, {"-batch", "-batch", 0, 0}, {"-box", "-box", 0, 0}, {"-c", "-c", 1, 99}, {"-cmd", "-cmd", 1, 99},
 	{"-column", "-column", 0, 0}, {"-csv", "-csv", 0, 0}, {"-deserialize", "-deserialize", 0, 0}, {"-echo", "-echo", 0, 0}, {"-f", "-f", 1, 120}, {"-header", "-header", 0, 0}, {"-help", "-help", 0, 0}, {"-html", "-html", 0, 0},
 	{"-init", "-init", 1, 120}, {"-interactive", "-interactive", 0, 0}, {"-json", "-json", 0, 0}, {"-jsonlines", "-jsonlines", 0, 0}, {"-line", "-line", 0, 0}, {"-list", "-list", 0, 0}, {"-markdown", "-markdown", 0, 0}, {"-memtrace", "-memtrace", 0, 0},
@@ -832,141 +1713,320 @@ var options218 = Options{List: []Option{
 	{"-zip", "-zip", 0, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row219 = Row{Options: &options218, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row287 = Row{Options: &options286, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options220 = Options{List: []Option{
+var acts288 = []Act{
+	{Operands: nil, Options: []string{"-F"}, Without: nil, Why: "changes the network"},
+	{Operands: nil, Options: []string{"-X"}, Without: nil, Why: "changes the network"},
+	{Operands: nil, Options: []string{"-D"}, Without: nil, Why: "changes the network"},
+	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "changes the network"},
+	{Operands: nil, Options: []string{"--delete*"}, Without: nil, Why: "changes the network"},
+	{Operands: []string{"flush"}, Options: nil, Without: nil, Why: "changes the network"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "changes the network"},
+	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "changes the network"},
+	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "changes the network"},
+	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes the network"},
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "changes the network"},
+	{Operands: nil, Options: []string{"--remove*"}, Without: nil, Why: "changes the network"},
+	{Operands: nil, Options: []string{"--panic-on"}, Without: nil, Why: "changes the network"},
+	{Operands: nil, Options: []string{"-setdnsservers*"}, Without: nil, Why: "changes the network"},
+	{Operands: []string{"off"}, Options: nil, Without: nil, Why: "changes the network"},
+}
+
+var acts289 = []Act{
+	{Operands: nil, Options: []string{"-C"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--unmerge"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--depclean"}, Without: nil, Why: "removes packages"},
+}
+
+var options290 = Options{List: []Option{
 	{"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-cc", "-cc", 0, 0}, {"-d", "-d", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0},
 	{"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper221 = Wrapper{Options: &options220, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper291 = Wrapper{Options: &options290, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var wrapper222 = Wrapper{Options: &options12, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper292 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options223 = Options{List: []Option{
+var options293 = Options{List: []Option{
 	{"-checks", "-checks", 1, 0}, {"-conf", "-conf", 1, 120}, {"-config", "-config", 1, 120}, {"-debug.cpuprofile", "-debug.cpuprofile", 1, 119}, {"-debug.memprofile", "-debug.memprofile", 1, 119}, {"-debug.trace", "-debug.trace", 1, 119}, {"-exclude", "-exclude", 1, 0}, {"-f", "-f", 1, 0},
 	{"-fmt", "-fmt", 1, 0}, {"-formatter", "-formatter", 1, 0}, {"-ignore", "-ignore", 1, 0}, {"-o", "-o", 1, 119}, {"-out", "-out", 1, 119}, {"-tags", "-tags", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row224 = Row{Options: &options223, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row294 = Row{Options: &options293, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options225 = Options{List: []Option{
+var options295 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--cache-file", "--cache-file", 1, 119}, {"--cache-location", "--cache-location", 1, 119}, {"--concurrency", "--concurrency", 1, 0}, {"--config", "--config", 1, 120}, {"--env", "--env", 1, 0}, {"--ext", "--ext", 1, 0}, {"--fix", "--fix", 0, 109},
 	{"--fix-dry-run", "--fix-dry-run", 0, 0}, {"--flag", "--flag", 1, 0}, {"--format", "--format", 1, 102}, {"--global", "--global", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--ignore-pattern", "--ignore-pattern", 1, 0}, {"--init", "--init", 0, 33}, {"--max-warnings", "--max-warnings", 1, 0},
 	{"--no-eslintrc", "--no-eslintrc", 0, 0}, {"--output-file", "--output-file", 1, 119}, {"--parser", "--parser", 1, 120}, {"--plugin", "--plugin", 1, 120}, {"--print-config", "--print-config", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--resolve-plugins-relative-to", "--resolve-plugins-relative-to", 1, 120}, {"--rule", "--rule", 1, 0},
 	{"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row226 = Row{Options: &options225, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options227 = Options{List: []Option{
+var acts297 = []Act{
+	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
+	{Operands: []string{"*.delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
+	{Operands: []string{"*/remove*"}, Options: nil, Without: nil, Why: "deletes or sends"},
+	{Operands: []string{"*/destroy*"}, Options: nil, Without: nil, Why: "deletes or sends"},
+	{Operands: []string{"*/drop*"}, Options: nil, Without: nil, Why: "deletes or sends"},
+}
+
+var options298 = Options{List: []Option{
 	{"--tabs", "--tabs", 1, 0}, {"-t", "--tabs", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row228 = Row{Options: &options227, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row299 = Row{Options: &options298, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options229 = Options{List: []Option{
+var options300 = Options{List: []Option{
 	{"--exclude-monotonic", "--exclude-monotonic", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 0, 0}, {"-p", "-p", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper230 = Wrapper{Options: &options229, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper301 = Wrapper{Options: &options300, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options231 = Options{List: []Option{
+var options302 = Options{List: []Option{
 	{"--keep-size", "--keep-size", 0, 0}, {"--length", "--length", 1, 0}, {"--offset", "--offset", 1, 0}, {"-l", "--length", 1, 0}, {"-n", "--keep-size", 0, 0}, {"-o", "--offset", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row232 = Row{Options: &options231, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row303 = Row{Options: &options302, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options233 = Options{List: []Option{
+var options304 = Options{List: []Option{
 	{"-", "-", 0, 0}, {"-E", "-E", 0, 0}, {"-W", "-W", 0, 0}, {"-e", "-e", 1, 99}, {"-i", "-i", 0, 120}, {"-l", "-l", 1, 76}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language234 = Language{Options: &options233, Python: false}
+var language305 = Language{Options: &options304, Python: false}
 
-var options235 = Options{List: []Option{
+var options306 = Options{List: []Option{
 	{"--compile", "--compile", 0, 33}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--magic-file", "--magic-file", 1, 120}, {"--parameter", "--parameter", 1, 0}, {"--separator", "--separator", 1, 0}, {"-C", "--compile", 0, 33}, {"-F", "--separator", 1, 0},
 	{"-L", "-L", 0, 0}, {"-P", "--parameter", 1, 0}, {"-Z", "-Z", 0, 0}, {"-b", "-b", 0, 0}, {"-e", "--exclude", 1, 0}, {"-f", "--files-from", 1, 108}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0},
 	{"-m", "--magic-file", 1, 120}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row236 = Row{Options: &options235, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row307 = Row{Options: &options306, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options237 = Options{List: []Option{
+var worse308 = []Worse{{When: []string{"-delete"}, Unless: nil, To: 6, OnlyOptions: true}, {When: []string{"-fprint", "-fprint0", "-fprintf", "-fls"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var acts309 = []Act{
+	{Operands: nil, Options: []string{"-delete"}, Without: nil, Why: "deletes files"},
+}
+
+var acts310 = []Act{
+	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"firestore:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"database:remove"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"database:set"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"database:update"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"functions:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"hosting:disable"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"hosting:sites:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"apps:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"auth:import"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"projects:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"functions:config:unset"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"functions:secrets:destroy"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"firestore:databases:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"firestore:indexes"}, Options: []string{"--force"}, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"deploy"}, Options: []string{"--force"}, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"remoteconfig:rollback"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+	{Operands: []string{"hosting:channel:delete"}, Options: nil, Without: nil, Why: "deletes what the project holds"},
+}
+
+var acts311 = []Act{
+	{Operands: nil, Options: nil, Without: []string{"-l", "-L", "--list", "--help", "--version", "-V"}, Why: "ends processes"},
+}
+
+var acts312 = []Act{
+	{Operands: []string{"db", "downgrade"}, Options: nil, Without: nil, Why: "rolls back the database"},
+	{Operands: []string{"db", "stamp"}, Options: nil, Without: nil, Why: "rolls back the database"},
+	{Operands: []string{"drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
+	{Operands: []string{"db", "drop*"}, Options: nil, Without: nil, Why: "rolls back the database"},
+	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "rolls back the database"},
+}
+
+var acts313 = []Act{
+	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
+	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
+}
+
+var acts314 = []Act{
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*", "remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"apps", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"volumes", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"machine", "destroy|kill"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"postgres", "detach"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"secrets", "unset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"ips", "release"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"scale", "count", "0"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"suspend"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"apps", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"image", "update"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"certs", "remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"redis", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"storage", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"extensions", "*", "destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+}
+
+var acts315 = []Act{
+	{Operands: []string{"clean"}, Options: nil, Without: nil, Why: "drops every object of the database"},
+	{Operands: []string{"undo"}, Options: nil, Without: nil, Why: "drops every object of the database"},
+	{Operands: []string{"repair"}, Options: nil, Without: nil, Why: "drops every object of the database"},
+}
+
+var options316 = Options{List: []Option{
 	{"--goal", "--goal", 1, 0}, {"--prefix", "--prefix", 1, 0}, {"--width", "--width", 1, 0}, {"-g", "--goal", 1, 0}, {"-p", "--prefix", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row238 = Row{Options: &options237, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row317 = Row{Options: &options316, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options239 = Options{List: []Option{
+var options318 = Options{List: []Option{
 	{"--width", "--width", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row240 = Row{Options: &options239, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row319 = Row{Options: &options318, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options241 = Options{List: []Option{
+var acts320 = []Act{
+	{Operands: []string{"stop"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"mask"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"isolate"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"reboot"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"poweroff"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"halt"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"rescue"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"emergency"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"reset-failed"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"revert"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"unload"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"bootout"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"autoremove"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"unmonitor"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+	{Operands: []string{"stopall"}, Options: nil, Without: nil, Why: "stops what runs, or removes it"},
+}
+
+var options321 = Options{List: []Option{
 	{"--kill", "--kill", 0, 33}, {"-a", "-a", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "--kill", 0, 33}, {"-m", "-m", 1, 0}, {"-n", "-n", 1, 0}, {"-s", "-s", 0, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row242 = Row{Options: &options241, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row322 = Row{Options: &options321, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row243 = Row{Options: &options12, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
+var row323 = Row{Options: &options21, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: "runs code"}
 
-var options244 = Options{List: []Option{
+var options324 = Options{List: []Option{
 	{"--become", "--become", 1, 120}, {"--bind", "--bind", 1, 120}, {"--delimiter", "--delimiter", 1, 0}, {"--filter", "--filter", 1, 0}, {"--history", "--history", 1, 119}, {"--listen", "--listen", 2, 33}, {"--listen-unsafe", "--listen-unsafe", 2, 33}, {"--nth", "--nth", 1, 0},
 	{"--preview", "--preview", 1, 120}, {"--query", "--query", 1, 0}, {"--tmux", "--tmux", 2, 0}, {"--with-shell", "--with-shell", 1, 120}, {"-d", "--delimiter", 1, 0}, {"-e", "-e", 0, 0}, {"-f", "--filter", 1, 0}, {"-m", "-m", 0, 0},
 	{"-n", "--nth", 1, 0}, {"-q", "--query", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row245 = Row{Options: &options244, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row325 = Row{Options: &options324, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options246 = Options{List: []Option{
+var options326 = Options{List: []Option{
 	{"--access-token-file", "--access-token-file", 1, 114}, {"--account", "--account", 1, 0}, {"--billing-project", "--billing-project", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--flags-file", "--flags-file", 1, 120}, {"--format", "--format", 1, 0}, {"--impersonate-service-account", "--impersonate-service-account", 1, 33}, {"--log-http", "--log-http", 0, 0},
 	{"--project", "--project", 1, 0}, {"--quiet", "-q", 0, 0}, {"--region", "--region", 1, 0}, {"--user-output-enabled", "--user-output-enabled", 2, 0}, {"--verbosity", "--verbosity", 1, 0}, {"--version", "--version", 0, 0}, {"--zone", "--zone", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row247 = Row{Options: &options246, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row327 = Row{Options: &options326, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options248 = Options{List: []Option{
+var worse328 = []Worse{{When: []string{"delete", "remove", "destroy", "reset", "purge"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var options329 = Options{List: []Option{
 	{"--account", "--account", 1, 0}, {"--cache-control", "--cache-control", 1, 0}, {"--canned-acl", "--canned-acl", 1, 0}, {"--configuration", "--configuration", 1, 0}, {"--content-type", "--content-type", 1, 0}, {"--custom-metadata", "--custom-metadata", 1, 0}, {"--decryption-keys", "--decryption-keys", 1, 0}, {"--encryption-key", "--encryption-key", 1, 0},
 	{"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--include-managed-folders", "--include-managed-folders", 0, 0}, {"--manifest-path", "--manifest-path", 1, 119}, {"--predefined-acl", "--predefined-acl", 1, 0}, {"--project", "--project", 1, 0}, {"--storage-class", "--storage-class", 1, 0}, {"--verbosity", "--verbosity", 1, 0},
 	{"-L", "-L", 1, 119}, {"-a", "-a", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-s", "-s", 1, 0}, {"-t", "-t", 1, 0}, {"-x", "-x", 1, 0},
 	{"-z", "-z", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options249 = Options{List: []Option{
+var acts330 = []Act{
+	{Operands: []string{"push"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
+	{Operands: []string{"yank"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
+	{Operands: []string{"owner"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
+	{Operands: []string{"cleanup"}, Options: nil, Without: nil, Why: "changes what is published or installed"},
+	{Operands: []string{"sources"}, Options: []string{"-r"}, Without: nil, Why: "changes what is published or installed"},
+}
+
+var worse331 = []Worse{{When: []string{"hosts", "ahosts*", "networks", "netgroup", "-s", "--service"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options332 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--hostname", "--hostname", 1, 33}, {"--repo", "--repo", 1, 0}, {"--version", "--version", 0, 0}, {"-R", "--repo", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row250 = Row{Options: &options249, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
+var row333 = Row{Options: &options332, Operands: "", Default: "", Style: 1, Subcommands: []string{"agent-task", "alias", "api", "at", "attestation", "auth", "browse", "cache", "co", "codespace", "completion", "config", "cs", "ext", "extension", "gist", "gpg-key", "help", "issue", "label", "licenses", "org", "pr", "preview", "project", "release", "repo", "rs", "ruleset", "run", "search", "secret", "skill", "ssh-key", "status", "variable", "version", "workflow"}, Effect: ""}
 
-var row251 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+var acts334 = []Act{
+	{Operands: []string{"repo", "delete|archive|rename"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"release", "delete|delete-asset|create|upload"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"run", "delete|cancel"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"issue", "delete|transfer"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"mr", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"cache", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"gist", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"secret", "delete|remove"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"variable", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"label", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"workflow", "disable"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"codespace", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"ssh-key", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"gpg-key", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"extension", "remove"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"ruleset", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"project", "delete|item-delete|field-delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"api"}, Options: []string{"-X=DELETE"}, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"api"}, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"project", "transfer"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"ci", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"pipeline", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"repo", "transfer"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"schedule", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"repo", "sync"}, Options: []string{"--force"}, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"repo", "mirror"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"milestone", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"branch", "delete"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+	{Operands: []string{"api", "*delete*"}, Options: nil, Without: nil, Why: "deletes or closes something on the server, or publishes it"},
+}
 
-var options252 = Options{List: []Option{
+var row335 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs or changes credentials"}
+
+var options336 = Options{List: []Option{
 	{"--cache", "--cache", 1, 0}, {"--field", "--field", 1, 70}, {"--header", "--header", 1, 0}, {"--hostname", "--hostname", 1, 33}, {"--input", "--input", 1, 33}, {"--jq", "--jq", 1, 0}, {"--method", "--method", 1, 88}, {"--paginate", "--paginate", 0, 0},
 	{"--preview", "--preview", 1, 0}, {"--raw-field", "--raw-field", 1, 70}, {"--silent", "--silent", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--template", "--template", 1, 0}, {"-F", "--field", 1, 70}, {"-H", "--header", 1, 0}, {"-X", "--method", 1, 88},
 	{"-f", "--raw-field", 1, 70}, {"-i", "-i", 0, 0}, {"-p", "--preview", 1, 0}, {"-q", "--jq", 1, 0}, {"-t", "--template", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row253 = Row{Options: &options252, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row337 = Row{Options: &options336, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options254 = Options{List: []Option{
+var worse338 = []Worse{{When: []string{"-X", "-f", "-F", "--method", "--field", "--raw-field", "--input", "graphql"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options339 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--hostname", "--hostname", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0}, {"--show-token", "--show-token", 0, 33}, {"-a", "--active", 0, 0}, {"-h", "--hostname", 1, 0}, {"-q", "--jq", 1, 0},
 	{"-t", "--show-token", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row255 = Row{Options: &options254, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row340 = Row{Options: &options339, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options256 = Options{List: []Option{
+var worse341 = []Worse{{When: []string{"-t", "--show-token"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options342 = Options{List: []Option{
 	{"--base", "--base", 1, 0}, {"--body", "--body", 1, 0}, {"--body-file", "--body-file", 1, 114}, {"--dir", "--dir", 1, 116}, {"--editor", "--editor", 0, 120}, {"--head", "--head", 1, 0}, {"--jq", "--jq", 1, 0}, {"--json", "--json", 1, 0},
 	{"--limit", "--limit", 1, 0}, {"--notes-file", "--notes-file", 1, 114}, {"--output", "--output", 1, 119}, {"--repo", "--repo", 1, 0}, {"--state", "--state", 1, 0}, {"--template", "--template", 1, 0}, {"--title", "--title", 1, 0}, {"--web", "--web", 0, 120},
 	{"-B", "--base", 1, 0}, {"-D", "--dir", 1, 116}, {"-F", "--body-file", 1, 114}, {"-H", "--head", 1, 0}, {"-L", "--limit", 1, 0}, {"-O", "--output", 1, 119}, {"-R", "--repo", 1, 0}, {"-T", "--template", 1, 0},
 	{"-b", "--body", 1, 0}, {"-c", "-c", 1, 0}, {"-e", "--editor", 0, 120}, {"-q", "--jq", 1, 0}, {"-s", "--state", 1, 0}, {"-t", "--title", 1, 0}, {"-w", "--web", 0, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row257 = Row{Options: &options256, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row343 = Row{Options: &options342, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options258 = Options{List: []Option{
+var options344 = Options{List: []Option{
 	{"--interactive", "--interactive", 0, 120}, {"--run", "--run", 0, 120}, {"-B", "-B", 1, 120}, {"-D", "-D", 1, 0}, {"-F", "-F", 0, 120}, {"-L", "-L", 1, 0}, {"-dumpdir", "-dumpdir", 1, 116}, {"-dyno", "-dyno", 1, 119},
 	{"-e", "-e", 1, 120}, {"-fplugin", "-fplugin-library", 1, 120}, {"-fplugin-library", "-fplugin-library", 1, 120}, {"-ghcversion-file", "-ghcversion-file", 1, 120}, {"-hidir", "-dumpdir", 1, 116}, {"-l", "-l", 1, 0}, {"-main-is", "-main-is", 1, 0}, {"-o", "-dyno", 1, 119},
 	{"-odir", "-dumpdir", 1, 116}, {"-outputdir", "-dumpdir", 1, 116}, {"-package", "-package", 1, 0}, {"-package-db", "-package-env", 1, 120}, {"-package-env", "-package-env", 1, 120}, {"-pgmF", "-pgmotool", 1, 120}, {"-pgmL", "-pgmotool", 1, 120}, {"-pgmP", "-pgmotool", 1, 120},
@@ -974,9 +2034,9 @@ var options258 = Options{List: []Option{
 	{"-pgmlo", "-pgmotool", 1, 120}, {"-pgmotool", "-pgmotool", 1, 120}, {"-pgms", "-pgmotool", 1, 120}, {"-pgmwindres", "-pgmotool", 1, 120}, {"-stubdir", "-dumpdir", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row259 = Row{Options: &options258, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row345 = Row{Options: &options344, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options260 = Options{List: []Option{
+var options346 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-after-run-hook", "-after-run-hook", 1, 120}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0},
 	{"-benchmem", "-benchmem", 0, 0}, {"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-compilers", "-compilers", 1, 0}, {"-count", "-count", 1, 0}, {"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119},
@@ -991,49 +2051,58 @@ var options260 = Options{List: []Option{
 	{"-trace", "-trace", 1, 119}, {"-trimpath", "-trimpath", 0, 0}, {"-v", "-v", 0, 0}, {"-vet", "-vet", 1, 0}, {"-vettool", "-vettool", 1, 120}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row261 = Row{Options: &options260, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row347 = Row{Options: &options346, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options262 = Options{List: []Option{
+var acts348 = []Act{
+	{Operands: []string{"trash"}, Options: nil, Without: nil, Why: "deletes files"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes files"},
+}
+
+var options349 = Options{List: []Option{
 	{"--attr-source", "--attr-source", 1, 0}, {"--bare", "--bare", 0, 0}, {"--config-env", "--config-env", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--git-dir", "--git-dir", 1, 103}, {"--glob-pathspecs", "--glob-pathspecs", 0, 0}, {"--help", "--help", 0, 0}, {"--html-path", "--html-path", 0, 0},
 	{"--icase-pathspecs", "--icase-pathspecs", 0, 0}, {"--info-path", "--info-path", 0, 0}, {"--list-cmds", "--list-cmds", 1, 0}, {"--literal-pathspecs", "--literal-pathspecs", 0, 0}, {"--man-path", "--man-path", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--no-lazy-fetch", "--no-lazy-fetch", 0, 0}, {"--no-optional-locks", "--no-optional-locks", 0, 0},
 	{"--no-pager", "--no-pager", 0, 0}, {"--no-replace-objects", "--no-replace-objects", 0, 0}, {"--noglob-pathspecs", "--noglob-pathspecs", 0, 0}, {"--paginate", "--paginate", 0, 33}, {"--super-prefix", "--super-prefix", 1, 0}, {"--version", "--version", 0, 0}, {"--work-tree", "--work-tree", 1, 103}, {"-C", "-C", 1, 100},
 	{"-P", "--no-pager", 0, 0}, {"-c", "-c", 1, 107}, {"-h", "--help", 0, 0}, {"-p", "--paginate", 0, 33}, {"-v", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row263 = Row{Options: &options262, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
+var row350 = Row{Options: &options349, Operands: "", Default: "", Style: 1, Subcommands: []string{"add", "am", "annotate", "apply", "archimport", "archive", "backfill", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config", "count-objects", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "flow", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc", "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "instaweb", "interpret-trailers", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-one-file", "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "p4", "pack-objects", "pack-redundant", "pack-refs", "patch-id", "prune", "prune-packed", "pull", "push", "quiltimport", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs", "remote", "remote-http", "remote-https", "repack", "replace", "replay", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "scalar", "send-email", "send-pack", "shell", "shortlog", "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree"}, Effect: ""}
 
-var options264 = Options{List: []Option{
+var options351 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 33}, {"--ignore-errors", "--ignore-errors", 0, 0}, {"--ignore-missing", "--ignore-missing", 0, 0}, {"--intent-to-add", "--intent-to-add", 0, 0},
 	{"--no-all", "--no-all", 0, 0}, {"--no-ignore-removal", "--no-ignore-removal", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-file-nul", "--pathspec-file-nul", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--refresh", "--refresh", 0, 0}, {"--renormalize", "--renormalize", 0, 0}, {"--sparse", "--sparse", 0, 0},
 	{"--update", "--update", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-A", "-A", 0, 0}, {"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 33}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0},
 	{"-p", "--patch", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row265 = Row{Options: &options264, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row352 = Row{Options: &options351, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options266 = Options{List: []Option{
+var options353 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--build-fake-ancestor", "--build-fake-ancestor", 1, 119}, {"--cached", "--cached", 0, 0}, {"--check", "--check", 0, 0}, {"--directory", "--directory", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--include", "--include", 1, 0}, {"--index", "--index", 0, 0},
 	{"--numstat", "--numstat", 0, 0}, {"--reject", "--reject", 0, 0}, {"--resolvemsg", "--resolvemsg", 1, 0}, {"--stat", "--stat", 0, 0}, {"--summary", "--summary", 0, 0}, {"--unsafe-paths", "--unsafe-paths", 0, 33}, {"--whitespace", "--whitespace", 1, 0}, {"-3", "-3", 0, 0},
 	{"-C", "-C", 1, 0}, {"-R", "-R", 0, 0}, {"-S", "-S", 2, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row267 = Row{Options: &options266, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row354 = Row{Options: &options353, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options268 = Options{List: []Option{
+var options355 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 1, 0}, {"--contents", "--contents", 1, 114}, {"--date", "--date", 1, 0}, {"--ignore-rev", "--ignore-rev", 1, 0}, {"--ignore-revs-file", "--ignore-revs-file", 1, 114}, {"--since", "--since", 1, 0}, {"-C", "-C", 2, 0}, {"-L", "-L", 1, 0},
 	{"-M", "-M", 2, 0}, {"-S", "-S", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row269 = Row{Options: &options268, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row356 = Row{Options: &options355, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options270 = Options{List: []Option{
+var worse357 = []Worse{{When: []string{"--unsafe-paths"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options358 = Options{List: []Option{
 	{"--add-file", "--add-file", 1, 114}, {"--add-virtual-file", "--add-virtual-file", 1, 0}, {"--exec", "--exec", 1, 120}, {"--format", "--format", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--output", "--output", 1, 119}, {"--prefix", "--prefix", 1, 0}, {"--remote", "--remote", 1, 33},
 	{"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row271 = Row{Options: &options270, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row359 = Row{Options: &options358, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options272 = Options{List: []Option{
+var worse360 = []Worse{{When: []string{"run"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options361 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--copy", "--copy", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit-description", "--edit-description", 0, 120}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--merged", "--merged", 2, 0}, {"--move", "--move", 0, 0}, {"--no-contains", "--no-contains", 2, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--set-upstream-to", "--set-upstream-to", 1, 0},
 	{"--show-current", "--show-current", 0, 0}, {"--sort", "--sort", 1, 0}, {"--track", "--track", 2, 0}, {"-C", "-C", 0, 33}, {"-D", "-D", 0, 33}, {"-M", "-M", 0, 33}, {"-a", "-a", 0, 0}, {"-c", "--copy", 0, 0},
@@ -1041,45 +2110,49 @@ var options272 = Options{List: []Option{
 	{"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row273 = Row{Options: &options272, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row362 = Row{Options: &options361, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options274 = Options{List: []Option{
+var worse363 = []Worse{{When: []string{"<operand>", "--set-upstream-to", "-u", "--unset-upstream", "--edit-description"}, Unless: []string{"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "-a", "--all", "-r", "--remotes", "-v", "-vv", "--sort", "--format", "--show-current"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-C"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options364 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--progress", "--progress", 0, 0}, {"--version", "--version", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row275 = Row{Options: &options274, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row365 = Row{Options: &options364, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options276 = Options{List: []Option{
+var options366 = Options{List: []Option{
 	{"--batch", "--batch", 2, 0}, {"--batch-check", "--batch-check", 2, 0}, {"--batch-command", "--batch-command", 2, 0}, {"--filters", "--filters", 0, 120}, {"--path", "--path", 1, 0}, {"--stdin-paths", "--stdin-paths", 0, 0}, {"--textconv", "--textconv", 0, 120}, {"-t", "-t", 1, 0},
 	{"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row277 = Row{Options: &options276, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row367 = Row{Options: &options366, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options278 = Options{List: []Option{
+var options368 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--candidates", "--candidates", 1, 0}, {"--count", "--count", 1, 0}, {"--dirty", "--dirty", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--format", "--format", 1, 0}, {"--match", "--match", 1, 0}, {"--points-at", "--points-at", 1, 0},
 	{"--refs", "--refs", 1, 0}, {"--sort", "--sort", 1, 0}, {"--stdin", "--stdin", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row279 = Row{Options: &options278, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row369 = Row{Options: &options368, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options280 = Options{List: []Option{
+var options370 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--detach", "--detach", 0, 0}, {"--force", "--force", 0, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0}, {"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--ours", "--ours", 0, 33},
 	{"--overwrite-ignore", "--overwrite-ignore", 0, 33}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--theirs", "--theirs", 0, 33}, {"--track", "--track", 2, 0}, {"-B", "-B", 1, 33},
 	{"-b", "-b", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "-l", 0, 0}, {"-m", "--merge", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row281 = Row{Options: &options280, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row371 = Row{Options: &options370, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options282 = Options{List: []Option{
+var worse372 = []Worse{{When: []string{"-f", "--force", "-B", "--", ".", "-p", "--patch", "--ours", "--theirs"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var options373 = Options{List: []Option{
 	{"--aggressive", "--aggressive", 0, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 120}, {"--expire", "--expire", 1, 33}, {"--force-remove", "--force-remove", 0, 33}, {"--graft", "--graft", 0, 33}, {"--index-info", "--index-info", 0, 33}, {"--prune", "--prune", 2, 33},
 	{"--short", "--short", 0, 0}, {"--stdin", "--stdin", 0, 33}, {"-D", "-D", 0, 33}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 33}, {"-f", "-f", 0, 33}, {"-k", "-k", 0, 0}, {"-l", "-l", 0, 0},
 	{"-m", "-m", 0, 33}, {"-q", "-q", 0, 0}, {"-u", "-u", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row283 = Row{Options: &options282, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row374 = Row{Options: &options373, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options284 = Options{List: []Option{
+var options375 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--author", "--author", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0}, {"--cc", "--cc", 0, 0}, {"--color", "--color", 2, 0},
 	{"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0}, {"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0},
 	{"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--ext-diff", "--ext-diff", 0, 120}, {"--find-object", "--find-object", 1, 0}, {"--format", "--format", 2, 0}, {"--from", "--from", 2, 0}, {"--glob", "--glob", 1, 0},
@@ -1091,24 +2164,24 @@ var options284 = Options{List: []Option{
 	{"-m", "-m", 0, 0}, {"-n", "--max-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row285 = Row{Options: &options284, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row376 = Row{Options: &options375, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options286 = Options{List: []Option{
+var options377 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--continue", "--continue", 0, 0}, {"--edit", "--edit", 0, 0}, {"--ff", "--ff", 0, 0}, {"--ff-only", "--ff-only", 0, 0}, {"--file", "--file", 1, 114}, {"--gpg-sign", "--gpg-sign", 2, 0},
 	{"--into-name", "--into-name", 1, 0}, {"--log", "--log", 2, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-ff", "--no-ff", 0, 0}, {"--quit", "--quit", 0, 0}, {"--skip", "--skip", 0, 0}, {"--squash", "--squash", 0, 0}, {"--strategy", "--strategy", 1, 120},
 	{"--strategy-option", "--strategy-option", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-e", "-e", 0, 0}, {"-m", "-m", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row287 = Row{Options: &options286, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row378 = Row{Options: &options377, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options288 = Options{List: []Option{
+var options379 = Options{List: []Option{
 	{"--exclude", "--exclude", 1, 0}, {"-e", "--exclude", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row289 = Row{Options: &options288, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
+var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "deletes files"}
 
-var options290 = Options{List: []Option{
+var options381 = Options{List: []Option{
 	{"--branch", "--branch", 1, 0}, {"--bundle-uri", "--bundle-uri", 1, 33}, {"--config", "--config", 1, 107}, {"--deepen", "--deepen", 1, 0}, {"--depth", "--depth", 1, 0}, {"--exec", "--exec", 1, 120}, {"--filter", "--filter", 1, 0}, {"--force", "--force", 0, 0},
 	{"--jobs", "--jobs", 1, 0}, {"--negotiation-tip", "--negotiation-tip", 1, 0}, {"--origin", "--origin", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--reference-if-able", "--reference-if-able", 1, 114}, {"--refmap", "--refmap", 1, 0},
 	{"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--server-option", "--server-option", 1, 0}, {"--shallow-exclude", "--shallow-exclude", 1, 0}, {"--shallow-since", "--shallow-since", 1, 0}, {"--sort", "--sort", 1, 0}, {"--symref", "--symref", 0, 0}, {"--template", "--template", 1, 120}, {"--upload-pack", "-u", 1, 120},
@@ -1116,9 +2189,9 @@ var options290 = Options{List: []Option{
 	{"-u", "-u", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row291 = Row{Options: &options290, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row382 = Row{Options: &options381, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options292 = Options{List: []Option{
+var options383 = Options{List: []Option{
 	{"--allow-empty", "--allow-empty", 0, 0}, {"--amend", "--amend", 0, 0}, {"--author", "--author", 1, 0}, {"--cleanup", "--cleanup", 1, 0}, {"--date", "--date", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114},
 	{"--fixup", "--fixup", 1, 0}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--message", "--message", 1, 0}, {"--no-edit", "--no-edit", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--reedit-message", "--reedit-message", 1, 0}, {"--reuse-message", "--reuse-message", 1, 0},
 	{"--signoff", "--signoff", 0, 0}, {"--squash", "--squash", 1, 0}, {"--template", "--template", 1, 114}, {"--trailer", "--trailer", 1, 0}, {"-C", "--reuse-message", 1, 0}, {"-F", "--file", 1, 114}, {"-S", "--gpg-sign", 2, 0}, {"-a", "-a", 0, 0},
@@ -1126,21 +2199,25 @@ var options292 = Options{List: []Option{
 	{"-s", "--signoff", 0, 0}, {"-t", "--template", 1, 114}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row293 = Row{Options: &options292, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row384 = Row{Options: &options383, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options294 = Options{List: []Option{
+var options385 = Options{List: []Option{
 	{"--blob", "--blob", 1, 0}, {"--comment", "--comment", 1, 0}, {"--default", "--default", 1, 0}, {"--file", "--file", 1, 114}, {"--type", "--type", 1, 0}, {"--url", "--url", 1, 0}, {"--value", "--value", 1, 0}, {"-f", "--file", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row295 = Row{Options: &options294, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row386 = Row{Options: &options385, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options296 = Options{List: []Option{
+var worse387 = []Worse{{When: []string{"<second>"}, Unless: nil, To: 3, OnlyOptions: false}, {When: []string{"--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit"}, Unless: nil, To: 3, OnlyOptions: true}, {When: []string{"<second>", "*core.*", "*alias.*", "*helper*", "*command*", "*cmd*", "*pager*", "*filter.*", "*diff.*", "*merge.*", "*url.*", "*include*", "*hooks*", "*editor*", "*program*", "*proxy*", "*ssh*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options388 = Options{List: []Option{
 	{"--extcmd", "--extcmd", 1, 120}, {"--tool", "--tool", 1, 120}, {"-t", "--tool", 1, 120}, {"-x", "--extcmd", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row297 = Row{Options: &options296, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
+var row389 = Row{Options: &options388, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "starts programs"}
 
-var options298 = Options{List: []Option{
+var worse390 = []Worse{{When: []string{"-f", "--force", "-p", "--prune", "+*"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var options391 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--after", "--after", 1, 0}, {"--anchored", "--anchored", 1, 0}, {"--attach", "--attach", 2, 0}, {"--author", "--author", 1, 0}, {"--base", "--base", 1, 0}, {"--before", "--before", 1, 0}, {"--branches", "--branches", 2, 0},
 	{"--cc", "--cc", 1, 0}, {"--color", "--color", 2, 0}, {"--color-words", "--color-words", 2, 0}, {"--committer", "--committer", 1, 0}, {"--cover-letter", "--cover-letter", 0, 0}, {"--creation-factor", "--creation-factor", 1, 0}, {"--date", "--date", 1, 0}, {"--decorate-refs", "--decorate-refs", 1, 0},
 	{"--decorate-refs-exclude", "--decorate-refs-exclude", 1, 0}, {"--description-file", "--description-file", 1, 114}, {"--diff-algorithm", "--diff-algorithm", 1, 0}, {"--diff-filter", "--diff-filter", 1, 0}, {"--dirstat", "--dirstat", 2, 0}, {"--dst-prefix", "--dst-prefix", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--exclude", "--exclude", 1, 0},
@@ -1154,170 +2231,188 @@ var options298 = Options{List: []Option{
 	{"-X", "-X", 2, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "--max-count", 1, 0}, {"-o", "--output-directory", 1, 116}, {"-s", "-s", 0, 0}, {"-v", "--reroll-count", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row299 = Row{Options: &options298, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row392 = Row{Options: &options391, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options300 = Options{List: []Option{
+var options393 = Options{List: []Option{
 	{"--cache", "--cache", 0, 0}, {"--full", "--full", 0, 0}, {"--lost-found", "--lost-found", 0, 33}, {"--no-reflogs", "--no-reflogs", 0, 0}, {"--root", "--root", 0, 0}, {"--strict", "--strict", 0, 0}, {"--tags", "--tags", 0, 0}, {"--unreachable", "--unreachable", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row301 = Row{Options: &options300, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row394 = Row{Options: &options393, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options302 = Options{List: []Option{
+var worse395 = []Worse{{When: []string{"--prune"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options396 = Options{List: []Option{
 	{"--ext-grep", "--ext-grep", 0, 120}, {"--max-depth", "--max-depth", 1, 0}, {"--open-files-in-pager", "--open-files-in-pager", 2, 120}, {"--textconv", "--textconv", 0, 120}, {"--threads", "--threads", 1, 0}, {"-A", "-A", 1, 0}, {"-B", "-B", 1, 0}, {"-C", "-C", 1, 0},
 	{"-O", "--open-files-in-pager", 2, 120}, {"-e", "-e", 1, 99}, {"-f", "-f", 1, 114}, {"-m", "-m", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row303 = Row{Options: &options302, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row397 = Row{Options: &options396, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options304 = Options{List: []Option{
+var options398 = Options{List: []Option{
 	{"--bare", "--bare", 0, 0}, {"--initial-branch", "--initial-branch", 1, 0}, {"--object-format", "--object-format", 1, 0}, {"--ref-format", "--ref-format", 1, 0}, {"--separate-git-dir", "--separate-git-dir", 1, 116}, {"--shared", "--shared", 2, 0}, {"--template", "--template", 1, 120}, {"-b", "--initial-branch", 1, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row305 = Row{Options: &options304, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row399 = Row{Options: &options398, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options306 = Options{List: []Option{
+var options400 = Options{List: []Option{
 	{"--in-place", "--in-place", 0, 109}, {"--parse", "--parse", 0, 0}, {"--trailer", "--trailer", 1, 0}, {"--where", "--where", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row307 = Row{Options: &options306, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row401 = Row{Options: &options400, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options308 = Options{List: []Option{
+var options402 = Options{List: []Option{
 	{"-I", "-I", 1, 0}, {"-X", "-X", 1, 0}, {"-a", "-a", 0, 0}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row309 = Row{Options: &options308, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options310 = Options{List: []Option{
+var options404 = Options{List: []Option{
 	{"--abbrev", "--abbrev", 2, 0}, {"--column", "--column", 2, 0}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--exclude-per-directory", "--exclude-per-directory", 1, 0}, {"--format", "--format", 1, 0}, {"--ignored", "--ignored", 2, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108},
 	{"--porcelain", "--porcelain", 2, 0}, {"--untracked-files", "--untracked-files", 2, 0}, {"--with-tree", "--with-tree", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-x", "--exclude", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row311 = Row{Options: &options310, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options312 = Options{List: []Option{
+var options406 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--chmod", "--chmod", 1, 0}, {"--edit", "--edit", 0, 120}, {"--force", "--force", 0, 0}, {"--ignore-unmatch", "--ignore-unmatch", 0, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-A", "-A", 0, 0},
 	{"-N", "-N", 0, 0}, {"-e", "--edit", 0, 120}, {"-f", "--force", 0, 0}, {"-i", "-i", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row313 = Row{Options: &options312, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row407 = Row{Options: &options406, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options314 = Options{List: []Option{
+var options408 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--ref", "--ref", 1, 0}, {"-C", "-C", 1, 0}, {"-F", "--file", 1, 114}, {"-c", "-c", 1, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row315 = Row{Options: &options314, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row409 = Row{Options: &options408, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options316 = Options{List: []Option{
+var worse410 = []Worse{{When: []string{"-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options411 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--atomic", "--atomic", 0, 0}, {"--branches", "--branches", 0, 0}, {"--delete", "--delete", 0, 33}, {"--dry-run", "--dry-run", 0, 0}, {"--exec", "--exec", 1, 120}, {"--follow-tags", "--follow-tags", 0, 0}, {"--force", "--force", 0, 33},
 	{"--force-if-includes", "--force-if-includes", 0, 0}, {"--force-with-lease", "--force-with-lease", 2, 33}, {"--mirror", "--mirror", 0, 33}, {"--no-verify", "--no-verify", 0, 0}, {"--porcelain", "--porcelain", 0, 0}, {"--progress", "--progress", 0, 0}, {"--prune", "--prune", 0, 33}, {"--push-option", "--push-option", 1, 0},
 	{"--receive-pack", "--receive-pack", 1, 120}, {"--recurse-submodules", "--recurse-submodules", 1, 0}, {"--repo", "--repo", 1, 33}, {"--set-upstream", "--set-upstream", 0, 0}, {"--signed", "--signed", 2, 0}, {"--tags", "--tags", 0, 0}, {"--thin", "--thin", 0, 0}, {"-d", "--delete", 0, 33},
 	{"-f", "--force", 0, 33}, {"-n", "--dry-run", 0, 0}, {"-o", "--push-option", 1, 0}, {"-q", "-q", 0, 0}, {"-u", "--set-upstream", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row317 = Row{Options: &options316, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row412 = Row{Options: &options411, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options318 = Options{List: []Option{
+var worse413 = []Worse{{When: []string{"-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "+*", ":*"}, Unless: nil, To: 6, OnlyOptions: false}}
+
+var options414 = Options{List: []Option{
 	{"--abort", "--abort", 0, 0}, {"--autostash", "--autostash", 0, 0}, {"--continue", "--continue", 0, 0}, {"--edit-todo", "--edit-todo", 0, 120}, {"--empty", "--empty", 1, 0}, {"--exec", "--exec", 1, 115}, {"--gpg-sign", "--gpg-sign", 2, 0}, {"--interactive", "--interactive", 0, 0},
 	{"--keep-base", "--keep-base", 0, 0}, {"--no-verify", "--no-verify", 0, 0}, {"--onto", "--onto", 1, 0}, {"--quit", "--quit", 0, 0}, {"--root", "--root", 0, 0}, {"--skip", "--skip", 0, 0}, {"--strategy", "--strategy", 1, 120}, {"--strategy-option", "--strategy-option", 1, 0},
 	{"--whitespace", "--whitespace", 1, 0}, {"-C", "-C", 1, 0}, {"-S", "--gpg-sign", 2, 0}, {"-X", "--strategy-option", 1, 0}, {"-f", "-f", 0, 0}, {"-i", "--interactive", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 2, 0},
 	{"-s", "--strategy", 1, 120}, {"-v", "-v", 0, 0}, {"-x", "--exec", 1, 115},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row319 = Row{Options: &options318, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row415 = Row{Options: &options414, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options320 = Options{List: []Option{
+var options416 = Options{List: []Option{
 	{"--mirror", "--mirror", 2, 0}, {"--no-tags", "--no-tags", 0, 0}, {"--prune", "--prune", 0, 0}, {"--tags", "--tags", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-f", "-f", 0, 0}, {"-m", "-m", 1, 0}, {"-p", "--prune", 0, 0},
 	{"-t", "-t", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row321 = Row{Options: &options320, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row417 = Row{Options: &options416, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options322 = Options{List: []Option{
+var options418 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--push", "--push", 0, 0}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row323 = Row{Options: &options322, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row419 = Row{Options: &options418, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options324 = Options{List: []Option{
+var options420 = Options{List: []Option{
 	{"--hard", "--hard", 0, 33}, {"--keep", "--keep", 0, 33}, {"--merge", "--merge", 0, 33}, {"--mixed", "--mixed", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--soft", "--soft", 0, 0}, {"-N", "-N", 0, 0}, {"-p", "-p", 0, 0},
 	{"-q", "-q", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row325 = Row{Options: &options324, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options326 = Options{List: []Option{
+var worse422 = []Worse{{When: []string{"--hard", "--merge", "--keep"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options423 = Options{List: []Option{
 	{"--ignore-unmerged", "--ignore-unmerged", 0, 0}, {"--no-progress", "--no-progress", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"--progress", "--progress", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--source", "--source", 1, 0}, {"--staged", "--staged", 0, 0},
 	{"--worktree", "--worktree", 0, 0}, {"-S", "--staged", 0, 0}, {"-W", "--worktree", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--source", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row327 = Row{Options: &options326, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row424 = Row{Options: &options423, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options328 = Options{List: []Option{
+var worse425 = []Worse{{When: []string{"<operand>"}, Unless: []string{"--staged", "-S"}, To: 6, OnlyOptions: false}, {When: []string{"-W", "--worktree", "-p", "--patch", "--pathspec-from-file", "--ours", "--theirs", "-m", "--merge", "--overlay"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options426 = Options{List: []Option{
 	{"--message", "--message", 1, 0}, {"--patch", "--patch", 0, 0}, {"--pathspec-from-file", "--pathspec-from-file", 1, 108}, {"-a", "-a", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--message", 1, 0}, {"-p", "--patch", 0, 0}, {"-q", "-q", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row329 = Row{Options: &options328, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row427 = Row{Options: &options426, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options330 = Options{List: []Option{
+var options428 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--depth", "--depth", 1, 0}, {"--force", "--force", 0, 33}, {"--init", "--init", 0, 0}, {"--jobs", "--jobs", 1, 0}, {"--merge", "--merge", 0, 0}, {"--name", "--name", 1, 0}, {"--rebase", "--rebase", 0, 0},
 	{"--recursive", "--recursive", 0, 0}, {"--reference", "--reference", 1, 114}, {"--remote", "--remote", 0, 0}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-j", "--jobs", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row331 = Row{Options: &options330, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row429 = Row{Options: &options428, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options332 = Options{List: []Option{
+var options430 = Options{List: []Option{
 	{"--cached", "--cached", 0, 0}, {"--files", "--files", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--summary-limit", "--summary-limit", 1, 0}, {"-n", "--summary-limit", 1, 0}, {"-q", "-q", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row333 = Row{Options: &options332, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row431 = Row{Options: &options430, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options334 = Options{List: []Option{
+var options432 = Options{List: []Option{
 	{"--conflict", "--conflict", 1, 0}, {"--create", "--create", 1, 0}, {"--detach", "--detach", 0, 0}, {"--discard-changes", "--discard-changes", 0, 33}, {"--force", "--force", 0, 33}, {"--force-create", "--force-create", 1, 33}, {"--guess", "--guess", 0, 0}, {"--merge", "--merge", 0, 0},
 	{"--no-guess", "--no-guess", 0, 0}, {"--orphan", "--orphan", 1, 0}, {"--recurse-submodules", "--recurse-submodules", 2, 0}, {"--track", "--track", 2, 0}, {"-C", "--force-create", 1, 33}, {"-c", "--create", 1, 0}, {"-d", "--detach", 0, 0}, {"-f", "--force", 0, 33},
 	{"-m", "--merge", 0, 0}, {"-q", "-q", 0, 0}, {"-t", "--track", 2, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row335 = Row{Options: &options334, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row433 = Row{Options: &options432, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options336 = Options{List: []Option{
+var worse434 = []Worse{{When: []string{"-f", "--force", "--discard-changes", "-C", "--force-create"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var worse435 = []Worse{{When: []string{"-d", "--delete"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options436 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 0}, {"--color", "--color", 2, 0}, {"--column", "--column", 2, 0}, {"--contains", "--contains", 2, 0}, {"--delete", "--delete", 0, 33}, {"--edit", "--edit", 0, 0}, {"--file", "--file", 1, 114}, {"--force", "--force", 0, 33},
 	{"--format", "--format", 1, 0}, {"--list", "--list", 0, 0}, {"--local-user", "--local-user", 1, 0}, {"--merged", "--merged", 2, 0}, {"--message", "--message", 1, 0}, {"--no-merged", "--no-merged", 2, 0}, {"--points-at", "--points-at", 1, 0}, {"--sort", "--sort", 1, 0},
 	{"--verify", "--verify", 0, 0}, {"-F", "--file", 1, 114}, {"-a", "-a", 0, 0}, {"-d", "--delete", 0, 33}, {"-e", "--edit", 0, 0}, {"-f", "--force", 0, 33}, {"-l", "--list", 0, 0}, {"-m", "--message", 1, 0},
 	{"-n", "-n", 2, 0}, {"-s", "-s", 0, 0}, {"-u", "--local-user", 1, 0}, {"-v", "--verify", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row337 = Row{Options: &options336, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row437 = Row{Options: &options436, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options338 = Options{List: []Option{
+var worse438 = []Worse{{When: []string{"<operand>", "-a", "-s", "-m", "-F", "--annotate", "--sign", "--message"}, Unless: []string{"-l", "--list", "-n", "--contains", "--no-contains", "--merged", "--points-at", "--sort", "-v", "--verify"}, To: 3, OnlyOptions: false}, {When: []string{"-d", "--delete", "-f", "--force"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var worse439 = []Worse{{When: []string{"-d"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var options440 = Options{List: []Option{
 	{"--checkout", "--checkout", 0, 0}, {"--detach", "--detach", 0, 0}, {"--expire", "--expire", 1, 0}, {"--force", "--force", 0, 33}, {"--guess-remote", "--guess-remote", 0, 0}, {"--lock", "--lock", 0, 0}, {"--orphan", "--orphan", 0, 0}, {"--porcelain", "--porcelain", 0, 0},
 	{"--reason", "--reason", 1, 0}, {"--track", "--track", 0, 0}, {"-B", "-B", 1, 33}, {"-b", "-b", 1, 0}, {"-f", "--force", 0, 33}, {"-n", "-n", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row339 = Row{Options: &options338, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row441 = Row{Options: &options440, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options340 = Options{List: []Option{
+var options442 = Options{List: []Option{
 	{"--expire", "--expire", 1, 0}, {"--porcelain", "--porcelain", 0, 0}, {"-v", "-v", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row341 = Row{Options: &options340, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row443 = Row{Options: &options442, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options342 = Options{List: []Option{
+var options444 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--pager", "--pager", 0, 120}, {"--style", "--style", 1, 0}, {"--tui", "--tui", 0, 120}, {"--width", "--width", 1, 0}, {"-p", "--pager", 0, 120}, {"-s", "--style", 1, 0}, {"-t", "--tui", 0, 120},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row343 = Row{Options: &options342, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row445 = Row{Options: &options444, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options344 = Options{List: []Option{
+var options446 = Options{List: []Option{
 	{"--help", "-version", 0, 0}, {"-C", "-C", 1, 100}, {"-h", "-version", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row345 = Row{Options: &options344, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
+var row447 = Row{Options: &options446, Operands: "", Default: "", Style: 2, Subcommands: []string{"bug", "build", "clean", "doc", "env", "fix", "fmt", "generate", "get", "help", "install", "list", "mod", "run", "telemetry", "test", "tool", "version", "vet", "work"}, Effect: ""}
 
-var options346 = Options{List: []Option{
+var options448 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiler", "-compiler", 1, 120}, {"-cover", "-cover", 2, 0},
 	{"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-d", "-d", 0, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0},
 	{"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0}, {"-mod", "-mod", 1, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-msan", "-msan", 0, 0}, {"-n", "-n", 0, 0},
@@ -1325,28 +2420,34 @@ var options346 = Options{List: []Option{
 	{"-toolexec", "-toolexec", 1, 120}, {"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 2, 0}, {"-v", "-v", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row347 = Row{Options: &options346, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row449 = Row{Options: &options448, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options348 = Options{List: []Option{
+var worse450 = []Worse{{When: []string{"-mod=mod", "--mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
+
+var options451 = Options{List: []Option{
 	{"-cache", "-cache", 0, 0}, {"-fuzzcache", "-fuzzcache", 0, 0}, {"-i", "-i", 0, 0}, {"-modcache", "-modcache", 0, 33}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-testcache", "-testcache", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row349 = Row{Options: &options348, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row452 = Row{Options: &options451, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options350 = Options{List: []Option{
+var options453 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-all", "-all", 0, 0}, {"-c", "-c", 0, 0}, {"-cmd", "-cmd", 0, 0}, {"-ex", "-ex", 0, 0}, {"-http", "-http", 0, 33}, {"-short", "-short", 0, 0}, {"-src", "-src", 0, 0},
 	{"-u", "-u", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row351 = Row{Options: &options350, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row454 = Row{Options: &options453, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options352 = Options{List: []Option{
+var worse455 = []Worse{{When: []string{"-u", "--u", "-versions", "--versions", "-retracted", "--retracted", "-mod=mod", "--mod=mod", "-http", "--http"}, Unless: nil, To: 4, OnlyOptions: true}}
+
+var options456 = Options{List: []Option{
 	{"-changed", "-changed", 0, 0}, {"-json", "-json", 0, 0}, {"-u", "-u", 0, 33}, {"-w", "-w", 0, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row353 = Row{Options: &options352, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row457 = Row{Options: &options456, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options354 = Options{List: []Option{
+var worse458 = []Worse{{When: []string{"-w", "-u"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options459 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-args", "-args", 0, 0}, {"-artifacts", "-artifacts", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-bench", "-bench", 1, 0}, {"-benchmem", "-benchmem", 0, 0},
 	{"-benchtime", "-benchtime", 1, 0}, {"-blockprofile", "-blockprofile", 1, 119}, {"-blockprofilerate", "-blockprofilerate", 1, 0}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-c", "-c", 0, 0}, {"-compiler", "-compiler", 1, 120}, {"-count", "-count", 1, 0},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-coverprofile", "-coverprofile", 1, 119}, {"-cpu", "-cpu", 1, 0}, {"-cpuprofile", "-cpuprofile", 1, 119}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119},
@@ -1360,17 +2461,17 @@ var options354 = Options{List: []Option{
 	{"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row355 = Row{Options: &options354, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row460 = Row{Options: &options459, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options356 = Options{List: []Option{
+var options461 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-mod", "-mod", 1, 0}, {"-modfile", "-modfile", 1, 120}, {"-n", "-n", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row357 = Row{Options: &options356, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row462 = Row{Options: &options461, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var row358 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
+var row463 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "runs the commands of go:generate lines"}
 
-var options359 = Options{List: []Option{
+var options464 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-a", "-a", 0, 0}, {"-asan", "-asan", 0, 0}, {"-asmflags", "-asmflags", 1, 33}, {"-buildmode", "-buildmode", 1, 0}, {"-buildvcs", "-buildvcs", 2, 0}, {"-compiled", "-compiled", 0, 0}, {"-compiler", "-compiler", 1, 120},
 	{"-cover", "-cover", 2, 0}, {"-covermode", "-covermode", 1, 0}, {"-coverpkg", "-coverpkg", 1, 0}, {"-debug-actiongraph", "-debug-actiongraph", 1, 119}, {"-debug-trace", "-debug-trace", 1, 119}, {"-deps", "-deps", 0, 0}, {"-e", "-e", 0, 0}, {"-export", "-export", 0, 0},
 	{"-f", "-f", 1, 0}, {"-find", "-find", 0, 0}, {"-gccgoflags", "-gccgoflags", 1, 33}, {"-gcflags", "-gcflags", 1, 33}, {"-installsuffix", "-installsuffix", 1, 0}, {"-json", "-json", 2, 0}, {"-ldflags", "-ldflags", 1, 33}, {"-linkshared", "-linkshared", 0, 0},
@@ -1379,9 +2480,9 @@ var options359 = Options{List: []Option{
 	{"-trimpath", "-trimpath", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-versions", "-versions", 0, 0}, {"-work", "-work", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row360 = Row{Options: &options359, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row465 = Row{Options: &options464, Operands: "", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options361 = Options{List: []Option{
+var options466 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-compat", "-compat", 1, 0}, {"-diff", "-diff", 0, 0}, {"-dropexclude", "-dropexclude", 1, 0}, {"-dropgodebug", "-dropgodebug", 1, 0}, {"-dropignore", "-dropignore", 1, 0}, {"-dropreplace", "-dropreplace", 1, 0}, {"-droprequire", "-droprequire", 1, 0},
 	{"-dropretract", "-dropretract", 1, 0}, {"-droptool", "-droptool", 1, 0}, {"-e", "-e", 0, 0}, {"-exclude", "-exclude", 1, 0}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-godebug", "-godebug", 1, 0}, {"-ignore", "-ignore", 1, 0},
 	{"-json", "-json", 2, 0}, {"-m", "-m", 0, 0}, {"-modcacherw", "-modcacherw", 0, 0}, {"-modfile", "-modfile", 1, 120}, {"-module", "-module", 1, 0}, {"-o", "-o", 1, 119}, {"-overlay", "-overlay", 1, 120}, {"-print", "-print", 0, 0},
@@ -1389,153 +2490,258 @@ var options361 = Options{List: []Option{
 	{"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row362 = Row{Options: &options361, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row467 = Row{Options: &options466, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var row363 = Row{Options: &options354, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var worse468 = []Worse{{When: []string{"-m", "--m", "-mod=mod"}, Unless: nil, To: 4, OnlyOptions: true}}
 
-var options364 = Options{List: []Option{
+var row469 = Row{Options: &options459, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+
+var options470 = Options{List: []Option{
 	{"-S", "-S", 0, 0}, {"-gnu", "-gnu", 0, 0}, {"-n", "-n", 0, 0}, {"-s", "-s", 1, 0}, {"-size", "-size", 0, 0}, {"-sort", "-sort", 1, 0}, {"-type", "-type", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row365 = Row{Options: &options364, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row471 = Row{Options: &options470, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options366 = Options{List: []Option{
+var options472 = Options{List: []Option{
 	{"-V", "-V", 2, 0}, {"-func", "-func", 1, 114}, {"-html", "-html", 1, 114}, {"-mode", "-mode", 1, 0}, {"-o", "-o", 1, 119}, {"-outfilelist", "-outfilelist", 1, 119}, {"-pkgcfg", "-pkgcfg", 1, 114}, {"-var", "-var", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row367 = Row{Options: &options366, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row473 = Row{Options: &options472, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options368 = Options{List: []Option{
+var options474 = Options{List: []Option{
 	{"-json", "-json", 0, 0}, {"-m", "-m", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row369 = Row{Options: &options368, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row475 = Row{Options: &options474, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options370 = Options{List: []Option{
+var options476 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-fmt", "-fmt", 0, 0}, {"-go", "-go", 1, 0}, {"-json", "-json", 0, 0}, {"-o", "-o", 1, 119}, {"-print", "-print", 0, 0}, {"-r", "-r", 0, 0}, {"-replace", "-replace", 1, 33},
 	{"-toolchain", "-toolchain", 1, 120}, {"-use", "-use", 1, 33}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row371 = Row{Options: &options370, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row477 = Row{Options: &options476, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options372 = Options{List: []Option{
+var options478 = Options{List: []Option{
 	{"-cpuprofile", "-cpuprofile", 1, 119}, {"-d", "-d", 0, 0}, {"-e", "-e", 0, 0}, {"-l", "-l", 0, 0}, {"-lang", "-lang", 1, 0}, {"-local", "-local", 1, 0}, {"-modpath", "-modpath", 1, 0}, {"-r", "-r", 1, 0},
 	{"-s", "-s", 0, 0}, {"-srcdir", "-srcdir", 1, 0}, {"-tabwidth", "-tabwidth", 1, 0}, {"-w", "-w", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row373 = Row{Options: &options372, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row479 = Row{Options: &options478, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options374 = Options{List: []Option{
+var worse480 = []Worse{{When: []string{"-w"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options481 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--fix", "--fix", 0, 109}, {"--new-from-rev", "--new-from-rev", 1, 0}, {"--out-format", "--out-format", 1, 0}, {"--output.json.path", "--output.json.path", 1, 119}, {"--path-prefix", "--path-prefix", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"-D", "-D", 1, 0},
 	{"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row375 = Row{Options: &options374, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var wrapper376 = Wrapper{Options: &options12, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper483 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options377 = Options{List: []Option{
+var options484 = Options{List: []Option{
 	{"--debug", "--debug", 0, 0}, {"--format", "-f", 1, 0}, {"--jsonfile", "--jsonfile", 1, 119}, {"--jsonfile-timing-events", "--jsonfile-timing-events", 1, 119}, {"--junitfile", "--junitfile", 1, 119}, {"--max-fails", "--max-fails", 1, 0}, {"--packages", "--packages", 1, 0}, {"--post-run-command", "--post-run-command", 1, 120},
 	{"--raw-command", "--raw-command", 0, 120}, {"--rerun-fails", "--rerun-fails", 2, 0}, {"--rerun-fails-report", "--rerun-fails-report", 1, 119}, {"--watch", "--watch", 0, 0}, {"--watch-chdir", "--watch-chdir", 0, 0}, {"-f", "-f", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row378 = Row{Options: &options377, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row485 = Row{Options: &options484, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options379 = Options{List: []Option{
+var options486 = Options{List: []Option{
 	{"-C", "-C", 1, 100}, {"-db", "-db", 1, 33}, {"-format", "-format", 1, 0}, {"-json", "-json", 0, 0}, {"-mode", "-mode", 1, 0}, {"-scan", "-scan", 1, 0}, {"-show", "-show", 1, 0}, {"-tags", "-tags", 1, 0},
 	{"-test", "-test", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row380 = Row{Options: &options379, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row487 = Row{Options: &options486, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options381 = Options{List: []Option{
+var options488 = Options{List: []Option{
 	{"--agent-program", "--agent-program", 1, 120}, {"--attribute-file", "--attribute-file", 1, 119}, {"--batch", "--batch", 0, 0}, {"--dirmngr-program", "--dirmngr-program", 1, 120}, {"--exec-path", "--exec-path", 1, 120}, {"--gpgconf-program", "--gpgconf-program", 2, 0}, {"--homedir", "--homedir", 1, 120}, {"--keyserver", "--keyserver", 1, 33},
 	{"--load-extension", "--load-extension", 1, 120}, {"--local-user", "--local-user", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--logger-file", "--logger-file", 1, 119}, {"--options", "--options", 1, 120}, {"--output", "--output", 1, 119}, {"--photo-viewer", "--photo-viewer", 1, 120}, {"--recipient", "--recipient", 1, 0},
 	{"--status-file", "--status-file", 1, 119}, {"--yes", "--yes", 0, 0}, {"-o", "--output", 1, 119}, {"-r", "--recipient", 1, 0}, {"-u", "--local-user", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row382 = Row{Options: &options381, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row489 = Row{Options: &options488, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options383 = Options{List: []Option{
+var acts490 = []Act{
+	{Operands: []string{"deploy"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"deploy:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"release:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"publishall*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"*:publish"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"nexus-staging:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"closeandrelease*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"uploadarchives"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"versions:commit"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"liquibase:dropall"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"liquibase:rollback*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"flyway:clean"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"flywayclean"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"flyway:undo"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"jgitflow:*"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"*:dropall"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"*:flywayclean"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+	{Operands: []string{"hibernate:drop"}, Options: nil, Without: nil, Why: "publishes, or drops the database"},
+}
+
+var options491 = Options{List: []Option{
 	{"--insecure", "--insecure", 0, 0}, {"--ungron", "--ungron", 0, 0}, {"-k", "--insecure", 0, 0}, {"-u", "--ungron", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row384 = Row{Options: &options383, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row492 = Row{Options: &options491, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options385 = Options{List: []Option{
+var options493 = Options{List: []Option{
 	{"--blocksize", "--blocksize", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--processes", "--processes", 1, 0}, {"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112},
 	{"--to-stdout", "--to-stdout", 0, 112}, {"-S", "--suffix", 1, 0}, {"-b", "--blocksize", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-p", "--processes", 1, 0},
 	{"-t", "--test", 0, 112},
 }, Danger: false, Writes: false, Values: false, Reads: true}
 
-var row386 = Row{Options: &options385, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row494 = Row{Options: &options493, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options387 = Options{List: []Option{
+var acts495 = []Act{
+	{Operands: nil, Options: nil, Without: nil, Why: "stops the machine"},
+}
+
+var acts496 = []Act{
+	{Operands: []string{"metadata", "clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate", "apply"}, Options: []string{"--down*"}, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate", "delete"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate", "squash"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"metadata", "apply"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"seed", "apply"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migrate", "apply"}, Options: []string{"--type=down"}, Without: nil, Why: "drops or rolls back the database"},
+}
+
+var options497 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row388 = Row{Options: &options387, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row498 = Row{Options: &options497, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options389 = Options{List: []Option{
+var options499 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--call", "--call", 1, 0}, {"--concurrency", "--concurrency", 1, 0}, {"--ignore", "--ignore", 1, 0}, {"--include-dependencies", "--include-dependencies", 0, 0}, {"--no-bail", "--no-bail", 0, 0}, {"--no-prefix", "--no-prefix", 0, 0}, {"--no-private", "--no-private", 0, 0},
 	{"--no-sort", "--no-sort", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--profile", "--profile", 0, 0}, {"--scope", "--scope", 1, 0}, {"--since", "--since", 2, 0}, {"--stream", "--stream", 0, 0}, {"-A", "--all", 0, 0}, {"-c", "--call", 1, 0},
 	{"-i", "-i", 0, 0}, {"-j", "-j", 1, 0}, {"-p", "-p", 0, 0}, {"-t", "-t", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper390 = Wrapper{Options: &options389, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
+var wrapper500 = Wrapper{Options: &options499, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 1, Effect: ""}
 
-var options391 = Options{List: []Option{
+var options501 = Options{List: []Option{
 	{"--burst-limit", "--burst-limit", 1, 0}, {"--debug", "--debug", 0, 0}, {"--kube-apiserver", "--kube-apiserver", 1, 33}, {"--kube-as-user", "--kube-as-user", 1, 33}, {"--kube-context", "--kube-context", 1, 0}, {"--kube-token", "--kube-token", 1, 33}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--qps", "--qps", 1, 0}, {"--registry-config", "--registry-config", 1, 120}, {"--repository-cache", "--repository-cache", 1, 116}, {"--repository-config", "--repository-config", 1, 120}, {"-n", "--namespace", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row392 = Row{Options: &options391, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
+var row502 = Row{Options: &options501, Operands: "", Default: "", Style: 1, Subcommands: []string{"completion", "create", "del", "delete", "dep", "dependencies", "dependency", "env", "fetch", "get", "help", "hist", "history", "inspect", "install", "lint", "list", "ls", "package", "plugin", "pull", "push", "registry", "repo", "rollback", "search", "show", "status", "template", "test", "un", "uninstall", "upgrade", "verify", "version"}, Effect: ""}
 
-var row393 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+var acts503 = []Act{
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"un"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"upgrade"}, Options: []string{"--force"}, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"upgrade"}, Options: []string{"--install", "--force"}, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"cleanup"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"dismiss"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"repo", "remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"plugin", "uninstall"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"registry", "logout"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes or replaces what runs in the cluster"},
+}
 
-var options394 = Options{List: []Option{
+var row504 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes the cluster"}
+
+var options505 = Options{List: []Option{
 	{"--destination", "--destination", 1, 116}, {"--keyring", "--keyring", 1, 114}, {"--output-dir", "--output-dir", 1, 116}, {"--post-renderer", "--post-renderer", 1, 120}, {"--post-renderer-args", "--post-renderer-args", 1, 120}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 33}, {"--set-string", "--set-string", 1, 0},
 	{"--values", "--values", 1, 114}, {"-d", "--destination", 1, 116}, {"-f", "--values", 1, 114}, {"-o", "-o", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row395 = Row{Options: &options394, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row506 = Row{Options: &options505, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options396 = Options{List: []Option{
+var acts507 = []Act{
+	{Operands: []string{"*:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*:reset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*:remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*:unset"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*:revoke"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*:transfer"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"apps:leave"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"ps:stop"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"ps:kill"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"ps:scale", "*=0"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pg:copy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pg:pull"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pg:push"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pg:promote"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pg:killall"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pg:backups:restore"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"maintenance:on"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"redis:cli"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pipelines:promote"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"releases:rollback"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"drains:remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"spaces:destroy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"run:*", "rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+}
+
+var options508 = Options{List: []Option{
 	{"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-L", "-L", 2, 0}, {"-e", "-e", 1, 0}, {"-f", "-f", 1, 114}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row397 = Row{Options: &options396, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row509 = Row{Options: &options508, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options398 = Options{List: []Option{
+var options510 = Options{List: []Option{
 	{"--border", "--border", 1, 0}, {"--color", "--color", 1, 0}, {"--length", "--length", 1, 0}, {"--skip", "--skip", 1, 0}, {"-n", "--length", 1, 0}, {"-s", "--skip", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row399 = Row{Options: &options398, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row511 = Row{Options: &options510, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options400 = Options{List: []Option{
+var options512 = Options{List: []Option{
 	{"--ini", "--ini", 0, 0}, {"--interactive", "--interactive", 0, 120}, {"--rc", "--rc", 1, 0}, {"--re", "--re", 1, 0}, {"--rf", "--rf", 1, 0}, {"--version", "--version", 0, 0}, {"-B", "-B", 1, 99}, {"-E", "-E", 1, 99},
 	{"-F", "-F", 1, 120}, {"-H", "-H", 0, 0}, {"-R", "-R", 1, 99}, {"-S", "-S", 1, 33}, {"-a", "--interactive", 0, 120}, {"-c", "-c", 1, 120}, {"-d", "-d", 1, 33}, {"-f", "-f", 1, 120},
 	{"-h", "-h", 0, 0}, {"-i", "-i", 0, 0}, {"-l", "-l", 0, 0}, {"-m", "-m", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 1, 99}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 33},
 	{"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-z", "-z", 1, 120},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var language401 = Language{Options: &options400, Python: false}
+var language513 = Language{Options: &options512, Python: false}
 
-var options402 = Options{List: []Option{
+var worse514 = []Worse{{When: []string{"-c", "-d", "-w", "-a", "-s", "-r", "-n"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var acts515 = []Act{
+	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "deletes the history"},
+	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "deletes the history"},
+}
+
+var options516 = Options{List: []Option{
 	{"--boot", "--boot", 0, 33}, {"--file", "--file", 1, 33}, {"-A", "-A", 0, 0}, {"-F", "--file", 1, 33}, {"-I", "-I", 0, 0}, {"-a", "-a", 0, 0}, {"-b", "--boot", 0, 33}, {"-d", "-d", 0, 0},
 	{"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-s", "-s", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row403 = Row{Options: &options402, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options404 = Options{List: []Option{
+var worse518 = []Worse{{When: []string{"<operand>", "-F", "--file"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var acts519 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or sends"},
+	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
+	{Operands: []string{"*discord.com/api/webhooks/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
+}
+
+var options520 = Options{List: []Option{
 	{"--baseURL", "--baseURL", 1, 0}, {"--cacheDir", "--cacheDir", 1, 116}, {"--config", "--themesDir", 1, 120}, {"--configDir", "--themesDir", 1, 120}, {"--destination", "--destination", 1, 116}, {"--environment", "--environment", 1, 0}, {"--source", "--source", 1, 100}, {"--theme", "--theme", 1, 0},
 	{"--themesDir", "--themesDir", 1, 120}, {"-b", "--baseURL", 1, 0}, {"-d", "--destination", 1, 116}, {"-e", "--environment", 1, 0}, {"-s", "--source", 1, 100}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row405 = Row{Options: &options404, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row521 = Row{Options: &options520, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options406 = Options{List: []Option{
+var options522 = Options{List: []Option{
 	{"--cleanup", "--cleanup", 1, 120}, {"--command-name", "--command-name", 1, 0}, {"--export-csv", "--export-csv", 1, 119}, {"--export-json", "--export-json", 1, 119}, {"--export-markdown", "--export-markdown", 1, 119}, {"--ignore-failure", "--ignore-failure", 0, 0}, {"--input", "--input", 1, 114}, {"--max-runs", "--max-runs", 1, 0},
 	{"--min-runs", "--min-runs", 1, 0}, {"--output", "--output", 1, 119}, {"--parameter-list", "--parameter-list", 1, 0}, {"--parameter-scan", "--parameter-scan", 1, 0}, {"--prepare", "--prepare", 1, 120}, {"--runs", "--runs", 1, 0}, {"--setup", "--setup", 1, 120}, {"--shell", "--shell", 1, 120},
 	{"--show-output", "--show-output", 0, 0}, {"--style", "--style", 1, 0}, {"--time-unit", "--time-unit", 1, 0}, {"--warmup", "--warmup", 1, 0}, {"-L", "--parameter-list", 1, 0}, {"-M", "--max-runs", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "--parameter-scan", 1, 0},
@@ -1543,51 +2749,51 @@ var options406 = Options{List: []Option{
 	{"-u", "--time-unit", 1, 0}, {"-w", "--warmup", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var wrapper407 = Wrapper{Options: &options406, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
+var wrapper523 = Wrapper{Options: &options522, Skip: 0, Assigns: false, Script: true, Role: "also", Style: 3, Effect: ""}
 
-var options408 = Options{List: []Option{
+var options524 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper409 = Wrapper{Options: &options408, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper525 = Wrapper{Options: &options524, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options410 = Options{List: []Option{
+var options526 = Options{List: []Option{
 	{"--from-code", "--from-code", 1, 0}, {"--list", "--list", 0, 0}, {"--output", "--output", 1, 119}, {"--to-code", "--to-code", 1, 0}, {"-c", "-c", 0, 0}, {"-f", "--from-code", 1, 0}, {"-l", "--list", 0, 0}, {"-o", "--output", 1, 119},
 	{"-s", "-s", 0, 0}, {"-t", "--to-code", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row411 = Row{Options: &options410, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row527 = Row{Options: &options526, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options412 = Options{List: []Option{
+var options528 = Options{List: []Option{
 	{"--cwd", "--cwd", 1, 0}, {"--env", "--env", 1, 0}, {"--force-interactive", "--force-interactive", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--uid", "--uid", 1, 0},
 	{"--user", "--user", 1, 0}, {"-E", "--setenv", 1, 0}, {"-T", "-T", 0, 0}, {"-d", "-d", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--force-interactive", 0, 0}, {"-u", "-u", 1, 0},
 	{"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper413 = Wrapper{Options: &options412, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
+var wrapper529 = Wrapper{Options: &options528, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "container"}
 
-var options414 = Options{List: []Option{
+var options530 = Options{List: []Option{
 	{"--apropos", "--apropos", 1, 0}, {"--directory", "--directory", 1, 114}, {"--dribble", "--dribble", 1, 119}, {"--file", "--file", 1, 114}, {"--index-search", "--index-search", 1, 0}, {"--init-file", "--init-file", 1, 120}, {"--node", "--node", 1, 0}, {"--output", "--output", 1, 119},
 	{"--restore", "--restore", 1, 120}, {"--variable", "--variable", 1, 33}, {"-d", "--directory", 1, 114}, {"-f", "--file", 1, 114}, {"-k", "--apropos", 1, 0}, {"-n", "--node", 1, 0}, {"-o", "--output", 1, 119}, {"-v", "--variable", 1, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row415 = Row{Options: &options414, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row531 = Row{Options: &options530, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options416 = Options{List: []Option{
+var options532 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--directory", "--directory", 0, 0}, {"--group", "--group", 1, 0}, {"--mode", "--mode", 1, 0}, {"--owner", "--owner", 1, 0}, {"--strip", "--strip", 0, 0}, {"--strip-program", "--strip-program", 1, 120}, {"--suffix", "--suffix", 1, 0},
 	{"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-d", "--directory", 0, 0}, {"-g", "--group", 1, 0}, {"-m", "--mode", 1, 0}, {"-o", "--owner", 1, 0}, {"-s", "--strip", 0, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row417 = Row{Options: &options416, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row533 = Row{Options: &options532, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options418 = Options{List: []Option{
+var options534 = Options{List: []Option{
 	{"--class", "--class", 1, 0}, {"--classdata", "--classdata", 1, 0}, {"--help", "--help", 0, 0}, {"--ignore", "--ignore", 0, 0}, {"--pgid", "--pgid", 1, 0}, {"--pid", "--pid", 1, 0}, {"--uid", "--uid", 1, 0}, {"--version", "--version", 0, 0},
 	{"-P", "--pgid", 1, 0}, {"-V", "--version", 0, 0}, {"-c", "--class", 1, 0}, {"-h", "--help", 0, 0}, {"-n", "--classdata", 1, 0}, {"-p", "--pid", 1, 0}, {"-t", "--ignore", 0, 0}, {"-u", "--uid", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper419 = Wrapper{Options: &options418, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper535 = Wrapper{Options: &options534, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options420 = Options{List: []Option{
+var options536 = Options{List: []Option{
 	{"-0", "-0", 0, 0}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-B", "-B", 0, 0}, {"-M", "-M", 0, 0}, {"-N", "-N", 0, 0}, {"-V", "-V", 0, 0}, {"-a", "-a", 0, 0},
 	{"-b", "-batch", 1, 120}, {"-ba", "-batch", 1, 120}, {"-bat", "-batch", 1, 120}, {"-batc", "-batch", 1, 120}, {"-batch", "-batch", 1, 120}, {"-br", "-brief", 0, 0}, {"-brief", "-brief", 0, 0}, {"-c", "-color", 2, 0},
 	{"-color", "-color", 2, 0}, {"-d", "-d", 0, 0}, {"-f", "-family", 1, 0}, {"-family", "-family", 1, 0}, {"-force", "-force", 0, 33}, {"-h", "-h", 0, 0}, {"-j", "-j", 0, 0}, {"-l", "-loops", 1, 0},
@@ -1595,34 +2801,34 @@ var options420 = Options{List: []Option{
 	{"-r", "-r", 0, 0}, {"-rc", "-rcvbuf", 1, 0}, {"-rcvbuf", "-rcvbuf", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-ts", "-ts", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row421 = Row{Options: &options420, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row537 = Row{Options: &options536, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var wrapper422 = Wrapper{Options: &options12, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
+var wrapper538 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: "network namespace"}
 
-var options423 = Options{List: []Option{
+var options539 = Options{List: []Option{
 	{"--disable", "--disable", 1, 0}, {"--enable", "--enable", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--jit", "--jit", 0, 0}, {"--version", "--version", 0, 0}, {"--yjit", "--yjit", 0, 0}, {"-0", "-0", 3, 0}, {"-C", "-C", 1, 100},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-K", "-K", 1, 0}, {"-S", "-S", 0, 0}, {"-T", "-T", 3, 0}, {"-W", "-W", 3, 0}, {"-a", "-a", 0, 0},
 	{"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 0, 0}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 1, 76}, {"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language424 = Language{Options: &options423, Python: false}
+var language540 = Language{Options: &options539, Python: false}
 
-var options425 = Options{List: []Option{
+var options541 = Options{List: []Option{
 	{"--class-path", "--class-path", 1, 33}, {"--module-path", "-p", 1, 33}, {"--processor-path", "--processor-path", 1, 120}, {"-agentlib", "-agentlib", 1, 120}, {"-classpath", "--class-path", 1, 33}, {"-cp", "--class-path", 1, 33}, {"-d", "-d", 1, 116}, {"-h", "-h", 1, 116},
 	{"-jar", "-jar", 1, 0}, {"-m", "-m", 1, 0}, {"-p", "-p", 1, 33}, {"-processor", "-processor", 1, 120}, {"-processorpath", "--processor-path", 1, 120}, {"-s", "-s", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row426 = Row{Options: &options425, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row542 = Row{Options: &options541, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options427 = Options{List: []Option{
+var options543 = Options{List: []Option{
 	{"--config", "--config", 1, 120}, {"--destination", "--destination", 1, 116}, {"--layouts", "--layouts", 1, 120}, {"--plugins", "--plugins", 1, 120}, {"--source", "--source", 1, 100}, {"-c", "--config", 1, 120}, {"-d", "--destination", 1, 116}, {"-p", "--plugins", 1, 120},
 	{"-s", "--source", 1, 100},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row428 = Row{Options: &options427, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row544 = Row{Options: &options543, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options429 = Options{List: []Option{
+var options545 = Options{List: []Option{
 	{"--bail", "--bail", 2, 0}, {"--cacheDirectory", "--cacheDirectory", 1, 116}, {"--ci", "--ci", 0, 0}, {"--collectCoverageFrom", "--collectCoverageFrom", 1, 0}, {"--config", "--config", 1, 120}, {"--coverage", "--coverage", 0, 0}, {"--coverageDirectory", "--coverageDirectory", 1, 116}, {"--coverageProvider", "--coverageProvider", 1, 0},
 	{"--coverageReporters", "--coverageReporters", 1, 102}, {"--dependencyExtractor", "--dependencyExtractor", 1, 120}, {"--env", "--env", 1, 120}, {"--filter", "--filter", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globalTeardown", "--globalTeardown", 1, 120}, {"--globals", "--globals", 1, 0}, {"--haste", "--haste", 1, 120},
 	{"--init", "--init", 0, 33}, {"--maxWorkers", "--maxWorkers", 1, 0}, {"--moduleDirectories", "--moduleDirectories", 1, 120}, {"--moduleNameMapper", "--moduleDirectories", 1, 120}, {"--modulePaths", "--moduleDirectories", 1, 120}, {"--outputFile", "--outputFile", 1, 119}, {"--passWithNoTests", "--passWithNoTests", 0, 0}, {"--preset", "--preset", 1, 120},
@@ -1633,97 +2839,166 @@ var options429 = Options{List: []Option{
 	{"-u", "-u", 0, 109}, {"-w", "--maxWorkers", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row430 = Row{Options: &options429, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row546 = Row{Options: &options545, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options431 = Options{List: []Option{
+var options547 = Options{List: []Option{
 	{"--mode", "--mode", 1, 0}, {"--scrolloff", "--scrolloff", 1, 0}, {"-m", "--mode", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row432 = Row{Options: &options431, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row548 = Row{Options: &options547, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options433 = Options{List: []Option{
+var options549 = Options{List: []Option{
 	{"-1", "-1", 1, 0}, {"-2", "-2", 1, 0}, {"-a", "-a", 1, 0}, {"-e", "-e", 1, 0}, {"-j", "-j", 1, 0}, {"-o", "-o", 1, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row434 = Row{Options: &options433, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row550 = Row{Options: &options549, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options435 = Options{List: []Option{
+var options551 = Options{List: []Option{
 	{"--cursor-file", "--cursor-file", 1, 119}, {"--directory", "--directory", 1, 114}, {"--file", "--file", 1, 114}, {"--flush", "--flush", 0, 33}, {"--no-pager", "--no-pager", 0, 0}, {"--rotate", "--rotate", 0, 33}, {"--setup-keys", "--setup-keys", 0, 33}, {"--sync", "--sync", 0, 33},
 	{"--update-catalog", "--update-catalog", 0, 33}, {"--vacuum-files", "--vacuum-files", 1, 33}, {"--vacuum-size", "--vacuum-size", 1, 33}, {"--vacuum-time", "--vacuum-time", 1, 33}, {"-D", "--directory", 1, 114}, {"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-b", "-b", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-k", "-k", 0, 0}, {"-n", "-n", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-u", "-u", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row436 = Row{Options: &options435, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row552 = Row{Options: &options551, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options437 = Options{List: []Option{
+var worse553 = []Worse{{When: []string{"--rotate", "--vacuum-size", "--vacuum-time", "--vacuum-files", "--flush"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var acts554 = []Act{
+	{Operands: nil, Options: []string{"--vacuum-size"}, Without: nil, Why: "deletes logs"},
+	{Operands: nil, Options: []string{"--vacuum-time"}, Without: nil, Why: "deletes logs"},
+	{Operands: nil, Options: []string{"--vacuum-files"}, Without: nil, Why: "deletes logs"},
+	{Operands: nil, Options: []string{"--rotate"}, Without: nil, Why: "deletes logs"},
+	{Operands: nil, Options: []string{"--flush"}, Without: nil, Why: "deletes logs"},
+}
+
+var options555 = Options{List: []Option{
 	{"--configure", "--configure", 1, 120}, {"--destination", "--destination", 1, 116}, {"--template", "--template", 1, 120}, {"--tutorials", "--tutorials", 1, 114}, {"-c", "--configure", 1, 120}, {"-d", "--destination", 1, 116}, {"-t", "--template", 1, 120}, {"-u", "--tutorials", 1, 114},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row438 = Row{Options: &options437, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row556 = Row{Options: &options555, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options439 = Options{List: []Option{
+var options557 = Options{List: []Option{
 	{"--choose", "--choose", 0, 120}, {"--chooser", "--chooser", 1, 120}, {"--color", "--color", 1, 0}, {"--command", "--command", 1, 120}, {"--command-color", "--command-color", 1, 0}, {"--dotenv-filename", "--dotenv-filename", 1, 114}, {"--dotenv-path", "--dotenv-path", 1, 114}, {"--edit", "--edit", 0, 120},
 	{"--global-justfile", "-g", 0, 33}, {"--justfile", "--justfile", 1, 120}, {"--list", "--list", 0, 0}, {"--set", "--set", 1, 33}, {"--shell", "--shell", 1, 120}, {"--shell-arg", "--shell-arg", 1, 120}, {"--summary", "--summary", 0, 0}, {"--working-directory", "--working-directory", 1, 100},
 	{"-c", "--command", 1, 120}, {"-d", "--working-directory", 1, 100}, {"-e", "-e", 0, 120}, {"-f", "--justfile", 1, 120}, {"-g", "-g", 0, 33}, {"-l", "--list", 0, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row440 = Row{Options: &options439, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row558 = Row{Options: &options557, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options441 = Options{List: []Option{
+var acts559 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"evict"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"replace"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"apply"}, Options: []string{"--prune"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"apply"}, Options: []string{"--force"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"scale"}, Options: []string{"--replicas=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"rollout", "undo"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"certificate", "deny"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"adm", "prune|drain"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"patch", "*finalizers*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"config", "delete-*"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"config", "unset"}, Options: nil, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"*"}, Options: []string{"--grace-period=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
+	{Operands: []string{"autoscale"}, Options: []string{"--max=0"}, Without: nil, Why: "deletes or stops what runs in the cluster"},
+}
+
+var acts560 = []Act{
+	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"topic", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"topic", "trim-prefix"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"*", "delete*"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"force_reset"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"purge*"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"*", "purge*"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"stream", "rm|purge"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"kv", "rm|del|purge"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"consumer", "rm"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"clear_*"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"stop_app"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"forget_cluster_node"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"topics", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"namespaces", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+	{Operands: []string{"tenants", "delete"}, Options: nil, Without: nil, Why: "deletes topics or queues"},
+}
+
+var acts561 = []Act{
+	{Operands: []string{"migrate:rollback"}, Options: nil, Without: nil, Why: "rolls back the database"},
+	{Operands: []string{"migrate:down"}, Options: nil, Without: nil, Why: "rolls back the database"},
+	{Operands: []string{"migrate:unlock"}, Options: nil, Without: nil, Why: "rolls back the database"},
+	{Operands: []string{"seed:run"}, Options: nil, Without: nil, Why: "rolls back the database"},
+	{Operands: []string{"migrate:forcefree"}, Options: nil, Without: nil, Why: "rolls back the database"},
+}
+
+var options562 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--as-group", "--as-group", 1, 33}, {"--as-uid", "--as-uid", 1, 33}, {"--cache-dir", "--cache-dir", 1, 116}, {"--certificate-authority", "--certificate-authority", 1, 114}, {"--client-certificate", "--client-certificate", 1, 114}, {"--client-key", "--client-key", 1, 114}, {"--cluster", "--cluster", 1, 0},
 	{"--context", "--context", 1, 0}, {"--disable-compression", "--disable-compression", 0, 0}, {"--insecure-skip-tls-verify", "--insecure-skip-tls-verify", 0, 0}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kuberc", "--kuberc", 1, 120}, {"--match-server-version", "--match-server-version", 0, 0}, {"--namespace", "--namespace", 1, 0}, {"--password", "--password", 1, 0},
 	{"--profile", "--profile", 1, 0}, {"--profile-output", "--profile-output", 1, 119}, {"--request-timeout", "--request-timeout", 1, 0}, {"--server", "--server", 1, 33}, {"--tls-server-name", "--tls-server-name", 1, 0}, {"--token", "--token", 1, 33}, {"--user", "--user", 1, 0}, {"--username", "--username", 1, 0},
 	{"--v", "--v", 1, 0}, {"--warnings-as-errors", "--warnings-as-errors", 0, 0}, {"-n", "--namespace", 1, 0}, {"-s", "--server", 1, 33}, {"-v", "--v", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row442 = Row{Options: &options441, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
+var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 1, Subcommands: []string{"adm", "alpha", "annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cancel-build", "certificate", "cluster-info", "completion", "config", "cordon", "cp", "create", "debug", "delete", "describe", "diff", "drain", "edit", "events", "exec", "explain", "expose", "extract", "get", "help", "idle", "image", "import-image", "k", "kustomize", "label", "login", "logout", "logs", "new-app", "new-build", "new-project", "observe", "options", "patch", "plugin", "policy", "port-forward", "process", "project", "projects", "proxy", "registry", "replace", "rollback", "rollout", "rsh", "rsync", "run", "scale", "secrets", "set", "start-build", "status", "tag", "taint", "top", "uncordon", "version", "wait", "whoami"}, Effect: ""}
 
-var options443 = Options{List: []Option{
+var options564 = Options{List: []Option{
 	{"--as", "--as", 1, 33}, {"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--field-selector", "--field-selector", 1, 0}, {"--filename", "--filename", 1, 114}, {"--kubeconfig", "--kubeconfig", 1, 120}, {"--kustomize", "--kustomize", 1, 120}, {"--namespace", "--namespace", 1, 0},
 	{"--output", "--output", 1, 0}, {"--output-directory", "--output-directory", 1, 116}, {"--raw", "--raw", 1, 33}, {"--selector", "--selector", 1, 0}, {"--server", "--server", 1, 33}, {"--show-labels", "--show-labels", 0, 0}, {"--since", "--since", 1, 0}, {"--sort-by", "--sort-by", 1, 0},
 	{"--subresource", "--subresource", 1, 0}, {"--tail", "--tail", 1, 0}, {"--template", "--template", 1, 0}, {"--token", "--token", 1, 33}, {"-A", "-A", 0, 0}, {"-L", "-L", 1, 0}, {"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114},
 	{"-k", "--kustomize", 1, 120}, {"-l", "--selector", 1, 0}, {"-n", "--namespace", 1, 0}, {"-o", "--output", 1, 0}, {"-s", "--server", 1, 33}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row444 = Row{Options: &options443, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row565 = Row{Options: &options564, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options445 = Options{List: []Option{
+var worse566 = []Worse{{When: []string{"secret*", "secrets*"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var worse567 = []Worse{{When: []string{"--raw"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var options568 = Options{List: []Option{
 	{"--container", "--container", 1, 0}, {"--context", "--context", 1, 0}, {"--filename", "--filename", 1, 114}, {"--namespace", "--namespace", 1, 0}, {"--pod-running-timeout", "--pod-running-timeout", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--stdin", "--stdin", 0, 0}, {"--tty", "--tty", 0, 0},
 	{"-c", "--container", 1, 0}, {"-f", "--filename", 1, 114}, {"-i", "--stdin", 0, 0}, {"-it", "-it", 0, 0}, {"-n", "--namespace", 1, 0}, {"-q", "--quiet", 0, 0}, {"-t", "--tty", 0, 0}, {"-ti", "-ti", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper446 = Wrapper{Options: &options445, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper569 = Wrapper{Options: &options568, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options447 = Options{List: []Option{
+var options570 = Options{List: []Option{
 	{"--file", "--file", 1, 114}, {"--limit", "--limit", 1, 0}, {"--present", "--present", 1, 0}, {"--since", "--since", 1, 0}, {"--time-format", "--time-format", 1, 0}, {"--until", "--until", 1, 0}, {"-f", "--file", 1, 114}, {"-n", "--limit", 1, 0},
 	{"-p", "--present", 1, 0}, {"-s", "--since", 1, 0}, {"-t", "--until", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row448 = Row{Options: &options447, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row571 = Row{Options: &options570, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options449 = Options{List: []Option{
+var options572 = Options{List: []Option{
 	{"--argv0", "--argv0", 1, 0}, {"--audit", "--audit", 1, 120}, {"--glibc-hwcaps-mask", "--glibc-hwcaps-mask", 1, 0}, {"--glibc-hwcaps-prepend", "--glibc-hwcaps-prepend", 1, 0}, {"--help", "--help", 0, 0}, {"--inhibit-cache", "--inhibit-cache", 0, 0}, {"--inhibit-rpath", "--inhibit-rpath", 1, 0}, {"--library-path", "--library-path", 1, 120},
 	{"--list", "--list", 0, 0}, {"--list-diagnostics", "--list-diagnostics", 0, 0}, {"--list-tunables", "--list-tunables", 0, 0}, {"--preload", "--preload", 1, 120}, {"--verify", "--verify", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper450 = Wrapper{Options: &options449, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper573 = Wrapper{Options: &options572, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options451 = Options{List: []Option{
+var options574 = Options{List: []Option{
 	{"-d", "-d", 0, 0}, {"-r", "-r", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row452 = Row{Options: &options451, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row575 = Row{Options: &options574, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options453 = Options{List: []Option{
+var options576 = Options{List: []Option{
 	{"--LOG-FILE", "--LOG-FILE", 1, 119}, {"--lesskey-content", "--lesskey-content", 1, 120}, {"--lesskey-file", "--lesskey-file", 1, 120}, {"--lesskey-src", "--lesskey-src", 1, 120}, {"--log-file", "--log-file", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--tag-file", "--tag-file", 1, 114}, {"-D", "-D", 1, 0},
 	{"-O", "--LOG-FILE", 1, 119}, {"-P", "-P", 1, 0}, {"-T", "--tag-file", 1, 114}, {"-b", "-b", 1, 0}, {"-h", "-h", 1, 0}, {"-j", "-j", 1, 0}, {"-k", "--lesskey-file", 1, 120}, {"-o", "--log-file", 1, 119},
 	{"-p", "--pattern", 1, 0}, {"-t", "-t", 1, 114}, {"-x", "-x", 1, 0}, {"-y", "-y", 1, 0}, {"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row454 = Row{Options: &options453, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row577 = Row{Options: &options576, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options455 = Options{List: []Option{
+var acts578 = []Act{
+	{Operands: []string{"dropall"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"drop-all"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"update-testing-rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"rollbacktodate"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+}
+
+var options579 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--database", "--database", 1, 0}, {"--dbname", "--dbname", 1, 0}, {"--execute", "--execute", 1, 99}, {"--expanded", "--expanded", 0, 0}, {"--field-separator", "--field-separator", 1, 0}, {"--file", "--file", 1, 120},
 	{"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--json", "--json", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-rc", "--no-psqlrc", 0, 0}, {"--out", "--output", 1, 119},
 	{"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--record-separator", "--record-separator", 1, 0}, {"--set", "--variable", 1, 0}, {"--single-transaction", "--single-transaction", 0, 0},
@@ -1734,48 +3009,53 @@ var options455 = Options{List: []Option{
 	{"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row456 = Row{Options: &options455, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row580 = Row{Options: &options579, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options457 = Options{List: []Option{
+var options581 = Options{List: []Option{
 	{"--backup", "--backup", 2, 0}, {"--suffix", "--suffix", 1, 0}, {"--target-directory", "--target-directory", 1, 116}, {"-S", "--suffix", 1, 0}, {"-t", "--target-directory", 1, 116},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row458 = Row{Options: &options457, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row582 = Row{Options: &options581, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options459 = Options{List: []Option{
+var options583 = Options{List: []Option{
 	{"--database", "--database", 1, 114}, {"--limit", "--limit", 1, 0}, {"-S", "-S", 0, 0}, {"-d", "--database", 1, 114}, {"-l", "--limit", 1, 0}, {"-n", "--limit", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row460 = Row{Options: &options459, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row584 = Row{Options: &options583, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options461 = Options{List: []Option{
+var acts585 = []Act{
+	{Operands: nil, Options: []string{"-f"}, Without: nil, Why: "deletes logs"},
+	{Operands: nil, Options: []string{"--force"}, Without: nil, Why: "deletes logs"},
+}
+
+var options586 = Options{List: []Option{
 	{"--terminate", "--terminate", 1, 0}, {"-t", "--terminate", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row462 = Row{Options: &options461, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row587 = Row{Options: &options586, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options463 = Options{List: []Option{
+var options588 = Options{List: []Option{
 	{"+m", "+m", 2, 0}, {"-D", "-D", 1, 33}, {"-T", "-T", 2, 0}, {"-c", "-c", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 2, 0}, {"-i", "-i", 2, 0}, {"-k", "-k", 1, 0},
 	{"-m", "-m", 2, 0}, {"-p", "-p", 1, 0}, {"-r", "-r", 2, 0}, {"-u", "-u", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row464 = Row{Options: &options463, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row589 = Row{Options: &options588, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options465 = Options{List: []Option{
+var options590 = Options{List: []Option{
 	{"-A", "-A", 1, 0}, {"-F", "-F", 1, 114}, {"-H", "-H", 1, 0}, {"-O", "-O", 1, 33}, {"-Q", "-Q", 0, 33}, {"-d", "-d", 1, 0}, {"-i", "-i", 1, 114}, {"-p", "-p", 1, 114},
 	{"-q", "-q", 0, 33}, {"-qq", "-qq", 0, 33}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row466 = Row{Options: &options465, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row591 = Row{Options: &options590, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options467 = Options{List: []Option{
+var options592 = Options{List: []Option{
 	{"--pidfile", "--pidfile", 1, 114}, {"-D", "-D", 1, 114}, {"-F", "--pidfile", 1, 114}, {"-H", "-H", 1, 0}, {"-P", "-P", 1, 0}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0}, {"-g", "-g", 1, 0},
 	{"-s", "-s", 1, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row468 = Row{Options: &options467, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row593 = Row{Options: &options592, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options469 = Options{List: []Option{
+var options594 = Options{List: []Option{
 	{"--follow-forks", "--follow-forks", 0, 0}, {"--output", "--output", 1, 119}, {"--seccomp-bpf", "--seccomp-bpf", 0, 0}, {"--string-limit", "--string-limit", 1, 0}, {"--trace", "--trace", 1, 0}, {"-A", "-A", 0, 0}, {"-C", "-C", 0, 0}, {"-D", "-D", 0, 0},
 	{"-E", "-E", 1, 0}, {"-F", "-F", 0, 0}, {"-I", "-I", 1, 0}, {"-N", "-N", 0, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 0}, {"-S", "-S", 1, 0}, {"-T", "-T", 0, 0},
 	{"-U", "-U", 1, 0}, {"-V", "-V", 0, 0}, {"-X", "-X", 1, 0}, {"-Y", "-Y", 0, 0}, {"-Z", "-Z", 0, 0}, {"-a", "-a", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
@@ -1785,24 +3065,24 @@ var options469 = Options{List: []Option{
 	{"-z", "-z", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper470 = Wrapper{Options: &options469, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper595 = Wrapper{Options: &options594, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options471 = Options{List: []Option{
+var options596 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--multiple", "--multiple", 0, 0}, {"--rm", "--rm", 0, 33}, {"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0},
 	{"-m", "--multiple", 0, 0}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: false, Values: false, Reads: true}
 
-var row472 = Row{Options: &options471, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row597 = Row{Options: &options596, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options473 = Options{List: []Option{
+var options598 = Options{List: []Option{
 	{"--check", "--check", 1, 0}, {"--decompress", "--decompress", 0, 0}, {"--files", "--files", 2, 108}, {"--files0", "--files0", 2, 108}, {"--format", "--format", 1, 0}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--memlimit", "--memlimit", 1, 0},
 	{"--stdout", "--to-stdout", 0, 112}, {"--suffix", "--suffix", 1, 0}, {"--test", "--test", 0, 112}, {"--threads", "--threads", 1, 0}, {"--to-stdout", "--to-stdout", 0, 112}, {"-C", "--check", 1, 0}, {"-F", "--format", 1, 0}, {"-M", "--memlimit", 1, 0},
 	{"-S", "--suffix", 1, 0}, {"-T", "--threads", 1, 0}, {"-c", "--to-stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112}, {"-t", "--test", 0, 112},
 }, Danger: false, Writes: true, Values: false, Reads: true}
 
-var row474 = Row{Options: &options473, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row599 = Row{Options: &options598, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options475 = Options{List: []Option{
+var options600 = Options{List: []Option{
 	{"--always-make", "--always-make", 0, 0}, {"--assume-new", "--assume-new", 1, 0}, {"--assume-old", "--assume-old", 1, 0}, {"--debug", "--debug", 2, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--environment-overrides", "--environment-overrides", 0, 33}, {"--eval", "--eval", 1, 120},
 	{"--file", "--makefile", 1, 120}, {"--include-dir", "--include-dir", 1, 120}, {"--jobs", "--jobs", 2, 0}, {"--just-print", "--just-print", 0, 0}, {"--keep-going", "--keep-going", 0, 0}, {"--load-average", "--max-load", 2, 0}, {"--makefile", "--makefile", 1, 120}, {"--max-load", "--max-load", 2, 0},
 	{"--new-file", "--assume-new", 1, 0}, {"--no-print-directory", "--no-print-directory", 0, 0}, {"--old-file", "--assume-old", 1, 0}, {"--output-sync", "--output-sync", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--shuffle", "--shuffle", 2, 0}, {"--silent", "--silent", 0, 0}, {"--temp-stdin", "--temp-stdin", 1, 120},
@@ -1812,68 +3092,129 @@ var options475 = Options{List: []Option{
 	{"-t", "-t", 0, 0}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row476 = Row{Options: &options475, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row601 = Row{Options: &options600, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options477 = Options{List: []Option{
+var acts602 = []Act{
+	{Operands: []string{"drop"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
+	{Operands: []string{"flush-*"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
+	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
+	{Operands: []string{"kill"}, Options: nil, Without: nil, Why: "drops a database, or stops the server"},
+}
+
+var acts603 = []Act{
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"rb"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"rm", "*"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"mv"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"sync"}, Options: []string{"--delete*"}, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"expire"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"mirror"}, Options: []string{"--remove"}, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"admin", "*", "remove"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"admin", "service", "stop"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"ilm", "*"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"setlifecycle"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+}
+
+var options604 = Options{List: []Option{
 	{"--string", "--string", 1, 0}, {"-c", "-c", 1, 0}, {"-s", "--string", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row478 = Row{Options: &options477, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row605 = Row{Options: &options604, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options479 = Options{List: []Option{
+var options606 = Options{List: []Option{
 	{"--check", "--check", 0, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row480 = Row{Options: &options479, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row607 = Row{Options: &options606, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options481 = Options{List: []Option{
+var options608 = Options{List: []Option{
 	{"--dest-dir", "--dest-dir", 1, 116}, {"--open", "--open", 0, 120}, {"-d", "--dest-dir", 1, 116},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row609 = Row{Options: &options608, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options483 = Options{List: []Option{
+var acts610 = []Act{
+	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"schema:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migration:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migration:fresh"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"database:import"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"schema:update"}, Options: []string{"--run"}, Without: nil, Why: "drops or rolls back the database"},
+}
+
+var options611 = Options{List: []Option{
 	{"--cd", "--cd", 1, 100}, {"--command", "--command", 1, 99}, {"--jobs", "--jobs", 1, 0}, {"--quiet", "--quiet", 0, 0}, {"--raw", "--raw", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--yes", "--yes", 0, 0}, {"-C", "--cd", 1, 100},
 	{"-c", "--command", 1, 99}, {"-j", "--jobs", 1, 0}, {"-q", "--quiet", 0, 0}, {"-v", "--verbose", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper484 = Wrapper{Options: &options483, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
+var wrapper612 = Wrapper{Options: &options611, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: "tool manager"}
 
-var options485 = Options{List: []Option{
+var acts613 = []Act{
+	{Operands: []string{"ecto.drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
+	{Operands: []string{"ecto.reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
+	{Operands: []string{"ecto.rollback"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
+	{Operands: []string{"ecto.load"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
+	{Operands: []string{"phx.gen.release"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
+	{Operands: []string{"hex.publish"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
+	{Operands: []string{"hex.retire"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
+	{Operands: []string{"archive.uninstall"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or publishes"},
+}
+
+var options614 = Options{List: []Option{
 	{"--context", "--context", 2, 0}, {"--mode", "--mode", 1, 0}, {"--parents", "--parents", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"-Z", "-Z", 0, 0}, {"-m", "--mode", 1, 0}, {"-p", "--parents", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row486 = Row{Options: &options485, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row615 = Row{Options: &options614, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options487 = Options{List: []Option{
+var options616 = Options{List: []Option{
 	{"--config-file", "--config-file", 1, 120}, {"--dev-addr", "--dev-addr", 1, 0}, {"--site-dir", "--site-dir", 1, 116}, {"--theme", "--theme", 1, 0}, {"-a", "--dev-addr", 1, 0}, {"-d", "--site-dir", 1, 116}, {"-f", "--config-file", 1, 120}, {"-t", "--theme", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row488 = Row{Options: &options487, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row617 = Row{Options: &options616, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options489 = Options{List: []Option{
+var options618 = Options{List: []Option{
 	{"--suffix", "--suffix", 1, 0}, {"--tmpdir", "--tmpdir", 2, 0}, {"-d", "-d", 0, 0}, {"-p", "--tmpdir", 2, 0}, {"-q", "-q", 0, 0}, {"-t", "-t", 0, 0}, {"-u", "-u", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row490 = Row{Options: &options489, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row619 = Row{Options: &options618, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options491 = Options{List: []Option{
+var acts620 = []Act{
+	{Operands: []string{"*drop*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
+	{Operands: []string{"*delete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
+	{Operands: []string{"*remove*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
+	{Operands: []string{"*shutdown*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
+	{Operands: []string{"*findoneanddelete*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
+	{Operands: []string{"*renamecollection*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
+	{Operands: []string{"*replaceone*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
+	{Operands: []string{"*update*"}, Options: nil, Without: nil, Why: "deletes or changes what the database holds"},
+}
+
+var options621 = Options{List: []Option{
 	{"--defaults-file", "--defaults-file", 1, 120}, {"--file", "--file", 1, 119}, {"--out", "--out", 1, 116}, {"--result-file", "--result-file", 1, 119}, {"--tab", "--tab", 1, 116}, {"-T", "--tab", 1, 116}, {"-U", "-U", 1, 0}, {"-d", "-d", 1, 0},
 	{"-f", "--file", 1, 119}, {"-h", "-h", 1, 0}, {"-n", "-n", 1, 0}, {"-o", "--out", 1, 116}, {"-p", "-p", 2, 0}, {"-r", "--result-file", 1, 119}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row492 = Row{Options: &options491, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options493 = Options{List: []Option{
+var acts623 = []Act{
+	{Operands: nil, Options: nil, Without: nil, Why: "overwrites a database"},
+}
+
+var options624 = Options{List: []Option{
 	{"--client", "--client", 1, 120}, {"--port", "--port", 1, 0}, {"--predict", "--predict", 1, 0}, {"--server", "--server", 1, 120}, {"--ssh", "--ssh", 1, 120}, {"-4", "-4", 0, 0}, {"-6", "-6", 0, 0}, {"-a", "-a", 0, 0},
 	{"-n", "-n", 0, 0}, {"-p", "--port", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper494 = Wrapper{Options: &options493, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper625 = Wrapper{Options: &options624, Skip: 1, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var row495 = Row{Options: &options457, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row626 = Row{Options: &options581, Operands: "mv", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options496 = Options{List: []Option{
+var acts627 = []Act{
+	{Operands: []string{"*", "/dev/null"}, Options: nil, Without: nil, Why: "discards files"},
+}
+
+var options628 = Options{List: []Option{
 	{"--batch", "--batch", 0, 0}, {"--binary-as-hex", "--binary-as-hex", 0, 0}, {"--column-names", "--column-names", 0, 0}, {"--compress", "--compress", 0, 0}, {"--connect-timeout", "--connect-timeout", 1, 0}, {"--database", "--database", 1, 0}, {"--default-auth", "--default-auth", 1, 120}, {"--default-character-set", "--default-character-set", 1, 0},
 	{"--defaults-extra-file", "--defaults-extra-file", 1, 120}, {"--defaults-file", "--defaults-file", 1, 120}, {"--defaults-group-suffix", "--defaults-group-suffix", 1, 120}, {"--delimiter", "--delimiter", 1, 33}, {"--execute", "--execute", 1, 99}, {"--force", "--force", 0, 0}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0},
 	{"--html", "--html", 0, 0}, {"--init-command", "--init-command", 1, 99}, {"--local-infile", "--local-infile", 2, 33}, {"--login-path", "--login-path", 1, 0}, {"--no-auto-rehash", "--no-auto-rehash", 0, 0}, {"--no-defaults", "--no-defaults", 0, 0}, {"--pager", "--pager", 2, 120}, {"--password", "--password", 2, 0},
@@ -1885,51 +3226,110 @@ var options496 = Options{List: []Option{
 	{"-r", "--raw", 0, 0}, {"-s", "--silent", 0, 0}, {"-t", "--table", 0, 0}, {"-u", "--user", 1, 0}, {"-v", "--verbose", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row497 = Row{Options: &options496, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row629 = Row{Options: &options628, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options498 = Options{List: []Option{
+var options630 = Options{List: []Option{
 	{"-@", "-@", 1, 120}, {"-D", "-s", 1, 0}, {"-F", "-s", 1, 0}, {"-I", "-s", 1, 0}, {"-L", "-L", 1, 119}, {"-MD", "-L", 1, 119}, {"-MF", "-L", 1, 119}, {"-O", "-s", 1, 0},
 	{"-P", "-P", 1, 114}, {"-W", "-s", 1, 0}, {"-X", "-s", 1, 0}, {"-Z", "-L", 1, 119}, {"-d", "-s", 1, 0}, {"-f", "-s", 1, 0}, {"-g", "-s", 1, 0}, {"-i", "-s", 1, 0},
 	{"-l", "-L", 1, 119}, {"-o", "-L", 1, 119}, {"-p", "-P", 1, 114}, {"-s", "-s", 1, 0}, {"-w", "-s", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row499 = Row{Options: &options498, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row631 = Row{Options: &options630, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options500 = Options{List: []Option{
+var acts632 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"db", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"db", "wipe"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"branch", "delete"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"*", "reset"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"*", "restore"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"group", "destroy"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"group", "unarchive"}, Options: nil, Without: nil, Why: "deletes a database"},
+	{Operands: []string{"deploy-request", "deploy"}, Options: nil, Without: nil, Why: "deletes a database"},
+}
+
+var acts633 = []Act{
+	{Operands: []string{"sites:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"env:unset"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"*:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"blobs:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"logout"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"deploy"}, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"functions:delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"api", "delete*"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+}
+
+var options634 = Options{List: []Option{
 	{"--adjustment", "--adjustment", 1, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"-0", "-0", 0, 0}, {"-1", "-1", 0, 0}, {"-2", "-2", 0, 0}, {"-3", "-3", 0, 0}, {"-4", "-4", 0, 0},
 	{"-5", "-5", 0, 0}, {"-6", "-6", 0, 0}, {"-7", "-7", 0, 0}, {"-8", "-8", 0, 0}, {"-9", "-9", 0, 0}, {"-n", "--adjustment", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper501 = Wrapper{Options: &options500, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper635 = Wrapper{Options: &options634, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options502 = Options{List: []Option{
+var acts636 = []Act{
+	{Operands: []string{"store", "gc"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"store", "delete"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"profile", "wipe-history"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"profile", "remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--gc"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--delete-old"}, Without: nil, Why: "removes packages"},
+}
+
+var options637 = Options{List: []Option{
 	{"--body-numbering", "--body-numbering", 1, 0}, {"--footer-numbering", "--footer-numbering", 1, 0}, {"--header-numbering", "--header-numbering", 1, 0}, {"--number-format", "--number-format", 1, 0}, {"--number-separator", "--number-separator", 1, 0}, {"--section-delimiter", "--section-delimiter", 1, 0}, {"-b", "--body-numbering", 1, 0}, {"-d", "--section-delimiter", 1, 0},
 	{"-f", "--footer-numbering", 1, 0}, {"-h", "--header-numbering", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-n", "--number-format", 1, 0}, {"-s", "--number-separator", 1, 0}, {"-v", "-v", 1, 0}, {"-w", "-w", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row503 = Row{Options: &options502, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row638 = Row{Options: &options637, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options504 = Options{List: []Option{
+var options639 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--target", "--target", 1, 0}, {"-f", "-f", 1, 0}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row505 = Row{Options: &options504, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row640 = Row{Options: &options639, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options506 = Options{List: []Option{
+var options641 = Options{List: []Option{
 	{"--help", "--help", 0, 0}, {"--version", "--version", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper507 = Wrapper{Options: &options506, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper642 = Wrapper{Options: &options641, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options508 = Options{List: []Option{
+var acts643 = []Act{
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"*", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"*", "remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"env", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"domains", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"alias", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"project", "rm"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"promote"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"teams", "leave"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"blob", "delete"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"integration", "remove"}, Options: nil, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: []string{"deploy"}, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
+	{Operands: nil, Options: []string{"--prod*"}, Without: nil, Why: "deletes or replaces what runs"},
+}
+
+var options644 = Options{List: []Option{
 	{"--conf", "--conf", 1, 120}, {"--config-file", "--config-file", 1, 120}, {"--discover", "--discover", 1, 120}, {"--force-dep", "--force-dep", 1, 33}, {"--installpkg", "--installpkg", 1, 33}, {"--noxfile", "--noxfile", 1, 120}, {"--override", "--override", 1, 33}, {"--result-json", "--result-json", 1, 119},
 	{"--root", "--root", 1, 33}, {"--workdir", "--workdir", 1, 116}, {"-c", "--conf", 1, 120}, {"-e", "-e", 1, 0}, {"-f", "--noxfile", 1, 120}, {"-k", "-k", 1, 0}, {"-p", "-p", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-x", "--override", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row509 = Row{Options: &options508, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row645 = Row{Options: &options644, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options510 = Options{List: []Option{
+var acts646 = []Act{
+	{Operands: nil, Options: nil, Without: []string{"--dry-run", "--help", "--version"}, Why: "publishes a release"},
+}
+
+var options647 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--help", "--help", 0, 0}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0},
 	{"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116},
@@ -1941,9 +3341,9 @@ var options510 = Options{List: []Option{
 	{"-v", "--version", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row511 = Row{Options: &options510, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row648 = Row{Options: &options647, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options512 = Options{List: []Option{
+var options649 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--audit-level", "--audit-level", 1, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0},
 	{"--editor", "--editor", 1, 120}, {"--force", "--force", 0, 33}, {"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0},
 	{"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0}, {"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--install-links", "--install-links", 0, 0}, {"--install-strategy", "--install-strategy", 1, 0}, {"--json", "--json", 0, 0}, {"--legacy-peer-deps", "--legacy-peer-deps", 0, 0},
@@ -1956,9 +3356,11 @@ var options512 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row513 = Row{Options: &options512, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row650 = Row{Options: &options649, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options514 = Options{List: []Option{
+var worse651 = []Worse{{When: []string{"fix"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options652 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -1970,9 +3372,9 @@ var options514 = Options{List: []Option{
 	{"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row515 = Row{Options: &options514, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row653 = Row{Options: &options652, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options516 = Options{List: []Option{
+var options654 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--browser", "--browser", 1, 120}, {"--cache", "--cache", 1, 116}, {"--cafile", "--cafile", 1, 114}, {"--color", "--color", 2, 0}, {"--depth", "--depth", 1, 0}, {"--dry-run", "--dry-run", 0, 0}, {"--editor", "--editor", 1, 120},
 	{"--foreground-scripts", "--foreground-scripts", 0, 0}, {"--git", "--git", 1, 120}, {"--global", "--global", 0, 33}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--if-present", "--if-present", 0, 0}, {"--ignore-scripts", "--ignore-scripts", 0, 0}, {"--include", "--include", 1, 0},
 	{"--include-workspace-root", "-iwr", 0, 0}, {"--init-module", "--init-module", 1, 120}, {"--json", "--json", 0, 0}, {"--local-prefix", "--local-prefix", 1, 100}, {"--location", "-L", 1, 33}, {"--loglevel", "--loglevel", 1, 0}, {"--logs-dir", "--logs-dir", 1, 116}, {"--long", "-l", 0, 0},
@@ -1983,13 +3385,15 @@ var options516 = Options{List: []Option{
 	{"-iwr", "-iwr", 0, 0}, {"-l", "-l", 0, 0}, {"-p", "-p", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "-s", 0, 0}, {"-w", "--workspace", 1, 0}, {"-ws", "--workspaces", 0, 0}, {"-y", "--yes", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row517 = Row{Options: &options516, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row655 = Row{Options: &options654, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var row518 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
+var row656 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes what the package manager runs"}
 
-var row519 = Row{Options: &options12, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+var worse657 = []Worse{{When: []string{"<operand>", "--browser"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options520 = Options{List: []Option{
+var row658 = Row{Options: &options21, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "changes package.json"}
+
+var options659 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--cgroup", "--cgroup", 2, 0}, {"--env", "--env", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--mount", "--mount", 2, 0}, {"--net", "--net", 2, 0}, {"--no-fork", "--no-fork", 0, 0}, {"--pid", "--pid", 2, 0},
 	{"--preserve-credentials", "--preserve-credentials", 0, 0}, {"--root", "--root", 2, 0}, {"--setgid", "--setgid", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--target", "--target", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
 	{"--wd", "--wd", 2, 0}, {"--wdns", "--wdns", 1, 0}, {"-C", "--cgroup", 2, 0}, {"-F", "--no-fork", 0, 0}, {"-G", "--setgid", 1, 0}, {"-S", "--setuid", 1, 0}, {"-T", "--time", 2, 0}, {"-U", "--user", 2, 0},
@@ -1997,39 +3401,39 @@ var options520 = Options{List: []Option{
 	{"-t", "--target", 1, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper521 = Wrapper{Options: &options520, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper660 = Wrapper{Options: &options659, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options522 = Options{List: []Option{
+var options661 = Options{List: []Option{
 	{"--all", "--all", 0, 0}, {"--balancing", "--balancing", 0, 0}, {"--cpunodebind", "--cpunodebind", 1, 0}, {"--hardware", "--hardware", 0, 0}, {"--interleave", "--interleave", 1, 0}, {"--localalloc", "--localalloc", 0, 0}, {"--membind", "--membind", 1, 0}, {"--physcpubind", "--physcpubind", 1, 0},
 	{"--preferred", "--preferred", 1, 0}, {"--preferred-many", "--preferred-many", 1, 0}, {"--show", "--show", 0, 0}, {"--weighted-interleave", "--weighted-interleave", 1, 0}, {"-C", "--physcpubind", 1, 0}, {"-H", "--hardware", 0, 0}, {"-N", "--cpunodebind", 1, 0}, {"-P", "--preferred-many", 1, 0},
 	{"-a", "--all", 0, 0}, {"-b", "--balancing", 0, 0}, {"-i", "--interleave", 1, 0}, {"-l", "--localalloc", 0, 0}, {"-m", "--membind", 1, 0}, {"-p", "--preferred", 1, 0}, {"-s", "--show", 0, 0}, {"-w", "--weighted-interleave", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper523 = Wrapper{Options: &options522, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper662 = Wrapper{Options: &options661, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options524 = Options{List: []Option{
+var options663 = Options{List: []Option{
 	{"--delimiter", "--delimiter", 1, 0}, {"--field", "--field", 1, 0}, {"--format", "--format", 1, 0}, {"--from", "--from", 1, 0}, {"--from-unit", "--from-unit", 1, 0}, {"--grouping", "--grouping", 0, 0}, {"--header", "--header", 2, 0}, {"--invalid", "--invalid", 1, 0},
 	{"--padding", "--padding", 1, 0}, {"--round", "--round", 1, 0}, {"--suffix", "--suffix", 1, 0}, {"--to", "--to", 1, 0}, {"--to-unit", "--to-unit", 1, 0}, {"-d", "--delimiter", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row525 = Row{Options: &options524, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row664 = Row{Options: &options663, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options526 = Options{List: []Option{
+var options665 = Options{List: []Option{
 	{"--architecture", "--architecture", 1, 0}, {"--disassembler-options", "--disassembler-options", 1, 0}, {"--section", "--section", 1, 0}, {"--start-address", "--start-address", 1, 0}, {"--stop-address", "--stop-address", 1, 0}, {"--target", "--target", 1, 0}, {"-D", "-D", 0, 0}, {"-M", "--disassembler-options", 1, 0},
 	{"-S", "-S", 0, 0}, {"-T", "-T", 0, 0}, {"-b", "--target", 1, 0}, {"-d", "-d", 0, 0}, {"-h", "-h", 0, 0}, {"-j", "--section", 1, 0}, {"-m", "--architecture", 1, 0}, {"-p", "-p", 0, 0},
 	{"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row527 = Row{Options: &options526, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row666 = Row{Options: &options665, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options528 = Options{List: []Option{
+var options667 = Options{List: []Option{
 	{"--address-radix", "--address-radix", 1, 0}, {"--endian", "--endian", 1, 0}, {"--format", "--format", 1, 0}, {"--read-bytes", "--read-bytes", 1, 0}, {"--skip-bytes", "--skip-bytes", 1, 0}, {"-A", "--address-radix", 1, 0}, {"-N", "--read-bytes", 1, 0}, {"-S", "-S", 2, 0},
 	{"-j", "--skip-bytes", 1, 0}, {"-t", "--format", 1, 0}, {"-w", "-w", 2, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row529 = Row{Options: &options528, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row668 = Row{Options: &options667, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options530 = Options{List: []Option{
+var options669 = Options{List: []Option{
 	{"-CA", "-CA", 1, 114}, {"-CAcreateserial", "-CAcreateserial", 0, 33}, {"-CAfile", "-CAfile", 1, 114}, {"-CAkey", "-CAkey", 1, 114}, {"-CApath", "-CApath", 1, 114}, {"-CAserial", "-CAserial", 1, 119}, {"-HTTP", "-HTTP", 0, 33}, {"-WWW", "-WWW", 0, 33},
 	{"-accept", "-accept", 1, 33}, {"-config", "-config", 1, 120}, {"-connect", "-connect", 1, 33}, {"-days", "-days", 1, 0}, {"-engine", "-engine", 1, 120}, {"-extfile", "-extfile", 1, 114}, {"-genconf", "-genconf", 1, 114}, {"-hmac", "-hmac", 1, 0},
 	{"-in", "-in", 1, 114}, {"-inform", "-inform", 1, 0}, {"-inkey", "-inkey", 1, 114}, {"-key", "-key", 1, 114}, {"-keyform", "-keyform", 1, 0}, {"-keyout", "-keyout", 1, 119}, {"-nameopt", "-nameopt", 1, 0}, {"-noout", "-noout", 0, 0},
@@ -2038,15 +3442,23 @@ var options530 = Options{List: []Option{
 	{"-text", "-text", 0, 0}, {"-verify", "-verify", 1, 114}, {"-writerand", "-writerand", 1, 119}, {"-www", "-www", 0, 33},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row531 = Row{Options: &options530, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row670 = Row{Options: &options669, Operands: "1r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options532 = Options{List: []Option{
+var worse671 = []Worse{{When: []string{"-new*", "--new*", "-x509*", "--x509*", "-key*", "--key*"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var acts672 = []Act{
+	{Operands: nil, Options: []string{"-R*"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--remove"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"-Sc*"}, Without: nil, Why: "removes packages"},
+}
+
+var options673 = Options{List: []Option{
 	{"--delimiters", "--delimiters", 1, 0}, {"-d", "--delimiters", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row533 = Row{Options: &options532, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row674 = Row{Options: &options673, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options534 = Options{List: []Option{
+var options675 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--directory", "--directory", 1, 100}, {"--dry-run", "--dry-run", 0, 0}, {"--ed", "--ed", 0, 33}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 119}, {"--posix", "--posix", 0, 0}, {"--reject-file", "--reject-file", 1, 119},
 	{"--strip", "--strip", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"-B", "-B", 1, 0}, {"-D", "-D", 1, 0}, {"-E", "-E", 0, 0}, {"-F", "-F", 1, 0}, {"-N", "-N", 0, 0}, {"-R", "-R", 0, 0},
 	{"-V", "-V", 1, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "--directory", 1, 100}, {"-e", "--ed", 0, 33}, {"-f", "-f", 0, 0}, {"-i", "--input", 1, 114},
@@ -2054,42 +3466,42 @@ var options534 = Options{List: []Option{
 	{"-z", "-z", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row535 = Row{Options: &options534, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row676 = Row{Options: &options675, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options536 = Options{List: []Option{
+var options677 = Options{List: []Option{
 	{"--call-graph", "--call-graph", 1, 0}, {"-B", "-B", 0, 0}, {"-F", "-F", 1, 0}, {"-a", "-a", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 0}, {"-g", "-g", 0, 0}, {"-o", "-o", 1, 119},
 	{"-p", "-p", 1, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 1, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper537 = Wrapper{Options: &options536, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper678 = Wrapper{Options: &options677, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options538 = Options{List: []Option{
+var options679 = Options{List: []Option{
 	{"-0", "-0", 3, 0}, {"-C", "-C", 3, 0}, {"-D", "-D", 2, 0}, {"-E", "-E", 1, 99}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 120}, {"-M", "-M", 1, 76}, {"-S", "-S", 0, 0},
 	{"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-V", "-V", 2, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-a", "-a", 0, 0}, {"-c", "-c", 0, 0}, {"-d", "-d", 2, 0},
 	{"-e", "-e", 1, 99}, {"-h", "-h", 0, 0}, {"-i", "-i", 2, 109}, {"-l", "-l", 3, 0}, {"-m", "-m", 1, 76}, {"-n", "-n", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0},
 	{"-t", "-t", 0, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0}, {"-w", "-w", 0, 0}, {"-x", "-x", 2, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var language539 = Language{Options: &options538, Python: false}
+var language680 = Language{Options: &options679, Python: false}
 
-var options540 = Options{List: []Option{
+var options681 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--disable-pip-version-check", "--disable-pip-version-check", 0, 0}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--log", "--log", 1, 119}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--no-input", "--no-input", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120}, {"--require-virtualenv", "--require-virtualenv", 0, 0}, {"--retries", "--retries", 1, 0}, {"--timeout", "--timeout", 1, 0}, {"--trusted-host", "--trusted-host", 1, 33}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "-q", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row541 = Row{Options: &options540, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options542 = Options{List: []Option{
+var options683 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--cert", "--cert", 1, 114}, {"--client-cert", "--client-cert", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--files", "--files", 0, 0}, {"--find-links", "--find-links", 1, 33}, {"--format", "--format", 1, 0},
 	{"--index-url", "--index-url", 1, 33}, {"--log", "--log", 1, 119}, {"--not-required", "--not-required", 0, 0}, {"--outdated", "--outdated", 0, 0}, {"--path", "--path", 1, 33}, {"--pre", "--pre", 0, 0}, {"--proxy", "--proxy", 1, 33}, {"--python", "--python", 1, 120},
 	{"--requirement", "--requirement", 1, 114}, {"--trusted-host", "--trusted-host", 1, 33}, {"--uptodate", "--uptodate", 0, 0}, {"--user", "--user", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--find-links", 1, 33}, {"-i", "--index-url", 1, 33}, {"-l", "-l", 0, 0},
 	{"-o", "--outdated", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-u", "--uptodate", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row543 = Row{Options: &options542, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row684 = Row{Options: &options683, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options544 = Options{List: []Option{
+var options685 = Options{List: []Option{
 	{"--break-system-packages", "--break-system-packages", 0, 33}, {"--config-settings", "-C", 1, 33}, {"--constraint", "--constraint", 1, 114}, {"--dest", "--dest", 1, 116}, {"--editable", "--editable", 1, 111}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33}, {"--global-option", "--global-option", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--install-option", "--install-option", 1, 33}, {"--no-build-isolation", "--no-build-isolation", 0, 33}, {"--no-cache-dir", "--no-cache-dir", 0, 0}, {"--no-deps", "--no-deps", 0, 0}, {"--pre", "--pre", 0, 0}, {"--prefix", "--prefix", 1, 116}, {"--proxy", "--proxy", 1, 33},
 	{"--report", "--report", 1, 119}, {"--requirement", "--requirement", 1, 114}, {"--root", "--root", 1, 116}, {"--src", "--src", 1, 116}, {"--target", "--target", 1, 116}, {"--trusted-host", "--trusted-host", 1, 33}, {"--upgrade", "--upgrade", 0, 0}, {"--use-pep517", "--use-pep517", 0, 0},
@@ -2097,38 +3509,40 @@ var options544 = Options{List: []Option{
 	{"-i", "--index-url", 1, 33}, {"-q", "-q", 0, 0}, {"-r", "--requirement", 1, 114}, {"-t", "--target", 1, 116}, {"-w", "--wheel-dir", 1, 116}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row545 = Row{Options: &options544, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row686 = Row{Options: &options685, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options546 = Options{List: []Option{
+var worse687 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: []string{"-r", "--requirement"}, To: 5, OnlyOptions: false}}
+
+var options688 = Options{List: []Option{
 	{"--disable-internal-agent", "--disable-internal-agent", 0, 0}, {"--help", "--help", 0, 0}, {"--keep-cwd", "--keep-cwd", 0, 0}, {"--user", "--user", 1, 0}, {"--version", "--version", 0, 0}, {"-u", "-u", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper547 = Wrapper{Options: &options546, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper689 = Wrapper{Options: &options688, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options548 = Options{List: []Option{
+var options690 = Options{List: []Option{
 	{"-convert", "-convert", 1, 109}, {"-extract", "-extract", 1, 0}, {"-insert", "-insert", 1, 109}, {"-lint", "-lint", 0, 0}, {"-o", "-o", 1, 119}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-remove", "-remove", 1, 109},
 	{"-replace", "-replace", 1, 109}, {"-s", "-s", 0, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row549 = Row{Options: &options548, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row691 = Row{Options: &options690, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options550 = Options{List: []Option{
+var options692 = Options{List: []Option{
 	{"--color", "--color", 0, 0}, {"--config.", "--config.", 1, 0}, {"--cwd", "--cwd", 1, 100}, {"--dir", "--dir", 1, 100}, {"--filter", "-F", 1, 0}, {"--frozen-lockfile", "--frozen-lockfile", 0, 0}, {"--help", "--help", 0, 0}, {"--no-color", "--no-color", 0, 0},
 	{"--offline", "--offline", 0, 0}, {"--parallel", "--parallel", 0, 0}, {"--prefer-offline", "--prefer-offline", 0, 0}, {"--prefix", "--prefix", 1, 100}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--silent", "-s", 0, 0}, {"--stream", "--stream", 0, 0},
 	{"--use-yarnrc", "--use-yarnrc", 1, 120}, {"--version", "--version", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-C", "--dir", 1, 100}, {"-F", "-F", 1, 0}, {"-h", "--help", 0, 0}, {"-r", "--recursive", 0, 0}, {"-s", "-s", 0, 0},
 	{"-v", "--version", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row551 = Row{Options: &options550, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
+var row693 = Row{Options: &options692, Operands: "", Default: "", Style: 1, Subcommands: []string{"*"}, Effect: ""}
 
-var options552 = Options{List: []Option{
+var options694 = Options{List: []Option{
 	{"--filter", "--filter", 1, 0}, {"--parallel", "--parallel", 0, 0}, {"--recursive", "--recursive", 0, 0}, {"--shell-mode", "--shell-mode", 0, 0}, {"--silent", "--silent", 0, 0}, {"--workspace-root", "--workspace-root", 0, 0}, {"-c", "--shell-mode", 0, 0}, {"-r", "--recursive", 0, 0},
 	{"-w", "--workspace-root", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper553 = Wrapper{Options: &options552, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper695 = Wrapper{Options: &options694, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options554 = Options{List: []Option{
+var options696 = Options{List: []Option{
 	{"--cache-folder", "--cache-folder", 1, 116}, {"--config.node-options", "--config.node-options", 1, 120}, {"--config.script-shell", "--config.script-shell", 1, 120}, {"--config.userconfig", "--config.userconfig", 1, 120}, {"--cwd", "--cwd", 1, 100}, {"--depth", "--depth", 1, 0}, {"--dir", "--dir", 1, 100}, {"--filter", "--filter", 1, 0},
 	{"--global-pnpmfile", "--global-pnpmfile", 1, 120}, {"--globalconfig", "--globalconfig", 1, 120}, {"--https-proxy", "--https-proxy", 1, 33}, {"--json", "--json", 0, 0}, {"--lockfile-dir", "--lockfile-dir", 1, 116}, {"--long", "--long", 0, 0}, {"--modules-folder", "--modules-folder", 1, 116}, {"--node-options", "--node-options", 1, 120},
 	{"--pattern", "--pattern", 1, 0}, {"--pnpmfile", "--pnpmfile", 1, 120}, {"--prefix", "--prefix", 1, 100}, {"--proxy", "--proxy", 1, 33}, {"--recursive", "--recursive", 0, 0}, {"--registry", "--registry", 1, 33}, {"--script-shell", "--script-shell", 1, 120}, {"--shell", "--shell", 1, 120},
@@ -2136,37 +3550,50 @@ var options554 = Options{List: []Option{
 	{"-s", "--silent", 0, 0}, {"-w", "--workspace-root", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row555 = Row{Options: &options554, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row697 = Row{Options: &options696, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options556 = Options{List: []Option{
+var options698 = Options{List: []Option{
 	{"--directory", "--directory", 1, 100}, {"--format", "--format", 1, 0}, {"--latest", "--latest", 0, 0}, {"--only", "--only", 1, 0}, {"--outdated", "--outdated", 0, 0}, {"--project", "--project", 1, 100}, {"--tree", "--tree", 0, 0}, {"--with", "--with", 1, 0},
 	{"--without", "--without", 1, 0}, {"-C", "--directory", 1, 100}, {"-P", "--project", 1, 100}, {"-f", "--format", 1, 0}, {"-l", "--latest", 0, 0}, {"-o", "--outdated", 0, 0}, {"-t", "--tree", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row557 = Row{Options: &options556, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row699 = Row{Options: &options698, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options558 = Options{List: []Option{
+var worse700 = []Worse{{When: []string{"<operand>"}, Unless: nil, To: 3, OnlyOptions: false}}
+
+var options701 = Options{List: []Option{
 	{"--date-format", "--date-format", 1, 0}, {"--first-line-number", "--first-line-number", 1, 0}, {"--header", "--header", 1, 0}, {"--indent", "--indent", 1, 0}, {"--length", "--length", 1, 0}, {"--page-width", "--page-width", 1, 0}, {"--width", "--width", 1, 0}, {"-D", "--date-format", 1, 0},
 	{"-N", "--first-line-number", 1, 0}, {"-W", "--page-width", 1, 0}, {"-h", "--header", 1, 0}, {"-l", "--length", 1, 0}, {"-o", "--indent", 1, 0}, {"-w", "--width", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row559 = Row{Options: &options558, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row702 = Row{Options: &options701, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options560 = Options{List: []Option{
+var options703 = Options{List: []Option{
 	{"--all-files", "--all-files", 0, 0}, {"--color", "--color", 1, 0}, {"--config", "--config", 1, 120}, {"--files", "--files", 1, 0}, {"--from-ref", "--from-ref", 1, 0}, {"--hook-stage", "--hook-stage", 1, 0}, {"--to-ref", "--to-ref", 1, 0}, {"-a", "--all-files", 0, 0},
 	{"-c", "--config", 1, 120}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row561 = Row{Options: &options560, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row704 = Row{Options: &options703, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options562 = Options{List: []Option{
+var options705 = Options{List: []Option{
 	{"--cache-location", "--cache-location", 1, 119}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 120}, {"--find-config-path", "--find-config-path", 1, 0}, {"--ignore-path", "--ignore-path", 1, 114}, {"--list-different", "--list-different", 0, 0}, {"--log-level", "--log-level", 1, 0}, {"--parser", "--parser", 1, 0},
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row563 = Row{Options: &options562, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options564 = Options{List: []Option{
+var worse707 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var acts708 = []Act{
+	{Operands: []string{"migrate", "reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
+	{Operands: []string{"db", "push"}, Options: []string{"--accept-data-loss|--force-reset"}, Without: nil, Why: "drops or overwrites tables of the database"},
+	{Operands: []string{"db", "execute"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
+	{Operands: []string{"migrate", "resolve"}, Options: []string{"--rolled-back"}, Without: nil, Why: "drops or overwrites tables of the database"},
+	{Operands: []string{"reset"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "drops or overwrites tables of the database"},
+}
+
+var options709 = Options{List: []Option{
 	{"--as", "--as", 2, 0}, {"--core", "--core", 2, 0}, {"--cpu", "--cpu", 2, 0}, {"--data", "--data", 2, 0}, {"--fsize", "--fsize", 2, 0}, {"--help", "--help", 0, 0}, {"--locks", "--locks", 2, 0}, {"--memlock", "--memlock", 2, 0},
 	{"--msgqueue", "--msgqueue", 2, 0}, {"--nice", "--nice", 2, 0}, {"--nofile", "--nofile", 2, 0}, {"--noheadings", "--noheadings", 0, 0}, {"--nproc", "--nproc", 2, 0}, {"--output", "--output", 1, 0}, {"--pid", "--pid", 1, 0}, {"--raw", "--raw", 0, 0},
 	{"--rss", "--rss", 2, 0}, {"--rtprio", "--rtprio", 2, 0}, {"--rttime", "--rttime", 2, 0}, {"--sigpending", "--sigpending", 2, 0}, {"--stack", "--stack", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0},
@@ -2175,15 +3602,15 @@ var options564 = Options{List: []Option{
 	{"-v", "--as", 2, 0}, {"-x", "--locks", 2, 0}, {"-y", "--rttime", 2, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper565 = Wrapper{Options: &options564, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper710 = Wrapper{Options: &options709, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options566 = Options{List: []Option{
+var options711 = Options{List: []Option{
 	{"--dependency_out", "--dependency_out", 1, 119}, {"--descriptor_set_out", "--descriptor_set_out", 1, 119}, {"--plugin", "--plugin", 1, 120}, {"--proto_path", "--proto_path", 1, 0}, {"-I", "--proto_path", 1, 0}, {"-o", "--descriptor_set_out", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row567 = Row{Options: &options566, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row712 = Row{Options: &options711, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options568 = Options{List: []Option{
+var options713 = Options{List: []Option{
 	{"--command", "--command", 1, 99}, {"--csv", "--csv", 0, 0}, {"--dbname", "--dbname", 1, 0}, {"--echo-all", "--echo-all", 0, 0}, {"--echo-errors", "--echo-errors", 0, 0}, {"--echo-hidden", "--echo-hidden", 0, 0}, {"--echo-queries", "--echo-queries", 0, 0}, {"--expanded", "--expanded", 0, 0},
 	{"--field-separator", "--field-separator", 1, 0}, {"--field-separator-zero", "--field-separator-zero", 0, 0}, {"--file", "--file", 1, 120}, {"--help", "--help", 0, 0}, {"--host", "--host", 1, 0}, {"--html", "--html", 0, 0}, {"--list", "--list", 0, 0}, {"--log-file", "--log-file", 1, 119},
 	{"--no-align", "--no-align", 0, 0}, {"--no-password", "--no-password", 0, 0}, {"--no-psqlrc", "--no-psqlrc", 0, 0}, {"--no-readline", "--no-readline", 0, 0}, {"--output", "--output", 1, 119}, {"--password", "--password", 0, 0}, {"--port", "--port", 1, 0}, {"--pset", "--pset", 1, 0},
@@ -2195,16 +3622,33 @@ var options568 = Options{List: []Option{
 	{"-t", "--tuples-only", 0, 0}, {"-v", "--variable", 1, 0}, {"-w", "--no-password", 0, 0}, {"-x", "--expanded", 0, 0}, {"-z", "--field-separator-zero", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row569 = Row{Options: &options568, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row714 = Row{Options: &options713, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options570 = Options{List: []Option{
+var options715 = Options{List: []Option{
 	{"--traditional", "--traditional", 0, 33}, {"--width", "--width", 1, 0}, {"-F", "-F", 1, 0}, {"-G", "--traditional", 0, 33}, {"-M", "-M", 1, 0}, {"-S", "-S", 1, 0}, {"-W", "-W", 1, 0}, {"-b", "-b", 1, 114},
 	{"-i", "-i", 1, 114}, {"-o", "-o", 1, 114}, {"-w", "--width", 1, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row571 = Row{Options: &options570, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row716 = Row{Options: &options715, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options572 = Options{List: []Option{
+var acts717 = []Act{
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"up"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"update"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"refresh"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"cancel"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"stack", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"state", "delete|unprotect|edit|upgrade|rename"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"config", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"org"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"stack", "import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"watch"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"policy", "rm"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+}
+
+var options718 = Options{List: []Option{
 	{"--basetemp", "--basetemp", 1, 33}, {"--cache-clear", "--cache-clear", 0, 0}, {"--capture", "--capture", 1, 0}, {"--co", "--collect-only", 0, 0}, {"--collect-only", "--collect-only", 0, 0}, {"--color", "--color", 1, 0}, {"--confcutdir", "--confcutdir", 1, 33}, {"--config-file", "--config-file", 1, 120},
 	{"--cov", "--cov", 2, 0}, {"--cov-config", "--cov-config", 1, 120}, {"--cov-report", "--cov-report", 1, 0}, {"--dc", "--dc", 1, 33}, {"--debug", "--debug", 2, 119}, {"--deselect", "--deselect", 1, 0}, {"--dist", "--dist", 1, 0}, {"--ds", "--ds", 1, 33},
 	{"--durations", "--durations", 1, 0}, {"--ff", "--ff", 0, 0}, {"--help", "--help", 0, 0}, {"--html", "--html", 1, 119}, {"--ignore", "--ignore", 1, 0}, {"--ignore-glob", "--ignore-glob", 1, 0}, {"--import-mode", "--import-mode", 1, 0}, {"--json-report-file", "--json-report-file", 1, 119},
@@ -2215,20 +3659,142 @@ var options572 = Options{List: []Option{
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0}, {"-vv", "-vv", 0, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row573 = Row{Options: &options572, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row719 = Row{Options: &options718, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options574 = Options{List: []Option{
+var worse720 = []Worse{{When: []string{"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--python", "--log"}, Unless: nil, To: 5, OnlyOptions: true}}
+
+var worse721 = []Worse{{When: []string{"<operand>", "-i", "--index-url", "--extra-index-url", "--pre"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var acts722 = []Act{
+	{Operands: []string{"db:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:reset*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:truncate*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:rollback*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:setup"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:schema:load*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:structure:load"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:seed:replant"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:fixtures:load"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:migrate:reset"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:migrate:down"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:migrate:redo"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"db:environment:set"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"d"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"*:destroy*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"*:delete*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"*:purge*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"*:wipe*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"*:drop*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"runner", "*delete*|*destroy*|*drop*|*truncate*|*update_all*"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"tmp:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+	{Operands: []string{"log:clear"}, Options: nil, Without: nil, Why: "drops or rolls back the database, or deletes files"},
+}
+
+var acts723 = []Act{
+	{Operands: []string{"down"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"volume", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"volume", "detach"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"environment", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"service", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"project", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"variables"}, Options: []string{"--unset"}, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"variable", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"domain", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"redeploy"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"rm"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+}
+
+var acts724 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"deletefile"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"move"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"moveto"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"rmdir"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"rmdirs"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"cleanup"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"dedupe"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"bisync"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+	{Operands: []string{"backend"}, Options: nil, Without: nil, Why: "deletes what the storage holds"},
+}
+
+var options725 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 0}, {"--bwlimit", "--bwlimit", 1, 0}, {"--checkers", "--checkers", 1, 0}, {"--config", "--config", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--filter-from", "--filter-from", 1, 114},
 	{"--include", "--include", 1, 0}, {"--log-file", "--log-file", 1, 119}, {"--transfers", "--transfers", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var options575 = Options{List: []Option{
+var options726 = Options{List: []Option{
 	{"--hex-dump", "--hex-dump", 1, 0}, {"--string-dump", "--string-dump", 1, 0}, {"-P", "-P", 0, 33}, {"-R", "-R", 1, 0}, {"-p", "--string-dump", 1, 0}, {"-w", "-w", 2, 0}, {"-x", "--hex-dump", 1, 0}, {"-z", "-z", 0, 0},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row576 = Row{Options: &options575, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row727 = Row{Options: &options726, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options577 = Options{List: []Option{
+var acts728 = []Act{
+	{Operands: []string{"flush*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"*flushall*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"*flushdb*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"shutdown"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"script", "flush"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"config", "set|rewrite|resetstat"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"eval*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"debug"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"restore"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"rename"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"migrate"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"replicaof"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"slaveof"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"xtrim"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"ltrim"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"expire"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"hdel"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"srem"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"zrem"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"getdel"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"spop"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"function", "delete|flush"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"cluster", "reset|forget|failover"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"acl", "deluser"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+	{Operands: []string{"*", "del", "*"}, Options: nil, Without: nil, Why: "deletes what the database holds"},
+}
+
+var acts729 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"manifest", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"tag", "delete"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"tag", "rm"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"sync"}, Options: nil, Without: nil, Why: "deletes images of a registry"},
+	{Operands: []string{"reset*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"delete*"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"disable"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: nil, Options: []string{"--master-disable"}, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: []string{"unload"}, Options: nil, Without: nil, Why: "resets settings of the system"},
+	{Operands: nil, Options: []string{"-remove"}, Without: nil, Why: "resets settings of the system"},
+	{Operands: nil, Options: []string{"-d"}, Without: nil, Why: "resets settings of the system"},
+	{Operands: nil, Options: []string{"-c"}, Without: nil, Why: "resets settings of the system"},
+}
+
+var acts730 = []Act{
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"*", "suspend"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"services", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"deploys", "cancel"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"jobs", "cancel"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"postgres", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+	{Operands: []string{"kv", "delete"}, Options: nil, Without: nil, Why: "deletes what runs"},
+}
+
+var options731 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--colors", "--colors", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--engine", "--engine", 1, 0}, {"--file", "--file", 1, 114}, {"--glob", "--glob", 1, 110}, {"--hostname-bin", "--hostname-bin", 1, 120}, {"--hyperlink-format", "--hyperlink-format", 1, 0},
 	{"--iglob", "--iglob", 1, 110}, {"--ignore-file", "--ignore-file", 1, 114}, {"--max-count", "--max-count", 1, 0}, {"--max-depth", "--max-depth", 1, 0}, {"--max-filesize", "--max-filesize", 1, 0}, {"--pre", "--pre", 1, 120}, {"--pre-glob", "--pre-glob", 1, 0}, {"--regexp", "--regexp", 1, 99},
 	{"--replace", "--replace", 1, 0}, {"--search-zip", "--search-zip", 0, 120}, {"--sort", "--sort", 1, 0}, {"--sortr", "--sortr", 1, 0}, {"--threads", "--threads", 1, 0}, {"--type", "--type", 1, 110}, {"--type-add", "--type-add", 1, 110}, {"--type-not", "--type-not", 1, 110},
@@ -2236,18 +3802,20 @@ var options577 = Options{List: []Option{
 	{"-f", "--file", 1, 114}, {"-g", "--glob", 1, 110}, {"-j", "--threads", 1, 0}, {"-m", "--max-count", 1, 0}, {"-r", "--replace", 1, 0}, {"-t", "--type", 1, 110}, {"-z", "--search-zip", 0, 120},
 }, Danger: true, Writes: false, Values: true, Reads: false}
 
-var row578 = Row{Options: &options577, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row732 = Row{Options: &options731, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options579 = Options{List: []Option{
+var options733 = Options{List: []Option{
 	{"--dbpath", "--dbpath", 1, 33}, {"--define", "--define", 1, 120}, {"--erase", "--erase", 0, 33}, {"--eval", "--eval", 1, 120}, {"--freshen", "--freshen", 0, 33}, {"--import", "--import", 0, 33}, {"--initdb", "--initdb", 0, 33}, {"--install", "--install", 0, 33},
 	{"--load", "--load", 1, 120}, {"--macros", "--macros", 1, 120}, {"--pipe", "--pipe", 1, 120}, {"--predefine", "--predefine", 1, 120}, {"--qf", "--qf", 1, 0}, {"--queryformat", "--qf", 1, 0}, {"--rcfile", "--rcfile", 1, 120}, {"--rebuilddb", "--rebuilddb", 0, 33},
 	{"--reinstall", "--reinstall", 0, 33}, {"--restore", "--restore", 0, 33}, {"--root", "-r", 1, 33}, {"--setperms", "--setperms", 0, 33}, {"--setugids", "--setugids", 0, 33}, {"--specfile", "--specfile", 0, 120}, {"--undefine", "--undefine", 1, 33}, {"--upgrade", "--upgrade", 0, 33},
 	{"-D", "--define", 1, 120}, {"-E", "--eval", 1, 120}, {"-F", "--freshen", 0, 33}, {"-U", "--upgrade", 0, 33}, {"-e", "--erase", 0, 33}, {"-i", "-i", 0, 0}, {"-r", "-r", 1, 33},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row580 = Row{Options: &options579, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row734 = Row{Options: &options733, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options581 = Options{List: []Option{
+var worse735 = []Worse{{When: []string{"*://*", "--eval", "-E"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options736 = Options{List: []Option{
 	{"--backup-dir", "--backup-dir", 1, 116}, {"--bwlimit", "--bwlimit", 1, 0}, {"--chmod", "--chmod", 1, 0}, {"--chown", "--chown", 1, 0}, {"--compare-dest", "--compare-dest", 1, 0}, {"--config", "--config", 1, 120}, {"--copy-as", "--copy-as", 1, 33}, {"--copy-dest", "--copy-dest", 1, 0},
 	{"--daemon", "--daemon", 0, 120}, {"--debug", "--debug", 1, 0}, {"--del", "--del", 0, 33}, {"--delete", "--delete", 0, 33}, {"--delete-after", "--delete-after", 0, 33}, {"--delete-before", "--delete-before", 0, 33}, {"--delete-during", "--delete-during", 0, 33}, {"--delete-excluded", "--delete-excluded", 0, 33},
 	{"--early-input", "--early-input", 1, 114}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--files-from", "--files-from", 1, 108}, {"--filter", "--filter", 1, 0}, {"--include", "--include", 1, 0}, {"--include-from", "--include-from", 1, 114}, {"--info", "--info", 1, 0},
@@ -2256,16 +3824,30 @@ var options581 = Options{List: []Option{
 	{"--write-batch", "--write-batch", 1, 119}, {"-M", "-M", 1, 120}, {"-T", "--temp-dir", 1, 116}, {"-e", "--rsh", 1, 120}, {"-f", "--filter", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row582 = Row{Options: &options581, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row737 = Row{Options: &options736, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options583 = Options{List: []Option{
+var worse738 = []Worse{{When: []string{"--delete", "--delete-before", "--delete-after", "--delete-during", "--delete-excluded", "--remove-source-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var acts739 = []Act{
+	{Operands: nil, Options: []string{"--delete"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--delete-before"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--delete-after"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--delete-during"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--delete-delay"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--delete-excluded"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--delete-missing-args"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--remove-source-files"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
+}
+
+var options740 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row584 = Row{Options: &options583, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row741 = Row{Options: &options740, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options585 = Options{List: []Option{
+var options742 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -2274,199 +3856,208 @@ var options585 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row586 = Row{Options: &options585, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row743 = Row{Options: &options742, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options587 = Options{List: []Option{
+var options744 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper588 = Wrapper{Options: &options587, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper745 = Wrapper{Options: &options744, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options589 = Options{List: []Option{
+var options746 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row590 = Row{Options: &options589, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row747 = Row{Options: &options746, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options591 = Options{List: []Option{
+var options748 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row592 = Row{Options: &options591, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row749 = Row{Options: &options748, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options593 = Options{List: []Option{
+var options750 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row594 = Row{Options: &options593, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row751 = Row{Options: &options750, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options595 = Options{List: []Option{
+var options752 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row596 = Row{Options: &options595, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row753 = Row{Options: &options752, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options597 = Options{List: []Option{
+var options754 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row598 = Row{Options: &options597, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row755 = Row{Options: &options754, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options599 = Options{List: []Option{
+var worse756 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options757 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row600 = Row{Options: &options599, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options601 = Options{List: []Option{
+var acts759 = []Act{
+	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+}
+
+var options760 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper602 = Wrapper{Options: &options601, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper761 = Wrapper{Options: &options760, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options603 = Options{List: []Option{
+var options762 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row604 = Row{Options: &options603, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row763 = Row{Options: &options762, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options605 = Options{List: []Option{
+var options764 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row606 = Row{Options: &options605, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row765 = Row{Options: &options764, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options607 = Options{List: []Option{
+var options766 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper608 = Wrapper{Options: &options607, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper767 = Wrapper{Options: &options766, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options609 = Options{List: []Option{
+var options768 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper610 = Wrapper{Options: &options609, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper769 = Wrapper{Options: &options768, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options611 = Options{List: []Option{
+var options770 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row612 = Row{Options: &options611, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row771 = Row{Options: &options770, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options613 = Options{List: []Option{
+var options772 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row614 = Row{Options: &options613, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row773 = Row{Options: &options772, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options615 = Options{List: []Option{
+var options774 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row616 = Row{Options: &options615, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row775 = Row{Options: &options774, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options617 = Options{List: []Option{
+var options776 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row618 = Row{Options: &options617, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row777 = Row{Options: &options776, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options619 = Options{List: []Option{
+var options778 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row620 = Row{Options: &options619, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row779 = Row{Options: &options778, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options621 = Options{List: []Option{
+var options780 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row622 = Row{Options: &options621, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row781 = Row{Options: &options780, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options623 = Options{List: []Option{
+var options782 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row624 = Row{Options: &options623, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row783 = Row{Options: &options782, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options625 = Options{List: []Option{
+var options784 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row626 = Row{Options: &options625, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row785 = Row{Options: &options784, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options627 = Options{List: []Option{
+var options786 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row628 = Row{Options: &options627, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row787 = Row{Options: &options786, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options629 = Options{List: []Option{
+var options788 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row630 = Row{Options: &options629, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row789 = Row{Options: &options788, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options631 = Options{List: []Option{
+var options790 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper632 = Wrapper{Options: &options631, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper791 = Wrapper{Options: &options790, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options633 = Options{List: []Option{
+var options792 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row634 = Row{Options: &options633, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row793 = Row{Options: &options792, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options635 = Options{List: []Option{
+var options794 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row636 = Row{Options: &options635, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row795 = Row{Options: &options794, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options637 = Options{List: []Option{
+var options796 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper638 = Wrapper{Options: &options637, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper797 = Wrapper{Options: &options796, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options639 = Options{List: []Option{
+var options798 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row640 = Row{Options: &options639, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row799 = Row{Options: &options798, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options641 = Options{List: []Option{
+var options800 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -2476,25 +4067,54 @@ var options641 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper642 = Wrapper{Options: &options641, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper801 = Wrapper{Options: &options800, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options643 = Options{List: []Option{
+var acts802 = []Act{
+	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"migration", "repair"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"projects", "delete"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"branches", "delete"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"functions", "delete"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"secrets", "unset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"storage", "rm"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"orgs", "delete"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"db", "remote*"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"stop"}, Options: []string{"--no-backup"}, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"network-bans", "remove"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"domains", "delete"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"sso", "remove"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"unlink"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
+}
+
+var options803 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row644 = Row{Options: &options643, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row804 = Row{Options: &options803, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options645 = Options{List: []Option{
+var acts805 = []Act{
+	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
+	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
+	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
+	{Operands: nil, Options: []string{"--load"}, Without: nil, Why: "changes the system"},
+	{Operands: nil, Options: []string{"--system"}, Without: nil, Why: "changes the system"},
+	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
+}
+
+var options806 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row646 = Row{Options: &options645, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options647 = Options{List: []Option{
+var options808 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -2503,21 +4123,21 @@ var options647 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper648 = Wrapper{Options: &options647, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper809 = Wrapper{Options: &options808, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options649 = Options{List: []Option{
+var options810 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row650 = Row{Options: &options649, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row811 = Row{Options: &options810, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options651 = Options{List: []Option{
+var options812 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row652 = Row{Options: &options651, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row813 = Row{Options: &options812, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options653 = Options{List: []Option{
+var options814 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -2526,118 +4146,147 @@ var options653 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row654 = Row{Options: &options653, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options655 = Options{List: []Option{
+var worse816 = []Worse{{When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+
+var acts817 = []Act{
+	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
+	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
+}
+
+var options818 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper656 = Wrapper{Options: &options655, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper819 = Wrapper{Options: &options818, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options657 = Options{List: []Option{
+var options820 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row658 = Row{Options: &options657, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row821 = Row{Options: &options820, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options659 = Options{List: []Option{
+var options822 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row660 = Row{Options: &options659, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row823 = Row{Options: &options822, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var options661 = Options{List: []Option{
+var acts824 = []Act{
+	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"taint"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"untaint"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"force-unlock"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"state", "rm|mv|push|replace-provider"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"workspace", "delete"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"run-all", "destroy|apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"destroy-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
+}
+
+var options825 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row662 = Row{Options: &options661, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row826 = Row{Options: &options825, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options663 = Options{List: []Option{
+var options827 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row664 = Row{Options: &options663, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row828 = Row{Options: &options827, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options665 = Options{List: []Option{
+var options829 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper666 = Wrapper{Options: &options665, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper830 = Wrapper{Options: &options829, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options667 = Options{List: []Option{
+var options831 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper668 = Wrapper{Options: &options667, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper832 = Wrapper{Options: &options831, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options669 = Options{List: []Option{
+var options833 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row670 = Row{Options: &options669, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row834 = Row{Options: &options833, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options671 = Options{List: []Option{
+var options835 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row672 = Row{Options: &options671, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row836 = Row{Options: &options835, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options673 = Options{List: []Option{
+var options837 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row674 = Row{Options: &options673, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row838 = Row{Options: &options837, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options675 = Options{List: []Option{
+var options839 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row676 = Row{Options: &options675, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row840 = Row{Options: &options839, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options677 = Options{List: []Option{
+var options841 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row678 = Row{Options: &options677, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row842 = Row{Options: &options841, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options679 = Options{List: []Option{
+var options843 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row680 = Row{Options: &options679, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row844 = Row{Options: &options843, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options681 = Options{List: []Option{
+var options845 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row682 = Row{Options: &options681, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options683 = Options{List: []Option{
+var acts847 = []Act{
+	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
+}
+
+var options848 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper684 = Wrapper{Options: &options683, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper849 = Wrapper{Options: &options848, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options685 = Options{List: []Option{
+var options850 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row686 = Row{Options: &options685, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row851 = Row{Options: &options850, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options687 = Options{List: []Option{
+var options852 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -2645,31 +4294,53 @@ var options687 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper688 = Wrapper{Options: &options687, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper853 = Wrapper{Options: &options852, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options689 = Options{List: []Option{
+var options854 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row690 = Row{Options: &options689, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row855 = Row{Options: &options854, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options691 = Options{List: []Option{
+var options856 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row692 = Row{Options: &options691, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row857 = Row{Options: &options856, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options693 = Options{List: []Option{
+var acts858 = []Act{
+	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
+	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
+	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"purge"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"autoremove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"erase"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"del"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"deinstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"autoclean"}, Options: []string{"--purge"}, Without: nil, Why: "removes packages"},
+	{Operands: []string{"env", "remove"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"toolchain", "uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"self", "uninstall"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"implode"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"prune"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: []string{"cache", "purge"}, Options: nil, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--uninstall"}, Without: nil, Why: "removes packages"},
+	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
+}
+
+var options859 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row694 = Row{Options: &options693, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row860 = Row{Options: &options859, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options695 = Options{List: []Option{
+var options861 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -2679,17 +4350,17 @@ var options695 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper696 = Wrapper{Options: &options695, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper862 = Wrapper{Options: &options861, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options697 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114},
 	{"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"-q", "--quiet", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper698 = Wrapper{Options: &options697, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper864 = Wrapper{Options: &options863, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options699 = Options{List: []Option{
+var options865 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0},
 	{"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120},
 	{"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--inspectBrk", "--inspectBrk", 2, 0}, {"--maxWorkers", "--maxWorkers", 1, 0},
@@ -2700,9 +4371,9 @@ var options699 = Options{List: []Option{
 	{"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row700 = Row{Options: &options699, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row866 = Row{Options: &options865, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options701 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -2710,15 +4381,15 @@ var options701 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper702 = Wrapper{Options: &options701, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper868 = Wrapper{Options: &options867, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options703 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row704 = Row{Options: &options703, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row870 = Row{Options: &options869, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options705 = Options{List: []Option{
+var options871 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 33}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 33}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -2730,39 +4401,72 @@ var options705 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options707 = Options{List: []Option{
+var acts873 = []Act{
+	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
+	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
+	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
+	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
+}
+
+var options874 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row708 = Row{Options: &options707, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row875 = Row{Options: &options874, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options709 = Options{List: []Option{
+var acts876 = []Act{
+	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"d1", "execute"}, Options: []string{"--command=*drop*"}, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"d1", "execute"}, Options: []string{"--command=*delete*"}, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"r2", "bucket", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"r2", "object", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"kv", "namespace", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"kv", "key", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"kv", "bulk", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"kv:*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"queues", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"secret", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pages", "project", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"pages", "deployment", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"hyperdrive", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"vectorize", "delete*"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"*", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"rollback"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"dispatch-namespace", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
+}
+
+var options877 = Options{List: []Option{
 	{"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-destination", "-destination", 1, 0}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-project", "-xcconfig", 1, 111},
 	{"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0}, {"-target", "-target", 1, 0}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row710 = Row{Options: &options709, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options711 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row712 = Row{Options: &options711, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row880 = Row{Options: &options879, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options713 = Options{List: []Option{
+var worse881 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+
+var options882 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row714 = Row{Options: &options713, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row883 = Row{Options: &options882, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options715 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -2771,588 +4475,928 @@ var options715 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row716 = Row{Options: &options715, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row885 = Row{Options: &options884, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options717 = Options{List: []Option{
+var worse886 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+
+var options887 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row718 = Row{Options: &options717, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row888 = Row{Options: &options887, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
-	{Name: ".", Handler: "source", Is: 0x100000},
+	{Name: "((", Risk: 1},
+	{Name: ".", Handler: "source", Is: 0x100100000, Risk: 5},
 	{Name: "7z", Row: &row1},
 	{Name: "7za", Row: &row1},
 	{Name: "7zr", Row: &row1},
+	{Name: ":", Risk: 1},
+	{Name: "@anthropic-ai/claude-code", Is: 0x80000000},
+	{Name: "@augmentcode/auggie", Is: 0x80000000},
+	{Name: "@charmland/crush", Is: 0x80000000},
+	{Name: "@continuedev/cli", Is: 0x80000000},
+	{Name: "@github/copilot", Is: 0x80000000},
+	{Name: "@google/gemini-cli", Is: 0x80000000},
+	{Name: "@kilocode/cli", Is: 0x80000000},
+	{Name: "@mariozechner/pi-coding-agent", Is: 0x80000000},
+	{Name: "@openai/codex", Is: 0x80000000},
+	{Name: "@qwen-code/qwen-code", Is: 0x80000000},
+	{Name: "@sourcegraph/amp", Is: 0x80000000},
+	{Name: "@vibe-kit/grok-cli", Is: 0x80000000},
 	{Name: "R", Language: &language3},
-	{Name: "Rscript", Language: &language3, Arity: 2},
-	{Name: "[", Inspector: "test"},
-	{Name: "aa-exec", Wrapper: &wrapper5},
+	{Name: "Rscript", Language: &language3, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "VBoxManage", Destroys: acts4},
+	{Name: "[", Inspector: "test", Risk: 1},
+	{Name: "[[", Risk: 1},
+	{Name: "aa-disable", Destroys: acts5},
+	{Name: "aa-exec", Wrapper: &wrapper7},
+	{Name: "aa-teardown", Destroys: acts5},
 	{Name: "abduco", Is: 0x4},
-	{Name: "ack", Row: &row7},
+	{Name: "ace", Destroys: acts8},
+	{Name: "ack", Row: &row10, Is: 0x400000000, Risk: 1},
+	{Name: "acli", Destroys: acts11},
+	{Name: "acli rovodev", Is: 0x80000000},
+	{Name: "act", Is: 0x1000000000},
+	{Name: "actionlint", Risk: 2, Worse: worse12},
 	{Name: "adb", Arity: 2, Is: 0x100002},
-	{Name: "adb shell", Wrapper: &wrapper9},
+	{Name: "adb shell", Wrapper: &wrapper14},
 	{Name: "addr2line", Is: 0x200},
-	{Name: "ag", Row: &row7},
+	{Name: "adduser", Risk: 7},
+	{Name: "adonis", Destroys: acts8},
+	{Name: "aerc", Destroys: acts15},
+	{Name: "ag", Row: &row10, Is: 0x400000000, Risk: 1},
 	{Name: "age", Is: 0x100000},
-	{Name: "air", Wrapper: &wrapper11},
+	{Name: "age-plugin-yubikey", Destroys: acts16},
+	{Name: "agentgpt", Is: 0x80000000},
+	{Name: "aider", Is: 0x80000000},
+	{Name: "aider-chat", Is: 0x80000000},
+	{Name: "air", Wrapper: &wrapper18},
 	{Name: "alacritty", Is: 0x4},
-	{Name: "alembic", Arity: 2, Is: 0x80000},
-	{Name: "alias", Inspector: "state", Is: 0x104000},
-	{Name: "ansible", Row: &row13, Is: 0x10},
-	{Name: "ansible-console", Row: &row13},
-	{Name: "ansible-galaxy", Row: &row13, Arity: 2},
+	{Name: "alembic", Arity: 2, Is: 0x80000, Destroys: acts19},
+	{Name: "alias", Inspector: "state", Is: 0x104000, Risk: 5},
+	{Name: "alot", Destroys: acts15},
+	{Name: "amazon-q", Is: 0x80000000},
+	{Name: "amp", Is: 0x80000000},
+	{Name: "amplify", Destroys: acts20},
+	{Name: "ansible", Row: &row22, Is: 0x10, Risk: 5, Worse: worse23, Destroys: acts24},
+	{Name: "ansible-console", Row: &row22},
+	{Name: "ansible-galaxy", Row: &row22, Arity: 2},
 	{Name: "ansible-lint", Is: 0x80000},
-	{Name: "ansible-playbook", Row: &row13, Is: 0x18},
-	{Name: "ansible-pull", Row: &row13},
-	{Name: "ansible-vault", Row: &row13},
-	{Name: "ant", Row: &row15, Arity: 2, Is: 0x8},
-	{Name: "apk", Arity: 2, Is: 0x100000},
+	{Name: "ansible-playbook", Row: &row22, Is: 0x18, Risk: 5, Worse: worse23, Destroys: acts24},
+	{Name: "ansible-pull", Row: &row22},
+	{Name: "ansible-vault", Row: &row22},
+	{Name: "ant", Row: &row26, Arity: 2, Is: 0x1000000008, Risk: 2},
+	{Name: "apk", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts27},
 	{Name: "apk add", Is: 0x200000},
 	{Name: "apl", Language: &language3},
-	{Name: "apropos", Row: &row17},
-	{Name: "apt", Row: &row19, Arity: 2, Is: 0x100000},
+	{Name: "apprise", Destroys: acts11},
+	{Name: "apropos", Row: &row29, Risk: 1},
+	{Name: "apt", Row: &row31, Arity: 2, Is: 0x20100000, Risk: 5, Parent: true, Destroys: acts27},
+	{Name: "apt autoremove", Risk: 6},
 	{Name: "apt install", Is: 0x200000},
-	{Name: "apt-cache", Row: &row19},
-	{Name: "apt-get", Row: &row19, Arity: 2, Is: 0x100000},
+	{Name: "apt list", Risk: 1},
+	{Name: "apt policy", Risk: 1},
+	{Name: "apt purge", Risk: 6},
+	{Name: "apt remove", Risk: 6},
+	{Name: "apt search", Risk: 1},
+	{Name: "apt show", Risk: 1},
+	{Name: "apt-cache", Row: &row31, Parent: true},
+	{Name: "apt-cache depends", Risk: 1},
+	{Name: "apt-cache dotty", Risk: 1},
+	{Name: "apt-cache dump", Risk: 1},
+	{Name: "apt-cache madison", Risk: 1},
+	{Name: "apt-cache pkgnames", Risk: 1},
+	{Name: "apt-cache policy", Risk: 1},
+	{Name: "apt-cache rdepends", Risk: 1},
+	{Name: "apt-cache search", Risk: 1},
+	{Name: "apt-cache show", Risk: 1},
+	{Name: "apt-cache showpkg", Risk: 1},
+	{Name: "apt-cache stats", Risk: 1},
+	{Name: "apt-cache unmet", Risk: 1},
+	{Name: "apt-get", Row: &row31, Arity: 2, Is: 0x20100000, Risk: 5, Parent: true, Destroys: acts27},
+	{Name: "apt-get autoremove", Risk: 6},
 	{Name: "apt-get install", Is: 0x200000},
-	{Name: "aptitude", Row: &row19},
-	{Name: "ar", Row: &row1, Is: 0x200},
-	{Name: "arch", Is: 0x44},
-	{Name: "argocd", Row: &row13, Arity: 2},
-	{Name: "aria2c", Row: &row20},
+	{Name: "apt-get purge", Risk: 6},
+	{Name: "apt-get remove", Risk: 6},
+	{Name: "aptitude", Row: &row31, Destroys: acts27},
+	{Name: "ar", Row: &row1, Is: 0x200, Risk: 2},
+	{Name: "arc", Destroys: acts32},
+	{Name: "arch", Is: 0x44, Risk: 1},
+	{Name: "architect", Destroys: acts32},
+	{Name: "argocd", Row: &row22, Arity: 2, Destroys: acts33},
+	{Name: "aria2c", Row: &row34, Risk: 4},
+	{Name: "arp", Risk: 4},
 	{Name: "arping", Inspector: "lookup"},
-	{Name: "artisan", Row: &row22, Arity: 2},
+	{Name: "artisan", Row: &row36, Arity: 2, Destroys: acts37},
 	{Name: "artisan tinker", Is: 0x800},
-	{Name: "as", Row: &row24, Is: 0x200},
-	{Name: "asdf", Arity: 2},
-	{Name: "asdf exec", Wrapper: &wrapper26, Arity: 3},
+	{Name: "as", Row: &row39, Is: 0x200},
+	{Name: "asdf", Arity: 2, Is: 0x20000000, Destroys: acts27},
+	{Name: "asdf exec", Wrapper: &wrapper41, Arity: 3},
 	{Name: "asdf install", Is: 0x100000},
 	{Name: "asdf plugin", Is: 0x100000},
 	{Name: "ash", Handler: "shell", Is: 0x40000},
-	{Name: "astro", Row: &row28, Is: 0x80008},
+	{Name: "asr", Destroys: acts42},
+	{Name: "astro", Row: &row44, Is: 0x1000080008},
 	{Name: "at", Inspector: "cron", Is: 0x104000},
 	{Name: "aterm", Is: 0x4},
+	{Name: "atlas", Destroys: acts45},
+	{Name: "atrm", Destroys: acts46},
+	{Name: "attic", Destroys: acts47},
 	{Name: "attw", Is: 0x80000},
+	{Name: "auggie", Is: 0x80000000},
+	{Name: "auto", Destroys: acts48},
+	{Name: "auto-gpt", Is: 0x80000000},
+	{Name: "autogpt", Is: 0x80000000},
 	{Name: "autoload", Inspector: "state"},
-	{Name: "automator", Row: &row29},
-	{Name: "autopep8", Row: &row31},
-	{Name: "ava", Row: &row33, Is: 0x80008},
-	{Name: "awk", Row: &row35, Arity: 1, Inspector: "awk", Is: 0x4000},
-	{Name: "aws", Row: &row37, Arity: 3, Inspector: "aws", Is: 0x2},
-	{Name: "aws configure", Row: &row38, Is: 0x110000},
-	{Name: "aws configure get", Row: &row40},
-	{Name: "aws configure list", Row: &row40},
+	{Name: "automator", Row: &row49},
+	{Name: "autopep8", Row: &row51, Risk: 3},
+	{Name: "autoreconf", Is: 0x1000000000},
+	{Name: "ava", Row: &row53, Is: 0x1000080008, Risk: 2},
+	{Name: "awk", Row: &row55, Arity: 1, Inspector: "awk", Is: 0x4000, Risk: 1},
+	{Name: "aws", Row: &row57, Arity: 3, Inspector: "aws", Is: 0x2, Parent: true, Destroys: acts58},
+	{Name: "aws *", Parent: true},
+	{Name: "aws * batch-get-*", Risk: 4, Worse: worse59},
+	{Name: "aws * cancel-*", Risk: 6},
+	{Name: "aws * delete-*", Risk: 6},
+	{Name: "aws * deregister-*", Risk: 6},
+	{Name: "aws * describe-*", Risk: 4, Worse: worse59},
+	{Name: "aws * destroy-*", Risk: 6},
+	{Name: "aws * disable-*", Risk: 6},
+	{Name: "aws * get-*", Risk: 4, Worse: worse59},
+	{Name: "aws * head-*", Risk: 4, Worse: worse59},
+	{Name: "aws * list-*", Risk: 4, Worse: worse59},
+	{Name: "aws * lookup-*", Risk: 4, Worse: worse59},
+	{Name: "aws * purge-*", Risk: 6},
+	{Name: "aws * remove-*", Risk: 6},
+	{Name: "aws * stop-*", Risk: 6},
+	{Name: "aws * terminate-*", Risk: 6},
+	{Name: "aws configure", Row: &row60, Is: 0x110000, Parent: true},
+	{Name: "aws configure get", Row: &row62, Risk: 1},
+	{Name: "aws configure list", Row: &row62, Risk: 1},
 	{Name: "aws ecs"},
-	{Name: "aws ecs execute-command", Row: &row38},
-	{Name: "aws iam", Is: 0x100000},
-	{Name: "aws kms", Is: 0x100000},
-	{Name: "aws s3"},
-	{Name: "aws s3 cp", Transfer: &options41},
-	{Name: "aws s3 mv", Transfer: &options41},
-	{Name: "aws s3 sync", Transfer: &options41},
+	{Name: "aws ecs execute-command", Row: &row60},
+	{Name: "aws iam", Is: 0x100000, Risk: 5, Worse: worse63},
+	{Name: "aws kms", Is: 0x100000, Risk: 5, Worse: worse63},
+	{Name: "aws s3", Parent: true},
+	{Name: "aws s3 cp", Transfer: &options64, Risk: 5},
+	{Name: "aws s3 ls", Risk: 4},
+	{Name: "aws s3 mb", Risk: 5},
+	{Name: "aws s3 mv", Transfer: &options64, Risk: 6},
+	{Name: "aws s3 presign", Risk: 5},
+	{Name: "aws s3 rb", Risk: 6},
+	{Name: "aws s3 rm", Risk: 6},
+	{Name: "aws s3 sync", Transfer: &options64, Risk: 6},
 	{Name: "aws s3api", Arity: 4, Is: 0x100000},
-	{Name: "aws secretsmanager", Is: 0x100000},
-	{Name: "aws ssm", Row: &row38, Is: 0x100000},
-	{Name: "aws sso", Row: &row38},
-	{Name: "aws-vault", Is: 0x100000},
-	{Name: "aws-vault exec", Wrapper: &wrapper43},
-	{Name: "axel", Row: &row20},
-	{Name: "az", Row: &row45, Arity: 3, Inspector: "transfer"},
+	{Name: "aws secretsmanager", Is: 0x100000, Risk: 5, Worse: worse63},
+	{Name: "aws ssm", Row: &row60, Is: 0x100000, Risk: 5, Worse: worse63},
+	{Name: "aws sso", Row: &row60},
+	{Name: "aws sts", Parent: true},
+	{Name: "aws sts get-caller-identity", Risk: 4},
+	{Name: "aws-vault", Is: 0x100000, Destroys: acts58},
+	{Name: "aws-vault exec", Wrapper: &wrapper66},
+	{Name: "awslocal", Destroys: acts58},
+	{Name: "axel", Row: &row34},
+	{Name: "az", Row: &row68, Arity: 3, Inspector: "transfer", Risk: 5, Worse: worse69, Destroys: acts70},
 	{Name: "az account", Is: 0x100000},
 	{Name: "az keyvault", Is: 0x100000},
-	{Name: "az login", Row: &row38, Is: 0x100000},
-	{Name: "az ssh", Row: &row38},
+	{Name: "az login", Row: &row60, Is: 0x100000},
+	{Name: "az ssh", Row: &row60},
 	{Name: "az storage"},
 	{Name: "az storage blob"},
-	{Name: "az storage blob download", Transfer: &options46},
-	{Name: "az storage blob download-batch", Transfer: &options46},
-	{Name: "az storage blob sync", Transfer: &options46},
-	{Name: "az storage blob upload", Transfer: &options46},
-	{Name: "az storage blob upload-batch", Transfer: &options46},
-	{Name: "az storage copy", Transfer: &options46},
+	{Name: "az storage blob download", Transfer: &options71},
+	{Name: "az storage blob download-batch", Transfer: &options71},
+	{Name: "az storage blob sync", Transfer: &options71},
+	{Name: "az storage blob upload", Transfer: &options71},
+	{Name: "az storage blob upload-batch", Transfer: &options71},
+	{Name: "az storage copy", Transfer: &options71},
 	{Name: "az storage file"},
-	{Name: "az storage file download", Transfer: &options46},
-	{Name: "az storage file download-batch", Transfer: &options46},
-	{Name: "az storage file upload", Transfer: &options46},
-	{Name: "az storage file upload-batch", Transfer: &options46},
+	{Name: "az storage file download", Transfer: &options71},
+	{Name: "az storage file download-batch", Transfer: &options71},
+	{Name: "az storage file upload", Transfer: &options71},
+	{Name: "az storage file upload-batch", Transfer: &options71},
 	{Name: "az storage fs"},
 	{Name: "az storage fs directory"},
-	{Name: "az storage fs directory upload", Transfer: &options46},
+	{Name: "az storage fs directory upload", Transfer: &options71},
 	{Name: "az storage fs file"},
-	{Name: "az storage fs file upload", Transfer: &options46},
+	{Name: "az storage fs file upload", Transfer: &options71},
 	{Name: "az vm"},
-	{Name: "az vm run-command", Row: &row38},
-	{Name: "azcopy", Inspector: "transfer"},
-	{Name: "azcopy copy", Transfer: &options47},
-	{Name: "azcopy cp", Transfer: &options47},
-	{Name: "azcopy sync", Transfer: &options47},
+	{Name: "az vm run-command", Row: &row60},
+	{Name: "azcopy", Inspector: "transfer", Destroys: acts72},
+	{Name: "azcopy copy", Transfer: &options73},
+	{Name: "azcopy cp", Transfer: &options73},
+	{Name: "azcopy sync", Transfer: &options73},
 	{Name: "b2", Inspector: "transfer"},
-	{Name: "b2 download-file-by-name", Transfer: &options48},
+	{Name: "b2 download-file-by-name", Transfer: &options74},
 	{Name: "b2 file"},
-	{Name: "b2 file upload", Transfer: &options48},
-	{Name: "b2 sync", Transfer: &options48},
-	{Name: "b2 upload-file", Transfer: &options48},
-	{Name: "b2sum", Row: &row50},
-	{Name: "babel", Row: &row28, Is: 0x80000},
+	{Name: "b2 file upload", Transfer: &options74},
+	{Name: "b2 sync", Transfer: &options74},
+	{Name: "b2 upload-file", Transfer: &options74},
+	{Name: "b2sum", Row: &row76, Risk: 1},
+	{Name: "babel", Row: &row44, Is: 0x1000080000, Risk: 2},
 	{Name: "babel-node", Language: &language3},
-	{Name: "bandit", Row: &row31, Is: 0x80000},
-	{Name: "bao", Is: 0x100000},
-	{Name: "base32", Row: &row52},
-	{Name: "base64", Row: &row52},
-	{Name: "basename"},
-	{Name: "basenc", Row: &row52},
-	{Name: "bash", Arity: 1, Handler: "shell", Is: 0x40000},
-	{Name: "bat", Row: &row54},
+	{Name: "babyagi", Is: 0x80000000},
+	{Name: "badblocks", Risk: 6, Destroys: acts77},
+	{Name: "bandit", Row: &row51, Is: 0x80000, Risk: 2, Worse: worse12},
+	{Name: "bao", Is: 0x100000, Destroys: acts78},
+	{Name: "base32", Row: &row80, Risk: 1},
+	{Name: "base64", Row: &row80, Risk: 1},
+	{Name: "basecamp", Destroys: acts11},
+	{Name: "basedpyright", Risk: 2, Worse: worse12},
+	{Name: "basename", Risk: 1},
+	{Name: "basenc", Row: &row80, Risk: 1},
+	{Name: "bash", Arity: 1, Handler: "shell", Is: 0x100040000, Risk: 5},
+	{Name: "bat", Row: &row82, Risk: 1},
 	{Name: "batch", Inspector: "cron", Is: 0x104000},
-	{Name: "bats", Row: &row56, Is: 0x8},
-	{Name: "bazel", Row: &row58, Arity: 2, Is: 0x18},
+	{Name: "bats", Row: &row84, Is: 0x8, Risk: 2},
+	{Name: "bazel", Row: &row86, Arity: 2, Is: 0x1020000018, Risk: 2},
 	{Name: "bb", Language: &language3},
-	{Name: "bc", Row: &row60, Inspector: "calc"},
-	{Name: "bear", Wrapper: &wrapper5},
-	{Name: "beeline", Row: &row61},
+	{Name: "bc", Row: &row88, Inspector: "calc", Risk: 1},
+	{Name: "bcachefs", Destroys: acts77},
+	{Name: "bear", Wrapper: &wrapper7},
+	{Name: "bee", Destroys: acts45},
+	{Name: "beeline", Row: &row89, Is: 0x2000000},
 	{Name: "behave", Is: 0x8},
 	{Name: "berglas", Is: 0x100000},
+	{Name: "bg", Risk: 1},
 	{Name: "bin/bundle"},
-	{Name: "bin/bundle exec", Wrapper: &wrapper26},
-	{Name: "bind", Inspector: "state", Is: 0x4000},
+	{Name: "bin/bundle exec", Wrapper: &wrapper41},
+	{Name: "bind", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "bindkey", Inspector: "state"},
-	{Name: "biome", Is: 0x80000},
-	{Name: "black", Row: &row31, Is: 0x80000},
+	{Name: "biome", Is: 0x80000, Risk: 2, Worse: worse90},
+	{Name: "black", Row: &row51, Is: 0x80000, Risk: 3},
+	{Name: "bleep", Is: 0x1000000000},
+	{Name: "blkdiscard", Risk: 6, Destroys: acts77},
+	{Name: "bmake", Is: 0x1000000000},
+	{Name: "bolt", Destroys: acts24},
+	{Name: "borg", Destroys: acts47},
 	{Name: "bosh", Arity: 2},
-	{Name: "boundary", Row: &row13},
+	{Name: "boundary", Row: &row22, Destroys: acts91},
 	{Name: "box64", Is: 0x4},
 	{Name: "box86", Is: 0x4},
-	{Name: "bpftrace", Row: &row61},
-	{Name: "bpython", Language: &language63, Is: 0x100000},
-	{Name: "bq", Inspector: "transfer"},
-	{Name: "bq load", Transfer: &options48},
+	{Name: "bpftrace", Row: &row89},
+	{Name: "bputil", Destroys: acts92},
+	{Name: "bpython", Language: &language94, Is: 0x100000},
+	{Name: "bq", Inspector: "transfer", Is: 0x2000000, Destroys: acts95},
+	{Name: "bq load", Transfer: &options74},
 	{Name: "bq query", Is: 0x800},
 	{Name: "bqn", Language: &language3},
-	{Name: "brakeman", Row: &row65},
-	{Name: "brew", Arity: 2, Is: 0x100000},
-	{Name: "brew --prefix", Is: 0x40},
+	{Name: "brakeman", Row: &row97},
+	{Name: "break", Risk: 1},
+	{Name: "brew", Arity: 2, Is: 0x20100000, Parent: true, Destroys: acts98},
+	{Name: "brew --prefix", Is: 0x40, Risk: 4},
+	{Name: "brew config", Risk: 4},
+	{Name: "brew deps", Risk: 4},
+	{Name: "brew doctor", Risk: 4},
+	{Name: "brew info", Risk: 4},
 	{Name: "brew install", Is: 0x200000},
+	{Name: "brew leaves", Risk: 4},
+	{Name: "brew list", Risk: 4},
+	{Name: "brew outdated", Risk: 4},
 	{Name: "brew reinstall", Is: 0x200000},
+	{Name: "brew search", Risk: 4},
 	{Name: "brew services", Arity: 3},
 	{Name: "brew tap", Is: 0x200000},
 	{Name: "brew upgrade", Is: 0x200000},
-	{Name: "brotli", Row: &row67},
-	{Name: "bsqldb", Row: &row61},
-	{Name: "buck2", Row: &row58, Is: 0x8},
+	{Name: "brotli", Row: &row100},
+	{Name: "browser-use", Is: 0x80000000},
+	{Name: "bru", Destroys: acts101},
+	{Name: "bruno", Destroys: acts101},
+	{Name: "bsqldb", Row: &row89},
+	{Name: "btrfs", Destroys: acts77},
+	{Name: "buck2", Row: &row86, Is: 0x1000000008, Risk: 2},
 	{Name: "buf", Arity: 2},
-	{Name: "builtin", Wrapper: &wrapper68},
-	{Name: "bun", Row: &row70, Language: &language72, Arity: 2, Inspector: "npm", Is: 0x410},
+	{Name: "buffalo", Destroys: acts45},
+	{Name: "buildah", Destroys: acts102},
+	{Name: "buildozer", Is: 0x1000000000},
+	{Name: "builtin", Wrapper: &wrapper103, Risk: 5},
+	{Name: "bun", Row: &row105, Language: &language107, Arity: 2, Inspector: "npm", Is: 0x1160000410, Parent: true, Destroys: acts108},
 	{Name: "bun add", Is: 0x300000},
-	{Name: "bun create", Row: &row73, Is: 0x300000},
+	{Name: "bun build", Risk: 2},
+	{Name: "bun create", Row: &row109, Is: 0x300000},
 	{Name: "bun exec", Is: 0x800},
-	{Name: "bun i", Is: 0x300000},
-	{Name: "bun install", Is: 0x300000},
-	{Name: "bun link", Row: &row73},
-	{Name: "bun pm", Row: &row75, Arity: 3},
-	{Name: "bun publish", Row: &row73},
-	{Name: "bun remove", Is: 0x100000},
+	{Name: "bun i", Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "bun install", Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "bun link", Row: &row109, Risk: 3},
+	{Name: "bun pm", Row: &row112, Arity: 3, Risk: 5, Parent: true},
+	{Name: "bun pm bin", Risk: 1},
+	{Name: "bun pm hash", Risk: 1},
+	{Name: "bun pm hash-print", Risk: 1},
+	{Name: "bun pm hash-string", Risk: 1},
+	{Name: "bun pm list", Risk: 1},
+	{Name: "bun pm ls", Risk: 1},
+	{Name: "bun pm whoami", Risk: 1},
+	{Name: "bun publish", Row: &row109, Risk: 6},
+	{Name: "bun remove", Is: 0x100000, Risk: 3},
 	{Name: "bun repl", Is: 0x800},
-	{Name: "bun run", Row: &row76, Arity: 3},
-	{Name: "bun test", Row: &row75},
+	{Name: "bun rm", Risk: 3},
+	{Name: "bun run", Row: &row113, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
+	{Name: "bun test", Row: &row112, Risk: 2},
+	{Name: "bun unlink", Risk: 3},
 	{Name: "bun update", Is: 0x300000},
-	{Name: "bun upgrade", Row: &row73, Is: 0x100000},
-	{Name: "bun x", Wrapper: &wrapper78, Arity: 3},
-	{Name: "bundle", Row: &row80, Arity: 2, Is: 0x10},
+	{Name: "bun upgrade", Row: &row109, Is: 0x100000},
+	{Name: "bun x", Wrapper: &wrapper115, Arity: 3},
+	{Name: "bundle", Row: &row117, Arity: 2, Is: 0x1020000010, Parent: true},
 	{Name: "bundle add", Is: 0x300000},
+	{Name: "bundle check", Risk: 4},
 	{Name: "bundle console", Is: 0x800},
-	{Name: "bundle exec", Wrapper: &wrapper26, Arity: 3},
-	{Name: "bundle install", Is: 0x100000},
-	{Name: "bundle update", Is: 0x100000},
-	{Name: "bunx", Wrapper: &wrapper78, Arity: 2},
-	{Name: "bunzip2", Row: &row82},
-	{Name: "busybox", Wrapper: &wrapper68},
-	{Name: "bw", Is: 0x100000},
+	{Name: "bundle exec", Wrapper: &wrapper41, Arity: 3, Parent: true},
+	{Name: "bundle exec rspec", Risk: 2},
+	{Name: "bundle exec rubocop", Risk: 2},
+	{Name: "bundle info", Risk: 4},
+	{Name: "bundle install", Is: 0x100000, Risk: 4},
+	{Name: "bundle list", Risk: 4},
+	{Name: "bundle outdated", Risk: 4},
+	{Name: "bundle show", Risk: 4},
+	{Name: "bundle update", Is: 0x100000, Risk: 4},
+	{Name: "bunx", Wrapper: &wrapper115, Arity: 2, Is: 0x60000000},
+	{Name: "bunzip2", Row: &row119, Risk: 3},
+	{Name: "bup", Destroys: acts47},
+	{Name: "busted", Risk: 2},
+	{Name: "busybox", Wrapper: &wrapper103},
+	{Name: "bw", Is: 0x100000, Destroys: acts16},
 	{Name: "bwrap", Is: 0x4},
-	{Name: "bzcat", Row: &row84},
-	{Name: "bzdiff", Row: &row84},
-	{Name: "bzgrep", Row: &row86},
-	{Name: "bzip2", Row: &row82},
-	{Name: "bzless", Row: &row84},
-	{Name: "bzmore", Row: &row84},
-	{Name: "c++", Row: &row24, Inspector: "compiler", Is: 0x200},
+	{Name: "bzcat", Row: &row121, Risk: 1},
+	{Name: "bzdiff", Row: &row121},
+	{Name: "bzgrep", Row: &row123, Is: 0x400000000},
+	{Name: "bzip2", Row: &row119, Risk: 3},
+	{Name: "bzless", Row: &row121},
+	{Name: "bzmore", Row: &row121},
+	{Name: "bzr", Destroys: acts124},
+	{Name: "c++", Row: &row39, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "c++filt", Is: 0x200},
-	{Name: "c8", Row: &row33, Is: 0x80008},
+	{Name: "c8", Row: &row53, Is: 0x80008},
 	{Name: "c89", Is: 0x200},
 	{Name: "c99", Is: 0x200},
-	{Name: "cabal", Row: &row80, Arity: 2},
+	{Name: "cabal", Row: &row117, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts125},
+	{Name: "cabal build", Risk: 2},
 	{Name: "cabal install", Is: 0x100000},
 	{Name: "cabal repl", Is: 0x800},
-	{Name: "caffeinate", Wrapper: &wrapper88},
+	{Name: "cabal test", Risk: 2},
+	{Name: "caffeinate", Wrapper: &wrapper127},
 	{Name: "cage", Is: 0x4},
-	{Name: "capsh", Wrapper: &wrapper90, Is: 0x1},
-	{Name: "cargo", Row: &row92, Arity: 2, Inspector: "cargo", Is: 0x1010},
-	{Name: "cargo add", Row: &row73, Is: 0x300000},
-	{Name: "cargo b", Row: &row94},
-	{Name: "cargo bench", Row: &row94},
-	{Name: "cargo binstall", Row: &row73, Is: 0x100000},
-	{Name: "cargo build", Row: &row94},
-	{Name: "cargo c", Row: &row94},
-	{Name: "cargo check", Row: &row94},
-	{Name: "cargo clean", Row: &row94},
-	{Name: "cargo clippy", Row: &row94},
-	{Name: "cargo doc", Row: &row94},
+	{Name: "cake", Destroys: acts128},
+	{Name: "cal", Risk: 1},
+	{Name: "cap", Destroys: acts24},
+	{Name: "capsh", Wrapper: &wrapper130, Is: 0x1},
+	{Name: "cargo", Row: &row132, Arity: 2, Inspector: "cargo", Is: 0x20001010, Parent: true, Destroys: acts133},
+	{Name: "cargo add", Row: &row109, Is: 0x300000, Risk: 4},
+	{Name: "cargo audit", Risk: 4},
+	{Name: "cargo b", Row: &row135, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo bench", Row: &row135, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo binstall", Row: &row109, Is: 0x100000},
+	{Name: "cargo build", Row: &row135, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo c", Row: &row135, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo check", Row: &row135, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo clean", Row: &row135, Risk: 3},
+	{Name: "cargo clippy", Row: &row135, Is: 0x1000000000, Risk: 2, Worse: worse136},
+	{Name: "cargo d", Is: 0x1000000000},
+	{Name: "cargo deny", Risk: 4},
+	{Name: "cargo doc", Row: &row135, Is: 0x1000000000, Risk: 2},
 	{Name: "cargo eval", Is: 0x800},
-	{Name: "cargo fix", Row: &row94, Is: 0x100000},
-	{Name: "cargo fmt", Row: &row94},
-	{Name: "cargo generate", Row: &row73},
-	{Name: "cargo help", Row: &row94},
-	{Name: "cargo init", Row: &row73},
-	{Name: "cargo install", Row: &row73, Is: 0x300000},
-	{Name: "cargo llvm-cov", Arity: 3},
-	{Name: "cargo locate-project", Row: &row94},
-	{Name: "cargo login", Row: &row73, Is: 0x100000},
-	{Name: "cargo metadata", Row: &row94},
-	{Name: "cargo new", Row: &row73},
-	{Name: "cargo nextest", Row: &row94, Arity: 3},
-	{Name: "cargo owner", Row: &row73},
-	{Name: "cargo pkgid", Row: &row94},
-	{Name: "cargo publish", Row: &row73, Is: 0x100000},
-	{Name: "cargo r", Row: &row94},
-	{Name: "cargo read-manifest", Row: &row94},
-	{Name: "cargo remove", Row: &row73, Is: 0x100000},
-	{Name: "cargo run", Row: &row94},
-	{Name: "cargo rustc", Row: &row94},
-	{Name: "cargo script", Is: 0x800},
-	{Name: "cargo t", Row: &row94},
-	{Name: "cargo test", Row: &row94},
-	{Name: "cargo tree", Row: &row94},
-	{Name: "cargo uninstall", Row: &row73},
-	{Name: "cargo update", Row: &row94, Is: 0x100000},
-	{Name: "cargo verify-project", Row: &row94},
-	{Name: "cargo version", Row: &row94},
-	{Name: "cargo watch", Row: &row73},
-	{Name: "cargo yank", Row: &row73},
-	{Name: "cat", Row: &row84, Arity: 1},
-	{Name: "catatonit", Wrapper: &wrapper5},
-	{Name: "catchsegv", Wrapper: &wrapper96},
-	{Name: "cc", Row: &row24, Inspector: "compiler", Is: 0x200},
-	{Name: "ccache", Wrapper: &wrapper5},
-	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x100000},
-	{Name: "cdk", Row: &row13},
-	{Name: "cgdb", Row: &row61, Wrapper: &wrapper98},
-	{Name: "cgexec", Wrapper: &wrapper5},
+	{Name: "cargo expand", Is: 0x1000000000},
+	{Name: "cargo fetch", Risk: 4},
+	{Name: "cargo fix", Row: &row135, Is: 0x1000100000, Risk: 3},
+	{Name: "cargo fmt", Row: &row135, Risk: 3},
+	{Name: "cargo generate", Row: &row109},
+	{Name: "cargo generate-lockfile", Risk: 4},
+	{Name: "cargo help", Row: &row135, Risk: 1},
+	{Name: "cargo info", Risk: 4},
+	{Name: "cargo init", Row: &row109, Risk: 3},
+	{Name: "cargo install", Row: &row109, Is: 0x1000300000, Risk: 5},
+	{Name: "cargo llvm-cov", Arity: 3, Is: 0x1000000000},
+	{Name: "cargo locate-project", Row: &row135, Risk: 1},
+	{Name: "cargo login", Row: &row109, Is: 0x100000, Risk: 6},
+	{Name: "cargo logout", Risk: 6},
+	{Name: "cargo metadata", Row: &row135, Risk: 1},
+	{Name: "cargo miri", Is: 0x1000000000},
+	{Name: "cargo new", Row: &row109, Risk: 3},
+	{Name: "cargo nextest", Row: &row135, Arity: 3, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo outdated", Risk: 4},
+	{Name: "cargo owner", Row: &row109, Risk: 6},
+	{Name: "cargo package", Is: 0x1000000000},
+	{Name: "cargo pkgid", Row: &row135, Risk: 1},
+	{Name: "cargo publish", Row: &row109, Is: 0x1000100000, Risk: 6},
+	{Name: "cargo r", Row: &row135, Is: 0x1000000000, Risk: 5},
+	{Name: "cargo read-manifest", Row: &row135, Risk: 1},
+	{Name: "cargo remove", Row: &row109, Is: 0x100000, Risk: 3},
+	{Name: "cargo run", Row: &row135, Is: 0x1000000000, Risk: 5},
+	{Name: "cargo rustc", Row: &row135, Is: 0x1000000000},
+	{Name: "cargo rustdoc", Is: 0x1000000000},
+	{Name: "cargo script", Is: 0x800, Risk: 5},
+	{Name: "cargo search", Risk: 4},
+	{Name: "cargo t", Row: &row135, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo tarpaulin", Is: 0x1000000000},
+	{Name: "cargo test", Row: &row135, Is: 0x1000000000, Risk: 2},
+	{Name: "cargo tree", Row: &row135, Risk: 1},
+	{Name: "cargo uninstall", Row: &row109},
+	{Name: "cargo update", Row: &row135, Is: 0x100000, Risk: 4},
+	{Name: "cargo vendor", Risk: 4},
+	{Name: "cargo verify-project", Row: &row135, Risk: 1},
+	{Name: "cargo version", Row: &row135, Risk: 1},
+	{Name: "cargo watch", Row: &row109, Is: 0x1000000000},
+	{Name: "cargo xtask", Is: 0x1000000000, Risk: 5},
+	{Name: "cargo yank", Row: &row109, Risk: 6},
+	{Name: "cat", Row: &row121, Arity: 1, Risk: 1},
+	{Name: "catatonit", Wrapper: &wrapper7},
+	{Name: "catchsegv", Wrapper: &wrapper138},
+	{Name: "cc", Row: &row39, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "ccache", Wrapper: &wrapper7},
+	{Name: "ccr", Is: 0x80000000},
+	{Name: "cd", Arity: 1, Handler: "cd", Is: 0x100000, Risk: 1},
+	{Name: "cdk", Row: &row22, Risk: 5, Worse: worse23, Destroys: acts139},
+	{Name: "cdk8s", Destroys: acts139},
+	{Name: "cdktf", Destroys: acts139},
+	{Name: "certutil", Destroys: acts16},
+	{Name: "cfdisk", Destroys: acts77},
+	{Name: "cgdb", Row: &row89, Wrapper: &wrapper141},
+	{Name: "cgexec", Wrapper: &wrapper7},
+	{Name: "chage", Destroys: acts142},
+	{Name: "chalice", Destroys: acts32},
 	{Name: "chamber", Is: 0x100000},
-	{Name: "chamber exec", Wrapper: &wrapper43},
-	{Name: "changeset", Is: 0x80000},
-	{Name: "chattr", Row: &row100, Is: 0x100000},
-	{Name: "chcon", Row: &row102},
-	{Name: "checkov", Row: &row104},
-	{Name: "chef", Row: &row13},
-	{Name: "chef-client", Row: &row13},
-	{Name: "chgrp", Row: &row102, Inspector: "mode", Is: 0x100000},
+	{Name: "chamber exec", Wrapper: &wrapper66},
+	{Name: "changeset", Is: 0x80000, Destroys: acts48},
+	{Name: "chattr", Row: &row144, Is: 0x100000},
+	{Name: "chcon", Row: &row146},
+	{Name: "checkov", Row: &row148, Risk: 2, Worse: worse12},
+	{Name: "chef", Row: &row22},
+	{Name: "chef-client", Row: &row22, Destroys: acts24},
+	{Name: "chgrp", Row: &row146, Inspector: "mode", Is: 0x100000, Risk: 3},
 	{Name: "chibi-scheme", Language: &language3},
-	{Name: "chisel", Row: &row20},
-	{Name: "chmod", Row: &row102, Arity: 1, Inspector: "mode", Is: 0x100000},
-	{Name: "choco", Is: 0x100000},
-	{Name: "choom", Wrapper: &wrapper106},
-	{Name: "chown", Row: &row102, Inspector: "mode", Is: 0x100000},
-	{Name: "chpst", Wrapper: &wrapper5},
-	{Name: "chronic", Wrapper: &wrapper96},
-	{Name: "chroot", Wrapper: &wrapper108, Is: 0x1},
-	{Name: "chrt", Wrapper: &wrapper110},
-	{Name: "cksum", Row: &row112},
+	{Name: "chisel", Row: &row34},
+	{Name: "chmod", Row: &row146, Arity: 1, Inspector: "mode", Is: 0x100000, Risk: 3, Worse: worse149},
+	{Name: "choco", Is: 0x20100000, Risk: 5, Destroys: acts150},
+	{Name: "choom", Wrapper: &wrapper152},
+	{Name: "chown", Row: &row146, Inspector: "mode", Is: 0x100000, Risk: 3},
+	{Name: "chpasswd", Risk: 7, Destroys: acts142},
+	{Name: "chpst", Wrapper: &wrapper7},
+	{Name: "chronic", Wrapper: &wrapper138},
+	{Name: "chroot", Wrapper: &wrapper154, Is: 0x1, Risk: 7},
+	{Name: "chrt", Wrapper: &wrapper156},
+	{Name: "chsh", Risk: 7},
+	{Name: "cilium", Destroys: acts33},
+	{Name: "civo", Destroys: acts157},
+	{Name: "cksum", Row: &row159, Risk: 1},
 	{Name: "cl", Is: 0x200},
-	{Name: "clang", Row: &row24, Inspector: "compiler", Is: 0x200},
-	{Name: "clang++", Row: &row24, Inspector: "compiler", Is: 0x200},
+	{Name: "clang", Row: &row39, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "clang++", Row: &row39, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "clang-check", Is: 0x200},
 	{Name: "clang-cl", Is: 0x200},
 	{Name: "clang-cpp", Is: 0x200},
-	{Name: "clang-format", Row: &row114, Is: 0x200},
+	{Name: "clang-format", Row: &row161, Is: 0x200, Risk: 2, Worse: worse90},
 	{Name: "clang-query", Is: 0x200},
-	{Name: "clang-tidy", Row: &row116, Is: 0x200},
+	{Name: "clang-tidy", Row: &row163, Is: 0x200, Risk: 2, Worse: worse12},
 	{Name: "clangd", Is: 0x200},
-	{Name: "clickhouse", Row: &row61},
-	{Name: "clickhouse-client", Row: &row118, Inspector: "sql", Is: 0x100000},
-	{Name: "clickhouse-local", Row: &row118, Inspector: "sql"},
+	{Name: "clasp", Destroys: acts125},
+	{Name: "claude", Is: 0x80000000},
+	{Name: "claude-agent-sdk", Is: 0x80000000},
+	{Name: "claude-code", Is: 0x80000000},
+	{Name: "claude-code-router", Is: 0x80000000},
+	{Name: "claude-flow", Is: 0x80000000},
+	{Name: "claude-squad", Is: 0x80000000},
+	{Name: "clawdbot", Is: 0x80000000},
+	{Name: "clear", Risk: 1},
+	{Name: "clickhouse", Row: &row89, Is: 0x2000000, Destroys: acts164},
+	{Name: "clickhouse-client", Row: &row166, Inspector: "sql", Is: 0x2100000, Risk: 5, Destroys: acts164},
+	{Name: "clickhouse-local", Row: &row166, Inspector: "sql", Is: 0x2000000, Risk: 5, Destroys: acts164},
+	{Name: "clickup", Destroys: acts11},
+	{Name: "cline", Is: 0x80000000},
+	{Name: "cline-cli", Is: 0x80000000},
+	{Name: "clippy-driver", Risk: 2, Worse: worse12},
 	{Name: "clisp", Language: &language3},
-	{Name: "clj", Row: &row15, Language: &language3},
-	{Name: "cloc", Row: &row120},
-	{Name: "clojure", Row: &row15, Language: &language3},
-	{Name: "cloudflared", Row: &row20},
-	{Name: "cmake", Row: &row122, Passes: []string{"make", "ninja"}, Is: 0x18},
-	{Name: "cmd", Row: &row29, Is: 0x100000},
-	{Name: "cmp", Row: &row124},
-	{Name: "cockroach"},
+	{Name: "clj", Row: &row26, Language: &language3, Is: 0x1000000000},
+	{Name: "cloc", Row: &row168, Risk: 5},
+	{Name: "clojure", Row: &row26, Language: &language3, Is: 0x1000000000},
+	{Name: "cloudflared", Row: &row34, Destroys: acts157},
+	{Name: "cloudsqlproxy", Is: 0x2000000},
+	{Name: "cmake", Row: &row170, Passes: []string{"make", "ninja"}, Is: 0x1020000018, Risk: 2, Worse: worse171},
+	{Name: "cmd", Row: &row49, Is: 0x100000},
+	{Name: "cmp", Row: &row173, Risk: 1},
+	{Name: "cn", Is: 0x80000000},
+	{Name: "cockroach", Is: 0x2000000},
 	{Name: "cockroach sql", Is: 0x800},
-	{Name: "code", Row: &row125},
+	{Name: "code", Row: &row174, Is: 0x20000000},
 	{Name: "code --install-extension", Is: 0x200000},
+	{Name: "codebuff", Is: 0x80000000},
+	{Name: "codename-goose", Is: 0x80000000},
+	{Name: "codespell", Risk: 2, Worse: worse12},
+	{Name: "codex", Is: 0x80000000},
+	{Name: "codex-cli", Is: 0x80000000},
+	{Name: "cody", Is: 0x80000000},
+	{Name: "cody-agent", Is: 0x80000000},
 	{Name: "coffee", Language: &language3},
-	{Name: "col", Row: &row84},
-	{Name: "colordiff", Row: &row127},
-	{Name: "colrm", Row: &row84},
-	{Name: "column", Row: &row129},
-	{Name: "comm", Row: &row131},
-	{Name: "command", Handler: "command"},
-	{Name: "commitlint", Row: &row28, Is: 0x80000},
-	{Name: "compgen", Inspector: "state"},
-	{Name: "complete", Inspector: "state", Is: 0x4000},
+	{Name: "col", Row: &row121},
+	{Name: "colima", Destroys: acts102},
+	{Name: "colordiff", Row: &row176, Risk: 1},
+	{Name: "colrm", Row: &row121},
+	{Name: "column", Row: &row178, Risk: 1},
+	{Name: "comm", Row: &row180, Risk: 1},
+	{Name: "command", Handler: "command", Risk: 5},
+	{Name: "commitlint", Row: &row44, Is: 0x80000},
+	{Name: "compgen", Inspector: "state", Risk: 5},
+	{Name: "complete", Inspector: "state", Is: 0x4000, Risk: 5},
 	{Name: "compopt", Inspector: "state"},
-	{Name: "composer", Row: &row80, Arity: 2, Is: 0x10},
+	{Name: "composer", Row: &row117, Arity: 2, Is: 0x1020000010, Parent: true, Destroys: acts125},
 	{Name: "composer create-project", Is: 0x200000},
+	{Name: "composer dump-autoload", Risk: 4},
 	{Name: "composer global", Is: 0x200000},
-	{Name: "composer install", Is: 0x100000},
+	{Name: "composer install", Is: 0x100000, Risk: 4},
+	{Name: "composer lint", Risk: 2},
+	{Name: "composer outdated", Risk: 4},
 	{Name: "composer require", Is: 0x300000},
 	{Name: "composer run", Arity: 3},
 	{Name: "composer run-script", Arity: 3},
-	{Name: "composer update", Is: 0x100000},
-	{Name: "compress", Row: &row133},
-	{Name: "conan", Row: &row80, Is: 0x100000},
-	{Name: "concurrently", Handler: "texts", Is: 0x80000},
-	{Name: "conda", Row: &row135, Arity: 2, Is: 0x100000},
+	{Name: "composer show", Risk: 4},
+	{Name: "composer test", Risk: 2},
+	{Name: "composer update", Is: 0x100000, Risk: 4},
+	{Name: "composer validate", Risk: 4},
+	{Name: "compress", Row: &row182},
+	{Name: "conan", Row: &row117, Is: 0x100000, Destroys: acts125},
+	{Name: "concurrently", Handler: "texts", Is: 0x1000080000},
+	{Name: "conda", Row: &row184, Arity: 2, Is: 0x20100000, Parent: true, Destroys: acts27},
 	{Name: "conda config", Is: 0x100000},
 	{Name: "conda create", Is: 0x300000},
-	{Name: "conda env", Arity: 3, Is: 0x100000},
-	{Name: "conda env create", Row: &row136},
-	{Name: "conda env export", Row: &row138},
-	{Name: "conda env list", Row: &row138},
-	{Name: "conda env remove", Row: &row136},
-	{Name: "conda env update", Row: &row136},
-	{Name: "conda info", Row: &row140},
+	{Name: "conda env", Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "conda env create", Row: &row185},
+	{Name: "conda env export", Row: &row187, Risk: 1},
+	{Name: "conda env list", Row: &row187, Risk: 1},
+	{Name: "conda env remove", Row: &row185},
+	{Name: "conda env update", Row: &row185},
+	{Name: "conda info", Row: &row189, Risk: 1},
 	{Name: "conda install", Is: 0x300000},
-	{Name: "conda list", Row: &row140},
+	{Name: "conda list", Row: &row189, Risk: 1},
 	{Name: "conda remove", Is: 0x100000},
-	{Name: "conda run", Wrapper: &wrapper142, Arity: 3},
-	{Name: "conda search", Row: &row140},
+	{Name: "conda run", Wrapper: &wrapper191, Arity: 3},
+	{Name: "conda search", Row: &row189, Risk: 4},
 	{Name: "conda update", Is: 0x100000},
-	{Name: "consul", Row: &row144, Arity: 2},
+	{Name: "conductor-agent", Is: 0x80000000},
+	{Name: "configure", Is: 0x1000000000},
+	{Name: "console", Destroys: acts128},
+	{Name: "consul", Row: &row193, Arity: 2, Destroys: acts194},
 	{Name: "consul kv", Is: 0x100000},
+	{Name: "continue", Risk: 1},
+	{Name: "convex", Destroys: acts20},
 	{Name: "cool-retro-term", Is: 0x4},
-	{Name: "copilot", Row: &row13},
+	{Name: "copilot", Row: &row22, Is: 0x80000000, Destroys: acts32},
 	{Name: "coproc", Handler: "exec"},
 	{Name: "coscli", Inspector: "transfer"},
-	{Name: "coscli cp", Transfer: &options48},
-	{Name: "coverage", Row: &row146, Arity: 2, Is: 0x80000},
-	{Name: "cp", Row: &row148, Arity: 1, Is: 0x20},
-	{Name: "cpack", Row: &row58, Is: 0x8},
-	{Name: "cpan", Row: &row80, Is: 0x100000},
-	{Name: "cpanm", Row: &row80, Is: 0x100000},
+	{Name: "coscli cp", Transfer: &options74},
+	{Name: "coverage", Row: &row196, Arity: 2, Is: 0x1000080000, Parent: true},
+	{Name: "coverage combine", Risk: 2},
+	{Name: "coverage html", Risk: 2},
+	{Name: "coverage json", Risk: 2},
+	{Name: "coverage report", Risk: 2},
+	{Name: "coverage run", Risk: 2},
+	{Name: "coverage xml", Risk: 2},
+	{Name: "cp", Row: &row198, Arity: 1, Is: 0x20, Risk: 3},
+	{Name: "cpack", Row: &row86, Is: 0x1000000008},
+	{Name: "cpan", Row: &row117, Is: 0x100000},
+	{Name: "cpan-upload", Destroys: acts125},
+	{Name: "cpanm", Row: &row117, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
 	{Name: "cpio", Row: &row1},
 	{Name: "cpp", Is: 0x200},
-	{Name: "cppcheck", Row: &row150, Is: 0x200},
-	{Name: "cpulimit", Wrapper: &wrapper5},
-	{Name: "cqlsh", Row: &row61, Is: 0x100000},
-	{Name: "createdb", Is: 0x100000},
+	{Name: "cppcheck", Row: &row200, Is: 0x200, Risk: 2, Worse: worse12},
+	{Name: "cpulimit", Wrapper: &wrapper7},
+	{Name: "cqlsh", Row: &row89, Is: 0xa100000, Risk: 5, Worse: worse201, Destroys: acts164},
+	{Name: "crane", Destroys: acts202},
+	{Name: "crash", Is: 0x2000000},
+	{Name: "createdb", Is: 0x100000, Risk: 3},
 	{Name: "credstash", Is: 0x100000},
-	{Name: "crontab", Inspector: "cron", Is: 0x104000},
-	{Name: "cross-env", Wrapper: &wrapper151, Is: 0x80000},
-	{Name: "cross-env-shell", Wrapper: &wrapper151},
-	{Name: "crystal", Language: &language3},
+	{Name: "crewai", Is: 0x80000000},
+	{Name: "crictl", Destroys: acts102},
+	{Name: "croc", Is: 0x400000, Risk: 4},
+	{Name: "crontab", Inspector: "cron", Is: 0x104000, Risk: 5, Worse: worse203, Destroys: acts204},
+	{Name: "cross-env", Wrapper: &wrapper205, Is: 0x80000},
+	{Name: "cross-env-shell", Wrapper: &wrapper205},
+	{Name: "crossplane", Destroys: acts33},
+	{Name: "crush", Is: 0x80000000},
+	{Name: "cryptsetup", Risk: 6, Destroys: acts77},
+	{Name: "crystal", Language: &language3, Risk: 5},
 	{Name: "crystal eval", Is: 0x100800},
 	{Name: "crystal run", Is: 0x100000},
+	{Name: "crystal-agent", Is: 0x80000000},
+	{Name: "cs-agent", Is: 0x80000000},
 	{Name: "csc", Is: 0x200},
-	{Name: "cscript", Row: &row29},
+	{Name: "cscript", Row: &row49},
 	{Name: "csh", Handler: "shell", Is: 0x40000},
 	{Name: "csi", Language: &language3, Is: 0x100000},
 	{Name: "cspell", Is: 0x80000},
-	{Name: "csplit", Row: &row153},
-	{Name: "csvcut", Row: &row155},
-	{Name: "csvlook", Row: &row155},
-	{Name: "csvstat", Row: &row155},
-	{Name: "ctags", Row: &row157},
-	{Name: "ctest", Row: &row58, Is: 0x8},
-	{Name: "curl", Row: &row159, Arity: 1, Inspector: "fetch"},
-	{Name: "cut", Row: &row161, Arity: 1},
-	{Name: "cypher-shell", Row: &row61},
-	{Name: "cypress", Row: &row163, Is: 0x80008},
-	{Name: "daemonize", Wrapper: &wrapper5},
+	{Name: "csplit", Row: &row207, Risk: 3},
+	{Name: "csrutil", Destroys: acts92},
+	{Name: "csvcut", Row: &row209, Risk: 1},
+	{Name: "csvlook", Row: &row209, Risk: 1},
+	{Name: "csvstat", Row: &row209, Risk: 1},
+	{Name: "ctags", Row: &row211},
+	{Name: "ctest", Row: &row86, Is: 0x1000000008, Risk: 2},
+	{Name: "ctr", Destroys: acts102},
+	{Name: "curator", Destroys: acts212},
+	{Name: "curl", Row: &row214, Arity: 1, Inspector: "fetch", Is: 0x10000000, Risk: 4, Worse: worse215, Destroys: acts216},
+	{Name: "cursor"},
+	{Name: "cursor agent", Is: 0x80000000},
+	{Name: "cursor-agent", Is: 0x80000000},
+	{Name: "cut", Row: &row218, Arity: 1, Risk: 1},
+	{Name: "cvs", Destroys: acts124},
+	{Name: "cypher-shell", Row: &row89},
+	{Name: "cypress", Row: &row220, Is: 0x1000080008, Risk: 2},
+	{Name: "d1", Is: 0x2000000},
+	{Name: "daemonize", Wrapper: &wrapper7},
 	{Name: "dagger", Is: 0x400},
-	{Name: "dart", Row: &row80, Arity: 2, Is: 0x1018},
+	{Name: "darcs", Destroys: acts124},
+	{Name: "dart", Row: &row117, Arity: 2, Is: 0x1020001018, Risk: 2, Worse: worse221, Destroys: acts125},
 	{Name: "dart pub", Is: 0x100000},
 	{Name: "dart run", Is: 0x100000},
 	{Name: "dart2js", Is: 0x200},
-	{Name: "dasel", Row: &row84},
-	{Name: "dash", Handler: "shell", Is: 0x40000},
-	{Name: "datasette", Row: &row61},
-	{Name: "date", Row: &row165, Arity: 1, Inspector: "date", Is: 0x140},
+	{Name: "dasel", Row: &row121},
+	{Name: "dash", Handler: "shell", Is: 0x100040000},
+	{Name: "databricks", Is: 0x2000000},
+	{Name: "datasette", Row: &row89},
+	{Name: "date", Row: &row223, Arity: 1, Inspector: "date", Is: 0x140, Risk: 1, Worse: worse224},
 	{Name: "date +%Y", Is: 0x80},
 	{Name: "date +%s", Is: 0x80},
 	{Name: "date +%s%N", Is: 0x80},
-	{Name: "db2", Row: &row61},
-	{Name: "dbclient", Row: &row20},
-	{Name: "dbt", Arity: 2},
-	{Name: "dbus-launch", Wrapper: &wrapper167},
-	{Name: "dbus-run-session", Wrapper: &wrapper167},
-	{Name: "dc", Row: &row60, Inspector: "calc", Is: 0x100000},
-	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000},
-	{Name: "declare", Inspector: "declare"},
-	{Name: "defaults", Row: &row29, Arity: 2, Is: 0x100000},
-	{Name: "del-cli", Row: &row169},
-	{Name: "delta", Row: &row171},
-	{Name: "delve", Row: &row61},
-	{Name: "deno", Row: &row173, Language: &language175, Arity: 2, Is: 0x410},
+	{Name: "db2", Row: &row89, Is: 0x2000000},
+	{Name: "dbaccess", Is: 0x2000000},
+	{Name: "dbclient", Row: &row34},
+	{Name: "dbmate", Destroys: acts45},
+	{Name: "dbsh", Is: 0x2000000},
+	{Name: "dbt", Arity: 2, Is: 0x2000000, Destroys: acts225},
+	{Name: "dbus-launch", Wrapper: &wrapper227},
+	{Name: "dbus-run-session", Wrapper: &wrapper227},
+	{Name: "dc", Row: &row88, Inspector: "calc", Is: 0x100000},
+	{Name: "dc3dd", Destroys: acts77},
+	{Name: "dcfldd", Destroys: acts77},
+	{Name: "dconf", Destroys: acts92},
+	{Name: "dd", Arity: 1, Inspector: "dd", Is: 0x100000, Risk: 6, Destroys: acts77},
+	{Name: "ddrescue", Destroys: acts77},
+	{Name: "debugfs", Destroys: acts77},
+	{Name: "declare", Inspector: "declare", Risk: 1},
+	{Name: "defaults", Row: &row49, Arity: 2, Is: 0x100000, Destroys: acts92},
+	{Name: "del", Destroys: acts228},
+	{Name: "del-cli", Row: &row230, Destroys: acts228},
+	{Name: "delgroup", Destroys: acts142},
+	{Name: "delta", Row: &row232, Risk: 5},
+	{Name: "deluser", Destroys: acts142},
+	{Name: "delve", Row: &row89},
+	{Name: "deno", Row: &row234, Language: &language236, Arity: 2, Is: 0x1160000410, Parent: true},
+	{Name: "deno bench", Risk: 2},
+	{Name: "deno check", Risk: 2},
+	{Name: "deno doc", Risk: 2},
 	{Name: "deno eval", Is: 0x800},
+	{Name: "deno fmt", Risk: 3},
+	{Name: "deno info", Risk: 2},
 	{Name: "deno install", Is: 0x100000},
 	{Name: "deno jupyter", Is: 0x800},
+	{Name: "deno lint", Risk: 2},
 	{Name: "deno repl", Is: 0x800},
 	{Name: "deno run", Arity: 3, Operation: 2, Is: 0x100000},
 	{Name: "deno task", Arity: 3},
+	{Name: "deno test", Risk: 2},
 	{Name: "deno upgrade", Is: 0x100000},
-	{Name: "deno x", Wrapper: &wrapper78},
+	{Name: "deno x", Wrapper: &wrapper115},
 	{Name: "depcheck", Is: 0x80000},
 	{Name: "devbox", Arity: 2},
-	{Name: "devbox run", Wrapper: &wrapper43},
-	{Name: "df", Row: &row177},
-	{Name: "diff", Row: &row127, Arity: 1},
-	{Name: "diff3", Row: &row179},
-	{Name: "dig", Inspector: "lookup"},
-	{Name: "dir", Row: &row181},
+	{Name: "devbox run", Wrapper: &wrapper66},
+	{Name: "devcontainer", Is: 0x1000000000},
+	{Name: "devin", Is: 0x80000000},
+	{Name: "dexto", Is: 0x80000000},
+	{Name: "df", Row: &row238, Risk: 1},
+	{Name: "diesel", Destroys: acts45},
+	{Name: "diff", Row: &row176, Arity: 1, Risk: 1},
+	{Name: "diff3", Row: &row240, Risk: 1},
+	{Name: "dig", Inspector: "lookup", Risk: 4},
+	{Name: "dir", Row: &row242, Risk: 1},
+	{Name: "directus", Destroys: acts243},
 	{Name: "direnv", Is: 0x10},
-	{Name: "direnv exec", Wrapper: &wrapper182},
-	{Name: "dirname"},
-	{Name: "diskutil", Arity: 2},
-	{Name: "distcc", Wrapper: &wrapper5},
+	{Name: "direnv exec", Wrapper: &wrapper244},
+	{Name: "dirname", Risk: 1},
+	{Name: "dirs", Risk: 1},
+	{Name: "discord", Destroys: acts11},
+	{Name: "discordo", Destroys: acts11},
+	{Name: "diskpart", Destroys: acts77},
+	{Name: "diskutil", Arity: 2, Destroys: acts42},
+	{Name: "disown", Risk: 1},
+	{Name: "distcc", Wrapper: &wrapper7},
 	{Name: "distrobox", Is: 0x2},
 	{Name: "distrobox-enter", Is: 0x4},
-	{Name: "django-admin", Arity: 2},
+	{Name: "django", Destroys: acts245},
+	{Name: "django-admin", Arity: 2, Destroys: acts245},
 	{Name: "django-admin dbshell", Is: 0x100800},
 	{Name: "django-admin shell", Is: 0x100800},
 	{Name: "dlltool", Is: 0x200},
-	{Name: "dlv", Row: &row61},
+	{Name: "dlv", Row: &row89},
 	{Name: "dmd", Is: 0x1200},
-	{Name: "dmesg", Row: &row184},
-	{Name: "dmypy", Row: &row186, Is: 0x200},
-	{Name: "dnf", Arity: 2, Is: 0x100000},
+	{Name: "dmesg", Row: &row247, Risk: 1},
+	{Name: "dmsetup", Destroys: acts77},
+	{Name: "dmypy", Row: &row249, Is: 0x200},
+	{Name: "dnf", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts27},
 	{Name: "dnf install", Is: 0x200000},
-	{Name: "doas", Wrapper: &wrapper188, Is: 0x1},
-	{Name: "docker", Row: &row190, Arity: 2, Handler: "container", Inspector: "container", Is: 0x102},
-	{Name: "docker attach", Row: &row192},
-	{Name: "docker build", Row: &row194, Is: 0x100000},
-	{Name: "docker builder", Row: &row196, Arity: 3},
-	{Name: "docker buildx", Row: &row194, Arity: 3},
-	{Name: "docker checkpoint", Row: &row196},
-	{Name: "docker commit", Row: &row192, Is: 0x100000},
-	{Name: "docker compose", Row: &row198, Arity: 3},
-	{Name: "docker compose config", Row: &row200},
-	{Name: "docker compose cp", Row: &row202, Is: 0x100000},
-	{Name: "docker compose create", Row: &row202},
-	{Name: "docker compose down", Row: &row204, Is: 0x100000},
-	{Name: "docker compose exec", Wrapper: &wrapper206, Arity: 4, Is: 0x100000},
-	{Name: "docker compose images", Row: &row200},
-	{Name: "docker compose logs", Row: &row200},
-	{Name: "docker compose ls", Row: &row200},
-	{Name: "docker compose port", Row: &row200},
-	{Name: "docker compose ps", Row: &row200},
-	{Name: "docker compose publish", Row: &row202},
-	{Name: "docker compose push", Row: &row202},
-	{Name: "docker compose rm", Row: &row202, Is: 0x100000},
-	{Name: "docker compose run", Wrapper: &wrapper206, Arity: 4, Is: 0x100000},
-	{Name: "docker compose top", Row: &row200},
-	{Name: "docker compose up", Row: &row202},
-	{Name: "docker compose version", Row: &row200},
-	{Name: "docker compose watch", Row: &row202},
-	{Name: "docker config", Row: &row196},
-	{Name: "docker container", Row: &row196, Arity: 3},
-	{Name: "docker context", Row: &row196, Arity: 3},
-	{Name: "docker context create", Row: &row38},
-	{Name: "docker context import", Row: &row38},
-	{Name: "docker context use", Row: &row38},
-	{Name: "docker cp", Row: &row192, Is: 0x100000},
-	{Name: "docker create", Row: &row207},
-	{Name: "docker diff", Row: &row209},
-	{Name: "docker events", Row: &row209},
-	{Name: "docker exec", Wrapper: &wrapper211, Arity: 3, Is: 0x100000},
-	{Name: "docker export", Row: &row192, Is: 0x100000},
-	{Name: "docker generate", Row: &row196},
-	{Name: "docker history", Row: &row209},
-	{Name: "docker image", Row: &row196, Arity: 3},
-	{Name: "docker image build", Row: &row194},
-	{Name: "docker images", Row: &row209, Is: 0x40},
-	{Name: "docker import", Row: &row192, Is: 0x100000},
-	{Name: "docker info", Row: &row209},
-	{Name: "docker inspect", Row: &row209},
-	{Name: "docker kill", Row: &row192, Is: 0x100000},
-	{Name: "docker kube", Row: &row196},
-	{Name: "docker load", Row: &row192, Is: 0x100000},
-	{Name: "docker login", Row: &row192, Is: 0x100000},
-	{Name: "docker logout", Row: &row192},
-	{Name: "docker logs", Row: &row209},
-	{Name: "docker machine", Row: &row196},
-	{Name: "docker manifest", Arity: 3},
-	{Name: "docker mount", Row: &row192},
-	{Name: "docker network", Row: &row196, Arity: 3},
-	{Name: "docker node", Row: &row196},
-	{Name: "docker play", Row: &row196},
-	{Name: "docker plugin", Row: &row196},
-	{Name: "docker pod", Row: &row196},
-	{Name: "docker port", Row: &row209},
-	{Name: "docker ps", Row: &row209, Is: 0x40},
-	{Name: "docker pull", Row: &row209, Is: 0x100000},
-	{Name: "docker push", Row: &row192, Is: 0x100000},
-	{Name: "docker rename", Row: &row192},
-	{Name: "docker restart", Row: &row192, Is: 0x100000},
-	{Name: "docker rm", Row: &row192, Is: 0x100000},
-	{Name: "docker rmi", Row: &row192, Is: 0x100000},
-	{Name: "docker run", Row: &row207},
-	{Name: "docker save", Row: &row192, Is: 0x100000},
-	{Name: "docker search", Row: &row209},
-	{Name: "docker secret", Row: &row196, Is: 0x100000},
-	{Name: "docker service", Row: &row196, Arity: 3},
-	{Name: "docker stack", Row: &row196, Arity: 3},
-	{Name: "docker start", Is: 0x100000},
-	{Name: "docker stats", Row: &row209},
-	{Name: "docker stop", Row: &row192, Is: 0x100000},
-	{Name: "docker swarm", Row: &row196, Is: 0x100000},
-	{Name: "docker system", Row: &row196, Arity: 3},
-	{Name: "docker tag", Row: &row192, Is: 0x100000},
-	{Name: "docker top", Row: &row209},
-	{Name: "docker trust", Row: &row196},
-	{Name: "docker unshare", Row: &row192},
-	{Name: "docker update", Row: &row192},
-	{Name: "docker version", Row: &row209},
-	{Name: "docker volume", Row: &row196, Arity: 3},
-	{Name: "docker wait", Row: &row209},
-	{Name: "docker-compose", Row: &row198, Is: 0x100010},
-	{Name: "docker-compose config", Row: &row200},
-	{Name: "docker-compose down", Row: &row204},
-	{Name: "docker-compose exec", Wrapper: &wrapper206},
-	{Name: "docker-compose images", Row: &row200},
-	{Name: "docker-compose logs", Row: &row200},
-	{Name: "docker-compose ls", Row: &row200},
-	{Name: "docker-compose port", Row: &row200},
-	{Name: "docker-compose ps", Row: &row200},
-	{Name: "docker-compose run", Wrapper: &wrapper206},
-	{Name: "docker-compose top", Row: &row200},
-	{Name: "docker-compose up", Row: &row202},
-	{Name: "docker-compose version", Row: &row200},
-	{Name: "doctl", Row: &row13, Arity: 3, Inspector: "transfer"},
+	{Name: "doas", Wrapper: &wrapper251, Is: 0x1, Risk: 7},
+	{Name: "docker", Row: &row253, Arity: 2, Handler: "container", Inspector: "container", Is: 0x20000102, Parent: true, Destroys: acts102},
+	{Name: "docker attach", Row: &row255},
+	{Name: "docker bake", Is: 0x1000000000},
+	{Name: "docker build", Row: &row257, Is: 0x1000100000, Risk: 4},
+	{Name: "docker builder", Row: &row259, Arity: 3, Is: 0x1000000000, Risk: 5},
+	{Name: "docker buildx", Row: &row257, Arity: 3, Is: 0x1000000000, Risk: 5},
+	{Name: "docker checkpoint", Row: &row259},
+	{Name: "docker commit", Row: &row255, Is: 0x100000, Risk: 3},
+	{Name: "docker compose", Row: &row261, Arity: 3, Is: 0x1000000000, Parent: true},
+	{Name: "docker compose build", Risk: 4},
+	{Name: "docker compose config", Row: &row263, Risk: 1},
+	{Name: "docker compose cp", Row: &row265, Is: 0x100000},
+	{Name: "docker compose create", Row: &row265, Risk: 5},
+	{Name: "docker compose down", Row: &row267, Is: 0x100000, Risk: 6},
+	{Name: "docker compose exec", Wrapper: &wrapper269, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose images", Row: &row263, Risk: 1},
+	{Name: "docker compose kill", Risk: 6},
+	{Name: "docker compose logs", Row: &row263, Risk: 1},
+	{Name: "docker compose ls", Row: &row263, Risk: 1},
+	{Name: "docker compose port", Row: &row263, Risk: 1},
+	{Name: "docker compose ps", Row: &row263, Risk: 1},
+	{Name: "docker compose publish", Row: &row265},
+	{Name: "docker compose pull", Risk: 4},
+	{Name: "docker compose push", Row: &row265, Is: 0x400000, Risk: 4},
+	{Name: "docker compose restart", Risk: 5},
+	{Name: "docker compose rm", Row: &row265, Is: 0x100000, Risk: 6},
+	{Name: "docker compose run", Wrapper: &wrapper269, Arity: 4, Is: 0x100000, Risk: 5},
+	{Name: "docker compose start", Risk: 5},
+	{Name: "docker compose stop", Risk: 6},
+	{Name: "docker compose top", Row: &row263, Risk: 1},
+	{Name: "docker compose up", Row: &row265, Risk: 5},
+	{Name: "docker compose version", Row: &row263, Risk: 1},
+	{Name: "docker compose watch", Row: &row265},
+	{Name: "docker config", Row: &row259},
+	{Name: "docker container", Row: &row259, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker container inspect", Risk: 1},
+	{Name: "docker container kill", Risk: 6},
+	{Name: "docker container logs", Risk: 1},
+	{Name: "docker container ls", Risk: 1},
+	{Name: "docker container prune", Risk: 6},
+	{Name: "docker container rm", Risk: 6},
+	{Name: "docker container stats", Risk: 1},
+	{Name: "docker container top", Risk: 1},
+	{Name: "docker context", Row: &row259, Arity: 3, Risk: 5},
+	{Name: "docker context create", Row: &row60},
+	{Name: "docker context import", Row: &row60},
+	{Name: "docker context use", Row: &row60},
+	{Name: "docker cp", Row: &row255, Is: 0x100000, Risk: 3},
+	{Name: "docker create", Row: &row270, Is: 0x1000000000, Risk: 5, Worse: worse271},
+	{Name: "docker diff", Row: &row273, Risk: 1},
+	{Name: "docker events", Row: &row273, Risk: 1},
+	{Name: "docker exec", Wrapper: &wrapper275, Arity: 3, Is: 0x100000, Risk: 5, Worse: worse271},
+	{Name: "docker export", Row: &row255, Is: 0x100000, Risk: 3},
+	{Name: "docker generate", Row: &row259},
+	{Name: "docker history", Row: &row273, Risk: 1},
+	{Name: "docker image", Row: &row259, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "docker image build", Row: &row257},
+	{Name: "docker image history", Risk: 1},
+	{Name: "docker image inspect", Risk: 1},
+	{Name: "docker image ls", Risk: 1},
+	{Name: "docker image prune", Risk: 6},
+	{Name: "docker image rm", Risk: 6},
+	{Name: "docker images", Row: &row273, Is: 0x40, Risk: 1},
+	{Name: "docker import", Row: &row255, Is: 0x100000, Risk: 3},
+	{Name: "docker info", Row: &row273, Risk: 1},
+	{Name: "docker inspect", Row: &row273, Risk: 1},
+	{Name: "docker kill", Row: &row255, Is: 0x100000, Risk: 6},
+	{Name: "docker kube", Row: &row259},
+	{Name: "docker load", Row: &row255, Is: 0x100000, Risk: 3},
+	{Name: "docker login", Row: &row255, Is: 0x500000, Risk: 4},
+	{Name: "docker logout", Row: &row255, Risk: 4},
+	{Name: "docker logs", Row: &row273, Risk: 1},
+	{Name: "docker machine", Row: &row259},
+	{Name: "docker manifest", Arity: 3, Risk: 5},
+	{Name: "docker mount", Row: &row255},
+	{Name: "docker network", Row: &row259, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker network inspect", Risk: 1},
+	{Name: "docker network ls", Risk: 1},
+	{Name: "docker network prune", Risk: 6},
+	{Name: "docker network rm", Risk: 6},
+	{Name: "docker node", Row: &row259, Risk: 6},
+	{Name: "docker pause", Risk: 3},
+	{Name: "docker play", Row: &row259},
+	{Name: "docker plugin", Row: &row259},
+	{Name: "docker pod", Row: &row259},
+	{Name: "docker port", Row: &row273, Risk: 1},
+	{Name: "docker ps", Row: &row273, Is: 0x40, Risk: 1},
+	{Name: "docker pull", Row: &row273, Is: 0x100000, Risk: 4},
+	{Name: "docker push", Row: &row255, Is: 0x500000, Risk: 4},
+	{Name: "docker rename", Row: &row255, Risk: 3},
+	{Name: "docker restart", Row: &row255, Is: 0x1000100000, Risk: 3},
+	{Name: "docker rm", Row: &row255, Is: 0x100000, Risk: 6},
+	{Name: "docker rmi", Row: &row255, Is: 0x100000, Risk: 6},
+	{Name: "docker run", Row: &row270, Is: 0x1000000000, Risk: 5, Worse: worse271},
+	{Name: "docker save", Row: &row255, Is: 0x100000, Risk: 3},
+	{Name: "docker search", Row: &row273, Risk: 4},
+	{Name: "docker secret", Row: &row259, Is: 0x100000},
+	{Name: "docker service", Row: &row259, Arity: 3, Risk: 6},
+	{Name: "docker stack", Row: &row259, Arity: 3, Is: 0x1000000000, Risk: 6},
+	{Name: "docker start", Is: 0x1000100000, Risk: 5, Worse: worse271},
+	{Name: "docker stats", Row: &row273, Risk: 1},
+	{Name: "docker stop", Row: &row255, Is: 0x100000, Risk: 6},
+	{Name: "docker swarm", Row: &row259, Is: 0x100000, Risk: 6},
+	{Name: "docker system", Row: &row259, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker system df", Risk: 1},
+	{Name: "docker system info", Risk: 1},
+	{Name: "docker system prune", Risk: 6},
+	{Name: "docker tag", Row: &row255, Is: 0x100000, Risk: 3},
+	{Name: "docker top", Row: &row273, Risk: 1},
+	{Name: "docker trust", Row: &row259},
+	{Name: "docker unpause", Risk: 3},
+	{Name: "docker unshare", Row: &row255},
+	{Name: "docker up", Is: 0x1000000000},
+	{Name: "docker update", Row: &row255, Risk: 3},
+	{Name: "docker version", Row: &row273, Risk: 1},
+	{Name: "docker volume", Row: &row259, Arity: 3, Risk: 5, Parent: true},
+	{Name: "docker volume inspect", Risk: 1},
+	{Name: "docker volume ls", Risk: 1},
+	{Name: "docker volume prune", Risk: 6},
+	{Name: "docker volume rm", Risk: 6},
+	{Name: "docker wait", Row: &row273, Risk: 3},
+	{Name: "docker watch", Is: 0x1000000000},
+	{Name: "docker-compose", Row: &row261, Is: 0x100010, Destroys: acts102},
+	{Name: "docker-compose bake", Is: 0x1000000000},
+	{Name: "docker-compose build", Is: 0x1000000000},
+	{Name: "docker-compose builder", Is: 0x1000000000},
+	{Name: "docker-compose buildx", Is: 0x1000000000},
+	{Name: "docker-compose compose", Is: 0x1000000000},
+	{Name: "docker-compose config", Row: &row263},
+	{Name: "docker-compose create", Is: 0x1000000000},
+	{Name: "docker-compose down", Row: &row267},
+	{Name: "docker-compose exec", Wrapper: &wrapper269},
+	{Name: "docker-compose image", Is: 0x1000000000},
+	{Name: "docker-compose images", Row: &row263},
+	{Name: "docker-compose logs", Row: &row263},
+	{Name: "docker-compose ls", Row: &row263},
+	{Name: "docker-compose port", Row: &row263},
+	{Name: "docker-compose ps", Row: &row263},
+	{Name: "docker-compose restart", Is: 0x1000000000},
+	{Name: "docker-compose run", Wrapper: &wrapper269, Is: 0x1000000000},
+	{Name: "docker-compose stack", Is: 0x1000000000},
+	{Name: "docker-compose start", Is: 0x1000000000},
+	{Name: "docker-compose top", Row: &row263},
+	{Name: "docker-compose up", Row: &row265, Is: 0x1000000000},
+	{Name: "docker-compose version", Row: &row263},
+	{Name: "docker-compose watch", Is: 0x1000000000},
+	{Name: "doctl", Row: &row22, Arity: 3, Inspector: "transfer", Risk: 5, Worse: worse23, Destroys: acts157},
 	{Name: "doctl serverless"},
-	{Name: "doctl serverless deploy", Transfer: &options48},
-	{Name: "dolt"},
+	{Name: "doctl serverless deploy", Transfer: &options74},
+	{Name: "doctrine", Destroys: acts128},
+	{Name: "doit", Is: 0x1000000000},
+	{Name: "dolt", Is: 0x2000000},
 	{Name: "dolt sql", Is: 0x800},
+	{Name: "doltgres", Is: 0x2000000},
 	{Name: "doppler", Is: 0x100000},
-	{Name: "doppler run", Wrapper: &wrapper43},
-	{Name: "dos2unix", Row: &row213},
-	{Name: "dotenv", Wrapper: &wrapper43},
+	{Name: "doppler run", Wrapper: &wrapper66},
+	{Name: "dos2unix", Row: &row277, Risk: 3},
+	{Name: "dotenv", Wrapper: &wrapper66},
 	{Name: "dotenvx"},
-	{Name: "dotenvx run", Wrapper: &wrapper43},
-	{Name: "dotnet", Row: &row215, Arity: 2, Is: 0x1218},
-	{Name: "dotnet add", Is: 0x300000},
+	{Name: "dotenvx run", Wrapper: &wrapper66},
+	{Name: "dotnet", Row: &row279, Arity: 2, Is: 0x1020001218, Parent: true, Destroys: acts280},
+	{Name: "dotnet --info", Risk: 2},
+	{Name: "dotnet --list-sdks", Risk: 2},
+	{Name: "dotnet add", Is: 0x300000, Risk: 4},
+	{Name: "dotnet build", Risk: 2},
+	{Name: "dotnet clean", Risk: 2},
 	{Name: "dotnet ef", Arity: 3},
 	{Name: "dotnet exec", Is: 0x100000},
+	{Name: "dotnet format", Risk: 2},
 	{Name: "dotnet fsi", Is: 0x100800},
-	{Name: "dotnet new", Is: 0x200000},
+	{Name: "dotnet list", Risk: 2},
+	{Name: "dotnet new", Is: 0x200000, Risk: 4},
 	{Name: "dotnet nuget", Arity: 3},
+	{Name: "dotnet pack", Risk: 2},
+	{Name: "dotnet publish", Risk: 2},
+	{Name: "dotnet remove", Risk: 4},
+	{Name: "dotnet restore", Risk: 2},
 	{Name: "dotnet script", Is: 0x100800},
+	{Name: "dotnet sln", Risk: 4},
+	{Name: "dotnet test", Risk: 2},
 	{Name: "dotnet tool", Arity: 3, Is: 0x300000},
+	{Name: "dotnet-ef", Destroys: acts280},
 	{Name: "dotnet-script", Is: 0x100000},
 	{Name: "dotnet-script eval", Is: 0x800},
-	{Name: "doxygen", Is: 0x200},
-	{Name: "dpkg", Row: &row217},
-	{Name: "dpkg-query", Row: &row217},
-	{Name: "drill", Inspector: "lookup"},
-	{Name: "drizzle-kit", Is: 0x80000},
-	{Name: "dropbear", Row: &row20},
-	{Name: "dropdb", Is: 0x100000},
-	{Name: "drush", Row: &row22},
+	{Name: "doxygen", Is: 0x200, Risk: 2},
+	{Name: "dpkg", Row: &row282, Parent: true, Destroys: acts283},
+	{Name: "dpkg --list", Risk: 1},
+	{Name: "dpkg --listfiles", Risk: 1},
+	{Name: "dpkg --search", Risk: 1},
+	{Name: "dpkg --status", Risk: 1},
+	{Name: "dpkg -L", Risk: 1},
+	{Name: "dpkg -S", Risk: 1},
+	{Name: "dpkg -l", Risk: 1},
+	{Name: "dpkg -s", Risk: 1},
+	{Name: "dpkg-query", Row: &row282, Risk: 1},
+	{Name: "dprint", Risk: 2, Worse: worse90},
+	{Name: "drill", Inspector: "lookup", Risk: 4},
+	{Name: "drizzle-kit", Is: 0x2080000, Destroys: acts284},
+	{Name: "droid", Is: 0x80000000},
+	{Name: "dropbear", Row: &row34},
+	{Name: "dropdb", Is: 0x100000, Risk: 6, Destroys: acts285},
+	{Name: "dropuser", Destroys: acts285},
+	{Name: "drush", Row: &row36, Destroys: acts243},
 	{Name: "drush ev", Is: 0x800},
 	{Name: "drush eval", Is: 0x800},
 	{Name: "drush php", Is: 0x800},
@@ -3363,1188 +5407,1695 @@ var commands = [...]Command{
 	{Name: "drush sql:query", Is: 0x800},
 	{Name: "drush sqlc", Is: 0x800},
 	{Name: "drush sqlq", Is: 0x800},
-	{Name: "dsqlcmd", Row: &row61},
+	{Name: "dscl", Destroys: acts142},
+	{Name: "dsmod", Destroys: acts142},
+	{Name: "dsqlcmd", Row: &row89},
+	{Name: "dsrm", Destroys: acts142},
 	{Name: "dsymutil", Is: 0x200},
 	{Name: "dtach", Is: 0x4},
-	{Name: "dtrace", Row: &row61},
+	{Name: "dtrace", Row: &row89},
 	{Name: "dtruss", Is: 0x4},
-	{Name: "du", Row: &row177},
-	{Name: "dub", Row: &row80},
-	{Name: "duckdb", Row: &row219, Inspector: "sql", Is: 0x104000},
-	{Name: "dumb-init", Wrapper: &wrapper5},
+	{Name: "du", Row: &row238, Risk: 1},
+	{Name: "dub", Row: &row117},
+	{Name: "duckdb", Row: &row287, Inspector: "sql", Is: 0x6104000, Risk: 5},
+	{Name: "dumb-init", Wrapper: &wrapper7},
+	{Name: "dune", Is: 0x1000000000, Risk: 5},
+	{Name: "duplicacy", Destroys: acts47},
+	{Name: "duplicity", Destroys: acts47},
+	{Name: "dvc", Is: 0x1000000000},
 	{Name: "dwp", Is: 0x200},
 	{Name: "dyalog", Language: &language3},
-	{Name: "earthly", Is: 0x400},
-	{Name: "eas", Arity: 2},
+	{Name: "e2fsck", Destroys: acts77},
+	{Name: "earthly", Is: 0x1000000400},
+	{Name: "eas", Arity: 2, Destroys: acts125},
 	{Name: "easy_install", Is: 0x100000},
-	{Name: "eatmydata", Wrapper: &wrapper5},
-	{Name: "eb", Row: &row13},
-	{Name: "echo", Arity: 1, Is: 0x8000},
+	{Name: "eatmydata", Wrapper: &wrapper7},
+	{Name: "eb", Row: &row22, Risk: 5, Worse: worse23, Destroys: acts32},
+	{Name: "ebtables", Destroys: acts288},
+	{Name: "eca", Is: 0x80000000},
+	{Name: "echo", Arity: 1, Is: 0x200008000, Risk: 1},
 	{Name: "ecj", Is: 0x200},
 	{Name: "ecl", Language: &language3},
-	{Name: "ed", Row: &row125, Is: 0x100000},
-	{Name: "edgedb", Row: &row61},
-	{Name: "eksctl", Row: &row13},
+	{Name: "ed", Row: &row174, Is: 0x100000},
+	{Name: "edgedb", Row: &row89},
+	{Name: "edgeql", Is: 0x2000000},
+	{Name: "efibootmgr", Destroys: acts77},
+	{Name: "eksctl", Row: &row22, Destroys: acts33},
+	{Name: "elasticdump", Destroys: acts212},
 	{Name: "elfedit", Is: 0x200},
-	{Name: "elixir", Language: &language3, Arity: 2},
+	{Name: "elixir", Language: &language3, Arity: 2, Risk: 5},
 	{Name: "elixir -e", Is: 0x100000},
 	{Name: "elvish", Handler: "shell", Is: 0x40000},
 	{Name: "em++", Is: 0x200},
-	{Name: "emacs", Row: &row125},
-	{Name: "emacsclient", Row: &row125},
+	{Name: "emacs", Row: &row174},
+	{Name: "emacsclient", Row: &row174},
 	{Name: "emcc", Is: 0x200},
-	{Name: "emerge", Is: 0x100000},
+	{Name: "emerge", Is: 0x100000, Destroys: acts289},
 	{Name: "emulate", Inspector: "state"},
-	{Name: "enable", Inspector: "state"},
-	{Name: "entr", Wrapper: &wrapper221},
-	{Name: "env", Arity: 1, Handler: "env", Inspector: "env"},
-	{Name: "envchain", Wrapper: &wrapper43, Is: 0x100000},
+	{Name: "enable", Inspector: "state", Risk: 5},
+	{Name: "entr", Wrapper: &wrapper291},
+	{Name: "env", Arity: 1, Handler: "env", Inspector: "env", Risk: 5},
+	{Name: "envchain", Wrapper: &wrapper66, Is: 0x100000},
 	{Name: "envconsul", Is: 0x4},
-	{Name: "envdir", Wrapper: &wrapper43},
-	{Name: "envuidgid", Wrapper: &wrapper222},
+	{Name: "envdir", Wrapper: &wrapper66},
+	{Name: "envuidgid", Wrapper: &wrapper292},
+	{Name: "eopkg", Destroys: acts27},
+	{Name: "equinix", Destroys: acts157},
 	{Name: "erl", Language: &language3},
-	{Name: "errcheck", Row: &row224},
-	{Name: "esbuild", Row: &row28, Is: 0x80000},
-	{Name: "eslint", Row: &row226, Is: 0x80018},
+	{Name: "errcheck", Row: &row294},
+	{Name: "es-curator", Destroys: acts212},
+	{Name: "esbuild", Row: &row44, Is: 0x1000080000, Risk: 2},
+	{Name: "eslint", Row: &row296, Is: 0x1000080018, Risk: 2, Worse: worse90},
 	{Name: "esno", Language: &language3},
-	{Name: "etags", Row: &row157},
-	{Name: "etcdctl", Row: &row144, Arity: 2},
+	{Name: "etags", Row: &row211},
+	{Name: "etcdctl", Row: &row193, Arity: 2, Destroys: acts194},
 	{Name: "eterm", Is: 0x4},
-	{Name: "eval", Handler: "eval"},
+	{Name: "eval", Handler: "eval", Risk: 5},
+	{Name: "evans", Destroys: acts297},
 	{Name: "evcxr", Language: &language3},
-	{Name: "ex", Row: &row125, Is: 0x100000},
-	{Name: "exa", Row: &row181},
-	{Name: "exec", Handler: "exec", Is: 0x100000},
-	{Name: "expand", Row: &row228},
+	{Name: "ex", Row: &row174, Is: 0x100000},
+	{Name: "exa", Row: &row242, Is: 0x200000000, Risk: 1},
+	{Name: "exec", Handler: "exec", Is: 0x100000, Risk: 5},
+	{Name: "exim", Destroys: acts15},
+	{Name: "exit", Risk: 1},
+	{Name: "exo", Destroys: acts157},
+	{Name: "expand", Row: &row299, Risk: 1},
 	{Name: "expect", Language: &language3, Is: 0x104000},
-	{Name: "expo", Row: &row28, Arity: 2, Is: 0x80000},
-	{Name: "export", Inspector: "declare", Is: 0x100000},
-	{Name: "expr"},
-	{Name: "eza", Row: &row181},
-	{Name: "factor", Language: &language3},
-	{Name: "fakechroot", Wrapper: &wrapper5},
-	{Name: "fakeroot", Wrapper: &wrapper5},
-	{Name: "faketime", Wrapper: &wrapper230},
-	{Name: "fallocate", Row: &row232, Is: 0x100020},
-	{Name: "fastlane", Arity: 2},
+	{Name: "expo", Row: &row44, Arity: 2, Is: 0x80000, Destroys: acts125},
+	{Name: "export", Inspector: "declare", Is: 0x100000, Risk: 1},
+	{Name: "expr", Risk: 1},
+	{Name: "eza", Row: &row242, Is: 0x200000000, Risk: 1},
+	{Name: "fab", Destroys: acts24},
+	{Name: "fabric-agent", Is: 0x80000000},
+	{Name: "factor", Language: &language3, Risk: 1},
+	{Name: "faillock", Destroys: acts142},
+	{Name: "fakechroot", Wrapper: &wrapper7},
+	{Name: "fakeroot", Wrapper: &wrapper7},
+	{Name: "faketime", Wrapper: &wrapper301},
+	{Name: "fallocate", Row: &row303, Is: 0x100020},
+	{Name: "false", Risk: 1},
+	{Name: "fastboot", Destroys: acts77},
+	{Name: "fastlane", Arity: 2, Destroys: acts125},
 	{Name: "fc", Inspector: "state"},
-	{Name: "fd", Handler: "fd"},
-	{Name: "fdisk", Is: 0x100000},
-	{Name: "fennel", Language: &language234},
-	{Name: "file", Row: &row236},
-	{Name: "find", Arity: 1, Handler: "find"},
-	{Name: "finger", Row: &row20},
-	{Name: "firebase", Row: &row13, Arity: 2, Inspector: "transfer", Is: 0x100000},
-	{Name: "firebase deploy", Transfer: &options48},
+	{Name: "fd", Handler: "fd", Is: 0x200000000, Risk: 1},
+	{Name: "fdisk", Is: 0x100000, Risk: 6, Destroys: acts77},
+	{Name: "fennel", Language: &language305},
+	{Name: "fg", Risk: 1},
+	{Name: "file", Row: &row307, Risk: 1},
+	{Name: "find", Arity: 1, Handler: "find", Is: 0x200000000, Risk: 1, Worse: worse308, Destroys: acts309},
+	{Name: "finger", Row: &row34},
+	{Name: "firebase", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x100000, Risk: 5, Worse: worse23, Destroys: acts310},
+	{Name: "firebase deploy", Transfer: &options74},
 	{Name: "firejail", Is: 0x4},
-	{Name: "fish", Handler: "shell", Is: 0x40000},
-	{Name: "flake8", Row: &row31, Is: 0x80000},
+	{Name: "firewall-cmd", Destroys: acts288},
+	{Name: "fish", Handler: "shell", Is: 0x100040000},
+	{Name: "fkill", Destroys: acts311},
+	{Name: "flake8", Row: &row51, Is: 0x80000, Risk: 2, Worse: worse12},
 	{Name: "flang", Is: 0x200},
-	{Name: "flask", Arity: 2},
+	{Name: "flashrom", Destroys: acts77},
+	{Name: "flask", Arity: 2, Destroys: acts312},
 	{Name: "flask shell", Is: 0x100800},
-	{Name: "flatpak", Arity: 2, Is: 0x100000},
+	{Name: "flatpak", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts27},
 	{Name: "flatpak install", Is: 0x200000},
 	{Name: "flatpak-spawn", Is: 0x4},
-	{Name: "flit", Row: &row73},
+	{Name: "flit", Row: &row109, Destroys: acts313},
 	{Name: "flock", Handler: "flock"},
 	{Name: "flox"},
-	{Name: "flox activate", Wrapper: &wrapper43},
-	{Name: "flutter", Row: &row80, Arity: 2, Is: 0x18},
+	{Name: "flox activate", Wrapper: &wrapper66},
+	{Name: "flutter", Row: &row117, Arity: 2, Is: 0x1020000018, Risk: 2, Worse: worse221, Destroys: acts125},
 	{Name: "flutter pub", Is: 0x100000},
 	{Name: "flutter upgrade", Is: 0x100000},
-	{Name: "flux", Row: &row13, Arity: 2},
-	{Name: "fly", Row: &row13, Arity: 2, Is: 0x100002},
-	{Name: "flyctl", Row: &row13, Arity: 2, Is: 0x100002},
-	{Name: "fmt", Row: &row238},
-	{Name: "fold", Row: &row240},
+	{Name: "flux", Row: &row22, Arity: 2, Destroys: acts33},
+	{Name: "fluxcd", Destroys: acts33},
+	{Name: "fly", Row: &row22, Arity: 2, Is: 0x100002, Risk: 5, Worse: worse23, Destroys: acts314},
+	{Name: "flyctl", Row: &row22, Arity: 2, Is: 0x100002, Risk: 5, Worse: worse23, Destroys: acts314},
+	{Name: "flyway", Destroys: acts315},
+	{Name: "fmt", Row: &row317, Risk: 1},
+	{Name: "fold", Row: &row319, Risk: 1},
 	{Name: "foot", Is: 0x4},
 	{Name: "footclient", Is: 0x4},
-	{Name: "foreman", Is: 0x4},
-	{Name: "forever", Arity: 2},
-	{Name: "frida", Row: &row61},
+	{Name: "foreman", Is: 0x1000000004},
+	{Name: "forever", Arity: 2, Destroys: acts320},
+	{Name: "forgecode", Is: 0x80000000},
+	{Name: "format", Destroys: acts77},
+	{Name: "fossil", Destroys: acts124},
+	{Name: "free", Risk: 1},
+	{Name: "frida", Row: &row89},
 	{Name: "fsc", Is: 0x200},
+	{Name: "fsck", Destroys: acts77},
+	{Name: "fsck.*", Destroys: acts77},
 	{Name: "fsi", Is: 0x100000},
-	{Name: "ftp", Row: &row20},
-	{Name: "fuser", Row: &row242, Is: 0x20000},
+	{Name: "ftp", Row: &row34, Is: 0x400000, Risk: 4},
+	{Name: "fuser", Row: &row322, Is: 0x20000, Risk: 6, Destroys: acts311},
 	{Name: "fvm", Arity: 2},
 	{Name: "fvm install", Is: 0x100000},
-	{Name: "fx", Row: &row243},
-	{Name: "fzf", Row: &row245},
-	{Name: "g++", Row: &row24, Inspector: "compiler", Is: 0x200},
-	{Name: "gamemoderun", Wrapper: &wrapper5},
+	{Name: "fwupdmgr", Destroys: acts77},
+	{Name: "fx", Row: &row323, Risk: 5},
+	{Name: "fzf", Row: &row325, Risk: 5},
+	{Name: "g++", Row: &row39, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "gam", Destroys: acts11},
+	{Name: "gamemoderun", Wrapper: &wrapper7},
 	{Name: "gamescope", Is: 0x4},
 	{Name: "gap", Language: &language3},
-	{Name: "gatsby", Row: &row28},
-	{Name: "gcc", Row: &row24, Inspector: "compiler", Is: 0x200},
+	{Name: "gatsby", Row: &row44},
+	{Name: "gcc", Row: &row39, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language3},
-	{Name: "gcloud", Row: &row247, Arity: 4, Inspector: "transfer", Is: 0x2},
-	{Name: "gcloud alpha", Row: &row38},
-	{Name: "gcloud auth", Row: &row38, Is: 0x100000},
-	{Name: "gcloud auth list", Row: &row40},
-	{Name: "gcloud cloud-shell", Row: &row38},
+	{Name: "gcloud", Row: &row327, Arity: 4, Inspector: "transfer", Is: 0x2, Risk: 5, Worse: worse328, Parent: true, Destroys: acts95},
+	{Name: "gcloud alpha", Row: &row60},
+	{Name: "gcloud auth", Row: &row60, Is: 0x100000, Parent: true},
+	{Name: "gcloud auth list", Row: &row62, Risk: 1},
+	{Name: "gcloud cloud-shell", Row: &row60},
 	{Name: "gcloud compute"},
-	{Name: "gcloud compute scp", Row: &row38},
-	{Name: "gcloud compute ssh", Row: &row38},
-	{Name: "gcloud config", Is: 0x100000},
-	{Name: "gcloud config get", Row: &row40},
-	{Name: "gcloud config get-value", Row: &row40},
-	{Name: "gcloud config list", Row: &row40},
-	{Name: "gcloud config set", Row: &row38},
-	{Name: "gcloud config unset", Row: &row38},
+	{Name: "gcloud compute scp", Row: &row60},
+	{Name: "gcloud compute ssh", Row: &row60},
+	{Name: "gcloud config", Is: 0x100000, Parent: true},
+	{Name: "gcloud config get", Row: &row62, Risk: 1},
+	{Name: "gcloud config get-value", Row: &row62, Risk: 1},
+	{Name: "gcloud config list", Row: &row62, Risk: 1},
+	{Name: "gcloud config set", Row: &row60},
+	{Name: "gcloud config unset", Row: &row60},
 	{Name: "gcloud secrets", Is: 0x100000},
-	{Name: "gcloud ssh", Row: &row38},
+	{Name: "gcloud ssh", Row: &row60},
 	{Name: "gcloud storage"},
-	{Name: "gcloud storage cp", Transfer: &options248},
-	{Name: "gcloud storage mv", Transfer: &options248},
-	{Name: "gcloud storage rsync", Transfer: &options248},
+	{Name: "gcloud storage cp", Transfer: &options329},
+	{Name: "gcloud storage mv", Transfer: &options329},
+	{Name: "gcloud storage rsync", Transfer: &options329},
+	{Name: "gconftool-2", Destroys: acts92},
 	{Name: "gcore", Is: 0x20000},
-	{Name: "gdb", Row: &row61, Wrapper: &wrapper98, Is: 0x20000},
+	{Name: "gdb", Row: &row89, Wrapper: &wrapper141, Is: 0x20000},
 	{Name: "gdbserver", Is: 0x4},
 	{Name: "gdc", Is: 0x200},
-	{Name: "gem", Row: &row80, Arity: 2, Is: 0x100000},
+	{Name: "gdisk", Destroys: acts77},
+	{Name: "gel", Is: 0x2000000},
+	{Name: "gem", Row: &row117, Arity: 2, Is: 0x20100000, Destroys: acts330},
 	{Name: "gem install", Is: 0x200000},
 	{Name: "gem update", Is: 0x200000},
-	{Name: "getconf", Is: 0x40},
-	{Name: "getent", Inspector: "lookup"},
-	{Name: "getopts", Inspector: "names"},
+	{Name: "gemini", Is: 0x80000000},
+	{Name: "gemini-cli", Is: 0x80000000},
+	{Name: "gerrit", Destroys: acts124},
+	{Name: "getconf", Is: 0x40, Risk: 1},
+	{Name: "getent", Inspector: "lookup", Risk: 1, Worse: worse331},
+	{Name: "getopts", Inspector: "names", Risk: 1},
 	{Name: "gforth", Language: &language3},
-	{Name: "gfortran", Row: &row24, Is: 0x200},
-	{Name: "gh", Row: &row250, Arity: 3, Inspector: "gh"},
-	{Name: "gh alias", Row: &row251, Is: 0x100000},
-	{Name: "gh api", Row: &row253, Arity: 3, Is: 0x100000},
-	{Name: "gh attestation", Row: &row251},
-	{Name: "gh auth", Row: &row251, Arity: 3, Is: 0x100000},
-	{Name: "gh auth status", Row: &row255},
-	{Name: "gh browse", Row: &row257},
-	{Name: "gh cache", Row: &row257},
-	{Name: "gh codespace", Row: &row251},
-	{Name: "gh codespace ssh", Row: &row38},
-	{Name: "gh config", Row: &row251, Is: 0x110000},
-	{Name: "gh cs", Row: &row251},
-	{Name: "gh ext", Row: &row251},
-	{Name: "gh extension", Row: &row251, Is: 0x100000},
-	{Name: "gh gist", Row: &row257},
-	{Name: "gh gist create", Row: &row38},
-	{Name: "gh gist edit", Row: &row38},
-	{Name: "gh gpg-key", Row: &row251},
-	{Name: "gh issue", Row: &row257, Arity: 3},
-	{Name: "gh label", Row: &row257},
-	{Name: "gh org", Row: &row257},
-	{Name: "gh pr", Row: &row257, Arity: 3},
-	{Name: "gh project", Row: &row257},
-	{Name: "gh release", Row: &row257, Arity: 3, Is: 0x100000},
-	{Name: "gh repo", Row: &row257, Arity: 3, Is: 0x100000},
-	{Name: "gh ruleset", Row: &row257},
-	{Name: "gh run", Row: &row257, Arity: 3},
-	{Name: "gh search", Row: &row257},
-	{Name: "gh secret", Row: &row251, Is: 0x100000},
-	{Name: "gh skill", Row: &row251},
-	{Name: "gh ssh-key", Row: &row251},
-	{Name: "gh status", Row: &row257},
-	{Name: "gh variable", Row: &row251},
-	{Name: "gh workflow", Row: &row257, Arity: 3},
-	{Name: "ghc", Row: &row259, Is: 0x1200},
+	{Name: "gfortran", Row: &row39, Is: 0x200},
+	{Name: "gh", Row: &row333, Arity: 3, Inspector: "gh", Is: 0x30000000, Parent: true, Destroys: acts334},
+	{Name: "gh agent-task", Is: 0x80000000},
+	{Name: "gh alias", Row: &row335, Is: 0x100000},
+	{Name: "gh api", Row: &row337, Arity: 3, Is: 0x100000, Risk: 4, Worse: worse338},
+	{Name: "gh attestation", Row: &row335},
+	{Name: "gh auth", Row: &row335, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh auth status", Row: &row340, Risk: 4, Worse: worse341},
+	{Name: "gh browse", Row: &row343, Risk: 4},
+	{Name: "gh cache", Row: &row343},
+	{Name: "gh codespace", Row: &row335},
+	{Name: "gh codespace ssh", Row: &row60},
+	{Name: "gh config", Row: &row335, Is: 0x110000},
+	{Name: "gh copilot", Is: 0x80000000},
+	{Name: "gh cs", Row: &row335},
+	{Name: "gh ext", Row: &row335},
+	{Name: "gh extension", Row: &row335, Is: 0x100000},
+	{Name: "gh gist", Row: &row343},
+	{Name: "gh gist create", Row: &row60},
+	{Name: "gh gist edit", Row: &row60},
+	{Name: "gh gpg-key", Row: &row335},
+	{Name: "gh issue", Row: &row343, Arity: 3, Parent: true},
+	{Name: "gh issue comment", Is: 0x400000, Risk: 4},
+	{Name: "gh issue create", Is: 0x400000, Risk: 4},
+	{Name: "gh issue edit", Is: 0x400000, Risk: 4},
+	{Name: "gh issue list", Risk: 4},
+	{Name: "gh issue status", Risk: 4},
+	{Name: "gh issue view", Risk: 4},
+	{Name: "gh label", Row: &row343},
+	{Name: "gh models", Is: 0x80000000},
+	{Name: "gh org", Row: &row343},
+	{Name: "gh pr", Row: &row343, Arity: 3, Parent: true},
+	{Name: "gh pr checkout", Risk: 4},
+	{Name: "gh pr checks", Risk: 4},
+	{Name: "gh pr close", Risk: 5},
+	{Name: "gh pr comment", Is: 0x400000, Risk: 4},
+	{Name: "gh pr create", Is: 0x400000, Risk: 4},
+	{Name: "gh pr diff", Risk: 4},
+	{Name: "gh pr edit", Is: 0x400000, Risk: 4},
+	{Name: "gh pr list", Risk: 4},
+	{Name: "gh pr merge", Risk: 5},
+	{Name: "gh pr ready", Is: 0x400000, Risk: 4},
+	{Name: "gh pr review", Is: 0x400000, Risk: 4},
+	{Name: "gh pr status", Risk: 4},
+	{Name: "gh pr view", Risk: 4},
+	{Name: "gh project", Row: &row343},
+	{Name: "gh release", Row: &row343, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh release delete", Risk: 6},
+	{Name: "gh release delete-asset", Risk: 6},
+	{Name: "gh release download", Risk: 4},
+	{Name: "gh release list", Risk: 4},
+	{Name: "gh release view", Risk: 4},
+	{Name: "gh repo", Row: &row343, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "gh repo archive", Risk: 6},
+	{Name: "gh repo clone", Risk: 4},
+	{Name: "gh repo delete", Risk: 6},
+	{Name: "gh repo list", Risk: 4},
+	{Name: "gh repo rename", Risk: 6},
+	{Name: "gh repo view", Risk: 4},
+	{Name: "gh ruleset", Row: &row343},
+	{Name: "gh run", Row: &row343, Arity: 3, Parent: true},
+	{Name: "gh run cancel", Risk: 6},
+	{Name: "gh run delete", Risk: 6},
+	{Name: "gh run download", Risk: 4},
+	{Name: "gh run list", Risk: 4},
+	{Name: "gh run view", Risk: 4},
+	{Name: "gh run watch", Risk: 4},
+	{Name: "gh search", Row: &row343, Risk: 4},
+	{Name: "gh secret", Row: &row335, Is: 0x100000},
+	{Name: "gh skill", Row: &row335},
+	{Name: "gh ssh-key", Row: &row335},
+	{Name: "gh status", Row: &row343, Risk: 4},
+	{Name: "gh variable", Row: &row335},
+	{Name: "gh workflow", Row: &row343, Arity: 3, Parent: true},
+	{Name: "gh workflow list", Risk: 4},
+	{Name: "gh workflow view", Risk: 4},
+	{Name: "ghc", Row: &row345, Is: 0x1200, Risk: 2},
 	{Name: "ghc --interactive", Is: 0x800},
 	{Name: "ghc -e", Is: 0x800},
 	{Name: "ghci", Language: &language3, Is: 0x100200},
 	{Name: "ghostty", Is: 0x4},
-	{Name: "ginkgo", Row: &row261, Is: 0x8},
-	{Name: "gio", Row: &row29},
-	{Name: "git", Row: &row263, Arity: 2, Handler: "git", Inspector: "git", Is: 0x110},
-	{Name: "git add", Row: &row265},
-	{Name: "git am", Row: &row267},
-	{Name: "git annotate", Row: &row269},
-	{Name: "git apply", Row: &row267},
-	{Name: "git archimport", Row: &row29},
-	{Name: "git archive", Row: &row271},
-	{Name: "git bisect", Arity: 3, Is: 0x100000},
-	{Name: "git blame", Row: &row269},
-	{Name: "git branch", Row: &row273, Is: 0x100040},
-	{Name: "git bugreport", Row: &row29},
-	{Name: "git bundle", Row: &row275, Arity: 3},
-	{Name: "git cat-file", Row: &row277},
-	{Name: "git check-attr", Row: &row277},
-	{Name: "git check-ignore", Row: &row277},
-	{Name: "git check-ref-format", Row: &row279},
-	{Name: "git checkout", Row: &row281, Is: 0x100000},
-	{Name: "git checkout-index", Row: &row283},
-	{Name: "git cherry", Row: &row285},
-	{Name: "git cherry-pick", Row: &row287},
-	{Name: "git citool", Row: &row29},
-	{Name: "git clean", Row: &row289, Is: 0x100000},
-	{Name: "git clone", Row: &row291, Is: 0x100000},
-	{Name: "git commit", Row: &row293},
-	{Name: "git config", Row: &row295, Arity: 3, Is: 0x110000},
-	{Name: "git count-objects", Row: &row279},
-	{Name: "git credential", Row: &row29, Is: 0x100000},
-	{Name: "git credential-cache", Row: &row29},
-	{Name: "git credential-store", Row: &row29},
-	{Name: "git cvsimport", Row: &row29},
-	{Name: "git cvsserver", Row: &row29},
-	{Name: "git daemon", Row: &row29},
-	{Name: "git describe", Row: &row279, Is: 0x40},
-	{Name: "git diagnose", Row: &row29},
-	{Name: "git diff", Row: &row285},
-	{Name: "git diff-files", Row: &row285},
-	{Name: "git diff-index", Row: &row285},
-	{Name: "git diff-tree", Row: &row285},
-	{Name: "git difftool", Row: &row297},
-	{Name: "git fast-export", Row: &row29},
-	{Name: "git fast-import", Row: &row29},
-	{Name: "git fetch", Row: &row291},
-	{Name: "git fetch-pack", Row: &row291},
-	{Name: "git filter-branch", Row: &row29, Is: 0x100000},
-	{Name: "git flow", Row: &row29, Arity: 3},
-	{Name: "git for-each-ref", Row: &row279},
-	{Name: "git for-each-repo", Row: &row29},
-	{Name: "git format-patch", Row: &row299},
-	{Name: "git fsck", Row: &row301},
-	{Name: "git gc", Row: &row283, Is: 0x100000},
-	{Name: "git get-tar-commit-id", Row: &row279},
-	{Name: "git gitk", Row: &row29},
-	{Name: "git grep", Row: &row303},
-	{Name: "git gui", Row: &row29},
-	{Name: "git hash-object", Row: &row277},
-	{Name: "git help", Row: &row29},
-	{Name: "git hook", Row: &row29},
-	{Name: "git http-backend", Row: &row29},
-	{Name: "git imap-send", Row: &row29},
-	{Name: "git init", Row: &row305},
-	{Name: "git instaweb", Row: &row29},
-	{Name: "git interpret-trailers", Row: &row307},
-	{Name: "git lfs", Row: &row309, Arity: 3},
-	{Name: "git log", Row: &row285, Is: 0x40},
-	{Name: "git ls-files", Row: &row311},
-	{Name: "git ls-remote", Row: &row291},
-	{Name: "git ls-tree", Row: &row311},
-	{Name: "git maintenance", Row: &row29},
-	{Name: "git merge", Row: &row287},
-	{Name: "git merge-base", Row: &row279, Is: 0x40},
-	{Name: "git merge-index", Row: &row29},
-	{Name: "git mergetool", Row: &row297},
-	{Name: "git mktree", Row: &row277},
-	{Name: "git mv", Row: &row313, Is: 0x100000},
-	{Name: "git name-rev", Row: &row279},
-	{Name: "git notes", Row: &row315, Arity: 3},
-	{Name: "git p4", Row: &row29},
-	{Name: "git pack-redundant", Row: &row283},
-	{Name: "git patch-id", Row: &row279},
-	{Name: "git prune", Row: &row283, Is: 0x100000},
-	{Name: "git prune-packed", Row: &row283},
-	{Name: "git pull", Row: &row291},
-	{Name: "git push", Row: &row317},
-	{Name: "git quiltimport", Row: &row29},
-	{Name: "git range-diff", Row: &row285},
-	{Name: "git read-tree", Row: &row283},
-	{Name: "git rebase", Row: &row319, Is: 0x100000},
-	{Name: "git receive-pack", Row: &row29},
-	{Name: "git reflog", Row: &row285, Arity: 3},
-	{Name: "git reflog show", Row: &row285},
-	{Name: "git reflog-delete", Row: &row283},
-	{Name: "git refs", Row: &row283},
-	{Name: "git remote", Row: &row321, Arity: 3, Is: 0x100000},
-	{Name: "git remote get-url", Row: &row323},
-	{Name: "git remote show", Row: &row323},
-	{Name: "git remote-http", Row: &row291},
-	{Name: "git repack", Row: &row283},
-	{Name: "git replace", Row: &row283, Is: 0x100000},
-	{Name: "git request-pull", Row: &row29},
-	{Name: "git reset", Row: &row325, Is: 0x100000},
-	{Name: "git restore", Row: &row327, Is: 0x100000},
-	{Name: "git rev-list", Row: &row285, Is: 0xc0},
-	{Name: "git rev-parse", Row: &row279, Is: 0x40},
-	{Name: "git revert", Row: &row287},
-	{Name: "git rm", Row: &row313, Is: 0x100000},
-	{Name: "git scalar", Row: &row29},
-	{Name: "git send-email", Row: &row29},
-	{Name: "git send-pack", Row: &row317},
-	{Name: "git shell", Row: &row29},
-	{Name: "git shortlog", Row: &row285},
-	{Name: "git show", Row: &row285},
-	{Name: "git show-branch", Row: &row279},
-	{Name: "git show-index", Row: &row277},
-	{Name: "git show-ref", Row: &row279},
-	{Name: "git sparse-checkout", Row: &row283, Arity: 3},
-	{Name: "git stage", Row: &row265},
-	{Name: "git stash", Row: &row329, Arity: 3, Is: 0x100000},
-	{Name: "git stash list", Row: &row285},
-	{Name: "git stash show", Row: &row285},
-	{Name: "git status", Row: &row311},
-	{Name: "git stripspace", Row: &row277},
-	{Name: "git submodule", Row: &row331, Arity: 3, Is: 0x100000},
-	{Name: "git submodule status", Row: &row333},
-	{Name: "git submodule summary", Row: &row333},
-	{Name: "git svn", Row: &row29, Arity: 3},
-	{Name: "git switch", Row: &row335},
-	{Name: "git symbolic-ref", Row: &row283, Is: 0x40},
-	{Name: "git tag", Row: &row337, Is: 0x100000},
-	{Name: "git update-index", Row: &row283},
-	{Name: "git update-ref", Row: &row283, Is: 0x100000},
-	{Name: "git upload-archive", Row: &row29},
-	{Name: "git upload-pack", Row: &row29},
-	{Name: "git var", Row: &row279},
-	{Name: "git verify-commit", Row: &row279},
-	{Name: "git verify-tag", Row: &row279},
-	{Name: "git version", Row: &row279},
-	{Name: "git whatchanged", Row: &row285},
-	{Name: "git worktree", Row: &row339, Arity: 3, Is: 0x100000},
-	{Name: "git worktree list", Row: &row341},
-	{Name: "glab", Arity: 2},
-	{Name: "glow", Row: &row343},
+	{Name: "ghz", Destroys: acts297},
+	{Name: "ginkgo", Row: &row347, Is: 0x8},
+	{Name: "gio", Row: &row49, Destroys: acts348},
+	{Name: "git", Row: &row350, Arity: 2, Handler: "git", Inspector: "git", Is: 0x620000110, Risk: 1, Parent: true},
+	{Name: "git add", Row: &row352, Risk: 3},
+	{Name: "git am", Row: &row354, Is: 0x800000000, Risk: 3},
+	{Name: "git annotate", Row: &row356, Risk: 1},
+	{Name: "git apply", Row: &row354, Risk: 3, Worse: worse357},
+	{Name: "git archimport", Row: &row49},
+	{Name: "git archive", Row: &row359, Risk: 3},
+	{Name: "git bisect", Arity: 3, Is: 0x100000, Risk: 3, Worse: worse360},
+	{Name: "git blame", Row: &row356, Risk: 1},
+	{Name: "git branch", Row: &row362, Is: 0x100040, Risk: 1, Worse: worse363},
+	{Name: "git bugreport", Row: &row49},
+	{Name: "git bundle", Row: &row365, Arity: 3},
+	{Name: "git cat-file", Row: &row367, Risk: 1},
+	{Name: "git check-attr", Row: &row367, Risk: 1},
+	{Name: "git check-ignore", Row: &row367, Risk: 1},
+	{Name: "git check-ref-format", Row: &row369, Risk: 1},
+	{Name: "git checkout", Row: &row371, Is: 0x800100000, Risk: 3, Worse: worse372},
+	{Name: "git checkout-index", Row: &row374},
+	{Name: "git cherry", Row: &row376, Risk: 1},
+	{Name: "git cherry-pick", Row: &row378, Is: 0x800000000, Risk: 3},
+	{Name: "git citool", Row: &row49},
+	{Name: "git clean", Row: &row380, Is: 0x100000, Risk: 6},
+	{Name: "git clone", Row: &row382, Is: 0x100000, Risk: 4},
+	{Name: "git commit", Row: &row384, Is: 0x800000000, Risk: 3},
+	{Name: "git config", Row: &row386, Arity: 3, Is: 0x110000, Risk: 1, Worse: worse387, Parent: true},
+	{Name: "git config --get", Risk: 1},
+	{Name: "git config --get-all", Risk: 1},
+	{Name: "git config --get-regexp", Risk: 1},
+	{Name: "git config --list", Risk: 1},
+	{Name: "git config -l", Risk: 1},
+	{Name: "git config get", Risk: 1},
+	{Name: "git config list", Risk: 1},
+	{Name: "git count-objects", Row: &row369, Risk: 1},
+	{Name: "git credential", Row: &row49, Is: 0x100000},
+	{Name: "git credential-cache", Row: &row49},
+	{Name: "git credential-store", Row: &row49},
+	{Name: "git cvsimport", Row: &row49},
+	{Name: "git cvsserver", Row: &row49},
+	{Name: "git daemon", Row: &row49},
+	{Name: "git describe", Row: &row369, Is: 0x40, Risk: 1},
+	{Name: "git diagnose", Row: &row49},
+	{Name: "git diff", Row: &row376, Risk: 1},
+	{Name: "git diff-files", Row: &row376, Risk: 1},
+	{Name: "git diff-index", Row: &row376, Risk: 1},
+	{Name: "git diff-tree", Row: &row376, Risk: 1},
+	{Name: "git difftool", Row: &row389},
+	{Name: "git fast-export", Row: &row49},
+	{Name: "git fast-import", Row: &row49, Risk: 6},
+	{Name: "git fetch", Row: &row382, Risk: 4, Worse: worse390},
+	{Name: "git fetch-pack", Row: &row382},
+	{Name: "git filter-branch", Row: &row49, Is: 0x100000, Risk: 6},
+	{Name: "git filter-repo", Risk: 6},
+	{Name: "git flow", Row: &row49, Arity: 3},
+	{Name: "git for-each-ref", Row: &row369, Risk: 1},
+	{Name: "git for-each-repo", Row: &row49},
+	{Name: "git format-patch", Row: &row392, Risk: 3},
+	{Name: "git fsck", Row: &row394, Risk: 1},
+	{Name: "git gc", Row: &row374, Is: 0x100000, Risk: 3, Worse: worse395},
+	{Name: "git get-tar-commit-id", Row: &row369, Risk: 1},
+	{Name: "git gitk", Row: &row49},
+	{Name: "git grep", Row: &row397, Risk: 1},
+	{Name: "git gui", Row: &row49},
+	{Name: "git hash-object", Row: &row367},
+	{Name: "git help", Row: &row49, Risk: 1},
+	{Name: "git hook", Row: &row49},
+	{Name: "git http-backend", Row: &row49},
+	{Name: "git imap-send", Row: &row49},
+	{Name: "git init", Row: &row399, Risk: 3},
+	{Name: "git instaweb", Row: &row49},
+	{Name: "git interpret-trailers", Row: &row401},
+	{Name: "git lfs", Row: &row403, Arity: 3, Is: 0x400000, Risk: 4},
+	{Name: "git log", Row: &row376, Is: 0x40, Risk: 1},
+	{Name: "git ls-files", Row: &row405, Risk: 1},
+	{Name: "git ls-remote", Row: &row382, Risk: 4},
+	{Name: "git ls-tree", Row: &row405, Risk: 1},
+	{Name: "git maintenance", Row: &row49, Risk: 3},
+	{Name: "git merge", Row: &row378, Is: 0x800000000, Risk: 3},
+	{Name: "git merge-base", Row: &row369, Is: 0x40, Risk: 1},
+	{Name: "git merge-index", Row: &row49},
+	{Name: "git mergetool", Row: &row389},
+	{Name: "git mktree", Row: &row367},
+	{Name: "git mv", Row: &row407, Is: 0x100000, Risk: 3},
+	{Name: "git name-rev", Row: &row369, Risk: 1},
+	{Name: "git notes", Row: &row409, Arity: 3, Risk: 3},
+	{Name: "git p4", Row: &row49, Is: 0x400000, Risk: 4},
+	{Name: "git pack-redundant", Row: &row374},
+	{Name: "git patch-id", Row: &row369, Risk: 1},
+	{Name: "git prune", Row: &row374, Is: 0x100000, Risk: 6},
+	{Name: "git prune-packed", Row: &row374, Risk: 6},
+	{Name: "git pull", Row: &row382, Is: 0x800000000, Risk: 4, Worse: worse410},
+	{Name: "git push", Row: &row412, Is: 0x800400000, Risk: 4, Worse: worse413},
+	{Name: "git quiltimport", Row: &row49},
+	{Name: "git range-diff", Row: &row376, Risk: 1},
+	{Name: "git read-tree", Row: &row374},
+	{Name: "git rebase", Row: &row415, Is: 0x800100000, Risk: 3},
+	{Name: "git receive-pack", Row: &row49},
+	{Name: "git reflog", Row: &row376, Arity: 3, Risk: 1, Parent: true},
+	{Name: "git reflog delete", Risk: 6},
+	{Name: "git reflog exists", Risk: 1},
+	{Name: "git reflog expire", Risk: 6},
+	{Name: "git reflog show", Row: &row376, Risk: 1},
+	{Name: "git reflog-delete", Row: &row374},
+	{Name: "git refs", Row: &row374},
+	{Name: "git remote", Row: &row417, Arity: 3, Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git remote add", Risk: 5},
+	{Name: "git remote get-url", Row: &row419, Risk: 1},
+	{Name: "git remote prune", Risk: 4},
+	{Name: "git remote remove", Risk: 5},
+	{Name: "git remote rename", Risk: 5},
+	{Name: "git remote rm", Risk: 5},
+	{Name: "git remote set-branches", Risk: 5},
+	{Name: "git remote set-head", Risk: 5},
+	{Name: "git remote set-url", Risk: 5},
+	{Name: "git remote show", Row: &row419, Risk: 4},
+	{Name: "git remote update", Risk: 4},
+	{Name: "git remote-http", Row: &row382},
+	{Name: "git repack", Row: &row374, Risk: 3},
+	{Name: "git replace", Row: &row374, Is: 0x100000, Risk: 6},
+	{Name: "git request-pull", Row: &row49, Risk: 1},
+	{Name: "git reset", Row: &row421, Is: 0x100000, Risk: 3, Worse: worse422},
+	{Name: "git restore", Row: &row424, Is: 0x100000, Risk: 3, Worse: worse425},
+	{Name: "git rev-list", Row: &row376, Is: 0xc0, Risk: 1},
+	{Name: "git rev-parse", Row: &row369, Is: 0x40, Risk: 1},
+	{Name: "git revert", Row: &row378, Is: 0x800000000, Risk: 3},
+	{Name: "git rm", Row: &row407, Is: 0x100000, Risk: 6},
+	{Name: "git scalar", Row: &row49},
+	{Name: "git send-email", Row: &row49, Risk: 6},
+	{Name: "git send-pack", Row: &row412},
+	{Name: "git shell", Row: &row49},
+	{Name: "git shortlog", Row: &row376, Risk: 1},
+	{Name: "git show", Row: &row376, Risk: 1},
+	{Name: "git show-branch", Row: &row369, Risk: 1},
+	{Name: "git show-index", Row: &row367},
+	{Name: "git show-ref", Row: &row369, Risk: 1},
+	{Name: "git sparse-checkout", Row: &row374, Arity: 3, Risk: 3},
+	{Name: "git stage", Row: &row352},
+	{Name: "git stash", Row: &row427, Arity: 3, Is: 0x100000, Risk: 3, Parent: true},
+	{Name: "git stash apply", Risk: 3},
+	{Name: "git stash branch", Risk: 3},
+	{Name: "git stash clear", Risk: 6},
+	{Name: "git stash create", Risk: 3},
+	{Name: "git stash drop", Risk: 6},
+	{Name: "git stash list", Row: &row376, Risk: 1},
+	{Name: "git stash pop", Risk: 3},
+	{Name: "git stash push", Risk: 3},
+	{Name: "git stash save", Risk: 3},
+	{Name: "git stash show", Row: &row376, Risk: 1},
+	{Name: "git stash store", Risk: 3},
+	{Name: "git status", Row: &row405, Risk: 1},
+	{Name: "git stripspace", Row: &row367, Risk: 1},
+	{Name: "git submodule", Row: &row429, Arity: 3, Is: 0x100000, Risk: 1, Parent: true},
+	{Name: "git submodule absorbgitdirs", Risk: 4},
+	{Name: "git submodule add", Risk: 4},
+	{Name: "git submodule deinit", Risk: 6},
+	{Name: "git submodule init", Risk: 4},
+	{Name: "git submodule set-branch", Risk: 4},
+	{Name: "git submodule set-url", Risk: 4},
+	{Name: "git submodule status", Row: &row431, Risk: 1},
+	{Name: "git submodule summary", Row: &row431, Risk: 1},
+	{Name: "git submodule sync", Risk: 4},
+	{Name: "git submodule update", Risk: 4},
+	{Name: "git svn", Row: &row49, Arity: 3, Is: 0x400000, Risk: 4},
+	{Name: "git switch", Row: &row433, Is: 0x800000000, Risk: 3, Worse: worse434},
+	{Name: "git symbolic-ref", Row: &row374, Is: 0x40, Risk: 1, Worse: worse435},
+	{Name: "git tag", Row: &row437, Is: 0x100000, Risk: 1, Worse: worse438},
+	{Name: "git update-index", Row: &row374, Risk: 3},
+	{Name: "git update-ref", Row: &row374, Is: 0x100000, Risk: 3, Worse: worse439},
+	{Name: "git upload-archive", Row: &row49},
+	{Name: "git upload-pack", Row: &row49},
+	{Name: "git var", Row: &row369, Risk: 1},
+	{Name: "git verify-commit", Row: &row369, Risk: 1},
+	{Name: "git verify-tag", Row: &row369, Risk: 1},
+	{Name: "git version", Row: &row369, Risk: 1},
+	{Name: "git whatchanged", Row: &row376, Risk: 1},
+	{Name: "git worktree", Row: &row441, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "git worktree add", Risk: 3},
+	{Name: "git worktree list", Row: &row443, Risk: 1},
+	{Name: "git worktree lock", Risk: 3},
+	{Name: "git worktree move", Risk: 3},
+	{Name: "git worktree prune", Risk: 6},
+	{Name: "git worktree remove", Risk: 6},
+	{Name: "git worktree repair", Risk: 3},
+	{Name: "git worktree unlock", Risk: 3},
+	{Name: "glab", Arity: 2, Is: 0x10000000, Destroys: acts334},
+	{Name: "gleam", Risk: 5},
+	{Name: "glow", Row: &row445, Risk: 5},
 	{Name: "gm4", Language: &language3, Is: 0x2000},
+	{Name: "gmailctl", Destroys: acts15},
 	{Name: "gnome-terminal", Is: 0x4},
 	{Name: "gnuplot", Language: &language3, Is: 0x2000},
-	{Name: "go", Row: &row345, Arity: 2, Inspector: "go", Is: 0x1118},
-	{Name: "go bug", Row: &row20},
-	{Name: "go build", Row: &row347},
-	{Name: "go clean", Row: &row349, Is: 0x100000},
-	{Name: "go doc", Row: &row351},
-	{Name: "go env", Row: &row353, Is: 0x100040},
-	{Name: "go fix", Row: &row355},
-	{Name: "go fmt", Row: &row357},
-	{Name: "go generate", Row: &row358},
-	{Name: "go get", Row: &row347, Is: 0x300000},
-	{Name: "go install", Row: &row347, Is: 0x300000},
-	{Name: "go list", Row: &row360, Is: 0x40},
-	{Name: "go mod", Row: &row362, Arity: 3, Is: 0x100000},
-	{Name: "go run", Row: &row355, Arity: 3, Operation: 2},
-	{Name: "go telemetry", Row: &row20},
-	{Name: "go test", Row: &row363},
-	{Name: "go tool", Row: &row29, Arity: 3},
-	{Name: "go tool addr2line", Row: &row365},
-	{Name: "go tool cover", Row: &row367},
-	{Name: "go tool nm", Row: &row365},
-	{Name: "go tool objdump", Row: &row365},
-	{Name: "go version", Row: &row369},
-	{Name: "go vet", Row: &row355},
-	{Name: "go work", Row: &row371, Arity: 3},
-	{Name: "gofmt", Row: &row373},
-	{Name: "gofumpt", Row: &row373},
-	{Name: "goimports", Row: &row373},
-	{Name: "golangci-lint", Row: &row375, Is: 0x8},
-	{Name: "gold", Row: &row24, Is: 0x200},
-	{Name: "goose", Arity: 2},
-	{Name: "gopass", Is: 0x100000},
-	{Name: "gosec", Row: &row224},
+	{Name: "go", Row: &row447, Arity: 2, Inspector: "go", Is: 0x20001118, Parent: true},
+	{Name: "go bug", Row: &row34},
+	{Name: "go build", Row: &row449, Is: 0x1000000000, Risk: 2, Worse: worse450},
+	{Name: "go clean", Row: &row452, Is: 0x100000, Risk: 3},
+	{Name: "go doc", Row: &row454, Risk: 1, Worse: worse455},
+	{Name: "go env", Row: &row457, Is: 0x100040, Risk: 1, Worse: worse458},
+	{Name: "go fix", Row: &row460, Risk: 3},
+	{Name: "go fmt", Row: &row462, Risk: 3},
+	{Name: "go generate", Row: &row463, Is: 0x1000000000, Risk: 5},
+	{Name: "go get", Row: &row449, Is: 0x300000, Risk: 4},
+	{Name: "go help", Risk: 1},
+	{Name: "go install", Row: &row449, Is: 0x1000300000, Risk: 5},
+	{Name: "go list", Row: &row465, Is: 0x40, Risk: 1, Worse: worse455},
+	{Name: "go mod", Row: &row467, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "go mod download", Risk: 4},
+	{Name: "go mod edit", Risk: 3},
+	{Name: "go mod graph", Risk: 1, Worse: worse468},
+	{Name: "go mod init", Risk: 3},
+	{Name: "go mod tidy", Risk: 4},
+	{Name: "go mod vendor", Risk: 3},
+	{Name: "go mod verify", Risk: 1, Worse: worse468},
+	{Name: "go mod why", Risk: 1, Worse: worse468},
+	{Name: "go run", Row: &row460, Arity: 3, Operation: 2, Is: 0x1000000000, Risk: 5},
+	{Name: "go telemetry", Row: &row34},
+	{Name: "go test", Row: &row469, Is: 0x1000000000, Risk: 2, Worse: worse450},
+	{Name: "go tool", Row: &row49, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "go tool addr2line", Row: &row471, Risk: 1},
+	{Name: "go tool cover", Row: &row473, Risk: 1},
+	{Name: "go tool nm", Row: &row471, Risk: 1},
+	{Name: "go tool objdump", Row: &row471, Risk: 1},
+	{Name: "go version", Row: &row475, Risk: 1},
+	{Name: "go vet", Row: &row460, Is: 0x1000000000, Risk: 2, Worse: worse450},
+	{Name: "go work", Row: &row477, Arity: 3, Risk: 3},
+	{Name: "go-task", Is: 0x1000000000},
+	{Name: "gofmt", Row: &row479, Risk: 1, Worse: worse480},
+	{Name: "gofumpt", Row: &row479, Risk: 2, Worse: worse90},
+	{Name: "gog", Destroys: acts15},
+	{Name: "gogcli", Destroys: acts15},
+	{Name: "goimports", Row: &row479, Risk: 2, Worse: worse90},
+	{Name: "golang-migrate", Destroys: acts45},
+	{Name: "golangci-lint", Row: &row482, Is: 0x8, Risk: 2, Worse: worse12},
+	{Name: "gold", Row: &row39, Is: 0x200},
+	{Name: "goose", Arity: 2, Destroys: acts45},
+	{Name: "goose acp", Is: 0x80000000},
+	{Name: "goose recipe", Is: 0x80000000},
+	{Name: "goose run", Is: 0x80000000},
+	{Name: "goose session", Is: 0x80000000},
+	{Name: "goose web", Is: 0x80000000},
+	{Name: "goosed", Is: 0x80000000},
+	{Name: "gopass", Is: 0x100000, Destroys: acts16},
+	{Name: "goreleaser", Destroys: acts48},
+	{Name: "goreman", Is: 0x1000000000},
+	{Name: "gosec", Row: &row294},
 	{Name: "gosh", Language: &language3},
-	{Name: "gosu", Wrapper: &wrapper376, Is: 0x1},
-	{Name: "gotestsum", Row: &row378, Handler: "gotestsum"},
-	{Name: "govulncheck", Row: &row380},
+	{Name: "gosu", Wrapper: &wrapper483, Is: 0x1},
+	{Name: "gotestsum", Row: &row485, Handler: "gotestsum", Risk: 2},
+	{Name: "govulncheck", Row: &row487, Risk: 2, Worse: worse12},
 	{Name: "gp", Language: &language3},
-	{Name: "gpg", Row: &row382, Arity: 2, Is: 0x100000},
+	{Name: "gpasswd", Destroys: acts142},
+	{Name: "gpg", Row: &row489, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts16},
 	{Name: "gprof", Is: 0x200},
 	{Name: "gprolog", Language: &language3},
-	{Name: "gradle", Row: &row15, Arity: 2, Is: 0x18},
+	{Name: "gpt-engineer", Is: 0x80000000},
+	{Name: "gpte", Is: 0x80000000},
+	{Name: "gptme", Is: 0x80000000},
+	{Name: "gq", Is: 0x10000000},
+	{Name: "gradle", Row: &row26, Arity: 2, Is: 0x1021000018, Risk: 2, Destroys: acts490},
 	{Name: "gradle jshell", Is: 0x800},
-	{Name: "gremlin", Row: &row61},
-	{Name: "grep", Row: &row86, Arity: 1},
-	{Name: "groff", Row: &row84},
-	{Name: "gron", Row: &row384},
+	{Name: "graphqurl", Is: 0x10000000},
+	{Name: "gremlin", Row: &row89},
+	{Name: "grep", Row: &row123, Arity: 1, Is: 0x600000000, Risk: 1},
+	{Name: "groff", Row: &row121},
+	{Name: "grok", Is: 0x80000000},
+	{Name: "grok-cli", Is: 0x80000000},
+	{Name: "gron", Row: &row492, Risk: 5},
 	{Name: "groovy", Language: &language3, Arity: 2, Is: 0x400},
 	{Name: "groovyc", Is: 0x200},
 	{Name: "groovysh", Language: &language3},
-	{Name: "groups"},
-	{Name: "grunt", Row: &row28, Is: 0x18},
+	{Name: "groupadd", Risk: 7},
+	{Name: "groupdel", Destroys: acts142},
+	{Name: "groupmod", Destroys: acts142},
+	{Name: "groups", Risk: 1},
+	{Name: "grpcurl", Destroys: acts297},
+	{Name: "grub-install", Destroys: acts77},
+	{Name: "grunt", Row: &row44, Is: 0x1000000018},
+	{Name: "gsettings", Destroys: acts92},
 	{Name: "gsi", Language: &language3},
+	{Name: "gsql", Is: 0x2000000},
 	{Name: "gst", Language: &language3},
-	{Name: "gsutil", Row: &row20, Inspector: "transfer"},
-	{Name: "gsutil cp", Transfer: &options248},
-	{Name: "gsutil mv", Transfer: &options248},
-	{Name: "gsutil rsync", Transfer: &options248},
+	{Name: "gsutil", Row: &row34, Inspector: "transfer", Destroys: acts95},
+	{Name: "gsutil cp", Transfer: &options329},
+	{Name: "gsutil mv", Transfer: &options329},
+	{Name: "gsutil rsync", Transfer: &options329},
 	{Name: "gt", Arity: 2},
 	{Name: "guake", Is: 0x4},
-	{Name: "guile", Language: &language3},
-	{Name: "guix", Is: 0x100000},
-	{Name: "gulp", Row: &row28, Is: 0x18},
+	{Name: "guile", Language: &language3, Risk: 5},
+	{Name: "guix", Is: 0x100000, Destroys: acts27},
+	{Name: "gulp", Row: &row44, Is: 0x1000000018},
 	{Name: "gunicorn", Is: 0x80000},
-	{Name: "gunzip", Row: &row386, Is: 0x100000},
-	{Name: "gvim", Row: &row125},
-	{Name: "gzcat", Row: &row84},
-	{Name: "gzip", Row: &row386, Is: 0x100000},
+	{Name: "gunzip", Row: &row494, Is: 0x100000, Risk: 3},
+	{Name: "gvim", Row: &row174},
+	{Name: "gzcat", Row: &row121},
+	{Name: "gzip", Row: &row494, Is: 0x100000, Risk: 3},
+	{Name: "hadolint", Risk: 2, Worse: worse12},
+	{Name: "halt", Risk: 6, Destroys: acts495},
 	{Name: "hanami"},
 	{Name: "hanami console", Is: 0x800},
-	{Name: "hash", Inspector: "state", Is: 0x4000},
-	{Name: "hatch", Row: &row135, Arity: 2, Passes: []string{"pytest"}, Is: 0x18},
+	{Name: "happy-coder", Is: 0x80000000},
+	{Name: "hash", Inspector: "state", Is: 0x4000, Risk: 1},
+	{Name: "hasura", Destroys: acts496},
+	{Name: "hatch", Row: &row184, Arity: 2, Passes: []string{"pytest"}, Is: 0x1020000018, Destroys: acts313},
 	{Name: "hatch env", Is: 0x100000},
-	{Name: "hatch run", Wrapper: &wrapper26, Arity: 3},
-	{Name: "hcloud", Row: &row13, Arity: 3},
-	{Name: "head", Row: &row388, Arity: 1},
-	{Name: "heaptrack", Wrapper: &wrapper5},
+	{Name: "hatch run", Wrapper: &wrapper41, Arity: 3},
+	{Name: "hcloud", Row: &row22, Arity: 3, Destroys: acts157},
+	{Name: "hdiutil", Destroys: acts42},
+	{Name: "hdparm", Destroys: acts77},
+	{Name: "head", Row: &row498, Arity: 1, Risk: 1},
+	{Name: "heaptrack", Wrapper: &wrapper7},
 	{Name: "heft"},
-	{Name: "heft exec", Wrapper: &wrapper390},
-	{Name: "helix", Row: &row125},
-	{Name: "helm", Row: &row392, Arity: 2, Is: 0x100000},
-	{Name: "helm create", Row: &row393},
-	{Name: "helm delete", Row: &row393},
-	{Name: "helm dependency", Row: &row395, Arity: 3},
-	{Name: "helm get", Row: &row395, Arity: 3},
-	{Name: "helm history", Row: &row395},
-	{Name: "helm install", Row: &row393},
-	{Name: "helm lint", Row: &row395},
-	{Name: "helm list", Row: &row395},
-	{Name: "helm ls", Row: &row395},
-	{Name: "helm package", Row: &row395},
-	{Name: "helm plugin", Row: &row393, Is: 0x200000},
-	{Name: "helm pull", Row: &row395},
-	{Name: "helm push", Row: &row393},
-	{Name: "helm registry", Row: &row393},
-	{Name: "helm repo", Row: &row393, Arity: 3},
-	{Name: "helm rollback", Row: &row393},
-	{Name: "helm show", Row: &row395, Arity: 3},
-	{Name: "helm status", Row: &row395},
-	{Name: "helm template", Row: &row395},
-	{Name: "helm test", Row: &row393},
-	{Name: "helm uninstall", Row: &row393},
-	{Name: "helm upgrade", Row: &row393},
-	{Name: "heroku", Row: &row13, Arity: 2, Is: 0x100002},
-	{Name: "hexdump", Row: &row397},
-	{Name: "hexyl", Row: &row399},
-	{Name: "hg", Arity: 2},
-	{Name: "hhvm", Language: &language401},
+	{Name: "heft exec", Wrapper: &wrapper500},
+	{Name: "heimdall", Destroys: acts77},
+	{Name: "helix", Row: &row174},
+	{Name: "helm", Row: &row502, Arity: 2, Is: 0x100000, Parent: true, Destroys: acts503},
+	{Name: "helm create", Row: &row504},
+	{Name: "helm delete", Row: &row504, Risk: 6},
+	{Name: "helm dependency", Row: &row506, Arity: 3, Risk: 4},
+	{Name: "helm get", Row: &row506, Arity: 3, Risk: 4},
+	{Name: "helm history", Row: &row506, Risk: 4},
+	{Name: "helm install", Row: &row504},
+	{Name: "helm lint", Row: &row506, Risk: 4},
+	{Name: "helm list", Row: &row506, Risk: 4},
+	{Name: "helm ls", Row: &row506, Risk: 4},
+	{Name: "helm package", Row: &row506},
+	{Name: "helm plugin", Row: &row504, Is: 0x200000},
+	{Name: "helm pull", Row: &row506},
+	{Name: "helm push", Row: &row504},
+	{Name: "helm registry", Row: &row504},
+	{Name: "helm repo", Row: &row504, Arity: 3, Risk: 4},
+	{Name: "helm rollback", Row: &row504, Risk: 6},
+	{Name: "helm search", Risk: 4},
+	{Name: "helm show", Row: &row506, Arity: 3, Risk: 4},
+	{Name: "helm status", Row: &row506, Risk: 4},
+	{Name: "helm template", Row: &row506, Risk: 4},
+	{Name: "helm test", Row: &row504},
+	{Name: "helm un", Risk: 6},
+	{Name: "helm uninstall", Row: &row504, Risk: 6},
+	{Name: "helm upgrade", Row: &row504},
+	{Name: "helm version", Risk: 4},
+	{Name: "helmfile", Destroys: acts503},
+	{Name: "help", Risk: 1},
+	{Name: "hermes-agent", Is: 0x80000000},
+	{Name: "heroku", Row: &row22, Arity: 2, Is: 0x2100002, Risk: 5, Worse: worse23, Destroys: acts507},
+	{Name: "hex", Destroys: acts125},
+	{Name: "hexdump", Row: &row509, Risk: 1},
+	{Name: "hexyl", Row: &row511},
+	{Name: "hg", Arity: 2, Is: 0x200000000, Destroys: acts124},
+	{Name: "hhvm", Language: &language513},
+	{Name: "himalaya", Destroys: acts15},
 	{Name: "hipcc", Is: 0x200},
-	{Name: "history", Inspector: "state", Is: 0x100000},
-	{Name: "hive", Row: &row61},
-	{Name: "honcho", Is: 0x4},
-	{Name: "host", Inspector: "lookup"},
+	{Name: "history", Inspector: "state", Is: 0x100000, Risk: 1, Worse: worse514, Destroys: acts515},
+	{Name: "hive", Row: &row89, Is: 0x2000000},
+	{Name: "hivemind", Is: 0x1000000000},
+	{Name: "honcho", Is: 0x1000000004},
+	{Name: "host", Inspector: "lookup", Risk: 4},
 	{Name: "host-spawn", Is: 0x4},
-	{Name: "hostname", Row: &row403, Inspector: "hostname", Is: 0x40},
+	{Name: "hostname", Row: &row517, Inspector: "hostname", Is: 0x40, Risk: 1, Worse: worse518},
 	{Name: "hostnamectl", Arity: 2},
-	{Name: "http", Inspector: "fetch"},
-	{Name: "httpie", Inspector: "fetch"},
-	{Name: "https", Inspector: "fetch"},
-	{Name: "hub", Arity: 2},
-	{Name: "hugo", Row: &row405, Arity: 2, Is: 0x18},
+	{Name: "htop", Risk: 1},
+	{Name: "http", Inspector: "fetch", Is: 0x10000000, Risk: 4, Destroys: acts519},
+	{Name: "httpie", Inspector: "fetch", Is: 0x10000000, Risk: 4, Destroys: acts519},
+	{Name: "https", Inspector: "fetch", Is: 0x10000000, Risk: 4, Destroys: acts519},
+	{Name: "hub", Arity: 2, Destroys: acts334},
+	{Name: "hugo", Row: &row521, Arity: 2, Is: 0x18, Risk: 2},
 	{Name: "hugs", Language: &language3},
-	{Name: "husky", Is: 0x80000},
-	{Name: "hx", Row: &row125},
-	{Name: "hy", Language: &language63},
-	{Name: "hyperfine", Wrapper: &wrapper407},
-	{Name: "i386", Wrapper: &wrapper409},
-	{Name: "ibmcloud", Inspector: "transfer"},
+	{Name: "hurl", Is: 0x10000000, Destroys: acts101},
+	{Name: "husky", Is: 0x1000080000},
+	{Name: "hx", Row: &row174},
+	{Name: "hy", Language: &language94},
+	{Name: "hyperfine", Wrapper: &wrapper523},
+	{Name: "i386", Wrapper: &wrapper525},
+	{Name: "ibmcloud", Inspector: "transfer", Risk: 5, Worse: worse23, Destroys: acts157},
 	{Name: "ibmcloud cos"},
-	{Name: "ibmcloud cos upload", Transfer: &options48},
-	{Name: "icc", Row: &row24, Is: 0x200},
-	{Name: "iconv", Row: &row411},
+	{Name: "ibmcloud cos upload", Transfer: &options74},
+	{Name: "icc", Row: &row39, Is: 0x200},
+	{Name: "iconv", Row: &row527, Risk: 1},
 	{Name: "icpx", Is: 0x200},
 	{Name: "icx", Is: 0x200},
-	{Name: "id", Is: 0x140},
+	{Name: "id", Is: 0x140, Risk: 1},
 	{Name: "iex", Language: &language3},
-	{Name: "ifne", Wrapper: &wrapper5},
+	{Name: "ifconfig", Risk: 1, Worse: worse110},
+	{Name: "ifdown", Destroys: acts288},
+	{Name: "iflow", Is: 0x80000000},
+	{Name: "ifne", Wrapper: &wrapper7},
 	{Name: "ifort", Is: 0x200},
-	{Name: "impala-shell", Row: &row61},
+	{Name: "impala-shell", Row: &row89, Is: 0x2000000},
+	{Name: "imsg", Destroys: acts11},
 	{Name: "include-what-you-use", Is: 0x200},
-	{Name: "incus", Is: 0x2},
-	{Name: "incus exec", Wrapper: &wrapper413},
+	{Name: "incus", Is: 0x2, Destroys: acts4},
+	{Name: "incus exec", Wrapper: &wrapper529},
 	{Name: "infisical", Is: 0x100000},
-	{Name: "infisical run", Wrapper: &wrapper43},
-	{Name: "influx", Row: &row144, Is: 0x100000},
-	{Name: "info", Row: &row415},
-	{Name: "install", Row: &row417, Is: 0x100020},
-	{Name: "intercept-build", Wrapper: &wrapper5},
-	{Name: "interrogate", Row: &row31},
-	{Name: "inv", Row: &row58, Passes: []string{"pytest"}},
-	{Name: "invoke", Row: &row58, Arity: 2, Passes: []string{"pytest"}},
-	{Name: "ionice", Wrapper: &wrapper419},
-	{Name: "ip", Row: &row421, Arity: 2},
+	{Name: "infisical run", Wrapper: &wrapper66},
+	{Name: "influx", Row: &row193, Is: 0xa100000, Risk: 5, Worse: worse201, Destroys: acts164},
+	{Name: "influxd", Destroys: acts164},
+	{Name: "info", Row: &row531, Risk: 1},
+	{Name: "init", Risk: 6},
+	{Name: "initctl", Destroys: acts320},
+	{Name: "insmod", Risk: 7},
+	{Name: "install", Row: &row533, Is: 0x100020, Risk: 3},
+	{Name: "intercept-build", Wrapper: &wrapper7},
+	{Name: "interpreter", Is: 0x80000000},
+	{Name: "interrogate", Row: &row51},
+	{Name: "inv", Row: &row86, Passes: []string{"pytest"}, Is: 0x1000000000},
+	{Name: "invoke", Row: &row86, Arity: 2, Passes: []string{"pytest"}, Is: 0x1000000000, Risk: 2},
+	{Name: "ionice", Wrapper: &wrapper535},
+	{Name: "iostat", Risk: 1},
+	{Name: "ip", Row: &row537, Arity: 2, Risk: 5, Parent: true},
+	{Name: "ip a", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip a list", Risk: 1},
+	{Name: "ip a ls", Risk: 1},
+	{Name: "ip a show", Risk: 1},
+	{Name: "ip addr", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip addr list", Risk: 1},
+	{Name: "ip addr ls", Risk: 1},
+	{Name: "ip addr show", Risk: 1},
+	{Name: "ip address", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip address list", Risk: 1},
+	{Name: "ip address ls", Risk: 1},
+	{Name: "ip address show", Risk: 1},
+	{Name: "ip l", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip l list", Risk: 1},
+	{Name: "ip l ls", Risk: 1},
+	{Name: "ip l show", Risk: 1},
+	{Name: "ip link", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip link list", Risk: 1},
+	{Name: "ip link ls", Risk: 1},
+	{Name: "ip link show", Risk: 1},
+	{Name: "ip n", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip n list", Risk: 1},
+	{Name: "ip n ls", Risk: 1},
+	{Name: "ip n show", Risk: 1},
+	{Name: "ip neigh", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip neigh list", Risk: 1},
+	{Name: "ip neigh ls", Risk: 1},
+	{Name: "ip neigh show", Risk: 1},
 	{Name: "ip netns"},
-	{Name: "ip netns exec", Wrapper: &wrapper422},
-	{Name: "ipdb", Row: &row61},
+	{Name: "ip netns exec", Wrapper: &wrapper538},
+	{Name: "ip r", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip r get", Risk: 1},
+	{Name: "ip r list", Risk: 1},
+	{Name: "ip r ls", Risk: 1},
+	{Name: "ip r show", Risk: 1},
+	{Name: "ip ro", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip ro get", Risk: 1},
+	{Name: "ip ro list", Risk: 1},
+	{Name: "ip ro ls", Risk: 1},
+	{Name: "ip ro show", Risk: 1},
+	{Name: "ip route", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip route get", Risk: 1},
+	{Name: "ip route list", Risk: 1},
+	{Name: "ip route ls", Risk: 1},
+	{Name: "ip route show", Risk: 1},
+	{Name: "ip rule", Risk: 1, Worse: worse110, Parent: true},
+	{Name: "ip rule list", Risk: 1},
+	{Name: "ip rule ls", Risk: 1},
+	{Name: "ip rule show", Risk: 1},
+	{Name: "ip6tables", Destroys: acts288},
+	{Name: "ipa", Destroys: acts142},
+	{Name: "ipcs", Risk: 1},
+	{Name: "ipdb", Row: &row89},
 	{Name: "ipfs", Inspector: "transfer"},
-	{Name: "ipfs add", Transfer: &options48},
-	{Name: "iptables", Is: 0x100000},
-	{Name: "ipython", Language: &language63, Is: 0x100000},
+	{Name: "ipfs add", Transfer: &options74},
+	{Name: "ipset", Destroys: acts288},
+	{Name: "iptables", Is: 0x100000, Destroys: acts288},
+	{Name: "ipython", Language: &language94, Is: 0x100000},
 	{Name: "ipython3", Is: 0x100000},
-	{Name: "irb", Language: &language424, Is: 0x100000},
-	{Name: "isort", Row: &row31, Is: 0x80000},
-	{Name: "isql", Row: &row61},
-	{Name: "isql-fb", Row: &row61},
-	{Name: "istioctl", Row: &row13, Arity: 2},
-	{Name: "iusql", Row: &row61},
+	{Name: "irb", Language: &language540, Is: 0x100000},
+	{Name: "iredis", Is: 0x2000000},
+	{Name: "isort", Row: &row51, Is: 0x80000, Risk: 3},
+	{Name: "isql", Row: &row89, Is: 0x2000000},
+	{Name: "isql-fb", Row: &row89},
+	{Name: "istioctl", Row: &row22, Arity: 2, Destroys: acts33},
+	{Name: "iusql", Row: &row89},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language3},
 	{Name: "jar", Row: &row1, Is: 0x200},
 	{Name: "jarsigner", Is: 0x200},
-	{Name: "jasmine", Row: &row33},
-	{Name: "java", Row: &row426, Inspector: "compiler", Is: 0x101200},
-	{Name: "javac", Row: &row426, Inspector: "compiler", Is: 0x200},
-	{Name: "javadoc", Row: &row426, Is: 0x200},
+	{Name: "jasmine", Row: &row53},
+	{Name: "java", Row: &row542, Inspector: "compiler", Is: 0x101200, Risk: 5},
+	{Name: "javac", Row: &row542, Inspector: "compiler", Is: 0x200, Risk: 2},
+	{Name: "javadoc", Row: &row542, Is: 0x200},
 	{Name: "javap", Is: 0x200},
 	{Name: "javaw", Is: 0x100000},
 	{Name: "jbang", Is: 0x100400},
 	{Name: "jdeps", Is: 0x200},
-	{Name: "jekyll", Row: &row428, Arity: 2, Is: 0x18},
-	{Name: "jest", Row: &row430, Is: 0x80018},
+	{Name: "jekyll", Row: &row544, Arity: 2, Is: 0x18, Risk: 2},
+	{Name: "jest", Row: &row546, Is: 0x1000080018, Risk: 2},
 	{Name: "jimsh", Language: &language3},
+	{Name: "jira", Destroys: acts11},
 	{Name: "jiti", Language: &language3},
-	{Name: "jj", Arity: 2},
-	{Name: "jless", Row: &row432},
+	{Name: "jj", Arity: 2, Destroys: acts124},
+	{Name: "jless", Row: &row548, Risk: 5},
 	{Name: "jlink", Is: 0x200},
 	{Name: "jmod", Is: 0x200},
-	{Name: "jobs", Inspector: "state", Is: 0x40},
-	{Name: "joe", Row: &row125},
-	{Name: "join", Row: &row434},
-	{Name: "journalctl", Row: &row436},
+	{Name: "jobs", Inspector: "state", Is: 0x40, Risk: 1},
+	{Name: "joe", Row: &row174},
+	{Name: "join", Row: &row550, Risk: 1},
+	{Name: "journalctl", Row: &row552, Risk: 1, Worse: worse553, Destroys: acts554},
 	{Name: "jpackage", Is: 0x200},
-	{Name: "jq", Inspector: "jq", Is: 0x4000},
+	{Name: "jq", Inspector: "jq", Is: 0x4000, Risk: 1},
 	{Name: "jrunscript", Is: 0x100000},
 	{Name: "jsc", Language: &language3},
-	{Name: "jsdoc", Row: &row438, Is: 0x80000},
-	{Name: "jshell", Row: &row426, Language: &language3, Is: 0x200},
-	{Name: "julia", Language: &language3, Arity: 2},
+	{Name: "jsdoc", Row: &row556, Is: 0x80000, Risk: 2},
+	{Name: "jshell", Row: &row542, Language: &language3, Is: 0x200},
+	{Name: "jsr", Destroys: acts108},
+	{Name: "jules", Is: 0x80000000},
+	{Name: "julia", Language: &language3, Arity: 2, Risk: 5},
+	{Name: "junie", Is: 0x80000000},
 	{Name: "jupyter", Is: 0x100000},
 	{Name: "jupyter console", Is: 0x800},
 	{Name: "jupyter execute", Is: 0x800},
 	{Name: "jupyter run", Is: 0x800},
-	{Name: "just", Row: &row440, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x10},
-	{Name: "jython", Language: &language63},
-	{Name: "k3d", Row: &row13},
-	{Name: "k9s", Row: &row13},
-	{Name: "kak", Row: &row125},
-	{Name: "karma", Is: 0x8},
-	{Name: "kcat", Row: &row20},
+	{Name: "just", Row: &row558, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000010, Risk: 2},
+	{Name: "jython", Language: &language94},
+	{Name: "k3d", Row: &row22, Destroys: acts33},
+	{Name: "k3s", Destroys: acts559},
+	{Name: "k9s", Row: &row22},
+	{Name: "kadmin", Destroys: acts142},
+	{Name: "kafka-delete-records", Destroys: acts560},
+	{Name: "kafka-delete-records.sh", Destroys: acts560},
+	{Name: "kafka-topics", Destroys: acts560},
+	{Name: "kafka-topics.sh", Destroys: acts560},
+	{Name: "kak", Row: &row174},
+	{Name: "karma", Is: 0x1000000008, Risk: 2},
+	{Name: "kcat", Row: &row34, Destroys: acts560},
 	{Name: "kcov", Is: 0x4},
-	{Name: "kdb", Row: &row61},
+	{Name: "kdb", Row: &row89},
+	{Name: "kdb5_util", Destroys: acts142},
 	{Name: "keepassxc-cli", Is: 0x100000},
-	{Name: "keyring", Row: &row73, Is: 0x100000},
+	{Name: "kexec", Destroys: acts495},
+	{Name: "keyring", Row: &row109, Is: 0x100000, Destroys: acts16},
+	{Name: "keystone", Destroys: acts243},
+	{Name: "keytool", Destroys: acts16},
 	{Name: "kgx", Is: 0x4},
-	{Name: "kill", Inspector: "kill", Is: 0x120000},
-	{Name: "killall", Inspector: "kill", Is: 0x100000},
-	{Name: "kind", Row: &row13},
+	{Name: "kill", Inspector: "kill", Is: 0x120000, Risk: 6, Destroys: acts311},
+	{Name: "kill-port", Destroys: acts311},
+	{Name: "killall", Inspector: "kill", Is: 0x100000, Risk: 6, Destroys: acts311},
+	{Name: "killall5", Destroys: acts311},
+	{Name: "kilo", Is: 0x80000000},
+	{Name: "kilocode", Is: 0x80000000},
+	{Name: "kimi", Is: 0x80000000},
+	{Name: "kimi-cli", Is: 0x80000000},
+	{Name: "kind", Row: &row22, Destroys: acts33},
+	{Name: "kiro", Is: 0x80000000},
+	{Name: "kiro-cli", Is: 0x80000000},
 	{Name: "kitty", Is: 0x4},
-	{Name: "knex", Arity: 2},
-	{Name: "knife", Row: &row13},
+	{Name: "knex", Arity: 2, Destroys: acts561},
+	{Name: "knife", Row: &row22, Destroys: acts24},
 	{Name: "knip", Is: 0x80000},
+	{Name: "ko", Destroys: acts48},
+	{Name: "kode", Is: 0x80000000},
 	{Name: "koi8rxterm", Is: 0x4},
 	{Name: "konsole", Is: 0x4},
-	{Name: "kotlin", Row: &row426, Language: &language3, Is: 0x600},
+	{Name: "kopia", Destroys: acts47},
+	{Name: "kops", Destroys: acts33},
+	{Name: "kotlin", Row: &row542, Language: &language3, Is: 0x600},
 	{Name: "kotlin-native", Is: 0x200},
-	{Name: "kotlinc", Language: &language3, Is: 0x1200},
+	{Name: "kotlinc", Language: &language3, Is: 0x1200, Risk: 2},
 	{Name: "kotlinc-js", Is: 0x200},
 	{Name: "kotlinc-jvm", Is: 0x100200},
 	{Name: "krew", Is: 0x100000},
-	{Name: "ksh", Handler: "shell", Is: 0x40000},
+	{Name: "ksh", Handler: "shell", Is: 0x100040000},
 	{Name: "ktrace", Is: 0x4},
-	{Name: "kubectl", Row: &row442, Arity: 2, Inspector: "kubectl", Is: 0x2},
-	{Name: "kubectl annotate", Row: &row393},
-	{Name: "kubectl api-resources", Row: &row444},
-	{Name: "kubectl apply", Row: &row393},
-	{Name: "kubectl attach", Row: &row393},
-	{Name: "kubectl auth", Row: &row444, Arity: 3},
-	{Name: "kubectl autoscale", Row: &row393},
-	{Name: "kubectl certificate", Row: &row393},
-	{Name: "kubectl cluster-info", Row: &row444},
-	{Name: "kubectl config", Row: &row444, Arity: 3, Is: 0x100000},
-	{Name: "kubectl config delete-context", Row: &row38},
-	{Name: "kubectl config set", Row: &row38},
-	{Name: "kubectl config set-context", Row: &row38},
-	{Name: "kubectl config set-credentials", Row: &row38},
-	{Name: "kubectl config use-context", Row: &row38},
-	{Name: "kubectl cordon", Row: &row393},
-	{Name: "kubectl cp", Row: &row393, Is: 0x100000},
-	{Name: "kubectl create", Row: &row393},
-	{Name: "kubectl debug", Row: &row393},
-	{Name: "kubectl delete", Row: &row393},
-	{Name: "kubectl describe", Row: &row444},
-	{Name: "kubectl diff", Row: &row444},
-	{Name: "kubectl drain", Row: &row393},
-	{Name: "kubectl edit", Row: &row393},
-	{Name: "kubectl events", Row: &row444},
-	{Name: "kubectl exec", Wrapper: &wrapper446, Arity: 3, Is: 0x100000},
-	{Name: "kubectl explain", Row: &row444},
-	{Name: "kubectl expose", Row: &row393},
-	{Name: "kubectl get", Row: &row444},
+	{Name: "kubeadm", Destroys: acts33},
+	{Name: "kubectl", Row: &row563, Arity: 2, Inspector: "kubectl", Is: 0x2, Parent: true, Destroys: acts559},
+	{Name: "kubectl annotate", Row: &row504, Risk: 5},
+	{Name: "kubectl api-resources", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl api-versions", Risk: 4, Worse: worse566},
+	{Name: "kubectl apply", Row: &row504, Risk: 5},
+	{Name: "kubectl attach", Row: &row504, Risk: 5},
+	{Name: "kubectl auth", Row: &row565, Arity: 3},
+	{Name: "kubectl autoscale", Row: &row504, Risk: 5},
+	{Name: "kubectl certificate", Row: &row504},
+	{Name: "kubectl cluster-info", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl config", Row: &row565, Arity: 3, Is: 0x100000, Parent: true},
+	{Name: "kubectl config current-context", Risk: 1},
+	{Name: "kubectl config delete-context", Row: &row60},
+	{Name: "kubectl config get-clusters", Risk: 1},
+	{Name: "kubectl config get-contexts", Risk: 1},
+	{Name: "kubectl config set", Row: &row60},
+	{Name: "kubectl config set-context", Row: &row60},
+	{Name: "kubectl config set-credentials", Row: &row60},
+	{Name: "kubectl config use-context", Row: &row60},
+	{Name: "kubectl config view", Risk: 1, Worse: worse567},
+	{Name: "kubectl cordon", Row: &row504, Risk: 5},
+	{Name: "kubectl cp", Row: &row504, Is: 0x100000, Risk: 5},
+	{Name: "kubectl create", Row: &row504, Risk: 5},
+	{Name: "kubectl debug", Row: &row504, Risk: 5},
+	{Name: "kubectl delete", Row: &row504, Risk: 6},
+	{Name: "kubectl describe", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl diff", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl drain", Row: &row504, Risk: 6},
+	{Name: "kubectl edit", Row: &row504, Risk: 5},
+	{Name: "kubectl events", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl evict", Risk: 6},
+	{Name: "kubectl exec", Wrapper: &wrapper569, Arity: 3, Is: 0x100000, Risk: 5},
+	{Name: "kubectl explain", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl expose", Row: &row504, Risk: 5},
+	{Name: "kubectl get", Row: &row565, Risk: 4, Worse: worse566},
 	{Name: "kubectl krew", Is: 0x100000},
-	{Name: "kubectl kustomize", Row: &row393},
-	{Name: "kubectl label", Row: &row393},
+	{Name: "kubectl kustomize", Row: &row504},
+	{Name: "kubectl label", Row: &row504, Risk: 5},
 	{Name: "kubectl login", Is: 0x100000},
-	{Name: "kubectl logs", Row: &row444},
-	{Name: "kubectl patch", Row: &row393},
-	{Name: "kubectl plugin", Row: &row393},
-	{Name: "kubectl port-forward", Row: &row393, Is: 0x100000},
-	{Name: "kubectl proxy", Row: &row393, Is: 0x100000},
-	{Name: "kubectl replace", Row: &row393},
-	{Name: "kubectl rollout", Row: &row444, Arity: 3},
-	{Name: "kubectl rsh", Wrapper: &wrapper446},
-	{Name: "kubectl run", Row: &row393},
-	{Name: "kubectl scale", Row: &row393},
-	{Name: "kubectl set", Row: &row393},
-	{Name: "kubectl taint", Row: &row393},
-	{Name: "kubectl top", Row: &row444, Arity: 3},
-	{Name: "kubectl uncordon", Row: &row393},
-	{Name: "kubectl version", Row: &row444},
-	{Name: "kubectl wait", Row: &row444},
-	{Name: "kustomize", Row: &row13, Arity: 2},
+	{Name: "kubectl logs", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl patch", Row: &row504, Risk: 5},
+	{Name: "kubectl plugin", Row: &row504},
+	{Name: "kubectl port-forward", Row: &row504, Is: 0x100000, Risk: 5},
+	{Name: "kubectl proxy", Row: &row504, Is: 0x100000, Risk: 5},
+	{Name: "kubectl replace", Row: &row504, Risk: 6},
+	{Name: "kubectl rollout", Row: &row565, Arity: 3, Risk: 5},
+	{Name: "kubectl rsh", Wrapper: &wrapper569},
+	{Name: "kubectl run", Row: &row504, Risk: 5},
+	{Name: "kubectl scale", Row: &row504, Risk: 5},
+	{Name: "kubectl set", Row: &row504, Risk: 5},
+	{Name: "kubectl taint", Row: &row504, Risk: 5},
+	{Name: "kubectl top", Row: &row565, Arity: 3, Risk: 4, Worse: worse566},
+	{Name: "kubectl uncordon", Row: &row504, Risk: 5},
+	{Name: "kubectl version", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kubectl wait", Row: &row565, Risk: 4, Worse: worse566},
+	{Name: "kustomize", Row: &row22, Arity: 2, Destroys: acts33},
 	{Name: "kwallet-query", Is: 0x100000},
-	{Name: "last", Row: &row448},
-	{Name: "launchctl", Row: &row29, Arity: 2, Inspector: "service", Is: 0x100000},
+	{Name: "kwriteconfig5", Destroys: acts92},
+	{Name: "last", Row: &row571, Risk: 1},
+	{Name: "launchctl", Row: &row49, Arity: 2, Inspector: "service", Is: 0x100000, Destroys: acts320},
+	{Name: "lb4", Destroys: acts243},
 	{Name: "lckdo", Is: 0x4},
-	{Name: "ld", Row: &row24, Inspector: "compiler", Is: 0x200},
+	{Name: "ld", Row: &row39, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "ld.bfd", Is: 0x200},
 	{Name: "ld.gold", Is: 0x200},
 	{Name: "ld.lld", Is: 0x200},
-	{Name: "ld.so", Wrapper: &wrapper450, Is: 0x100000},
+	{Name: "ld.so", Wrapper: &wrapper573, Is: 0x100000},
 	{Name: "ld64", Is: 0x200},
+	{Name: "ldapdelete", Destroys: acts142},
+	{Name: "ldapmodify", Destroys: acts142},
 	{Name: "ldc2", Is: 0x1200},
-	{Name: "ldd", Row: &row452},
-	{Name: "lein", Row: &row15, Arity: 2},
+	{Name: "ldd", Row: &row575},
+	{Name: "lefthook", Is: 0x1000000000},
+	{Name: "lein", Row: &row26, Arity: 2, Is: 0x1000000000, Risk: 2, Destroys: acts490},
 	{Name: "lein repl", Is: 0x800},
 	{Name: "lein run", Is: 0x800},
-	{Name: "lerna", Row: &row28, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x80000},
-	{Name: "lerna exec", Wrapper: &wrapper390},
-	{Name: "less", Row: &row454, Inspector: "less", Is: 0x4000},
-	{Name: "let", Inspector: "let"},
-	{Name: "lftp", Row: &row20},
+	{Name: "lerna", Row: &row44, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080000, Risk: 2, Parent: true, Destroys: acts48},
+	{Name: "lerna exec", Wrapper: &wrapper500, Risk: 5},
+	{Name: "less", Row: &row577, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "let", Inspector: "let", Risk: 1},
+	{Name: "letta", Is: 0x80000000},
+	{Name: "letta-code", Is: 0x80000000},
+	{Name: "lftp", Row: &row34, Is: 0x400000, Risk: 4},
 	{Name: "lib", Is: 0x200},
-	{Name: "libsql", Row: &row61},
-	{Name: "limactl", Is: 0x2},
+	{Name: "libsql", Row: &row89, Is: 0x2000000},
+	{Name: "lima", Destroys: acts4},
+	{Name: "limactl", Is: 0x2, Destroys: acts4},
+	{Name: "linear", Destroys: acts11},
 	{Name: "link", Is: 0x200},
-	{Name: "linode-cli", Row: &row13, Arity: 3},
-	{Name: "lint-staged", Row: &row28, Is: 0x80000},
-	{Name: "linux32", Wrapper: &wrapper409},
-	{Name: "linux64", Wrapper: &wrapper409},
-	{Name: "litecli", Row: &row456, Inspector: "sql"},
-	{Name: "litefs", Row: &row61},
+	{Name: "linkerd", Destroys: acts33},
+	{Name: "links", Risk: 4},
+	{Name: "linode", Destroys: acts157},
+	{Name: "linode-cli", Row: &row22, Arity: 3, Risk: 5, Worse: worse23, Destroys: acts157},
+	{Name: "lint-staged", Row: &row44, Is: 0x1000080000},
+	{Name: "linux32", Wrapper: &wrapper525},
+	{Name: "linux64", Wrapper: &wrapper525},
+	{Name: "liquibase", Destroys: acts578},
+	{Name: "litecli", Row: &row580, Inspector: "sql", Is: 0x6000000, Risk: 5},
+	{Name: "litefs", Row: &row89},
 	{Name: "llc", Is: 0x200},
-	{Name: "lld", Row: &row24, Is: 0x200},
-	{Name: "lldb", Row: &row61, Wrapper: &wrapper98, Is: 0x20000},
+	{Name: "lld", Row: &row39, Is: 0x200},
+	{Name: "lldb", Row: &row89, Wrapper: &wrapper141, Is: 0x20000},
 	{Name: "lli", Is: 0x200},
+	{Name: "llm-agent", Is: 0x80000000},
 	{Name: "llvm-ar", Is: 0x200},
 	{Name: "llvm-cov", Is: 0x200},
 	{Name: "llvm-link", Is: 0x200},
 	{Name: "llvm-nm", Is: 0x200},
 	{Name: "llvm-objdump", Is: 0x200},
 	{Name: "llvm-profdata", Is: 0x200},
-	{Name: "ln", Row: &row458, Inspector: "link", Is: 0x100020},
-	{Name: "local", Inspector: "declare"},
-	{Name: "localtunnel", Row: &row20},
-	{Name: "locate", Row: &row460},
-	{Name: "lockrun", Wrapper: &wrapper5},
+	{Name: "ln", Row: &row582, Inspector: "link", Is: 0x100020, Risk: 3},
+	{Name: "local", Inspector: "declare", Risk: 1},
+	{Name: "locale", Risk: 1},
+	{Name: "localtunnel", Row: &row34},
+	{Name: "locate", Row: &row584, Is: 0x200000000, Risk: 1},
+	{Name: "lockrun", Wrapper: &wrapper7},
 	{Name: "loginctl", Arity: 2},
+	{Name: "logname", Risk: 1},
+	{Name: "logrotate", Destroys: acts585},
 	{Name: "logsave", Is: 0x4},
 	{Name: "lolcode", Language: &language3},
-	{Name: "look", Row: &row462},
+	{Name: "look", Row: &row587, Risk: 1},
+	{Name: "losetup", Risk: 6, Destroys: acts77},
 	{Name: "lpass", Is: 0x100000},
-	{Name: "ls", Row: &row181, Arity: 1},
-	{Name: "lsd", Row: &row181},
-	{Name: "lsof", Row: &row464, Is: 0x40},
-	{Name: "lspci", Row: &row466},
-	{Name: "lsusb", Row: &row468},
-	{Name: "ltrace", Wrapper: &wrapper470, Is: 0x20000},
-	{Name: "lua", Language: &language234, Arity: 2},
-	{Name: "luajit", Language: &language234, Arity: 2},
-	{Name: "luarocks", Row: &row80, Is: 0x100000},
-	{Name: "lv", Row: &row454},
-	{Name: "lxc", Is: 0x2},
-	{Name: "lxc exec", Wrapper: &wrapper413},
+	{Name: "ls", Row: &row242, Arity: 1, Is: 0x200000000, Risk: 1},
+	{Name: "lsblk", Risk: 1},
+	{Name: "lscpu", Risk: 1},
+	{Name: "lsd", Row: &row242, Risk: 1},
+	{Name: "lsmod", Risk: 1},
+	{Name: "lsof", Row: &row589, Is: 0x40, Risk: 1},
+	{Name: "lspci", Row: &row591, Risk: 1},
+	{Name: "lsusb", Row: &row593, Risk: 1},
+	{Name: "ltrace", Wrapper: &wrapper595, Is: 0x20000},
+	{Name: "lua", Language: &language305, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "luajit", Language: &language305, Arity: 2},
+	{Name: "luarocks", Row: &row117, Is: 0x100000, Destroys: acts125},
+	{Name: "lv", Row: &row577},
+	{Name: "lvextend", Destroys: acts77},
+	{Name: "lvreduce", Destroys: acts77},
+	{Name: "lvremove", Destroys: acts77},
+	{Name: "lxc", Is: 0x2, Destroys: acts4},
+	{Name: "lxc exec", Wrapper: &wrapper529},
 	{Name: "lxterm", Is: 0x4},
 	{Name: "lxterminal", Is: 0x4},
-	{Name: "lz4", Row: &row472},
-	{Name: "lz4cat", Row: &row84},
-	{Name: "lzcat", Row: &row84},
-	{Name: "lzless", Row: &row84},
-	{Name: "lzma", Row: &row474},
+	{Name: "lynx", Risk: 4},
+	{Name: "lz4", Row: &row597},
+	{Name: "lz4cat", Row: &row121},
+	{Name: "lzcat", Row: &row121},
+	{Name: "lzgrep", Is: 0x400000000},
+	{Name: "lzless", Row: &row121},
+	{Name: "lzma", Row: &row599},
 	{Name: "m4", Language: &language3, Is: 0x106000},
-	{Name: "mac2unix", Row: &row213},
+	{Name: "mac2unix", Row: &row277},
 	{Name: "machinectl", Is: 0x1},
-	{Name: "machinectl shell", Wrapper: &wrapper413},
+	{Name: "machinectl shell", Wrapper: &wrapper529},
 	{Name: "madge", Is: 0x80000},
-	{Name: "mage", Row: &row58, Arity: 2, Passes: []string{"go"}},
-	{Name: "mail", Row: &row20},
-	{Name: "mailx", Row: &row20},
-	{Name: "make", Row: &row476, Arity: 2, Handler: "make", Inspector: "make", Is: 0x4010},
-	{Name: "man", Row: &row17, Is: 0x4000},
-	{Name: "manage.py", Is: 0x100000},
+	{Name: "mage", Row: &row86, Arity: 2, Passes: []string{"go"}, Is: 0x1000000000},
+	{Name: "magic-wormhole", Is: 0x400000, Risk: 4},
+	{Name: "mail", Row: &row34, Destroys: acts15},
+	{Name: "mailsend", Destroys: acts15},
+	{Name: "mailx", Row: &row34, Destroys: acts15},
+	{Name: "make", Row: &row601, Arity: 2, Handler: "make", Inspector: "make", Is: 0x1021004010, Risk: 2},
+	{Name: "man", Row: &row29, Is: 0x20004000, Risk: 1},
+	{Name: "manage.py", Is: 0x100000, Destroys: acts245},
 	{Name: "manage.py dbshell", Is: 0x800},
 	{Name: "manage.py runscript", Is: 0x800},
 	{Name: "manage.py shell", Is: 0x800},
 	{Name: "manage.py shell_plus", Is: 0x800},
-	{Name: "mangohud", Wrapper: &wrapper5},
-	{Name: "mapfile", Inspector: "names"},
+	{Name: "mangohud", Wrapper: &wrapper7},
+	{Name: "mapfile", Inspector: "names", Risk: 1},
+	{Name: "mariadb-admin", Destroys: acts602},
 	{Name: "marimo", Is: 0x100000},
-	{Name: "markdownlint", Is: 0x80000},
-	{Name: "markdownlint-cli2", Is: 0x80000},
-	{Name: "masscan", Row: &row61},
+	{Name: "markdownlint", Is: 0x80000, Risk: 2, Worse: worse12},
+	{Name: "markdownlint-cli2", Is: 0x80000, Risk: 2, Worse: worse12},
+	{Name: "masscan", Row: &row89},
 	{Name: "mate-terminal", Is: 0x4},
 	{Name: "matlab", Language: &language3},
+	{Name: "matrix-commander", Destroys: acts11},
+	{Name: "mattermost", Destroys: acts11},
+	{Name: "maturin", Is: 0x1000000000, Destroys: acts313},
 	{Name: "maxima", Language: &language3},
-	{Name: "mc", Inspector: "transfer"},
-	{Name: "mc cp", Transfer: &options47},
-	{Name: "mc mirror", Transfer: &options47},
-	{Name: "mc mv", Transfer: &options47},
-	{Name: "mcedit", Row: &row125},
-	{Name: "mcli", Inspector: "transfer"},
-	{Name: "mcli cp", Transfer: &options47},
-	{Name: "mcli mirror", Transfer: &options47},
+	{Name: "mc", Inspector: "transfer", Destroys: acts603},
+	{Name: "mc cp", Transfer: &options73},
+	{Name: "mc mirror", Transfer: &options73},
+	{Name: "mc mv", Transfer: &options73},
+	{Name: "mcedit", Row: &row174},
+	{Name: "mcli", Inspector: "transfer", Destroys: acts603},
+	{Name: "mcli cp", Transfer: &options73},
+	{Name: "mcli mirror", Transfer: &options73},
 	{Name: "mcs", Is: 0x200},
-	{Name: "md5", Row: &row478},
-	{Name: "md5sum", Row: &row480},
-	{Name: "mdbook", Row: &row482, Is: 0x8},
-	{Name: "mdcat", Row: &row84},
+	{Name: "md5", Row: &row605, Risk: 1},
+	{Name: "md5sum", Row: &row607, Risk: 1},
+	{Name: "mdadm", Destroys: acts77},
+	{Name: "mdbook", Row: &row609, Is: 0x8, Risk: 2},
+	{Name: "mdcat", Row: &row121},
+	{Name: "medusa", Destroys: acts243},
 	{Name: "melos", Arity: 2},
-	{Name: "meson", Row: &row58, Is: 0x18},
+	{Name: "mentat", Is: 0x80000000},
+	{Name: "meson", Row: &row86, Is: 0x1000000018, Risk: 2},
 	{Name: "meta"},
-	{Name: "meta exec", Wrapper: &wrapper390},
-	{Name: "micro", Row: &row125},
-	{Name: "micropython", Language: &language63},
-	{Name: "migrate", Arity: 2},
+	{Name: "meta exec", Wrapper: &wrapper500},
+	{Name: "metagpt", Is: 0x80000000},
+	{Name: "metal", Destroys: acts157},
+	{Name: "micro", Row: &row174},
+	{Name: "microk8s.kubectl", Destroys: acts559},
+	{Name: "micropython", Language: &language94},
+	{Name: "migrate", Arity: 2, Destroys: acts45},
+	{Name: "mikro-orm", Destroys: acts610},
+	{Name: "mill", Is: 0x1000000000, Risk: 2},
+	{Name: "mina", Destroys: acts24},
+	{Name: "mini-swe-agent", Is: 0x80000000},
 	{Name: "minijail0", Is: 0x4},
-	{Name: "minikube", Row: &row13},
-	{Name: "minitest", Row: &row65},
-	{Name: "mise", Arity: 2},
-	{Name: "mise exec", Wrapper: &wrapper484, Arity: 3, Is: 0x100000},
+	{Name: "minikube", Row: &row22, Destroys: acts33},
+	{Name: "minitest", Row: &row97, Risk: 2},
+	{Name: "mise", Arity: 2, Is: 0x60000000, Destroys: acts27},
+	{Name: "mise exec", Wrapper: &wrapper612, Arity: 3, Is: 0x100000},
 	{Name: "mise install", Is: 0x100000},
-	{Name: "mise run", Wrapper: &wrapper484, Arity: 3},
+	{Name: "mise run", Wrapper: &wrapper612, Arity: 3},
 	{Name: "mise use", Is: 0x100000},
-	{Name: "mise x", Wrapper: &wrapper484},
+	{Name: "mise x", Wrapper: &wrapper612},
 	{Name: "mispipe", Is: 0x4},
-	{Name: "mix", Row: &row80, Arity: 2, Is: 0x10},
+	{Name: "mistral-vibe", Is: 0x80000000},
+	{Name: "mix", Row: &row117, Arity: 2, Is: 0x1000000010, Risk: 5, Parent: true, Destroys: acts613},
 	{Name: "mix archive.install", Is: 0x100000},
+	{Name: "mix compile", Risk: 2},
+	{Name: "mix credo", Risk: 2},
+	{Name: "mix dialyzer", Risk: 2},
 	{Name: "mix escript.install", Is: 0x100000},
 	{Name: "mix eval", Is: 0x100800},
+	{Name: "mix format", Risk: 2},
 	{Name: "mix local.hex", Is: 0x100000},
 	{Name: "mix run", Is: 0x100800},
-	{Name: "mkdir", Row: &row486, Arity: 1, Is: 0x20},
-	{Name: "mkdocs", Row: &row488, Arity: 2, Is: 0x80018},
-	{Name: "mkfifo", Row: &row486, Is: 0x20},
-	{Name: "mkfs", Arity: 1, Is: 0x100000},
-	{Name: "mknod", Row: &row486, Is: 0x20},
+	{Name: "mix test", Risk: 2},
+	{Name: "mkdir", Row: &row615, Arity: 1, Is: 0x20, Risk: 3},
+	{Name: "mkdocs", Row: &row617, Arity: 2, Is: 0x1000080018, Risk: 2, Parent: true},
+	{Name: "mkdocs gh-deploy", Is: 0x400000, Risk: 4},
+	{Name: "mke2fs", Destroys: acts77},
+	{Name: "mkfifo", Row: &row615, Is: 0x20, Risk: 3},
+	{Name: "mkfs", Arity: 1, Is: 0x100000, Destroys: acts77},
+	{Name: "mkfs*", Risk: 6},
+	{Name: "mkfs.*", Destroys: acts77},
+	{Name: "mknod", Row: &row615, Is: 0x20},
 	{Name: "mksh", Handler: "shell", Is: 0x40000},
-	{Name: "mktemp", Row: &row490, Is: 0x40},
-	{Name: "mlocate", Row: &row460},
-	{Name: "mlr", Row: &row243},
-	{Name: "mocha", Row: &row33, Is: 0x80008},
-	{Name: "modprobe", Is: 0x100000},
+	{Name: "mkswap", Risk: 6, Destroys: acts77},
+	{Name: "mktemp", Row: &row619, Is: 0x40, Risk: 1},
+	{Name: "mlocate", Row: &row584},
+	{Name: "mlr", Row: &row323, Risk: 5},
+	{Name: "mmctl", Destroys: acts11},
+	{Name: "mocha", Row: &row53, Is: 0x1000080008, Risk: 2},
+	{Name: "modprobe", Is: 0x100000, Risk: 7},
 	{Name: "mojo", Is: 0x400},
-	{Name: "mongo", Row: &row144, Is: 0x100000},
-	{Name: "mongodump", Row: &row492},
-	{Name: "mongosh", Row: &row144, Is: 0x100000},
-	{Name: "more", Row: &row454, Inspector: "less", Is: 0x4000},
-	{Name: "mosh", Wrapper: &wrapper494},
-	{Name: "mosquitto_pub", Row: &row20},
-	{Name: "most", Row: &row454, Inspector: "less", Is: 0x4000},
-	{Name: "mount", Is: 0x100000},
-	{Name: "msbuild", Is: 0x208},
-	{Name: "mshta", Row: &row29},
-	{Name: "msmtp", Row: &row20},
-	{Name: "mtr", Inspector: "lookup"},
-	{Name: "multipass", Is: 0x2},
-	{Name: "multipass exec", Wrapper: &wrapper413},
-	{Name: "mutt", Row: &row20},
-	{Name: "mv", Row: &row495, Arity: 1, Is: 0x100020},
-	{Name: "mvn", Row: &row15, Arity: 2, Inspector: "maven", Is: 0x18},
-	{Name: "mycli", Row: &row456, Inspector: "sql", Is: 0x4000},
-	{Name: "mypy", Row: &row186, Is: 0x80208},
-	{Name: "mysql", Row: &row497, Inspector: "sql", Is: 0x104000},
-	{Name: "mysqldump", Row: &row492},
-	{Name: "mysqlsh", Row: &row61, Is: 0x100000},
-	{Name: "nano", Row: &row125},
-	{Name: "nasm", Row: &row499, Is: 0x200},
-	{Name: "nc", Row: &row20},
-	{Name: "ncat", Row: &row20},
-	{Name: "netcat", Row: &row20},
-	{Name: "netlify", Row: &row13, Arity: 2, Inspector: "transfer", Is: 0x100000},
-	{Name: "netlify deploy", Transfer: &options48},
+	{Name: "moltbot", Is: 0x80000000},
+	{Name: "mongo", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts620},
+	{Name: "mongodump", Row: &row622},
+	{Name: "mongorestore", Destroys: acts623},
+	{Name: "mongosh", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts620},
+	{Name: "monit", Destroys: acts320},
+	{Name: "moon", Is: 0x1000000000},
+	{Name: "more", Row: &row577, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mosh", Wrapper: &wrapper625, Is: 0x400000, Risk: 4},
+	{Name: "mosquitto_pub", Row: &row34},
+	{Name: "most", Row: &row577, Inspector: "less", Is: 0x4000, Risk: 1},
+	{Name: "mount", Is: 0x100000, Risk: 7},
+	{Name: "msbuild", Is: 0x1000000208},
+	{Name: "mshta", Row: &row49},
+	{Name: "msmtp", Row: &row34, Destroys: acts15},
+	{Name: "mtr", Inspector: "lookup", Risk: 4},
+	{Name: "multipass", Is: 0x2, Destroys: acts4},
+	{Name: "multipass exec", Wrapper: &wrapper529},
+	{Name: "mutt", Row: &row34, Destroys: acts15},
+	{Name: "mv", Row: &row626, Arity: 1, Is: 0x100020, Risk: 3, Destroys: acts627},
+	{Name: "mvn", Row: &row26, Arity: 2, Inspector: "maven", Is: 0x1021000018, Risk: 2, Destroys: acts490},
+	{Name: "mycli", Row: &row580, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "mypy", Row: &row249, Is: 0x80208, Risk: 2, Worse: worse12},
+	{Name: "mysql", Row: &row629, Inspector: "sql", Is: 0x2104000, Risk: 5},
+	{Name: "mysql_secure_installation", Destroys: acts623},
+	{Name: "mysqladmin", Risk: 6, Destroys: acts602},
+	{Name: "mysqldump", Row: &row622, Risk: 4},
+	{Name: "mysqlimport", Destroys: acts623},
+	{Name: "mysqlsh", Row: &row89, Is: 0x2100000},
+	{Name: "nano", Row: &row174},
+	{Name: "nanobot", Is: 0x80000000},
+	{Name: "nanocoder", Is: 0x80000000},
+	{Name: "nasm", Row: &row631, Is: 0x200, Risk: 2},
+	{Name: "nats", Destroys: acts560},
+	{Name: "nc", Row: &row34, Is: 0x400000, Risk: 4},
+	{Name: "ncal", Risk: 1},
+	{Name: "ncat", Row: &row34, Is: 0x400000, Risk: 4},
+	{Name: "ncu", Is: 0x20000000},
+	{Name: "neomutt", Destroys: acts15},
+	{Name: "neon", Destroys: acts632},
+	{Name: "neonctl", Is: 0x2000000, Destroys: acts632},
+	{Name: "net", Destroys: acts142},
+	{Name: "netcat", Row: &row34, Is: 0x400000, Risk: 4},
+	{Name: "netlify", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x100000, Risk: 5, Worse: worse23, Destroys: acts633},
+	{Name: "netlify deploy", Transfer: &options74},
+	{Name: "netplan", Destroys: acts288},
+	{Name: "netsh", Destroys: acts288},
+	{Name: "netstat", Risk: 1},
 	{Name: "networkctl", Arity: 2},
+	{Name: "networksetup", Destroys: acts288},
+	{Name: "neverest", Destroys: acts15},
+	{Name: "newfs*", Destroys: acts77},
 	{Name: "newgrp", Is: 0x1},
 	{Name: "newlisp", Language: &language3},
-	{Name: "next", Row: &row28, Is: 0x80008},
-	{Name: "ng", Row: &row28, Arity: 2, Is: 0x80000},
-	{Name: "ngrok", Row: &row20},
-	{Name: "nice", Wrapper: &wrapper501},
-	{Name: "nim", Language: &language3, Is: 0x200},
+	{Name: "newman", Destroys: acts101},
+	{Name: "next", Row: &row44, Is: 0x1000080008},
+	{Name: "nextest", Risk: 2},
+	{Name: "nextflow", Is: 0x1000000000},
+	{Name: "nft", Destroys: acts288},
+	{Name: "ng", Row: &row44, Arity: 2, Is: 0x80000},
+	{Name: "ngrok", Row: &row34},
+	{Name: "nice", Wrapper: &wrapper635},
+	{Name: "nim", Language: &language3, Is: 0x200, Risk: 5},
 	{Name: "nim c", Is: 0x100000},
 	{Name: "nim e", Is: 0x100000},
 	{Name: "nim r", Is: 0x100000},
-	{Name: "nimble", Row: &row80},
-	{Name: "ninja", Row: &row58, Arity: 2, Is: 0x18},
-	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x400},
+	{Name: "nimble", Row: &row117},
+	{Name: "ninja", Row: &row86, Arity: 2, Is: 0x1020000018, Risk: 2},
+	{Name: "nix", Arity: 2, Handler: "nix", Is: 0x1020000400, Risk: 5, Destroys: acts636},
 	{Name: "nix eval", Is: 0x800},
 	{Name: "nix flake", Arity: 3},
 	{Name: "nix profile", Arity: 3},
 	{Name: "nix repl", Is: 0x800},
 	{Name: "nix run", Is: 0x100000},
-	{Name: "nix-env", Is: 0x100000},
-	{Name: "nix-shell", Handler: "nix"},
-	{Name: "nl", Row: &row503},
-	{Name: "nm", Row: &row505, Is: 0x200},
-	{Name: "nmap", Row: &row61},
-	{Name: "nocorrect", Wrapper: &wrapper96},
-	{Name: "node", Language: &language72, Arity: 2, Is: 0x410},
-	{Name: "nodemon", Row: &row28, Wrapper: &wrapper11},
+	{Name: "nix-build", Is: 0x1000000000},
+	{Name: "nix-collect-garbage", Destroys: acts636},
+	{Name: "nix-env", Is: 0x20100000, Risk: 5, Destroys: acts27},
+	{Name: "nix-shell", Handler: "nix", Is: 0x1020000000, Risk: 5},
+	{Name: "nix-store", Destroys: acts636},
+	{Name: "nl", Row: &row638, Risk: 1},
+	{Name: "nm", Row: &row640, Is: 0x200, Risk: 1},
+	{Name: "nmap", Row: &row89, Risk: 4},
+	{Name: "nmcli", Destroys: acts288},
+	{Name: "nocorrect", Wrapper: &wrapper138},
+	{Name: "node", Language: &language107, Arity: 2, Is: 0x100000410, Risk: 5, Parent: true},
+	{Name: "node --check", Risk: 2},
+	{Name: "node --test", Risk: 2},
+	{Name: "node -c", Risk: 2},
+	{Name: "nodemon", Row: &row44, Wrapper: &wrapper18},
 	{Name: "nodenv", Arity: 2},
-	{Name: "nodenv exec", Wrapper: &wrapper26},
+	{Name: "nodenv exec", Wrapper: &wrapper41},
 	{Name: "nodenv install", Is: 0x100000},
 	{Name: "nodetool"},
 	{Name: "nodetool sjk", Is: 0x800},
-	{Name: "noglob", Wrapper: &wrapper96},
-	{Name: "nohup", Wrapper: &wrapper507},
-	{Name: "nomad", Row: &row13, Arity: 2, Is: 0x2},
+	{Name: "noglob", Wrapper: &wrapper138},
+	{Name: "nohup", Wrapper: &wrapper642},
+	{Name: "nomad", Row: &row22, Arity: 2, Is: 0x2, Destroys: acts91},
 	{Name: "nomad var", Is: 0x100000},
 	{Name: "nose2", Is: 0x8},
-	{Name: "nox", Row: &row509, Passes: []string{"pytest"}, Is: 0x80218},
-	{Name: "npm", Row: &row511, Arity: 2, Inspector: "npm", Is: 0x10},
-	{Name: "npm access", Row: &row73},
-	{Name: "npm add", Row: &row513, Is: 0x300000},
-	{Name: "npm adduser", Row: &row73},
-	{Name: "npm audit", Row: &row513, Is: 0x100000},
-	{Name: "npm bin", Row: &row515, Is: 0x40},
-	{Name: "npm c", Row: &row517, Is: 0x10000},
-	{Name: "npm c delete", Row: &row518},
-	{Name: "npm c edit", Row: &row518},
-	{Name: "npm c set", Row: &row518},
+	{Name: "notify-slack", Destroys: acts11},
+	{Name: "notmuch", Destroys: acts15},
+	{Name: "now", Destroys: acts643},
+	{Name: "nox", Row: &row645, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
+	{Name: "np", Destroys: acts646},
+	{Name: "npm", Row: &row648, Arity: 2, Inspector: "npm", Is: 0x1260000010, Parent: true, Destroys: acts108},
+	{Name: "npm access", Row: &row109, Risk: 6},
+	{Name: "npm add", Row: &row650, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "npm adduser", Row: &row109},
+	{Name: "npm audit", Row: &row650, Is: 0x100000, Risk: 4, Worse: worse651},
+	{Name: "npm bin", Row: &row653, Is: 0x40, Risk: 1},
+	{Name: "npm c", Row: &row655, Is: 0x10000, Parent: true},
+	{Name: "npm c delete", Row: &row656},
+	{Name: "npm c edit", Row: &row656},
+	{Name: "npm c get", Risk: 1},
+	{Name: "npm c list", Risk: 1},
+	{Name: "npm c ls", Risk: 1},
+	{Name: "npm c set", Row: &row656},
 	{Name: "npm cache", Arity: 3, Is: 0x100000},
-	{Name: "npm ci", Row: &row513, Is: 0x100000},
-	{Name: "npm cit", Row: &row513},
-	{Name: "npm config", Row: &row517, Arity: 3, Is: 0x110000},
-	{Name: "npm config delete", Row: &row518},
-	{Name: "npm config edit", Row: &row518},
-	{Name: "npm config fix", Row: &row518},
-	{Name: "npm config set", Row: &row518},
-	{Name: "npm create", Row: &row73, Is: 0x300000},
-	{Name: "npm dedupe", Row: &row513},
-	{Name: "npm deprecate", Row: &row73},
-	{Name: "npm dist-tag", Row: &row73},
-	{Name: "npm doctor", Row: &row515},
-	{Name: "npm edit", Row: &row73},
-	{Name: "npm exec", Wrapper: &wrapper78, Arity: 3, Is: 0x300000},
-	{Name: "npm explain", Row: &row515},
-	{Name: "npm explore", Row: &row73},
-	{Name: "npm fund", Row: &row515},
-	{Name: "npm get", Row: &row515, Is: 0x10000},
-	{Name: "npm help", Row: &row515},
-	{Name: "npm hook", Row: &row73},
-	{Name: "npm i", Row: &row513, Is: 0x300000},
+	{Name: "npm ci", Row: &row650, Is: 0x100000, Risk: 4},
+	{Name: "npm cit", Row: &row650},
+	{Name: "npm clean-install", Risk: 4},
+	{Name: "npm config", Row: &row655, Arity: 3, Is: 0x110000, Parent: true},
+	{Name: "npm config delete", Row: &row656},
+	{Name: "npm config edit", Row: &row656},
+	{Name: "npm config fix", Row: &row656},
+	{Name: "npm config get", Risk: 1},
+	{Name: "npm config list", Risk: 1},
+	{Name: "npm config ls", Risk: 1},
+	{Name: "npm config set", Row: &row656},
+	{Name: "npm create", Row: &row109, Is: 0x300000},
+	{Name: "npm ddp", Risk: 4, Worse: worse110},
+	{Name: "npm dedupe", Row: &row650, Risk: 4, Worse: worse110},
+	{Name: "npm deprecate", Row: &row109, Risk: 6},
+	{Name: "npm dist-tag", Row: &row109, Risk: 6},
+	{Name: "npm doctor", Row: &row653, Risk: 4},
+	{Name: "npm edit", Row: &row109},
+	{Name: "npm exec", Wrapper: &wrapper115, Arity: 3, Is: 0x300000},
+	{Name: "npm explain", Row: &row653, Risk: 1},
+	{Name: "npm explore", Row: &row109},
+	{Name: "npm fund", Row: &row653, Risk: 1, Worse: worse657},
+	{Name: "npm get", Row: &row653, Is: 0x10000, Risk: 1},
+	{Name: "npm help", Row: &row653, Risk: 1},
+	{Name: "npm hook", Row: &row109},
+	{Name: "npm i", Row: &row650, Is: 0x300000, Risk: 4, Worse: worse110},
 	{Name: "npm in", Is: 0x200000},
-	{Name: "npm info", Row: &row515},
-	{Name: "npm init", Row: &row73, Is: 0x300000},
-	{Name: "npm install", Row: &row513, Is: 0x300000},
-	{Name: "npm install-test", Row: &row513, Is: 0x200000},
-	{Name: "npm it", Row: &row513, Is: 0x200000},
-	{Name: "npm la", Row: &row515},
-	{Name: "npm link", Row: &row513, Is: 0x100000},
-	{Name: "npm list", Row: &row515},
-	{Name: "npm ll", Row: &row515},
-	{Name: "npm login", Row: &row73, Is: 0x100000},
-	{Name: "npm logout", Row: &row73},
-	{Name: "npm ls", Row: &row515},
-	{Name: "npm org", Row: &row73},
-	{Name: "npm outdated", Row: &row515},
-	{Name: "npm owner", Row: &row73},
-	{Name: "npm pack", Row: &row515},
-	{Name: "npm ping", Row: &row515},
-	{Name: "npm pkg", Row: &row517, Arity: 3, Is: 0x100000},
-	{Name: "npm pkg delete", Row: &row519},
-	{Name: "npm pkg fix", Row: &row519},
-	{Name: "npm pkg set", Row: &row519},
-	{Name: "npm prefix", Row: &row515},
-	{Name: "npm profile", Row: &row73},
-	{Name: "npm prune", Row: &row513},
-	{Name: "npm publish", Row: &row73},
-	{Name: "npm query", Row: &row515},
-	{Name: "npm r", Row: &row515},
-	{Name: "npm rebuild", Row: &row513, Is: 0x100000},
-	{Name: "npm remove", Row: &row515},
-	{Name: "npm restart", Row: &row515},
-	{Name: "npm rm", Row: &row513},
-	{Name: "npm root", Row: &row515, Is: 0x40},
-	{Name: "npm rum", Row: &row515},
-	{Name: "npm run", Row: &row515, Arity: 3},
+	{Name: "npm info", Row: &row653, Risk: 4},
+	{Name: "npm init", Row: &row109, Is: 0x300000, Risk: 3},
+	{Name: "npm install", Row: &row650, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "npm install-test", Row: &row650, Is: 0x200000},
+	{Name: "npm it", Row: &row650, Is: 0x200000},
+	{Name: "npm la", Row: &row653, Risk: 1},
+	{Name: "npm link", Row: &row650, Is: 0x100000, Risk: 3},
+	{Name: "npm list", Row: &row653, Risk: 1},
+	{Name: "npm ll", Row: &row653, Risk: 1},
+	{Name: "npm login", Row: &row109, Is: 0x100000},
+	{Name: "npm logout", Row: &row109},
+	{Name: "npm ls", Row: &row653, Risk: 1},
+	{Name: "npm org", Row: &row109},
+	{Name: "npm outdated", Row: &row653, Risk: 4},
+	{Name: "npm owner", Row: &row109, Risk: 6},
+	{Name: "npm pack", Row: &row653, Risk: 3},
+	{Name: "npm ping", Row: &row653, Risk: 4},
+	{Name: "npm pkg", Row: &row655, Arity: 3, Is: 0x100000, Risk: 5, Parent: true},
+	{Name: "npm pkg delete", Row: &row658},
+	{Name: "npm pkg fix", Row: &row658},
+	{Name: "npm pkg get", Risk: 1},
+	{Name: "npm pkg set", Row: &row658},
+	{Name: "npm prefix", Row: &row653, Risk: 1},
+	{Name: "npm profile", Row: &row109},
+	{Name: "npm prune", Row: &row650, Risk: 3},
+	{Name: "npm publish", Row: &row109, Risk: 6},
+	{Name: "npm query", Row: &row653, Risk: 1},
+	{Name: "npm r", Row: &row653, Risk: 3},
+	{Name: "npm rebuild", Row: &row650, Is: 0x100000, Risk: 3},
+	{Name: "npm remove", Row: &row653, Risk: 3},
+	{Name: "npm restart", Row: &row653},
+	{Name: "npm rm", Row: &row650, Risk: 3},
+	{Name: "npm root", Row: &row653, Is: 0x40, Risk: 1},
+	{Name: "npm rum", Row: &row653},
+	{Name: "npm run", Row: &row653, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
 	{Name: "npm run --workspace", Arity: 4},
-	{Name: "npm run-script", Row: &row515, Arity: 3},
-	{Name: "npm search", Row: &row515},
-	{Name: "npm set", Row: &row73, Is: 0x100000},
-	{Name: "npm set-script", Row: &row73},
-	{Name: "npm show", Row: &row515},
-	{Name: "npm shrinkwrap", Row: &row515},
-	{Name: "npm star", Row: &row73},
-	{Name: "npm start", Row: &row515},
-	{Name: "npm stop", Row: &row515},
-	{Name: "npm t", Row: &row515},
-	{Name: "npm team", Row: &row73},
-	{Name: "npm test", Row: &row515},
-	{Name: "npm token", Row: &row73, Is: 0x100000},
-	{Name: "npm tst", Row: &row515},
-	{Name: "npm un", Row: &row515},
-	{Name: "npm uninstall", Row: &row513, Is: 0x100000},
-	{Name: "npm unlink", Row: &row515},
-	{Name: "npm unpublish", Row: &row73},
-	{Name: "npm up", Row: &row513, Is: 0x200000},
-	{Name: "npm update", Row: &row513, Is: 0x300000},
-	{Name: "npm urn", Row: &row515},
-	{Name: "npm v", Row: &row515},
-	{Name: "npm version", Row: &row73},
-	{Name: "npm view", Row: &row515},
-	{Name: "npm whoami", Row: &row515},
-	{Name: "npm why", Row: &row515},
-	{Name: "npm x", Wrapper: &wrapper78, Arity: 3, Is: 0x200000},
-	{Name: "npm-run-all", Is: 0x80000},
-	{Name: "nproc", Is: 0xc0},
-	{Name: "npx", Wrapper: &wrapper78, Arity: 2, Is: 0x10},
+	{Name: "npm run-script", Row: &row653, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
+	{Name: "npm search", Row: &row653, Risk: 4},
+	{Name: "npm set", Row: &row109, Is: 0x100000},
+	{Name: "npm set-script", Row: &row109},
+	{Name: "npm show", Row: &row653, Risk: 4},
+	{Name: "npm shrinkwrap", Row: &row653, Risk: 3},
+	{Name: "npm star", Row: &row109},
+	{Name: "npm start", Row: &row653},
+	{Name: "npm stop", Row: &row653},
+	{Name: "npm t", Row: &row653, Risk: 2},
+	{Name: "npm team", Row: &row109},
+	{Name: "npm test", Row: &row653, Risk: 2},
+	{Name: "npm token", Row: &row109, Is: 0x100000},
+	{Name: "npm tst", Row: &row653, Risk: 2},
+	{Name: "npm un", Row: &row653, Risk: 3},
+	{Name: "npm uninstall", Row: &row650, Is: 0x100000, Risk: 3},
+	{Name: "npm unlink", Row: &row653, Risk: 3},
+	{Name: "npm unpublish", Row: &row109, Risk: 6},
+	{Name: "npm up", Row: &row650, Is: 0x200000, Risk: 4, Worse: worse110},
+	{Name: "npm update", Row: &row650, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "npm upgrade", Risk: 4, Worse: worse110},
+	{Name: "npm urn", Row: &row653},
+	{Name: "npm v", Row: &row653, Risk: 4},
+	{Name: "npm version", Row: &row109, Risk: 3},
+	{Name: "npm view", Row: &row653, Risk: 4},
+	{Name: "npm whoami", Row: &row653, Risk: 4},
+	{Name: "npm why", Row: &row653, Risk: 1},
+	{Name: "npm x", Wrapper: &wrapper115, Arity: 3, Is: 0x200000},
+	{Name: "npm-check-updates", Is: 0x20000000},
+	{Name: "npm-run-all", Is: 0x1000080000},
+	{Name: "nproc", Is: 0xc0, Risk: 1},
+	{Name: "npx", Wrapper: &wrapper115, Arity: 2, Is: 0x60000010, Risk: 5},
 	{Name: "nq", Is: 0x4},
-	{Name: "nroff", Row: &row84},
-	{Name: "nsenter", Wrapper: &wrapper521, Is: 0x1},
+	{Name: "nroff", Row: &row121},
+	{Name: "nsenter", Wrapper: &wrapper660, Is: 0x1, Risk: 7},
 	{Name: "nsjail", Is: 0x4},
-	{Name: "nslookup", Inspector: "lookup"},
+	{Name: "nslookup", Inspector: "lookup", Risk: 4},
+	{Name: "ntl", Destroys: acts633},
 	{Name: "nu", Handler: "shell", Is: 0x40000},
-	{Name: "numactl", Wrapper: &wrapper523},
-	{Name: "numfmt", Row: &row525},
-	{Name: "nuxt", Row: &row28, Is: 0x80008},
-	{Name: "nvcc", Row: &row24, Is: 0x200},
-	{Name: "nvim", Row: &row125},
+	{Name: "nuget", Destroys: acts125},
+	{Name: "numactl", Wrapper: &wrapper662},
+	{Name: "numfmt", Row: &row664, Risk: 1},
+	{Name: "nuxt", Row: &row44, Is: 0x1000080008},
+	{Name: "nvcc", Row: &row39, Is: 0x200},
+	{Name: "nvim", Row: &row174},
 	{Name: "nvm", Is: 0x100000},
-	{Name: "nx", Row: &row28, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x80008},
-	{Name: "nx exec", Wrapper: &wrapper390},
-	{Name: "nyc", Row: &row33, Is: 0x80008},
+	{Name: "nvme", Destroys: acts77},
+	{Name: "nvram", Destroys: acts92},
+	{Name: "nwipe", Destroys: acts77},
+	{Name: "nx", Row: &row44, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080008, Risk: 2, Parent: true},
+	{Name: "nx exec", Wrapper: &wrapper500, Risk: 5},
+	{Name: "nyc", Row: &row53, Is: 0x80008},
+	{Name: "nzsql", Is: 0x2000000},
 	{Name: "oao"},
-	{Name: "oao all", Wrapper: &wrapper390},
+	{Name: "oao all", Wrapper: &wrapper500},
 	{Name: "objcopy", Is: 0x200},
-	{Name: "objdump", Row: &row527, Is: 0x200},
+	{Name: "objdump", Row: &row666, Is: 0x200, Risk: 1},
 	{Name: "obsutil", Inspector: "transfer"},
-	{Name: "obsutil cp", Transfer: &options48},
+	{Name: "obsutil cp", Transfer: &options74},
 	{Name: "ocaml", Language: &language3},
+	{Name: "ocamlc", Risk: 2},
 	{Name: "ocamlfind", Is: 0x1000},
-	{Name: "oci", Inspector: "transfer"},
+	{Name: "oci", Inspector: "transfer", Risk: 5, Worse: worse23, Destroys: acts157},
 	{Name: "oci os"},
 	{Name: "oci os object"},
-	{Name: "oci os object bulk-upload", Transfer: &options48},
-	{Name: "oci os object get", Transfer: &options48},
-	{Name: "oci os object put", Transfer: &options48},
+	{Name: "oci os object bulk-upload", Transfer: &options74},
+	{Name: "oci os object get", Transfer: &options74},
+	{Name: "oci os object put", Transfer: &options74},
 	{Name: "octave", Language: &language3},
-	{Name: "octosql", Row: &row61},
-	{Name: "od", Row: &row529},
-	{Name: "op", Is: 0x100000},
-	{Name: "op run", Wrapper: &wrapper43},
-	{Name: "opam", Row: &row80, Arity: 2, Is: 0x100000},
-	{Name: "open", Row: &row29},
-	{Name: "openssl", Row: &row531, Arity: 2, Inspector: "openssl", Is: 0x100000},
-	{Name: "openstack", Row: &row13},
-	{Name: "openvpn", Row: &row20},
+	{Name: "octosql", Row: &row89},
+	{Name: "od", Row: &row668, Risk: 1},
+	{Name: "ollama"},
+	{Name: "ollama launch", Is: 0x80000000},
+	{Name: "op", Is: 0x100000, Risk: 5, Destroys: acts16},
+	{Name: "op run", Wrapper: &wrapper66},
+	{Name: "opam", Row: &row117, Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts125},
+	{Name: "open", Row: &row49},
+	{Name: "open-interpreter", Is: 0x80000000},
+	{Name: "openclaw", Is: 0x80000000},
+	{Name: "opencode", Is: 0x80000000},
+	{Name: "opencode-agent", Is: 0x80000000},
+	{Name: "opencode-ai", Is: 0x80000000},
+	{Name: "openhands", Is: 0x80000000},
+	{Name: "openhands-ai", Is: 0x80000000},
+	{Name: "opensearch", Destroys: acts212},
+	{Name: "openssl", Row: &row670, Arity: 2, Inspector: "openssl", Is: 0x100000, Parent: true},
+	{Name: "openssl asn1parse", Risk: 1},
+	{Name: "openssl dgst", Risk: 1},
+	{Name: "openssl rand", Risk: 1},
+	{Name: "openssl req", Risk: 1, Worse: worse671},
+	{Name: "openssl s_client", Risk: 4},
+	{Name: "openssl version", Risk: 1},
+	{Name: "openssl x509", Risk: 1},
+	{Name: "openstack", Row: &row22, Destroys: acts157},
+	{Name: "openvpn", Row: &row34},
 	{Name: "openvt", Is: 0x4},
-	{Name: "opkg", Is: 0x100000},
+	{Name: "opkg", Is: 0x100000, Destroys: acts27},
 	{Name: "opt", Is: 0x200},
-	{Name: "optirun", Wrapper: &wrapper5},
-	{Name: "osascript", Row: &row29, Language: &language3, Arity: 2},
-	{Name: "osql", Row: &row61},
-	{Name: "osqueryi", Row: &row61},
+	{Name: "optirun", Wrapper: &wrapper7},
+	{Name: "oras", Destroys: acts202},
+	{Name: "osascript", Row: &row49, Language: &language3, Arity: 2, Risk: 5},
+	{Name: "osls", Destroys: acts32},
+	{Name: "osql", Row: &row89, Is: 0x2000000},
+	{Name: "osqueryi", Row: &row89},
 	{Name: "ossutil", Inspector: "transfer"},
-	{Name: "ossutil cp", Transfer: &options48},
-	{Name: "oxlint", Is: 0x80000},
-	{Name: "packer", Row: &row13, Arity: 2},
-	{Name: "pacman", Arity: 2, Is: 0x100000},
+	{Name: "ossutil cp", Transfer: &options74},
+	{Name: "overcommit", Is: 0x1000000000},
+	{Name: "overmind", Is: 0x1000000000},
+	{Name: "ovh", Destroys: acts157},
+	{Name: "ovsx", Destroys: acts125},
+	{Name: "oxlint", Is: 0x80000, Risk: 2, Worse: worse90},
+	{Name: "p4", Destroys: acts124},
+	{Name: "packer", Row: &row22, Arity: 2, Destroys: acts91},
+	{Name: "packet", Destroys: acts157},
+	{Name: "pacman", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts672},
 	{Name: "pacman -S", Is: 0x200000},
 	{Name: "pacman -Syu", Is: 0x200000},
 	{Name: "pacman -U", Is: 0x200000},
-	{Name: "pamac", Is: 0x100000},
-	{Name: "pandoc", Row: &row84},
-	{Name: "pants", Row: &row58},
+	{Name: "pamac", Is: 0x100000, Destroys: acts672},
+	{Name: "pandoc", Row: &row121},
+	{Name: "pants", Row: &row86, Is: 0x1000000000, Risk: 2},
 	{Name: "parallel", Handler: "parallel"},
-	{Name: "parcel", Row: &row28, Is: 0x80008},
-	{Name: "parted", Is: 0x100000},
-	{Name: "paru", Is: 0x100000},
-	{Name: "pass", Is: 0x100000},
+	{Name: "parcel", Row: &row44, Is: 0x1000080008, Risk: 2},
+	{Name: "parted", Is: 0x100000, Risk: 6, Destroys: acts77},
+	{Name: "partprobe", Destroys: acts77},
+	{Name: "paru", Is: 0x100000, Destroys: acts672},
+	{Name: "pass", Is: 0x100000, Risk: 5, Destroys: acts16},
 	{Name: "passage", Is: 0x100000},
-	{Name: "passwd", Is: 0x100000},
-	{Name: "paste", Row: &row533},
-	{Name: "patch", Row: &row535, Inspector: "patch", Is: 0x100000},
-	{Name: "pathchk"},
+	{Name: "passwd", Is: 0x100000, Risk: 7, Destroys: acts142},
+	{Name: "paste", Row: &row674, Risk: 1},
+	{Name: "patch", Row: &row676, Inspector: "patch", Is: 0x100000, Risk: 3},
+	{Name: "pathchk", Risk: 1},
 	{Name: "pax", Row: &row1},
-	{Name: "pdb", Row: &row61},
-	{Name: "pdftotext", Row: &row84},
-	{Name: "pdm", Row: &row135, Arity: 2, Is: 0x10},
+	{Name: "payload", Destroys: acts243},
+	{Name: "pcre2grep", Is: 0x400000000},
+	{Name: "pcregrep", Is: 0x400000000},
+	{Name: "pct", Destroys: acts4},
+	{Name: "pdb", Row: &row89},
+	{Name: "pdb2", Is: 0x2000000},
+	{Name: "pdftotext", Row: &row121},
+	{Name: "pdm", Row: &row184, Arity: 2, Is: 0x1020000010, Destroys: acts313},
 	{Name: "pdm add", Is: 0x300000},
 	{Name: "pdm remove", Is: 0x100000},
-	{Name: "pdm run", Wrapper: &wrapper26, Arity: 3},
+	{Name: "pdm run", Wrapper: &wrapper41, Arity: 3},
 	{Name: "pdm update", Is: 0x100000},
+	{Name: "pdx", Is: 0x80000000},
 	{Name: "pear", Is: 0x100000},
 	{Name: "pearl", Is: 0x100000},
 	{Name: "pecl", Is: 0x100000},
 	{Name: "pee", Is: 0x4},
-	{Name: "perf", Row: &row61},
-	{Name: "perf record", Wrapper: &wrapper537},
-	{Name: "perf stat", Wrapper: &wrapper537},
-	{Name: "perf trace", Wrapper: &wrapper537},
-	{Name: "perl", Language: &language539, Arity: 2},
-	{Name: "pest", Row: &row22},
-	{Name: "pg_dump", Row: &row492},
-	{Name: "pg_dumpall", Row: &row492},
-	{Name: "pg_restore", Is: 0x100000},
-	{Name: "pgcli", Row: &row456, Inspector: "sql"},
-	{Name: "pgrep", Row: &row468, Is: 0x40},
-	{Name: "php", Language: &language401, Arity: 2},
+	{Name: "perf", Row: &row89},
+	{Name: "perf record", Wrapper: &wrapper678},
+	{Name: "perf stat", Wrapper: &wrapper678},
+	{Name: "perf trace", Wrapper: &wrapper678},
+	{Name: "perl", Language: &language680, Arity: 2, Is: 0x100000000, Risk: 5},
+	{Name: "pest", Row: &row36, Is: 0x1000000000, Risk: 2},
+	{Name: "pfctl", Destroys: acts288},
+	{Name: "pg_dropcluster", Destroys: acts285},
+	{Name: "pg_dump", Row: &row622, Risk: 4},
+	{Name: "pg_dumpall", Row: &row622, Risk: 4},
+	{Name: "pg_isready", Risk: 4},
+	{Name: "pg_resetwal", Destroys: acts623},
+	{Name: "pg_restore", Is: 0x100000, Risk: 6, Destroys: acts623},
+	{Name: "pg_upgrade", Destroys: acts623},
+	{Name: "pgbench", Is: 0x2000000},
+	{Name: "pgcli", Row: &row580, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "pgloader", Destroys: acts623},
+	{Name: "pgrep", Row: &row593, Is: 0x40, Risk: 1},
+	{Name: "pgroll", Destroys: acts45},
+	{Name: "phinx", Destroys: acts128},
+	{Name: "php", Language: &language513, Arity: 2, Is: 0x100000000, Risk: 5},
 	{Name: "php artisan", Arity: 3},
 	{Name: "php artisan tinker", Is: 0x100000},
-	{Name: "php-cgi", Language: &language401},
-	{Name: "php-cs-fixer", Row: &row22},
-	{Name: "phpcbf", Row: &row22},
-	{Name: "phpcs", Row: &row22},
-	{Name: "phpdbg", Language: &language401},
-	{Name: "phpstan", Row: &row22},
-	{Name: "phpunit", Row: &row22, Is: 0x8},
-	{Name: "pico", Row: &row125},
+	{Name: "php-cgi", Language: &language513},
+	{Name: "php-cs-fixer", Row: &row36},
+	{Name: "phpcbf", Row: &row36},
+	{Name: "phpcs", Row: &row36},
+	{Name: "phpdbg", Language: &language513},
+	{Name: "phpstan", Row: &row36},
+	{Name: "phpunit", Row: &row36, Is: 0x1000000008, Risk: 2},
+	{Name: "pi-agent", Is: 0x80000000},
+	{Name: "pi-coding-agent", Is: 0x80000000},
+	{Name: "pico", Row: &row174},
+	{Name: "picoclaw", Is: 0x80000000},
 	{Name: "picolisp", Language: &language3},
 	{Name: "pidproxy", Is: 0x4},
-	{Name: "pigz", Row: &row386},
+	{Name: "pigz", Row: &row494},
 	{Name: "pike", Language: &language3},
 	{Name: "pinentry", Is: 0x100000},
-	{Name: "ping", Inspector: "lookup"},
-	{Name: "ping6", Inspector: "lookup"},
+	{Name: "ping", Inspector: "lookup", Risk: 4},
+	{Name: "ping6", Inspector: "lookup", Risk: 4},
 	{Name: "pinky"},
-	{Name: "pip", Row: &row541, Arity: 2, Is: 0x80000},
-	{Name: "pip cache", Is: 0x100000},
-	{Name: "pip check", Row: &row543},
-	{Name: "pip config", Row: &row73, Is: 0x100000},
-	{Name: "pip debug", Row: &row73},
-	{Name: "pip download", Row: &row545, Is: 0x300000},
-	{Name: "pip freeze", Row: &row543},
-	{Name: "pip help", Row: &row543},
-	{Name: "pip index", Row: &row543},
-	{Name: "pip install", Row: &row545, Is: 0x300000},
-	{Name: "pip list", Row: &row543},
-	{Name: "pip show", Row: &row543},
-	{Name: "pip uninstall", Row: &row545, Is: 0x100000},
-	{Name: "pip wheel", Row: &row545, Is: 0x200000},
-	{Name: "pipenv", Row: &row135, Arity: 2},
-	{Name: "pipenv install", Is: 0x300000},
-	{Name: "pipenv run", Wrapper: &wrapper26, Arity: 3},
-	{Name: "pipx", Arity: 2},
+	{Name: "pip", Row: &row682, Arity: 2, Is: 0x20080000, Parent: true, Destroys: acts27},
+	{Name: "pip cache", Is: 0x100000, Risk: 3},
+	{Name: "pip check", Row: &row684, Risk: 1},
+	{Name: "pip config", Row: &row109, Is: 0x100000, Risk: 5},
+	{Name: "pip debug", Row: &row109, Risk: 5},
+	{Name: "pip download", Row: &row686, Is: 0x300000, Risk: 4, Worse: worse687},
+	{Name: "pip freeze", Row: &row684, Risk: 1},
+	{Name: "pip help", Row: &row684, Risk: 1},
+	{Name: "pip index", Row: &row684, Risk: 4},
+	{Name: "pip install", Row: &row686, Is: 0x1000300000, Risk: 4, Worse: worse687},
+	{Name: "pip list", Row: &row684, Risk: 1},
+	{Name: "pip search", Risk: 4},
+	{Name: "pip show", Row: &row684, Risk: 1},
+	{Name: "pip uninstall", Row: &row686, Is: 0x100000, Risk: 3},
+	{Name: "pip wheel", Row: &row686, Is: 0x1000200000, Risk: 4, Worse: worse687},
+	{Name: "pipenv", Row: &row184, Arity: 2, Is: 0x1000000000, Parent: true},
+	{Name: "pipenv check", Risk: 4, Worse: worse110},
+	{Name: "pipenv graph", Risk: 4, Worse: worse110},
+	{Name: "pipenv install", Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "pipenv lock", Risk: 4, Worse: worse110},
+	{Name: "pipenv run", Wrapper: &wrapper41, Arity: 3},
+	{Name: "pipenv sync", Risk: 4, Worse: worse110},
+	{Name: "pipx", Arity: 2, Is: 0x60000000, Destroys: acts27},
 	{Name: "pipx inject", Is: 0x300000},
 	{Name: "pipx install", Is: 0x300000},
-	{Name: "pipx run", Wrapper: &wrapper78},
+	{Name: "pipx run", Wrapper: &wrapper115},
 	{Name: "pipx runpip", Is: 0x100000},
 	{Name: "pipx upgrade", Is: 0x100000},
-	{Name: "pixi", Row: &row135, Is: 0x400},
-	{Name: "pixi run", Wrapper: &wrapper26},
-	{Name: "pkexec", Wrapper: &wrapper547, Is: 0x1},
-	{Name: "pkg", Is: 0x100000},
-	{Name: "pkgin", Is: 0x100000},
-	{Name: "pkill", Inspector: "kill", Is: 0x100000},
-	{Name: "playwright", Row: &row163, Is: 0x80008},
-	{Name: "plocate", Row: &row460},
-	{Name: "plutil", Row: &row549},
-	{Name: "pm2", Row: &row28, Arity: 2},
+	{Name: "pixi", Row: &row184, Is: 0x1000000400},
+	{Name: "pixi run", Wrapper: &wrapper41},
+	{Name: "pkexec", Wrapper: &wrapper689, Is: 0x1, Risk: 7},
+	{Name: "pkg", Is: 0x100000, Destroys: acts27},
+	{Name: "pkgin", Is: 0x100000, Destroys: acts27},
+	{Name: "pkill", Inspector: "kill", Is: 0x100000, Risk: 6, Destroys: acts311},
+	{Name: "plandex", Is: 0x80000000},
+	{Name: "playwright", Row: &row220, Is: 0x1000080008, Parent: true},
+	{Name: "playwright test", Risk: 2},
+	{Name: "plocate", Row: &row584},
+	{Name: "plutil", Row: &row691, Destroys: acts92},
+	{Name: "pm-suspend", Destroys: acts495},
+	{Name: "pm2", Row: &row44, Arity: 2, Destroys: acts320},
 	{Name: "pmap", Is: 0x20000},
-	{Name: "pnpm", Row: &row551, Arity: 2, Inspector: "npm", Is: 0x10},
+	{Name: "pmset", Destroys: acts92},
+	{Name: "pnpm", Row: &row693, Arity: 2, Inspector: "npm", Is: 0x1060000010, Parent: true, Destroys: acts108},
 	{Name: "pnpm -r"},
-	{Name: "pnpm -r exec", Wrapper: &wrapper553},
-	{Name: "pnpm add", Is: 0x300000},
-	{Name: "pnpm c", Is: 0x10000},
-	{Name: "pnpm c get", Row: &row517},
-	{Name: "pnpm c list", Row: &row517},
-	{Name: "pnpm c ls", Row: &row517},
-	{Name: "pnpm c set", Row: &row518},
-	{Name: "pnpm config", Row: &row73, Is: 0x110000},
-	{Name: "pnpm config delete", Row: &row518},
-	{Name: "pnpm config get", Row: &row517},
-	{Name: "pnpm config list", Row: &row517},
-	{Name: "pnpm config ls", Row: &row517},
-	{Name: "pnpm config set", Row: &row518},
-	{Name: "pnpm create", Row: &row73, Is: 0x200000},
-	{Name: "pnpm dlx", Wrapper: &wrapper78, Arity: 3, Is: 0x200000},
-	{Name: "pnpm env", Row: &row73},
-	{Name: "pnpm exec", Wrapper: &wrapper553, Arity: 3},
-	{Name: "pnpm fetch", Row: &row555},
-	{Name: "pnpm get", Row: &row515, Is: 0x10000},
-	{Name: "pnpm i", Row: &row555, Is: 0x300000},
-	{Name: "pnpm install", Row: &row555, Is: 0x300000},
-	{Name: "pnpm la", Row: &row555},
-	{Name: "pnpm list", Row: &row555},
-	{Name: "pnpm ll", Row: &row555},
-	{Name: "pnpm login", Row: &row73},
-	{Name: "pnpm ls", Row: &row555},
-	{Name: "pnpm outdated", Row: &row555},
+	{Name: "pnpm -r exec", Wrapper: &wrapper695},
+	{Name: "pnpm add", Is: 0x300000, Risk: 5},
+	{Name: "pnpm build", Risk: 2},
+	{Name: "pnpm c", Is: 0x10000, Parent: true},
+	{Name: "pnpm c get", Row: &row655, Risk: 1},
+	{Name: "pnpm c list", Row: &row655, Risk: 1},
+	{Name: "pnpm c ls", Row: &row655, Risk: 1},
+	{Name: "pnpm c set", Row: &row656},
+	{Name: "pnpm check", Risk: 2},
+	{Name: "pnpm config", Row: &row109, Is: 0x110000, Parent: true},
+	{Name: "pnpm config delete", Row: &row656},
+	{Name: "pnpm config get", Row: &row655, Risk: 1},
+	{Name: "pnpm config list", Row: &row655, Risk: 1},
+	{Name: "pnpm config ls", Row: &row655, Risk: 1},
+	{Name: "pnpm config set", Row: &row656},
+	{Name: "pnpm coverage", Risk: 2},
+	{Name: "pnpm create", Row: &row109, Is: 0x200000},
+	{Name: "pnpm dev", Risk: 2},
+	{Name: "pnpm dlx", Wrapper: &wrapper115, Arity: 3, Is: 0x200000},
+	{Name: "pnpm e2e", Risk: 2},
+	{Name: "pnpm env", Row: &row109},
+	{Name: "pnpm exec", Wrapper: &wrapper695, Arity: 3},
+	{Name: "pnpm fetch", Row: &row697, Risk: 4, Worse: worse110},
+	{Name: "pnpm format", Risk: 2},
+	{Name: "pnpm get", Row: &row653, Is: 0x10000, Risk: 1},
+	{Name: "pnpm i", Row: &row697, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "pnpm install", Row: &row697, Is: 0x300000, Risk: 4, Worse: worse110},
+	{Name: "pnpm la", Row: &row697, Risk: 1},
+	{Name: "pnpm link", Risk: 3},
+	{Name: "pnpm lint", Risk: 2},
+	{Name: "pnpm list", Row: &row697, Risk: 1},
+	{Name: "pnpm ll", Row: &row697, Risk: 1},
+	{Name: "pnpm login", Row: &row109},
+	{Name: "pnpm ls", Row: &row697, Risk: 1},
+	{Name: "pnpm outdated", Row: &row697, Risk: 1},
 	{Name: "pnpm pkg"},
-	{Name: "pnpm pkg set", Row: &row519},
-	{Name: "pnpm publish", Row: &row73},
-	{Name: "pnpm remove", Is: 0x100000},
-	{Name: "pnpm root", Row: &row555},
-	{Name: "pnpm run", Row: &row555, Arity: 3},
-	{Name: "pnpm setup", Row: &row73},
-	{Name: "pnpm store", Row: &row73, Arity: 3, Is: 0x100000},
-	{Name: "pnpm t", Row: &row555},
-	{Name: "pnpm test", Row: &row555},
-	{Name: "pnpm up", Is: 0x200000},
-	{Name: "pnpm update", Is: 0x300000},
-	{Name: "pnpm why", Row: &row555},
-	{Name: "pnpx", Wrapper: &wrapper78, Arity: 2},
-	{Name: "pod", Row: &row80},
-	{Name: "poetry", Row: &row135, Arity: 2, Is: 0x10},
-	{Name: "poetry about", Row: &row557},
+	{Name: "pnpm pkg set", Row: &row658},
+	{Name: "pnpm prune", Risk: 3},
+	{Name: "pnpm publish", Row: &row109, Risk: 6},
+	{Name: "pnpm remove", Is: 0x100000, Risk: 3},
+	{Name: "pnpm rm", Risk: 3},
+	{Name: "pnpm root", Row: &row697, Risk: 1},
+	{Name: "pnpm run", Row: &row697, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
+	{Name: "pnpm setup", Row: &row109},
+	{Name: "pnpm start", Risk: 2},
+	{Name: "pnpm store", Row: &row109, Arity: 3, Is: 0x100000, Risk: 3},
+	{Name: "pnpm t", Row: &row697, Risk: 2},
+	{Name: "pnpm test", Row: &row697, Risk: 2},
+	{Name: "pnpm type-check", Risk: 2},
+	{Name: "pnpm typecheck", Risk: 2},
+	{Name: "pnpm uninstall", Risk: 3},
+	{Name: "pnpm unlink", Risk: 3},
+	{Name: "pnpm up", Is: 0x200000, Risk: 5},
+	{Name: "pnpm update", Is: 0x300000, Risk: 5},
+	{Name: "pnpm upgrade", Risk: 5},
+	{Name: "pnpm version", Risk: 3},
+	{Name: "pnpm why", Row: &row697, Risk: 1},
+	{Name: "pnpx", Wrapper: &wrapper115, Arity: 2, Is: 0x60000000},
+	{Name: "pod", Row: &row117, Is: 0x20000000, Destroys: acts125},
+	{Name: "poetry", Row: &row184, Arity: 2, Is: 0x1020000010, Parent: true, Destroys: acts313},
+	{Name: "poetry about", Row: &row699, Risk: 1},
 	{Name: "poetry add", Is: 0x300000},
-	{Name: "poetry check", Row: &row557},
-	{Name: "poetry env"},
-	{Name: "poetry env info", Row: &row557},
-	{Name: "poetry env list", Row: &row557},
-	{Name: "poetry env remove", Row: &row136},
-	{Name: "poetry env use", Row: &row136},
-	{Name: "poetry install", Is: 0x100000},
+	{Name: "poetry build", Risk: 4},
+	{Name: "poetry check", Row: &row699, Risk: 1},
+	{Name: "poetry env", Parent: true},
+	{Name: "poetry env info", Row: &row699, Risk: 1},
+	{Name: "poetry env list", Row: &row699, Risk: 1},
+	{Name: "poetry env remove", Row: &row185},
+	{Name: "poetry env use", Row: &row185},
+	{Name: "poetry install", Is: 0x100000, Risk: 4},
+	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
-	{Name: "poetry run", Wrapper: &wrapper26, Arity: 3},
+	{Name: "poetry run", Wrapper: &wrapper41, Arity: 3},
 	{Name: "poetry self", Is: 0x100000},
-	{Name: "poetry show", Row: &row557},
+	{Name: "poetry show", Row: &row699, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
-	{Name: "poetry update", Is: 0x100000},
-	{Name: "poetry version", Row: &row557},
-	{Name: "popd", Handler: "cd", Is: 0x100000},
-	{Name: "port", Is: 0x100000},
-	{Name: "postcss", Row: &row28, Is: 0x80000},
-	{Name: "powershell", Row: &row29, Is: 0x100000},
-	{Name: "pr", Row: &row559},
-	{Name: "pre-commit", Row: &row561, Is: 0x80018},
+	{Name: "poetry update", Is: 0x100000, Risk: 4},
+	{Name: "poetry version", Row: &row699, Risk: 1, Worse: worse700},
+	{Name: "popd", Handler: "cd", Is: 0x100000, Risk: 1},
+	{Name: "port", Is: 0x100000, Risk: 5, Destroys: acts27},
+	{Name: "postcss", Row: &row44, Is: 0x80000},
+	{Name: "posting", Destroys: acts101},
+	{Name: "poweroff", Risk: 6, Destroys: acts495},
+	{Name: "powershell", Row: &row49, Is: 0x100000, Risk: 5},
+	{Name: "pr", Row: &row702},
+	{Name: "pre-commit", Row: &row704, Is: 0x1020080018},
 	{Name: "pre-commit autoupdate", Is: 0x100000},
 	{Name: "pre-commit install", Is: 0x100000},
-	{Name: "presto", Row: &row61},
-	{Name: "prettier", Row: &row563, Is: 0x80018},
-	{Name: "prime-run", Wrapper: &wrapper5},
-	{Name: "primusrun", Wrapper: &wrapper5},
+	{Name: "prek", Is: 0x1000000000},
+	{Name: "presto", Row: &row89, Is: 0x2000000},
+	{Name: "presto-cli", Is: 0x2000000},
+	{Name: "prettier", Row: &row706, Is: 0x1000080018, Risk: 2, Worse: worse90},
+	{Name: "prime-run", Wrapper: &wrapper7},
+	{Name: "primusrun", Wrapper: &wrapper7},
 	{Name: "print", Inspector: "state", Is: 0x8000},
-	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000},
-	{Name: "printf", Inspector: "printf", Is: 0x8000},
-	{Name: "prisma", Arity: 2, Is: 0x80000},
+	{Name: "printenv", Arity: 1, Inspector: "env", Is: 0x100000, Risk: 1, Worse: worse707},
+	{Name: "printf", Inspector: "printf", Is: 0x200008000, Risk: 1},
+	{Name: "prisma", Arity: 2, Is: 0x2080000, Destroys: acts708},
 	{Name: "prisma db", Is: 0x800},
-	{Name: "prlimit", Wrapper: &wrapper565},
+	{Name: "prisma1", Destroys: acts708},
+	{Name: "prlctl", Destroys: acts4},
+	{Name: "prlimit", Wrapper: &wrapper710},
+	{Name: "profiles", Destroys: acts92},
 	{Name: "proot", Is: 0x4},
-	{Name: "protoc", Row: &row567, Is: 0x200},
-	{Name: "proxychains", Wrapper: &wrapper5},
-	{Name: "proxychains4", Wrapper: &wrapper5},
-	{Name: "pry", Language: &language424, Is: 0x100000},
-	{Name: "ps", Inspector: "ps"},
-	{Name: "psalm", Row: &row22},
+	{Name: "protoc", Row: &row712, Is: 0x200, Risk: 2},
+	{Name: "proxychains", Wrapper: &wrapper7},
+	{Name: "proxychains4", Wrapper: &wrapper7},
+	{Name: "pry", Language: &language540, Is: 0x100000},
+	{Name: "ps", Inspector: "ps", Risk: 1},
+	{Name: "psalm", Row: &row36},
 	{Name: "psc", Language: &language3},
-	{Name: "psql", Row: &row569, Inspector: "sql", Is: 0x104000},
+	{Name: "pscale", Is: 0x2000000, Destroys: acts632},
+	{Name: "psql", Row: &row714, Inspector: "sql", Is: 0x2104000, Risk: 5},
 	{Name: "pstack", Is: 0x20000},
-	{Name: "pstree", Row: &row468},
-	{Name: "ptpython", Language: &language63, Is: 0x100000},
-	{Name: "ptx", Row: &row571},
+	{Name: "pstree", Row: &row593, Risk: 1},
+	{Name: "psycopg", Is: 0x2000000},
+	{Name: "pt", Is: 0x400000000},
+	{Name: "ptpython", Language: &language94, Is: 0x100000},
+	{Name: "ptx", Row: &row716},
 	{Name: "ptyxis", Is: 0x4},
 	{Name: "publint", Is: 0x80000},
 	{Name: "pueue"},
-	{Name: "pueue add", Wrapper: &wrapper5},
-	{Name: "pulumi", Row: &row13, Arity: 2},
-	{Name: "puppet", Row: &row13},
-	{Name: "pushd", Handler: "cd", Is: 0x100000},
-	{Name: "pwd", Arity: 1, Is: 0x40},
-	{Name: "pwsh", Row: &row29, Language: &language3, Is: 0x100000},
-	{Name: "pycodestyle", Row: &row31},
-	{Name: "pydocstyle", Row: &row31},
+	{Name: "pueue add", Wrapper: &wrapper7},
+	{Name: "pulsar-admin", Destroys: acts560},
+	{Name: "pulumi", Row: &row22, Arity: 2, Risk: 5, Worse: worse23, Destroys: acts717},
+	{Name: "puppet", Row: &row22, Destroys: acts24},
+	{Name: "pushd", Handler: "cd", Is: 0x100000, Risk: 1},
+	{Name: "pvremove", Destroys: acts77},
+	{Name: "pwconv", Destroys: acts142},
+	{Name: "pwd", Arity: 1, Is: 0x40, Risk: 1},
+	{Name: "pwsh", Row: &row49, Language: &language3, Is: 0x100000, Risk: 5},
+	{Name: "pycodestyle", Row: &row51},
+	{Name: "pydocstyle", Row: &row51},
 	{Name: "pyenv", Arity: 2},
-	{Name: "pyenv exec", Wrapper: &wrapper26, Arity: 3},
+	{Name: "pyenv exec", Wrapper: &wrapper41, Arity: 3},
 	{Name: "pyenv global", Is: 0x100000},
 	{Name: "pyenv install", Is: 0x100000},
-	{Name: "pyflakes", Row: &row31},
-	{Name: "pylint", Row: &row31, Is: 0x80008},
-	{Name: "pypy", Language: &language63, Handler: "module"},
-	{Name: "pypy3", Language: &language63, Arity: 2, Handler: "module"},
-	{Name: "pyright", Row: &row31, Is: 0x80008},
-	{Name: "pyspark", Row: &row61},
-	{Name: "pytest", Row: &row573, Is: 0x80218},
-	{Name: "python", Language: &language63, Arity: 2, Handler: "module", Is: 0x80410},
+	{Name: "pyflakes", Row: &row51},
+	{Name: "pylint", Row: &row51, Is: 0x80008, Risk: 2, Worse: worse12},
+	{Name: "pypy", Language: &language94, Handler: "module"},
+	{Name: "pypy3", Language: &language94, Arity: 2, Handler: "module"},
+	{Name: "pyright", Row: &row51, Is: 0x80008, Risk: 2, Worse: worse12},
+	{Name: "pyspark", Row: &row89},
+	{Name: "pytest", Row: &row719, Is: 0x1000080218, Risk: 2},
+	{Name: "python", Language: &language94, Arity: 2, Handler: "module", Is: 0x100080410, Risk: 5, Parent: true},
+	{Name: "python -m", Parent: true},
+	{Name: "python -m black", Risk: 3},
+	{Name: "python -m build", Risk: 2},
+	{Name: "python -m compileall", Risk: 2},
+	{Name: "python -m coverage", Risk: 2},
+	{Name: "python -m dis", Risk: 1},
+	{Name: "python -m doctest", Risk: 2},
+	{Name: "python -m flake8", Risk: 2},
+	{Name: "python -m isort", Risk: 3},
+	{Name: "python -m json.tool", Risk: 1},
+	{Name: "python -m mypy", Risk: 2},
+	{Name: "python -m nox", Risk: 2},
+	{Name: "python -m pip", Parent: true},
+	{Name: "python -m pip check", Risk: 1, Worse: worse720},
+	{Name: "python -m pip download", Risk: 4, Worse: worse721},
+	{Name: "python -m pip freeze", Risk: 1, Worse: worse720},
+	{Name: "python -m pip install", Risk: 4, Worse: worse721},
+	{Name: "python -m pip list", Risk: 1, Worse: worse720},
+	{Name: "python -m pip show", Risk: 1, Worse: worse720},
+	{Name: "python -m pip wheel", Risk: 4, Worse: worse721},
+	{Name: "python -m py_compile", Risk: 2},
+	{Name: "python -m pylint", Risk: 2},
+	{Name: "python -m pyright", Risk: 2},
+	{Name: "python -m pytest", Risk: 2},
+	{Name: "python -m site", Risk: 1},
+	{Name: "python -m this", Risk: 1},
+	{Name: "python -m tokenize", Risk: 1},
+	{Name: "python -m tox", Risk: 2},
+	{Name: "python -m unittest", Risk: 2},
+	{Name: "python -m venv", Risk: 3},
+	{Name: "python -m virtualenv", Risk: 3},
 	{Name: "python manage.py", Arity: 3},
 	{Name: "python manage.py dbshell", Is: 0x100000},
 	{Name: "python manage.py flush", Is: 0x100000},
 	{Name: "python manage.py runscript", Is: 0x100000},
 	{Name: "python manage.py shell", Is: 0x100000},
-	{Name: "python2", Language: &language63, Arity: 2, Handler: "module"},
-	{Name: "python3", Language: &language63, Arity: 2, Handler: "module", Is: 0x80410},
+	{Name: "python2", Language: &language94, Arity: 2, Handler: "module"},
+	{Name: "python3", Language: &language94, Arity: 2, Handler: "module", Is: 0x100080410},
 	{Name: "python3 manage.py", Arity: 3},
 	{Name: "python3 manage.py dbshell", Is: 0x100000},
 	{Name: "python3 manage.py flush", Is: 0x100000},
@@ -4557,15 +7108,27 @@ var commands = [...]Command{
 	{Name: "python3.14", Handler: "module"},
 	{Name: "python3.8", Handler: "module"},
 	{Name: "python3.9", Handler: "module"},
-	{Name: "q", Row: &row61},
+	{Name: "q", Row: &row89},
+	{Name: "q chat", Is: 0x80000000},
+	{Name: "q run", Is: 0x80000000},
+	{Name: "q translate", Is: 0x80000000},
+	{Name: "qchat", Is: 0x80000000},
 	{Name: "qjs", Language: &language3},
+	{Name: "qm", Destroys: acts4},
+	{Name: "qodo", Is: 0x80000000},
+	{Name: "qodo-gen", Is: 0x80000000},
 	{Name: "qterminal", Is: 0x4},
-	{Name: "questdb", Row: &row61},
-	{Name: "r2", Row: &row61},
-	{Name: "racket", Language: &language3},
-	{Name: "raco", Row: &row80, Is: 0x100000},
-	{Name: "radare2", Row: &row61},
-	{Name: "rails", Arity: 2, Is: 0x80000},
+	{Name: "quart", Destroys: acts312},
+	{Name: "questdb", Row: &row89, Is: 0x2000000},
+	{Name: "qwen", Is: 0x80000000},
+	{Name: "qwen-code", Is: 0x80000000},
+	{Name: "r2", Row: &row89},
+	{Name: "rabbitmqadmin", Destroys: acts560},
+	{Name: "rabbitmqctl", Destroys: acts560},
+	{Name: "racket", Language: &language3, Risk: 5},
+	{Name: "raco", Row: &row117, Is: 0x100000},
+	{Name: "radare2", Row: &row89},
+	{Name: "rails", Arity: 2, Is: 0x1000080000, Destroys: acts722},
 	{Name: "rails c", Is: 0x100800},
 	{Name: "rails console", Is: 0x100800},
 	{Name: "rails db", Arity: 3, Is: 0x800},
@@ -4573,833 +7136,1360 @@ var commands = [...]Command{
 	{Name: "rails destroy", Is: 0x100000},
 	{Name: "rails r", Is: 0x100800},
 	{Name: "rails runner", Is: 0x100800},
-	{Name: "railway", Row: &row13, Arity: 2},
-	{Name: "rake", Row: &row58, Arity: 2, Is: 0x80010},
+	{Name: "railway", Row: &row22, Arity: 2, Risk: 5, Worse: worse23, Destroys: acts723},
+	{Name: "rake", Row: &row86, Arity: 2, Is: 0x1001080010, Risk: 5, Destroys: acts722},
 	{Name: "raku", Language: &language3},
+	{Name: "rambler", Destroys: acts45},
+	{Name: "rancher", Destroys: acts33},
 	{Name: "ranlib", Is: 0x200},
 	{Name: "rar", Row: &row1},
+	{Name: "rawdog", Is: 0x80000000},
 	{Name: "rbash", Handler: "shell", Is: 0x40000},
 	{Name: "rbenv", Arity: 2},
-	{Name: "rbenv exec", Wrapper: &wrapper26, Arity: 3},
+	{Name: "rbenv exec", Wrapper: &wrapper41, Arity: 3},
 	{Name: "rbenv install", Is: 0x100000},
 	{Name: "rbw", Is: 0x100000},
-	{Name: "rclone", Row: &row20, Inspector: "transfer"},
-	{Name: "rclone bisync", Transfer: &options574},
-	{Name: "rclone copy", Transfer: &options574},
-	{Name: "rclone copyto", Transfer: &options574},
-	{Name: "rclone move", Transfer: &options574},
-	{Name: "rclone moveto", Transfer: &options574},
-	{Name: "rclone sync", Transfer: &options574},
+	{Name: "rc-service", Destroys: acts320},
+	{Name: "rclone", Row: &row34, Inspector: "transfer", Is: 0x400000, Risk: 4, Parent: true, Destroys: acts724},
+	{Name: "rclone bisync", Transfer: &options725},
+	{Name: "rclone cleanup", Risk: 6},
+	{Name: "rclone copy", Transfer: &options725},
+	{Name: "rclone copyto", Transfer: &options725},
+	{Name: "rclone delete", Risk: 6},
+	{Name: "rclone deletefile", Risk: 6},
+	{Name: "rclone move", Transfer: &options725, Risk: 6},
+	{Name: "rclone moveto", Transfer: &options725, Risk: 6},
+	{Name: "rclone purge", Risk: 6},
+	{Name: "rclone rmdir", Risk: 6},
+	{Name: "rclone rmdirs", Risk: 6},
+	{Name: "rclone sync", Transfer: &options725, Risk: 6},
+	{Name: "rdiff-backup", Destroys: acts47},
 	{Name: "rdmd", Is: 0x1200},
-	{Name: "react-scripts", Row: &row430, Is: 0x80000},
-	{Name: "read", Inspector: "names", Is: 0x100000},
-	{Name: "readarray", Inspector: "names"},
-	{Name: "readelf", Row: &row576, Is: 0x200},
-	{Name: "readlink"},
-	{Name: "readonly", Inspector: "declare"},
-	{Name: "realpath"},
-	{Name: "rebar3", Row: &row80, Arity: 2},
+	{Name: "react-scripts", Row: &row546, Is: 0x80000},
+	{Name: "read", Inspector: "names", Is: 0x100000, Risk: 1},
+	{Name: "readarray", Inspector: "names", Risk: 1},
+	{Name: "readelf", Row: &row727, Is: 0x200, Risk: 1},
+	{Name: "readlink", Risk: 1},
+	{Name: "readonly", Inspector: "declare", Risk: 1},
+	{Name: "realm", Destroys: acts142},
+	{Name: "realpath", Risk: 1},
+	{Name: "rebar3", Row: &row117, Arity: 2, Is: 0x1000000000, Destroys: acts125},
 	{Name: "rebar3 shell", Is: 0x800},
-	{Name: "reboot", Arity: 1, Is: 0x100000},
-	{Name: "red", Row: &row125},
-	{Name: "redis-cli", Row: &row144, Is: 0x100000},
-	{Name: "reek", Row: &row65},
-	{Name: "reflex", Wrapper: &wrapper11},
+	{Name: "reboot", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts495},
+	{Name: "red", Row: &row174},
+	{Name: "redis-cli", Row: &row193, Is: 0x8100000, Risk: 5, Worse: worse201, Destroys: acts728},
+	{Name: "reek", Row: &row97},
+	{Name: "refinery", Destroys: acts45},
+	{Name: "reflex", Wrapper: &wrapper18},
+	{Name: "reg", Destroys: acts729},
+	{Name: "regctl", Destroys: acts202},
+	{Name: "regedit", Destroys: acts92},
 	{Name: "regina", Language: &language3},
-	{Name: "regsvr32", Row: &row29},
-	{Name: "render", Row: &row13},
+	{Name: "regsvr32", Row: &row49},
+	{Name: "release-it", Destroys: acts646},
+	{Name: "release-please", Destroys: acts48},
+	{Name: "rename", Risk: 3},
+	{Name: "render", Row: &row22, Destroys: acts730},
 	{Name: "renice", Is: 0x20000},
-	{Name: "repo"},
-	{Name: "repo forall", Wrapper: &wrapper390},
+	{Name: "repo", Destroys: acts124},
+	{Name: "repo forall", Wrapper: &wrapper500},
+	{Name: "resize2fs", Destroys: acts77},
 	{Name: "resolvectl", Arity: 2, Inspector: "lookup"},
-	{Name: "rev", Row: &row84},
-	{Name: "revive", Row: &row224},
-	{Name: "rexec", Row: &row20},
+	{Name: "restic", Destroys: acts47},
+	{Name: "restish", Is: 0x10000000, Destroys: acts101},
+	{Name: "return", Risk: 1},
+	{Name: "rev", Row: &row121, Risk: 1},
+	{Name: "revive", Row: &row294},
+	{Name: "rexec", Row: &row34},
 	{Name: "rexx", Language: &language3},
-	{Name: "rg", Row: &row578},
-	{Name: "rimraf", Row: &row169, Is: 0x80000},
-	{Name: "rlogin", Row: &row20},
-	{Name: "rlwrap", Wrapper: &wrapper5},
-	{Name: "rm", Row: &row169, Arity: 1, Inspector: "remove", Is: 0x100020},
-	{Name: "rmdir", Row: &row169, Is: 0x100020},
-	{Name: "rollup", Row: &row28, Is: 0x80018},
+	{Name: "rg", Row: &row732, Is: 0x600000000, Risk: 1},
+	{Name: "rga", Is: 0x400000000},
+	{Name: "rimraf", Row: &row230, Is: 0x80000, Destroys: acts228},
+	{Name: "rip", Destroys: acts228},
+	{Name: "rke", Destroys: acts33},
+	{Name: "rlogin", Row: &row34},
+	{Name: "rlwrap", Wrapper: &wrapper7},
+	{Name: "rm", Row: &row230, Arity: 1, Inspector: "remove", Is: 0x100020, Risk: 6, Destroys: acts228},
+	{Name: "rmdir", Row: &row230, Is: 0x100020, Risk: 3, Destroys: acts228},
+	{Name: "rollup", Row: &row44, Is: 0x1000080018, Risk: 2},
 	{Name: "rome", Is: 0x80000},
-	{Name: "rpm", Row: &row580},
-	{Name: "rpmquery", Row: &row580},
-	{Name: "rr", Row: &row61, Wrapper: &wrapper537},
-	{Name: "rsh", Row: &row20},
-	{Name: "rspec", Row: &row65, Is: 0x80008},
-	{Name: "rsync", Row: &row582, Arity: 1, Is: 0x104000},
+	{Name: "roo", Is: 0x80000000},
+	{Name: "route", Risk: 1, Worse: worse110, Destroys: acts288},
+	{Name: "rovodev", Is: 0x80000000},
+	{Name: "rpk", Destroys: acts560},
+	{Name: "rpm", Row: &row734, Risk: 5, Parent: true, Destroys: acts283},
+	{Name: "rpm --query", Risk: 1, Worse: worse735},
+	{Name: "rpm --version", Risk: 1, Worse: worse735},
+	{Name: "rpm -V", Risk: 1, Worse: worse735},
+	{Name: "rpm -Va", Risk: 1, Worse: worse735},
+	{Name: "rpm -q", Risk: 1, Worse: worse735},
+	{Name: "rpm -qR", Risk: 1, Worse: worse735},
+	{Name: "rpm -qa", Risk: 1, Worse: worse735},
+	{Name: "rpm -qai", Risk: 1, Worse: worse735},
+	{Name: "rpm -qal", Risk: 1, Worse: worse735},
+	{Name: "rpm -qc", Risk: 1, Worse: worse735},
+	{Name: "rpm -qd", Risk: 1, Worse: worse735},
+	{Name: "rpm -qf", Risk: 1, Worse: worse735},
+	{Name: "rpm -qi", Risk: 1, Worse: worse735},
+	{Name: "rpm -ql", Risk: 1, Worse: worse735},
+	{Name: "rpm-ostree", Destroys: acts27},
+	{Name: "rpmquery", Row: &row734},
+	{Name: "rqlite", Is: 0x2000000},
+	{Name: "rr", Row: &row89, Wrapper: &wrapper678},
+	{Name: "rsh", Row: &row34},
+	{Name: "rsnapshot", Destroys: acts47},
+	{Name: "rspec", Row: &row97, Is: 0x1000080008, Risk: 2},
+	{Name: "rsync", Row: &row737, Arity: 1, Is: 0x20504000, Risk: 4, Worse: worse738, Destroys: acts739},
 	{Name: "rtx", Arity: 2},
-	{Name: "rtx exec", Wrapper: &wrapper484},
+	{Name: "rtx exec", Wrapper: &wrapper612},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row65, Is: 0x80008},
-	{Name: "ruby", Language: &language424, Arity: 2, Is: 0x10},
-	{Name: "ruff", Row: &row584, Is: 0x80200},
-	{Name: "ruff analyze", Row: &row586},
-	{Name: "ruff check", Row: &row586},
-	{Name: "ruff format", Row: &row586},
-	{Name: "run-p", Handler: "texts"},
+	{Name: "rubocop", Row: &row97, Is: 0x80008, Risk: 2, Worse: worse90},
+	{Name: "ruby", Language: &language540, Arity: 2, Is: 0x100000010, Risk: 5},
+	{Name: "ruff", Row: &row741, Is: 0x80200, Risk: 2, Worse: worse90, Parent: true},
+	{Name: "ruff analyze", Row: &row743},
+	{Name: "ruff check", Row: &row743},
+	{Name: "ruff clean", Risk: 3},
+	{Name: "ruff format", Row: &row743, Risk: 3},
+	{Name: "run-p", Handler: "texts", Is: 0x1000000000},
 	{Name: "run-parts", Is: 0x100000},
-	{Name: "run-s", Handler: "texts"},
-	{Name: "run0", Wrapper: &wrapper588, Is: 0x1},
+	{Name: "run-s", Handler: "texts", Is: 0x1000000000},
+	{Name: "run0", Wrapper: &wrapper745, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
-	{Name: "rundll32", Row: &row29},
+	{Name: "rundll32", Row: &row49},
 	{Name: "runghc", Language: &language3, Is: 0x100200},
 	{Name: "runhaskell", Language: &language3, Is: 0x100000},
-	{Name: "runuser", Handler: "su", Is: 0x1},
-	{Name: "rush", Passes: []string{"jest"}, Is: 0x4},
+	{Name: "runuser", Handler: "su", Is: 0x1, Risk: 7},
+	{Name: "rush", Passes: []string{"jest"}, Is: 0x1000000004},
 	{Name: "rush-pnpm"},
-	{Name: "rush-pnpm exec", Wrapper: &wrapper390},
-	{Name: "rustc", Row: &row590, Is: 0x200},
+	{Name: "rush-pnpm exec", Wrapper: &wrapper500},
+	{Name: "rustc", Row: &row747, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
-	{Name: "rustup", Row: &row73, Arity: 2},
+	{Name: "rustfmt", Risk: 3},
+	{Name: "rustup", Row: &row109, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts27},
 	{Name: "rustup component", Arity: 3, Is: 0x100000},
 	{Name: "rustup default", Is: 0x100000},
+	{Name: "rustup show", Risk: 1},
 	{Name: "rustup target", Arity: 3, Is: 0x100000},
 	{Name: "rustup toolchain", Arity: 3, Is: 0x100000},
-	{Name: "rview", Row: &row125},
-	{Name: "rvim", Row: &row125},
+	{Name: "rustup which", Risk: 1},
+	{Name: "rview", Row: &row174},
+	{Name: "rvim", Row: &row174},
 	{Name: "rxvt", Is: 0x4},
-	{Name: "rye", Row: &row135, Arity: 2},
+	{Name: "rye", Row: &row184, Arity: 2, Destroys: acts313},
 	{Name: "rye add", Is: 0x100000},
 	{Name: "rye install", Is: 0x100000},
-	{Name: "rye run", Wrapper: &wrapper26, Arity: 3},
+	{Name: "rye run", Wrapper: &wrapper41, Arity: 3},
 	{Name: "rye sync", Is: 0x100000},
-	{Name: "s3cmd", Row: &row20, Inspector: "transfer"},
-	{Name: "s3cmd get", Transfer: &options47},
-	{Name: "s3cmd put", Transfer: &options47},
-	{Name: "s3cmd sync", Transfer: &options47},
-	{Name: "s5cmd", Inspector: "transfer"},
-	{Name: "s5cmd cp", Transfer: &options47},
-	{Name: "s5cmd mv", Transfer: &options47},
-	{Name: "s5cmd sync", Transfer: &options47},
-	{Name: "s6-setuidgid", Wrapper: &wrapper222},
-	{Name: "sage", Language: &language63},
-	{Name: "salt", Row: &row13},
-	{Name: "salt-call", Row: &row13},
-	{Name: "sam", Row: &row13},
-	{Name: "samu", Row: &row58, Is: 0x18},
+	{Name: "s-nail", Destroys: acts15},
+	{Name: "s3cmd", Row: &row34, Inspector: "transfer", Destroys: acts603},
+	{Name: "s3cmd get", Transfer: &options73},
+	{Name: "s3cmd put", Transfer: &options73},
+	{Name: "s3cmd sync", Transfer: &options73},
+	{Name: "s5cmd", Inspector: "transfer", Destroys: acts603},
+	{Name: "s5cmd cp", Transfer: &options73},
+	{Name: "s5cmd mv", Transfer: &options73},
+	{Name: "s5cmd sync", Transfer: &options73},
+	{Name: "s6-setuidgid", Wrapper: &wrapper292},
+	{Name: "s6-svc", Destroys: acts320},
+	{Name: "sage", Language: &language94},
+	{Name: "salt", Row: &row22, Destroys: acts24},
+	{Name: "salt-call", Row: &row22, Destroys: acts24},
+	{Name: "salt-ssh", Destroys: acts24},
+	{Name: "sam", Row: &row22, Risk: 5, Worse: worse23, Destroys: acts32},
+	{Name: "samba-tool", Destroys: acts142},
+	{Name: "samu", Row: &row86, Is: 0x1000000018},
 	{Name: "sandbox-exec", Is: 0x4},
 	{Name: "sass", Is: 0x80000},
 	{Name: "sbcl", Language: &language3},
-	{Name: "sbt", Row: &row15, Arity: 2, Is: 0x8},
+	{Name: "sbt", Row: &row26, Arity: 2, Is: 0x1000000008, Risk: 2, Destroys: acts490},
 	{Name: "sbt console", Is: 0x800},
-	{Name: "scala", Row: &row426, Language: &language3, Is: 0x1200},
+	{Name: "sc", Destroys: acts320},
+	{Name: "scala", Row: &row542, Language: &language3, Is: 0x1200},
 	{Name: "scala-cli", Language: &language3, Is: 0x100600},
 	{Name: "scala-cli repl", Is: 0x800},
-	{Name: "scalac", Is: 0x200},
-	{Name: "scan-build", Wrapper: &wrapper5},
-	{Name: "scc", Row: &row592},
-	{Name: "sccache", Wrapper: &wrapper5},
+	{Name: "scalac", Is: 0x200, Risk: 2},
+	{Name: "scaleway", Destroys: acts157},
+	{Name: "scan-build", Wrapper: &wrapper7},
+	{Name: "scc", Row: &row749, Risk: 1},
+	{Name: "sccache", Wrapper: &wrapper7},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
-	{Name: "scons", Row: &row58, Is: 0x18},
-	{Name: "scoop", Is: 0x100000},
-	{Name: "scp", Row: &row594, Arity: 1, Is: 0x100000},
+	{Name: "scons", Row: &row86, Is: 0x1000000018, Risk: 2},
+	{Name: "scoop", Is: 0x20100000, Risk: 5, Destroys: acts27},
+	{Name: "scp", Row: &row751, Arity: 1, Is: 0x500000, Risk: 4},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
-	{Name: "scw", Row: &row13},
-	{Name: "sdiff", Row: &row596},
+	{Name: "scrub", Destroys: acts77},
+	{Name: "scutil", Destroys: acts92},
+	{Name: "scw", Row: &row22, Destroys: acts157},
+	{Name: "sdiff", Row: &row753, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
-	{Name: "secret-tool", Is: 0x100000},
-	{Name: "security", Arity: 2, Is: 0x100000},
-	{Name: "sed", Row: &row598, Arity: 1, Inspector: "sed", Is: 0x4000},
+	{Name: "sea", Destroys: acts45},
+	{Name: "sea-orm-cli", Destroys: acts45},
+	{Name: "secret-tool", Is: 0x100000, Destroys: acts16},
+	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts16},
+	{Name: "sed", Row: &row755, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse756},
 	{Name: "sem", Is: 0x4},
-	{Name: "semantic-release", Is: 0x80000},
-	{Name: "semgrep", Row: &row600},
-	{Name: "sendmail", Row: &row20},
-	{Name: "seq", Is: 0x80},
-	{Name: "sequelize", Arity: 2},
-	{Name: "serverless", Row: &row13},
-	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000},
-	{Name: "set", Inspector: "set", Is: 0x100000},
-	{Name: "setarch", Wrapper: &wrapper602},
-	{Name: "setfacl", Row: &row604, Is: 0x100000},
-	{Name: "setfattr", Row: &row606},
+	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts646},
+	{Name: "semgrep", Row: &row758, Risk: 2, Worse: worse12},
+	{Name: "sendemail", Destroys: acts15},
+	{Name: "sendmail", Row: &row34, Destroys: acts15},
+	{Name: "sendxmpp", Destroys: acts11},
+	{Name: "seq", Is: 0x80, Risk: 1},
+	{Name: "sequelize", Arity: 2, Destroys: acts759},
+	{Name: "sequelize-cli", Destroys: acts759},
+	{Name: "serverless", Row: &row22, Risk: 5, Worse: worse23, Destroys: acts32},
+	{Name: "service", Arity: 2, Inspector: "service", Is: 0x100000, Destroys: acts320},
+	{Name: "set", Inspector: "set", Is: 0x100000, Risk: 1, Worse: worse707},
+	{Name: "setarch", Wrapper: &wrapper761},
+	{Name: "setcap", Risk: 7},
+	{Name: "setenforce", Destroys: acts5},
+	{Name: "setfacl", Row: &row763, Is: 0x100000},
+	{Name: "setfattr", Row: &row765},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
-	{Name: "setpriv", Wrapper: &wrapper376, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper608},
-	{Name: "setuidgid", Wrapper: &wrapper222},
-	{Name: "sftp", Row: &row594, Is: 0x100000},
-	{Name: "sg", Wrapper: &wrapper610, Is: 0x1},
-	{Name: "sh", Arity: 1, Handler: "shell", Is: 0x40000},
-	{Name: "sha1sum", Row: &row480},
-	{Name: "sha224sum", Row: &row480},
-	{Name: "sha256sum", Row: &row480},
-	{Name: "sha384sum", Row: &row480},
-	{Name: "sha512sum", Row: &row480},
-	{Name: "shasum", Row: &row612},
-	{Name: "shfmt", Row: &row614},
-	{Name: "shopt", Inspector: "state", Is: 0x100000},
-	{Name: "shred", Row: &row616, Is: 0x100020},
-	{Name: "shuf", Row: &row618},
-	{Name: "shutdown", Arity: 1, Is: 0x100000},
-	{Name: "size", Row: &row505, Is: 0x200},
+	{Name: "setpriv", Wrapper: &wrapper483, Is: 0x1},
+	{Name: "setsid", Wrapper: &wrapper767},
+	{Name: "setuidgid", Wrapper: &wrapper292},
+	{Name: "sfdisk", Risk: 6, Destroys: acts77},
+	{Name: "sftp", Row: &row751, Is: 0x500000, Risk: 4},
+	{Name: "sg", Wrapper: &wrapper769, Is: 0x1},
+	{Name: "sg_format", Destroys: acts77},
+	{Name: "sgdisk", Destroys: acts77},
+	{Name: "sgpt", Is: 0x80000000},
+	{Name: "sh", Arity: 1, Handler: "shell", Is: 0x100040000},
+	{Name: "sha1sum", Row: &row607, Risk: 1},
+	{Name: "sha224sum", Row: &row607, Risk: 1},
+	{Name: "sha256sum", Row: &row607, Risk: 1},
+	{Name: "sha384sum", Row: &row607, Risk: 1},
+	{Name: "sha512sum", Row: &row607, Risk: 1},
+	{Name: "shasum", Row: &row771, Risk: 1},
+	{Name: "shell-gpt", Is: 0x80000000},
+	{Name: "shellcheck", Risk: 2, Worse: worse12},
+	{Name: "shfmt", Row: &row773, Risk: 2, Worse: worse12},
+	{Name: "shift", Risk: 1},
+	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
+	{Name: "shred", Row: &row775, Is: 0x100020, Risk: 6, Destroys: acts228},
+	{Name: "shuf", Row: &row777, Risk: 1},
+	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts495},
+	{Name: "sift", Is: 0x400000000},
+	{Name: "signal-cli", Destroys: acts11},
+	{Name: "size", Row: &row640, Is: 0x200, Risk: 1},
 	{Name: "size-limit", Is: 0x80000},
-	{Name: "sk", Row: &row245},
-	{Name: "skaffold", Row: &row13},
-	{Name: "skill", Inspector: "kill"},
-	{Name: "sleep"},
-	{Name: "sls", Row: &row13},
-	{Name: "snap", Arity: 2, Is: 0x100000},
+	{Name: "sk", Row: &row325},
+	{Name: "skaffold", Row: &row22, Is: 0x1000000000, Destroys: acts33},
+	{Name: "skill", Inspector: "kill", Risk: 6, Destroys: acts311},
+	{Name: "skopeo", Destroys: acts202},
+	{Name: "sl", Destroys: acts124},
+	{Name: "slack", Destroys: acts11},
+	{Name: "slack-cli", Destroys: acts11},
+	{Name: "slackcat", Destroys: acts11},
+	{Name: "sleep", Risk: 1},
+	{Name: "sls", Row: &row22, Risk: 5, Worse: worse23, Destroys: acts32},
+	{Name: "smol-developer", Is: 0x80000000},
+	{Name: "snakemake", Is: 0x1000000000},
+	{Name: "snap", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts27},
 	{Name: "snap install", Is: 0x200000},
+	{Name: "snapcraft", Is: 0x1000000000},
 	{Name: "snice", Inspector: "kill"},
-	{Name: "snowsql", Row: &row61},
-	{Name: "socat", Row: &row20},
-	{Name: "softlimit", Wrapper: &wrapper5},
+	{Name: "snow", Is: 0x2000000},
+	{Name: "snowsql", Row: &row89, Is: 0x2000000},
+	{Name: "socat", Row: &row34, Is: 0x400000, Risk: 4},
+	{Name: "soda", Destroys: acts45},
+	{Name: "softlimit", Wrapper: &wrapper7},
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
-	{Name: "sops exec-env", Wrapper: &wrapper43},
-	{Name: "sort", Row: &row620, Arity: 1},
-	{Name: "source", Handler: "source", Is: 0x100000},
+	{Name: "sops exec-env", Wrapper: &wrapper66},
+	{Name: "sort", Row: &row779, Arity: 1, Risk: 1},
+	{Name: "source", Handler: "source", Is: 0x100100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
-	{Name: "spark-shell", Row: &row61},
-	{Name: "spark-sql", Row: &row61},
-	{Name: "sphinx-build", Row: &row622, Is: 0x80008},
+	{Name: "spanner-cli", Is: 0x2000000},
+	{Name: "spark", Destroys: acts128},
+	{Name: "spark-shell", Row: &row89},
+	{Name: "spark-sql", Row: &row89, Is: 0x2000000},
+	{Name: "spctl", Destroys: acts92},
+	{Name: "sphinx-build", Row: &row781, Is: 0x1000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
-	{Name: "split", Row: &row153},
-	{Name: "sponge", Row: &row624, Is: 0x20},
+	{Name: "split", Row: &row207, Risk: 3},
+	{Name: "sponge", Row: &row783, Is: 0x20},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
+	{Name: "sq", Is: 0x2000000},
+	{Name: "sqitch", Destroys: acts45},
+	{Name: "sql-migrate", Destroys: acts45},
 	{Name: "sqlc", Arity: 2},
-	{Name: "sqlcipher", Row: &row61},
-	{Name: "sqlcmd", Row: &row626, Inspector: "sql"},
-	{Name: "sqlite", Row: &row61},
-	{Name: "sqlite-utils", Row: &row61},
-	{Name: "sqlite3", Row: &row219, Inspector: "sql", Is: 0x104000},
-	{Name: "sqlplus", Row: &row61, Is: 0x100000},
-	{Name: "srm", Row: &row169, Is: 0x100000},
-	{Name: "ss", Row: &row628},
-	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0x100000},
-	{Name: "ssh-add", Row: &row630, Is: 0x100000},
-	{Name: "ssh-agent", Row: &row630, Wrapper: &wrapper632, Is: 0x100000},
-	{Name: "ssh-keygen", Row: &row634, Is: 0x100000},
+	{Name: "sqlcipher", Row: &row89, Is: 0x2000000},
+	{Name: "sqlcl", Is: 0x2000000},
+	{Name: "sqlcmd", Row: &row785, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "sqld", Is: 0x2000000},
+	{Name: "sqlite", Row: &row89, Is: 0x2000000},
+	{Name: "sqlite-utils", Row: &row89},
+	{Name: "sqlite3", Row: &row287, Inspector: "sql", Is: 0x6104000, Risk: 5},
+	{Name: "sqlplus", Row: &row89, Is: 0x2100000},
+	{Name: "sqlx", Destroys: acts45},
+	{Name: "srm", Row: &row230, Is: 0x100000, Risk: 6, Destroys: acts228},
+	{Name: "ss", Row: &row787, Risk: 1},
+	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0x20500000, Risk: 4},
+	{Name: "ssh-add", Row: &row789, Is: 0x100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row789, Wrapper: &wrapper791, Is: 0x100000, Risk: 5},
+	{Name: "ssh-keygen", Row: &row793, Is: 0x100000, Risk: 5, Destroys: acts16},
 	{Name: "sshpass", Is: 0x4},
+	{Name: "ssmtp", Destroys: acts15},
+	{Name: "sst", Destroys: acts20},
 	{Name: "st", Is: 0x4},
-	{Name: "stack", Row: &row80, Arity: 2},
+	{Name: "stack", Row: &row117, Arity: 2, Is: 0x1000000000, Risk: 5, Parent: true, Destroys: acts125},
+	{Name: "stack build", Risk: 2},
 	{Name: "stack eval", Is: 0x800},
 	{Name: "stack exec", Is: 0x800},
 	{Name: "stack ghci", Is: 0x800},
 	{Name: "stack install", Is: 0x100000},
 	{Name: "stack repl", Is: 0x800},
+	{Name: "stack test", Risk: 2},
 	{Name: "stack-runghc", Is: 0x100000},
-	{Name: "standardrb", Row: &row65},
-	{Name: "start", Row: &row29},
+	{Name: "standard", Risk: 2, Worse: worse90},
+	{Name: "standard-version", Destroys: acts646},
+	{Name: "standardrb", Row: &row97},
+	{Name: "start", Row: &row49},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row636},
-	{Name: "staticcheck", Row: &row224},
-	{Name: "stdbuf", Wrapper: &wrapper638},
-	{Name: "steampipe", Row: &row61},
-	{Name: "step", Is: 0x100000},
-	{Name: "storybook", Row: &row28, Is: 0x80000},
-	{Name: "strace", Wrapper: &wrapper470, Is: 0x20000},
+	{Name: "stat", Row: &row795, Risk: 1},
+	{Name: "staticcheck", Row: &row294, Risk: 2, Worse: worse12},
+	{Name: "stdbuf", Wrapper: &wrapper797},
+	{Name: "steampipe", Row: &row89},
+	{Name: "step", Is: 0x100000, Destroys: acts16},
+	{Name: "storybook", Row: &row44, Is: 0x80000},
+	{Name: "strace", Wrapper: &wrapper595, Is: 0x20000},
+	{Name: "strapi", Destroys: acts243},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row640, Is: 0x200},
+	{Name: "strings", Row: &row799, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
-	{Name: "stylelint", Row: &row28, Is: 0x80008},
-	{Name: "su", Handler: "su", Is: 0x1},
-	{Name: "su-exec", Wrapper: &wrapper376, Is: 0x1},
-	{Name: "subl", Row: &row125},
+	{Name: "stylelint", Row: &row44, Is: 0x1000080008, Risk: 2, Worse: worse90},
+	{Name: "su", Handler: "su", Is: 0x1, Risk: 7},
+	{Name: "su-exec", Wrapper: &wrapper483, Is: 0x1},
+	{Name: "subl", Row: &row174},
 	{Name: "sucrase-node", Language: &language3},
-	{Name: "sudo", Wrapper: &wrapper642, Is: 0x1},
-	{Name: "sudoedit", Is: 0x1},
-	{Name: "sum", Row: &row84},
+	{Name: "sudo", Wrapper: &wrapper801, Is: 0x1, Risk: 7},
+	{Name: "sudoedit", Is: 0x1, Risk: 7},
+	{Name: "sum", Row: &row121, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2},
+	{Name: "supabase", Arity: 2, Is: 0x2000000, Destroys: acts802},
 	{Name: "supabase db", Is: 0x800},
+	{Name: "supervisorctl", Destroys: acts320},
 	{Name: "surge", Inspector: "transfer"},
-	{Name: "surge .", Transfer: &options48},
-	{Name: "surreal", Row: &row61},
-	{Name: "svelte-check", Row: &row28, Is: 0x80000},
+	{Name: "surge .", Transfer: &options74},
+	{Name: "surreal", Row: &row89},
+	{Name: "sv", Destroys: acts320},
+	{Name: "svelte-check", Row: &row44, Is: 0x80000, Risk: 2, Worse: worse12},
 	{Name: "svelte-kit", Is: 0x80000},
-	{Name: "svn", Arity: 2},
-	{Name: "swift", Row: &row80, Arity: 2, Inspector: "transfer", Is: 0x1618},
+	{Name: "svn", Arity: 2, Destroys: acts124},
+	{Name: "sw_vers", Risk: 1},
+	{Name: "swaks", Destroys: acts15},
+	{Name: "swapoff", Risk: 6, Destroys: acts5},
+	{Name: "swc", Risk: 2},
+	{Name: "swe-agent", Is: 0x80000000},
+	{Name: "sweagent", Is: 0x80000000},
+	{Name: "swift", Row: &row117, Arity: 2, Inspector: "transfer", Is: 0x1000001618, Parent: true},
 	{Name: "swift -e", Is: 0x800},
-	{Name: "swift download", Transfer: &options48},
-	{Name: "swift package", Is: 0x100000},
+	{Name: "swift build", Risk: 2},
+	{Name: "swift download", Transfer: &options74},
+	{Name: "swift package", Is: 0x100000, Risk: 2},
 	{Name: "swift repl", Is: 0x800},
 	{Name: "swift run", Is: 0x100000},
-	{Name: "swift upload", Transfer: &options48},
-	{Name: "swift-frontend", Row: &row644, Is: 0x200},
-	{Name: "swiftc", Row: &row644, Is: 0x200},
+	{Name: "swift test", Risk: 2},
+	{Name: "swift upload", Transfer: &options74},
+	{Name: "swift-frontend", Row: &row804, Is: 0x200},
+	{Name: "swiftc", Row: &row804, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language3},
+	{Name: "swupd", Destroys: acts27},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
-	{Name: "sysctl", Is: 0x100000},
-	{Name: "sysdig", Row: &row61},
-	{Name: "systemctl", Row: &row646, Arity: 2, Inspector: "service", Is: 0x100000},
+	{Name: "sysadminctl", Destroys: acts142},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts805},
+	{Name: "sysdig", Row: &row89},
+	{Name: "system_profiler", Risk: 1},
+	{Name: "systemctl", Row: &row807, Arity: 2, Inspector: "service", Is: 0x100000, Parent: true, Destroys: acts320},
 	{Name: "systemctl --user", Arity: 3},
+	{Name: "systemctl cat", Risk: 1},
+	{Name: "systemctl disable", Risk: 6},
+	{Name: "systemctl halt", Risk: 6},
+	{Name: "systemctl is-active", Risk: 1},
+	{Name: "systemctl is-enabled", Risk: 1},
+	{Name: "systemctl is-failed", Risk: 1},
+	{Name: "systemctl isolate", Risk: 6},
+	{Name: "systemctl kill", Risk: 6},
+	{Name: "systemctl list-timers", Risk: 1},
+	{Name: "systemctl list-unit-files", Risk: 1},
+	{Name: "systemctl list-units", Risk: 1},
+	{Name: "systemctl mask", Risk: 6},
+	{Name: "systemctl poweroff", Risk: 6},
+	{Name: "systemctl reboot", Risk: 6},
+	{Name: "systemctl show", Risk: 1},
+	{Name: "systemctl status", Risk: 1},
+	{Name: "systemctl stop", Risk: 6},
 	{Name: "systemd-analyze", Arity: 2},
-	{Name: "systemd-cat", Wrapper: &wrapper5},
-	{Name: "systemd-inhibit", Wrapper: &wrapper5},
+	{Name: "systemd-cat", Wrapper: &wrapper7},
+	{Name: "systemd-inhibit", Wrapper: &wrapper7},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper648},
-	{Name: "tac", Row: &row650},
-	{Name: "tail", Row: &row652, Arity: 1},
-	{Name: "tailscale", Is: 0x100000},
+	{Name: "systemd-run", Wrapper: &wrapper809},
+	{Name: "systemsetup", Destroys: acts92},
+	{Name: "tabnine", Is: 0x80000000},
+	{Name: "tac", Row: &row811, Risk: 1},
+	{Name: "tail", Row: &row813, Arity: 1, Risk: 1},
+	{Name: "tailscale", Is: 0x100000, Destroys: acts157},
 	{Name: "tailwindcss", Is: 0x80000},
-	{Name: "tap", Row: &row33, Is: 0x80000},
-	{Name: "tar", Row: &row654, Arity: 1, Inspector: "tar", Is: 0x104000},
-	{Name: "task", Row: &row58, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x410},
-	{Name: "taskset", Wrapper: &wrapper656, Is: 0x20000},
-	{Name: "tcc", Row: &row24, Is: 0x1200},
-	{Name: "tclsh", Language: &language3, Is: 0x4000},
-	{Name: "tcpdump", Row: &row61},
+	{Name: "talosctl", Destroys: acts33},
+	{Name: "tap", Row: &row53, Is: 0x80000},
+	{Name: "tar", Row: &row815, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 3, Worse: worse816, Destroys: acts817},
+	{Name: "tarsnap", Destroys: acts47},
+	{Name: "tart", Destroys: acts4},
+	{Name: "task", Row: &row86, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000410, Risk: 2},
+	{Name: "task-master", Is: 0x80000000},
+	{Name: "taskkill", Destroys: acts311},
+	{Name: "taskset", Wrapper: &wrapper819, Is: 0x20000},
+	{Name: "tc", Destroys: acts288},
+	{Name: "tcc", Row: &row39, Is: 0x1200},
+	{Name: "tccutil", Destroys: acts92},
+	{Name: "tclsh", Language: &language3, Is: 0x4000, Risk: 5},
+	{Name: "tcpdump", Row: &row89},
 	{Name: "tcsh", Handler: "shell", Is: 0x40000},
-	{Name: "tea", Arity: 2},
-	{Name: "tee", Row: &row658, Arity: 1, Is: 0x100020},
+	{Name: "tdl", Destroys: acts11},
+	{Name: "tea", Arity: 2, Destroys: acts334},
+	{Name: "teams", Destroys: acts11},
+	{Name: "tee", Row: &row821, Arity: 1, Is: 0x100020, Risk: 1},
+	{Name: "telegram-send", Destroys: acts11},
+	{Name: "telinit", Risk: 6, Destroys: acts495},
 	{Name: "teller"},
-	{Name: "teller run", Wrapper: &wrapper43},
-	{Name: "telnet", Row: &row20},
+	{Name: "teller run", Wrapper: &wrapper66},
+	{Name: "telnet", Row: &row34, Is: 0x400000, Risk: 4},
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
-	{Name: "terraform", Row: &row660, Arity: 2, Is: 0x10},
-	{Name: "terraform apply", Row: &row13},
-	{Name: "terraform console", Row: &row13},
-	{Name: "terraform destroy", Row: &row13},
-	{Name: "terraform fmt", Row: &row662},
-	{Name: "terraform force-unlock", Row: &row13},
-	{Name: "terraform get", Row: &row662},
-	{Name: "terraform graph", Row: &row662},
-	{Name: "terraform import", Row: &row13},
-	{Name: "terraform init", Row: &row662, Is: 0x100000},
-	{Name: "terraform login", Row: &row13},
-	{Name: "terraform output", Row: &row662},
-	{Name: "terraform plan", Row: &row662},
-	{Name: "terraform providers", Row: &row662, Arity: 3},
-	{Name: "terraform refresh", Row: &row13},
-	{Name: "terraform show", Row: &row662},
-	{Name: "terraform state", Row: &row13, Arity: 3, Is: 0x100000},
-	{Name: "terraform state list", Row: &row664},
-	{Name: "terraform state pull", Row: &row664},
-	{Name: "terraform state show", Row: &row664},
-	{Name: "terraform taint", Row: &row13},
-	{Name: "terraform untaint", Row: &row13},
-	{Name: "terraform validate", Row: &row662},
-	{Name: "terraform version", Row: &row662},
-	{Name: "terraform workspace", Row: &row13, Arity: 3},
-	{Name: "terragrunt", Row: &row660, Arity: 2},
-	{Name: "terragrunt apply", Row: &row13},
-	{Name: "terragrunt destroy", Row: &row13},
-	{Name: "terragrunt run-all", Row: &row13},
-	{Name: "test", Inspector: "test"},
-	{Name: "texlua", Language: &language234},
-	{Name: "textql", Row: &row61},
-	{Name: "tftp", Row: &row20},
+	{Name: "tern", Destroys: acts45},
+	{Name: "terraform", Row: &row823, Arity: 2, Is: 0x10, Parent: true, Destroys: acts824},
+	{Name: "terraform apply", Row: &row22, Risk: 6},
+	{Name: "terraform console", Row: &row22},
+	{Name: "terraform destroy", Row: &row22, Risk: 6},
+	{Name: "terraform fmt", Row: &row826, Risk: 3},
+	{Name: "terraform force-unlock", Row: &row22, Risk: 6},
+	{Name: "terraform get", Row: &row826, Risk: 4},
+	{Name: "terraform graph", Row: &row826, Risk: 1},
+	{Name: "terraform import", Row: &row22, Risk: 6},
+	{Name: "terraform init", Row: &row826, Is: 0x100000, Risk: 4},
+	{Name: "terraform login", Row: &row22},
+	{Name: "terraform output", Row: &row826, Risk: 1},
+	{Name: "terraform plan", Row: &row826, Risk: 4},
+	{Name: "terraform providers", Row: &row826, Arity: 3, Risk: 1, Worse: worse110, Parent: true},
+	{Name: "terraform providers schema", Risk: 1},
+	{Name: "terraform refresh", Row: &row22, Risk: 4},
+	{Name: "terraform show", Row: &row826, Risk: 1},
+	{Name: "terraform state", Row: &row22, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
+	{Name: "terraform state list", Row: &row828, Risk: 4},
+	{Name: "terraform state pull", Row: &row828, Risk: 4},
+	{Name: "terraform state show", Row: &row828, Risk: 4},
+	{Name: "terraform taint", Row: &row22, Risk: 6},
+	{Name: "terraform untaint", Row: &row22, Risk: 6},
+	{Name: "terraform validate", Row: &row826, Risk: 1},
+	{Name: "terraform version", Row: &row826, Risk: 1},
+	{Name: "terraform workspace", Row: &row22, Arity: 3},
+	{Name: "terragrunt", Row: &row823, Arity: 2, Destroys: acts824},
+	{Name: "terragrunt apply", Row: &row22},
+	{Name: "terragrunt destroy", Row: &row22},
+	{Name: "terragrunt run-all", Row: &row22},
+	{Name: "test", Inspector: "test", Risk: 1},
+	{Name: "testdisk", Destroys: acts77},
+	{Name: "texlua", Language: &language305},
+	{Name: "textql", Row: &row89},
+	{Name: "tflint", Risk: 2, Worse: worse12},
+	{Name: "tftp", Row: &row34},
 	{Name: "tilix", Is: 0x4},
-	{Name: "tilt", Row: &row13},
-	{Name: "time", Wrapper: &wrapper666},
+	{Name: "tilt", Row: &row22, Is: 0x1000000000, Destroys: acts33},
+	{Name: "time", Wrapper: &wrapper830},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper668},
-	{Name: "tini", Wrapper: &wrapper5},
+	{Name: "timeout", Wrapper: &wrapper832},
+	{Name: "times", Risk: 1},
+	{Name: "tini", Wrapper: &wrapper7},
+	{Name: "tldr", Risk: 5},
 	{Name: "tlmgr", Is: 0x100000},
+	{Name: "tmutil", Destroys: acts42},
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
-	{Name: "tokei", Row: &row670},
-	{Name: "tomlq", Row: &row672},
+	{Name: "tokei", Row: &row834, Risk: 1},
+	{Name: "tomlq", Row: &row836, Risk: 5},
 	{Name: "toolbox", Is: 0x2},
-	{Name: "torify", Wrapper: &wrapper5},
-	{Name: "torsocks", Wrapper: &wrapper5},
-	{Name: "touch", Row: &row674, Arity: 1},
-	{Name: "tox", Row: &row509, Passes: []string{"pytest"}, Is: 0x80218},
-	{Name: "toybox", Wrapper: &wrapper68},
-	{Name: "tr", Arity: 1},
-	{Name: "tracepath", Inspector: "lookup"},
-	{Name: "traceroute", Inspector: "lookup"},
-	{Name: "trap", Handler: "trap", Is: 0x104000},
-	{Name: "trash", Row: &row169, Is: 0x100000},
-	{Name: "trash-put", Row: &row169},
-	{Name: "trdsql", Row: &row61},
-	{Name: "tree", Row: &row676},
-	{Name: "trickle", Wrapper: &wrapper5},
-	{Name: "trino", Row: &row61},
-	{Name: "troff", Row: &row84},
-	{Name: "truncate", Row: &row678, Is: 0x100020},
+	{Name: "top", Risk: 1},
+	{Name: "torify", Wrapper: &wrapper7},
+	{Name: "torsocks", Wrapper: &wrapper7},
+	{Name: "touch", Row: &row838, Arity: 1, Risk: 3},
+	{Name: "tox", Row: &row645, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
+	{Name: "toybox", Wrapper: &wrapper103},
+	{Name: "tput", Risk: 1},
+	{Name: "tr", Arity: 1, Risk: 1},
+	{Name: "tracepath", Inspector: "lookup", Risk: 4},
+	{Name: "traceroute", Inspector: "lookup", Risk: 4},
+	{Name: "trae", Is: 0x80000000},
+	{Name: "trae-cli", Is: 0x80000000},
+	{Name: "trap", Handler: "trap", Is: 0x104000, Risk: 1},
+	{Name: "trash", Row: &row230, Is: 0x100000, Destroys: acts228},
+	{Name: "trash-empty", Destroys: acts228},
+	{Name: "trash-put", Row: &row230, Destroys: acts228},
+	{Name: "trdsql", Row: &row89},
+	{Name: "tree", Row: &row840, Risk: 1},
+	{Name: "trello-cli", Destroys: acts11},
+	{Name: "trickle", Wrapper: &wrapper7},
+	{Name: "trino", Row: &row89, Is: 0x2000000},
+	{Name: "troff", Row: &row121},
+	{Name: "true", Risk: 1},
+	{Name: "truncate", Row: &row842, Is: 0x100020, Risk: 6, Destroys: acts228},
+	{Name: "trunk", Is: 0x1000000000},
 	{Name: "truss", Is: 0x4},
-	{Name: "ts", Wrapper: &wrapper5},
-	{Name: "ts-node", Language: &language3, Arity: 2, Is: 0x80400},
-	{Name: "ts-node-dev", Wrapper: &wrapper11},
-	{Name: "tsc", Row: &row680, Is: 0x80218},
-	{Name: "tshark", Row: &row61},
-	{Name: "tsocks", Wrapper: &wrapper5},
-	{Name: "tsort", Row: &row84},
-	{Name: "tsp", Wrapper: &wrapper5},
-	{Name: "tsql", Row: &row61},
-	{Name: "tsup", Row: &row28, Is: 0x80008},
-	{Name: "tsx", Language: &language3, Arity: 2, Is: 0x80400},
-	{Name: "tty", Is: 0x40},
-	{Name: "tup", Row: &row58},
-	{Name: "turbo", Row: &row28, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x80008},
-	{Name: "turso"},
+	{Name: "ts", Wrapper: &wrapper7},
+	{Name: "ts-node", Language: &language3, Arity: 2, Is: 0x80400, Risk: 5},
+	{Name: "ts-node-dev", Wrapper: &wrapper18},
+	{Name: "tsc", Row: &row844, Is: 0x1000080218, Risk: 2},
+	{Name: "tsd", Risk: 2},
+	{Name: "tshark", Row: &row89},
+	{Name: "tskill", Destroys: acts311},
+	{Name: "tslint", Risk: 2, Worse: worse90},
+	{Name: "tsocks", Wrapper: &wrapper7},
+	{Name: "tsort", Row: &row121, Risk: 1},
+	{Name: "tsp", Wrapper: &wrapper7},
+	{Name: "tsql", Row: &row89},
+	{Name: "tsup", Row: &row44, Is: 0x1000080008},
+	{Name: "tsx", Language: &language3, Arity: 2, Is: 0x80400, Risk: 5},
+	{Name: "tty", Is: 0x40, Risk: 1},
+	{Name: "tune2fs", Destroys: acts77},
+	{Name: "tup", Row: &row86, Is: 0x1000000000},
+	{Name: "turbo", Row: &row44, Arity: 2, Passes: []string{"jest", "vitest"}, Is: 0x1000080008, Risk: 2},
+	{Name: "turso", Is: 0x2000000, Destroys: acts632},
 	{Name: "turso db", Is: 0x800},
-	{Name: "twine", Row: &row73},
-	{Name: "typedoc", Row: &row682, Is: 0x80000},
-	{Name: "typeset", Inspector: "declare"},
+	{Name: "twilio", Destroys: acts11},
+	{Name: "twine", Row: &row109, Destroys: acts313},
+	{Name: "type", Risk: 1},
+	{Name: "typedoc", Row: &row846, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts847},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts847},
+	{Name: "typeorm-ts-node-esm", Destroys: acts847},
+	{Name: "typeset", Inspector: "declare", Risk: 1},
+	{Name: "typos", Risk: 2, Worse: worse12},
 	{Name: "uftrace", Is: 0x4},
-	{Name: "ufw", Is: 0x100000},
-	{Name: "ul", Row: &row84},
-	{Name: "ulimit", Is: 0x100000},
-	{Name: "ultra", Wrapper: &wrapper390},
-	{Name: "umask", Is: 0x100000},
-	{Name: "umount", Is: 0x100000},
-	{Name: "uname", Arity: 1, Is: 0x40},
-	{Name: "unbuffer", Wrapper: &wrapper684},
-	{Name: "uncompress", Row: &row133},
-	{Name: "unexpand", Row: &row228},
-	{Name: "uniq", Row: &row686, Arity: 1},
-	{Name: "unittest", Is: 0x8},
-	{Name: "unix2dos", Row: &row213},
-	{Name: "unix2mac", Row: &row213},
-	{Name: "unlink", Row: &row169, Is: 0x100020},
-	{Name: "unlz4", Row: &row472},
-	{Name: "unlzma", Row: &row474},
-	{Name: "unpigz", Row: &row386},
+	{Name: "ufw", Is: 0x100000, Destroys: acts288},
+	{Name: "ug", Is: 0x400000000},
+	{Name: "ugrep", Is: 0x400000000},
+	{Name: "ul", Row: &row121},
+	{Name: "ulimit", Is: 0x100000, Risk: 1},
+	{Name: "ultra", Wrapper: &wrapper500},
+	{Name: "umask", Is: 0x100000, Risk: 1},
+	{Name: "umount", Is: 0x100000, Risk: 7},
+	{Name: "unalias", Risk: 5},
+	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
+	{Name: "unbuffer", Wrapper: &wrapper849},
+	{Name: "uncompress", Row: &row182},
+	{Name: "unexpand", Row: &row299, Risk: 1},
+	{Name: "uniq", Row: &row851, Arity: 1, Risk: 1},
+	{Name: "unittest", Is: 0x8, Risk: 2},
+	{Name: "unix2dos", Row: &row277, Risk: 3},
+	{Name: "unix2mac", Row: &row277},
+	{Name: "unlink", Row: &row230, Is: 0x100020, Risk: 6, Destroys: acts228},
+	{Name: "unlz4", Row: &row597},
+	{Name: "unlzma", Row: &row599},
+	{Name: "unpigz", Row: &row494},
 	{Name: "unrar", Row: &row1},
-	{Name: "unset", Inspector: "names", Is: 0x100000},
+	{Name: "unset", Inspector: "names", Is: 0x100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper688},
-	{Name: "unxz", Row: &row474},
-	{Name: "unzip", Row: &row690, Arity: 1, Inspector: "unzip", Is: 0x100000},
-	{Name: "unzstd", Row: &row692},
+	{Name: "unshare", Wrapper: &wrapper853},
+	{Name: "unxz", Row: &row599, Risk: 3},
+	{Name: "unzip", Row: &row855, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 3},
+	{Name: "unzstd", Row: &row857, Risk: 3},
+	{Name: "up", Destroys: acts32},
+	{Name: "upcloud", Destroys: acts157},
+	{Name: "upctl", Destroys: acts157},
+	{Name: "uptime", Risk: 1},
 	{Name: "urxvt", Is: 0x4},
 	{Name: "urxvtc", Is: 0x4},
-	{Name: "useradd", Is: 0x100000},
-	{Name: "userdel", Is: 0x100000},
-	{Name: "usermod", Is: 0x100000},
-	{Name: "users", Row: &row84},
-	{Name: "usql", Row: &row456, Inspector: "sql", Is: 0x4000},
-	{Name: "uudecode", Row: &row84},
-	{Name: "uuencode", Row: &row84},
-	{Name: "uv", Row: &row135, Arity: 2, Is: 0x410},
-	{Name: "uv add", Is: 0x300000},
-	{Name: "uv pip", Arity: 3, Is: 0x300000},
-	{Name: "uv pip check", Row: &row694},
-	{Name: "uv pip freeze", Row: &row694},
-	{Name: "uv pip list", Row: &row694},
-	{Name: "uv pip show", Row: &row694},
-	{Name: "uv pip tree", Row: &row694},
+	{Name: "useradd", Is: 0x100000, Risk: 7},
+	{Name: "userdel", Is: 0x100000, Risk: 7, Destroys: acts142},
+	{Name: "usermod", Is: 0x100000, Risk: 7, Destroys: acts142},
+	{Name: "users", Row: &row121, Risk: 1},
+	{Name: "usql", Row: &row580, Inspector: "sql", Is: 0x2004000, Risk: 5},
+	{Name: "utmctl", Destroys: acts4},
+	{Name: "uudecode", Row: &row121},
+	{Name: "uuencode", Row: &row121},
+	{Name: "uv", Row: &row184, Arity: 2, Is: 0x60000410, Parent: true, Destroys: acts858},
+	{Name: "uv add", Is: 0x300000, Risk: 5},
+	{Name: "uv build", Is: 0x1000000000, Risk: 4},
+	{Name: "uv export", Risk: 4},
+	{Name: "uv lock", Is: 0x1000000000, Risk: 4},
+	{Name: "uv pip", Arity: 3, Is: 0x1000300000, Risk: 5, Parent: true},
+	{Name: "uv pip check", Row: &row860, Risk: 1},
+	{Name: "uv pip freeze", Row: &row860, Risk: 1},
+	{Name: "uv pip list", Row: &row860, Risk: 1},
+	{Name: "uv pip show", Row: &row860, Risk: 1},
+	{Name: "uv pip tree", Row: &row860, Risk: 1},
 	{Name: "uv python", Arity: 3},
-	{Name: "uv remove", Is: 0x100000},
-	{Name: "uv run", Wrapper: &wrapper696, Arity: 3},
-	{Name: "uv sync", Is: 0x100000},
-	{Name: "uv tool", Arity: 3, Is: 0x300000},
-	{Name: "uv tool run", Wrapper: &wrapper78},
+	{Name: "uv remove", Is: 0x100000, Risk: 5},
+	{Name: "uv run", Wrapper: &wrapper862, Arity: 3, Is: 0x1000000000, Risk: 5},
+	{Name: "uv sync", Is: 0x1000100000, Risk: 4},
+	{Name: "uv tool", Arity: 3, Is: 0x1000300000, Risk: 5},
+	{Name: "uv tool run", Wrapper: &wrapper115},
+	{Name: "uv tree", Risk: 4},
+	{Name: "uv venv", Risk: 4},
 	{Name: "uvicorn", Is: 0x80000},
-	{Name: "uvx", Wrapper: &wrapper78, Arity: 2},
+	{Name: "uvx", Wrapper: &wrapper115, Arity: 2, Is: 0x60000000},
 	{Name: "uxterm", Is: 0x4},
 	{Name: "v", Language: &language3},
 	{Name: "v run", Is: 0x100000},
-	{Name: "vagrant", Row: &row13, Arity: 2, Is: 0x12},
+	{Name: "vagrant", Row: &row22, Arity: 2, Is: 0x1000000012, Destroys: acts4},
 	{Name: "valac", Is: 0x200},
-	{Name: "valgrind", Wrapper: &wrapper698},
+	{Name: "vale", Risk: 2, Worse: worse12},
+	{Name: "valgrind", Wrapper: &wrapper864},
 	{Name: "vared", Inspector: "state"},
-	{Name: "vault", Arity: 2, Is: 0x100000},
+	{Name: "vault", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts78},
 	{Name: "vbc", Is: 0x200},
-	{Name: "vcpkg", Row: &row80, Is: 0x100000},
-	{Name: "vdir", Row: &row181},
-	{Name: "vercel", Row: &row13, Arity: 2, Inspector: "transfer", Is: 0x100000},
-	{Name: "vercel deploy", Transfer: &options48},
-	{Name: "vi", Row: &row125},
-	{Name: "view", Row: &row125},
-	{Name: "vim", Row: &row125},
-	{Name: "vimdiff", Row: &row125},
-	{Name: "visudo", Is: 0x1},
-	{Name: "vite", Row: &row28, Is: 0x80018},
+	{Name: "vboxmanage", Destroys: acts4},
+	{Name: "vcpkg", Row: &row117, Is: 0x100000, Destroys: acts125},
+	{Name: "vdir", Row: &row242, Risk: 1},
+	{Name: "velero", Destroys: acts33},
+	{Name: "vercel", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x100000, Risk: 5, Worse: worse23, Destroys: acts643},
+	{Name: "vercel deploy", Transfer: &options74},
+	{Name: "vgreduce", Destroys: acts77},
+	{Name: "vgremove", Destroys: acts77},
+	{Name: "vi", Row: &row174},
+	{Name: "vibe", Is: 0x80000000},
+	{Name: "vibe-kanban", Is: 0x80000000},
+	{Name: "view", Row: &row174},
+	{Name: "vim", Row: &row174},
+	{Name: "vimdiff", Row: &row174},
+	{Name: "vipw", Destroys: acts142},
+	{Name: "virsh", Destroys: acts4},
+	{Name: "visudo", Is: 0x1, Risk: 7},
+	{Name: "vite", Row: &row44, Is: 0x1000080018, Risk: 2},
 	{Name: "vite-node", Language: &language3},
-	{Name: "vitest", Row: &row700, Is: 0x80018},
-	{Name: "volta"},
+	{Name: "vitest", Row: &row866, Is: 0x1000080018, Risk: 2},
+	{Name: "vmstat", Risk: 1},
+	{Name: "volta", Is: 0x60000000, Destroys: acts27},
 	{Name: "volta install", Is: 0x100000},
-	{Name: "volta run", Wrapper: &wrapper26},
-	{Name: "vue-tsc", Is: 0x80000},
-	{Name: "vulture", Row: &row31},
-	{Name: "waf", Row: &row58, Is: 0x18},
-	{Name: "wait", Inspector: "names", Is: 0x100000},
-	{Name: "wasm-pack", Arity: 2},
+	{Name: "volta run", Wrapper: &wrapper41},
+	{Name: "vsce", Destroys: acts125},
+	{Name: "vsql", Is: 0x2000000},
+	{Name: "vue-tsc", Is: 0x80000, Risk: 2, Worse: worse12},
+	{Name: "vultr", Destroys: acts157},
+	{Name: "vultr-cli", Destroys: acts157},
+	{Name: "vulture", Row: &row51, Risk: 2, Worse: worse12},
+	{Name: "w", Risk: 1},
+	{Name: "w3m", Risk: 4},
+	{Name: "wacli", Destroys: acts11},
+	{Name: "waf", Row: &row86, Is: 0x1000000018},
+	{Name: "wait", Inspector: "names", Is: 0x100000, Risk: 1},
+	{Name: "warp"},
+	{Name: "warp agent", Is: 0x80000000},
+	{Name: "warp-cli", Is: 0x80000000},
+	{Name: "wasm-pack", Arity: 2, Is: 0x1000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper702, Handler: "watch"},
-	{Name: "watchexec", Wrapper: &wrapper11},
-	{Name: "waypoint", Row: &row13},
-	{Name: "wc", Row: &row704, Arity: 1, Is: 0x1c0},
-	{Name: "webpack", Row: &row28, Is: 0x80018},
-	{Name: "websocat", Row: &row20},
+	{Name: "watch", Wrapper: &wrapper868, Handler: "watch"},
+	{Name: "watchexec", Wrapper: &wrapper18},
+	{Name: "waypoint", Row: &row22, Destroys: acts91},
+	{Name: "wc", Row: &row870, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "web-ext", Destroys: acts125},
+	{Name: "webpack", Row: &row44, Is: 0x1000080018, Risk: 2},
+	{Name: "websocat", Row: &row34},
+	{Name: "werf", Destroys: acts503},
 	{Name: "west"},
-	{Name: "west forall", Wrapper: &wrapper390},
+	{Name: "west forall", Wrapper: &wrapper500},
 	{Name: "wezterm", Is: 0x4},
-	{Name: "wg", Row: &row20, Is: 0x100000},
-	{Name: "wget", Row: &row706, Arity: 1, Inspector: "fetch", Is: 0x100000},
-	{Name: "whatis", Row: &row17},
-	{Name: "which", Arity: 1, Is: 0x40},
-	{Name: "who", Row: &row84},
-	{Name: "whoami", Arity: 1, Is: 0x40},
-	{Name: "whois", Row: &row20, Inspector: "lookup"},
+	{Name: "wg", Row: &row34, Is: 0x100000},
+	{Name: "wg-quick", Destroys: acts288},
+	{Name: "wget", Row: &row872, Arity: 1, Inspector: "fetch", Is: 0x10100000, Risk: 4, Destroys: acts873},
+	{Name: "whatis", Row: &row29, Risk: 1},
+	{Name: "whereis", Risk: 1},
+	{Name: "which", Arity: 1, Is: 0x40, Risk: 1},
+	{Name: "who", Row: &row121, Risk: 1},
+	{Name: "whoami", Arity: 1, Is: 0x40, Risk: 1},
+	{Name: "whois", Row: &row34, Inspector: "lookup", Risk: 4},
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
-	{Name: "winget", Is: 0x100000},
-	{Name: "wipe", Row: &row708, Is: 0x100000},
-	{Name: "wireshark", Row: &row61},
+	{Name: "winget", Is: 0x20100000, Risk: 5, Destroys: acts27},
+	{Name: "wipe", Row: &row875, Is: 0x100000, Risk: 6, Destroys: acts228},
+	{Name: "wipefs", Risk: 6, Destroys: acts77},
+	{Name: "wireit", Is: 0x1000000000},
+	{Name: "wireshark", Row: &row89},
 	{Name: "wish", Language: &language3},
-	{Name: "wmic", Row: &row29},
+	{Name: "wmic", Row: &row49},
 	{Name: "wolframscript", Language: &language3},
-	{Name: "wp", Row: &row22},
+	{Name: "wp", Row: &row36, Destroys: acts243},
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row13, Arity: 2, Inspector: "transfer", Is: 0x100000},
+	{Name: "wrangler", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x2100000, Risk: 5, Worse: worse23, Destroys: acts876},
 	{Name: "wrangler d1", Is: 0x800},
-	{Name: "wrangler deploy", Transfer: &options48},
-	{Name: "wrangler r2", Transfer: &options48},
-	{Name: "wscat", Row: &row20},
-	{Name: "wscript", Row: &row29},
+	{Name: "wrangler deploy", Transfer: &options74},
+	{Name: "wrangler r2", Transfer: &options74},
+	{Name: "wscat", Row: &row34},
+	{Name: "wscript", Row: &row49},
 	{Name: "wsl", Is: 0x2},
-	{Name: "wsrun", Wrapper: &wrapper390},
+	{Name: "wsrun", Wrapper: &wrapper500},
 	{Name: "x-terminal-emulator", Is: 0x4},
-	{Name: "x86_64", Wrapper: &wrapper409},
-	{Name: "xargs", Arity: 1, Handler: "xargs"},
-	{Name: "xcodebuild", Row: &row710, Arity: 2, Is: 0x210},
+	{Name: "x86_64", Wrapper: &wrapper525},
+	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x20000000},
+	{Name: "xata", Is: 0x2000000},
+	{Name: "xbps-remove", Destroys: acts636},
+	{Name: "xcodebuild", Row: &row878, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse221},
 	{Name: "xcrun", Arity: 2},
-	{Name: "xdg-open", Row: &row29},
+	{Name: "xdg-open", Row: &row49},
 	{Name: "xfce4-terminal", Is: 0x4},
-	{Name: "xh", Inspector: "fetch"},
+	{Name: "xfs_growfs", Destroys: acts77},
+	{Name: "xh", Inspector: "fetch", Is: 0x10000000, Risk: 4, Destroys: acts519},
+	{Name: "xhs", Is: 0x10000000, Destroys: acts519},
 	{Name: "xinit", Is: 0x4},
-	{Name: "xmllint", Row: &row712},
-	{Name: "xonsh", Language: &language63, Is: 0x100000},
-	{Name: "xq", Row: &row672},
+	{Name: "xkill", Risk: 6, Destroys: acts311},
+	{Name: "xmllint", Row: &row880, Risk: 1, Worse: worse881},
+	{Name: "xo", Risk: 2, Worse: worse90},
+	{Name: "xonsh", Language: &language94, Is: 0x100000},
+	{Name: "xq", Row: &row836, Risk: 5},
 	{Name: "xterm", Is: 0x4},
-	{Name: "xvfb-run", Wrapper: &wrapper167},
-	{Name: "xxd", Row: &row714},
-	{Name: "xz", Row: &row474},
-	{Name: "xzcat", Row: &row84},
-	{Name: "xzdiff", Row: &row84},
-	{Name: "xzgrep", Row: &row86},
-	{Name: "xzless", Row: &row84},
-	{Name: "xzmore", Row: &row84},
+	{Name: "xvfb-run", Wrapper: &wrapper227},
+	{Name: "xxd", Row: &row883, Risk: 1},
+	{Name: "xz", Row: &row599, Risk: 3},
+	{Name: "xzcat", Row: &row121, Risk: 1},
+	{Name: "xzdiff", Row: &row121},
+	{Name: "xzgrep", Row: &row123, Is: 0x400000000},
+	{Name: "xzless", Row: &row121},
+	{Name: "xzmore", Row: &row121},
 	{Name: "yakuake", Is: 0x4},
-	{Name: "yamllint", Is: 0x80000},
-	{Name: "yapf", Row: &row31},
-	{Name: "yarn", Row: &row551, Arity: 2, Inspector: "npm", Is: 0x10},
-	{Name: "yarn add", Is: 0x300000},
-	{Name: "yarn config", Row: &row73, Is: 0x110000},
-	{Name: "yarn config get", Row: &row517},
-	{Name: "yarn config list", Row: &row517},
-	{Name: "yarn config set", Row: &row518},
-	{Name: "yarn config unset", Row: &row518},
-	{Name: "yarn create", Row: &row73, Is: 0x200000},
-	{Name: "yarn dlx", Wrapper: &wrapper78, Arity: 3, Is: 0x300000},
-	{Name: "yarn exec", Wrapper: &wrapper553, Arity: 3},
-	{Name: "yarn global", Row: &row73, Is: 0x200000},
-	{Name: "yarn info", Row: &row555},
-	{Name: "yarn install", Row: &row555, Is: 0x100000},
-	{Name: "yarn licenses", Row: &row555},
-	{Name: "yarn list", Row: &row555},
-	{Name: "yarn login", Row: &row73},
-	{Name: "yarn npm", Row: &row73},
-	{Name: "yarn plugin", Row: &row73, Is: 0x100000},
-	{Name: "yarn publish", Row: &row73},
-	{Name: "yarn remove", Is: 0x100000},
-	{Name: "yarn run", Row: &row555, Arity: 3},
+	{Name: "yamllint", Is: 0x80000, Risk: 2, Worse: worse12},
+	{Name: "yapf", Row: &row51, Risk: 3},
+	{Name: "yarn", Row: &row693, Arity: 2, Inspector: "npm", Is: 0x1060000010, Risk: 4, Parent: true, Destroys: acts108},
+	{Name: "yarn add", Is: 0x300000, Risk: 5},
+	{Name: "yarn build", Risk: 2},
+	{Name: "yarn check", Risk: 2},
+	{Name: "yarn config", Row: &row109, Is: 0x110000, Parent: true},
+	{Name: "yarn config get", Row: &row655, Risk: 1},
+	{Name: "yarn config list", Row: &row655, Risk: 1},
+	{Name: "yarn config set", Row: &row656},
+	{Name: "yarn config unset", Row: &row656},
+	{Name: "yarn coverage", Risk: 2},
+	{Name: "yarn create", Row: &row109, Is: 0x200000},
+	{Name: "yarn dedupe", Risk: 3},
+	{Name: "yarn dev", Risk: 2},
+	{Name: "yarn dlx", Wrapper: &wrapper115, Arity: 3, Is: 0x300000},
+	{Name: "yarn e2e", Risk: 2},
+	{Name: "yarn exec", Wrapper: &wrapper695, Arity: 3},
+	{Name: "yarn format", Risk: 2},
+	{Name: "yarn global", Row: &row109, Is: 0x200000},
+	{Name: "yarn info", Row: &row697, Risk: 4},
+	{Name: "yarn install", Row: &row697, Is: 0x100000, Risk: 4},
+	{Name: "yarn licenses", Row: &row697, Risk: 1},
+	{Name: "yarn link", Risk: 3},
+	{Name: "yarn lint", Risk: 2},
+	{Name: "yarn list", Row: &row697, Risk: 1},
+	{Name: "yarn login", Row: &row109},
+	{Name: "yarn npm", Row: &row109, Risk: 6},
+	{Name: "yarn plugin", Row: &row109, Is: 0x100000},
+	{Name: "yarn publish", Row: &row109, Risk: 6},
+	{Name: "yarn remove", Is: 0x100000, Risk: 3},
+	{Name: "yarn run", Row: &row697, Arity: 3, Is: 0x800000, Risk: 1, Worse: worse110},
 	{Name: "yarn set", Is: 0x100000},
-	{Name: "yarn test", Row: &row555},
-	{Name: "yarn upgrade", Is: 0x100000},
-	{Name: "yarn versions", Row: &row555},
-	{Name: "yarn why", Row: &row555},
+	{Name: "yarn start", Risk: 2},
+	{Name: "yarn test", Row: &row697, Risk: 2},
+	{Name: "yarn type-check", Risk: 2},
+	{Name: "yarn typecheck", Risk: 2},
+	{Name: "yarn unlink", Risk: 3},
+	{Name: "yarn up", Risk: 5},
+	{Name: "yarn upgrade", Is: 0x100000, Risk: 5},
+	{Name: "yarn upgrade-interactive", Risk: 5},
+	{Name: "yarn version", Risk: 3},
+	{Name: "yarn versions", Row: &row697, Risk: 1},
+	{Name: "yarn why", Row: &row697, Risk: 1},
 	{Name: "yarn workspace", Arity: 3},
 	{Name: "yarn workspaces", Arity: 3},
-	{Name: "yarn workspaces foreach", Wrapper: &wrapper390},
+	{Name: "yarn workspaces foreach", Wrapper: &wrapper500},
 	{Name: "yash", Handler: "shell", Is: 0x40000},
-	{Name: "yasm", Row: &row499, Is: 0x200},
-	{Name: "yay", Is: 0x100000},
-	{Name: "ykman", Is: 0x100000},
-	{Name: "yq", Row: &row716, Inspector: "yq", Is: 0x4000},
-	{Name: "yum", Arity: 2, Is: 0x100000},
+	{Name: "yasm", Row: &row631, Is: 0x200},
+	{Name: "yay", Is: 0x100000, Destroys: acts672},
+	{Name: "yc", Destroys: acts157},
+	{Name: "yes", Risk: 1},
+	{Name: "ykman", Is: 0x100000, Destroys: acts16},
+	{Name: "youtube-dl", Risk: 4},
+	{Name: "yq", Row: &row885, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse886},
+	{Name: "yt-dlp", Risk: 4},
+	{Name: "yum", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts27},
 	{Name: "yum install", Is: 0x200000},
-	{Name: "zcat", Row: &row84},
-	{Name: "zcmp", Row: &row84},
-	{Name: "zdiff", Row: &row84},
+	{Name: "zappa", Destroys: acts32},
+	{Name: "zbackup", Destroys: acts47},
+	{Name: "zcat", Row: &row121, Risk: 1},
+	{Name: "zcmp", Row: &row121},
+	{Name: "zdiff", Row: &row121},
+	{Name: "zegrep", Is: 0x400000000},
 	{Name: "zellij", Is: 0x4},
-	{Name: "zgrep", Row: &row86},
-	{Name: "zig", Row: &row80, Arity: 2, Is: 0x1208},
+	{Name: "zenstack", Destroys: acts708},
+	{Name: "zeroclaw", Is: 0x80000000},
+	{Name: "zfgrep", Is: 0x400000000},
+	{Name: "zfs", Destroys: acts77},
+	{Name: "zgrep", Row: &row123, Is: 0x400000000, Risk: 1},
+	{Name: "zig", Row: &row117, Arity: 2, Is: 0x1000001208, Risk: 5, Parent: true},
+	{Name: "zig build", Risk: 2},
 	{Name: "zig eval", Is: 0x800},
+	{Name: "zig fmt", Risk: 2},
 	{Name: "zig run", Is: 0x100000},
-	{Name: "zip", Row: &row718, Arity: 1, Is: 0x100000},
+	{Name: "zig test", Risk: 2},
+	{Name: "zip", Row: &row888, Arity: 1, Is: 0x100000, Risk: 3},
+	{Name: "zkCli.sh", Destroys: acts194},
 	{Name: "zle", Inspector: "state"},
-	{Name: "zless", Row: &row454},
+	{Name: "zless", Row: &row577, Risk: 1},
 	{Name: "zmodload", Inspector: "state"},
-	{Name: "zmore", Row: &row454},
-	{Name: "zrun", Wrapper: &wrapper5},
-	{Name: "zsh", Arity: 1, Handler: "shell", Is: 0x40000},
+	{Name: "zmore", Row: &row577},
+	{Name: "zpool", Destroys: acts77},
+	{Name: "zrun", Wrapper: &wrapper7},
+	{Name: "zsh", Arity: 1, Handler: "shell", Is: 0x100040000},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row692},
-	{Name: "zstdcat", Row: &row84},
-	{Name: "zstdless", Row: &row84},
-	{Name: "zstdmt", Row: &row692},
+	{Name: "zstd", Row: &row857, Risk: 3},
+	{Name: "zstdcat", Row: &row121},
+	{Name: "zstdgrep", Is: 0x400000000},
+	{Name: "zstdless", Row: &row121},
+	{Name: "zstdmt", Row: &row857},
 	{Name: "ztcp", Inspector: "state"},
+	{Name: "zulip-send", Destroys: acts11},
 	{Name: "zx", Language: &language3},
-	{Name: "zypper", Is: 0x100000},
+	{Name: "zypper", Is: 0x20100000, Risk: 5, Destroys: acts27},
 }
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 206, 1065, 1151, 0, 0, 0, 0, 0, 1818, 0, 0, 0, 1374, 1125, 0, 0,
-	0, 0, 469, 0, 0, 209, 1439, 1986, 749, 0, 0, 0, 0, 858, 1656, 0, 0, 0, 0, 0, 483, 0, 0, 0, 0, 0, 0, 0, 476, 870, 0, 190,
-	0, 0, 0, 0, 0, 0, 1850, 0, 0, 0, 758, 255, 0, 0, 0, 0, 381, 0, 0, 0, 0, 690, 0, 0, 0, 0, 0, 0, 1544, 1642, 0, 0,
-	0, 0, 1837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 486, 0, 2273, 2035, 0, 679, 0, 0, 0, 0, 0, 0, 0,
-	1834, 983, 0, 505, 0, 0, 0, 0, 0, 0, 0, 1643, 0, 45, 140, 1767, 1018, 0, 0, 0, 0, 2072, 0, 0, 0, 0, 0, 350, 704, 1313, 1420, 750,
-	0, 0, 0, 2355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1338, 0, 0, 0, 0, 0, 244, 2304, 1193, 0, 0, 0, 0, 0, 0, 0, 2213, 0,
-	1499, 0, 0, 0, 0, 0, 0, 0, 0, 1542, 1109, 1396, 2211, 0, 0, 0, 0, 0, 0, 972, 0, 0, 0, 0, 792, 2036, 0, 0, 1820, 924, 0, 0,
-	0, 0, 0, 212, 1104, 0, 0, 0, 753, 0, 0, 0, 1284, 0, 0, 2031, 0, 0, 0, 2069, 0, 0, 0, 0, 220, 0, 0, 1089, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 691, 282, 0, 0, 0, 0, 0, 0, 0, 448, 0, 0, 14, 0, 1592, 0, 0, 0, 0, 143, 1699, 0, 378, 0, 0, 0, 0,
-	0, 0, 0, 564, 293, 1040, 0, 428, 2267, 0, 0, 2290, 0, 688, 0, 0, 91, 0, 1340, 0, 0, 1946, 0, 0, 0, 1621, 0, 0, 17, 0, 1784, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 467, 71, 0, 0, 0, 218, 1264, 0, 0, 1029, 0, 0, 1071, 19, 0, 0, 0, 0, 0, 740, 0, 0,
-	425, 0, 1613, 1969, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 736, 0, 0, 0, 1328, 0, 0, 0, 0, 1298, 0, 1540, 0, 0, 0, 0, 0,
-	0, 1112, 0, 0, 0, 1180, 886, 0, 0, 0, 0, 0, 0, 0, 0, 0, 77, 2231, 193, 37, 545, 0, 1981, 0, 883, 0, 2176, 0, 0, 0, 0, 0,
-	1058, 0, 0, 0, 642, 0, 1748, 0, 0, 0, 0, 0, 0, 0, 0, 1008, 0, 0, 0, 0, 0, 0, 0, 0, 1689, 0, 0, 0, 0, 0, 2045, 0,
-	0, 126, 0, 0, 919, 0, 0, 0, 0, 1141, 0, 0, 0, 0, 0, 600, 692, 2117, 0, 1076, 0, 955, 0, 429, 0, 0, 0, 0, 0, 908, 930, 1021,
-	1337, 225, 0, 0, 0, 895, 0, 0, 1839, 2095, 0, 0, 0, 0, 0, 0, 0, 1378, 590, 1042, 1043, 1343, 1294, 1646, 0, 0, 0, 0, 1369, 171, 1727, 1233,
-	0, 0, 0, 0, 0, 0, 2111, 488, 0, 1130, 0, 0, 0, 0, 0, 0, 68, 1501, 0, 0, 231, 0, 0, 0, 0, 0, 0, 0, 1360, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 81, 1941, 667, 0, 0, 933, 0, 0, 0, 0, 1525, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 360, 2159,
-	0, 0, 1672, 1128, 1996, 0, 1477, 0, 0, 256, 737, 0, 0, 0, 0, 0, 0, 1251, 0, 2119, 0, 0, 0, 0, 0, 800, 0, 0, 1776, 0, 1948, 0,
-	0, 0, 0, 1113, 0, 1780, 0, 0, 0, 0, 0, 0, 1315, 1574, 184, 2148, 0, 0, 0, 1684, 0, 264, 0, 0, 0, 1108, 0, 0, 0, 0, 0, 0,
-	162, 0, 0, 0, 0, 0, 0, 214, 1175, 1696, 0, 1804, 0, 164, 274, 0, 0, 0, 0, 0, 0, 2051, 0, 0, 0, 0, 1412, 1865, 0, 0, 0, 0,
-	0, 2018, 0, 0, 0, 0, 0, 0, 30, 770, 0, 0, 0, 0, 0, 1602, 0, 0, 664, 0, 0, 0, 0, 0, 674, 0, 0, 0, 0, 1904, 0, 0,
-	1074, 2307, 0, 0, 0, 1259, 0, 0, 0, 197, 1567, 1711, 2280, 0, 0, 838, 253, 0, 0, 0, 0, 0, 0, 0, 817, 2234, 0, 0, 0, 0, 1133, 0,
-	0, 0, 672, 0, 797, 0, 733, 0, 0, 2187, 0, 0, 500, 990, 0, 0, 0, 0, 0, 0, 0, 0, 1541, 1278, 0, 365, 0, 0, 0, 2074, 0, 0,
-	0, 0, 660, 1312, 0, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 0, 550, 1797, 0, 0, 67, 1417, 881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1178, 0, 0, 524, 1747, 1873, 1637, 0, 0, 0, 0, 0, 0, 0, 0, 810, 1893, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1443, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 290, 0, 1515, 0, 0, 47, 0, 0, 0, 0, 0, 1851, 2338, 0, 1615, 0, 0, 0, 0, 1844, 0, 0, 0, 0, 862,
-	0, 0, 1367, 582, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1199, 2256, 2184, 13, 1907, 857, 0, 0, 1314,
-	2247, 0, 0, 1536, 2122, 0, 968, 0, 2114, 1011, 0, 0, 0, 0, 2037, 0, 0, 0, 0, 1871, 1321, 0, 0, 0, 0, 0, 0, 2146, 907, 205, 516, 1458,
-	1636, 0, 0, 0, 971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2208, 0, 0, 0, 0, 208, 0, 0, 0, 0, 0, 0, 0, 0, 1353, 0, 0,
-	0, 0, 0, 155, 0, 1811, 0, 0, 0, 0, 760, 1382, 0, 0, 937, 1158, 0, 1427, 0, 1283, 0, 1379, 53, 2020, 1706, 0, 0, 0, 1778, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 196, 1662, 0, 0, 0, 0, 0, 2028, 2309, 0, 1211, 1247, 1725, 0, 0, 1997,
-	0, 0, 0, 0, 0, 0, 0, 0, 384, 0, 0, 0, 0, 0, 0, 0, 0, 380, 0, 0, 0, 722, 969, 0, 0, 1681, 0, 1546, 0, 0, 470, 789,
-	2336, 1669, 0, 2196, 0, 0, 0, 741, 779, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 222, 0, 0, 0, 0, 0,
-	0, 0, 0, 344, 1272, 0, 1317, 2067, 233, 0, 0, 0, 0, 1691, 0, 0, 0, 0, 269, 2251, 1250, 0, 0, 0, 0, 0, 0, 0, 1539, 0, 0, 0,
-	0, 851, 0, 1198, 0, 0, 183, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1408, 1625, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 113, 0, 2009, 2094, 518, 0, 0, 0, 0, 0, 0, 0, 1532, 0, 0, 0, 1961, 0, 0, 567, 0,
-	0, 0, 0, 0, 0, 0, 533, 0, 0, 0, 0, 0, 0, 0, 0, 536, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1033, 0, 0, 876, 232, 1745, 0, 0, 248, 1534, 0, 0, 0, 0, 1683, 0, 194, 0, 0, 0, 0, 0, 1480, 0, 0, 0, 0, 0, 0, 0, 1442, 1139,
-	2005, 0, 0, 0, 0, 0, 0, 0, 1093, 0, 2295, 0, 1031, 0, 0, 0, 685, 806, 0, 0, 0, 0, 1566, 0, 0, 0, 1465, 0, 0, 0, 0, 1493,
-	0, 0, 0, 0, 0, 0, 0, 0, 1397, 0, 2221, 0, 1749, 270, 1434, 0, 0, 0, 0, 2190, 0, 0, 438, 984, 2077, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 207, 0, 186, 782, 2352, 2212, 0, 1268, 1709, 400, 1634, 0, 353, 2088, 375, 1471, 0, 0, 43, 0, 0, 1856, 0, 0, 0,
-	0, 415, 511, 1577, 2091, 0, 0, 0, 0, 0, 0, 0, 1764, 157, 398, 0, 0, 0, 2118, 705, 1224, 0, 0, 0, 0, 2042, 651, 1383, 0, 0, 0, 0,
-	0, 0, 464, 0, 0, 0, 0, 2096, 0, 0, 833, 0, 0, 0, 0, 1024, 0, 0, 0, 0, 0, 0, 970, 1110, 1958, 1572, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2248, 0, 0, 0, 751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 694, 682, 26, 0, 0, 1126, 278, 0, 0, 0, 0, 1177,
-	859, 35, 1517, 1730, 0, 0, 0, 0, 0, 1066, 0, 1973, 0, 0, 0, 0, 0, 742, 0, 0, 734, 1533, 2182, 394, 942, 1162, 2079, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2085, 1879, 583, 0, 2356, 0, 0, 1425, 2104, 0, 0, 1994, 2185, 0, 0, 0, 0, 0, 0, 0, 1322, 0, 1172, 0, 0, 0, 975, 0,
-	0, 0, 457, 1161, 0, 0, 0, 0, 0, 1154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 566, 0, 1765, 726, 1070, 0, 739, 0, 0, 0,
-	0, 0, 0, 0, 960, 402, 0, 0, 0, 0, 0, 2178, 2239, 154, 387, 1331, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2066, 0, 0, 0, 0, 0, 0,
-	0, 0, 1134, 0, 0, 0, 0, 1045, 418, 2070, 342, 0, 0, 0, 2297, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1372, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 903, 0, 0, 0, 2322, 0, 0, 989, 0, 1527, 0, 0, 0, 0, 0, 0, 78, 0, 0, 0, 0, 0, 1889, 0, 0, 602, 1963,
-	0, 2044, 1269, 0, 0, 0, 0, 0, 0, 1216, 326, 1848, 1350, 0, 0, 0, 1743, 0, 0, 0, 393, 1086, 0, 0, 0, 917, 1583, 0, 0, 0, 0, 1975,
-	1077, 0, 2345, 0, 1675, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1849, 0, 1123, 0, 0, 0, 595, 2121, 0, 0, 0, 1983, 0, 0, 0,
-	0, 0, 849, 0, 1239, 938, 1289, 2103, 0, 0, 0, 0, 836, 0, 0, 104, 385, 1492, 1545, 223, 1593, 2080, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1677, 0, 0, 795, 0, 2189, 0, 0, 0, 1766, 0, 1702, 0, 0, 766, 0, 0, 0, 0, 0, 0, 0, 1090, 1926, 0, 0, 523, 1464, 0, 0, 0,
-	0, 0, 814, 0, 0, 479, 1027, 102, 0, 578, 1115, 1938, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1631, 1760, 1229, 0, 0, 0, 0, 0, 0, 1230, 0,
-	0, 0, 1817, 1932, 0, 1057, 791, 2068, 1234, 0, 0, 0, 1504, 0, 0, 0, 361, 407, 1215, 929, 0, 0, 2317, 0, 1182, 80, 6, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1995, 1845, 0, 1351, 0, 649, 0, 0, 0, 0, 0, 0, 0, 0, 0, 687, 0, 0, 2261, 0, 0, 1398, 0, 0, 0, 1528, 0, 2305,
-	0, 0, 0, 1438, 2312, 1799, 0, 0, 0, 2003, 0, 0, 0, 0, 0, 1012, 1183, 0, 0, 686, 0, 0, 0, 0, 1091, 0, 0, 0, 1694, 0, 0, 1220,
-	1393, 0, 0, 0, 1051, 0, 0, 0, 1444, 0, 0, 0, 317, 0, 370, 0, 0, 0, 1459, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2063, 0, 0, 1942,
-	228, 1286, 0, 0, 374, 0, 0, 0, 0, 928, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1575, 0, 0, 0, 0, 245, 430, 1401, 1160, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 117, 1375, 0, 0, 1342, 0, 0, 0, 0, 0, 0, 0, 1348, 1927, 455, 2138, 0, 909, 0, 1231, 0,
-	0, 0, 0, 1588, 1914, 0, 0, 1252, 0, 574, 0, 1665, 0, 0, 0, 715, 0, 956, 0, 0, 0, 0, 485, 0, 585, 2266, 86, 1457, 0, 1049, 0, 0,
-	0, 1249, 530, 0, 0, 98, 111, 116, 0, 2143, 0, 34, 0, 0, 885, 0, 1609, 0, 0, 561, 1082, 0, 0, 0, 0, 630, 1429, 0, 1640, 2288, 0, 0,
-	0, 0, 1585, 0, 0, 0, 0, 202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 967, 0, 201, 543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1933,
-	0, 0, 0, 0, 0, 0, 1514, 0, 0, 0, 0, 0, 0, 0, 0, 0, 588, 0, 0, 0, 0, 170, 0, 0, 0, 0, 0, 596, 0, 2283, 0, 0,
-	0, 0, 0, 134, 2339, 167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2299, 0, 0, 0, 2193, 0, 0, 0, 0, 0, 0, 1703, 0, 0, 0,
-	0, 25, 0, 2059, 0, 0, 1578, 2101, 0, 0, 0, 641, 2064, 1894, 0, 461, 659, 535, 0, 0, 0, 0, 665, 1579, 0, 2281, 0, 0, 0, 473, 1305, 50,
-	2353, 0, 2278, 0, 1658, 0, 0, 0, 195, 0, 0, 0, 51, 0, 1846, 0, 0, 1362, 628, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2105, 446,
-	0, 0, 0, 0, 0, 1028, 0, 0, 0, 0, 0, 313, 0, 235, 0, 0, 0, 1759, 0, 0, 732, 1952, 250, 0, 114, 1265, 0, 0, 0, 0, 0, 0,
-	144, 1318, 73, 589, 0, 0, 2198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1971, 372, 0, 2125, 0, 0, 0, 627, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1030, 0, 0, 0, 0, 0, 1063, 0, 730, 0, 1184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 132, 0, 0, 450, 0, 0, 0, 0, 0, 0,
-	0, 369, 0, 0, 0, 1025, 0, 0, 1246, 0, 0, 0, 0, 713, 1712, 0, 0, 0, 1306, 793, 150, 1982, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1345, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 799, 0, 0, 1676, 0, 0, 985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 279, 285, 0, 1576, 1872, 1781, 2175, 0, 0, 0, 0, 0, 1705, 0, 0, 0, 0, 0,
-	0, 0, 503, 565, 656, 1244, 0, 946, 0, 0, 0, 1930, 0, 0, 0, 0, 1003, 1881, 1327, 0, 0, 108, 1768, 0, 0, 0, 0, 1779, 1920, 0, 0, 0,
-	0, 0, 1495, 0, 0, 0, 0, 335, 0, 0, 900, 1752, 0, 0, 0, 0, 648, 0, 0, 1273, 0, 0, 259, 0, 0, 0, 0, 2347, 15, 0, 0, 654,
-	0, 0, 0, 0, 0, 199, 1400, 0, 0, 0, 1809, 0, 0, 0, 803, 1117, 1136, 1448, 1498, 2246, 0, 1054, 0, 0, 0, 716, 784, 328, 1023, 794, 1922, 2210,
-	2294, 571, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 177, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1972, 775, 2124, 376, 0, 0, 0, 0,
-	882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 657, 0, 0, 0, 129, 0, 0, 0, 0, 0, 1644, 119, 1279, 1638, 94, 0, 0, 0,
-	2147, 2262, 0, 0, 0, 0, 1884, 771, 0, 0, 1330, 0, 1437, 0, 85, 471, 0, 332, 0, 0, 0, 242, 354, 16, 0, 0, 0, 0, 0, 894, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 552, 0, 1325, 0, 0, 0, 0, 0, 0, 0, 548, 0, 724, 0, 0, 0, 0, 0, 0, 0, 1854, 0, 0, 0,
-	0, 0, 0, 0, 0, 2128, 0, 0, 1787, 0, 0, 1954, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1148, 0, 0, 0, 1037, 0, 0, 633, 1064, 0, 0,
-	2137, 1293, 0, 0, 622, 1674, 388, 1323, 2076, 0, 1391, 0, 0, 1373, 2271, 0, 0, 0, 0, 0, 0, 1612, 1260, 0, 0, 0, 0, 0, 0, 0, 926, 0,
-	0, 0, 867, 0, 0, 0, 2056, 0, 1715, 0, 0, 0, 0, 0, 0, 2253, 0, 813, 2250, 940, 0, 217, 768, 0, 0, 338, 0, 1562, 0, 382, 1828, 1005,
-	0, 0, 392, 850, 2062, 0, 0, 0, 0, 1564, 0, 0, 0, 0, 0, 0, 0, 0, 309, 0, 1339, 1627, 0, 1526, 0, 0, 1341, 1170, 1406, 1660, 0, 2216,
-	663, 0, 0, 0, 0, 0, 0, 1524, 0, 0, 0, 0, 2155, 0, 1118, 1645, 2047, 0, 1831, 439, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 198, 1840,
-	1046, 1827, 0, 324, 0, 1940, 0, 345, 0, 0, 0, 0, 0, 0, 501, 0, 1680, 0, 0, 0, 0, 0, 0, 1868, 0, 562, 998, 1622, 0, 0, 0, 0,
-	0, 1974, 0, 1786, 0, 0, 0, 0, 0, 0, 49, 0, 0, 0, 0, 0, 1557, 0, 0, 0, 745, 0, 0, 0, 0, 0, 0, 0, 1888, 2226, 0, 0,
-	0, 258, 408, 1335, 0, 0, 185, 1813, 0, 563, 0, 0, 0, 0, 1618, 0, 0, 0, 843, 0, 0, 0, 0, 0, 0, 0, 916, 1238, 0, 0, 0, 0,
-	0, 0, 1905, 0, 931, 0, 0, 0, 0, 0, 0, 0, 0, 0, 528, 0, 0, 0, 0, 0, 0, 746, 1088, 0, 635, 0, 0, 0, 0, 891, 0, 0,
-	496, 0, 0, 0, 0, 0, 0, 1663, 0, 0, 0, 0, 0, 962, 586, 1472, 1494, 0, 0, 0, 0, 0, 0, 2084, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 487, 1394, 0, 0, 128, 699, 823, 2315, 0, 0, 837, 1422, 0, 346, 0, 0, 0, 0, 424, 2162, 0, 0, 0, 546, 0, 0, 0, 1611, 0, 0, 0,
-	0, 0, 0, 2086, 139, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2217, 0, 0, 0, 0, 616, 0, 0, 1488, 0, 0, 0, 0, 1928, 0, 0, 0,
-	0, 0, 752, 949, 987, 466, 1695, 0, 593, 807, 669, 0, 0, 0, 1009, 0, 1376, 0, 0, 0, 0, 0, 0, 246, 0, 243, 0, 0, 0, 0, 0, 0,
-	2075, 0, 161, 2087, 0, 0, 1714, 0, 0, 1421, 0, 1732, 0, 0, 0, 0, 267, 0, 2326, 0, 0, 0, 0, 0, 0, 192, 514, 0, 0, 0, 0, 0,
-	0, 1282, 0, 0, 0, 0, 0, 0, 0, 449, 0, 1299, 0, 96, 0, 0, 0, 1916, 2046, 84, 0, 0, 0, 1142, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1225, 0, 0, 0, 0, 1395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 964, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1409, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 927, 1822, 0, 2110, 0, 315, 0, 130, 0, 1810, 0, 498, 451, 0, 0, 2258, 0, 0, 295, 2209,
-	0, 0, 0, 0, 0, 1549, 0, 0, 504, 1814, 0, 0, 0, 0, 0, 0, 0, 0, 1235, 0, 0, 2071, 0, 0, 0, 0, 1623, 0, 0, 617, 0, 0,
-	0, 0, 0, 2249, 0, 0, 0, 437, 1516, 0, 947, 281, 0, 0, 0, 0, 48, 0, 0, 0, 0, 0, 520, 0, 0, 0, 0, 577, 0, 0, 465, 0,
-	2206, 1014, 2237, 0, 544, 0, 0, 141, 1490, 0, 1531, 0, 0, 0, 0, 0, 0, 0, 0, 637, 0, 1687, 0, 0, 216, 1186, 0, 0, 0, 0, 0, 0,
-	2202, 855, 2319, 0, 0, 0, 169, 0, 0, 0, 0, 0, 0, 532, 911, 0, 0, 0, 0, 0, 1385, 1789, 319, 1934, 0, 0, 0, 0, 0, 0, 625, 0,
-	0, 0, 2252, 0, 0, 0, 0, 0, 1418, 0, 0, 0, 1281, 1685, 0, 0, 0, 1535, 0, 0, 301, 0, 0, 0, 0, 210, 0, 1964, 0, 0, 1892, 2014,
-	0, 0, 0, 0, 0, 57, 0, 0, 327, 0, 237, 0, 0, 0, 995, 419, 0, 0, 0, 0, 0, 1808, 0, 0, 0, 0, 0, 0, 0, 0, 287, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1428, 709, 1945, 0, 0, 1223, 1721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2320, 1236,
-	0, 965, 0, 0, 0, 0, 0, 0, 2164, 1389, 0, 0, 0, 611, 0, 0, 2061, 0, 0, 0, 1468, 0, 0, 0, 318, 0, 0, 0, 0, 711, 1209, 547,
-	0, 0, 0, 395, 0, 2195, 0, 2135, 0, 0, 2215, 0, 0, 0, 0, 0, 0, 0, 227, 0, 0, 0, 0, 0, 0, 1297, 0, 1710, 0, 0, 953, 0,
-	0, 1266, 312, 0, 0, 0, 0, 0, 0, 0, 1565, 0, 0, 322, 0, 426, 0, 658, 1149, 1773, 0, 0, 0, 852, 0, 2053, 0, 2330, 0, 0, 0, 899,
-	0, 0, 0, 0, 18, 958, 0, 0, 0, 0, 0, 0, 0, 28, 509, 0, 0, 2313, 0, 0, 920, 0, 2270, 0, 0, 0, 0, 0, 306, 0, 1392, 0,
-	0, 0, 0, 379, 0, 0, 0, 0, 0, 0, 0, 1957, 0, 0, 0, 0, 0, 0, 0, 1923, 0, 0, 0, 0, 0, 0, 0, 0, 0, 58, 1132, 1649,
-	0, 2054, 0, 1978, 804, 1004, 902, 2141, 1366, 2151, 0, 0, 0, 0, 0, 0, 1832, 0, 0, 1038, 0, 0, 0, 0, 0, 2030, 0, 0, 0, 0, 0, 0,
-	1075, 0, 0, 0, 0, 2131, 0, 708, 0, 187, 0, 0, 2244, 1388, 1426, 629, 0, 0, 0, 0, 786, 0, 0, 0, 0, 0, 0, 0, 0, 2157, 0, 0,
-	0, 0, 0, 0, 2177, 785, 0, 0, 0, 0, 0, 0, 337, 0, 0, 0, 0, 0, 0, 0, 2351, 0, 0, 2097, 1507, 0, 0, 0, 0, 0, 0, 0,
-	0, 802, 0, 0, 986, 0, 0, 0, 0, 1100, 0, 2358, 801, 0, 0, 0, 1949, 819, 0, 0, 0, 0, 2350, 0, 0, 0, 0, 2158, 0, 693, 0, 0,
-	339, 0, 0, 0, 0, 0, 0, 1384, 1570, 0, 460, 0, 0, 0, 0, 1354, 2140, 0, 2203, 2029, 0, 1257, 55, 0, 1414, 2324, 0, 0, 0, 0, 0, 0,
-	333, 0, 0, 0, 923, 0, 0, 0, 0, 1912, 0, 0, 1571, 0, 646, 0, 0, 963, 1081, 0, 1726, 1639, 0, 0, 0, 0, 0, 289, 491, 0, 0, 811,
-	887, 0, 0, 0, 0, 373, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 120, 1329, 0, 1751, 0, 0,
-	0, 310, 2098, 0, 1798, 1060, 0, 0, 0, 626, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1728, 0, 1548, 0, 0, 0, 1863, 0, 0, 1253, 0,
-	0, 634, 0, 0, 0, 0, 0, 0, 431, 0, 0, 1511, 0, 0, 0, 0, 390, 0, 2349, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 681, 0, 0, 0, 966, 0, 0, 0, 0, 0, 0, 477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 706, 1508, 0, 0, 0, 0, 0, 0, 0, 1763, 0, 0, 0, 2277, 0, 0, 0, 95, 0, 0, 2321, 0, 0, 1774, 0, 1357, 0, 1470, 1017,
-	1823, 0, 0, 0, 0, 0, 0, 2332, 0, 0, 0, 0, 0, 0, 11, 0, 323, 0, 0, 0, 0, 0, 0, 0, 1301, 0, 0, 0, 0, 0, 1943, 0,
-	0, 0, 1188, 0, 0, 0, 0, 0, 0, 0, 1222, 0, 0, 1304, 0, 0, 0, 0, 0, 294, 2257, 468, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1202,
-	0, 0, 0, 0, 0, 0, 1124, 0, 1214, 1877, 0, 632, 2092, 0, 943, 0, 0, 0, 0, 2166, 1069, 0, 22, 1648, 100, 101, 2048, 0, 0, 0, 0, 0,
-	0, 110, 0, 0, 2343, 0, 0, 0, 0, 0, 1371, 1596, 1917, 1010, 0, 0, 0, 0, 0, 0, 352, 1290, 0, 0, 0, 0, 517, 0, 735, 0, 0, 0,
-	0, 0, 0, 0, 0, 1275, 0, 0, 0, 308, 0, 0, 0, 0, 1478, 0, 1830, 0, 1424, 1415, 0, 152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2058,
-	0, 56, 0, 240, 0, 0, 0, 0, 230, 1876, 0, 2197, 0, 0, 0, 0, 0, 0, 191, 2171, 0, 643, 0, 1815, 1503, 0, 0, 0, 783, 0, 0, 0,
-	0, 0, 0, 2127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1087, 0, 0, 0, 0, 0, 645, 0, 512, 0, 0, 0, 0, 0, 340, 59, 123,
-	1965, 0, 0, 70, 0, 683, 0, 1707, 0, 0, 0, 0, 0, 0, 0, 0, 2346, 0, 0, 122, 0, 401, 1959, 0, 2220, 0, 0, 1740, 0, 0, 0, 0,
-	0, 2113, 0, 0, 0, 0, 0, 1910, 0, 0, 0, 0, 0, 0, 0, 513, 0, 0, 0, 0, 0, 417, 1240, 0, 0, 0, 0, 1825, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1195, 2107, 0, 0, 0, 0, 0, 0, 0, 0, 678, 0, 0, 568, 0, 1163, 0, 1387, 0, 0, 0, 0, 1099, 0, 0,
-	0, 0, 0, 0, 0, 1551, 0, 1913, 1207, 1482, 61, 1605, 0, 0, 0, 0, 0, 0, 0, 743, 0, 0, 0, 623, 932, 1059, 0, 0, 0, 158, 0, 0,
-	1179, 0, 1890, 0, 0, 0, 0, 0, 0, 0, 0, 1537, 0, 0, 0, 0, 0, 0, 0, 2255, 0, 1693, 0, 0, 0, 0, 0, 0, 0, 0, 560, 1762,
-	0, 0, 0, 0, 0, 189, 0, 0, 0, 1885, 0, 0, 0, 1775, 0, 0, 1521, 0, 677, 0, 441, 137, 1032, 2049, 0, 0, 0, 0, 0, 0, 644, 2268,
-	0, 0, 0, 1000, 1758, 0, 0, 472, 554, 890, 0, 0, 1135, 608, 0, 0, 1909, 0, 0, 0, 1053, 714, 1569, 0, 0, 0, 2310, 0, 0, 0, 0, 1852,
-	276, 0, 0, 0, 653, 0, 0, 0, 0, 0, 165, 1898, 1157, 0, 0, 0, 0, 0, 0, 0, 494, 0, 0, 0, 0, 0, 0, 1144, 906, 1137, 411, 0,
-	0, 1228, 2154, 252, 0, 0, 0, 174, 265, 1050, 0, 0, 0, 0, 0, 721, 0, 0, 0, 1022, 0, 0, 0, 0, 0, 0, 0, 121, 1416, 0, 0, 0,
-	334, 0, 0, 0, 0, 0, 0, 0, 0, 1518, 0, 1106, 0, 0, 0, 915, 0, 1189, 0, 0, 432, 0, 0, 403, 1203, 0, 0, 0, 0, 0, 0, 0,
-	609, 1127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1587, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 474, 0, 2259, 1989, 0, 914, 0, 0, 0, 0, 0, 0, 0, 351, 812, 1285, 423, 976, 0, 2013, 0, 0, 0, 359, 0, 1962, 0, 0,
-	0, 0, 4, 0, 0, 0, 0, 0, 0, 952, 0, 260, 0, 980, 0, 1155, 0, 1319, 0, 0, 1107, 0, 0, 0, 0, 0, 0, 0, 12, 160, 1197, 2002,
-	1287, 2019, 2052, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1581, 808, 0, 221, 1867, 0, 0, 0, 0, 1582, 0, 0, 0, 0, 0, 0, 835,
-	0, 0, 0, 0, 0, 1432, 1671, 1998, 2106, 0, 0, 673, 0, 897, 0, 805, 0, 905, 0, 0, 0, 1908, 875, 1506, 2057, 2163, 0, 0, 0, 0, 0, 1072,
-	0, 538, 670, 2342, 0, 0, 1616, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 93, 0, 0, 0, 397, 772, 330, 541, 1650, 0, 1785, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1380, 0, 307, 2170, 2240, 1419, 0, 366, 0, 0, 0, 2144, 0, 0, 0, 822, 1095, 0, 0, 1122, 0, 0, 1303, 0, 0, 0, 680,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1770, 0, 0, 809, 0, 0, 0, 0, 1435, 2329, 0, 0, 0, 0, 0, 0, 720, 0, 0, 0,
-	0, 0, 79, 671, 0, 0, 0, 0, 738, 404, 0, 0, 0, 889, 0, 0, 0, 0, 0, 818, 0, 1953, 0, 1449, 615, 0, 275, 0, 0, 655, 1390, 1738,
-	211, 2011, 0, 0, 0, 0, 0, 0, 0, 1723, 0, 0, 1936, 0, 0, 0, 0, 0, 1610, 0, 0, 0, 0, 2008, 0, 118, 0, 0, 1336, 2328, 0, 0,
-	0, 0, 0, 776, 0, 0, 597, 1704, 311, 0, 63, 166, 0, 0, 638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1783, 1718, 0, 383, 0, 0, 0, 0,
-	0, 0, 0, 20, 406, 0, 0, 0, 0, 0, 0, 0, 0, 0, 555, 2243, 0, 302, 0, 1520, 0, 0, 149, 0, 0, 0, 1543, 2010, 1232, 0, 0, 0,
-	0, 0, 0, 1777, 2065, 1181, 2007, 1048, 2073, 0, 0, 0, 0, 0, 0, 0, 480, 1261, 1950, 21, 1460, 0, 0, 0, 0, 0, 0, 0, 0, 2165, 1899, 0,
-	0, 0, 2130, 0, 0, 1678, 0, 0, 0, 0, 1349, 0, 0, 0, 921, 0, 1523, 0, 0, 314, 0, 0, 0, 0, 1560, 0, 0, 0, 781, 0, 0, 534,
-	0, 0, 1041, 0, 1967, 1633, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 620, 0, 0, 723, 1735, 2168, 0, 236, 0, 0,
-	0, 0, 2287, 0, 0, 0, 0, 647, 0, 0, 0, 0, 0, 0, 0, 490, 0, 0, 1191, 0, 0, 0, 1039, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1165, 1980, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 863, 1573, 0, 0,
-	0, 0, 0, 0, 0, 0, 1147, 0, 1196, 0, 0, 0, 482, 2222, 1861, 0, 0, 1320, 2181, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1601, 0,
-	727, 1600, 257, 0, 1591, 133, 640, 0, 112, 124, 0, 422, 1742, 1866, 2276, 1739, 0, 0, 0, 0, 2344, 0, 0, 0, 219, 702, 1692, 0, 0, 0, 0, 0,
-	0, 0, 0, 1547, 0, 0, 0, 1878, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 409, 0, 396, 0, 0, 0, 0, 1552, 0, 0, 0, 0, 0, 1769,
-	0, 1513, 0, 0, 0, 0, 0, 0, 0, 1729, 0, 0, 0, 0, 0, 2160, 0, 0, 569, 0, 0, 1595, 2205, 1800, 0, 54, 0, 0, 0, 0, 0, 2034,
-	72, 0, 0, 0, 0, 151, 0, 0, 0, 0, 0, 0, 238, 0, 0, 959, 1793, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 173,
-	925, 0, 0, 0, 0, 1795, 0, 1944, 0, 0, 0, 0, 529, 1221, 1411, 828, 777, 1713, 1651, 0, 0, 0, 2173, 0, 0, 0, 0, 0, 944, 444, 0, 0,
-	0, 0, 0, 0, 854, 1599, 2254, 0, 0, 0, 62, 0, 0, 0, 277, 92, 0, 229, 0, 0, 458, 551, 0, 0, 0, 2132, 1291, 0, 0, 1824, 0, 0,
-	0, 0, 2235, 1094, 0, 0, 0, 0, 0, 0, 1522, 0, 0, 0, 0, 866, 0, 304, 1491, 2201, 591, 2325, 0, 0, 0, 0, 1698, 0, 0, 1970, 0, 0,
-	0, 0, 0, 0, 598, 1489, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2194, 0, 0, 0, 0, 0, 0, 0, 0, 0, 612, 2314, 0, 0,
-	0, 0, 0, 698, 1262, 0, 0, 0, 0, 0, 1717, 0, 440, 273, 2090, 1034, 0, 0, 0, 0, 689, 5, 0, 0, 0, 0, 0, 1481, 0, 2041, 0, 860,
-	950, 0, 0, 0, 0, 636, 892, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 266, 2296, 0, 0, 1497, 2134, 1673, 1911, 668, 0, 0, 0, 0, 0, 1453,
-	0, 0, 0, 1561, 0, 0, 0, 0, 0, 0, 0, 0, 0, 331, 0, 0, 0, 1280, 0, 0, 0, 0, 0, 0, 2224, 159, 436, 710, 1102, 2153, 1956, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 827, 1833, 0, 0, 0, 0, 2016, 1635, 0, 0, 0, 853, 0, 0, 1002, 0, 934, 0, 0, 2229, 0,
-	0, 0, 462, 0, 0, 0, 0, 0, 0, 1431, 0, 0, 0, 0, 0, 0, 0, 0, 1653, 0, 0, 0, 0, 0, 948, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 764, 2004, 0, 684, 0, 631, 912, 0, 0, 0, 0, 300, 1242, 0, 1047, 0, 0, 0, 0, 0, 773, 200, 0, 2334, 0, 44, 0, 1500, 0,
-	65, 0, 0, 0, 2, 1084, 0, 0, 0, 1614, 0, 0, 1026, 0, 0, 0, 0, 0, 587, 1772, 0, 0, 0, 0, 2038, 0, 0, 1733, 0, 1187, 1475, 0,
-	0, 0, 0, 0, 1731, 0, 1801, 1584, 52, 0, 263, 0, 0, 0, 0, 0, 0, 0, 42, 443, 0, 0, 0, 1900, 0, 0, 2027, 0, 0, 0, 0, 2285,
-	0, 0, 0, 0, 0, 0, 0, 2083, 0, 0, 0, 0, 1929, 0, 0, 0, 0, 0, 262, 1880, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1190, 0, 0, 427, 0, 0, 0, 601, 0, 621, 1630, 0, 951, 1430, 2023, 1999, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1153, 0, 0, 0, 0, 8, 0, 261, 0, 0, 0, 0, 0, 0, 1842, 0, 0, 0, 357, 0, 0, 0, 0, 815, 0, 1079,
-	0, 0, 1554, 0, 0, 0, 0, 66, 0, 1143, 675, 0, 1661, 0, 0, 0, 0, 0, 0, 0, 0, 0, 459, 0, 0, 0, 0, 348, 820, 2099, 2120, 2316,
-	0, 0, 0, 0, 0, 1381, 0, 861, 0, 0, 0, 553, 0, 1403, 0, 1309, 1347, 1445, 0, 0, 0, 0, 0, 0, 1937, 0, 0, 0, 0, 0, 0, 0,
-	0, 88, 356, 2043, 0, 725, 0, 41, 2081, 592, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2340, 0, 0, 873, 0, 0, 0,
-	0, 1217, 0, 0, 0, 0, 0, 0, 0, 492, 363, 729, 1405, 1736, 755, 2033, 2236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 1111, 0, 2149, 215, 1067,
-	0, 0, 0, 0, 0, 845, 2093, 991, 0, 0, 0, 0, 0, 0, 844, 0, 0, 0, 0, 0, 0, 0, 1241, 2298, 2150, 0, 0, 0, 1624, 0, 0, 0,
-	0, 557, 343, 0, 1226, 0, 0, 0, 0, 0, 1502, 0, 0, 0, 0, 1270, 0, 1463, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1171, 1300, 0, 0, 0, 0, 0, 1870, 1993, 0, 0, 798, 0, 0, 0, 0, 0, 0, 0, 1670, 0, 1131, 0, 0, 0, 0, 3,
-	0, 0, 0, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 847, 0, 0, 0, 1152, 0, 271, 0, 816, 0, 697,
-	410, 1550, 0, 1185, 181, 1620, 1771, 1619, 0, 0, 0, 1509, 0, 1939, 0, 0, 0, 329, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 537, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1580, 515, 0, 0, 0, 2227, 0, 0, 0, 0, 1802, 0, 767, 979, 2161, 0, 1604, 0, 109, 0, 0, 2245, 701, 880,
-	1120, 0, 0, 650, 0, 0, 0, 1138, 0, 0, 0, 913, 0, 2260, 0, 0, 0, 0, 0, 549, 83, 939, 0, 0, 1708, 1790, 901, 2039, 2219, 0, 0, 1821,
-	0, 0, 0, 0, 0, 0, 0, 298, 1484, 695, 1105, 0, 2293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1529, 0,
-	1096, 1895, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 821, 0, 1901, 0, 573, 0, 941, 0, 0, 1361, 0, 0, 0, 0, 0, 0, 877, 0, 0,
-	1073, 0, 0, 0, 0, 0, 0, 1559, 0, 0, 829, 1796, 0, 0, 0, 0, 367, 0, 0, 696, 0, 0, 0, 145, 1210, 0, 0, 0, 868, 0, 0, 0,
-	0, 700, 0, 1688, 0, 0, 0, 1467, 1857, 39, 1906, 0, 748, 506, 0, 0, 0, 982, 0, 0, 0, 0, 2015, 0, 0, 0, 0, 0, 0, 434, 0, 0,
-	0, 1555, 0, 0, 0, 0, 1440, 0, 0, 1947, 0, 297, 0, 0, 0, 0, 0, 0, 712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2078, 0, 1062, 0, 0, 0, 0, 0, 2354, 0, 0, 2218, 0, 1519, 1194, 1792, 1977, 0, 0, 0, 0,
-	0, 519, 1173, 1423, 2156, 0, 1805, 1479, 666, 0, 0, 23, 0, 0, 0, 0, 0, 1365, 489, 661, 1324, 0, 1447, 0, 0, 0, 0, 904, 0, 0, 0, 0,
-	2025, 0, 0, 0, 0, 0, 0, 0, 0, 204, 884, 0, 0, 0, 0, 1356, 1192, 1344, 2238, 2357, 0, 0, 0, 1200, 0, 1245, 790, 0, 0, 0, 1168, 0,
-	0, 0, 0, 1255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1116, 999, 0, 2263, 0, 1085, 0, 747, 1697, 1835, 0, 1176, 0, 163, 0, 1607, 2318, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1668, 0, 0, 371, 0, 0, 0, 0, 0, 103, 0, 0, 0, 416, 756, 1166, 0, 0, 1204, 0, 0, 0, 0,
-	0, 0, 0, 1174, 0, 1292, 0, 0, 0, 0, 0, 0, 0, 0, 0, 584, 1016, 1589, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 280, 0, 1167, 0,
-	0, 2102, 0, 1267, 0, 869, 0, 0, 0, 780, 2186, 0, 1451, 0, 614, 0, 135, 148, 292, 2017, 0, 0, 0, 0, 1924, 0, 893, 0, 0, 0, 0, 0,
-	0, 2272, 36, 0, 0, 997, 0, 453, 0, 0, 0, 0, 0, 386, 0, 0, 0, 1, 2341, 0, 358, 0, 0, 0, 0, 1015, 0, 0, 0, 558, 0, 0,
-	831, 0, 254, 1806, 0, 0, 1377, 1655, 0, 0, 0, 0, 0, 1146, 0, 0, 0, 0, 0, 1007, 0, 0, 0, 0, 0, 24, 580, 0, 0, 0, 0, 0,
-	1364, 203, 0, 922, 0, 0, 1782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2286, 0, 2302, 731, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2183, 0, 0, 0, 0, 0, 1597, 2301, 0, 0, 421, 0, 707, 0, 0, 0, 0, 0, 0, 0, 234, 0, 0, 1512, 0, 1466, 0, 1955, 0, 0, 40,
-	0, 0, 29, 0, 1896, 0, 153, 0, 1402, 0, 0, 0, 1454, 1869, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1716, 1510, 992, 0, 2022, 572, 0, 0, 0,
-	1657, 1485, 1590, 0, 0, 0, 349, 0, 0, 2274, 0, 0, 1263, 0, 0, 0, 0, 0, 0, 0, 325, 0, 299, 0, 1887, 0, 1441, 452, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 765, 757, 0, 0, 0, 0, 0, 763, 570, 988, 0, 0, 0, 0, 0, 0, 0, 0, 871, 0, 575, 0, 0, 0, 0, 872,
-	0, 2006, 0, 0, 1310, 0, 0, 0, 321, 1632, 0, 0, 0, 830, 0, 1992, 0, 0, 0, 0, 0, 996, 0, 0, 0, 0, 1150, 0, 0, 0, 0, 9,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2303, 0, 0, 2169, 718, 0, 0, 0, 64, 1359, 0, 2306, 0, 0, 0, 0, 0, 0, 841, 0, 0,
-	0, 0, 10, 33, 336, 1886, 2199, 31, 226, 618, 0, 0, 0, 576, 1826, 1754, 2012, 2204, 0, 0, 0, 865, 0, 0, 0, 1925, 0, 0, 0, 974, 0, 0,
-	594, 0, 0, 0, 0, 241, 0, 0, 0, 0, 605, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 447, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 579, 1019, 0, 1976, 0, 0, 540, 0, 0, 0, 1386, 0, 0, 0, 341, 1746, 0, 0, 1436, 0, 46, 1159, 0, 0, 0, 1666, 0, 454, 0,
-	156, 435, 0, 1990, 0, 0, 0, 0, 247, 0, 0, 0, 0, 484, 1078, 0, 2139, 0, 0, 0, 0, 0, 284, 2289, 456, 0, 478, 1156, 0, 0, 0, 1370,
-	0, 0, 0, 0, 0, 0, 0, 603, 0, 1461, 0, 0, 2214, 0, 0, 0, 0, 0, 0, 0, 0, 2335, 0, 0, 0, 676, 0, 0, 0, 1483, 0, 910,
-	759, 303, 1753, 0, 0, 0, 0, 0, 2026, 0, 0, 0, 936, 0, 0, 1474, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1308, 0, 1902, 0, 0, 0,
-	2200, 0, 1455, 0, 0, 0, 0, 1119, 0, 0, 0, 0, 0, 832, 1469, 0, 624, 0, 107, 0, 0, 0, 2152, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1794, 0, 0, 0, 0, 0, 842, 0, 994, 1855, 0, 0, 0, 0, 0, 305, 510, 0, 0, 0, 0, 0, 0, 0, 0, 2292, 0, 69, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1068, 1960, 0, 172, 0, 0, 0, 0, 0, 0, 0, 1368, 0, 0, 1761, 0, 0, 0, 0, 1363, 0, 1446, 0, 1816, 0,
-	0, 0, 0, 82, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2264, 0, 0, 0, 399, 0, 1061, 1218, 0, 0, 935, 0, 0, 761,
-	0, 251, 0, 0, 412, 1274, 0, 0, 0, 0, 0, 0, 0, 1853, 0, 0, 0, 874, 0, 0, 0, 0, 0, 1407, 0, 0, 0, 0, 105, 0, 0, 2333,
-	1288, 1316, 0, 0, 2167, 0, 0, 2100, 0, 0, 0, 0, 0, 0, 0, 1641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 840, 1985, 74, 0, 0, 0, 268, 0, 0, 445, 1847, 0, 0, 0, 0, 0, 0, 1722, 0, 0, 0, 0, 0, 0, 0, 2050, 0,
-	0, 1744, 0, 0, 0, 0, 0, 0, 0, 1647, 0, 0, 0, 0, 2000, 0, 0, 0, 0, 888, 0, 0, 0, 0, 0, 0, 0, 2060, 0, 0, 0, 0,
-	945, 0, 954, 1720, 0, 0, 1333, 2129, 1803, 0, 0, 0, 0, 1984, 0, 0, 0, 0, 1001, 0, 0, 0, 27, 508, 0, 368, 0, 2228, 0, 0, 0, 0,
-	224, 1701, 2223, 0, 2112, 0, 839, 1951, 1836, 0, 0, 0, 0, 0, 2269, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2123, 0, 0, 0, 0,
-	1248, 0, 0, 2082, 0, 0, 272, 249, 0, 0, 0, 0, 1882, 0, 0, 0, 0, 0, 182, 2327, 0, 0, 1083, 0, 556, 0, 0, 0, 0, 0, 0, 1052,
-	0, 405, 0, 0, 0, 0, 0, 0, 0, 0, 1462, 0, 0, 0, 0, 0, 0, 0, 1556, 1456, 2308, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 834, 1966, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 824, 1505, 0, 391, 420, 0, 0, 0, 0, 0,
-	918, 1097, 99, 0, 774, 0, 0, 0, 1311, 0, 0, 769, 0, 0, 0, 1690, 0, 0, 0, 1750, 1757, 0, 0, 0, 0, 1101, 1915, 0, 0, 0, 0, 0,
-	0, 0, 90, 0, 0, 1859, 525, 1334, 1355, 0, 0, 0, 0, 1903, 1121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 286, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1332, 296, 481, 1413, 993, 717, 1606, 1737, 1829, 0, 0, 0, 0, 559, 0, 60, 0, 0, 0, 0, 0, 2265, 0, 0, 796,
-	0, 0, 0, 848, 581, 0, 0, 0, 0, 2192, 0, 1098, 0, 0, 0, 0, 0, 1586, 0, 0, 0, 0, 188, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	32, 1140, 1654, 0, 606, 878, 1450, 0, 142, 1399, 239, 0, 1629, 2136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2275, 0, 0, 0, 0, 0, 0, 0,
-	1486, 0, 0, 0, 2282, 0, 0, 0, 0, 1208, 0, 2188, 2323, 0, 0, 2337, 0, 0, 0, 1201, 1496, 0, 1358, 0, 978, 0, 0, 0, 856, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1628, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1276, 0, 0, 0, 0, 0, 0, 288, 0, 0, 0, 0, 0, 0,
-	0, 957, 1617, 0, 1741, 0, 0, 0, 0, 0, 0, 0, 0, 662, 1326, 1807, 0, 2021, 0, 0, 0, 0, 0, 0, 147, 0, 0, 0, 787, 0, 0, 2133,
-	703, 0, 0, 0, 0, 0, 0, 0, 898, 0, 1036, 127, 0, 0, 0, 1452, 0, 0, 0, 0, 0, 0, 0, 0, 879, 0, 180, 2179, 0, 1256, 0, 475,
-	0, 0, 0, 76, 1791, 1558, 0, 0, 0, 0, 0, 619, 1212, 1626, 0, 0, 0, 0, 495, 0, 0, 0, 0, 176, 0, 0, 0, 1538, 826, 0, 0, 0,
-	0, 0, 0, 0, 0, 362, 1608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 89,
-	1679, 527, 1169, 1237, 1487, 2089, 2233, 539, 1979, 364, 1864, 0, 0, 442, 0, 0, 0, 1433, 0, 0, 961, 0, 0, 0, 0, 0, 0, 2180, 1897, 0, 283, 1080,
-	0, 0, 977, 0, 2230, 0, 0, 0, 2348, 0, 1206, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 0, 2207, 522, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1129, 0, 316, 1988, 0, 0, 0, 0, 0, 0, 0, 0, 1918, 0, 320, 497, 1092, 0, 0, 0, 0, 1682, 0, 0, 0, 1919, 1603, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2024, 0, 1862, 0, 0, 0, 0, 1838, 0, 0, 0, 0, 531, 0, 0, 0, 0, 0, 788, 0, 0, 0, 0, 0, 1006, 0, 0, 719,
-	0, 0, 355, 1568, 0, 1700, 0, 2291, 0, 0, 0, 0, 0, 542, 0, 1858, 0, 0, 2174, 2232, 0, 0, 864, 0, 0, 0, 1404, 0, 0, 0, 0, 744,
-	1114, 0, 0, 0, 1931, 2142, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2191, 2032, 0, 0,
-	0, 0, 1755, 0, 0, 0, 0, 0, 973, 0, 97, 2300, 0, 0, 1921, 0, 0, 0, 213, 1841, 2109, 0, 0, 1013, 0, 0, 604, 0, 652, 0, 0, 0,
-	0, 0, 0, 1346, 0, 0, 825, 0, 0, 599, 0, 0, 1227, 75, 0, 0, 502, 0, 0, 0, 0, 168, 0, 0, 2001, 0, 0, 0, 0, 0, 1476, 0,
-	0, 0, 413, 138, 0, 499, 0, 1254, 0, 0, 0, 0, 981, 0, 0, 0, 0, 1968, 0, 0, 0, 0, 1843, 0, 0, 414, 526, 0, 0, 0, 507, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 463, 1598, 0, 0, 0, 0, 0, 1295, 0, 389, 0, 2225, 0, 0, 38, 1874, 0, 1035, 0, 0,
-	0, 0, 0, 0, 0, 179, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2241, 377, 1103, 0, 0, 1891, 754, 0, 0, 0, 0, 0, 0, 106, 2279,
-	1686, 2145, 0, 2108, 0, 0, 1812, 1875, 0, 0, 433, 728, 493, 0, 136, 1664, 0, 0, 0, 0, 0, 1205, 0, 2172, 1734, 1935, 0, 0, 1594, 1553, 0, 1307,
-	0, 0, 2331, 0, 0, 0, 0, 0, 846, 0, 0, 0, 0, 0, 0, 610, 0, 1788, 1991, 2284, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1352, 0, 0, 0, 0, 2116, 1296, 0, 0, 0, 0, 0, 1020, 0, 0, 1271, 0, 0, 0, 0, 0, 0, 1883, 0, 0, 778, 2242, 0, 0, 0, 0, 0,
-	0, 0, 1987, 0, 0, 0, 0, 1724, 1219, 2311, 0, 87, 0, 0, 1530, 0, 0, 0, 0, 0, 0, 0, 0, 1756, 0, 0, 0, 2115, 0, 639, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1145, 0, 0, 1213, 0, 0, 0, 0, 0, 0, 1410, 1473, 1659, 0, 0, 1819, 2126, 7, 0, 0, 0, 0, 0,
-	0, 347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2040, 0, 0, 0, 1302, 0, 0, 0, 1044, 607, 1277, 1164, 0, 291, 0, 0, 131, 521, 1719,
-	0, 0, 178, 115, 1860, 0, 0, 896, 1243, 0, 0, 762, 1667, 0, 0, 0, 0, 1652, 0, 0, 0, 0, 0, 1258, 0, 1056, 0, 125, 146, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 353, 1628, 1766, 0, 0, 0, 0, 0, 2687, 0, 0, 0, 0, 1726, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1141, 972, 0, 0, 0, 0, 2440, 0, 0, 0, 0, 0, 763, 1949, 0, 0, 0, 0, 467, 0, 756, 0, 3406, 331,
+	0, 0, 0, 0, 0, 0, 2754, 0, 0, 3440, 0, 419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1067, 0, 298, 0, 0, 0, 0, 2292, 2424, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 771, 0, 3338, 2995, 0, 1048, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3067, 0, 245, 2612, 0, 1376, 0, 0, 0, 0, 0, 2290, 0, 0, 0, 0, 564, 1975, 2139, 0, 1155,
+	0, 0, 0, 0, 0, 0, 0, 0, 2895, 0, 0, 0, 0, 0, 2016, 0, 0, 0, 0, 0, 0, 0, 1813, 0, 0, 0, 0, 0, 1986, 0, 998, 3252,
+	2221, 0, 0, 0, 0, 0, 0, 0, 0, 3250, 1699, 0, 0, 0, 0, 0, 0, 0, 0, 1479, 0, 0, 0, 0, 1217, 0, 2138, 0, 2689, 1396, 0, 845,
+	497, 1731, 0, 360, 0, 0, 0, 0, 356, 0, 617, 0, 0, 0, 0, 2990, 0, 2733, 0, 0, 0, 0, 0, 0, 372, 2275, 0, 1676, 0, 0, 0, 0,
+	0, 0, 3037, 2355, 0, 0, 456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1464, 40, 0, 0, 0, 0, 0, 0, 0, 2500, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 891, 480, 0, 0, 691, 3332, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1630, 2816, 0, 2873, 0, 0, 0, 2395, 0, 0, 47, 0, 2641, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 739, 161, 0, 0, 0, 1910, 0, 0, 0, 1553, 0, 0, 0, 49, 0, 0, 0, 0, 0, 1125, 0, 0,
+	683, 0, 2386, 2911, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2001, 2400, 3274, 0, 0, 257, 1951, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1800, 1336, 0, 0, 0, 0, 0, 0, 0, 0, 0, 169, 2270, 334, 94, 858, 3280, 0, 0, 1328, 0, 2000, 3205, 0, 0, 0, 0,
+	0, 0, 0, 0, 1003, 0, 2562, 0, 0, 0, 0, 0, 0, 0, 0, 1624, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3385, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 948, 0, 0, 0, 0, 0, 1453, 0, 0, 3432, 0, 0, 0, 2434, 1377, 0, 1543,
+	2015, 0, 0, 0, 0, 0, 0, 0, 634, 2722, 0, 0, 0, 0, 0, 0, 0, 0, 1567, 0, 0, 2429, 0, 0, 0, 0, 0, 0, 2535, 301, 2729, 1867,
+	0, 0, 0, 0, 0, 0, 0, 773, 2847, 1739, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2254, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 577, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 424, 1121, 2298, 0, 0, 0, 0, 0, 1892, 0, 2111, 0, 12, 0, 0, 0, 1712, 0, 1634, 2621, 0, 0, 0,
+	0, 0, 0, 1704, 0, 2635, 0, 0, 0, 0, 0, 0, 0, 2335, 0, 0, 0, 0, 0, 0, 0, 434, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	284, 0, 0, 417, 0, 0, 0, 0, 1795, 0, 0, 0, 0, 445, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2770, 0, 0, 0, 3461, 0,
+	0, 2976, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3283, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1661, 0, 0, 0, 0, 1904, 0, 0, 73, 339, 2326, 2869, 0, 0, 0, 1271, 0, 0, 0, 0, 0, 0, 0, 0, 3285, 2045, 0, 3410, 0, 0, 0, 0,
+	0, 0, 0, 0, 1229, 0, 1117, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2287, 1926, 0, 588, 0, 0, 0, 3075, 0, 0,
+	0, 0, 1027, 1974, 0, 0, 0, 0, 1584, 0, 0, 0, 2718, 0, 0, 2657, 0, 0, 0, 152, 0, 1326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1167, 0, 0, 818, 2561, 0, 2416, 0, 0, 1062, 0, 0, 0, 0, 0, 2802, 0, 0, 0, 0, 443, 0, 0, 0, 0, 0, 0, 0, 1639, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 473, 0, 0, 0, 0, 107, 0, 0, 0, 0, 0, 3431, 0, 0, 2388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 922, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1821, 3319, 0, 0, 0, 1290, 0, 0, 1976,
+	0, 0, 0, 2282, 0, 0, 2295, 0, 3119, 1526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1370, 2178, 0, 0,
+	0, 0, 0, 0, 1478, 0, 0, 366, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 355, 3032, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 270, 0, 0, 0, 0, 0, 0, 1182, 0, 0, 0, 0, 0, 0, 2146, 0, 1932, 0, 0, 114, 0, 0, 0, 0, 0, 0, 0, 2476, 0,
+	0, 0, 0, 0, 0, 3036, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2450, 0, 0, 0, 0, 0, 0, 2986, 3386, 0, 1836, 1888, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 618, 0, 0, 0, 0, 0, 0, 0, 0, 612, 0, 0, 0, 1102, 0, 0, 0, 2478, 0, 2294, 0, 0, 0, 0,
+	0, 2459, 0, 0, 0, 0, 0, 1126, 1586, 0, 0, 0, 0, 0, 0, 0, 0, 3024, 0, 1098, 0, 0, 0, 0, 0, 0, 375, 0, 0, 0, 0, 0,
+	0, 0, 0, 1920, 0, 0, 1980, 3064, 0, 0, 0, 0, 0, 2491, 0, 0, 0, 0, 0, 3313, 0, 0, 0, 0, 0, 0, 1153, 0, 0, 0, 0, 0,
+	0, 1284, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2403, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 131, 0, 0, 2966, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1176, 1698, 0, 0, 0, 0, 903, 0,
+	0, 0, 0, 0, 1374, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 843, 0, 0, 0, 0, 0, 0, 306, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1557, 0, 0, 1321, 0, 2559, 0, 0, 411, 2265, 0, 2998, 1743, 0, 2482, 0, 335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1371, 0, 0, 0, 2962,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3366, 0, 0, 0, 0, 0, 0, 1238, 0, 0, 0, 0, 2321, 0, 0, 3039, 0, 0, 0, 0, 0, 2214,
+	0, 0, 0, 832, 2803, 0, 0, 0, 2104, 0, 3263, 0, 0, 0, 2153, 0, 0, 0, 0, 3223, 0, 0, 703, 463, 1495, 2855, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3455, 0, 0, 0, 0, 0, 638, 0, 0, 0, 3090, 601, 2191, 0, 0, 0, 0, 2708, 0, 0, 0, 0,
+	0, 1714, 0, 1642, 3094, 0, 0, 0, 0, 0, 0, 0, 2609, 636, 0, 0, 0, 0, 1050, 1082, 98, 1857, 0, 0, 0, 3010, 1015, 0, 2572, 0, 0, 0,
+	0, 0, 736, 0, 0, 0, 0, 3099, 0, 0, 0, 263, 2402, 0, 0, 0, 1842, 0, 0, 0, 0, 2574, 1477, 0, 3093, 2332, 0, 0, 0, 0, 0, 1112,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 1400, 0, 1174, 0, 0, 1071, 2694, 0, 0, 0, 1727, 0, 0, 0, 0, 0, 0,
+	1295, 2245, 2539, 0, 0, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 0, 0, 0, 1127, 0, 0, 1118, 2264, 2591, 3211, 1426, 1781, 3081, 0, 0, 448, 0, 0,
+	0, 0, 0, 0, 0, 0, 924, 1456, 3460, 0, 0, 893, 2144, 3107, 0, 0, 0, 0, 2358, 0, 0, 0, 0, 0, 0, 0, 1792, 0, 0, 0, 0, 0,
+	0, 0, 725, 0, 0, 0, 0, 2449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 869, 0, 1348, 0, 0, 2610, 0, 0, 0, 1124, 0, 0, 0,
+	0, 0, 0, 0, 1460, 0, 0, 0, 0, 0, 0, 3207, 3298, 621, 2005, 0, 0, 0, 0, 2108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1523, 0, 0, 0, 0, 671, 0, 0, 0, 0, 0, 3368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2072, 0, 0, 0, 74, 0, 0, 0,
+	0, 2590, 0, 0, 0, 1365, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 171, 0, 0, 0, 0, 0, 0, 262, 2750, 950, 0,
+	0, 3012, 1917, 0, 0, 0, 0, 0, 0, 1845, 2752, 318, 2028, 0, 0, 0, 2557, 0, 0, 0, 628, 0, 0, 0, 0, 1388, 2344, 0, 0, 0, 0, 2919,
+	0, 522, 0, 0, 0, 0, 0, 0, 945, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 941, 0, 0, 0, 45, 811, 2931, 0, 856,
+	0, 0, 1282, 0, 0, 0, 0, 0, 0, 2900, 0, 1992, 1269, 0, 0, 197, 0, 2363, 0, 377, 0, 3082, 0, 0, 2908, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2611, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2745, 0, 0, 0, 816, 0, 0, 0, 0,
+	0, 0, 1247, 0, 0, 1550, 0, 0, 0, 916, 2455, 2861, 0, 0, 3279, 0, 0, 0, 0, 0, 0, 2605, 0, 0, 0, 0, 1651, 0, 0, 0, 1864, 93,
+	0, 0, 0, 2853, 0, 1587, 2272, 3442, 0, 0, 0, 0, 2227, 0, 0, 0, 581, 653, 1487, 1409, 0, 0, 3397, 0, 0, 173, 20, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2946, 0, 0, 0, 0, 1012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1063, 0, 0, 3326, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3390, 2659, 0, 0, 0, 2958, 0, 0, 0, 0, 0, 1527, 1803, 0, 0, 0, 0, 0, 0, 0, 1678, 0, 0, 0, 2494, 0, 0, 2100,
+	0, 0, 0, 0, 1580, 0, 0, 0, 0, 0, 0, 0, 515, 0, 595, 0, 0, 274, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3054, 0, 0, 2866,
+	0, 2934, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2112, 2054, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2026, 3153, 0, 0, 0, 0, 0, 1865, 0,
+	0, 0, 0, 2828, 0, 0, 1621, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 770, 0, 3331, 0, 179, 2177, 2699, 1577, 0, 0,
+	0, 0, 835, 0, 0, 191, 0, 0, 0, 0, 0, 0, 0, 0, 1330, 0, 0, 0, 0, 0, 1669, 0, 0, 0, 0, 0, 2148, 0, 2421, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2279, 345, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 343, 854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2854,
+	0, 0, 0, 0, 0, 0, 2242, 0, 0, 2596, 0, 0, 0, 0, 0, 0, 929, 0, 0, 0, 0, 1732, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 234, 0, 290, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 166, 0, 0, 0, 0, 0, 0, 350, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2013, 0, 2578, 2121, 3104, 0, 0, 0, 3057, 0, 0, 730, 0, 842, 0, 0, 0, 0, 483, 659, 1032, 0, 0, 0, 0, 0, 3456, 110,
+	229, 0, 0, 0, 2444, 0, 0, 0, 0, 3344, 0, 0, 0, 0, 2749, 0, 0, 2052, 982, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3108, 712,
+	0, 0, 0, 0, 0, 1552, 0, 2235, 0, 1927, 0, 0, 0, 393, 0, 0, 0, 2604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1770, 0, 0, 0, 0,
+	1984, 0, 0, 0, 0, 0, 3235, 0, 0, 0, 0, 0, 0, 0, 0, 1730, 0, 2128, 2913, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 624, 0, 0, 0, 0, 0, 839, 0, 0, 0, 0, 0, 0, 0, 717, 544, 0, 0, 0, 0, 0,
+	0, 594, 0, 0, 0, 1548, 0, 0, 0, 0, 0, 0, 0, 387, 0, 0, 0, 0, 0, 1218, 256, 2930, 0, 0, 0, 0, 0, 0, 643, 0, 0, 0,
+	0, 0, 2023, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2468, 0, 0, 1496, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 459, 0, 2337, 2778, 0, 0, 0, 0, 0, 0, 0, 2506, 0, 0, 0, 0, 0,
+	0, 0, 793, 1021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1517, 0, 0, 2062, 0, 0, 0, 0, 0, 0, 0, 2632, 344, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 538, 0, 0, 1362, 2566, 0, 0, 0, 0, 885, 0, 0, 78, 2541, 0, 287, 429, 0, 0, 1826, 3449, 41, 0, 0, 2571,
+	0, 0, 0, 0, 0, 341, 2110, 0, 0, 0, 0, 0, 0, 1593, 3307, 0, 0, 2167, 0, 0, 0, 1583, 0, 0, 0, 0, 0, 531, 2840, 3365, 0, 0,
+	0, 909, 0, 0, 2597, 0, 0, 0, 0, 0, 0, 0, 0, 0, 309, 0, 521, 0, 0, 0, 0, 0, 0, 0, 3133, 1200, 0, 0, 0, 0, 0, 0,
+	0, 882, 0, 3180, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1023, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2426, 214, 1928, 2418, 3268, 0, 0, 0,
+	3166, 0, 0, 0, 0, 0, 2792, 0, 0, 0, 0, 0, 2156, 0, 178, 0, 0, 535, 0, 0, 0, 403, 569, 46, 0, 0, 2584, 0, 0, 1356, 0, 0,
+	3296, 0, 0, 0, 0, 1619, 0, 0, 866, 0, 1995, 0, 0, 0, 0, 0, 0, 0, 862, 0, 0, 0, 0, 0, 0, 0, 0, 1499, 0, 0, 0, 0,
+	0, 0, 731, 0, 0, 3138, 0, 0, 0, 0, 0, 0, 0, 0, 954, 0, 1558, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 145, 988, 1599, 0,
+	3151, 1945, 3262, 0, 2465, 0, 622, 0, 0, 0, 0, 0, 0, 3336, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 1406,
+	0, 0, 1312, 0, 0, 0, 3044, 0, 2520, 0, 0, 0, 0, 0, 2807, 0, 0, 1246, 3312, 0, 0, 367, 1193, 37, 0, 0, 0, 0, 0, 2704, 0, 0,
+	0, 0, 627, 584, 3053, 0, 0, 0, 0, 2319, 0, 0, 0, 2041, 0, 0, 0, 0, 506, 0, 2017, 0, 1394, 2255, 0, 0, 0, 1790, 2117, 877, 2447, 2554,
+	1030, 3256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1715, 3016, 0, 0, 0, 704, 831, 0, 0, 0, 2480, 0, 0, 0, 0, 0, 0, 2723,
+	0, 2703, 0, 527, 0, 2863, 0, 0, 0, 399, 135, 0, 0, 0, 0, 0, 2473, 0, 0, 0, 0, 0, 0, 2773, 0, 889, 1512, 2396, 0, 0, 0, 0,
+	0, 2918, 3025, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 449, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3214, 657, 688, 2010, 0, 0, 324, 2681, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1276, 0, 0, 0, 0, 0, 0, 0, 0, 1873, 0, 0, 0, 0,
+	0, 0, 0, 0, 1411, 0, 0, 0, 0, 0, 0, 0, 0, 0, 827, 0, 0, 0, 0, 0, 0, 1131, 1675, 0, 0, 0, 0, 0, 0, 1351, 0, 0,
+	781, 0, 0, 0, 0, 0, 0, 2451, 0, 0, 0, 0, 0, 1465, 927, 2192, 2215, 3230, 0, 0, 0, 1611, 0, 745, 3086, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1076, 0, 1256, 0, 0, 0, 1270, 0, 0, 554, 875, 0, 0, 0, 682, 0, 0, 0, 0, 859, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 239, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2302, 0, 0, 967, 1308, 0, 0, 0, 0, 0, 0, 2848, 0, 0, 0,
+	0, 0, 1441, 1500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 494, 686, 1524, 2076, 1166, 0, 0, 0, 0, 408, 0, 0, 0, 0, 0, 0, 0, 0,
+	3076, 0, 280, 0, 921, 0, 0, 0, 0, 2140, 0, 2543, 0, 0, 0, 0, 0, 0, 3413, 0, 0, 0, 0, 0, 0, 0, 804, 2443, 0, 0, 0, 0,
+	0, 1931, 0, 0, 0, 0, 0, 0, 0, 715, 0, 1953, 0, 0, 0, 0, 0, 2830, 0, 177, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 51, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2716, 0, 81, 0, 2278, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1407, 0, 0, 0, 0, 0, 0, 228, 672, 2678, 0, 787, 718, 0, 0, 0, 0, 0, 482, 0,
+	0, 0, 0, 0, 0, 2303, 0, 0, 794, 2059, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2271, 0, 0, 2345, 0, 2399, 0, 0, 2107, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 701, 2244, 0, 1439, 455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2470, 0, 0, 915, 0, 0, 813, 868,
+	3293, 0, 0, 0, 0, 0, 0, 246, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 995, 0, 2486, 0, 0, 0, 1806, 0, 0, 0, 0, 0, 0,
+	0, 3399, 0, 0, 833, 0, 0, 0, 0, 1491, 0, 0, 0, 838, 2549, 0, 0, 0, 0, 0, 0, 2857, 0, 2833, 0, 0, 0, 0, 0, 0, 0, 0,
+	687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1930, 2484, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3004, 358, 0, 2904, 0, 0, 2801, 2971,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 561, 675, 1369, 1509, 2065, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 461, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2147, 2872, 0, 0, 0, 1856, 0, 0, 0, 0, 0, 0, 1337, 0, 0, 0, 0, 3400, 1871,
+	0, 1472, 0, 0, 0, 0, 0, 0, 0, 2096, 0, 0, 0, 962, 0, 0, 0, 426, 0, 0, 0, 1449, 0, 0, 518, 1066, 0, 0, 0, 1088, 1834, 3424,
+	0, 0, 0, 0, 0, 3229, 0, 3149, 0, 0, 3255, 0, 0, 0, 0, 0, 0, 0, 381, 0, 0, 0, 0, 0, 0, 0, 0, 2513, 0, 0, 1450, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 525, 1103, 684, 0, 0, 462, 0, 0, 0, 0, 1285, 0, 0, 0, 3417, 0, 0, 299, 0,
+	0, 0, 0, 0, 48, 1458, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1622, 0, 0, 0, 0, 0, 0, 0, 0, 503, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2889, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 127, 1741, 18,
+	0, 3042, 0, 0, 1236, 0, 0, 3157, 2063, 0, 0, 0, 0, 0, 0, 0, 2712, 0, 0, 1563, 0, 0, 0, 0, 0, 2989, 0, 0, 0, 0, 0, 2928,
+	1662, 0, 0, 735, 0, 3143, 0, 1085, 0, 0, 0, 0, 0, 2092, 2145, 3373, 0, 0, 0, 0, 1211, 0, 0, 1339, 0, 0, 0, 0, 0, 3179, 0, 0,
+	0, 0, 0, 0, 1142, 0, 0, 0, 1303, 0, 0, 0, 0, 0, 450, 0, 0, 0, 0, 0, 0, 3324, 0, 0, 2231, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1497, 0, 0, 0, 0, 0, 647, 3463, 1233, 0, 0, 269, 0, 1252, 2324, 0, 0, 0, 3453, 0, 0, 0, 0, 3183, 0, 1070, 1219, 0,
+	542, 0, 0, 0, 0, 0, 0, 2330, 0, 0, 728, 0, 0, 0, 0, 0, 3156, 0, 0, 3374, 0, 1902, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	536, 0, 0, 0, 1395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2228, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 685, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1598, 0, 0, 0, 0, 0, 0, 0, 0, 0, 898, 0, 0,
+	0, 507, 3101, 0, 0, 1594, 1123, 0, 0, 980, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2301, 0, 0, 3457, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2463, 0, 0, 0, 695, 2634, 0, 2238, 0, 3069, 0, 0, 0, 0, 3452, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1083, 0, 0, 0, 0, 0, 1173, 0, 0, 0, 0, 0, 0, 3342, 0, 0, 0, 0, 0, 0, 3401, 0, 0, 0, 0, 2040, 0, 0, 1538,
+	2693, 0, 0, 0, 0, 0, 0, 788, 3421, 0, 0, 0, 0, 0, 34, 0, 526, 0, 0, 0, 0, 0, 0, 0, 1956, 0, 0, 0, 0, 0, 2870, 0,
+	0, 0, 1808, 0, 0, 0, 0, 0, 0, 0, 1855, 0, 0, 1962, 0, 0, 0, 0, 902, 1883, 0, 0, 0, 0, 0, 631, 0, 0, 0, 0, 0, 1824,
+	0, 0, 0, 0, 0, 0, 1723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3195, 1654, 0, 56, 2431, 193, 194, 3017, 0, 0, 0, 0, 0,
+	0, 203, 1467, 0, 3443, 0, 0, 0, 2481, 0, 2071, 2366, 0, 1525, 0, 496, 0, 0, 0, 0, 567, 1942, 0, 598, 0, 0, 0, 0, 1119, 0, 0, 0,
+	0, 0, 0, 0, 0, 1923, 0, 0, 3393, 0, 743, 0, 0, 0, 0, 0, 0, 0, 13, 2130, 0, 0, 0, 0, 0, 0, 824, 0, 0, 0, 0, 0,
+	0, 124, 0, 0, 0, 1457, 0, 0, 386, 0, 0, 3234, 0, 7, 0, 0, 0, 0, 0, 3200, 0, 0, 0, 666, 0, 0, 0, 469, 0, 0, 0, 0,
+	0, 0, 0, 3137, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1674, 0, 0, 0, 0, 0, 1008, 0, 802, 0, 0, 0, 0, 0, 0, 0, 220,
+	0, 0, 0, 157, 2428, 1058, 2735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3448, 0, 0, 219, 0, 642, 2891, 0, 0, 0, 0, 2552, 0, 0, 0, 0,
+	0, 3118, 0, 0, 0, 0, 0, 2824, 0, 0, 0, 545, 0, 0, 0, 803, 897, 0, 0, 0, 0, 670, 1877, 0, 0, 0, 0, 2698, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1816, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 0, 0, 0, 0, 0, 0, 2091, 0, 0, 0, 0, 1687, 0, 783,
+	0, 0, 0, 0, 0, 2305, 0, 0, 1832, 2202, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1128, 0, 0, 0, 977, 1869, 0, 0, 0, 0, 273, 0, 0,
+	1799, 0, 2799, 0, 0, 0, 0, 2281, 0, 0, 0, 2283, 0, 0, 2582, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 330, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1046, 0, 706, 237, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3333,
+	0, 0, 0, 1514, 2603, 0, 0, 0, 0, 0, 0, 0, 0, 959, 0, 0, 2823, 2668, 0, 0, 1582, 933, 1091, 2329, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1758, 1368, 0, 663, 0,
+	0, 1862, 3174, 415, 0, 0, 0, 305, 435, 0, 0, 0, 0, 0, 0, 0, 0, 0, 984, 1544, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	537, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1694, 0, 0, 0, 0, 0, 1809, 0, 0, 0, 0, 0, 646, 1827, 2049, 0, 0, 0, 0, 0, 0,
+	960, 1729, 0, 0, 0, 0, 1428, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2354, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 3322, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 565, 1244, 406, 1483, 1615, 0, 0, 3056, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 5, 0, 0, 0, 0, 0, 0, 888, 1445, 0, 0, 1489, 0, 1773, 0, 0, 2445, 0, 1695, 0, 0, 0, 0, 0, 0, 0, 35, 279, 1819, 2977,
+	3023, 2300, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 373, 2772, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2151, 3152, 0, 0, 0, 0, 0, 0, 0, 0, 1237, 0, 1367, 0, 0, 0, 2822, 1320, 2230, 3045, 0, 0, 0, 1146, 0, 0, 1658,
+	0, 1037, 0, 0, 0, 0, 2389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 635, 1197, 2433, 851, 1161, 0, 0, 0, 0, 0, 0,
+	0, 0, 470, 0, 0, 2080, 0, 122, 504, 3199, 0, 0, 0, 0, 0, 0, 3161, 0, 0, 0, 1255, 2948, 0, 0, 0, 0, 0, 1960, 0, 0, 0, 1053,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3416, 0, 0, 0, 0, 1610, 0, 0, 0, 0, 0, 0,
+	0, 0, 172, 1038, 0, 0, 0, 0, 0, 648, 1157, 250, 0, 1343, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 966, 0, 0, 0, 0, 1019, 2097, 2550,
+	359, 2488, 2968, 0, 0, 0, 0, 1660, 0, 2739, 0, 0, 2859, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2633, 0, 0, 213, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1201, 0, 216, 658, 943, 2505, 0, 148, 289, 0, 0, 996, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1760, 2523, 616, 0, 0, 0, 0,
+	0, 0, 0, 652, 0, 0, 0, 0, 0, 0, 0, 267, 0, 0, 873, 0, 0, 423, 491, 2248, 83, 0, 255, 0, 0, 0, 2291, 2967, 0, 0, 0, 0,
+	2086, 0, 0, 2626, 0, 2964, 0, 1576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3142, 0, 0, 883, 2471, 0, 0, 0, 2027, 0, 0, 611, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2280, 0, 841,
+	0, 0, 1566, 370, 1373, 0, 0, 1746, 0, 1618, 0, 0, 0, 0, 1644, 0, 0, 0, 0, 0, 3407, 0, 971, 1914, 0, 1106, 3197, 0, 0, 0, 101, 0,
+	0, 0, 0, 0, 0, 0, 0, 2880, 0, 0, 0, 0, 0, 0, 0, 775, 0, 0, 0, 0, 0, 3446, 1564, 0, 0, 0, 2636, 0, 0, 0, 0, 0,
+	10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1588, 0, 0, 0, 0, 0, 0, 0, 0, 1307, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1762, 0, 0, 0, 0, 0, 0, 3264, 2766, 0, 0, 3210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1110, 2373, 0, 0, 2361, 0, 0, 0, 205, 0, 0, 679, 2556, 0, 0, 2551, 0, 0, 0, 0, 0, 0, 0, 3354, 1079, 2492, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2299, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 660, 0, 632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2240, 0, 0, 0, 0, 614, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2365, 0, 2660, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1175, 0, 0, 0, 396, 0, 0, 0, 2650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 881, 0, 0, 0,
+	0, 0, 0, 1220, 0, 0, 0, 2871, 0, 0, 0, 0, 159, 829, 2125, 1261, 2518, 0, 0, 0, 0, 0, 3202, 0, 0, 0, 0, 0, 0, 0, 0, 1534,
+	0, 0, 0, 0, 1287, 0, 0, 0, 0, 0, 0, 0, 0, 0, 451, 185, 0, 0, 0, 0, 0, 865, 0, 0, 0, 0, 0, 0, 0, 2697, 0, 0,
+	0, 0, 3288, 1682, 0, 0, 0, 0, 0, 0, 2251, 0, 0, 0, 0, 1311, 0, 500, 2212, 3238, 936, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1346, 0,
+	0, 0, 0, 0, 946, 2210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3228, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 492, 0, 0,
+	0, 0, 0, 1075, 0, 0, 0, 0, 0, 0, 0, 0, 705, 0, 0, 0, 0, 0, 0, 0, 1065, 19, 0, 0, 0, 0, 0, 0, 0, 3008, 0, 1443,
+	1844, 2741, 0, 0, 3110, 1352, 0, 0, 0, 0, 1646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2825, 1035, 0, 0, 0, 0, 0, 316,
+	2172, 0, 0, 2316, 0, 0, 1421, 0, 0, 0, 0, 0, 0, 534, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1690, 700, 1087, 2732, 0, 0, 0,
+	0, 0, 0, 0, 2039, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2413, 0, 0, 0, 1286, 0, 0, 0, 0, 0, 0, 0, 3277, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1452, 0, 0, 0, 0, 90, 0, 2437, 0, 0, 0, 0, 0, 1440, 0, 0, 0, 0, 2916, 0, 0,
+	0, 0, 0, 0, 0, 0, 1059, 0, 0, 0, 0, 0, 0, 0, 489, 0, 1711, 749, 1572, 0, 0, 0, 0, 1198, 0, 0, 2585, 3425, 104, 0, 0, 0,
+	150, 0, 0, 0, 764, 0, 0, 0, 0, 2387, 0, 0, 1549, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3005, 830, 0, 2544, 0, 0, 0, 0,
+	0, 0, 0, 0, 278, 2540, 0, 2347, 113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 102, 0, 0, 0, 0, 0, 0, 0, 2985, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3085, 0, 0, 2893, 0, 2849, 0, 0, 9, 0, 0, 0, 2788, 0, 0, 0, 0, 0, 0, 0, 352, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1810, 0, 0, 0, 0, 0, 0, 949, 0, 974, 0, 0, 65, 2149, 0, 0, 0, 0, 0, 575, 0, 0, 0, 2988, 2577, 0, 0,
+	0, 0, 0, 0, 0, 3306, 1769, 0, 0, 0, 0, 0, 0, 0, 828, 0, 0, 0, 0, 0, 0, 0, 0, 0, 572, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1606, 0, 1044, 0, 2448, 0, 0, 0, 0, 0, 3382, 0, 0, 1225, 727, 0, 0, 0, 0, 217, 1253, 3102, 3128, 0,
+	0, 0, 0, 2370, 0, 2081, 0, 0, 0, 0, 0, 867, 0, 2114, 0, 0, 2025, 0, 1846, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 155, 1108, 0, 3083, 937, 0, 723, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3438, 0, 0, 1318, 1607, 0, 0,
+	0, 0, 0, 2236, 0, 0, 0, 0, 0, 2116, 583, 3292, 0, 0, 0, 2993, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 964, 0, 0, 3168, 1652, 938,
+	2997, 0, 0, 0, 0, 477, 1278, 1505, 3096, 2226, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1878, 3369, 3169, 0, 0, 0, 2401, 0, 0, 0,
+	0, 876, 0, 0, 1859, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 871, 1918, 2183, 0, 365, 0, 0, 2653, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2775, 2944, 0, 0, 1230, 0, 0, 2885, 0, 0, 0, 0, 2460, 0, 0, 0, 0, 0, 0, 0,
+	0, 134, 0, 0, 0, 0, 0, 0, 2318, 0, 0, 0, 0, 0, 0, 0, 2297, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1249, 0, 0,
+	0, 0, 0, 1805, 0, 0, 0, 2393, 0, 0, 0, 2233, 0, 0, 0, 0, 2832, 532, 0, 0, 0, 0, 0, 43, 0, 0, 0, 0, 0, 844, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2415, 0, 805, 0, 0, 0, 3275, 0, 0, 0, 0, 2673, 0, 1192, 1486, 0, 0, 2377, 0, 202, 389, 0, 2761, 1078, 3305,
+	0, 0, 2738, 1014, 0, 0, 0, 1751, 2959, 0, 0, 0, 0, 3325, 0, 0, 0, 0, 0, 863, 176, 1422, 1853, 0, 2511, 2647, 44, 3006, 0, 0, 0, 2690,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3364, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2258, 0,
+	1684, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1254, 0, 0, 0, 0, 0, 1425, 0, 0, 2051, 0, 0, 1601, 0, 0, 0, 0, 0, 0,
+	1659, 0, 0, 1164, 0, 0, 0, 0, 0, 0, 2655, 0, 0, 0, 0, 0, 0, 38, 0, 0, 0, 0, 0, 251, 1835, 0, 0, 0, 1313, 0, 0, 0,
+	3225, 1077, 0, 0, 0, 0, 0, 2187, 2762, 2819, 0, 0, 1442, 796, 0, 2576, 0, 0, 0, 397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 698, 0, 0,
+	0, 0, 0, 0, 0, 0, 2159, 2742, 0, 0, 0, 485, 0, 0, 0, 0, 0, 0, 2905, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1596, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2649, 1815, 2922, 0, 0, 0, 2947, 0,
+	2268, 0, 0, 0, 0, 0, 0, 1905, 1033, 2199, 0, 57, 0, 0, 0, 0, 0, 0, 1028, 1994, 0, 0, 2166, 0, 3383, 0, 0, 0, 0, 0, 384, 0,
+	2983, 0, 0, 0, 0, 0, 0, 0, 0, 1329, 0, 0, 0, 0, 0, 0, 1812, 766, 2022, 3297, 0, 0, 0, 1822, 3040, 1886, 1215, 0, 0, 0, 1788, 295,
+	0, 0, 0, 1899, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1707, 0, 0, 3328, 0, 0, 0, 1138, 0, 0, 0, 1796, 0, 285, 0, 2380, 3398, 0, 0,
+	0, 0, 3409, 0, 0, 0, 0, 0, 0, 2458, 0, 0, 0, 0, 0, 0, 0, 0, 196, 0, 0, 0, 669, 1178, 1785, 0, 241, 1158, 1828, 170, 0, 0,
+	0, 0, 0, 0, 0, 1944, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3404, 0, 0, 0, 0, 0, 474, 0, 454, 0, 1786, 0,
+	0, 0, 0, 1913, 0, 1314, 0, 0, 0, 1205, 3219, 0, 2170, 0, 0, 1600, 235, 2975, 0, 0, 0, 0, 0, 0, 0, 0, 1355, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1511, 0, 720, 1638, 0, 0, 0, 0, 0, 0, 908, 0, 2, 3439, 0, 573, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 418, 2670, 0, 0, 0, 2439, 0, 0, 0, 3001, 0, 0, 0, 0, 0, 0, 0, 1521, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 283, 0, 0, 0, 3357, 0, 3375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3212, 0, 0, 0, 2656, 0, 0, 2593, 0, 0, 0, 0, 2957, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1006, 0, 2186, 0, 2887, 0, 0, 99,
+	0, 0, 0, 0, 0, 0, 264, 0, 0, 0, 0, 0, 2174, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2521, 2234, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 528, 0, 488, 0, 2796, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1189, 0, 0, 0, 0, 0, 0, 1187, 0, 0, 1626, 0, 0, 0, 0, 0, 0, 3028, 3181, 0, 913, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1972, 0, 0, 0, 0, 0, 0, 0, 0, 1263, 0, 1829, 2943, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1222, 0, 0, 0, 0,
+	0, 0, 0, 0, 1616, 0, 0, 0, 0, 0, 0, 1171, 0, 0, 3124, 1096, 0, 0, 0, 0, 2277, 0, 0, 0, 0, 0, 0, 2241, 0, 1274, 0, 0,
+	1223, 0, 29, 69, 0, 3236, 0, 66, 380, 969, 0, 0, 0, 914, 0, 2969, 1901, 0, 0, 0, 0, 1310, 0, 0, 0, 52, 0, 0, 0, 0, 0, 0,
+	940, 1589, 0, 0, 0, 402, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3034, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 748, 0, 0,
+	0, 0, 0, 0, 1420, 1540, 2921, 0, 0, 0, 0, 0, 0, 2089, 0, 0, 0, 0, 0, 0, 0, 2155, 0, 106, 1778, 0, 0, 0, 2456, 0, 721, 0,
+	271, 0, 0, 2941, 0, 0, 2346, 0, 0, 1143, 0, 0, 0, 769, 0, 0, 0, 0, 0, 0, 0, 0, 458, 0, 724, 0, 758, 1774, 0, 0, 2526, 0,
+	0, 0, 0, 0, 0, 990, 0, 0, 0, 0, 0, 0, 3253, 0, 0, 0, 0, 0, 0, 0, 0, 3426, 0, 144, 0, 1045, 0, 0, 0, 0, 0, 0,
+	2567, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1545, 0, 0, 0, 0, 0, 0, 1970, 2477, 0, 3345, 0, 1532,
+	1613, 0, 2175, 0, 0, 0, 0, 1716, 0, 15, 0, 3405, 0, 0, 0, 0, 978, 0, 0, 0, 0, 0, 3172, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1275, 0, 2759, 0, 0, 0, 0, 0, 1847, 502, 800, 0, 0, 0, 0, 0, 0, 2109, 0, 0, 0, 154, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2056, 0, 2165, 2793, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 546, 0, 0, 0, 633, 0, 0, 0, 3329, 0, 0, 0, 637, 0, 0, 1850, 0, 0, 1415, 0, 0, 1183,
+	0, 0, 0, 0, 664, 1922, 0, 0, 0, 0, 0, 3035, 0, 2757, 410, 0, 0, 0, 16, 2674, 0, 0, 0, 2118, 0, 0, 0, 0, 0, 0, 0, 3423,
+	1940, 1979, 2899, 0, 0, 0, 0, 3103, 0, 0, 0, 0, 0, 0, 0, 2422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3038, 0, 0, 2935, 0, 164, 0, 0, 0, 438, 0, 0, 711, 0, 2684, 0, 0, 0, 0, 0, 2530, 0, 0, 0, 872, 2592, 0, 0, 3020, 0,
+	0, 2558, 0, 42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2601, 0, 0, 0, 0, 0, 0, 0, 3050, 0, 0, 0, 0,
+	0, 0, 1451, 0, 0, 0, 3437, 3139, 0, 0, 0, 1896, 0, 0, 0, 0, 2350, 0, 0, 0, 0, 0, 61, 798, 0, 1895, 0, 3276, 0, 0, 0, 0,
+	0, 0, 0, 0, 2288, 3117, 1272, 0, 2717, 0, 0, 0, 0, 0, 3334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1889, 0, 0, 3084, 0, 0, 442, 412, 0, 0, 0, 644, 2790, 0, 0, 0, 0, 0, 0, 3414, 0, 0, 1670, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2182, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 654, 2581, 1136, 0, 0, 1952, 3130, 0, 0,
+	0, 0, 0, 1493, 0, 0, 0, 0, 0, 2907, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1257, 2229, 0, 626, 677, 0, 0, 900, 0, 0,
+	1389, 1685, 0, 0, 1199, 0, 0, 0, 1973, 690, 2777, 0, 2217, 0, 0, 0, 0, 0, 0, 2602, 0, 0, 0, 702, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 183, 0, 0, 2764, 2036, 2009, 0, 0, 0, 0, 0, 2815, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 460, 0, 0, 0, 0, 0, 2737,
+	0, 0, 0, 2357, 0, 0, 0, 0, 0, 761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 879, 0, 2008, 0, 0, 0, 0, 0, 1353, 0, 0, 0,
+	0, 0, 0, 0, 919, 0, 0, 0, 0, 2587, 0, 0, 0, 0, 0, 0, 3072, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1753, 0, 0, 0, 957, 1323, 0, 0, 247, 0, 398, 0, 0, 1221, 3150, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 895, 374, 0, 0, 0,
+	2206, 0, 0, 0, 0, 0, 0, 0, 0, 1833, 0, 3221, 0, 0, 0, 3430, 0, 0, 0, 0, 0, 0, 2042, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3356, 471, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 243, 0, 0, 0, 1536, 0, 0, 0, 1964, 0, 0, 313, 2979, 0, 0, 0, 0, 0, 253, 0, 0, 0, 1212, 0, 0, 3146,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1561, 224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 312, 3208, 0, 1900, 0, 0,
+	0, 0, 0, 0, 0, 2312, 0, 0, 1612, 2927, 0, 0, 0, 0, 0, 0, 0, 0, 780, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1259, 0, 0, 0,
+	0, 0, 0, 0, 0, 582, 2381, 0, 0, 0, 2706, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2472, 822, 3091, 0, 0, 0, 0, 849, 0, 0, 0, 0, 0, 707, 0, 0, 0, 1093, 2152, 0, 1461, 0, 0, 0, 0, 401, 0, 0, 2808, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3450, 0, 2625, 0, 0, 0, 0, 0, 899, 0, 3043, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 514, 0, 0, 0, 0, 1650, 0, 0, 0, 0, 0, 0, 520, 782, 1679, 0, 0, 0, 0, 0, 1435, 0, 0, 0, 2392, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2474, 2767, 0, 0, 0, 0, 2721, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1213, 0, 0, 0, 0, 0, 1520, 1301, 0, 119,
+	0, 0, 0, 2328, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 786, 0, 3281, 465, 0, 0, 0, 0, 0, 0, 2115, 0, 0, 0, 0, 1705,
+	0, 0, 0, 0, 2852, 0, 0, 0, 0, 886, 0, 0, 0, 0, 0, 0, 0, 3058, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3224, 2991, 0, 0,
+	2972, 0, 2569, 0, 0, 0, 0, 0, 1480, 0, 190, 3371, 0, 0, 2839, 0, 0, 1405, 361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1016, 0, 0, 0,
+	0, 0, 0, 2024, 558, 0, 1258, 2420, 0, 0, 0, 0, 0, 165, 0, 0, 792, 0, 0, 0, 0, 0, 578, 0, 2955, 0, 0, 1423, 0, 0, 0, 0,
+	0, 0, 665, 137, 0, 789, 0, 0, 0, 0, 0, 0, 1490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 797, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 733, 0, 0, 0, 0, 0, 0, 0, 0, 623, 0, 0, 0, 0, 95, 0, 0, 1560, 0, 0,
+	0, 0, 0, 0, 0, 311, 427, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3300, 603, 0, 0, 0, 2800, 1170, 3428, 0, 0, 0, 1885, 2992, 3026, 3346,
+	3164, 0, 0, 0, 0, 0, 0, 0, 0, 0, 697, 0, 3027, 0, 236, 0, 0, 160, 0, 0, 0, 0, 0, 1168, 3201, 0, 0, 0, 0, 0, 0, 1969,
+	0, 0, 3418, 0, 0, 0, 0, 0, 1279, 0, 0, 0, 0, 0, 0, 961, 0, 2645, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2030, 0, 0, 0, 0, 0, 1948, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 501, 0, 0, 0, 0, 0,
+	0, 0, 2937, 0, 0, 0, 0, 2532, 70, 3389, 0, 180, 77, 0, 0, 591, 0, 0, 322, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1160, 1605, 0, 0, 0, 0, 0, 0, 1184, 0, 0, 0, 0, 0, 2537, 0, 0, 0, 2193, 0, 0, 2313, 0, 2688, 3135, 22, 2043, 1700, 2035, 0, 0,
+	0, 0, 0, 0, 0, 2740, 0, 0, 0, 0, 0, 0, 0, 3007, 0, 0, 0, 0, 0, 0, 0, 1569, 958, 1925, 1783, 2709, 0, 0, 0, 0, 0, 0,
+	0, 0, 310, 0, 0, 0, 0, 1358, 1881, 0, 0, 1186, 2457, 1817, 0, 0, 0, 2436, 0, 0, 0, 0, 0, 1728, 85, 1585, 1903, 222, 0, 0, 0, 0,
+	0, 0, 0, 0, 1609, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 121, 0, 0, 0, 0, 0, 2074, 0, 0, 0,
+	0, 0, 741, 0, 0, 357, 2158, 2936, 0, 0, 0, 0, 0, 1294, 0, 0, 0, 3215, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1315, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1180, 82, 0, 2135, 0, 0, 613, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2720, 0, 495, 0, 0, 0, 0, 0, 3078, 0, 1404, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1466, 0,
+	2714, 1494, 0, 795, 0, 0, 0, 0, 0, 0, 0, 2425, 0, 105, 0, 0, 1539, 0, 0, 0, 0, 3073, 0, 0, 0, 0, 0, 1081, 0, 0, 0, 0,
+	0, 0, 0, 3459, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1620, 0, 0, 0, 0, 0, 405, 3377, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2289, 0, 2103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3002, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1692, 0, 0, 0, 1169, 0, 0, 0, 1933, 0, 2369, 0, 0, 0, 0, 3066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1068, 0, 0, 0, 0, 0, 0, 1528, 0, 714, 0, 0, 0, 0, 2362, 0, 0, 0, 0, 248, 3435, 0, 606, 0, 0, 0, 0,
+	0, 0, 0, 0, 2999, 1565, 0, 0, 0, 0, 0, 3361, 0, 1064, 0, 0, 184, 0, 2018, 2417, 0, 0, 3194, 0, 0, 0, 0, 0, 2269, 768, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 368, 0, 0, 0, 0, 0, 0, 1657, 0, 2744, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2267, 0, 0, 0, 2917, 0, 0, 0, 0, 1120, 0, 0, 0, 0, 0, 0, 0, 2352, 0, 0, 2286, 0, 0, 0, 0, 0,
+	0, 1703, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2926, 1462, 0, 3291, 0, 0, 0, 0, 0, 0,
+	1591, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 80, 0, 0, 1522, 0, 0, 0, 0, 0, 0, 0, 0, 2489, 0, 0, 0, 3059, 0, 3013, 0,
+	0, 223, 3287, 0, 1390, 0, 0, 0, 0, 1754, 0, 0, 0, 0, 0, 1069, 3125, 0, 0, 1663, 0, 0, 0, 692, 0, 0, 2594, 0, 0, 0, 1410, 0,
+	0, 379, 0, 2508, 0, 1357, 2441, 0, 0, 734, 3098, 944, 0, 0, 0, 0, 0, 2078, 931, 1568, 1617, 2021, 1946, 0, 0, 0, 0, 0, 2069, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 3116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 153, 2223, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2050, 1429, 1541, 0,
+	0, 0, 0, 0, 0, 0, 0, 174, 2865, 1034, 0, 0, 1413, 260, 1993, 0, 0, 0, 0, 0, 0, 0, 0, 1300, 0, 0, 0, 0, 0, 0, 0, 3185,
+	0, 951, 2462, 1735, 2949, 2692, 2197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3127, 0, 0, 0, 1636, 1427, 1232, 0, 0, 0, 0, 2875, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2055, 0, 1977, 3167, 323, 0, 0, 0, 0, 2483, 487, 0, 0, 140, 0, 1696, 0, 0, 0, 0, 0, 0,
+	1446, 0, 0, 0, 0, 0, 0, 362, 2497, 0, 0, 2666, 0, 286, 0, 0, 0, 0, 0, 1649, 0, 3022, 0, 0, 0, 0, 2126, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 64, 493, 1195, 0, 0, 0, 0, 2375, 2734, 0, 1031, 0, 0, 0, 0, 0, 1043, 0, 0, 0, 0, 2817, 0, 0,
+	0, 3381, 0, 0, 0, 0, 0, 0, 0, 3347, 2515, 0, 0, 0, 0, 0, 416, 0, 0, 0, 0, 0, 0, 0, 1250, 0, 0, 0, 0, 0, 1744, 0,
+	0, 0, 1040, 0, 0, 0, 0, 0, 0, 3220, 0, 0, 790, 1503, 2082, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1105, 0, 0, 864, 0, 0, 0, 2132, 0, 0, 0, 0, 0, 1159, 0, 2629, 0, 0, 0, 0,
+	1798, 0, 0, 0, 0, 2779, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1242, 1981, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2162, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2243, 0, 0, 0, 0, 0, 0, 0, 0, 2755, 0, 0, 0, 0, 0, 0, 0, 2746, 0, 0, 0, 1245, 1299,
+	0, 0, 2067, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3213, 36, 2820, 0, 0, 0, 0,
+	3308, 0, 0, 0, 3131, 0, 1475, 0, 0, 0, 281, 0, 0, 0, 3003, 0, 0, 0, 2261, 2776, 1988, 0, 120, 0, 3148, 0, 0, 3165, 0, 349, 806, 2414,
+	0, 0, 0, 0, 0, 0, 233, 0, 0, 0, 0, 0, 0, 0, 0, 3247, 0, 0, 0, 0, 0, 0, 0, 852, 0, 0, 0, 0, 0, 2031, 0, 0,
+	0, 0, 0, 0, 0, 2679, 0, 0, 0, 0, 2084, 321, 117, 3269, 1418, 1777, 0, 0, 0, 0, 0, 2079, 2978, 0, 2509, 0, 0, 167, 2630, 0, 0, 0,
+	0, 0, 1632, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 338, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1533, 2533, 0, 0, 0, 2950,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1476, 0, 0, 0, 3245, 0, 0, 0, 750, 1214,
+	3429, 0, 317, 3233, 0, 0, 0, 1204, 0, 0, 0, 0, 0, 2877, 0, 0, 0, 0, 934, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	475, 0, 0, 552, 0, 0, 0, 0, 391, 0, 0, 0, 0, 0, 0, 2700, 0, 0, 439, 0, 1891, 0, 0, 0, 0, 0, 0, 0, 2285, 0, 0, 0,
+	0, 1375, 0, 1820, 0, 0, 319, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2058, 0, 0, 0, 0, 0, 0, 2119, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 206, 0, 0, 3097, 808, 1185, 0, 0, 0, 0, 0, 0, 2263, 0, 0, 826, 2898, 0, 0, 0, 0,
+	586, 0, 0, 0, 0, 0, 840, 2353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2838, 0, 767, 1298, 0, 0, 0, 0, 0, 304, 0, 0, 0, 0,
+	0, 0, 0, 0, 390, 0, 0, 0, 0, 0, 0, 0, 880, 0, 0, 0, 0, 0, 0, 0, 585, 0, 2200, 0, 0, 0, 0, 0, 0, 0, 2161, 1752,
+	0, 0, 0, 0, 0, 0, 0, 0, 1680, 0, 0, 0, 1555, 0, 0, 0, 1060, 0, 0, 0, 0, 0, 0, 0, 0, 513, 1488, 2185, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2563, 440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3079, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 354, 0, 325, 1207, 3323, 847, 3251, 1915, 2512, 0, 2412, 0, 568, 0, 0, 0, 0, 0, 103, 0, 0, 2760, 0, 1334, 0,
+	0, 668, 801, 2338, 0, 0, 0, 0, 0, 0, 0, 0, 0, 272, 0, 0, 0, 0, 1967, 3126, 0, 0, 0, 0, 0, 0, 0, 2085, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1635, 0, 0, 1266, 0, 0, 0, 0, 1547, 0, 0, 0, 0, 0, 0, 1701, 2890, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3309, 0, 0, 0, 1156, 1604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1057, 60, 0, 0, 0, 452, 0, 0, 3350, 0, 1797,
+	2676, 89, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2915, 3029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 629, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3087, 2787, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2945, 3218, 0, 0, 0, 0, 0, 0, 0, 1990, 0, 0, 0, 0, 0, 694, 1482,
+	0, 0, 1780, 0, 0, 0, 0, 0, 0, 1772, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 901, 0, 0, 1109, 33, 1656, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 645, 0, 0, 0, 0, 0, 0, 0, 268, 0, 0, 0, 0, 0, 1333, 0, 0, 0, 0, 0, 3062, 0, 2599, 0, 0, 0, 0,
+	0, 0, 1745, 0, 2892, 0, 0, 1570, 0, 3068, 548, 0, 0, 337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1879, 3403, 0, 1502, 0, 2256, 0, 0, 1463, 1768, 0, 0, 0, 0, 0, 0, 0, 0, 2798, 0, 0, 2902, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 529, 2624, 3018, 0, 0, 785, 0, 3052, 0, 0, 0, 1673, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1664, 0, 3447, 747, 2467, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2583, 0, 0, 2753, 0, 1721, 0, 0, 0, 0, 3129, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1876, 1419, 1941, 3106, 0, 0, 0, 0, 0, 0, 0, 619, 2213, 2293, 0, 0, 0, 0, 0, 0, 0, 0, 0, 476, 0, 0, 0, 0,
+	0, 2469, 2960, 0, 1227, 0, 3222, 0, 1787, 0, 0, 0, 2503, 0, 0, 1190, 1602, 0, 0, 0, 0, 0, 0, 1677, 1934, 2844, 0, 2184, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 759, 0, 195, 0, 1706, 0, 0, 0, 1145, 0, 676, 133, 0, 0, 0, 0, 2409, 0, 240, 579, 1863, 0, 0, 0, 0, 0, 0,
+	0, 0, 2686, 0, 1055, 0, 1216, 2496, 1868, 2398, 3065, 0, 0, 0, 0, 0, 0, 1843, 0, 0, 0, 0, 0, 0, 1802, 3182, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2748, 0, 2029, 0, 0, 0, 0, 0, 0, 1574, 0, 0, 0, 0, 0, 3171, 0, 0, 0, 0, 2105, 817, 1347, 0, 2257, 0, 3378,
+	0, 0, 0, 2157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1061, 0, 0, 0, 0, 0, 1640, 0, 0, 0, 0, 0, 1852,
+	0, 0, 0, 0, 0, 0, 0, 0, 2163, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1978, 2179, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	383, 1938, 0, 0, 600, 0, 0, 0, 0, 1408, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1293, 2336, 0, 0, 0, 407, 693, 0, 1779, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 212, 2075, 0, 0, 2020, 0, 0, 0, 0, 0, 0, 0, 0, 2846, 722, 1137, 0, 1379, 3231, 0, 0,
+	0, 0, 0, 2356, 0, 0, 0, 1893, 0, 912, 0, 2453, 0, 0, 0, 1092, 0, 1454, 0, 0, 0, 0, 0, 0, 926, 0, 0, 0, 0, 0, 0, 0,
+	0, 1890, 2996, 0, 0, 0, 204, 209, 2595, 2932, 3159, 76, 0, 0, 0, 0, 2382, 0, 0, 887, 0, 0, 0, 0, 0, 985, 0, 0, 0, 3359, 0, 0,
+	0, 0, 2348, 0, 0, 2939, 0, 1633, 0, 0, 0, 0, 1144, 0, 0, 3380, 0, 0, 1474, 0, 0, 0, 0, 1894, 0, 0, 1338, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2325, 0, 0, 0, 0, 293, 0, 0, 0, 0, 0, 942, 0, 3351, 0, 0,
+	0, 0, 0, 3433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3370, 0, 0, 0, 3227, 0, 0, 0, 0, 0, 0, 2504, 0, 0, 0,
+	0, 59, 0, 3049, 0, 0, 2339, 0, 0, 0, 0, 1002, 0, 2804, 0, 0, 1026, 0, 0, 0, 0, 0, 0, 2340, 0, 3348, 0, 0, 0, 649, 753, 1963,
+	0, 0, 3343, 3402, 0, 0, 0, 0, 336, 0, 0, 0, 112, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 143, 0, 0, 2048, 0, 0, 0, 0, 1291,
+	0, 0, 0, 2878, 0, 1447, 0, 0, 0, 0, 0, 510, 2784, 0, 0, 0, 2600, 0, 0, 0, 1116, 2882, 413, 0, 207, 1911, 0, 0, 0, 0, 0, 0,
+	249, 0, 163, 930, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2586, 597, 0, 3134, 0, 0, 0, 981, 0, 0, 1403, 0, 0, 0, 0,
+	604, 0, 1554, 0, 0, 0, 0, 0, 1597, 1697, 1114, 0, 1804, 0, 0, 0, 3314, 0, 0, 0, 0, 0, 231, 0, 1132, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1887, 0, 0, 0, 0, 1090, 2517, 0, 0, 0, 1968, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 608, 0,
+	0, 0, 0, 0, 0, 0, 0, 2894, 0, 0, 0, 0, 0, 0, 1231, 0, 0, 0, 0, 0, 0, 0, 0, 2743, 0, 0, 0, 0, 0, 0, 0, 0,
+	326, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1341, 0, 0, 453, 0, 0, 0, 0, 2638, 3204, 0, 0, 0, 1771, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 892, 1884, 0, 0, 1438, 468, 0, 0, 2851, 0, 0, 0, 0, 2789, 0, 746, 1999, 0, 201, 2613, 3259, 0, 0, 0, 2781, 2836, 3160, 0, 0,
+	0, 0, 2216, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1011, 0, 0, 1921, 0, 0, 0, 1378, 0, 0, 0, 0, 0, 0, 0, 1018,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 1235, 1709, 1749, 2220, 0, 0, 0, 0, 0, 0, 0, 1094, 1209, 1546, 3249, 1226, 0, 0,
+	0, 0, 2736, 0, 0, 0, 0, 1989, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2914, 0, 0, 602, 0, 0, 0, 276,
+	1327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 920, 1756, 0, 226, 0, 0, 0, 0, 0, 0, 0, 0, 0, 187, 0, 0, 0,
+	0, 3327, 0, 0, 0, 0, 0, 1196, 0, 0, 2003, 0, 0, 0, 751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3144, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 999, 0, 0, 0, 1107, 0, 0, 2669, 0, 639, 905, 0, 2758, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2644, 0, 0, 2884, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1763, 0, 0, 3055, 1562, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 975, 3077, 1991, 0, 0, 0, 2098, 0, 0, 2073, 2209, 0, 0, 0, 0, 0, 0, 2385, 1906, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1814, 0, 0, 0, 0, 0, 0, 0, 0, 3316, 0, 0, 0, 1424, 0, 0, 0, 0, 0, 541, 550, 2317, 0, 615, 0, 1519,
+	0, 0, 1283, 0, 0, 0, 0, 0, 0, 0, 562, 0, 0, 0, 1776, 0, 0, 0, 0, 0, 0, 2405, 0, 0, 0, 0, 2019, 0, 0, 0, 3295, 0,
+	0, 0, 0, 0, 0, 0, 0, 2253, 0, 0, 0, 0, 3175, 0, 0, 2011, 2427, 0, 2711, 0, 0, 0, 0, 0, 0, 0, 580, 96, 0, 0, 340, 2423,
+	1571, 0, 0, 0, 0, 0, 0, 553, 0, 0, 0, 0, 0, 0, 791, 0, 1191, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2643, 0, 0, 0, 0, 0, 0, 109, 0, 0, 0, 0, 0, 2249, 2311, 0, 0, 1130, 0, 0, 0, 0, 0, 0, 0, 2797, 3272, 0, 0,
+	0, 428, 0, 0, 0, 0, 0, 0, 0, 890, 0, 0, 0, 651, 2391, 0, 0, 2623, 0, 0, 0, 1350, 327, 0, 0, 0, 1387, 0, 0, 0, 0, 0,
+	0, 0, 2818, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2038, 0, 0, 0, 993, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 772, 2101, 0, 1305, 225, 3395, 0, 0, 0, 1747, 2141, 0, 0, 0, 3303, 0, 0, 0, 3190, 0, 0, 0, 0, 0, 0, 0, 0, 2384, 1614, 0, 0,
+	0, 0, 0, 3088, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 560, 3257, 0, 0, 0, 0, 0, 0, 2208, 0, 0, 0, 0, 0, 0, 0, 0,
+	1734, 0, 1162, 2495, 0, 738, 0, 0, 939, 1239, 1036, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1133, 0, 404, 0, 0, 0, 0, 0, 0,
+	0, 0, 3089, 0, 0, 0, 2519, 0, 0, 0, 976, 0, 0, 0, 0, 0, 437, 0, 0, 0, 0, 0, 0, 0, 0, 333, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 189, 0, 0, 0, 0, 3015, 0, 0, 1051, 0, 1755, 2525, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1858, 0, 0, 0, 0, 2102, 0, 71, 0, 0, 0, 0, 1147, 0, 0, 1470, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1152, 0, 0, 559,
+	0, 2120, 0, 0, 0, 0, 0, 656, 0, 0, 0, 0, 2691, 0, 0, 3115, 0, 512, 0, 0, 0, 0, 0, 0, 2579, 0, 0, 2573, 3321, 0, 3248, 0,
+	0, 0, 0, 0, 0, 991, 0, 0, 0, 2682, 0, 0, 0, 0, 0, 0, 3265, 0, 1870, 0, 0, 3070, 0, 0, 0, 0, 0, 0, 0, 968, 0, 1647,
+	0, 0, 0, 3310, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 108, 0, 1997, 0, 0, 0, 810, 0, 130, 0, 0, 0, 0, 0, 737, 0,
+	3243, 1530, 0, 0, 855, 0, 0, 0, 2211, 0, 2262, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 364, 0, 0, 3451, 0, 0, 0, 0,
+	3239, 1288, 0, 0, 0, 0, 292, 0, 0, 0, 0, 0, 0, 0, 1382, 0, 0, 0, 0, 0, 2088, 2646, 519, 0, 0, 0, 0, 0, 0, 0, 979, 0,
+	1573, 0, 3315, 0, 0, 0, 0, 0, 2136, 2580, 0, 0, 0, 0, 0, 0, 0, 2274, 0, 0, 490, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2542, 0, 0, 0, 125, 0, 0, 530, 0, 395, 0, 0, 0, 0, 0, 1954, 0, 0, 1302, 0, 2675, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1086, 0, 0, 0, 0, 2529, 0, 0, 2057, 2920, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3192, 0, 0, 0, 0, 0, 0, 0, 3051, 0, 0, 0, 2188, 132, 0, 0, 0, 116, 0, 0, 0, 0, 0, 861,
+	0, 0, 0, 630, 0, 136, 0, 2553, 0, 952, 0, 0, 0, 2397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1950, 0, 0, 0, 0, 0, 0,
+	0, 1912, 509, 0, 0, 0, 0, 0, 0, 0, 2320, 0, 0, 0, 0, 0, 0, 1024, 1764, 2618, 0, 0, 0, 0, 0, 3041, 3046, 0, 0, 0, 0, 1361,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 464, 0, 0, 62, 799, 0, 0, 3391, 0, 0, 1391, 0, 3335, 0, 0, 0, 0, 0, 0, 0, 2099, 0,
+	0, 0, 0, 610, 0, 0, 0, 1882, 0, 0, 0, 0, 0, 0, 3141, 72, 0, 0, 0, 2841, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2432, 1623,
+	0, 0, 0, 2923, 1518, 3170, 1364, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 328, 0, 0, 3304, 0, 0, 983, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3206, 1210, 0, 0, 0, 0, 2695, 0, 540, 0, 0, 0, 0, 0, 0, 0, 3454, 0, 0, 3100, 0, 0, 0, 0, 0, 0, 0, 0,
+	2014, 1234, 0, 0, 0, 126, 0, 0, 0, 1688, 0, 0, 0, 0, 0, 0, 2876, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1736, 0, 294, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2087, 0, 0, 0, 0, 0, 0, 0, 2034, 0, 0, 3240, 2987, 0, 0, 123, 0, 2129, 3411, 0, 0, 0, 3154, 0, 0,
+	0, 2696, 0, 0, 0, 590, 0, 0, 0, 2826, 0, 0, 2331, 0, 1009, 0, 0, 1468, 1668, 0, 2534, 2419, 0, 0, 0, 0, 0, 472, 776, 0, 0, 1243,
+	1340, 1936, 894, 0, 0, 599, 655, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2821, 0, 0, 0, 0, 3120, 0, 0, 0, 825, 215, 2002, 0, 2565, 0, 0,
+	0, 0, 0, 0, 2658, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2536, 0, 0, 0, 0, 0, 1052, 1959, 2768, 1897, 0,
+	0, 992, 0, 0, 0, 0, 662, 0, 0, 2516, 0, 0, 0, 0, 0, 0, 625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2886, 1417,
+	0, 0, 0, 0, 0, 0, 0, 1054, 0, 0, 0, 1473, 0, 0, 420, 0, 0, 0, 757, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1471, 2232, 0, 0, 0, 0, 0, 0, 0, 0, 2608, 0, 0, 0, 0, 2094, 0, 23, 188, 0, 0, 0, 0, 0, 2619, 0, 0, 0, 2190, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3187, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2929, 0, 0, 0, 481, 3320, 740, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1841, 2785, 0, 987, 3095, 0, 1433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2637, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 681, 0, 2831, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 807, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 505, 0, 0, 0, 0, 2198, 0, 2707, 0, 2143, 674, 0, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3048,
+	1149, 0, 0, 400, 1020, 0, 0, 0, 0, 2783, 0, 0, 0, 0, 0, 0, 0, 0, 332, 0, 0, 1004, 0, 2683, 2225, 0, 0, 0, 1208, 0, 0, 0,
+	2173, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 2095, 0, 0, 0, 0, 0, 543, 128, 2906,
+	0, 0, 0, 0, 0, 0, 0, 2510, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3261, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1713, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3111, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 904, 0, 1782, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3216, 0, 0, 0, 0, 0, 2827, 0, 2378, 146, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1531, 0, 0, 1412, 1592, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3318, 0, 2493, 0, 0, 88, 0, 3014, 0, 0, 0, 884, 2607,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2794, 0, 0, 0, 2620, 0, 0, 2250, 0, 0, 0, 1556, 0, 0, 3019, 0, 0, 0, 0, 0, 0, 1005, 0,
+	0, 0, 0, 0, 0, 0, 0, 752, 870, 1344, 0, 0, 1748, 0, 0, 0, 0, 0, 0, 0, 935, 0, 0, 0, 0, 0, 3388, 0, 0, 0, 0, 2756,
+	447, 0, 0, 0, 1017, 0, 0, 0, 0, 0, 288, 2810, 1775, 0, 0, 0, 0, 0, 0, 0, 779, 0, 1725, 0, 0, 0, 0, 0, 0, 1750, 0, 0,
+	0, 2327, 0, 0, 0, 0, 0, 0, 1578, 0, 0, 0, 0, 0, 0, 1101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 218, 2131, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2246, 0, 0, 0, 3178, 0, 1386, 0, 0, 0, 0, 696, 1627, 0, 0, 0, 75, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 765, 0, 0, 0, 0, 111, 0, 0, 0, 0, 0, 0, 0, 3063, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1007, 754, 0, 0, 17, 2940, 1385, 2672, 0, 0, 0, 211, 0, 0, 0, 1937, 0, 680, 0, 0, 2970, 0, 0, 0, 576, 0, 2901, 0, 0,
+	0, 0, 0, 0, 1292, 0, 0, 0, 0, 0, 0, 430, 0, 0, 0, 0, 0, 1985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2956, 0, 0, 0,
+	1939, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2342, 1240, 0, 0, 0, 0, 21, 0, 0, 2123, 2343, 0, 0, 0, 0, 0, 1268,
+	0, 0, 0, 0, 0, 3109, 2461, 2952, 848, 0, 0, 1041, 0, 1359, 92, 0, 0, 0, 0, 0, 0, 896, 3191, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 846, 3441, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 607, 0, 186, 0, 0, 0, 0, 0, 533, 0, 0, 0, 2642, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3299, 0, 2137, 0, 589, 0, 0, 0, 0, 0, 1631, 0, 0, 1683, 0, 0, 1719, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3273, 0, 0, 0, 0, 0, 0, 2615, 0, 0, 1241, 0, 2122, 0, 0, 2154, 0, 0, 0, 0, 0, 0, 0, 1100, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1122, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1251, 1603, 2004, 2883, 2168, 0, 0, 446, 0, 0, 0, 0, 0,
+	0, 0, 0, 138, 0, 0, 0, 0, 0, 2531, 0, 0, 2837, 0, 0, 0, 784, 0, 2383, 609, 0, 0, 0, 2965, 0, 0, 0, 0, 2012, 3415, 0, 3031,
+	0, 0, 0, 0, 0, 0, 0, 0, 508, 2064, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2640, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 54, 1965, 0, 0, 0, 0, 0, 3352, 0, 0, 0, 0, 3302, 0, 0, 0, 0, 0, 0, 0, 3444, 0, 0, 0, 265, 1866, 0, 0, 0,
+	0, 0, 0, 932, 3060, 1801, 0, 0, 3074, 0, 0, 0, 0, 0, 0, 0, 760, 1907, 2879, 0, 2180, 0, 0, 2514, 0, 0, 0, 0, 0, 3193, 2811, 0,
+	0, 0, 0, 2867, 0, 0, 0, 0, 0, 0, 0, 2334, 0, 0, 1392, 0, 2252, 0, 0, 511, 0, 0, 0, 0, 2315, 141, 0, 0, 1206, 0, 0, 0,
+	0, 1372, 0, 2627, 2909, 2411, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2546, 1001, 0, 0, 394, 0, 0,
+	0, 0, 3358, 0, 0, 0, 0, 1010, 0, 0, 0, 0, 0, 0, 1431, 0, 0, 0, 1811, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1784, 2925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2333, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1818, 0, 0, 0, 762, 0, 0, 0, 0, 1987, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2374, 0,
+	0, 0, 425, 0, 0, 232, 1000, 0, 221, 0, 0, 0, 0, 2771, 3341, 0, 0, 0, 0, 0, 3445, 0, 0, 0, 371, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2786, 0, 0, 0, 0, 115, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2306, 0, 0, 0, 0, 0, 2614,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1958, 1381, 2538, 0, 0, 0, 1099, 3186, 0, 906, 0, 0, 3242, 0, 0, 0, 118, 0, 0, 0, 0, 1434, 2994,
+	162, 0, 1966, 0, 0, 258, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1459, 0, 0, 0, 0, 0, 0, 0, 1935, 0, 0, 0, 0, 0, 0, 0, 303,
+	1397, 0, 0, 0, 3047, 2654, 0, 0, 0, 0, 0, 382, 0, 1854, 2719, 0, 1202, 0, 2435, 0, 0, 0, 3290, 0, 1708, 0, 0, 0, 1436, 710, 0, 0,
+	0, 0, 0, 0, 2371, 3317, 0, 0, 0, 0, 147, 0, 0, 0, 0, 0, 0, 385, 0, 0, 726, 0, 0, 0, 0, 1154, 742, 1943, 3145, 0, 2652, 0,
+	0, 0, 0, 1134, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3412, 0, 0, 0, 1625, 1737, 2499, 0, 2912, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 744, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 3394, 0, 0,
+	0, 0, 0, 0, 1908, 0, 0, 0, 0, 0, 2522, 1401, 0, 444, 3092, 1559, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1172, 14, 2201, 0, 0, 1296,
+	0, 0, 0, 0, 0, 994, 0, 0, 0, 0, 0, 1224, 0, 0, 0, 0, 0, 436, 1332, 3071, 3367, 2219, 3147, 2464, 0, 0, 1013, 0, 0, 0, 0, 0,
+	0, 1838, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1929, 0, 0, 0, 0, 0, 0, 3270, 277, 0, 3173, 0, 0, 2888, 0,
+	0, 0, 0, 0, 0, 3392, 0, 0, 0, 1724, 0, 1260, 2713, 0, 0, 0, 0, 2974, 0, 0, 0, 0, 0, 0, 0, 1516, 3140, 1414, 0, 0, 0, 0,
+	0, 0, 732, 0, 0, 0, 0, 2528, 1139, 2150, 0, 68, 0, 0, 0, 0, 0, 0, 1643, 0, 0, 0, 0, 1504, 0, 0, 0, 0, 973, 0, 0, 0,
+	3061, 0, 0, 1188, 2961, 0, 0, 0, 986, 1383, 0, 2046, 210, 0, 1880, 0, 0, 0, 0, 0, 0, 2273, 0, 0, 342, 0, 0, 0, 0, 0, 2222, 0,
+	0, 0, 0, 0, 3, 1671, 0, 0, 3021, 0, 1354, 0, 0, 0, 3387, 0, 0, 0, 928, 2617, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1807, 2195, 0,
+	0, 0, 0, 0, 0, 0, 2661, 0, 0, 0, 433, 0, 0, 0, 0, 1151, 3420, 0, 708, 0, 1720, 0, 0, 2812, 0, 0, 0, 0, 0, 0, 2809, 3355,
+	0, 0, 0, 0, 0, 0, 0, 2850, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 689, 0, 0, 0, 0, 0, 2408, 0, 0, 1444, 2981, 0, 2953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 466, 431, 0, 0, 0, 0, 0, 1469, 2725, 0, 3033, 0, 0, 0, 0, 0, 0, 1248, 0, 1666,
+	0, 0, 2308, 0, 0, 0, 0, 151, 0, 1757, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 556, 0, 1579, 3396, 0,
+	0, 0, 0, 0, 0, 0, 0, 1297, 0, 0, 0, 0, 0, 641, 0, 1971, 2164, 0, 0, 0, 0, 0, 0, 0, 2860, 0, 0, 0, 0, 0, 0, 351,
+	0, 181, 571, 3011, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1150, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1849, 0, 0, 0, 0, 0, 0, 0, 777, 1113, 2547, 0, 0, 1177, 0, 0, 0, 0, 0, 2475, 0, 0, 0, 0, 0, 0, 1702, 0, 0, 363, 1345,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1277, 0, 0, 0, 0, 1306, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2845, 0, 0,
+	0, 0, 551, 0, 0, 0, 0, 0, 39, 834, 2224, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1791, 1955, 0, 0, 0, 0, 0, 0, 0, 3266, 0, 0, 0, 0, 2575, 0, 0, 0, 0, 3030, 0, 1740, 0, 1056, 0, 0, 4,
+	3136, 0, 1331, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 860, 0, 0, 0, 0, 0, 0, 0, 1280, 0, 0, 0, 1767, 0, 441, 0, 0, 0, 1074,
+	661, 2304, 0, 0, 314, 2394, 2616, 0, 0, 0, 0, 0, 0, 2862, 0, 0, 0, 0, 0, 2066, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	87, 0, 0, 0, 0, 0, 0, 0, 2341, 0, 86, 79, 0, 1, 0, 0, 0, 0, 2663, 0, 3189, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1717, 1325,
+	0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 0, 1384, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1363, 0, 3260, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 486, 2204, 1072, 1693, 0, 2598, 0, 0, 0, 0, 0, 3286, 0, 1916, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1165, 2805, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2813, 0, 911, 1848, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1322, 0, 0,
+	0, 0, 709, 0, 0, 2322, 0, 2314, 0, 0, 1262, 0, 0, 0, 0, 0, 592, 0, 0, 1073, 2726, 3419, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2710,
+	0, 0, 0, 2487, 0, 0, 0, 1825, 0, 97, 0, 0, 1140, 0, 0, 1733, 0, 1492, 0, 2701, 3284, 0, 2973, 0, 347, 0, 0, 0, 0, 0, 0, 0,
+	0, 2309, 0, 0, 0, 0, 0, 0, 0, 2874, 0, 3122, 0, 0, 0, 0, 0, 0, 1089, 0, 0, 0, 0, 0, 0, 244, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3080, 0, 0, 0, 0, 0, 0, 0, 3458, 0, 0, 3258, 0, 2247, 0, 0, 0, 0, 0, 0, 0,
+	0, 369, 809, 1793, 2142, 3177, 2667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2061, 774, 2622, 0, 0, 1875, 0, 0, 0, 0, 1366, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 348, 0, 0, 2033, 84, 1022, 2037, 3462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 1513, 0, 0, 0, 1672, 0, 0, 2498, 2715, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 596, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 53,
+	0, 0, 0, 1794, 2260, 2349, 0, 0, 0, 517, 0, 0, 2032, 0, 0, 925, 1537, 2359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2662, 0, 0, 0,
+	0, 3105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 965, 0, 254, 479, 0, 0, 0, 0, 0, 0, 2842, 0, 0, 0, 0, 0, 0, 0,
+	0, 3337, 91, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 620, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1535, 0, 0, 0, 823, 878, 0,
+	1264, 0, 0, 0, 0, 1025, 2077, 0, 0, 0, 0, 0, 0, 1761, 0, 0, 0, 0, 3434, 0, 0, 0, 0, 0, 0, 58, 918, 2083, 0, 0, 0, 0,
+	2060, 346, 0, 0, 0, 0, 2588, 297, 2639, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1115, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2367, 3372, 0, 0, 678, 0, 1084, 0, 0, 0, 0, 0, 0, 1432, 392, 0, 0, 2239, 2747, 0, 0, 0, 0, 0, 1742,
+	0, 0, 63, 0, 2806, 1049, 0, 0, 2113, 0, 0, 0, 2774, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1506, 0, 2980, 498, 910, 0, 0,
+	2442, 1637, 1961, 2205, 2360, 0, 563, 0, 1448, 0, 0, 0, 1909, 0, 0, 0, 2134, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2160, 719, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 605, 0, 1179, 2628, 0, 0, 0, 0, 0, 907, 1501, 0, 0, 0, 0, 0, 0, 0, 0, 1316, 0, 0, 0, 0, 0, 0, 1317,
+	0, 2963, 0, 0, 0, 0, 0, 0, 523, 2410, 640, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1039, 1510, 0, 0, 0, 1765, 2266, 0, 0, 0, 27,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3376, 0, 0, 3198, 0, 0, 1837, 0, 149, 2044, 566, 3379, 0, 1982, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 539, 2795, 0, 266, 0, 0, 0, 0, 0, 2702, 0, 2568, 3241, 0, 0, 0, 0, 0, 0, 0, 0, 2843, 0, 0, 0, 1481, 227, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 956, 0, 0, 0, 0, 0, 0, 0, 2237, 0, 0, 713, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	275, 0, 0, 917, 0, 376, 0, 0, 0, 850, 0, 0, 0, 0, 0, 0, 3188, 547, 2560, 0, 2731, 0, 2090, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 307, 699, 0, 0, 0, 0, 0, 409, 0, 0, 0, 0, 1665, 0, 0, 3155, 0, 0, 0, 1655, 0, 0, 2296, 3360, 0, 0, 0, 0, 1104, 0, 2070,
+	0, 0, 0, 0, 0, 0, 574, 953, 0, 2181, 0, 0, 0, 2466, 0, 1335, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2203, 0, 1380,
+	1181, 499, 3232, 0, 0, 0, 0, 0, 2984, 0, 0, 0, 1416, 0, 0, 2194, 3294, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2814, 0, 0, 0,
+	3237, 0, 0, 0, 0, 0, 0, 0, 0, 1710, 0, 0, 0, 1265, 2189, 0, 0, 0, 200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2651, 0, 0, 0, 0, 0, 0, 0, 1508, 0, 0, 2053, 0, 0, 0, 0, 3162, 0, 0, 0, 0, 0, 0, 0, 0, 3363, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 320, 1653, 2897, 282, 1874, 0, 0, 0, 0, 0, 296, 2068, 0, 0, 2606, 0, 0, 0, 0, 0, 0, 0, 0, 2685, 0,
+	0, 2276, 0, 175, 0, 0, 0, 0, 0, 1399, 0, 2372, 0, 3176, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1595, 0, 0, 0, 0, 0, 0, 0,
+	0, 414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 139, 0, 0, 0, 1319, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 198, 0, 0, 0,
+	0, 0, 0, 0, 3196, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1590, 0, 1722, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1273, 0, 0, 0, 0, 0, 0, 0, 0, 2751, 0, 0, 0, 0, 0, 1608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2430, 0, 0, 0, 0, 2954, 0, 0, 2507, 0, 1342, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1437, 0, 2527, 0, 0, 0, 2007, 0, 2664, 0, 0, 0, 0, 2933, 0, 0, 0, 0, 1515, 0, 0, 0, 0, 0, 0, 593, 0, 0, 0, 0, 0, 0,
+	378, 2502, 3267, 3422, 2454, 0, 0, 2881, 0, 0, 0, 0, 0, 3163, 26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3132, 0, 1402, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2868, 0, 0, 0, 315, 0, 0, 0, 0, 0, 874, 0, 3113, 0, 0, 0, 0, 1581,
+	0, 650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2310, 2176, 3384, 0, 0, 0, 0, 0, 0, 2951, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1267, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2896, 0, 3254, 0, 0, 0, 0,
+	0, 0, 192, 0, 0, 0, 0, 0, 0, 0, 0, 1194, 0, 0, 0, 2490, 836, 0, 1304, 2564, 0, 0, 0, 1135, 0, 1689, 2829, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 820, 0, 0, 0, 0, 0, 0, 0, 1718, 0, 2631, 0, 0, 0, 0, 0, 0, 0, 158, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2006, 484, 2548, 2127, 1507, 1095, 2379, 2705, 0, 0, 0, 0, 0, 0, 0, 129, 0, 0, 0, 0, 0, 3330, 0, 0, 1228,
+	0, 0, 3000, 1281, 0, 0, 0, 0, 0, 3226, 0, 1686, 0, 0, 0, 0, 0, 2351, 0, 0, 0, 0, 329, 0, 0, 3217, 0, 0, 0, 0, 0, 0,
+	67, 0, 2438, 0, 0, 0, 2169, 0, 2106, 0, 0, 0, 2407, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3340, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3349, 0, 0, 0, 0, 0, 0, 3408, 0, 0, 0, 0, 0, 0, 0, 1823, 2218, 0, 0, 0, 1485, 0, 0, 0, 1289, 0, 0, 3427,
+	0, 0, 0, 0, 0, 0, 0, 2406, 0, 0, 1645, 0, 0, 0, 0, 0, 0, 0, 1924, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 156,
+	2589, 1455, 2390, 0, 2555, 0, 0, 0, 0, 0, 0, 0, 0, 1029, 1998, 2671, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1983, 0, 0, 0, 3311, 0, 0,
+	1080, 2323, 0, 0, 0, 0, 0, 0, 1360, 0, 0, 0, 0, 0, 0, 2171, 0, 0, 0, 0, 0, 0, 0, 0, 1324, 0, 812, 0, 2728, 0, 0, 755,
+	0, 0, 0, 168, 2648, 0, 0, 0, 0, 0, 0, 970, 1839, 2404, 3009, 0, 0, 0, 0, 0, 729, 0, 0, 308, 0, 0, 0, 2284, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1148, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 182,
+	0, 0, 1789, 1872, 2207, 3282, 0, 2924, 0, 587, 857, 2769, 0, 0, 0, 242, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3209, 0, 0, 457, 1667,
+	0, 0, 1484, 0, 3278, 0, 0, 0, 0, 0, 1831, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3244, 815, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1738, 716, 1996, 2938, 0, 0, 0, 0, 0, 2903, 0, 0, 2834, 3436, 0, 0, 0, 0, 0, 0, 0, 2479, 0, 0, 0, 2835, 2376, 0, 0, 0, 0, 0,
+	0, 0, 0, 1648, 2982, 0, 0, 0, 0, 1042, 0, 50, 0, 0, 0, 3246, 837, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1097,
+	0, 0, 570, 0, 549, 2501, 2665, 3362, 0, 0, 0, 0, 0, 853, 0, 2763, 0, 0, 3203, 0, 0, 0, 1309, 0, 0, 0, 0, 0, 1498, 0, 0, 1129,
+	0, 0, 0, 0, 0, 261, 3158, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 557, 0,
+	0, 0, 0, 0, 0, 0, 0, 2856, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2724, 1430, 3114, 0, 1529, 0, 0, 955, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 947, 0, 0, 1861, 0, 0, 0, 516, 0, 0, 0, 2133, 291, 0, 0, 0, 0, 989, 0, 0, 0, 2196, 0,
+	0, 2864, 0, 238, 0, 0, 0, 1898, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2910, 0, 0, 1163, 0, 2730, 0, 0, 667, 821, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2368, 0, 0, 0, 0, 0, 1947, 0, 0, 0, 3271, 0, 0, 0, 2780, 0, 0, 0, 0,
+	0, 0, 819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1691, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 199, 2727,
+	2485, 0, 0, 3112, 0, 0, 2680, 422, 2782, 0, 1111, 0, 778, 0, 0, 2452, 0, 0, 0, 0, 1860, 1830, 1551, 3289, 2545, 2858, 0, 0, 2364, 2307, 0, 0,
+	0, 0, 0, 0, 0, 2047, 0, 0, 0, 0, 0, 2093, 0, 0, 0, 0, 0, 2942, 3353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3123, 0, 0, 0, 0, 0, 0, 1542, 0, 0, 1919, 0, 1681, 0, 0, 0, 0, 2791, 0, 0, 1203, 3301, 0, 0, 0, 0, 0,
+	0, 923, 0, 0, 0, 0, 0, 0, 1851, 0, 0, 0, 0, 0, 2259, 0, 0, 0, 0, 0, 0, 0, 0, 524, 2570, 0, 0, 3121, 142, 997, 0, 0,
+	0, 0, 0, 0, 1349, 0, 0, 0, 0, 1759, 0, 0, 1840, 0, 0, 0, 0, 0, 0, 2124, 2446, 3184, 0, 0, 0, 0, 0, 0, 1575, 0, 0, 0,
+	0, 555, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1957, 0, 0, 0, 0, 0, 0, 0, 0, 478, 0, 0, 230, 814, 2524,
+	0, 1398, 2765, 208, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 673, 0, 0, 0, 0, 0, 0, 0, 0, 252, 0, 0, 0,
+}
+
+var patterns = [...]pattern{
+	{"aws", "", 129},
+	{"aws *", "batch-get-", 130},
+	{"aws *", "cancel-", 131},
+	{"aws *", "delete-", 132},
+	{"aws *", "deregister-", 133},
+	{"aws *", "describe-", 134},
+	{"aws *", "destroy-", 135},
+	{"aws *", "disable-", 136},
+	{"aws *", "get-", 137},
+	{"aws *", "head-", 138},
+	{"aws *", "list-", 139},
+	{"aws *", "lookup-", 140},
+	{"aws *", "purge-", 141},
+	{"aws *", "remove-", 142},
+	{"aws *", "stop-", 143},
+	{"aws *", "terminate-", 144},
+	{"", "fsck.", 1055},
+	{"", "mkfs", 1995},
+	{"", "mkfs.", 1996},
+	{"", "newfs", 2058},
 }
 
 var aliases = [...]alias{

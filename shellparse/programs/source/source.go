@@ -37,6 +37,9 @@ type Entry struct {
 	Inspector   string        `yaml:"inspector"`
 	Passes      string        `yaml:"passes"`
 	Is          string        `yaml:"is"`
+	Risk        string        `yaml:"risk"`
+	Worse       []worseEntry  `yaml:"worse"`
+	Destroys    yaml.Node     `yaml:"destroys"` // a sentence, and acts
 	Examples    yaml.Node     `yaml:"examples"` // command lines with what is said of them
 
 	at string // file and line
@@ -57,6 +60,12 @@ type language struct {
 	Python  bool   `yaml:"python"`
 }
 
+type worseEntry struct {
+	When   string `yaml:"when"`
+	Unless string `yaml:"unless"`
+	To     string `yaml:"to"`
+}
+
 // Example is a command line with what is said of it.
 type Example struct{ At, Command, Want string }
 
@@ -73,20 +82,31 @@ func Load(folder fs.FS) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := loader{table: &Table{Aliases: map[string]string{}}, places: map[string]string{}}
-	for _, name := range files {
+	l := loader{table: &Table{Aliases: map[string]string{}}, places: map[string]string{}, shared: map[string]string{}}
+	docs := make([]document, len(files))
+	for i, name := range files {
 		text, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return nil, err
 		}
-		l.file(name, text)
+		l.read(&docs[i], name, text)
+	}
+	for i := range docs {
+		l.file(files[i], &docs[i])
 	}
 	l.whole()
 	return l.table, errors.Join(l.errs...)
 }
 
+// document is one file: lists that entries share, and the entries.
+type document struct {
+	Shared   map[string]string `yaml:"shared"`
+	Programs []yaml.Node       `yaml:"programs"`
+}
+
 type loader struct {
 	table  *Table
+	shared map[string]string
 	places map[string]string // where a command or an alias stands
 	errs   []error
 }
@@ -95,18 +115,22 @@ func (l *loader) fail(at, format string, args ...any) {
 	l.errs = append(l.errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
 }
 
-// file reads one file: lists of options that its entries share, and the entries.
-func (l *loader) file(name string, text []byte) {
-	var doc struct {
-		Shared   map[string]string `yaml:"shared"`
-		Programs []yaml.Node       `yaml:"programs"`
-	}
+func (l *loader) read(doc *document, name string, text []byte) {
 	in := yaml.NewDecoder(bytes.NewReader(text))
 	in.KnownFields(true)
-	if err := in.Decode(&doc); err != nil {
+	if err := in.Decode(doc); err != nil {
 		l.fail(name, "%v", err)
-		return
 	}
+	for key, list := range doc.Shared {
+		if l.shared[key] != "" {
+			l.fail(name, "shared %q stands in another file too", key)
+		}
+		l.shared[key] = list
+	}
+}
+
+// file adds the entries of one file.
+func (l *loader) file(name string, doc *document) {
 	for i := range doc.Programs {
 		e := Entry{at: fmt.Sprintf("%s:%d", name, doc.Programs[i].Line)}
 		raw, err := yaml.Marshal(&doc.Programs[i])
@@ -119,7 +143,7 @@ func (l *loader) file(name string, text []byte) {
 			l.fail(e.at, "%v", err)
 			continue
 		}
-		l.entry(&e, doc.Shared)
+		l.entry(&e, l.shared)
 	}
 }
 
@@ -217,17 +241,88 @@ func (e *Entry) command(shared map[string]string) (c programs.Command, err error
 		}
 		c.Is |= t
 	}
+	err = cmp.Or(err, e.risk(&c, shared))
 	if e.Arity > 4 {
 		err = cmp.Or(err, fmt.Errorf("arity %d is more than 4", e.Arity))
 	}
 	return c, err
 }
 
+// risk compiles what an entry says of how bad its commands can be.
+func (e *Entry) risk(c *programs.Command, shared map[string]string) error {
+	var ok bool
+	if c.Risk, ok = programs.Risks[e.Risk]; !ok {
+		return fmt.Errorf("unknown risk %q", e.Risk)
+	}
+	for _, w := range e.Worse {
+		to, ok := programs.Risks[w.To]
+		words := strings.Fields(w.When)
+		switch {
+		case !ok || to <= c.Risk || c.Risk == programs.NoRisk:
+			return fmt.Errorf("%q is not worse than %q", w.To, e.Risk)
+		case len(words) == 0:
+			return errors.New("it is worse, and nothing says when")
+		}
+		c.Worse = append(c.Worse, programs.Worse{When: words, Unless: strings.Fields(w.Unless), To: to,
+			OnlyOptions: !slices.ContainsFunc(words, func(w string) bool { return len(w) < 2 || w[0] != '-' })})
+	}
+	for i := 0; i+1 < len(e.Destroys.Content); i += 2 {
+		why, acts := e.Destroys.Content[i].Value, e.Destroys.Content[i+1].Value
+		if name, ok := strings.CutPrefix(acts, "@"); ok {
+			if acts, ok = shared[name]; !ok {
+				return fmt.Errorf("no shared acts are called %q", name)
+			}
+		}
+		list, err := compileActs(why, acts)
+		if err != nil {
+			return err
+		}
+		c.Destroys = append(c.Destroys, list...)
+	}
+	return nil
+}
+
+// compileActs reads alternatives separated by ";", each of terms that all have to hold.
+func compileActs(why, text string) (list []programs.Act, err error) {
+	if why == "" || strings.HasSuffix(why, ".") {
+		return nil, fmt.Errorf("%q is not the end of a sentence", why)
+	}
+	if strings.ContainsAny(text, `"'\\`) {
+		return nil, fmt.Errorf("the acts %q have quotes", text)
+	}
+	for alternative := range strings.SplitSeq(text, ";") {
+		if text != "" && strings.TrimSpace(alternative) == "" {
+			return nil, fmt.Errorf("an empty alternative of %q would always hold", text)
+		}
+		act := programs.Act{Why: why}
+		for term := range strings.FieldsSeq(alternative) {
+			switch {
+			case strings.HasPrefix(term, "!"):
+				act.Without = append(act.Without, term[1:])
+			case len(term) > 1 && term[0] == '-':
+				act.Options = append(act.Options, term)
+			default:
+				act.Operands = append(act.Operands, strings.ToLower(term))
+			}
+		}
+		list = append(list, act)
+	}
+	return list, nil
+}
+
 // whole checks what concerns several entries.
 func (l *loader) whole() {
 	slices.SortFunc(l.table.Commands, func(x, y programs.Command) int { return strings.Compare(x.Name, y.Name) })
+	judged := map[string]bool{}
 	for i := range l.table.Commands {
 		c := &l.table.Commands[i]
+		for name, _, sub := cutLast(c.Name); sub && c.Risk != programs.NoRisk; name, _, sub = cutLast(name) {
+			judged[name] = true
+		}
+	}
+	for i := range l.table.Commands {
+		c := &l.table.Commands[i]
+		c.Parent = judged[c.Name]
 		parent, _, sub := cutLast(c.Name)
 		if _, ok := l.places[parent]; sub && !ok {
 			l.fail(l.places[c.Name], "%q is a subcommand, and %q has no entry", c.Name, parent)

@@ -6,6 +6,7 @@ import (
 	"go/format"
 	"maps"
 	"slices"
+	"strings"
 
 	"callgate/shellparse/programs"
 )
@@ -48,6 +49,16 @@ func (w *writer) table(t *Table) {
 		if c.Is != 0 {
 			fmt.Fprintf(&w.body, ", Is: %#x", uint64(c.Is))
 		}
+		w.number("Risk", int(c.Risk))
+		if len(c.Worse) > 0 {
+			w.field("Worse", w.worse(c.Worse))
+		}
+		if c.Parent {
+			w.field("Parent", "true")
+		}
+		if len(c.Destroys) > 0 {
+			w.field("Destroys", w.acts(c.Destroys))
+		}
 		fmt.Fprintf(&w.body, "},\n")
 	}
 	fmt.Fprintf(&w.body, "}\n\n// index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.\nvar index = [...]uint16{")
@@ -57,7 +68,14 @@ func (w *writer) table(t *Table) {
 		}
 		fmt.Fprintf(&w.body, "%d, ", n)
 	}
-	fmt.Fprintf(&w.body, "\n}\n\nvar aliases = [...]alias{\n")
+	fmt.Fprintf(&w.body, "\n}\n\nvar patterns = [...]pattern{\n")
+	for i := range t.Commands {
+		if name, ok := strings.CutSuffix(t.Commands[i].Name, "*"); ok {
+			of, prefix, _ := cutLast(name)
+			fmt.Fprintf(&w.body, "\t{%q, %q, %d},\n", of, prefix, i)
+		}
+	}
+	fmt.Fprintf(&w.body, "}\n\nvar aliases = [...]alias{\n")
 	for _, name := range slices.Sorted(maps.Keys(t.Aliases)) {
 		fmt.Fprintf(&w.body, "\t{%q, %q},\n", name, t.Aliases[name])
 	}
@@ -112,6 +130,32 @@ func (w *writer) once(kind, value string) string {
 		fmt.Fprintf(&w.shared, "var %s = %s\n\n", name, value)
 	}
 	return "&" + name
+}
+
+func (w *writer) worse(list []programs.Worse) string {
+	var b bytes.Buffer
+	b.WriteString("[]Worse{")
+	for _, c := range list {
+		fmt.Fprintf(&b, "{When: %s, Unless: %s, To: %d, OnlyOptions: %v}, ", texts(c.When), texts(c.Unless), c.To, c.OnlyOptions)
+	}
+	return w.once("worse", b.String()+"}")[1:]
+}
+
+func (w *writer) acts(list []programs.Act) string {
+	var b bytes.Buffer
+	b.WriteString("[]Act{")
+	for _, a := range list {
+		fmt.Fprintf(&b, "\n\t{Operands: %s, Options: %s, Without: %s, Why: %q},", texts(a.Operands), texts(a.Options), texts(a.Without), a.Why)
+	}
+	return w.once("acts", b.String()+"\n}")[1:]
+}
+
+// texts writes a list of texts.
+func texts(list []string) string {
+	if len(list) == 0 {
+		return "nil"
+	}
+	return fmt.Sprintf("%#v", list)
 }
 
 func (w *writer) options(o *programs.Options) string {
