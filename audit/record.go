@@ -1,4 +1,7 @@
 // Package audit is the durable, tamper-evident, append-only record of every decision and outcome.
+//
+// It is for whoever decides and for whoever looks back: Append returns when a record is written and chained to those before
+// it, Read gives them back, Verify says where somebody changed them. What cannot be appended MUST NOT happen.
 package audit
 
 import "time"

@@ -2,7 +2,9 @@ package gate
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"callgate/gate/tools"
@@ -25,6 +27,15 @@ type Call struct {
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
 	Revive    func(context.Context) error   // starts the server again when it ended while the call waited; may be nil
 	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
+}
+
+// NewCall is a call of the session's host: of tool, with the raw arguments object, from the folder and with the files of
+// place. It fails where the arguments can be read in more than one way: then the call MUST NOT run.
+func (s *Session) NewCall(tool *tools.Tool, arguments []byte, place tools.Place) (Call, error) {
+	c := Call{
+		ID: fmt.Sprintf("call_%x_%s", time.Now().Unix(), rand.Text()[:12]), SessionID: s.id, Agent: s.agent, Tool: tool, Place: place,
+	}
+	return c.withArguments(arguments)
 }
 
 func (c *Call) revive(ctx context.Context) error {

@@ -141,6 +141,6 @@ func (g *Gate) judgeOf(s *Session, agent string) Judge {
 		Flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
 		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Unkept: g.o.Unkept, Now: time.Now(),
-		Freezer: g.o.Freezer, Secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.count(g.o.Limits.IrreversibleWithin, time.Now()),
+		Freezer: g.o.Freezer, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.count(g.o.Limits.IrreversibleWithin, time.Now()),
 	}
 }

@@ -14,14 +14,14 @@ const markSecret = "secret-of-a-result"
 // secretMark marks a call that takes a credential elsewhere which a result of the session held. Neither the mark nor what
 // is remembered holds the credential.
 func (j *Judge) secretMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
-	if j.Secrets == nil || isFileKind(call.Tool.Kind) && call.Tool.Bound || !a.Risk.Exceeds(permissions.Write) && (len(a.Commands) > 0 || a.Risk == permissions.ReadOnly && a.Category != tools.CategoryNetwork) {
+	if j.secrets == nil || isFileKind(call.Tool.Kind) && call.Tool.Bound || !a.Risk.Exceeds(permissions.Write) && (len(a.Commands) > 0 || a.Risk == permissions.ReadOnly && a.Category != tools.CategoryNetwork) {
 		return tools.Mark{}, false
 	}
 	var texts []string
 	for text := range jsonx.Strings(call.Arguments) {
 		texts = append(texts, text)
 	}
-	found, ok := j.Secrets.Find(texts...)
+	found, ok := j.secrets.Find(texts...)
 	if !ok {
 		return tools.Mark{}, false
 	}
