@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"callgate/internal/flow"
 	"callgate/internal/jsonx"
 	"callgate/permissions"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Flow adds questions about where the values of a call come from and where they would go. It never allows anything, and a
@@ -215,38 +218,31 @@ var addressForm = regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[
 // looksLikeAddress reports whether it names a place by its form: a URL, a host, a mail address, a telephone or account
 // number.
 func (v value) looksLikeAddress() bool {
-	return !v.number && len(v.text) <= 2048 && addressForm.MatchString(v.text)
+	return !v.number && len(v.text) <= 2048 && strings.ContainsAny(v.text, ".:@0123456789") && strings.IndexByte(v.text, '\n') < 0 && addressForm.MatchString(v.text)
 }
 
 // argumentsOf lists all texts and numbers of the arguments.
 func argumentsOf(raw []byte) (list []value) {
-	var object map[string]any
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.UseNumber()
-	if len(raw) == 0 || d.Decode(&object) != nil {
-		return nil
-	}
-	var walk func(name string, v any)
-	walk = func(name string, v any) {
-		switch v := v.(type) {
-		case string:
-			list = append(list, value{name: name, text: v})
-		case json.Number:
-			list = append(list, value{name: name, text: v.String(), number: true})
-		case []any:
-			for _, e := range v {
-				walk(name, e)
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
+	name := ""
+	for len(raw) > 0 {
+		token, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		depth := d.StackDepth()
+		switch in, n := d.StackIndex(depth); {
+		case token.Kind() == '0':
+			list = append(list, value{name: name, text: token.String(), number: true})
+		case token.Kind() != '"':
+		case in == '{' && n%2 == 1:
+			if depth == 1 {
+				name = token.String()
 			}
-		case map[string]any:
-			for _, e := range v {
-				walk(name, e)
-			}
+		default:
+			list = append(list, value{name: name, text: token.String()})
 		}
 	}
-	for name, v := range object {
-		walk(name, v)
-	}
-	slices.SortStableFunc(list, func(a, b value) int { return strings.Compare(a.name, b.name) })
 	return list
 }
 
@@ -340,7 +336,7 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 	if o.leaves() {
 		nobody := unnamed != "" || len(o.to) == 0 && !o.optional && o.effect != effectUnknown
 		for _, text := range o.content {
-			if len(o.commands) == 0 {
+			if len(o.commands) == 0 && (strings.Contains(text, "://") || strings.Contains(text, "www.")) {
 				for _, link := range links.FindAllString(text, 16) {
 					if !doubtful("address", strings.TrimRight(link, ".,;:!?)")) {
 						continue
@@ -689,6 +685,20 @@ func (p *provenance) runsMade(a *tools.Analysis, trusted func(string) bool) (str
 		}
 	}
 	return "", flow.Source{}, false
+}
+
+// Heard takes what the user said to the host of a session, which holds for all sessions that were begun in the same
+// folder: a host has one for its own tools and one for those of MCP.
+func (g *Gate) Heard(s *Session, text string) {
+	s.Prompt(text)
+	folder := s.Origin().Folder
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, other := range g.sessions {
+		if other != s && folder != "" && other.Origin().Folder == folder {
+			other.Prompt(text)
+		}
+	}
 }
 
 // Prompt is Session.Prompt for the session with that id.
