@@ -59,6 +59,9 @@ shows a diff of every file it would change, asks once, and then moves their MCP 
 the servers go into a file of callgate's own, and the host starts callgate instead. Hosts with hooks get
 "callgate hook", so that their built-in tools (shell, files, web) pass the same gate.
 
+Recommended with it: "autonomy: GUIDED" in callgate.yaml, which runs what reads, what is your own and what goes
+where you named it, and asks about the rest.
+
 Everything else in a host's file stays as it is. "callgate disconnect" puts back what was there.`,
 		Example: `  callgate connect                    # every host on this machine
   callgate connect claude --dry-run   # what would change
