@@ -92,7 +92,7 @@ func (s *sidecar) desk() (*hosthooks.Desk, error) {
 	}
 	o := hosthooks.Options{
 		Prompted: s.gate.Heard,
-		Gate: s.gate, Log: s.log, Proof: proof, Agent: s.config.Agent, Home: xdg.Home, Shell: s.config.shell, Audit: audit.Dir(s.config.DataDir),
+		Gate:     s.gate, Log: s.log, Proof: proof, Agent: s.config.Agent, Home: xdg.Home, Shell: s.config.shell, Audit: audit.Dir(s.config.DataDir),
 		Sanitize: proxy.Sanitize, Own: ownEntries(), Alarm: func(host string, texts ...string) { s.problems.set("the host "+host, texts...) },
 	}
 	if s.config.hooks.Decides() {
