@@ -38,25 +38,25 @@ comments and order, is on record, and counts from the next call on, also in call
 	return cmd
 }
 
-// rulebook is the worker's rules file as the subcommands that change it see it.
-type rulebook struct {
+// ruleFile is the worker's rules file as the subcommands that change it see it.
+type ruleFile struct {
 	config *config
 	store  *permissions.Store
 	out    io.Writer
 }
 
-func openRulebook(s *settings, out io.Writer) (*rulebook, error) {
+func openRulebook(s *settings, out io.Writer) (*ruleFile, error) {
 	c, err := s.load()
 	if err != nil {
 		return nil, err
 	}
 	store := permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home})
-	return &rulebook{config: c, store: store, out: out}, nil
+	return &ruleFile{config: c, store: store, out: out}, nil
 }
 
 // change runs a change of the file and puts it on record. Where nothing can be recorded, nothing changes. The
 // summary that apply returns says what changed; "" is no change.
-func (b *rulebook) change(apply func() (summary string, err error)) (err error) {
+func (b *ruleFile) change(apply func() (summary string, err error)) (err error) {
 	return b.config.change(apply)
 }
 
@@ -82,7 +82,7 @@ func (c *config) change(apply func() (summary string, err error)) (err error) {
 }
 
 // say prints one line.
-func (b *rulebook) say(format string, args ...any) error {
+func (b *ruleFile) say(format string, args ...any) error {
 	_, err := fmt.Fprintln(b.out, tools.Visible(fmt.Sprintf(format, args...)))
 	return err
 }

@@ -40,7 +40,7 @@ confirm or deny. A rule that could decide nothing there is refused.`,
 	return cmd
 }
 
-func (b *rulebook) add(tool, pattern string, action permissions.Action, first bool) (string, error) {
+func (b *ruleFile) add(tool, pattern string, action permissions.Action, first bool) (string, error) {
 	placed, err := b.store.AddRule(tool, pattern, action, first)
 	if err != nil {
 		return "", err
@@ -72,7 +72,7 @@ func (b *rulebook) add(tool, pattern string, action permissions.Action, first bo
 }
 
 // doubts are what lint says of one rule of the file as it is now.
-func (b *rulebook) doubts(r *permissions.Rule) (lines []string, err error) {
+func (b *ruleFile) doubts(r *permissions.Rule) (lines []string, err error) {
 	policy, err := b.store.Policy()
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ rules of the tool.`,
 	}
 }
 
-func (b *rulebook) remove(tool, pattern string) (string, error) {
+func (b *ruleFile) remove(tool, pattern string) (string, error) {
 	removed, err := b.store.RemoveRules(tool, pattern)
 	if err != nil {
 		return "", err

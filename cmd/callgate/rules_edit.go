@@ -36,7 +36,7 @@ go on editing. Grants that are given or revoked meanwhile are kept.`,
 			if err != nil {
 				return err
 			}
-			e := editing{rulebook: b, answers: bufio.NewReader(cmd.InOrStdin()), launch: launchEditor(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())}
+			e := editing{ruleFile: b, answers: bufio.NewReader(cmd.InOrStdin()), launch: launchEditor(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())}
 			if f, ok := cmd.InOrStdin().(*os.File); ok {
 				e.interactive = term.IsTerminal(int(f.Fd()))
 			}
@@ -47,7 +47,7 @@ go on editing. Grants that are given or revoked meanwhile are kept.`,
 
 // editing is one run of the editor on a copy.
 type editing struct {
-	*rulebook
+	*ruleFile
 	answers     *bufio.Reader
 	interactive bool // somebody can be asked
 	launch      func(ctx context.Context, path string) error

@@ -79,7 +79,7 @@ func ruleRows(p *permissions.Policy) []ruleRow {
 }
 
 // layers returns the worker's rules, behind those of the agent profile if one is configured.
-func (b *rulebook) layers() (*permissions.Policy, error) {
+func (b *ruleFile) layers() (*permissions.Policy, error) {
 	policy, err := b.store.Policy()
 	if err != nil || b.config.Agent == "" {
 		return policy, err
@@ -170,7 +170,7 @@ those whose tool matches a glob. What they let run asks again from the next call
 
 // revoke removes the grants at the indices, or those whose tool matches, or all. An index means the grant that
 // stands there now: when another process changes the file in between, it is still that grant that goes.
-func (b *rulebook) revoke(indices []string, tool string) (string, error) {
+func (b *ruleFile) revoke(indices []string, tool string) (string, error) {
 	policy, err := b.store.Policy()
 	if err != nil {
 		return "", err

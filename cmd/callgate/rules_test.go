@@ -19,6 +19,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/jsonx"
+	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
 
@@ -168,7 +169,7 @@ func editRules(t *testing.T, dir, answers string, interactive bool, steps ...fun
 	var out bytes.Buffer
 	script := editorScript(steps)
 	e := editing{
-		rulebook: &rulebook{config: &config{DataDir: dir, Worker: "default"}, store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), out: &out},
+		ruleFile: &ruleFile{config: &config{DataDir: dir, Worker: "default"}, store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), out: &out},
 		answers:  bufio.NewReader(strings.NewReader(answers)), interactive: interactive, launch: script.launch,
 	}
 	err := e.run(t.Context())
@@ -290,7 +291,7 @@ func trail(t *testing.T, dir string, records ...audit.Record) {
 	}
 }
 
-func simulated(t *testing.T, dir, changed string, args ...string) (sim simulation) {
+func simulated(t *testing.T, dir, changed string, args ...string) (sim rulebook.Simulation) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "changed.jsonc")
 	writeRules(t, path, changed)
@@ -347,7 +348,7 @@ func TestSimulateReplaysWholeCallsAndSubjects(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for _, reason := range []string{skipRedacted, skipKind, skipNoSubjects, skipArguments, skipPlace} {
+	for _, reason := range []string{rulebook.SkipRedacted, rulebook.SkipKind, rulebook.SkipNoSubjects, rulebook.SkipArguments, rulebook.SkipPlace} {
 		if sim.Skipped[reason] != 1 {
 			t.Errorf("%d skipped because %s: %v", sim.Skipped[reason], reason, sim.Skipped)
 		}
@@ -379,7 +380,7 @@ func TestSimulateHearsTheAgentProfile(t *testing.T) {
 		trail(t, dir, r)
 	}
 	sim := simulated(t, dir, `{"*": "allow"}`)
-	if sim.Decisions != 3 || sim.Replayed != 2 || sim.Skipped[skipAgent] != 1 {
+	if sim.Decisions != 3 || sim.Replayed != 2 || sim.Skipped[rulebook.SkipAgent] != 1 {
 		t.Errorf("%+v", sim)
 	}
 	// Explore's deny is a veto before and after.
@@ -435,7 +436,7 @@ func TestCasesAreReadStrictly(t *testing.T) {
 	for _, c := range badCases {
 		path := filepath.Join(t.TempDir(), "c.jsonc")
 		writeRules(t, path, c.text)
-		if cases, err := readCases(path); err == nil || !strings.Contains(err.Error(), c.want) {
+		if cases, err := rulebook.ReadCases(path); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, %v; want %q", c.text, cases, err, c.want)
 		}
 	}
@@ -448,12 +449,12 @@ func FuzzParseCases(f *testing.F) {
 	}
 	f.Add([]byte("[ // two\n{\"call\":{\"tool\":\"a\",\"arguments\":\"b\"},\"want\":\"deny\"},\n{\"call\":{\"tool\":\"a\",\"arguments\":{}},\"want\":\"ask\"},\n]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		cases, err := parseCases("c.jsonc", text)
+		cases, err := rulebook.ParseCases("c.jsonc", text)
 		if err != nil {
 			return
 		}
 		for _, c := range cases {
-			if !slices.Contains([]string{"allow", "deny", "ask"}, c.Want) || !strings.HasPrefix(c.source, "c.jsonc:") {
+			if !slices.Contains([]string{"allow", "deny", "ask"}, c.Want) || !strings.HasPrefix(c.Source, "c.jsonc:") {
 				t.Errorf("%+v", c)
 			}
 		}

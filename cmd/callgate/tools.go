@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/rulebook"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 	"callgate/proxy"
@@ -176,7 +177,7 @@ func acceptTools(ctx context.Context, w io.Writer, c *config, servers []proxy.Se
 }
 
 // listTools asks every server, all at once. Servers that do not answer are told apart from those that do.
-func listTools(ctx context.Context, c *config, checker *checker, servers []proxy.Server) ([]toolRow, map[string]string) {
+func listTools(ctx context.Context, c *config, checker *rulebook.Checker, servers []proxy.Server) ([]toolRow, map[string]string) {
 	catalogues := make([][]proxy.Offered, len(servers))
 	failures := map[string]string{}
 	var mu sync.Mutex
@@ -202,23 +203,23 @@ func listTools(ctx context.Context, c *config, checker *checker, servers []proxy
 	asking.Wait()
 	rows := []toolRow{}
 	for _, o := range proxy.Name(slices.Concat(catalogues...)) {
-		rows = append(rows, checker.row(o))
+		rows = append(rows, rowOf(checker, o))
 	}
 	return rows, failures
 }
 
-// row says what the rules make of a tool that is called with values that no pattern is about.
-func (ch *checker) row(t *tools.Tool) toolRow {
+// rowOf says what the rules make of a tool that is called with values that no pattern is about.
+func rowOf(ch *rulebook.Checker, t *tools.Tool) toolRow {
 	row := toolRow{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: judged(t)}
 	if labels := t.Labels; labels.Effect != "" || len(labels.Returns) > 0 {
 		row.Labels = &labels
 	}
-	policy, err := ch.policy()
+	policy, err := ch.Policy()
 	if err != nil {
 		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
 		return row
 	}
-	o := outlookOf(policy, t, ch.config.mode, ch.config.autonomy.String())
+	o := outlookOf(policy, t, ch.Judge.Mode, ch.Judge.Autonomy.String())
 	row.Verdict, row.Rule, row.Patterns = o.Verdict, o.Rule, o.Patterns
 	return row
 }

@@ -1,12 +1,10 @@
-package main
+package rulebook
 
 import (
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/adrg/xdg"
 
 	"callgate/audit"
 	"callgate/gate"
@@ -18,23 +16,23 @@ import (
 
 // replay judges a call on record by both files: the whole call where the record holds all of it, else its
 // subjects.
-func (sim *simulation) replay(r *audit.Record) replay {
+func (sim *Simulation) replay(r *audit.Record) replay {
 	rules, ok := sim.agents[r.Agent]
 	switch {
 	case ok:
 	case r.Agent == "" || r.Agent == gate.DefaultAgent:
 		rules = sim.worker
 	default:
-		return replay{skip: skipAgent}
+		return replay{skip: SkipAgent}
 	}
-	tool, place := sim.checker.tool(r.Tool)
+	tool, place := sim.checker.Tool(r.Tool)
 	if tool == nil {
-		return rules.subjects(r, nil, tools.Place{Home: xdg.Home})
+		return rules.subjects(r, nil, tools.Place{Home: sim.checker.Home})
 	}
 	if !whole(r) {
 		return rules.subjects(r, tool, place)
 	}
-	request := checkRequest{Tool: r.Tool, Arguments: r.Arguments}
+	request := Request{Tool: r.Tool, Arguments: r.Arguments}
 	before, err := sim.checker.verdict(request, rules.before)
 	if err != nil {
 		return replay{skip: err.Error()}
@@ -55,14 +53,14 @@ func whole(r *audit.Record) bool {
 
 // Why a call cannot be replayed.
 const (
-	skipNoSubjects = "denied before any rule was asked: there are no subjects on record"
-	skipRedacted   = "a secret was taken out of what the rules would match, or it was cut"
-	skipArguments  = "rules look at the arguments of the tool, which are not whole on record"
-	skipOmitted    = "it touched more than one record holds"
-	skipKind       = "whether the tool's kind is certain is not on record: configure its server"
-	skipPlace      = "a relative path, and where the call ran is not on record: configure its server"
-	skipAgent      = "its agent profile is not there any more"
-	skipUnreadable = "its risk is not understood"
+	SkipNoSubjects = "denied before any rule was asked: there are no subjects on record"
+	SkipRedacted   = "a secret was taken out of what the rules would match, or it was cut"
+	SkipArguments  = "rules look at the arguments of the tool, which are not whole on record"
+	SkipOmitted    = "it touched more than one record holds"
+	SkipKind       = "whether the tool's kind is certain is not on record: configure its server"
+	SkipPlace      = "a relative path, and where the call ran is not on record: configure its server"
+	SkipAgent      = "its agent profile is not there any more"
+	SkipUnreadable = "its risk is not understood"
 )
 
 // subjects judges the recorded subjects by the rules alone. tool is nil, and place without a folder, where the
@@ -70,9 +68,9 @@ const (
 func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place) replay {
 	switch {
 	case len(r.Subjects) == 0:
-		return replay{skip: skipNoSubjects}
+		return replay{skip: SkipNoSubjects}
 	case r.Omitted > 0:
-		return replay{skip: skipOmitted}
+		return replay{skip: SkipOmitted}
 	}
 	out := replay{bySubject: true, before: permissions.Allow, after: permissions.Allow}
 	for i := range r.Subjects {
@@ -103,18 +101,18 @@ func (rules sides) subjects(r *audit.Record, tool *tools.Tool, place tools.Place
 // recordedSubject makes a subject of what the record holds of it.
 func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool, place tools.Place) (*permissions.Subject, string) {
 	if strings.Contains(recorded.Value, "[redacted]") || strings.Contains(recorded.Value, "…[truncated:") {
-		return nil, skipRedacted
+		return nil, SkipRedacted
 	}
 	risk, err := permissions.ParseRisk(recorded.Risk)
 	if err != nil {
-		return nil, skipUnreadable
+		return nil, SkipUnreadable
 	}
 	s := &permissions.Subject{Tool: recorded.Tool, Plain: proxy.Plain(recorded.Tool), Kind: recorded.Kind, Value: recorded.Value, Risk: risk}
 	switch {
 	case s.Value == "":
 	case isPath(s.Kind):
 		if place.Dir == "" && !filepath.IsAbs(s.Value) {
-			return nil, skipPlace
+			return nil, SkipPlace
 		}
 		s.Decides, s.Also = pathForms(s.Kind, s.Value, place)
 	default:
@@ -124,7 +122,7 @@ func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool,
 	s.KindBound = tool != nil && tool.Bound || recorded.Tool == recorded.Kind
 	if s.Kind == "" {
 		if !whole(r) {
-			return nil, skipArguments
+			return nil, SkipArguments
 		}
 		s.Arguments = r.Arguments
 	}
@@ -162,7 +160,7 @@ func whatRulesSay(p *permissions.Policy, server string, s *permissions.Subject, 
 		bound := *s
 		bound.KindBound = true
 		if other, _ := saysOf(p, server, &bound); other != action {
-			return permissions.Deny, "", skipKind
+			return permissions.Deny, "", SkipKind
 		}
 	}
 	return action, by, ""

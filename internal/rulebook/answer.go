@@ -1,0 +1,133 @@
+package rulebook
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
+)
+
+// Request is one call to look at.
+type Request struct {
+	ID          jsontext.Value `json:"id,omitzero"`
+	Tool        string         `json:"tool"`
+	Arguments   jsontext.Value `json:"arguments,omitzero"`
+	Permissions jsontext.Value `json:"permissions,omitzero"` // replaces the worker's file
+	Autonomy    *string        `json:"autonomy,omitzero"`
+	Mode        *string        `json:"mode,omitzero"`
+	Cwd         string         `json:"cwd,omitzero"`
+}
+
+// Answer is what would happen to it.
+type Answer struct {
+	ID       jsontext.Value `json:"id,omitzero"`
+	Action   string         `json:"action"` // allow, deny or ask
+	Risk     string         `json:"risk,omitzero"`
+	Category string         `json:"category,omitzero"`
+	By       string         `json:"by,omitzero"`
+	Rule     string         `json:"rule,omitzero"`
+	Reason   string         `json:"reason,omitzero"`
+	Summary  string         `json:"summary,omitzero"`
+	Subjects []Subject      `json:"subjects"`
+	Marks    []tools.Mark   `json:"marks,omitempty"`
+	Always   []Offer        `json:"always"`
+	Error    string         `json:"error,omitzero"`
+}
+
+type Subject struct {
+	Tool   string `json:"tool"`
+	Kind   string `json:"kind,omitzero"`
+	Value  string `json:"value,omitzero"`
+	Action string `json:"action"`
+	Rule   string `json:"rule"`
+	Layer  string `json:"layer"`
+	Risk   string `json:"risk"`
+	Effect string `json:"effect,omitzero"`
+	// DeniesOnly says that the subject needs no allow: it is looked at for what denies it or wants a confirmation.
+	DeniesOnly bool `json:"deniesOnly,omitempty"`
+	// AllowedBy are the rules, as "tool" and "pattern", each of which would allow a subject that asks.
+	AllowedBy []NamedRule `json:"allowedBy,omitempty"`
+	// Lost is, with --explain, what matched as well and did not decide.
+	Lost []string `json:"lost,omitempty"`
+}
+
+type NamedRule struct {
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
+}
+
+type Offer struct {
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
+	Risk    string `json:"risk"`
+	Default bool   `json:"default,omitzero"`
+}
+
+// Print shows the answer to a person.
+func (a *Answer) Print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  risk %s\n", strings.ToUpper(a.Action), a.Risk)
+	if a.Summary != "" {
+		fmt.Fprintf(&b, "  %s\n", tools.Visible(a.Summary))
+	}
+	if a.Category != "" {
+		fmt.Fprintf(&b, "  Category %s, which autonomy presets go by.\n", a.Category)
+	}
+	if a.Reason != "" {
+		fmt.Fprintf(&b, "  %s\n", tools.Visible(a.Reason))
+	}
+	for _, m := range a.Marks {
+		fmt.Fprintf(&b, "  mark %s: %s\n", m.Code, tools.Visible(m.Text))
+	}
+	if len(a.Subjects) > 0 {
+		fmt.Fprintln(&b, "\nSubjects")
+	}
+	sort := slices.Clone(a.Subjects)
+	slices.SortStableFunc(sort, func(x, y Subject) int { return cmp.Compare(x.rank(), y.rank()) })
+	for _, s := range sort {
+		if s.DeniesOnly && s.Action == permissions.Allow.String() {
+			s.Action, s.Rule = "-", "only a deny or a confirm would count: none matches"
+			s.Layer = string(permissions.LayerDefault)
+		}
+		name := s.Kind
+		if name == "" {
+			name = s.Tool
+		}
+		fmt.Fprintf(&b, "  %-7s %-12s %s %s\n          %s, layer %s\n", s.Action, s.Risk, name, tools.Visible(s.Value), tools.Visible(s.Rule), s.Layer)
+		if s.Effect != "" {
+			fmt.Fprintf(&b, "          hidden effect: %s\n", tools.Visible(s.Effect))
+		}
+		for i, r := range s.AllowedBy {
+			if i == 0 {
+				fmt.Fprint(&b, "          would be allowed by: ")
+			} else {
+				fmt.Fprint(&b, ", ")
+			}
+			fmt.Fprintf(&b, "%s %q", r.Tool, r.Pattern)
+		}
+		if len(s.AllowedBy) > 0 {
+			fmt.Fprintln(&b)
+		}
+		for _, other := range s.Lost {
+			fmt.Fprintf(&b, "          lost: %s\n", tools.Visible(other))
+		}
+	}
+	if len(a.Always) > 0 {
+		fmt.Fprintln(&b, "\nAlways would offer")
+	}
+	for _, o := range a.Always {
+		star := " "
+		if o.Default {
+			star = "*"
+		}
+		fmt.Fprintf(&b, "  %s %s %q up to %s\n", star, o.Tool, o.Pattern, o.Risk)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,128 @@
+package rulebook
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tailscale/hujson"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
+)
+
+// Case is one case of permissions.test.jsonc.
+type Case struct {
+	Name string `json:"name,omitzero"`
+	Call struct {
+		Tool      string         `json:"tool"`
+		Arguments jsontext.Value `json:"arguments,omitzero"` // an object, or the text of the main argument
+		Cwd       string         `json:"cwd,omitzero"`
+		Autonomy  *string        `json:"autonomy,omitzero"`
+		Mode      *string        `json:"mode,omitzero"`
+	} `json:"call"`
+	Want string `json:"want"`
+
+	Source string `json:"-"` // file:line, for messages
+}
+
+// ReadCases reads a file of cases.
+func ReadCases(path string) ([]Case, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf(`%s: no such file: write cases such as [{"call": {"tool": "read_file", "arguments": ".env"}, "want": "deny"}]`, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParseCases(path, text)
+}
+
+// ParseCases reads cases. Nothing is skipped: what is not understood is an error.
+func ParseCases(path string, text []byte) ([]Case, error) {
+	root, err := hujson.Parse(append(slices.Clip(text), '\n'))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	list, ok := root.Value.(*hujson.Array)
+	if !ok {
+		return nil, fmt.Errorf(`%s: cases are a list: [{"call": {"tool": …, "arguments": …}, "want": "deny"}]`, path)
+	}
+	if len(list.Elements) == 0 {
+		return nil, fmt.Errorf("%s: it has no cases", path)
+	}
+	cases := make([]Case, len(list.Elements))
+	for i := range list.Elements {
+		element := &list.Elements[i]
+		c := &cases[i]
+		c.Source = path + ":" + strconv.Itoa(1+bytes.Count(text[:element.StartOffset], []byte("\n")))
+		element.Standardize()
+		if err := json.Unmarshal(bytes.TrimSpace(hujson.Value{Value: element.Value}.Pack()), c, json.RejectUnknownMembers(true)); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Source, err)
+		}
+		if !slices.Contains([]string{"allow", "deny", "ask"}, c.Want) {
+			return nil, fmt.Errorf("%s: want %q: use allow, deny or ask", c.Source, c.Want)
+		}
+	}
+	return cases, nil
+}
+
+// RunCases prints a line for each case that fails and one for all, and says how many fail.
+func RunCases(w io.Writer, ch *Checker, policy *permissions.Policy, cases []Case) (failed int, err error) {
+	for i := range cases {
+		failure := cases[i].run(ch, policy)
+		if failure == "" {
+			continue
+		}
+		failed++
+		if _, err := fmt.Fprintf(w, "FAIL %s\n", tools.Visible(cases[i].title()+": "+failure)); err != nil {
+			return failed, err
+		}
+	}
+	if failed == 0 {
+		_, err := fmt.Fprintf(w, "ok   %s\n", count(len(cases), "case"))
+		return 0, err
+	}
+	_, err = fmt.Fprintf(w, "%d of %s failed\n", failed, count(len(cases), "case"))
+	return failed, err
+}
+
+// run returns what is wrong, "" when nothing is.
+func (c *Case) run(ch *Checker, policy *permissions.Policy) string {
+	request := Request{Tool: c.Call.Tool, Arguments: c.Call.Arguments, Autonomy: c.Call.Autonomy, Mode: c.Call.Mode, Cwd: c.Call.Cwd}
+	if request.Arguments.Kind() == '"' {
+		var text string
+		err := json.Unmarshal(request.Arguments, &text)
+		if err == nil {
+			request.Arguments, err = ch.Arguments(request.Tool, text)
+		}
+		if err != nil {
+			return err.Error()
+		}
+	}
+	v, err := ch.verdict(request, policy)
+	if err != nil {
+		return err.Error()
+	}
+	if v.Action.String() == c.Want {
+		return ""
+	}
+	return fmt.Sprintf("want %s, got %s by %s", c.Want, v.Action, decidedBy(&v))
+}
+
+func (c *Case) title() string {
+	switch {
+	case c.Name != "":
+		return place(c.Source) + " " + c.Name
+	case c.Call.Arguments == nil:
+		return place(c.Source) + " " + c.Call.Tool
+	}
+	return place(c.Source) + " " + c.Call.Tool + " " + shorten(string(c.Call.Arguments), maxField)
+}

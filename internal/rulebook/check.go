@@ -1,0 +1,310 @@
+// Package rulebook works with rules: it judges calls as the live gate would without running them, holds rules against cases,
+// and replays the calls on record under other rules. It is for people who write rules; nothing that it says lets a call run.
+package rulebook
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/jsonx"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// Checker judges calls without a session. It runs the code of the live gate on the rules as they are. Its fields are what
+// the configuration says.
+type Checker struct {
+	Judge    gate.Judge // how calls are judged; the rules and the time come at each call
+	Store    *permissions.Store
+	Servers  []proxy.Server
+	Cwd      string
+	Home     string
+	Shell    *tools.ShellSetup
+	Explain  bool                    // answers name the other rules and grants, too
+	Agent    []permissions.Rule      // of the profile that calls are judged under
+	Profiles []permissions.Agent     // that calls on record may have been made under
+	Unknown  func(tool string) error // says what a tool that is not known may mean; nil, or nothing, when nobody can say
+	Worker   string
+	DataDir  string
+
+	parsed map[string]*permissions.Policy // of the permissions that requests bring along
+}
+
+// Lines answers one JSON object a line. A line that cannot be understood is answered too, with an error
+// and a denial: whoever counts the answers never counts a silence as an allow.
+func (ch *Checker) Lines(in io.Reader, out io.Writer) error {
+	r := bufio.NewReaderSize(in, 1<<20)
+	w := bufio.NewWriter(out)
+	for {
+		line, err := r.ReadBytes('\n')
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			answer := ch.line(line)
+			if err := json.MarshalWrite(w, answer); err != nil {
+				return err
+			}
+			if err := w.WriteByte('\n'); err != nil {
+				return err
+			}
+			if r.Buffered() == 0 {
+				if err := w.Flush(); err != nil {
+					return err
+				}
+			}
+		}
+		if err == io.EOF {
+			return w.Flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (ch *Checker) line(line []byte) Answer {
+	var request Request
+	if err := json.Unmarshal(line, &request, json.RejectUnknownMembers(true)); err != nil {
+		return refused(request, err)
+	}
+	return ch.Check(request)
+}
+
+func refused(request Request, err error) Answer {
+	return Answer{ID: request.ID, Action: permissions.Deny.String(), Subjects: []Subject{}, Always: []Offer{}, Error: err.Error()}
+}
+
+// Check judges one call.
+func (ch *Checker) Check(request Request) Answer {
+	call, err := ch.call(request)
+	if err != nil {
+		return refused(request, err)
+	}
+	judge, err := ch.judge(request)
+	if err != nil {
+		return refused(request, err)
+	}
+	v := judge.Judge(call)
+	answer := Answer{
+		ID: request.ID, Action: v.Action.String(), Risk: v.Risk().String(), Category: v.Category(), By: v.By, Rule: v.Rule, Reason: v.Reason,
+		Summary: v.Analysis.Summary, Subjects: make([]Subject, 0, len(v.Findings)), Marks: v.Marks, Always: []Offer{},
+	}
+	for i := range v.Findings {
+		subject := newSubject(&v.Findings[i])
+		if ch.Explain {
+			from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: judge.Now}
+			subject.Lost = lost(permissions.Explain(judge.Policy, from, &v.Findings[i].Subject))
+		}
+		if f := &v.Findings[i]; f.Action == permissions.Ask && f.Grant == nil && v.Action == permissions.Ask {
+			for _, r := range tools.Suggestions(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place}, v.Analysis, i) {
+				subject.AllowedBy = append(subject.AllowedBy, NamedRule{r.Tool, r.Pattern})
+			}
+		}
+		answer.Subjects = append(answer.Subjects, subject)
+	}
+	if v.Action == permissions.Ask {
+		for _, o := range v.Offers(call) {
+			answer.Always = append(answer.Always, Offer{o.Tool, o.Pattern, o.Risk.String(), o.Default})
+		}
+	}
+	return answer
+}
+
+// rank puts what the call needs an allow for before what can only be denied.
+func (s *Subject) rank() int {
+	if s.DeniesOnly {
+		return 1
+	}
+	return 0
+}
+
+func newSubject(f *permissions.Finding) Subject {
+	s := Subject{
+		Tool: f.Subject.Tool, Kind: f.Subject.Kind, Value: f.Subject.Value, Action: f.Action.String(), Rule: "no rule matches",
+		Layer: string(f.Layer), Risk: f.Subject.Risk.String(), Effect: f.Subject.EffectText(), DeniesOnly: f.Subject.DeniesOnly,
+	}
+	if f.Rule != nil {
+		s.Rule = f.Rule.String()
+	}
+	if f.Grant != nil {
+		s.Action, s.Rule, s.Layer = permissions.Allow.String(), f.Grant.String(), string(f.Grant.Layer)
+	}
+	return s
+}
+
+// lost names the rules that matched and did not decide, the one that came closest first, and the grants that do
+// not cover the subject.
+func lost(e permissions.Explanation) (lines []string) {
+	for _, m := range slices.Backward(e.Matches) {
+		if m.Won {
+			continue
+		}
+		line := m.Rule.String()
+		if m.Value != "" && m.Value != e.Finding.Subject.Value {
+			line += fmt.Sprintf(", which matches %q", m.Value)
+		}
+		switch {
+		case !m.Decides && m.Rule.Action > permissions.Confirm:
+			line += ", which is not what is really reached"
+		case m.Unbound && e.Finding.Subject.Plain != "":
+			line += ", which may mean another tool of the server"
+		case m.Unbound:
+			line += ", whose kind is a guess"
+		}
+		lines = append(lines, line)
+	}
+	for _, g := range e.Grants {
+		if g.Obstacle != "" {
+			lines = append(lines, fmt.Sprintf("%s: %s", g.Grant, g.Obstacle))
+		}
+	}
+	return lines
+}
+
+// judge assembles what decides about the request: the configuration, and what the request replaces of it.
+func (ch *Checker) judge(request Request) (*gate.Judge, error) {
+	judge := ch.Judge
+	j := &judge
+	j.Now = time.Now()
+	var err error
+	if request.Autonomy != nil {
+		if j.Autonomy, err = gate.ParseAutonomy(*request.Autonomy); err != nil {
+			return nil, err
+		}
+	}
+	if request.Mode != nil {
+		if j.Mode, err = gate.ParseMode(*request.Mode); err != nil {
+			return nil, err
+		}
+	}
+	if request.Permissions == nil {
+		j.Policy, j.PolicyError = ch.Policy()
+		return j, nil
+	}
+	if j.Policy = ch.parsed[string(request.Permissions)]; j.Policy == nil {
+		file, err := permissions.ParseFile("permissions", request.Permissions, ch.Home)
+		if err != nil {
+			return nil, err
+		}
+		if j.Policy, err = permissions.NewPolicy(ch.Agent, file.Rules, file.Grants); err != nil {
+			return nil, err
+		}
+		if ch.parsed == nil {
+			ch.parsed = map[string]*permissions.Policy{}
+		}
+		ch.parsed[string(request.Permissions)] = j.Policy
+	}
+	return j, nil
+}
+
+// Policy is the worker's, under the agent profile if one is configured.
+func (ch *Checker) Policy() (*permissions.Policy, error) {
+	base, err := ch.Store.Policy()
+	if err != nil || len(ch.Agent) == 0 {
+		return base, err
+	}
+	return base.With(ch.Agent, nil)
+}
+
+// call makes the call that the request describes.
+func (ch *Checker) call(request Request) (gate.Call, error) {
+	tool, place := ch.Tool(request.Tool)
+	if tool == nil {
+		if ch.Unknown != nil {
+			if err := ch.Unknown(request.Tool); err != nil {
+				return gate.Call{}, err
+			}
+		}
+		return gate.Call{}, fmt.Errorf("unknown tool %q: use a kind (%s) or {server}_{tool} of a configured server", request.Tool, strings.Join(tools.Kinds(), ", "))
+	}
+	if request.Cwd != "" {
+		dir, err := filepath.Abs(request.Cwd)
+		if err != nil {
+			return gate.Call{}, err
+		}
+		place.Dir, place.Roots, place.Workspace = dir, []string{dir}, nil
+	}
+	call := gate.Call{ID: "check", Tool: tool, Place: place}
+	if request.Arguments != nil {
+		if err := jsonx.Check(request.Arguments); err != nil {
+			return call, fmt.Errorf("arguments: %w", err)
+		}
+		if request.Arguments.Kind() != '{' {
+			return call, errors.New("arguments: not a JSON object")
+		}
+		call.Arguments = request.Arguments
+	}
+	return call, nil
+}
+
+// Tool finds a kind, or a tool of a configured server as it is known without asking the server.
+func (ch *Checker) Tool(name string) (*tools.Tool, tools.Place) {
+	for _, s := range ch.Servers {
+		if own, ok := strings.CutPrefix(name, s.Tools.Name+"_"); ok {
+			t := tools.Describe(s.Tools, own, name, nil)
+			t.Plain = proxy.Plain(name)
+			return t, s.Place
+		}
+	}
+	return tools.KindTool(name), tools.Place{Dir: ch.Cwd, Roots: []string{ch.Cwd}, Home: ch.Home, Shell: ch.Shell}
+}
+
+// Arguments reads what stands for a call's arguments on a command line.
+func (ch *Checker) Arguments(tool, text string) (jsontext.Value, error) {
+	if v := jsontext.Value(text); v.Kind() == '{' && v.IsValid() {
+		return v, nil
+	}
+	t, _ := ch.Tool(tool)
+	if t == nil {
+		return nil, nil // check says that there is no such tool
+	}
+	name := tools.PrimaryArgument(t)
+	if name == "" {
+		return nil, fmt.Errorf("%s has no main argument: give a JSON object", tool)
+	}
+	return json.Marshal(map[string]string{name: text})
+}
+
+// verdict judges a call by the worker's file, or by the policy when there is one, with the code of the live
+// gate.
+func (ch *Checker) verdict(request Request, policy *permissions.Policy) (gate.Verdict, error) {
+	call, err := ch.call(request)
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	if policy != nil {
+		// The worker's file is neither read nor made then.
+		request.Permissions = jsontext.Value(noRules)
+	}
+	judge, err := ch.judge(request)
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	if policy != nil {
+		judge.Policy = policy
+	}
+	return judge.Judge(call), nil
+}
+
+const noRules = "{}"
+
+// decidedBy names what decided, as people read it: the rule with its place, or who stood in for one.
+func decidedBy(v *gate.Verdict) string {
+	switch {
+	case v.Rule == "":
+		return v.By
+	case v.By == "rule" || v.By == "default":
+		return v.Rule
+	}
+	return v.By + ": " + v.Rule
+}

@@ -1,0 +1,28 @@
+package rulebook
+
+import (
+	"path/filepath"
+	"strconv"
+)
+
+// maxField bounds what is shown of one value, in runes.
+const maxField = 160
+
+func shorten(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
+// place is where a rule or case stands, without its folder.
+func place(source string) string { return filepath.Base(source) }
