@@ -10,6 +10,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/address"
 	"callgate/permissions"
+	"callgate/shellparse/programs"
 )
 
 // MarkFloor is the code of the marks that are the floor.
@@ -183,7 +184,7 @@ func (f *floored) disarms() string {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		if killers[program(c)] {
+		if about(program(c)).Has(programs.Kills) {
 			for _, word := range c.Argv[1:] {
 				if lower := strings.ToLower(word); strings.Contains(lower, "callgate") || c.Argv[0] != "launchctl" && isOwnProcess(word) {
 					return "ends callgate"
@@ -276,14 +277,17 @@ func program(c tools.CommandView) string {
 	return strings.TrimSuffix(strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:]), ".exe")
 }
 
+// about is what is known of a program.
+func about(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
+
 // sender is the first command of the text that can send what others put out; "" when there is none.
 func (f *floored) sender() string {
 	for _, c := range f.a.Commands {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		if name := program(c); senders[name] || sometimesSends[name] && senderLines.MatchString(strings.Join(c.Argv, " ")) {
-			return name
+		if is := about(program(c)); is.Has(programs.CanSend) || is.Has(programs.SometimesSends) && senderLines.MatchString(strings.Join(c.Argv, " ")) {
+			return program(c)
 		}
 		if len(c.Connects) > 0 {
 			return "/dev/tcp"
@@ -322,7 +326,7 @@ func storeIn(c tools.CommandView) string {
 			return store
 		}
 	}
-	if talkers[name] {
+	if about(name).Has(programs.Talks) {
 		if store := tools.CredentialStore(c.Input); store != "" {
 			return store
 		}
@@ -345,10 +349,10 @@ func stays(program, before, word, store string) bool {
 		return false
 	case strings.Contains(before+word, "env-file"):
 		return strings.Contains(store, ".env")
-	case usesKeys[program], proves.MatchString(before), provesItself.MatchString(word):
+	case about(program).Has(programs.UsesKeys), proves.MatchString(before), provesItself.MatchString(word):
 		return true
 	}
-	return copiers[program] && copierOption.MatchString(before)
+	return about(program).Has(programs.Copies) && copierOption.MatchString(before)
 }
 
 // metadataIn returns the metadata service that a text leads to, "" when it leads to none. In words of a command a bare

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"callgate/gate/tools"
+	"callgate/shellparse/programs"
 )
 
 // Texts in other languages, which nobody can read to the end: what they name and what they call.
@@ -63,7 +64,6 @@ func namesWhole(text, folder string) bool {
 
 // Programs that run containers, and where their options name folders of this machine.
 var (
-	containers = wordsOf("docker podman nerdctl finch lima buildah ctr crictl kubectl oc singularity apptainer")
 	bindOption = regexp.MustCompile(`^(?:-v|--volume|-B|--bind|--mount)(?:=(.*))?$`)
 	bindSource = regexp.MustCompile(`(?:^|,)(?:src|source)=([^,]*)`)
 	hostPath   = regexp.MustCompile(`"hostPath"\s*:\s*\{[^}]*"path"\s*:\s*"([^"]*)"`)
@@ -72,7 +72,7 @@ var (
 // opens looks for containers that are given what nobody may lose.
 func (f *floored) opens() string {
 	for _, c := range f.a.Commands {
-		if len(c.Argv) == 0 || !containers[program(c)] {
+		if len(c.Argv) == 0 || !about(program(c)).Has(programs.RunsContainers) {
 			continue
 		}
 		for i, word := range c.Argv[1:] {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callgate/gate/tools"
+	"callgate/shellparse/programs"
 )
 
 // This file holds what the floor looks for.
@@ -136,11 +137,9 @@ var (
 	onlyLists   = wordsOf("-l --list list info status luksDump print id-ctrl smart-log --help --version -V")
 )
 
-var formatters = wordsOf("mke2fs mkswap wipefs blkdiscard fdisk sfdisk cfdisk gdisk sgdisk parted cryptsetup zpool pvcreate pvremove vgremove lvremove mdadm hdparm nvme badblocks diskutil diskpart format format.com shred dcfldd")
-
 // formats reports whether a program changes devices as a whole.
 func formats(program string) bool {
-	return formatters[program] || strings.HasPrefix(program, "mkfs") || strings.HasPrefix(program, "newfs")
+	return about(program).Has(programs.Formats) || strings.HasPrefix(program, "mkfs") || strings.HasPrefix(program, "newfs")
 }
 
 // What puts out the environment.
@@ -156,13 +155,8 @@ var (
 
 // What sends.
 var (
-	senders = wordsOf(`curl wget wget2 http https xh xhs httpie aria2c nc ncat netcat socat telnet ssh scp sftp ftp lftp rsync rclone mail mailx mutt sendmail msmtp swaks
-		websocat wscat croc wormhole magic-wormhole gsutil s3cmd s5cmd azcopy mc b2 dig nslookup host drill ping tftp smbclient slack-cli invoke-webrequest iwr invoke-restmethod irm openssl`)
 	senderLines = regexp.MustCompile(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|aws (?:secretsmanager|ssm|kms|lambda|ecs|iam) |gh (?:gist|issue|pr|release|secret|variable|api|codespace|ssh-key|repo) |gcloud (?:storage|secrets|compute|functions|run)|az (?:storage|keyvault|webapp|container|vm)|(?:kubectl|oc) (?:cp|create|apply|replace|patch|set|exec|run|debug|annotate|label|edit)|(?:docker|podman|nerdctl|finch) (?:cp|push|build|buildx|image|run|create|exec|secret|config|compose|container|stack|service)|` +
 		`npm publish|git push|cloudflared|ngrok|(?:heroku|fly|flyctl|vercel|netlify|wrangler|railway|render|supabase|firebase|doppler|vault|consul|nomad|helm|doctl|hcloud|ibmcloud|oci|pscale|turso|infisical|eb) )`)
-	sometimesSends = wordsOf(`aws gh gcloud az kubectl oc docker podman nerdctl finch npm git cloudflared ngrok heroku fly flyctl vercel netlify wrangler railway render supabase
-		firebase doppler vault consul nomad helm doctl hcloud ibmcloud oci pscale turso infisical eb`)
-	talkers       = wordsOf("sftp ftp lftp ncftp tnftp telnet nc ncat netcat socat ssh smbclient mail mailx sendmail") // what they read from their standard input is orders, or goes out
 	proxyVariable = regexp.MustCompile(`(?i)\b(?:(?:https?|all|ftp|rsync|grpc|socks)[_.])?proxy=["']?([^\s;&|"']+)`)
 	proxyCommand  = regexp.MustCompile(`(?i)^(?:-o)?\s*proxy(?:command|jump)[= ](.*)$`)
 	codeSends     = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
@@ -173,9 +167,7 @@ var (
 var (
 	proves       = regexp.MustCompile(`^(?:-i|-E|--rsh|--key|--cert|--cacert|--capath|--netrc-file|--kubeconfig|--config|--userconfig|--identity.*|--private-key|--ssh-key|--credential.*|--env-file|--key-file|--cert-file)$`)
 	provesItself = regexp.MustCompile(`^(?:-i.+|--(?:key|cert|cacert|capath|netrc-file|kubeconfig|config|userconfig|identity[\w-]*|private-key|credential[\w-]*|env-file|key-file|cert-file)=|-[oe]\s?[A-Za-z].*|ssh\s+-i)`)
-	copiers      = wordsOf("scp sftp rsync")
 	copierOption = regexp.MustCompile(`^-[FSoec]$`)
-	usesKeys     = wordsOf("ssh ssh-add ssh-keygen ssh-copy-id chmod chown mkdir touch ls stat test [ [[ rm gpg git export source . alias")
 )
 
 // maxStore and maxAddressText bound, in bytes, what is taken for a path or for something that holds an address.
@@ -217,7 +209,6 @@ func mayNameMetadata(text []byte) bool {
 
 // What ends callgate, and what takes permissions off other agents.
 var (
-	killers       = wordsOf("kill pkill killall killall5 skill snice systemctl service launchctl taskkill stop-process spps fuser xkill brew rc-service supervisorctl pm2")
 	offSwitch     = regexp.MustCompile(`^--dangerously-|^--allow-dangerously-|^--yolo$|^--full-auto$|(?i)^--?(?:permission-mode|approval-mode|ask-for-approval|sandbox)=?(?:bypass.*|yolo|never|danger.*|auto_edit)|(?i:bypassPermissions|danger-full-access)`)
 	mayDisarm     = strings.Fields("anger yolo ypass full-auto never auto_edit")
 	agentSettings = regexp.MustCompile(`(?i)[/\\]\.(?:claude|codex|gemini|cursor|vscode|windsurf|continue|cline|roo|kiro|zed|config[/\\](?:opencode|goose|zed|crush))[/\\]|[/\\](?:settings|config|mcp|permissions?)[\w.-]*\.(?:json|jsonc|toml|ya?ml)$|\.claude\.json$`)

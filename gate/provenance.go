@@ -19,6 +19,7 @@ import (
 	"callgate/permissions"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"callgate/shellparse/programs"
 )
 
 // Flow adds questions about where the values of a call come from and where they would go. It never allows anything, and a
@@ -536,7 +537,7 @@ func originOf(call Call, a *tools.Analysis) (o origin) {
 	case len(a.Commands) > 0:
 		for _, c := range a.Commands {
 			switch {
-			case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && senders[program(c)]:
+			case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && about(program(c)).Has(programs.CanSend):
 				o.label |= flow.Untrusted
 				if len(c.Argv) > 0 && !plainFetch[program(c)] {
 					o.label |= flow.Private

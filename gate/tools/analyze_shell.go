@@ -397,7 +397,7 @@ const maxReasons = 3
 // mountsHost reports whether a container is given the root of the file system: nothing that happens in it
 // stays in it.
 func mountsHost(c *shellparse.Command) bool {
-	if len(c.Argv) == 0 || c.Argv[0].Value != "docker" && c.Argv[0].Value != "podman" {
+	if len(c.Argv) == 0 || programs.Canonical(c.Argv[0].Value) != "docker" {
 		return false
 	}
 	return slices.ContainsFunc(c.Argv, func(w shellparse.Word) bool {

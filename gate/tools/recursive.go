@@ -9,48 +9,25 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// recursiveReaders are programs that read folders whole; with options, only with one of these.
-var recursiveReaders = func() map[string]map[string]bool {
-	greps := wordSet("-r -R -d --recursive --dereference-recursive --directories")
-	table := map[string]map[string]bool{
-		"zip": wordSet("-r --recurse-paths"), "cp": wordSet("-r -R -a --recursive --archive"), "scp": wordSet("-r"),
-	}
-	for name := range strings.FieldsSeq("grep egrep fgrep zgrep zegrep zfgrep bzgrep xzgrep lzgrep zstdgrep pcregrep pcre2grep ggrep") {
-		table[name] = greps
-	}
-	for name := range strings.FieldsSeq("aws gcloud gsutil az rclone s3cmd s5cmd mc mcli azcopy b2 oci swift ibmcloud ossutil coscli obsutil surge vercel netlify firebase sftp lftp croc wormhole") {
-		table[name] = nil // they send folders
-	}
-	for name := range strings.FieldsSeq("rg rga ag ack ugrep ug pt sift tar gtar bsdtar rsync mv diff gdiff colordiff difft") {
-		table[name] = nil
-	}
-	return table
-}()
-
 // readsRecursively reports whether a command reads folders whole.
 func readsRecursively(c *shellparse.Command) bool {
 	if len(c.Argv) > 2 && c.Argv[1].Value == "cp" {
-		switch c.Argv[0].Value {
-		case "docker", "podman", "nerdctl", "kubectl", "oc":
+		switch programs.Canonical(c.Argv[0].Value) {
+		case "docker", "kubectl":
 			return true
 		}
 	}
-	options, ok := recursiveReaders[c.Argv[0].Value]
 	if c.Argv[0].Value == "git" {
 		return len(c.Argv) > 1 && (c.Argv[1].Value == "grep" || (c.Argv[1].Value == "add" || c.Argv[1].Value == "stage") &&
 			slices.ContainsFunc(c.Argv[2:], func(w shellparse.Word) bool { return matchesWord("-f", w.Value) || matchesWord("--force", w.Value) }))
 	}
-	if !ok || options == nil {
-		return ok
+	options := known(c.Argv[0].Value).Recursive
+	if slices.Equal(options, programs.Any) {
+		return true
 	}
-	for _, w := range c.Argv[1:] {
-		for option := range options {
-			if matchesWord(option, w.Value) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Argv[1:], func(w shellparse.Word) bool {
+		return slices.ContainsFunc(options, func(option string) bool { return matchesWord(option, w.Value) })
+	})
 }
 
 // recursive notes the folders that a command reads whole.

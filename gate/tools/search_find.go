@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"callgate/shellparse"
+	"callgate/shellparse/programs"
 )
 
 // findValues are tests and options of find that take a value and only narrow what it finds.
@@ -20,7 +21,7 @@ func foundBy(all []shellparse.Command, at int) *search {
 	}
 	var words []string
 	for i := range all {
-		if f := &all[i]; len(f.Argv) > 0 && f.Argv[0].Value == "find" {
+		if f := &all[i]; len(f.Argv) > 0 && programs.Canonical(f.Argv[0].Value) == "find" {
 			var line []string
 			for _, w := range f.Argv {
 				if !w.Known || strings.ContainsFunc(w.Value, unicode.IsSpace) { // it could be taken for several words

@@ -30,31 +30,26 @@ const (
 	Listed              // folders are removed that stand in a list, which no word of the call shows; Path is "*"
 )
 
-// wipers are the programs that do so, in lower case.
-var wipers = func() map[string]func(*builder, *shellparse.Command, string) {
-	all := map[string]func(*builder, *shellparse.Command, string){
-		"find": (*builder).wipesFound, "gfind": (*builder).wipesFound, "fd": (*builder).wipesFound, "fdfind": (*builder).wipesFound,
-		"mv": (*builder).wipesMoved, "rsync": (*builder).wipesSynced, "git": (*builder).wipesUntracked,
-	}
-	for name := range wordSet("rm grm unlink shred srm trash trash-put rimraf del-cli del erase rd rmdir remove-item ri dd truncate gio") {
-		all[name] = (*builder).wipesRemoved
-	}
-	for name := range wordSet("chmod chown chgrp setfacl chattr icacls takeown gchmod gchown") {
-		all[name] = (*builder).wipesClosed
-	}
-	for name := range wordSet("ls echo printf exa eza dir du tree") {
-		all[name] = (*builder).listsFor
-	}
-	return all
-}()
-
 // wipes notes what one command of the shell text whole wipes.
 func (b *builder) wipes(c *shellparse.Command, whole string) {
 	if len(c.Argv) == 0 {
 		return
 	}
-	if wipe := wipers[strings.TrimSuffix(strings.ToLower(path.Base(c.Argv[0].Value)), ".exe")]; wipe != nil {
-		wipe(b, c, whole)
+	switch about := known(strings.TrimSuffix(strings.ToLower(path.Base(c.Argv[0].Value)), ".exe")); {
+	case about.Has(programs.Removes):
+		b.wipesRemoved(c, whole)
+	case about.Has(programs.Closes):
+		b.wipesClosed(c, whole)
+	case about.Has(programs.PutsOut):
+		b.listsFor(c, whole)
+	case about.Name == "find", about.Name == "fd":
+		b.wipesFound(c, whole)
+	case about.Name == "mv":
+		b.wipesMoved(c, whole)
+	case about.Name == "rsync":
+		b.wipesSynced(c, whole)
+	case about.Name == "git":
+		b.wipesUntracked(c, whole)
 	}
 }
 

@@ -27,6 +27,8 @@ type Command struct {
 	Worse    []Worse // what makes it worse
 	Parent   bool    // there are subcommands with a risk of their own
 	Destroys []Act   // what it does that nobody can take back
+
+	Recursive []string // the options with which it reads folders whole; Any when it always does
 }
 
 // Row is what the options and operands of a command do.
@@ -82,43 +84,54 @@ var Styles = map[string]Style{"": GNU, "gnu": GNU, "posix": POSIX, "go": Go, "lo
 type Trait uint64
 
 const (
-	Escalates     Trait = 1 << iota // it gains privileges whatever it runs
-	RunsElsewhere                   // what it runs, it runs in a container or on another machine
-	Launcher                        // it runs a program that its words name somewhere
-	Collector                       // it executes what it finds at the paths that its operands name
-	Configured                      // it executes what a file in its directory says
-	DashIsFile                      // a dash is the name of a file
-	PrintsName                      // it prints values that cannot begin with a dash
-	PrintsNumber                    // it prints numbers and nothing else
-	TakesFormats                    // it can print its own words
-	OptionFiles                     // it takes further words from a file that @file names
-	RunsAddresses                   // it runs code whose address a word names
-	TakesCode                       // it is given code, or opens a console that reads it
-	RunsSource                      // it can compile and run what it reads
-	RunsOperands                    // it runs every file that its operands name
-	Spells                          // its words or its input spell commands in a language of its own
-	Prints                          // it prints its words
-	ReadsSettings                   // it shows settings that its operands name
-	TakesProcess                    // its numbers are processes
-	Shell                           // it is a shell
-	ProjectTool                     // a package runner starts it from the project
-	Exact                           // only the very same text is offered as a rule
-	Installs                        // its operands are packages that are fetched
-	Sends                           // data goes out to another machine by what it is for
-	RunsScripts                     // its next word is a script of the project
-	RunsTargets                     // every operand is a target of the project
-	TakesSQL                        // it sends statements to a database
-	LocalDatabase                   // its database is a file of this machine
-	ReadsCode                       // it runs what comes in, beside those that take SQL
-	SendsQueries                    // it sends a text that can be a query in GraphQL
-	YesIsHarmless                   // --yes and --force say how to install something, or are handed on
-	PackageRunner                   // it takes the name of a package, or of the program that this brings
-	Agent                           // it lets a model act on this machine
-	Interpreter                     // it runs the file that its first operand names
-	ListsNames                      // its output is names of files
-	Searches                        // it searches its working directory when it is given no folder
-	RunsHooks                       // it runs git's hooks
-	RunsProject                     // it runs what manifests of the project say
+	Escalates      Trait = 1 << iota // it gains privileges whatever it runs
+	RunsElsewhere                    // what it runs, it runs in a container or on another machine
+	Launcher                         // it runs a program that its words name somewhere
+	Collector                        // it executes what it finds at the paths that its operands name
+	Configured                       // it executes what a file in its directory says
+	DashIsFile                       // a dash is the name of a file
+	PrintsName                       // it prints values that cannot begin with a dash
+	PrintsNumber                     // it prints numbers and nothing else
+	TakesFormats                     // it can print its own words
+	OptionFiles                      // it takes further words from a file that @file names
+	RunsAddresses                    // it runs code whose address a word names
+	TakesCode                        // it is given code, or opens a console that reads it
+	RunsSource                       // it can compile and run what it reads
+	RunsOperands                     // it runs every file that its operands name
+	Spells                           // its words or its input spell commands in a language of its own
+	Prints                           // it prints its words
+	ReadsSettings                    // it shows settings that its operands name
+	TakesProcess                     // its numbers are processes
+	Shell                            // it is a shell
+	ProjectTool                      // a package runner starts it from the project
+	Exact                            // only the very same text is offered as a rule
+	Installs                         // its operands are packages that are fetched
+	Sends                            // data goes out to another machine by what it is for
+	RunsScripts                      // its next word is a script of the project
+	RunsTargets                      // every operand is a target of the project
+	TakesSQL                         // it sends statements to a database
+	LocalDatabase                    // its database is a file of this machine
+	ReadsCode                        // it runs what comes in, beside those that take SQL
+	SendsQueries                     // it sends a text that can be a query in GraphQL
+	YesIsHarmless                    // --yes and --force say how to install something, or are handed on
+	PackageRunner                    // it takes the name of a package, or of the program that this brings
+	Agent                            // it lets a model act on this machine
+	Interpreter                      // it runs the file that its first operand names
+	ListsNames                       // its output is names of files
+	Searches                         // it searches its working directory when it is given no folder
+	RunsHooks                        // it runs git's hooks
+	RunsProject                      // it runs what manifests of the project say
+	Formats                          // it changes devices as a whole
+	CanSend                          // it sends what it is given to another machine
+	SometimesSends                   // some of its subcommands do
+	Talks                            // what it reads from its standard input is orders, or goes out
+	Copies                           // it copies files to and from other machines
+	UsesKeys                         // a key among its words proves who one is, and stays where it is
+	Kills                            // it ends processes or services
+	RunsContainers                   // it runs containers
+	Removes                          // it removes or overwrites its operands
+	Closes                           // it changes the permissions of its operands
+	PutsOut                          // it puts out its operands, for another program to read
 )
 
 // Traits are the names of traits in the YAML files.
@@ -131,6 +144,8 @@ var Traits = map[string]Trait{
 	"sends": Sends, "runs-scripts": RunsScripts, "runs-targets": RunsTargets, "takes-sql": TakesSQL, "local-database": LocalDatabase,
 	"reads-code": ReadsCode, "sends-queries": SendsQueries, "yes-is-harmless": YesIsHarmless, "package-runner": PackageRunner, "agent": Agent,
 	"interpreter": Interpreter, "lists-names": ListsNames, "searches": Searches, "runs-hooks": RunsHooks, "runs-project": RunsProject,
+	"formats": Formats, "can-send": CanSend, "sometimes-sends": SometimesSends, "talks": Talks, "copies": Copies, "uses-keys": UsesKeys,
+	"kills": Kills, "runs-containers": RunsContainers, "removes": Removes, "closes": Closes, "puts-out": PutsOut,
 }
 
 // nothing is known of the commands that the table does not have.

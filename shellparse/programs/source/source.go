@@ -39,6 +39,7 @@ type Entry struct {
 	Is          string        `yaml:"is"`
 	Risk        string        `yaml:"risk"`
 	Worse       []worseEntry  `yaml:"worse"`
+	Recursive   string        `yaml:"recursive"`
 	Destroys    yaml.Node     `yaml:"destroys"` // a sentence, and acts
 	Examples    yaml.Node     `yaml:"examples"` // command lines with what is said of them
 
@@ -208,6 +209,7 @@ func (e *Entry) command(shared map[string]string) (c programs.Command, err error
 		}
 		return st
 	}
+	c.Recursive = strings.Fields(e.Recursive)
 	c.Arity, c.Operation, c.Handler, c.Inspector, c.Passes = e.Arity, e.Operation, e.Handler, e.Inspector, strings.Fields(e.Passes)
 	if e.Options != nil || e.Operands+e.Default+e.Subcommands+e.Effect != "" {
 		c.Row = &programs.Row{Options: list(*cmp.Or(e.Options, new(""))), Operands: e.Operands, Default: e.Default, Style: style(e.Style),

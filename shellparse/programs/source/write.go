@@ -59,6 +59,9 @@ func (w *writer) table(t *Table) {
 		if len(c.Destroys) > 0 {
 			w.field("Destroys", w.acts(c.Destroys))
 		}
+		if len(c.Recursive) > 0 {
+			w.field("Recursive", texts(c.Recursive))
+		}
 		fmt.Fprintf(&w.body, "},\n")
 	}
 	fmt.Fprintf(&w.body, "}\n\n// index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.\nvar index = [...]uint16{")
