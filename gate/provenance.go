@@ -18,8 +18,8 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/permissions"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"callgate/shellparse/programs"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Flow adds questions about where the values of a call come from and where they would go. It never allows anything, and a
