@@ -99,9 +99,13 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 			o.effect = tools.EffectOwn
 		}
 	case t.Labels.Effect != "":
-		o.ofLabels(call)
+		o.ofLabels(call, &t.Labels)
 	case t.Reads() && !t.Bound:
 	default:
+		if l, ok := t.Suspected(); ok && !t.Bound && len(l.Destination) > 0 {
+			o.ofLabels(call, &l)
+			return o
+		}
 		o.effect = effectUnknown
 		for _, v := range argumentsOf(call.Arguments) {
 			if v.looksLikeAddress() {
@@ -115,8 +119,7 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 }
 
 // ofLabels reads a call of a labelled tool. Where no argument is said to carry text, all that are no destination do.
-func (o *outgoing) ofLabels(call Call) {
-	l := &call.Tool.Labels
+func (o *outgoing) ofLabels(call Call, l *tools.Labels) {
 	o.effect, o.names = l.Effect, len(l.Destination) > 0
 	for _, v := range argumentsOf(call.Arguments) {
 		switch {

@@ -80,7 +80,7 @@ in the cache, so that the next host need not wait for the servers.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.PersistentFlags().DurationVar(&wait, "wait", time.Minute, "how long a server may take to start")
-	cmd.AddCommand(newAcceptCommand(s, &wait))
+	cmd.AddCommand(newAcceptCommand(s, &wait), newLabelCommand(s, &wait))
 	return cmd
 }
 
@@ -245,6 +245,9 @@ func printTools(w io.Writer, rows []toolRow, failures map[string]string) error {
 			why += "; kind from " + r.Why
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), effectOf(r.Labels), verdict, tools.Visible(why))
+	}
+	if len(rows) > 0 {
+		defer fmt.Fprintln(w, coverage(rows))
 	}
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		fmt.Fprintf(out, "%s\t-\t-\t-\tdown\t%s\n", name, tools.Visible(failures[name]))

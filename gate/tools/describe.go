@@ -35,6 +35,9 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 		t.Why = "catalogue: " + from
 	default:
 		t.guessFrom(d)
+		if l, sure := draft(name, d); sure {
+			t.suspected = l
+		}
 	}
 	t.applyHints(d.hints, s.Trusted)
 	t.heed(d, s.Trusted)

@@ -45,11 +45,12 @@ type Tool struct {
 	Definition []byte // the upstream's raw definition; nil when none was seen
 	Hash       string // SHA-256 of Definition in hex, "" when there is none
 
-	baseRisk permissions.Risk
-	category string              // of a call whose subjects bring none of their own
-	remote   bool                // its paths and commands belong to another machine
-	enums    map[string][]string // by argument: the only values that the schema allows
-	guess    guess               // what names and schema say of a tool that is not bound
+	baseRisk  permissions.Risk
+	category  string              // of a call whose subjects bring none of their own
+	remote    bool                // its paths and commands belong to another machine
+	enums     map[string][]string // by argument: the only values that the schema allows
+	suspected Labels              // what the name of a tool that nobody labelled says that it does to others
+	guess     guess               // what names and schema say of a tool that is not bound
 }
 
 // Reads reports whether the name of a tool that nobody labelled says that it only looks.

@@ -1,0 +1,83 @@
+package tools
+
+import "slices"
+
+// Words of names that say what a tool does to others, from the furthest; the first that a name has counts.
+var draftWords = []struct {
+	effect string
+	words  map[string]bool
+}{
+	{EffectDeletes, deleteWords},
+	{EffectAccess, wordSet("share grant revoke invite permission permissions role roles access member members collaborator collaborators password token apikey unshare")},
+	{EffectMoney, wordSet("pay payment payout charge refund transfer purchase buy checkout order withdraw deposit donate subscribe invoice trade sell")},
+	{EffectOutside, wordSet("send post publish comment reply email mail message notify forward tweet dm sms call upload push deploy merge trigger submit dispatch broadcast announce react reaction transfer export webhook tag")},
+}
+
+// destinationWords and contentWords are what arguments are called that name where something goes, and that carry it.
+var (
+	destinationWords = wordSet("to recipient recipients cc bcc email emails channel channels chat room conversation thread url uri webhook endpoint owner repo repository account iban phone destination target participants attendees invitees assignee assignees bucket topic space team group host domain receiver user username server workspace project org organization site")
+	contentWords     = wordSet("text body message content subject title description comment caption html markdown data payload attachment attachments summary note notes files file input prompt query blocks value values memo reason")
+	secretWords      = wordSet("secret secrets credential credentials password passwords token tokens key keys env environment")
+	webWords         = wordSet("web page url website site scrape crawl browse browser fetch internet news")
+)
+
+// draft is what names, schema and annotations suggest of a tool that nobody labelled. Nothing of it may let a call run:
+// until a person accepts it, it only tightens. sure says that a word of the name gives the effect.
+func draft(name string, d definition) (l Labels, sure bool) {
+	words := wordsOf(name)
+	has := func(set map[string]bool) bool { return slices.ContainsFunc(words, func(w string) bool { return set[w] }) }
+	reads := len(words) > 0 && readWords[words[0]] || has(readWords) && !has(writeWords) && !has(editWords)
+	changes := has(writeWords) || has(editWords) || has(moveWords) || has(runWords)
+	if !reads || d.hints.readOnly == no {
+		for _, group := range draftWords {
+			if has(group.words) {
+				l.Effect, sure = group.effect, true
+				break
+			}
+		}
+	}
+	switch {
+	case sure:
+	case d.hints.destructive == yes && d.hints.readOnly != yes:
+		l.Effect = EffectDeletes
+	case (reads || d.hints.readOnly == yes) && !changes && d.hints.readOnly != no:
+		l.Effect = EffectNone
+	case changes && d.hints.openWorld == no:
+		l.Effect = EffectOwn
+	default:
+		l.Effect = EffectOutside
+	}
+	if l.Effect == EffectNone {
+		switch {
+		case has(secretWords):
+			l.Returns = []string{ReturnsSecret}
+		case has(webWords):
+			l.Returns = []string{ReturnsUntrusted}
+		default:
+			l.Returns = []string{ReturnsPrivate, ReturnsUntrusted}
+		}
+		return l, sure
+	}
+	for _, argument := range d.arguments {
+		words := wordsOf(argument)
+		switch {
+		case slices.ContainsFunc(words, func(w string) bool { return destinationWords[w] }):
+			l.Destination = append(l.Destination, argument)
+		case slices.ContainsFunc(words, func(w string) bool { return contentWords[w] }):
+			l.Content = append(l.Content, argument)
+		}
+	}
+	return l, sure
+}
+
+// Draft is what the names, the schema and the annotations of a tool suggest as its labels, for a person to correct.
+func (t *Tool) Draft() Labels {
+	l, _ := draft(t.Name, parseDefinition(t.Definition))
+	return l
+}
+
+// Suspected is the draft of a tool that nobody labelled whose name says what it does to others. It may only tighten.
+func (t *Tool) Suspected() (Labels, bool) { return t.suspected, t.suspected.Effect != "" }
+
+// Arguments lists the arguments of a tool in the order of its schema.
+func (t *Tool) Arguments() []string { return parseDefinition(t.Definition).arguments }
