@@ -25,7 +25,9 @@ var (
 // until a person accepts it, it only tightens. sure says that a word of the name gives the effect.
 func draft(name string, d definition) (l Labels, sure bool) {
 	words := wordsOf(name)
-	has := func(set map[string]bool) bool { return slices.ContainsFunc(words, func(w string) bool { return set[w] }) }
+	has := func(set map[string]bool) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return set[w] })
+	}
 	reads := len(words) > 0 && readWords[words[0]] || has(readWords) && !has(writeWords) && !has(editWords)
 	changes := has(writeWords) || has(editWords) || has(moveWords) || has(runWords)
 	if !reads || d.hints.readOnly == no {
