@@ -139,11 +139,11 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	if call.Digest, err = jsonx.Digest(call.Arguments, call.Agent); err != nil {
 		return call, nil, p, err
 	}
-	if to = h.findTool(ctx, p.name); to == nil {
-		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.downNote())
+	if to = h.offers.tool(ctx, p.name); to == nil {
+		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.offers.downNote())
 	}
-	call.Tool, call.Place, call.Redefined = to.tool, h.placeOf(to.server), h.redefined(to)
-	call.Before.Marks = h.steered(to)
+	call.Tool, call.Place, call.Redefined = to.Tool, h.placeOf(to.server), h.p.maker.Redefined(to.Offer)
+	call.Before.Marks = h.p.maker.Steered(to.Offer)
 	return call, to, p, nil
 }
 
@@ -156,11 +156,11 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	if call.Fixed { // the host's own go out, with what is beside them
 		arguments = p.judged()
 	}
-	trace, forwarded := span.Forwarding(to.tool.Name)
+	trace, forwarded := span.Forwarding(to.Tool.Name)
 	defer forwarded()
-	params, asTask := h.asTask(p, to, forwardParams(p, to.tool.Name, arguments))
+	params, asTask := h.asTask(p, to, forwardParams(p, to.Tool.Name, arguments))
 	params = carrying(related(params, to.server.nameOf), trace)
-	if !h.offers(to) {
+	if !h.offers.still(to) {
 		return rpc.Message{}, errRedefined
 	}
 	r.from.Store(to.server)

@@ -69,7 +69,7 @@ func (h *host) defers(r *inflight, p *callParams, to *entry) error {
 		return err
 	}
 	asked, unasked := to.server.makesTasks(), to.server.makesTasksUnasked()
-	if to.taskSupport == "" || !asked && !unasked {
+	if to.TaskSupport == "" || !asked && !unasked {
 		return errNoDeferral
 	}
 	now := time.Now().UTC()

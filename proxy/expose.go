@@ -8,6 +8,7 @@ import (
 
 	"callgate/internal/jsonx"
 	"callgate/permissions"
+	"callgate/proxy/internal/catalogue"
 )
 
 // Expose makes hosts see few tools of many: those of callgate itself, and those that are pinned. The others are
@@ -17,11 +18,10 @@ type Expose struct {
 	Pinned []*permissions.Glob // over qualified names
 }
 
-// The names of the two tools that take the place of those that are not shown. They are callgate's own server's;
-// what CallTool does is resolved in readCall, so that the server never hears of it.
+// The names of the two tools that take the place of those that are not shown.
 const (
-	FindTool = "callgate_find_tools"
-	CallTool = "callgate_call_tool"
+	FindTool = catalogue.FindTool
+	CallTool = catalogue.CallTool
 )
 
 // shows reports whether a tool stands in the host's list.

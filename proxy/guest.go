@@ -16,6 +16,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/catalogue"
 )
 
 // Guest is a server that a client of the companion brings into one session, and whose tools the client runs
@@ -101,7 +102,7 @@ func (p *Proxy) welcomes(name string, present []*server) error {
 	case slices.ContainsFunc(aliases[1:], func(other string) bool { return strings.EqualFold(other, name) }):
 		return fmt.Errorf("server name %q is taken", name)
 	}
-	return CheckAliases(aliases)
+	return catalogue.CheckAliases(aliases)
 }
 
 // visitors are the guests of the session.
@@ -133,24 +134,8 @@ func (v *Visit) Leave(reason string) {
 	h.inviting.Unlock()
 	h.session.WithdrawServer(v.server.alias, reason)
 	v.guest.leave(errors.New(reason))
-	h.listChanged(upstream.Tools)
+	h.offers.changed(upstream.Tools)
 	v.server.up.Close()
-}
-
-// hideDoubles hides tools of guests that look to the host like one of a configured server.
-func (h *host) hideDoubles(items []listing) {
-	taken := map[string]bool{}
-	for _, item := range items {
-		if !item.server.guest {
-			taken[item.shown] = true
-		}
-	}
-	for i := range items {
-		if item := &items[i]; item.server.guest && taken[item.shown] {
-			item.hidden = true
-			h.log.Warn("a tool that a client brought is hidden: a server has one of that name", "server", item.server.alias, "tool", item.shown)
-		}
-	}
 }
 
 // guestServer is the MCP server that a guest is to the rest of callgate.

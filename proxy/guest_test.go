@@ -237,6 +237,7 @@ func TestGuestIsPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
+	w.proxy.maker = w.proxy.newMaker()
 	h := w.connect().collect()
 	h.greet(helloParams)
 	v, err := w.bring("desk", echoTool)

@@ -36,16 +36,12 @@ type host struct {
 	work   sync.WaitGroup
 	jobs   *pool.Pool // the host's requests
 
-	building    sync.Mutex // held while the table is made
-	finder      finder
-	table       atomic.Pointer[table]
-	served      [len(upstream.Kinds)]atomic.Pointer[[]byte] // what the host was given of each list last
-	capable     atomic.Pointer[hostCapabilities]            // nil before initialize
+	offers      offers
+	capable     atomic.Pointer[hostCapabilities] // nil before initialize
 	initialized atomic.Bool
 	roots       atomic.Pointer[[]string] // the host's workspace folders, nil until it has named them
 
 	mu      sync.Mutex
-	changed chan struct{}             // closed and replaced when a list or a state changes
 	calls   map[string]*inflight      // the host's requests that run, by id as spelled
 	begun   uint64                    // requests so far
 	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
@@ -167,7 +163,7 @@ func (h *host) notified(m rpc.Message) {
 	switch m.Method {
 	case "notifications/initialized":
 		h.initialized.Store(true)
-		h.rebuild()
+		h.offers.rebuild()
 		h.learnRoots()
 	case "notifications/cancelled":
 		h.cancelled(m)
@@ -291,14 +287,6 @@ func (h *host) ping(_ context.Context, m rpc.Message, _ *inflight) []byte {
 	return rpc.Result(m.ID, []byte("{}"))
 }
 
-// touch tells everybody who waits that a list or a state changed.
-func (h *host) touch() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	close(h.changed)
-	h.changed = make(chan struct{})
-}
-
 // Close ends everything of the connection, in the order in which each needs the other, and waits for it.
 func (h *host) Close() {
 	h.cancel()
@@ -310,7 +298,7 @@ func (h *host) Close() {
 		closing.Go(s.close)
 	}
 	closing.Wait()
-	if err := h.finder.close(); err != nil {
+	if err := h.offers.finder.Close(); err != nil {
 		h.log.Debug("index of tools not closed", "error", err)
 	}
 	h.work.Wait() // last: requests and servers begin more of it as long as they run

@@ -8,12 +8,7 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-)
-
-// lookAlikes are letters of other scripts that cannot be told from those of callgate's name.
-var lookAlikes = strings.NewReplacer(
-	"с", "c", "ϲ", "c", "ᴄ", "c", "а", "a", "α", "a", "ɑ", "a", "ӏ", "l", "ı", "l", "1", "l", "|", "l", "ɩ", "l", "і", "l", "i", "l",
-	"ɡ", "g", "ց", "g", "т", "t", "τ", "t", "е", "e", "ҽ", "e", "3", "e", "4", "a", "7", "t", "9", "g",
+	"callgate/proxy/internal/catalogue"
 )
 
 // namesCallgate reports whether a person may read callgate's name in a text: in other letters, split up or
@@ -24,7 +19,7 @@ func namesCallgate(text string) bool {
 			return r
 		}
 		return -1
-	}, lookAlikes.Replace(strings.ToLower(norm.NFKD.String(text))))
+	}, catalogue.LookAlikes.Replace(strings.ToLower(norm.NFKD.String(text))))
 	return strings.Contains(text, "callgate")
 }
 
@@ -39,7 +34,7 @@ func posesAsCallgate(text string) bool {
 			return ':'
 		}
 		return -1
-	}, lookAlikes.Replace(strings.ReplaceAll(strings.ToLower(norm.NFKD.String(text)), "|", ":")))
+	}, catalogue.LookAlikes.Replace(strings.ReplaceAll(strings.ToLower(norm.NFKD.String(text)), "|", ":")))
 	return strings.HasPrefix(strings.TrimLeft(text, ":"), "callgate") || strings.Contains(text, "callgate:")
 }
 

@@ -38,8 +38,8 @@ func (h *host) initialize(ctx context.Context, m rpc.Message, _ *inflight) []byt
 	for _, s := range h.servers {
 		s.start(upstream.Hello{ProtocolVersion: version, Capabilities: capabilities, ClientInfo: p[2].Value, Era: h.era, Tasks: h.waits || h.era == upstream.Legacy})
 	}
-	h.await(ctx, patience, func(s *server) bool { _, known := s.up.Info(); return known })
-	h.rebuild()
+	h.offers.await(ctx, patience, func(s *server) bool { _, known := s.up.Info(); return known })
+	h.offers.rebuild()
 	return rpc.Result(m.ID, h.welcome(version))
 }
 

@@ -24,6 +24,7 @@ func TestToolsBeyondWhatIsRememberedAreHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
+	w.proxy.maker = w.proxy.newMaker()
 	h := w.connect().collect()
 	h.greet(helloParams)
 	n := 0

@@ -15,11 +15,11 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/budget"
 	"callgate/internal/hooks"
-	"callgate/internal/interned"
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/catalogue"
 	"callgate/proxy/internal/stateless"
 )
 
@@ -69,6 +69,21 @@ type Options struct {
 	MaxSessions int           // of one principal at once; 0 sets no bound
 }
 
+// Choice says which tools of a server there are for hosts, and how they are called.
+type Choice = catalogue.Choice
+
+// OwnName is the alias of the server that callgate itself is. Nothing else may have it.
+const OwnName = catalogue.OwnName
+
+// Sanitize returns name with everything but letters, digits, _ and - replaced by _.
+func Sanitize(name string) string { return catalogue.Sanitize(name) }
+
+// CheckAliases reports aliases that would make a qualified name mean two things.
+func CheckAliases(aliases []string) error { return catalogue.CheckAliases(aliases) }
+
+// Plain is the name that the suffix of a qualified name was added to, if it has one.
+func Plain(qualified string) string { return catalogue.Plain(qualified) }
+
 // Proxy serves hosts. Each connection has a session and upstream processes of its own.
 type Proxy struct {
 	o     Options
@@ -78,9 +93,7 @@ type Proxy struct {
 	hosts  map[*host]struct{}
 	shared map[string]*shared // servers that hosts share, by alias
 
-	described  interned.Map[descriptionKey, tools.Tool] // every tool that a host is offered
-	catalogues interned.Map[catalogueKey, catalogue]
-
+	maker     *catalogue.Maker
 	stateless *stateless.Clients
 }
 
@@ -90,7 +103,7 @@ func New(o Options) (*Proxy, error) {
 	for i, s := range o.Servers {
 		aliases[i] = s.Tools.Name
 	}
-	if err := CheckAliases(aliases); err != nil {
+	if err := catalogue.CheckAliases(aliases); err != nil {
 		return nil, err
 	}
 	if o.Logger == nil {
@@ -100,9 +113,21 @@ func New(o Options) (*Proxy, error) {
 		o.IdleTimeout = 30 * time.Minute
 	}
 	p := &Proxy{o: o, quota: quota{limit: o.MaxSessions, of: map[string]int{}}, hosts: map[*host]struct{}{}}
+	p.maker = p.newMaker()
 	var err error
 	p.stateless, err = p.newStateless()
 	return p, err
+}
+
+// newMaker returns what makes the catalogues of all sessions.
+func (p *Proxy) newMaker() *catalogue.Maker {
+	m := &catalogue.Maker{Pins: p.o.Pins, Shows: p.o.Expose.shows, Log: p.o.Logger}
+	for i, s := range p.o.Servers {
+		if s.Own == nil {
+			m.Configured = append(m.Configured, catalogue.Configured{Alias: s.Tools.Name, Identity: s.Tools.Identity, Choice: &p.o.Servers[i].Choice})
+		}
+	}
+	return m
 }
 
 // Peer is one host's session, for a transport that reads the host's messages by itself.
@@ -147,7 +172,8 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	if err := p.quota.enter(principal); err != nil {
 		return nil, err
 	}
-	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, changed: make(chan struct{}), calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, jobs: pool.New()}
+	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, jobs: pool.New()}
+	h.offers.h, h.offers.moved = h, make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)
 	if err != nil {
@@ -162,7 +188,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 			h.servers = append(h.servers, h.newServer(s))
 		}
 	}
-	h.table.Store(&table{catalogue: &catalogue{}})
+	h.offers.now.Store(&table{Catalogue: &catalogue.Catalogue{}})
 	for _, s := range h.servers {
 		if s.shared != nil { // it runs already, and may tell of something at once
 			s.shared.join(s)

@@ -3,8 +3,6 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"callgate/gate"
@@ -12,7 +10,6 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
-	"callgate/internal/upstream"
 )
 
 // readResource is the life of a resources/read: it passes the gate as the kind resource_read.
@@ -22,7 +19,7 @@ func (h *host) readResource(ctx context.Context, m rpc.Message, r *inflight) []b
 		h.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	s := h.findResource(ctx, uri)
+	s := h.offers.resource(ctx, uri)
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
@@ -36,15 +33,15 @@ func (h *host) getPrompt(ctx context.Context, m rpc.Message, r *inflight) []byte
 		h.refuse(err)
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	e := h.findPrompt(ctx, name)
+	e := h.offers.prompt(ctx, name)
 	if e == nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
 	}
-	params, err := renameParam(m.Params, "name", e.name)
+	params, err := renameParam(m.Params, "name", e.Name)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	return h.passKind(ctx, m, r, e.server, e.tool, name, "name", e.name, params)
+	return h.passKind(ctx, m, r, e.server, e.Tool, name, "name", e.Name, params)
 }
 
 // codeNoResource is what MCP gives for a resource that nobody has.
@@ -127,66 +124,6 @@ func (h *host) newCall(tool *tools.Tool, s *server, argument, value string, more
 	}, nil
 }
 
-// resource returns the server that lists the resource, or whose template it fits.
-func (t *table) resource(uri string) *server {
-	if from, ok := t.resources[uri]; ok {
-		return t.servers[from]
-	}
-	for _, tmpl := range t.templates {
-		if tmpl.fits(uri) {
-			return t.servers[tmpl.from]
-		}
-	}
-	return nil
-}
-
-// findResource returns the server that a URI belongs to: the one that lists it, or whose template it fits,
-// or the only one that has resources at all. Servers that are still starting are waited for, as in findTool.
-func (h *host) findResource(ctx context.Context, uri string) *server {
-	if s := h.table.Load().resource(uri); s != nil {
-		return s
-	}
-	h.awaitLists(ctx, upstream.DefaultStartTimeout, func() bool { return h.table.Load().resource(uri) != nil }, upstream.Resources, upstream.Templates)
-	h.rebuild()
-	if s := h.table.Load().resource(uri); s != nil {
-		return s
-	}
-	var only *server
-	for _, s := range h.servers {
-		if !s.offers("resources") {
-			continue
-		}
-		if only != nil {
-			return nil
-		}
-		only = s
-	}
-	return only
-}
-
-var expression = regexp.MustCompile(`\{[^{}]*\}`)
-
-// fits reports whether the URI may come from the template: every expression stands for any text.
-func (t template) fits(uri string) bool {
-	literals := expression.Split(t.uri, -1)
-	if len(literals) == 1 {
-		return uri == t.uri
-	}
-	rest, ok := strings.CutPrefix(uri, literals[0])
-	if !ok {
-		return false
-	}
-	last := literals[len(literals)-1]
-	for _, literal := range literals[1 : len(literals)-1] {
-		i := strings.Index(rest, literal)
-		if i < 0 {
-			return false
-		}
-		rest = rest[i+len(literal):]
-	}
-	return strings.HasSuffix(rest, last)
-}
-
 // subscribe passes resources/subscribe and unsubscribe on to the server that the URI belongs to. Nothing is
 // read by it: the notifications that follow carry the URI alone.
 func (h *host) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte {
@@ -194,7 +131,7 @@ func (h *host) subscribe(ctx context.Context, m rpc.Message, _ *inflight) []byte
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
-	s := h.findResource(ctx, uri)
+	s := h.offers.resource(ctx, uri)
 	if s == nil {
 		return rpc.Error(m.ID, codeNoResource, "resource not found: "+uri)
 	}
@@ -213,23 +150,21 @@ func (h *host) complete(ctx context.Context, m rpc.Message, _ *inflight) []byte 
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, `completion/complete needs a "ref"`)
 	}
 	if uri, ok := jsonx.String(of[2].Value); ok {
-		t := h.table.Load()
-		for _, tmpl := range t.templates {
-			if tmpl.uri == uri {
-				return h.passOn(ctx, m, t.servers[tmpl.from], func(id []byte) []byte { return m.WithID(id) })
-			}
+		t := h.offers.now.Load()
+		if from, ok := t.Template(uri); ok {
+			return h.passOn(ctx, m, t.servers[from], func(id []byte) []byte { return m.WithID(id) })
 		}
-		if s := h.findResource(ctx, uri); s != nil {
+		if s := h.offers.resource(ctx, uri); s != nil {
 			return h.passOn(ctx, m, s, func(id []byte) []byte { return m.WithID(id) })
 		}
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown resource: "+uri)
 	}
 	name, _ := jsonx.String(of[1].Value)
-	e := h.findPrompt(ctx, name)
+	e := h.offers.prompt(ctx, name)
 	if e == nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown prompt: "+name)
 	}
-	renamedRef := jsonx.Splice(ref[0].Value, jsonx.Edit{Start: of[1].Start, End: of[1].End(), With: jsonx.Quote(e.name)})
+	renamedRef := jsonx.Splice(ref[0].Value, jsonx.Edit{Start: of[1].Start, End: of[1].End(), With: jsonx.Quote(e.Name)})
 	params := jsonx.Splice(m.Params, jsonx.Edit{Start: ref[0].Start, End: ref[0].End(), With: renamedRef})
 	return h.passOn(ctx, m, e.server, func(id []byte) []byte { return m.WithParams(id, params) })
 }

@@ -57,7 +57,7 @@ func (h *host) newServer(o Server) *server {
 			StateChanged: func(u *upstream.Upstream, state upstream.State) {
 				s.changed(u, state)
 			},
-			ListChanged: func(_ *upstream.Upstream, k upstream.Kind) { h.listChanged(k) },
+			ListChanged: func(_ *upstream.Upstream, k upstream.Kind) { h.offers.changed(k) },
 		},
 	})
 	return s
@@ -65,7 +65,7 @@ func (h *host) newServer(o Server) *server {
 
 // changed hears where the server is now.
 func (s *server) changed(up *upstream.Upstream, state upstream.State) {
-	s.host.touch()
+	s.host.offers.touch()
 	s.tellState(up, state)
 	s.giveUp(up, state)
 	s.abandon(state)

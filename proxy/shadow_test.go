@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,20 +39,21 @@ func TestToolsThatPoseAsAnothers(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.proxy.o.Pins = pins
+	w.proxy.maker = w.proxy.newMaker()
 	h := w.connect().collect()
 	h.greet(helloParams)
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	h.next()
 	host := w.onlyHost(t)
-	for deadline := time.Now().Add(patienceOfTests); len(host.table.Load().tools) < 1+len(posing)+len(plain); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patienceOfTests); len(host.offers.now.Load().Tools) < 1+len(posing)+len(plain); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the servers' tools are not there")
 		}
 	}
 	redefined := map[string]string{}
-	for _, e := range host.table.Load().tools {
-		if e.redefined != nil {
-			redefined[e.name] = e.redefined.Why
+	for _, e := range host.offers.now.Load().Tools {
+		if r := w.proxy.maker.Redefined(e); r != nil {
+			redefined[e.Name] = r.Why
 		}
 	}
 	name := func(definition string) string {
@@ -66,10 +68,10 @@ func TestToolsThatPoseAsAnothers(t *testing.T) {
 			t.Errorf("%s: %q, want %q", p.definition, why, p.why)
 		}
 	}
-	for _, e := range host.table.Load().tools {
-		entry := host.table.Load().entry(e)
-		if marks := host.steered(entry); (len(marks) > 0) != (entry.server.alias == "files") {
-			t.Errorf("%s: marks %v", e.name, marks)
+	for _, e := range host.offers.now.Load().Tools {
+		entry := host.offers.now.Load().entry(e)
+		if marks := w.proxy.maker.Steered(e); (len(marks) > 0) != (entry.server.alias == "files") {
+			t.Errorf("%s: marks %v", e.Name, marks)
 		}
 	}
 	for _, definition := range plain {
@@ -100,20 +102,21 @@ func TestToolsThatPoseAsThoseOfAServerOutOfSight(t *testing.T) {
 			}
 			w.proxy.o.Servers[2].Tools.Identity = name
 			w.proxy.o.Pins, w.view = pins, view
+			w.proxy.maker = w.proxy.newMaker()
 			h := w.connect().collect()
 			h.greet(helloParams)
 			h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 			h.next()
 			host := w.onlyHost(t)
-			for deadline := time.Now().Add(patienceOfTests); len(host.table.Load().tools) < 4 || len(host.unlisted()) > 0; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(patienceOfTests); len(host.offers.now.Load().Tools) < 4 || slices.ContainsFunc(host.servers, func(s *server) bool { return s.source().Settling }); time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("the server's tools are not there")
 				}
 			}
-			host.rebuild()
-			for _, e := range host.table.Load().tools {
-				if (e.redefined == nil) != (e.name == "plain") {
-					t.Errorf("%s: %+v", e.name, e.redefined)
+			host.offers.rebuild()
+			for _, e := range host.offers.now.Load().Tools {
+				if r := w.proxy.maker.Redefined(e); (r == nil) != (e.Name == "plain") {
+					t.Errorf("%s: %+v", e.Name, r)
 				}
 			}
 			h.close()

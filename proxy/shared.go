@@ -63,7 +63,7 @@ func (p *Proxy) share(o Server) *shared {
 				sh.everyone(func(s *server) { s.changed(u, state) })
 			},
 			ListChanged: func(_ *upstream.Upstream, k upstream.Kind) {
-				sh.everyone(func(s *server) { s.host.listChanged(k) })
+				sh.everyone(func(s *server) { s.host.offers.changed(k) })
 			},
 		},
 	})

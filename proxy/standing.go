@@ -30,10 +30,10 @@ func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
 		return "", nil, err
 	}
 	var standings []Standing
-	t := h.table.Load()
-	for _, o := range t.tools {
+	t := h.offers.now.Load()
+	for _, o := range t.Tools {
 		e := t.entry(o)
-		standings = append(standings, Standing{e.tool, h.redefined(e)})
+		standings = append(standings, Standing{e.Tool, p.maker.Redefined(e.Offer)})
 	}
 	slices.SortFunc(standings, func(a, b Standing) int { return cmp.Compare(a.Tool.Qualified, b.Tool.Qualified) })
 	return h.session.ID(), standings, nil
@@ -51,16 +51,16 @@ func (p *Proxy) Accept(sessionID, qualified, hash string) error {
 	case p.o.Pins == nil:
 		return errors.New("definitions are not remembered here")
 	}
-	t := h.table.Load()
-	for _, o := range t.tools {
+	t := h.offers.now.Load()
+	for _, o := range t.Tools {
 		e := t.entry(o)
-		if e.tool.Qualified != qualified {
+		if e.Tool.Qualified != qualified {
 			continue
 		}
-		if e.tool.Hash != hash {
+		if e.Tool.Hash != hash {
 			return ErrDefinition
 		}
-		return p.o.Pins.Accept(e.server.about.Identity, map[string][]byte{e.name: e.tool.Definition})
+		return p.maker.Accept(e.Offer)
 	}
 	return ErrNoTool
 }

@@ -81,8 +81,8 @@ func (s statelessHost) Context() context.Context                   { return s.h.
 func (s statelessHost) Close()                                     { s.h.Close() }
 
 func (s statelessHost) Definition(ctx context.Context, tool string) []byte {
-	if e := s.h.findTool(ctx, tool); e != nil {
-		return e.tool.Definition
+	if e := s.h.offers.tool(ctx, tool); e != nil {
+		return e.Tool.Definition
 	}
 	return nil
 }

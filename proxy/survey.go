@@ -7,6 +7,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/catalogue"
 )
 
 // Offered is one tool of a surveyed server.
@@ -39,7 +40,7 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) ([]Offered,
 	if err != nil {
 		return nil, fmt.Errorf("its tools could not be listed: %w", err)
 	}
-	items := s.Choice.items(upstream.Tools, list.Items)
+	items := s.Choice.Items(upstream.Tools, list.Items)
 	offered := make([]Offered, len(items))
 	for i, item := range items {
 		offered[i] = Offered{server: s, name: item.Key, definition: item.Raw}
@@ -49,14 +50,14 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) ([]Offered,
 
 // Name gives the tools of all surveyed servers the names that hosts and rules know them by.
 func Name(all []Offered) []*tools.Tool {
-	origins := make([]origin, len(all))
+	origins := make([]catalogue.Origin, len(all))
 	for i, o := range all {
-		origins[i] = origin{o.server.Tools.Name, o.server.Choice.name(o.name)}
+		origins[i] = catalogue.Origin{Alias: o.server.Tools.Name, Name: o.server.Choice.Name(o.name)}
 	}
 	described := make([]*tools.Tool, len(all))
-	for i, name := range qualify(origins) {
+	for i, name := range catalogue.Qualify(origins) {
 		described[i] = tools.Describe(all[i].server.Tools, all[i].name, name, all[i].definition)
-		described[i].Plain = origins[i].plain()
+		described[i].Plain = origins[i].Plain()
 	}
 	return described
 }

@@ -15,6 +15,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/catalogue"
 )
 
 // inBubble runs a story in time that stands still until everybody waits. No server can run there, so the
@@ -54,7 +55,7 @@ func (h *testHost) silent() {
 func (w *world) offer(name string) {
 	for h := range w.proxy.hosts {
 		tool := tools.Describe(h.servers[0].about, name, "s_"+name, []byte(`{"name":"`+name+`"}`))
-		h.table.Store(&table{&catalogue{tools: map[string]*offer{"s_" + name: {tool: tool, name: name, shown: "s_" + name}}}, h.servers})
+		h.offers.now.Store(&table{&catalogue.Catalogue{Tools: map[string]*catalogue.Offer{"s_" + name: {Tool: tool, Name: name, Shown: "s_" + name}}}, h.servers})
 	}
 }
 
@@ -233,7 +234,7 @@ func TestHeartbeatOfAPrompt(t *testing.T) {
 	inBubble(t, `{ "*": "ask" }`, func(w *world, h *testHost) {
 		for host := range w.proxy.hosts {
 			s := host.servers[0]
-			host.table.Store(&table{&catalogue{prompts: map[string]*offer{"s_greet": {tool: kindTool(tools.KindPrompt, s), name: "greet"}}}, host.servers})
+			host.offers.now.Store(&table{&catalogue.Catalogue{Prompts: map[string]*catalogue.Offer{"s_greet": {Tool: kindTool(tools.KindPrompt, s), Name: "greet"}}}, host.servers})
 		}
 		h.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"s_greet","_meta":{"progressToken":"t"}}}`)
 		h.silent()

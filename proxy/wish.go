@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,23 +10,10 @@ import (
 	"callgate/internal/upstream"
 )
 
-// taskSupport reads from a tool's definition whether its calls can be tasks.
-func taskSupport(definition []byte) string {
-	var execution, support [1]jsonx.Member
-	if !bytes.Contains(definition, []byte("taskSupport")) || jsonx.Members(definition, []string{"execution"}, execution[:]) != nil ||
-		execution[0].Value == nil || jsonx.Members(execution[0].Value, []string{"taskSupport"}, support[:]) != nil {
-		return ""
-	}
-	if text, _ := jsonx.String(support[0].Value); text == "optional" || text == "required" {
-		return text
-	}
-	return ""
-}
-
 // asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:
 // callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
 func (h *host) asTask(p callParams, to *entry, params []byte) (forwarded []byte, asks bool) {
-	if h.era == upstream.Modern && (to.taskSupport == "required" || to.taskSupport == "optional" && h.waits) && to.server.makesTasks() {
+	if h.era == upstream.Modern && (to.TaskSupport == "required" || to.TaskSupport == "optional" && h.waits) && to.server.makesTasks() {
 		return jsonx.Put(params, "task", []byte("{}")), true
 	}
 	return params, p.wish != nil

@@ -1,4 +1,4 @@
-package proxy
+package catalogue
 
 import (
 	"encoding/json"
@@ -73,10 +73,9 @@ func TestMerge(t *testing.T) {
 		{"none", nil, same, "", `{"tools":[]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var seen lookout
+			var seen sight
 			for _, list := range c.lists {
-				seen.servers = append(seen.servers, &server{})
-				seen.lists = append(seen.lists, [len(upstream.Kinds)]upstream.List{upstream.Tools: list})
+				seen.sources = append(seen.sources, &Source{Lists: [len(upstream.Kinds)]upstream.List{upstream.Tools: list}})
 			}
 			if got := seen.merge(upstream.Tools, listings(c.lists, c.rename, c.hide)); string(got) != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -127,53 +126,4 @@ func FuzzTemplateFits(f *testing.F) {
 			t.Errorf("%q fits %q", text, uri)
 		}
 	})
-}
-
-func TestHostCapabilitiesForServers(t *testing.T) {
-	for _, c := range []struct {
-		raw, want string
-		can       hostCapabilities
-	}{
-		{``, `{}`, hostCapabilities{}},
-		{`[]`, `{}`, hostCapabilities{}},
-		{`{"roots":{"listChanged":true},"x":1.0}`, `{"roots":{"listChanged":true},"x":1.0}`, hostCapabilities{roots: true}},
-		{`{"sampling":{},"tasks":{"list":{}},"elicitation":{"form":{}}}`, `{"sampling":{},"elicitation":{"form":{}}}`, hostCapabilities{sampling: true, elicitation: true}},
-		{`{"tasks":{}}`, `{}`, hostCapabilities{}},
-		{`{"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}}}}}`, `{}`, hostCapabilities{}},
-		{`{"sampling":{},"tasks":{"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}},"x":{}},"y":1}}`,
-			`{"sampling":{},"tasks":{"list":{},"requests":{"sampling":{"createMessage":{}}}}}`, hostCapabilities{sampling: true, takes: takes{sampling: true}}},
-		{`{"sampling":{},"elicitation":{},"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`,
-			`{"sampling":{},"elicitation":{},"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`,
-			hostCapabilities{sampling: true, elicitation: true, takes: takes{sampling: true, elicitation: true, cancel: true}}},
-		{`{"Sampling":{}}`, `{}`, hostCapabilities{}},
-	} {
-		var raw []byte
-		if c.raw != "" {
-			raw = []byte(c.raw)
-		}
-		if got, can := forServers(raw, true); string(got) != c.want || can != c.can {
-			t.Errorf("%s: %s, %+v", c.raw, got, can)
-		}
-	}
-}
-
-func TestNegotiate(t *testing.T) {
-	for asked, want := range map[string]string{"2024-11-05": "2024-11-05", "2025-11-25": "2025-11-25", "2026-07-28": "2025-11-25", "": "2025-11-25", "x": "2025-11-25"} {
-		if got := negotiate(asked); got != want {
-			t.Errorf("negotiate(%q) = %q", asked, got)
-		}
-	}
-}
-
-func TestAppendInstructions(t *testing.T) {
-	var all []byte
-	for _, server := range []struct{ alias, raw string }{{"a", `"first\nline"`}, {"b", `""`}, {"c", ``}, {"d", `7`}, {"e", `"second"`}} {
-		all = appendInstructions(all, server.alias, []byte(server.raw), false)
-	}
-	if want := "## a\n\nfirst\nline\n\n## e\n\nsecond"; string(all) != want {
-		t.Errorf("got %q, want %q", all, want)
-	}
-	if got := appendInstructions(nil, "a", []byte(`"as it is"`), true); string(got) != "as it is" {
-		t.Errorf("plain: %q", got)
-	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package catalogue
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
-	"callgate/internal/upstream"
 )
 
 // shadows tells definitions that pose as another server's tool, or that tell the model what to do with one: a
@@ -20,52 +19,55 @@ import (
 type shadows struct {
 	named map[string]bool   // qualified names of the other servers' tools
 	bare  map[string]string // names of theirs that are no everyday words, and the server that has the tool
-	alike map[string]origin // the other servers' tools by what their names look like
+	alike map[string]Origin // the other servers' tools by what their names look like
 	vague []string          // aliases, with the underscore, of servers whose tools are not known
 }
 
 // newShadows looks at the tools of all configured servers but one, because what is accepted for this host is accepted
-// for all. unlisted are those whose tools are not among the items and will be. The tools of servers that this host does
+// for all. The tools of servers that this host does
 // not see, or that are down, are those that people know them by.
-func (h *host) newShadows(own *server, items []listing, unlisted []*server) *shadows {
-	sh := &shadows{named: map[string]bool{}, bare: map[string]string{}, alike: map[string]origin{}}
+func (m *Maker) newShadows(own *Source, items []listing, all []*Source) *shadows {
+	sh := &shadows{named: map[string]bool{}, bare: map[string]string{}, alike: map[string]Origin{}}
 	defer func() {
 		for _, item := range items {
-			if item.server == own {
+			if item.source == own {
 				delete(sh.bare, item.name) // its own of that name
 			}
 		}
 	}()
 	for _, item := range items {
-		if item.server != own {
-			sh.add(item.qualified, origin{item.server.alias, item.name})
+		if item.source != own {
+			sh.add(item.qualified, Origin{item.source.Alias, item.name})
 		}
 	}
-	for _, o := range h.p.o.Servers {
-		alias := o.Tools.Name
-		there := h.server(alias)
-		if o.Own != nil || alias == own.alias || there != nil && !slices.Contains(unlisted, there) && has(upstream.Tools)(there) {
+	for _, c := range m.Configured {
+		var there *Source // nil when the session does not see it
+		if i := slices.IndexFunc(all, func(s *Source) bool { return s.Guest == nil && s.Alias == c.Alias }); i >= 0 {
+			there = all[i]
+		}
+		settling := there != nil && there.Settling
+		if c.Alias == own.Alias || there != nil && !settling && there.Listed {
 			continue
 		}
 		known := false
-		if pinned, err := h.p.o.Pins.Of(o.Tools.Identity); err == nil && !slices.Contains(unlisted, there) {
+		if pinned, err := m.Pins.Of(c.Identity); err == nil && !settling {
 			for name := range pinned.Tools() {
 				known = true
-				sh.add(alias+"_"+Sanitize(o.Choice.name(name)), origin{alias, name})
+				sh.add(c.Alias+"_"+Sanitize(c.Choice.Name(name)), Origin{c.Alias, name})
 			}
 		}
 		if !known {
-			sh.vague = append(sh.vague, alias+"_")
+			sh.vague = append(sh.vague, c.Alias+"_")
 		}
 	}
 	return sh
 }
 
-func (sh *shadows) add(qualified string, from origin) {
+func (sh *shadows) add(qualified string, from Origin) {
 	sh.named[qualified] = true
-	sh.alike[looks(from.name)] = from
-	if compound(from.name) {
-		sh.bare[from.name] = from.alias
+	sh.alike[looks(from.Name)] = from
+	if compound(from.Name) {
+		sh.bare[from.Name] = from.Alias
 	}
 }
 
@@ -74,20 +76,10 @@ func compound(name string) bool {
 	return strings.ContainsAny(strings.Trim(name, "_-"), "_-") || strings.IndexFunc(name, unicode.IsUpper) > 0
 }
 
-// unlisted are the servers whose tools are not known yet and will be.
-func (h *host) unlisted() (servers []*server) {
-	for _, s := range h.servers {
-		if !has(upstream.Tools)(s) && !s.hopeless() {
-			servers = append(servers, s)
-		}
-	}
-	return servers
-}
-
 // of says why a definition is suspect; "" when it is not.
 func (sh *shadows) of(item *listing) string {
-	if other, ok := sh.alike[looks(item.name)]; ok && joined(other.name) != joined(item.name) {
-		return fmt.Sprintf("The tool's name %q looks like %q of server %q and is another.", tools.Visible(item.name), tools.Visible(other.name), other.alias)
+	if other, ok := sh.alike[looks(item.name)]; ok && joined(other.Name) != joined(item.name) {
+		return fmt.Sprintf("The tool's name %q looks like %q of server %q and is another.", tools.Visible(item.name), tools.Visible(other.Name), other.Alias)
 	}
 	for text := range jsonx.Strings(item.raw) {
 		for sentence := range sentences(text) {
@@ -142,8 +134,8 @@ func steered(named []listing) {
 		}
 		for j := range named {
 			to := &named[j]
-			if to.server != from.server && to.steered == nil && (said[to.qualified] || compound(to.name) && said[to.name] || said["mcp__"+to.server.alias+"__"+to.name]) {
-				to.steered = &steering{from: from.server, name: from.name, qualified: from.qualified, definition: from.raw}
+			if to.source != from.source && to.steered == nil && (said[to.qualified] || compound(to.name) && said[to.name] || said["mcp__"+to.source.Alias+"__"+to.name]) {
+				to.steered = &steering{identity: from.source.About.Identity, name: from.name, qualified: from.qualified, definition: from.raw}
 			}
 		}
 	}
@@ -154,19 +146,18 @@ func isOwnName(name string) bool { return strings.HasPrefix(name, OwnName+"_") }
 
 // steering says which definition in quarantine speaks of a tool.
 type steering struct {
-	from            *server
-	name, qualified string
-	definition      []byte
+	identity, name, qualified string
+	definition                []byte
 }
 
-// steered returns why a call of the tool has to be looked at now: a definition that speaks of it is in quarantine. A person may
-// have accepted that since the table was made.
-func (h *host) steered(e *entry) []tools.Mark {
-	s := e.steered
+// Steered returns why a call of the tool has to be looked at now: a definition that speaks of it is in quarantine. A
+// person may have accepted that since the catalogue was made.
+func (m *Maker) Steered(o *Offer) []tools.Mark {
+	s := o.steered
 	if s == nil {
 		return nil
 	}
-	if known, changed, _, err := h.p.o.Pins.Check(s.from.about.Identity, s.name, tools.HashOf(s.definition)); err == nil && known && !changed {
+	if known, changed, _, err := m.Pins.Check(s.identity, s.name, tools.HashOf(s.definition)); err == nil && known && !changed {
 		return nil
 	}
 	return []tools.Mark{{Code: "steered", Text: fmt.Sprintf("The definition of %s, which nobody has accepted, tells the model about this tool.", tools.Visible(s.qualified))}}
@@ -186,7 +177,7 @@ func (sh *shadows) speaksOf(word string) string {
 }
 
 // looks is what a name looks like to a person: joined, and letters that are drawn alike are one.
-func looks(name string) string { return lookAlikes.Replace(norm.NFKD.String(joined(name))) }
+func looks(name string) string { return LookAlikes.Replace(norm.NFKD.String(joined(name))) }
 
 // joined is a name without case and without what separates its words.
 func joined(name string) string {
@@ -197,3 +188,45 @@ func joined(name string) string {
 		return r
 	}, strings.ToLower(name))
 }
+
+// shadow hides tools that look to the host like one of callgate's own, or like one that the configuration
+// renamed: where names are untouched, a server could take the place of a tool that people and models trust.
+func (m *Maker) shadow(items []listing) {
+	given := map[string]bool{}
+	for _, item := range items {
+		if item.given() {
+			given[item.shown] = true
+		}
+	}
+	for i := range items {
+		if item := &items[i]; given[item.shown] && !item.given() {
+			item.hidden = true
+			m.Log.Warn("a tool of the server is hidden: one of callgate's own, or one that was renamed, has its name", "server", item.source.Alias, "tool", item.shown)
+		}
+	}
+}
+
+// given reports whether the tool's name is not its server's choice.
+func (l *listing) given() bool { return l.source.Own || l.source.Choice.Name(l.name) != l.name }
+
+// hideDoubles hides tools of guests that look to the host like one of a configured server.
+func (m *Maker) hideDoubles(items []listing) {
+	taken := map[string]bool{}
+	for _, item := range items {
+		if item.source.Guest == nil {
+			taken[item.shown] = true
+		}
+	}
+	for i := range items {
+		if item := &items[i]; item.source.Guest != nil && taken[item.shown] {
+			item.hidden = true
+			m.Log.Warn("a tool that a client brought is hidden: a server has one of that name", "server", item.source.Alias, "tool", item.shown)
+		}
+	}
+}
+
+// LookAlikes are letters of other scripts that cannot be told from Latin ones, the letters of callgate's name above all.
+var LookAlikes = strings.NewReplacer(
+	"с", "c", "ϲ", "c", "ᴄ", "c", "а", "a", "α", "a", "ɑ", "a", "ӏ", "l", "ı", "l", "1", "l", "|", "l", "ɩ", "l", "і", "l", "i", "l",
+	"ɡ", "g", "ց", "g", "т", "t", "τ", "t", "е", "e", "ҽ", "e", "3", "e", "4", "a", "7", "t", "9", "g",
+)

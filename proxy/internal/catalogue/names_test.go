@@ -1,4 +1,4 @@
-package proxy
+package catalogue
 
 import (
 	"fmt"
@@ -45,14 +45,6 @@ func TestCheckAliases(t *testing.T) {
 	}
 }
 
-func TestNewRefusesOptions(t *testing.T) {
-	two := make([]Server, 2)
-	two[0].Tools.Name, two[1].Tools.Name = "a", "a_b"
-	if _, err := New(Options{Servers: two}); err == nil {
-		t.Error("aliases that share names")
-	}
-}
-
 var (
 	long    = strings.Repeat("x", 100)
 	longest = strings.Repeat("y", maxName-len("s_"))
@@ -60,22 +52,22 @@ var (
 
 var qualifyCases = []struct {
 	name    string
-	origins []origin
+	origins []Origin
 	want    []string
 }{
-	{"plain", []origin{{"s", "read"}, {"t", "read"}}, []string{"s_read", "t_read"}},
-	{"sanitized", []origin{{"s", "a.b"}}, []string{"s_a_b"}},
-	{"collision", []origin{{"s", "a.b"}, {"s", "c"}, {"s", "a_b"}}, []string{"s_a_b_407e8e5c", "s_c", "s_a_b_8d47d403"}},
-	{"too long", []origin{{"s", long}}, []string{"s_" + long[:maxName-11] + "_244cf40d"}},
-	{"as long as can be", []origin{{"s", longest}}, []string{"s_" + longest}},
-	{"empty", []origin{{"s", ""}}, []string{"s_"}},
+	{"plain", []Origin{{"s", "read"}, {"t", "read"}}, []string{"s_read", "t_read"}},
+	{"sanitized", []Origin{{"s", "a.b"}}, []string{"s_a_b"}},
+	{"collision", []Origin{{"s", "a.b"}, {"s", "c"}, {"s", "a_b"}}, []string{"s_a_b_407e8e5c", "s_c", "s_a_b_8d47d403"}},
+	{"too long", []Origin{{"s", long}}, []string{"s_" + long[:maxName-11] + "_244cf40d"}},
+	{"as long as can be", []Origin{{"s", longest}}, []string{"s_" + longest}},
+	{"empty", []Origin{{"s", ""}}, []string{"s_"}},
 	{"none", nil, []string{}},
 }
 
 func TestQualify(t *testing.T) {
 	for _, c := range qualifyCases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := qualify(c.origins); !slices.Equal(got, c.want) {
+			if got := Qualify(c.origins); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -84,13 +76,13 @@ func TestQualify(t *testing.T) {
 
 // A tool may be called like what another one gets with its suffix: both stay reachable.
 func TestQualifyNameLikeASuffixedOne(t *testing.T) {
-	pair := []origin{{"s", "a.b"}, {"s", "a_b"}}
-	taken := strings.TrimPrefix(qualify(pair)[0], "s_")
-	names := qualify(append(pair, origin{"s", taken}))
+	pair := []Origin{{"s", "a.b"}, {"s", "a_b"}}
+	taken := strings.TrimPrefix(Qualify(pair)[0], "s_")
+	names := Qualify(append(pair, Origin{"s", taken}))
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != 3 {
 		t.Errorf("not all different: %q", names)
 	}
-	if !slices.Equal(names[:2], qualify(pair)) {
+	if !slices.Equal(names[:2], Qualify(pair)) {
 		t.Errorf("the others got other names: %q", names)
 	}
 }
@@ -98,18 +90,18 @@ func TestQualifyNameLikeASuffixedOne(t *testing.T) {
 // What a name is does not depend on the order in which servers list it, and a name that nothing collides
 // with stays when tools come and go.
 func TestQualifyIsStable(t *testing.T) {
-	origins := []origin{{"s", "a.b"}, {"s", "a_b"}, {"s", long}, {"t", "a.b"}, {"s", "plain"}}
-	names := qualify(origins)
+	origins := []Origin{{"s", "a.b"}, {"s", "a_b"}, {"s", long}, {"t", "a.b"}, {"s", "plain"}}
+	names := Qualify(origins)
 	for i := range origins {
 		slices.Reverse(origins)
-		turned := qualify(origins)
+		turned := Qualify(origins)
 		slices.Reverse(origins)
 		slices.Reverse(turned)
 		if turned[i] != names[i] {
 			t.Errorf("%v is %q, and %q in the other order", origins[i], names[i], turned[i])
 		}
 	}
-	if alone := qualify(origins[4:]); alone[0] != names[4] {
+	if alone := Qualify(origins[4:]); alone[0] != names[4] {
 		t.Errorf("%q became %q", names[4], alone[0])
 	}
 }
@@ -120,7 +112,7 @@ func FuzzQualify(f *testing.F) {
 	for _, c := range qualifyCases {
 		var names []string
 		for _, o := range c.origins {
-			names = append(names, o.name)
+			names = append(names, o.Name)
 		}
 		f.Add("srv", strings.Join(names, "\n"))
 	}
@@ -129,16 +121,16 @@ func FuzzQualify(f *testing.F) {
 		if CheckAliases([]string{alias}) != nil || len(alias) > 40 {
 			return
 		}
-		var origins []origin
+		var origins []Origin
 		seen := map[string]bool{}
 		for _, name := range strings.Split(text, "\n") {
 			if !seen[name] {
 				seen[name] = true
-				origins = append(origins, origin{alias, name})
+				origins = append(origins, Origin{alias, name})
 			}
 		}
-		names := qualify(origins)
-		has := map[string]origin{}
+		names := Qualify(origins)
+		has := map[string]Origin{}
 		for i, name := range names {
 			if !wellFormed.MatchString(name) || !strings.HasPrefix(name, alias+"_") {
 				t.Fatalf("%q is called %q", origins[i], name)
@@ -148,7 +140,7 @@ func FuzzQualify(f *testing.F) {
 			}
 			has[name] = origins[i]
 		}
-		if fmt.Sprint(qualify(origins)) != fmt.Sprint(names) {
+		if fmt.Sprint(Qualify(origins)) != fmt.Sprint(names) {
 			t.Fatal("other names the second time")
 		}
 	})
@@ -163,8 +155,8 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	for _, c := range qualifyCases {
-		for i, name := range qualify(c.origins) {
-			if plain := c.origins[i].plain(); len(plain) <= maxName && Plain(name) != plain {
+		for i, name := range Qualify(c.origins) {
+			if plain := c.origins[i].Plain(); len(plain) <= maxName && Plain(name) != plain {
 				t.Errorf("%q is %q, and was %q", name, Plain(name), plain)
 			}
 		}

@@ -12,11 +12,11 @@ import (
 func tableOf(t *testing.T, h *host, many int) *table {
 	t.Helper()
 	for deadline := time.Now().Add(patienceOfTests); ; time.Sleep(time.Millisecond) {
-		if table := h.table.Load(); len(table.tools) == many {
+		if table := h.offers.now.Load(); len(table.Tools) == many {
 			return table
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d tools, want %d", len(h.table.Load().tools), many)
+			t.Fatalf("%d tools, want %d", len(h.offers.now.Load().Tools), many)
 		}
 	}
 }
@@ -53,17 +53,17 @@ func TestSessionsShareWhatTheySee(t *testing.T) {
 	_, one := w.joined(t)
 	_, two := w.joined(t)
 	first, second := tableOf(t, one, 3), tableOf(t, two, 3)
-	if first.catalogue != second.catalogue {
+	if first.Catalogue != second.Catalogue {
 		t.Error("two sessions hold the same twice")
 	}
-	if a, b := first.tool("s_a"), second.tool("s_a"); a.server == b.server || a.server.host != one || b.server.host != two || a.tool != b.tool {
+	if a, b := first.tool("s_a"), second.tool("s_a"); a.server == b.server || a.server.host != one || b.server.host != two || a.Tool != b.Tool {
 		t.Errorf("the tool of one session leads to the server of another: %p and %p", a.server, b.server)
 	}
 
 	w.view.Server = "s"
 	_, narrow := w.joined(t)
 	third := tableOf(t, narrow, 2)
-	if third.catalogue == first.catalogue || third.tool("a") == nil || third.tool("s_a") != nil {
+	if third.Catalogue == first.Catalogue || third.tool("a") == nil || third.tool("s_a") != nil {
 		t.Error("a view of one server has the names of another view")
 	}
 
@@ -76,12 +76,13 @@ func TestSessionsShareWhatTheySee(t *testing.T) {
 	}
 	w.view.Server = ""
 	w.proxy.o.Pins = pins
+	w.proxy.maker.Pins = pins
 	_, wary := w.joined(t)
 	fourth := tableOf(t, wary, 3)
-	if fourth.catalogue == first.catalogue || fourth.tool("s_a").redefined == nil || first.tool("s_a").redefined != nil {
+	if fourth.Catalogue == first.Catalogue || w.proxy.maker.Redefined(fourth.tool("s_a").Offer) == nil || w.proxy.maker.Redefined(first.tool("s_a").Offer) != nil {
 		t.Error("a definition that changed for one session is not told from one that did not")
 	}
-	if a, b := fourth.tool("s_a"), first.tool("s_a"); a.tool != b.tool {
+	if a, b := fourth.tool("s_a"), first.tool("s_a"); a.Tool != b.Tool {
 		t.Error("the same definition is two tools")
 	}
 }

@@ -1,7 +1,8 @@
-package proxy
+package catalogue
 
 import (
 	"fmt"
+	"slices"
 
 	"callgate/gate"
 	"callgate/gate/tools"
@@ -10,20 +11,21 @@ import (
 // pin compares the server's definitions with those that people know it by, and returns what is to be said of
 // each that differs, by name. A definition that is seen for the first time is pinned, unless it
 // reads like an attack or poses as another. One that there is no room for is hidden: what cannot be remembered could be changed unnoticed.
-func (h *host) pin(s *server, items []listing, unlisted []*server) map[string]*gate.Redefinition {
-	pins := h.p.o.Pins
-	if pins == nil || s.own {
+func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func())) map[string]*gate.Redefinition {
+	pins := m.Pins
+	settling := slices.ContainsFunc(all, func(s *Source) bool { return s.Settling })
+	if pins == nil || s.Own {
 		return nil
 	}
 	unlike := map[string]*gate.Redefinition{}
 	fresh := map[string][]byte{}
-	pinned, err := pins.Of(s.about.Identity)
+	pinned, err := pins.Of(s.About.Identity)
 	room, bytes := pinned.Room()
 	left := 0
 	var others *shadows
 	for i := range items {
 		item := &items[i]
-		if item.server != s {
+		if item.source != s {
 			continue
 		}
 		known, changed, old := pinned.Check(item.name, tools.HashOf(item.raw))
@@ -34,7 +36,7 @@ func (h *host) pin(s *server, items []listing, unlisted []*server) map[string]*g
 			unlike[item.name] = &gate.Redefinition{Old: old, New: item.raw, Why: "The server changed the tool's definition since it was accepted."}
 		case !known:
 			if others == nil {
-				others = h.newShadows(s, items, unlisted)
+				others = m.newShadows(s, items, all)
 			}
 			why := others.of(item)
 			if why == "" {
@@ -53,28 +55,33 @@ func (h *host) pin(s *server, items []listing, unlisted []*server) map[string]*g
 		}
 	}
 	if left > 0 {
-		h.log.Warn("tools of the server are hidden: with those that it had before, they are more than callgate remembers of one server", "server", s.alias, "hidden", left)
+		m.Log.Warn("tools of the server are hidden: with those that it had before, they are more than callgate remembers of one server", "server", s.Alias, "hidden", left)
 	}
 	// What could pose as a tool that is not known yet is not accepted before that is.
-	if len(fresh) > 0 && len(unlisted) == 0 {
-		h.work.Go(func() { // the disk is not waited for: at worst the tool is seen for the first time again
-			if err := pins.Accept(s.about.Identity, fresh); err != nil {
-				h.log.Error("definitions were not pinned", "server", s.alias, "error", err)
+	if len(fresh) > 0 && !settling {
+		later(func() { // the disk is not waited for: at worst the tool is seen for the first time again
+			if err := pins.Accept(s.About.Identity, fresh); err != nil {
+				m.Log.Error("definitions were not pinned", "server", s.Alias, "error", err)
 			}
 		})
 	}
 	return unlike
 }
 
-// redefined returns what is to be said of the tool's definition now; nil when it is as it was accepted. A
-// person may have accepted it since the table was made.
-func (h *host) redefined(e *entry) *gate.Redefinition {
-	if e.redefined == nil {
+// Redefined returns what is to be said of the tool's definition now; nil when it is as it was accepted. A
+// person may have accepted it since the catalogue was made.
+func (m *Maker) Redefined(o *Offer) *gate.Redefinition {
+	if o.redefined == nil {
 		return nil
 	}
-	known, changed, _, err := h.p.o.Pins.Check(e.server.about.Identity, e.name, tools.HashOf(e.redefined.New))
+	known, changed, _, err := m.Pins.Check(o.identity, o.Name, tools.HashOf(o.redefined.New))
 	if err == nil && known && !changed {
 		return nil
 	}
-	return e.redefined
+	return o.redefined
+}
+
+// Accept pins the definition that a tool has now.
+func (m *Maker) Accept(o *Offer) error {
+	return m.Pins.Accept(o.identity, map[string][]byte{o.Name: o.Tool.Definition})
 }

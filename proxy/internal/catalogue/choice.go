@@ -1,4 +1,4 @@
-package proxy
+package catalogue
 
 import (
 	"slices"
@@ -16,13 +16,13 @@ type Choice struct {
 }
 
 // has reports whether there is a tool of that name.
-func (c *Choice) has(name string) bool {
+func (c *Choice) Has(name string) bool {
 	matches := func(g *permissions.Glob) bool { return g.Match(name) }
 	return (len(c.Allow) == 0 || slices.ContainsFunc(c.Allow, matches)) && !slices.ContainsFunc(c.Hide, matches)
 }
 
 // name is what the tool is called instead of its own name.
-func (c *Choice) name(own string) string {
+func (c *Choice) Name(own string) string {
 	if as, ok := c.As[own]; ok {
 		return as
 	}
@@ -30,9 +30,9 @@ func (c *Choice) name(own string) string {
 }
 
 // items returns the entries of a list that there are for hosts.
-func (c *Choice) items(k upstream.Kind, all []upstream.Item) []upstream.Item {
+func (c *Choice) Items(k upstream.Kind, all []upstream.Item) []upstream.Item {
 	if k != upstream.Tools || len(c.Allow)+len(c.Hide) == 0 {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(item upstream.Item) bool { return !c.has(item.Key) })
+	return slices.DeleteFunc(slices.Clone(all), func(item upstream.Item) bool { return !c.Has(item.Key) })
 }

@@ -1,4 +1,4 @@
-package proxy
+package catalogue
 
 import (
 	"crypto/sha256"
@@ -49,16 +49,16 @@ func CheckAliases(aliases []string) error {
 	return nil
 }
 
-// origin is a name at the server it comes from.
-type origin struct{ alias, name string }
+// Origin is a name at the server it comes from.
+type Origin struct{ Alias, Name string }
 
-// qualify gives every origin the name that hosts and rules know it by: {alias}_{name}, sanitized. Names
+// Qualify gives every Origin the name that hosts and rules know it by: {alias}_{name}, sanitized. Names
 // that several origins would share all get a suffix made from their origin, as do names that are too
 // long: the suffix depends on nothing else, so a name means the same tomorrow.
-func qualify(origins []origin) []string {
+func Qualify(origins []Origin) []string {
 	names := make([]string, len(origins))
 	for i, o := range origins {
-		names[i] = o.plain()
+		names[i] = o.Plain()
 	}
 	suffixed := make([]bool, len(origins))
 	for again := true; again; { // a server may call a tool like what another gets with its suffix
@@ -76,8 +76,8 @@ func qualify(origins []origin) []string {
 	return names
 }
 
-// plain is the name of a tool that shares it with no other.
-func (o origin) plain() string { return o.alias + "_" + Sanitize(o.name) }
+// Plain is the name of a tool that shares it with no other.
+func (o Origin) Plain() string { return o.Alias + "_" + Sanitize(o.Name) }
 
 var suffixed = regexp.MustCompile(`^(.+)_[0-9a-f]{8}$`)
 
@@ -90,8 +90,8 @@ func Plain(qualified string) string {
 	return qualified
 }
 
-func withSuffix(name string, o origin) string {
-	sum := sha256.Sum256([]byte(o.alias + "\x00" + o.name))
+func withSuffix(name string, o Origin) string {
+	sum := sha256.Sum256([]byte(o.Alias + "\x00" + o.Name))
 	suffix := "_" + hex.EncodeToString(sum[:4])
 	return name[:min(len(name), maxName-len(suffix))] + suffix
 }

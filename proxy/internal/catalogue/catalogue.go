@@ -1,0 +1,368 @@
+// Package catalogue makes what hosts are offered out of what servers list: names, merged lists, definitions that people
+// know, and tools that pose as others. It sends nothing and knows no host.
+package catalogue
+
+import (
+	"bytes"
+	"callgate/internal/interned"
+	"crypto/sha256"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/jsonx"
+	"callgate/internal/upstream"
+)
+
+// Source is one server, as it is at one moment for one session.
+type Source struct {
+	Alias     string
+	About     tools.Server
+	Choice    *Choice
+	Own       bool // callgate's own
+	Guest     any  // tells servers that clients have brought apart; nil for the others
+	Untouched bool // hosts see its names as they are
+
+	Lists    [len(upstream.Kinds)]upstream.List // one without an envelope is not known, or there is none
+	Listed   bool                               // it is known which tools it has
+	Settling bool                               // that is not known yet, and will be
+}
+
+// Maker makes the catalogues of all sessions.
+type Maker struct {
+	Pins       *tools.Pins                           // definitions as people know them; nil compares none
+	Shows      func(qualified string, own bool) bool // whether a tool stands in the host's list
+	Configured []Configured
+	Log        *slog.Logger
+
+	described  interned.Map[descriptionKey, tools.Tool] // every tool that a host is offered
+	catalogues interned.Map[key, Catalogue]
+}
+
+// Configured is a server of the configuration, which a session need not see.
+type Configured struct {
+	Alias, Identity string
+	Choice          *Choice
+}
+
+// Catalogue is what a session is offered, but for whose servers they are. Sessions with the same view of servers that
+// say the same share one. It is immutable.
+type Catalogue struct {
+	Tools     map[string]*Offer
+	Names     []string // of the tools, qualified
+	Prompts   map[string]*Offer
+	Results   [len(upstream.Kinds)][]byte // the raw results of the four list methods
+	resources map[string]int              // by URI; the first server that offers one has it
+	templates []template
+}
+
+// Offer is one tool or prompt.
+type Offer struct {
+	From int         // the number of its server
+	Tool *tools.Tool // of a prompt: the prompt_get kind
+	Name string      // the upstream's own
+
+	Shown       string // of a tool: the name that the host sees
+	Definition  []byte // of a tool: the upstream's own
+	TaskSupport string // of a tool: "optional" or "required" where its calls can be tasks, else ""
+
+	identity  string             // of its server
+	redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
+	steered   *steering          // a definition in quarantine speaks of the tool; else nil
+}
+
+type template struct {
+	uri  string
+	from int
+}
+
+// Make makes the catalogue of what the sources list now. view is the alias of the one server that the session is shown, ""
+// for all. later runs what nobody waits for.
+func (m *Maker) Make(view string, sources []*Source, later func(func())) *Catalogue {
+	seen := sight{sources}
+	named := seen.named(upstream.Tools)
+	unlike := map[*Source]map[string]*gate.Redefinition{}
+	for _, s := range sources {
+		unlike[s] = m.pin(s, named, sources, later)
+	}
+	m.shadow(named)
+	m.hideDoubles(named)
+	for i := range named {
+		named[i].unlisted = !m.Shows(named[i].qualified, named[i].source.Own)
+		named[i].redefined = unlike[named[i].source][named[i].name]
+	}
+	steered(named)
+	compose := func() *Catalogue { return m.compose(seen, named) }
+	if key, alike := seen.key(view, named); alike {
+		return m.catalogues.Get(key, compose)
+	}
+	return compose()
+}
+
+// descriptionKey is all that a description of a tool depends on: two definitions that are the same are one tool, from
+// one table to the next and for all sessions.
+type descriptionKey struct {
+	guest     any // of tools that a client brought: what is known of the server is its session's
+	alias     string
+	qualified string
+	hash      [sha256.Size]byte
+}
+
+func (m *Maker) describe(s *Source, name, qualified string, definition []byte) *tools.Tool {
+	key := descriptionKey{guest: s.Guest, alias: s.Alias, qualified: qualified, hash: sha256.Sum256(definition)}
+	return m.described.Get(key, func() *tools.Tool {
+		t := tools.Describe(s.About, name, qualified, definition)
+		t.Plain = Origin{s.Alias, s.Choice.Name(name)}.Plain()
+		return t
+	})
+}
+
+// compose makes the catalogue of what was seen, with the tools as they are named.
+func (m *Maker) compose(seen sight, named []listing) *Catalogue {
+	c := &Catalogue{Tools: make(map[string]*Offer, len(named)), Prompts: map[string]*Offer{}, resources: map[string]int{}}
+	for _, n := range named {
+		if n.hidden {
+			continue
+		}
+		c.Tools[n.shown] = &Offer{
+			From: n.from, Name: n.name, identity: n.source.About.Identity, redefined: n.redefined, steered: n.steered,
+			Tool:  m.describe(n.source, n.name, n.qualified, n.raw),
+			Shown: n.shown, Definition: n.raw, TaskSupport: taskSupport(n.raw),
+		}
+	}
+	for _, o := range c.Tools {
+		c.Names = append(c.Names, o.Tool.Qualified)
+	}
+	slices.Sort(c.Names)
+	c.Results[upstream.Tools] = seen.merge(upstream.Tools, named)
+
+	named = seen.named(upstream.Prompts)
+	for _, n := range named {
+		c.Prompts[n.shown] = &Offer{From: n.from, Name: n.name, Tool: KindTool(tools.KindPrompt, n.source.Alias)}
+	}
+	c.Results[upstream.Prompts] = seen.merge(upstream.Prompts, named)
+
+	listed := seen.listed(upstream.Resources)
+	for i, n := range listed {
+		if _, taken := c.resources[n.name]; taken {
+			listed[i].hidden = true
+			m.Log.Info("a resource of a later server is hidden: an earlier one has the same URI", "server", n.source.Alias)
+			continue
+		}
+		c.resources[n.name] = n.from
+	}
+	c.Results[upstream.Resources] = seen.merge(upstream.Resources, listed)
+
+	listed = seen.listed(upstream.Templates)
+	for _, n := range listed {
+		c.templates = append(c.templates, template{n.name, n.from})
+	}
+	c.Results[upstream.Templates] = seen.merge(upstream.Templates, listed)
+	return c
+}
+
+// sight is what the servers list at one moment.
+type sight struct{ sources []*Source }
+
+// key is a digest of all that a catalogue depends on beside the configuration.
+type key [sha256.Size]byte
+
+// key returns the catalogue's key; alike is false when it is this session's alone: where clients have brought tools,
+// or the definitions differ from those that people know.
+func (l sight) key(view string, named []listing) (of key, alike bool) {
+	text := append([]byte(view), 0)
+	for _, s := range l.sources {
+		if s.Guest != nil {
+			return of, false
+		}
+		for _, k := range upstream.Kinds {
+			text = append(text, s.Lists[k].Digest[:]...)
+		}
+	}
+	for _, n := range named {
+		switch {
+		case n.redefined != nil:
+			return of, false
+		case n.hidden:
+			text = append(text, 1)
+		default:
+			text = append(text, 0)
+		}
+	}
+	return sha256.Sum256(text), true
+}
+
+// listing is one item of a server's list and the name that the host sees.
+type listing struct {
+	source    *Source
+	from      int    // the number of the server
+	name      string // the upstream's own name, or URI
+	qualified string // what rules see
+	shown     string // what the host sees
+	raw       []byte
+	hidden    bool // it does not exist for the host
+	unlisted  bool // it is found and called, and not listed
+	redefined *gate.Redefinition
+	steered   *steering
+}
+
+// listed collects the items of a kind from all servers, in the order of the configuration.
+func (l sight) listed(k upstream.Kind) (items []listing) {
+	for i, s := range l.sources {
+		for _, item := range s.Choice.Items(k, s.Lists[k].Items) {
+			items = append(items, listing{source: s, from: i, name: item.Key, shown: item.Key, raw: item.Raw})
+		}
+	}
+	return items
+}
+
+// named is listed for items that have names, which are qualified.
+func (l sight) named(k upstream.Kind) []listing {
+	items := l.listed(k)
+	origins := make([]Origin, len(items))
+	for i, item := range items {
+		if k == upstream.Tools {
+			items[i].shown = item.source.Choice.Name(item.name)
+		}
+		origins[i] = Origin{item.source.Alias, items[i].shown}
+	}
+	for i, name := range Qualify(origins) {
+		items[i].qualified = name
+		if !items[i].source.Untouched {
+			items[i].shown = name
+		}
+	}
+	return items
+}
+
+// merge makes the result of a list method. One server's list keeps its own envelope, and is passed on byte
+// for byte when there is nothing to change; members beside the items cannot be merged from several. callgate's own
+// list, and those of guests, have envelopes that say nothing.
+func (l sight) merge(k upstream.Kind, items []listing) []byte {
+	var lists []upstream.List
+	for _, s := range l.sources {
+		if list := s.Lists[k]; list.Envelope != nil && !s.Own && s.Guest == nil {
+			lists = append(lists, list)
+		}
+	}
+	array := []byte{'['}
+	changed := false
+	for _, item := range items {
+		if item.hidden || item.unlisted {
+			changed = true
+			continue
+		}
+		if len(array) > 1 {
+			array = append(array, ',')
+		}
+		raw := item.raw
+		if item.shown != item.name {
+			raw, changed = Renamed(raw, item.shown), true
+		}
+		array = append(array, raw...)
+	}
+	array = append(array, ']')
+	if len(lists) == 1 {
+		list := lists[0]
+		if !changed && list.Pages == 1 && list.Truncated == "" && len(items) == listLength(k, list.Envelope) {
+			return list.Envelope
+		}
+		var m [2]jsonx.Member
+		if jsonx.Members(list.Envelope, []string{k.Member(), "nextCursor"}, m[:]) == nil && m[0].Value != nil {
+			edits := []jsonx.Edit{{Start: m[0].Start, End: m[0].End(), With: array}}
+			if m[1].Value != nil {
+				edits = append(edits, jsonx.Delete(list.Envelope, m[1]))
+			}
+			return jsonx.Splice(list.Envelope, edits...)
+		}
+	}
+	result := append([]byte{'{'}, jsonx.Quote(k.Member())...)
+	return append(append(append(result, ':'), array...), '}')
+}
+
+// listLength counts the entries of a raw list result, those left out included.
+func listLength(k upstream.Kind, envelope []byte) int {
+	var m [1]jsonx.Member
+	if jsonx.Members(envelope, []string{k.Member()}, m[:]) != nil {
+		return -1
+	}
+	return jsonx.Length(m[0].Value)
+}
+
+// Renamed returns a definition with another name, everything else byte for byte.
+func Renamed(definition []byte, name string) []byte {
+	var m [1]jsonx.Member
+	if jsonx.Members(definition, []string{"name"}, m[:]) != nil || m[0].Value == nil {
+		return definition // cannot be: the list has checked it
+	}
+	return jsonx.Splice(definition, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: jsonx.Quote(name)})
+}
+
+// taskSupport reads from a tool's definition whether its calls can be tasks.
+func taskSupport(definition []byte) string {
+	var execution, support [1]jsonx.Member
+	if !bytes.Contains(definition, []byte("taskSupport")) || jsonx.Members(definition, []string{"execution"}, execution[:]) != nil ||
+		execution[0].Value == nil || jsonx.Members(execution[0].Value, []string{"taskSupport"}, support[:]) != nil {
+		return ""
+	}
+	if text, _ := jsonx.String(support[0].Value); text == "optional" || text == "required" {
+		return text
+	}
+	return ""
+}
+
+var expression = regexp.MustCompile(`\{[^{}]*\}`)
+
+// fits reports whether the URI may come from the template: every expression stands for any text.
+func (t template) fits(uri string) bool {
+	literals := expression.Split(t.uri, -1)
+	if len(literals) == 1 {
+		return uri == t.uri
+	}
+	rest, ok := strings.CutPrefix(uri, literals[0])
+	if !ok {
+		return false
+	}
+	last := literals[len(literals)-1]
+	for _, literal := range literals[1 : len(literals)-1] {
+		i := strings.Index(rest, literal)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(literal):]
+	}
+	return strings.HasSuffix(rest, last)
+}
+
+// Resource returns the number of the server that lists the resource, or whose template it fits.
+func (c *Catalogue) Resource(uri string) (from int, ok bool) {
+	if from, ok := c.resources[uri]; ok {
+		return from, true
+	}
+	for _, t := range c.templates {
+		if t.fits(uri) {
+			return t.from, true
+		}
+	}
+	return 0, false
+}
+
+// Template returns the number of the server that lists the template.
+func (c *Catalogue) Template(uri string) (from int, ok bool) {
+	for _, t := range c.templates {
+		if t.uri == uri {
+			return t.from, true
+		}
+	}
+	return 0, false
+}
+
+// KindTool is a kind as if it were a tool of the server: what rules see of prompts, resources and sampling.
+func KindTool(kind, alias string) *tools.Tool {
+	t := *tools.KindTool(kind)
+	t.Server, t.Qualified = alias, alias+"_"+kind
+	return &t
+}

@@ -1,0 +1,106 @@
+package catalogue
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"callgate/rag"
+)
+
+// Finder is an index of the tools that one host can call. It is brought up to date by whoever searches it.
+type Finder struct {
+	mu    sync.Mutex
+	index *rag.Index
+	has   map[string][sha256.Size]byte // definitions by the name that the host sees
+}
+
+// Find brings the index up to date with the tools, searches it and returns the best offers first.
+func (f *Finder) Find(ctx context.Context, c *Catalogue, query string, limit int) (best []*Offer, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.index == nil {
+		index, err := rag.Open("", rag.Options{})
+		if err != nil {
+			return nil, err
+		}
+		f.index, f.has = index, map[string][sha256.Size]byte{}
+	}
+	if err := f.update(ctx, c); err != nil {
+		return nil, err
+	}
+	hits, err := f.index.Search(ctx, rag.Query{Text: query, Kind: rag.KindTool, Limit: limit})
+	for _, hit := range hits {
+		if o := c.Tools[hit.Path]; o != nil {
+			best = append(best, o)
+		}
+	}
+	return best, err
+}
+
+func (f *Finder) update(ctx context.Context, c *Catalogue) error {
+	var gone []string
+	for name := range f.has {
+		if c.Tools[name] == nil {
+			gone = append(gone, name)
+		}
+	}
+	var docs []rag.Document
+	for name, o := range c.Tools {
+		if name == FindTool || name == CallTool {
+			continue
+		}
+		if sum := sha256.Sum256(o.Definition); f.has[name] != sum {
+			docs = append(docs, toolDocument(name, o))
+			f.has[name] = sum
+		}
+	}
+	if len(gone) > 0 {
+		if _, err := f.index.Remove(ctx, gone...); err != nil {
+			return err
+		}
+		for _, name := range gone {
+			delete(f.has, name)
+		}
+	}
+	if len(docs) == 0 {
+		return nil
+	}
+	slices.SortFunc(docs, func(a, b rag.Document) int { return cmp.Compare(a.ID, b.ID) })
+	if err := f.index.Add(ctx, docs...); err != nil {
+		clear(f.has) // nobody knows which of them are in
+		return err
+	}
+	return nil
+}
+
+func toolDocument(name string, o *Offer) rag.Document {
+	var d struct {
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	// What cannot be read adds nothing: the tool is found by its name.
+	_ = json.Unmarshal(o.Definition, &d)
+	return rag.ToolDocument(name, o.Tool.Server, o.Name, d.Title+"\n"+d.Description, d.InputSchema)
+}
+
+// Close gives the index up.
+func (f *Finder) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.index == nil {
+		return nil
+	}
+	return f.index.Close()
+}
+
+// The names of the two tools that take the place of those that are not shown. They are callgate's own server's;
+// what CallTool does is resolved before anything else sees the call, so that the server never hears of it.
+const (
+	FindTool = "callgate_find_tools"
+	CallTool = "callgate_call_tool"
+)
