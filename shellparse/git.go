@@ -83,123 +83,130 @@ func runGit(a *analysis, c *call) bool {
 	return true
 }
 
-// inspectGit looks at subcommands whose operands matter.
-func inspectGit(a *analysis, c *call, s *scanned) {
-	if len(c.argv) < 2 || !c.argv[1].known {
-		return
+// The functions below look at subcommands whose operands matter.
+
+// firstOperand is the first word behind the subcommand that is no option, "" for none.
+func (c *call) firstOperand() string {
+	for _, w := range c.argv[2:] {
+		if !strings.HasPrefix(w.text, "-") {
+			return w.text
+		}
 	}
-	args := c.argv[2:]
-	ops := s.operands
-	first := func() string {
-		for _, w := range args {
-			if !strings.HasPrefix(w.text, "-") {
-				return w.text
-			}
-		}
-		return ""
+	return ""
+}
+
+func inspectGit(_ *analysis, c *call, _ *scanned) { c.showsSetting() }
+
+func inspectGitVar(_ *analysis, c *call, _ *scanned) {
+	if c.firstOperand() == "" {
+		c.operates("shows all settings")
 	}
-	c.showsSetting()
-	switch sub := c.argv[1].text; sub {
-	case "var":
-		if first() == "" {
-			c.operates("shows all settings")
+}
+
+func inspectGitPush(a *analysis, c *call, s *scanned) {
+	for _, w := range s.operands {
+		text := w.text
+		if !w.known {
+			text = w.head
 		}
-	case "push":
-		for _, w := range ops {
-			text := w.text
-			if !w.known {
-				text = w.head
+		if strings.HasPrefix(text, "+") || strings.HasPrefix(text, ":") && len(text) > 1 {
+			c.effectAt("refspec "+w.text, w)
+		}
+	}
+	a.gitURLs(c, s.operands)
+}
+
+func inspectGitFetch(a *analysis, c *call, s *scanned) { a.gitURLs(c, s.operands) }
+
+func inspectGitClone(a *analysis, c *call, s *scanned) {
+	a.gitURLs(c, s.operands)
+	if n := len(s.operands); n > 0 {
+		dir := s.operands[n-1]
+		if n == 1 {
+			dir.text = strings.TrimSuffix(path.Base(dir.text), ".git")
+		}
+		c.writes = a.file(c.writes, dir, "git", c.sc)
+	}
+}
+
+func inspectGitRemote(a *analysis, c *call, s *scanned) {
+	a.gitURLs(c, s.operands)
+	inspectGitLoss(a, c, s)
+}
+
+// inspectGitCheckout tells paths from branches: with a path, checkout overwrites files.
+func inspectGitCheckout(_ *analysis, c *call, s *scanned) {
+	for _, w := range s.operands {
+		if w.text == "." || w.text == "./" || w.text == ":/" {
+			c.effectAt("discards changes", w)
+		}
+	}
+	if s.dashes {
+		c.effectAt("discards changes", lit("--"))
+	} else if n := len(s.operands); n > 1 {
+		if _, creates := s.find("-b", "--orphan", "-t"); !creates {
+			c.effectAt("discards changes", s.operands[n-1])
+		}
+	}
+}
+
+func inspectGitRestore(_ *analysis, c *call, s *scanned) {
+	_, staged := s.find("-S", "--staged")
+	if _, worktree := s.find("-W", "--worktree"); !staged || worktree || s.unknown != "" || s.vague != "" {
+		c.operates("discards changes")
+	}
+}
+
+// gitLosses are operations that lose something, or change where something goes.
+var gitLosses = set("remote/remove remote/rm remote/rename remote/set-url remote/prune remote/add remote/set-head " +
+	"remote/set-branches stash/drop stash/clear worktree/remove worktree/prune worktree/move " +
+	"reflog/expire reflog/delete notes/remove notes/prune lfs/install lfs/prune lfs/migrate bisect/replay " +
+	"bisect/visualize bisect/view")
+
+func inspectGitLoss(a *analysis, c *call, s *scanned) {
+	first := c.firstOperand()
+	switch name := c.argv[1].text + "/" + first; {
+	case gitLosses[name]:
+		c.operates(c.argv[1].text + " " + first)
+	case (name == "worktree/add" || name == "bundle/create") && len(s.operands) > 1:
+		c.writes = a.file(c.writes, s.operands[1], "git", c.sc)
+	}
+}
+
+func inspectGitRef(_ *analysis, c *call, s *scanned) {
+	if len(s.operands) > 1 {
+		c.effectAt("sets "+s.operands[0].text, s.operands[1])
+	}
+}
+
+func inspectGitConfig(a *analysis, c *call, _ *scanned) { a.gitConfig(c, c.argv[2:]) }
+
+// inspectGitAdd notes what becomes part of the repository, and goes wherever that goes.
+func inspectGitAdd(a *analysis, c *call, s *scanned) {
+	for _, w := range s.operands {
+		if p := strings.TrimPrefix(w.text, ":/"); w.known {
+			if path.Clean(p) != "." { // what git ignores stays out
+				c.reads = a.file(c.reads, lit(p), "git", c.sc)
 			}
-			if strings.HasPrefix(text, "+") || strings.HasPrefix(text, ":") && len(text) > 1 {
-				c.effectAt("refspec "+w.text, w)
-			}
+		} else if len(w.globs) > 0 {
+			c.reads = a.file(c.reads, w, "git", c.sc)
 		}
-		a.gitURLs(c, ops)
-	case "fetch", "pull", "clone", "ls-remote", "remote", "submodule":
-		a.gitURLs(c, ops)
-		if sub == "clone" && len(ops) > 0 {
-			dir := ops[len(ops)-1]
-			if len(ops) == 1 {
-				dir.text = strings.TrimSuffix(path.Base(dir.text), ".git")
-			}
-			c.writes = a.file(c.writes, dir, "git", c.sc)
-		}
-		if sub == "remote" {
-			switch first() {
-			case "remove", "rm", "rename", "set-url", "prune", "add", "set-head", "set-branches":
-				c.operates("remote " + first())
-			}
-		}
-	case "checkout":
-		// With a path it overwrites files, with a branch it does not.
-		for _, w := range ops {
-			if w.text == "." || w.text == "./" || w.text == ":/" {
-				c.effectAt("discards changes", w)
-			}
-		}
-		if s.dashes {
-			c.effectAt("discards changes", lit("--"))
-		} else if len(ops) > 1 {
-			if _, creates := s.find("-b", "--orphan", "-t"); !creates {
-				c.effectAt("discards changes", ops[len(ops)-1])
-			}
-		}
-	case "restore":
-		_, staged := s.find("-S", "--staged")
-		if _, worktree := s.find("-W", "--worktree"); !staged || worktree || s.unknown != "" || s.vague != "" {
-			c.operates("discards changes")
-		}
-	case "stash":
-		switch first() {
-		case "drop", "clear":
-			c.operates("discards stashes")
-		}
-	case "worktree", "notes", "reflog", "bundle", "sparse-checkout", "lfs":
-		switch f := first(); {
-		case sub == "worktree" && (f == "remove" || f == "prune" || f == "move"),
-			sub == "reflog" && (f == "expire" || f == "delete"),
-			sub == "notes" && (f == "remove" || f == "prune"), sub == "lfs" && (f == "install" || f == "prune" || f == "migrate"):
-			c.operates(sub + " " + f)
-		case sub == "worktree" && f == "add" && len(ops) > 1:
-			c.writes = a.file(c.writes, ops[1], "git", c.sc)
-		case sub == "bundle" && f == "create" && len(ops) > 1:
-			c.writes = a.file(c.writes, ops[1], "git", c.sc)
-		}
-	case "symbolic-ref":
-		if len(ops) > 1 {
-			c.effectAt("sets "+ops[0].text, ops[1])
-		}
-	case "config":
-		a.gitConfig(c, args)
-	case "add", "stage", "commit", "update-index", "hash-object":
-		// What they name becomes part of the repository, and goes wherever that goes.
-		for _, w := range ops {
-			if p := strings.TrimPrefix(w.text, ":/"); w.known {
-				if path.Clean(p) != "." { // what git ignores stays out
-					c.reads = a.file(c.reads, lit(p), "git", c.sc)
-				}
-			} else if len(w.globs) > 0 {
-				c.reads = a.file(c.reads, w, "git", c.sc)
-			}
-		}
-	case "apply", "am":
-		a.gitApply(c, s)
-	case "rm", "mv":
-		for _, w := range ops {
-			c.writes = a.file(c.writes, w, "git", c.sc)
-		}
-	case "bisect":
-		if f := first(); f == "run" || f == "replay" || f == "visualize" || f == "view" {
-			if f != "run" {
-				c.operates("bisect " + f)
-			}
-		}
-	case "show", "cat-file", "diff", "log", "grep", "blame", "archive", "difftool", "annotate", "rev-parse", "checkout-index":
-		a.gitPaths(c, ops)
-	case "init":
-		if len(ops) > 0 {
-			c.writes = a.file(c.writes, ops[0], "git", c.sc)
-		}
+	}
+}
+
+func inspectGitApply(a *analysis, c *call, s *scanned) { a.gitApply(c, s) }
+
+func inspectGitWrite(a *analysis, c *call, s *scanned) {
+	for _, w := range s.operands {
+		c.writes = a.file(c.writes, w, "git", c.sc)
+	}
+}
+
+func inspectGitShow(a *analysis, c *call, s *scanned) { a.gitPaths(c, s.operands) }
+
+func inspectGitInit(a *analysis, c *call, s *scanned) {
+	if len(s.operands) > 0 {
+		c.writes = a.file(c.writes, s.operands[0], "git", c.sc)
 	}
 }
 
@@ -277,16 +284,13 @@ func (a *analysis) gitConfig(c *call, args []word) {
 		switch t := w.text; {
 		case strings.HasPrefix(t, "--get") || t == "-l" || t == "--list" || strings.HasPrefix(t, "--show-") && n == 0 && len(args) == 1:
 			reads = true
-		case t == "-f" || t == "--file" || t == "--blob" || t == "--type" || t == "--default" || t == "--comment":
-			if i+1 < len(args) {
-				i++
-				if t == "-f" || t == "--file" {
-					c.reads = a.file(c.reads, args[i], "git", c.sc)
-				}
+		case configValues[t]:
+			if i++; i < len(args) && (t == "-f" || t == "--file") {
+				c.reads = a.file(c.reads, args[i], "git", c.sc)
 			}
 		case t == "-e" || t == "--edit":
 			c.effect("option " + t)
-		case strings.HasPrefix(t, "--unset") || strings.HasPrefix(t, "--re") || t == "--add" || strings.HasPrefix(t, "--rename"):
+		case t == "--add" || hasPrefix(t, "--unset", "--re", "--rename"):
 			n += 2
 		case strings.HasPrefix(t, "-"):
 		default:
@@ -296,13 +300,15 @@ func (a *analysis) gitConfig(c *call, args []word) {
 			n++
 		}
 	}
-	if reads || sub == "list" || sub == "get" || n == 1 {
+	switch {
+	case reads, sub == "list", sub == "get", n == 1:
 		a.showsSettings(c, args, sub)
-		return
-	}
-	if n == 2 || n == 3 {
+	case n == 2, n == 3:
 		c.operates("setting " + texts(args))
-	} else if n > 0 {
+	case n > 0:
 		c.effect("setting")
 	}
 }
+
+// configValues are options of git config that take a value.
+var configValues = set("-f --file --blob --type --default --comment")

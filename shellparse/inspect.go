@@ -41,6 +41,11 @@ func (a *analysis) inspect(c *call) {
 	if inspector != "" {
 		inspectors[inspector](a, c, s)
 	}
+	if len(c.argv) > 1 && c.argv[1].known {
+		if of := programs.Find(c.name, c.argv[1].text).Inspector; of != "" {
+			inspectors[of](a, c, s)
+		}
+	}
 	if l := languageOf(c.name); l != nil {
 		a.inspectLanguage(l, c)
 	}
