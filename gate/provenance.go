@@ -123,11 +123,11 @@ func (o *outgoing) ofLabels(call Call, l *tools.Labels) {
 	o.effect, o.names = l.Effect, len(l.Destination) > 0
 	for _, v := range argumentsOf(call.Arguments) {
 		switch {
-		case slices.Contains(l.Destination, v.name):
+		case v.under(l.Destination):
 			if v.text != "" {
 				o.to = append(o.to, v.text)
 			}
-		case slices.Contains(l.Content, v.name) || len(l.Content) == 0:
+		case v.under(l.Content) || len(l.Content) == 0:
 			o.content = append(o.content, v.text)
 			if v.number && l.Effect == tools.EffectMoney {
 				o.amounts = append(o.amounts, v.text)
@@ -212,9 +212,16 @@ var (
 
 // value is one text or number of the arguments, under the name of the top-level argument that holds it.
 type value struct {
-	name   string
+	name   string // of the argument, and the members within: body.to
 	text   string
 	number bool
+}
+
+// under reports whether the value stands at a place that labels name, or within it.
+func (v value) under(places []string) bool {
+	return slices.ContainsFunc(places, func(p string) bool {
+		return len(v.name) >= len(p) && strings.EqualFold(v.name[:len(p)], p) && (len(v.name) == len(p) || v.name[len(p)] == '.')
+	})
 }
 
 var addressForm = regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[:/]\S*)?|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]\S*)?|\+?[0-9][0-9 ()-]{7,}|#?[a-z]{2}[0-9]{2}[a-z0-9]{10,})$`)
@@ -228,7 +235,7 @@ func (v value) looksLikeAddress() bool {
 // argumentsOf lists all texts and numbers of the arguments.
 func argumentsOf(raw []byte) (list []value) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
-	name := ""
+	var names []string // of the members that enclose the next value, "" for elements of lists
 	for len(raw) > 0 {
 		token, err := d.ReadToken()
 		if err != nil {
@@ -237,17 +244,37 @@ func argumentsOf(raw []byte) (list []value) {
 		depth := d.StackDepth()
 		switch in, n := d.StackIndex(depth); {
 		case token.Kind() == '0':
-			list = append(list, value{name: name, text: token.String(), number: true})
+			list = append(list, value{name: joined(names, depth), text: token.String(), number: true})
 		case token.Kind() != '"':
 		case in == '{' && n%2 == 1:
-			if depth == 1 {
-				name = token.String()
+			for len(names) < depth {
+				names = append(names, "")
 			}
+			names = append(names[:depth-1], token.String())
 		default:
-			list = append(list, value{name: name, text: token.String()})
+			list = append(list, value{name: joined(names, depth), text: token.String()})
 		}
 	}
 	return list
+}
+
+// joined is the place of a value at a depth.
+func joined(names []string, depth int) string {
+	names = names[:min(depth, len(names))]
+	if len(names) == 1 {
+		return names[0]
+	}
+	place := ""
+	for _, n := range names {
+		switch {
+		case n == "":
+		case place == "":
+			place = n
+		default:
+			place += "." + n
+		}
+	}
+	return place
 }
 
 // requires reports whether the schema of a definition requires one of the arguments. A schema that cannot be read does.

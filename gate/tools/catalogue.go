@@ -19,7 +19,7 @@ import (
 type Labels struct {
 	Returns     []string `json:"returns,omitempty"`     // of what it returns: "private", "untrusted", "secret", "public"
 	Effect      string   `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
-	Destination []string `json:"destination,omitempty"` // arguments that name where things go
+	Destination []string `json:"destination,omitempty"` // arguments that name where things go; a.b is a member within, also of each element of a list
 	Content     []string `json:"content,omitempty"`     // arguments that carry text there
 	Undo        string   `json:"undo,omitempty"`        // the tool of the same server that takes it back
 }
@@ -233,7 +233,7 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 		return e, err
 	}
 	for _, name := range slices.Concat(t.Destination, t.Content) {
-		if e.roles[name] == Unmapped {
+		if top, _, _ := strings.Cut(name, "."); e.roles[top] == Unmapped {
 			return e, fmt.Errorf("%q is no argument of it", name)
 		}
 	}

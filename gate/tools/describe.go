@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"callgate/permissions"
 )
@@ -130,7 +131,7 @@ func mapped(t *Tool, s Server, d definition) bool {
 			}
 		}
 		for _, name := range slices.Concat(m.Labels.Destination, m.Labels.Content) {
-			if t.Roles[name] == Unmapped {
+			if name, _, _ = strings.Cut(name, "."); t.Roles[name] == Unmapped {
 				t.Roles[name] = Plain
 			}
 		}
