@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +32,9 @@ const (
 	maxServer     = 64 << 20 // bytes of one frame from the server: arguments come whole
 	firstBackoff  = 250 * time.Millisecond
 	longestWait   = 10 * time.Second
-	clientSilence = 90 * time.Second // the server pings three times in this time
+	noticeEvery   = 5 * time.Second // how often a client asks for problems
+	clientAsks    = time.Second     // how often a client asks whether the server is there
+	clientSilence = 5 * time.Second // how long the server may say nothing, not even that it is there
 )
 
 // Event is what a Client delivers: one frame of the server, or a change of the connection.
@@ -46,6 +50,10 @@ type Event struct {
 // no event: the stream goes on.
 type Connected struct{ Address string }
 
+// Notice is what a person who looks through this connection should know: calls that cannot be seen here, damage to
+// what callgate keeps. It comes soon after each connection that has any, and when there are none any more.
+type Notice struct{ Problems []string }
+
 // Disconnected: the connection is gone. The client tries again by itself, unless Final is set.
 type Disconnected struct {
 	Err   error
@@ -60,6 +68,8 @@ type Client struct {
 	ledger ledger
 	cancel context.CancelFunc
 	done   chan struct{}
+
+	noticed []string // the problems that were delivered last; of the goroutine of one connection
 
 	mu   sync.Mutex      // guards conn and its writes
 	conn *websocket.Conn // nil while there is no connection
@@ -300,6 +310,13 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 	alive := func() error { return conn.SetReadDeadline(time.Now().Add(clientSilence)) }
 	pong := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error { return errors.Join(alive(), pong(data)) })
+	conn.SetPongHandler(func(string) error { return alive() })
+	beside, stop := context.WithCancel(ctx)
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer stop()
+	helpers.Go(func() { askWhetherThere(beside, conn) })
+	helpers.Go(func() { c.notice(beside) })
 	for {
 		if err := alive(); err != nil {
 			return err
@@ -318,6 +335,69 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 			}
 		}
 	}
+}
+
+// askWhetherThere pings until ctx ends. A server that is stopped keeps its connections and answers nothing: only its
+// silence tells.
+func askWhetherThere(ctx context.Context, conn *websocket.Conn) {
+	ticker := time.NewTicker(clientAsks)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(clientAsks)) != nil {
+				return // the reader notices
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// notice delivers a Notice whenever there is something new to say, until ctx ends.
+func (c *Client) notice(ctx context.Context) {
+	ticker := time.NewTicker(noticeEvery)
+	defer ticker.Stop()
+	for {
+		problems, err := c.target.Problems(ctx)
+		switch {
+		case err != nil:
+			c.target.Logger.Debug("companion client: problems not known", slog.Any("error", err))
+		case !slices.Equal(problems, c.noticed):
+			if !c.deliver(ctx, Event{Frame: Notice{problems}}) {
+				return
+			}
+			c.noticed = problems
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Problems returns what a person who looks through this address should know, one sentence each.
+func (t Target) Problems(ctx context.Context) ([]string, error) {
+	var all struct {
+		Problems  []string
+		Processes []processInfo
+	}
+	if err := t.Ask(ctx, http.MethodGet, "/api/info", nil, &all); err != nil {
+		return nil, err
+	}
+	return problemsOf(all.Problems, all.Processes), nil
+}
+
+// problemsOf adds to what a companion says of itself the processes that joined it and do not answer.
+func problemsOf(said []string, processes []processInfo) []string {
+	for _, p := range processes {
+		if p.Silent {
+			said = append(said, fmt.Sprintf("calls of the callgate with process id %d cannot be seen: it does not answer. "+
+				"It may have been stopped (Ctrl-Z); continue or end it", p.PID))
+		}
+	}
+	return said
 }
 
 func (c *Client) deliver(ctx context.Context, e Event) bool {

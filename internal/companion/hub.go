@@ -161,14 +161,14 @@ func (h *hub) admit(ctx context.Context, conn *net.UnixConn) {
 	if p.version != h.s.version {
 		h.s.log.Warn("companion: a process of another version joined; what one of the two does not know cannot be done through the hub", "process", p.pid, "version", p.version, "hub", h.s.version)
 	}
-	h.s.whileHolding(CredentialWorker, token, session)
+	h.s.whileHolding(CredentialWorker, token, session, func() bool { return false })
 	h.s.log.Info("companion: a process is gone", "process", p.pid)
 }
 
-// whileHolding returns when the session ends, and ends it when the credential that the other side has proven to
-// hold is replaced.
-func (s *Server) whileHolding(name Credential, token string, session *yamux.Session) {
-	ticker := time.NewTicker(time.Second)
+// whileHolding returns when the session ends. It ends the session when the credential that the other side has proven
+// to hold is replaced, and when the other side's process is stopped.
+func (s *Server) whileHolding(name Credential, token string, session *yamux.Session, stopped func() bool) {
+	ticker := time.NewTicker(time.Second / 2)
 	defer ticker.Stop()
 	for {
 		select {
@@ -177,6 +177,10 @@ func (s *Server) whileHolding(name Credential, token string, session *yamux.Sess
 		case <-ticker.C:
 			if now, err := s.credentials.Token(name); err != nil || now != token {
 				s.log.Info("companion: the credential between hub and processes was replaced; they meet anew", "credential", name)
+				session.Close()
+			}
+			if stopped() {
+				s.log.Warn("companion: the hub's process is stopped; continue or end it")
 				session.Close()
 			}
 		}

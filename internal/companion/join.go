@@ -19,6 +19,7 @@ type membership struct {
 	hub     introduction
 	token   string // the approve credential that the hub has proven to hold
 	session *yamux.Session
+	stopped func() bool // whether the hub's process is
 }
 
 // join finds the hub and joins it.
@@ -43,7 +44,7 @@ func (s *Server) join() (place, error) {
 	if peer.Address != s.wanted {
 		s.log.Info("companion: people come in at the hub's address, not at the one that is configured here", "configured", s.wanted, "address", peer.Address)
 	}
-	return &membership{s, peer, token, session}, nil
+	return &membership{s, peer, token, session, suspended(conn)}, nil
 }
 
 func (m *membership) heir() string { return m.hub.Address }
@@ -65,7 +66,7 @@ func (m *membership) hold(ctx context.Context) place {
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(m.session) }) // ends with the session, whose end is told below
 	defer context.AfterFunc(ctx, func() { m.session.Close() })()
-	m.s.whileHolding(CredentialApprove, m.token, m.session)
+	m.s.whileHolding(CredentialApprove, m.token, m.session, m.stopped)
 	stop()
 	server.Close()
 	m.session.Close()

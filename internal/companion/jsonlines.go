@@ -44,6 +44,16 @@ func Relay(ctx context.Context, client *Client, in io.Reader, out io.Writer, onc
 			switch f := event.Frame.(type) {
 			case Connected:
 				clear(pending)
+			case Notice:
+				for _, problem := range f.Problems {
+					frame, err := encode(Error{Head: head(TypeError, ""), Code: CodeProblem, Message: problem})
+					if err == nil {
+						_, err = out.Write(append(frame, '\n'))
+					}
+					if err != nil {
+						return Ended, err
+					}
+				}
 			case Disconnected:
 				if f.Final {
 					return Ended, f.Err

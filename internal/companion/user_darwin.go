@@ -22,3 +22,23 @@ func sameUser(conn *net.UnixConn) error {
 		return mine(int(peer.Uid), os.Geteuid())
 	})
 }
+
+// stoppedState is SSTOP of sys/proc.h.
+const stoppedState = 4
+
+// suspended returns a function that says whether the process at the other end of a unix socket is stopped (SIGSTOP,
+// Ctrl-Z): it keeps its sockets and locks then and answers nobody. It is false of a process that this one cannot see.
+func suspended(conn *net.UnixConn) func() bool {
+	var pid int
+	err := controlled(conn, func(fd int) (err error) {
+		pid, err = unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+		return err
+	})
+	if err != nil || pid <= 0 {
+		return func() bool { return false }
+	}
+	return func() bool {
+		process, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+		return err == nil && process.Proc.P_stat == stoppedState
+	}
+}

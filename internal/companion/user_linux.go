@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -21,4 +22,25 @@ func sameUser(conn *net.UnixConn) error {
 		}
 		return mine(int(peer.Uid), os.Geteuid())
 	})
+}
+
+// suspended returns a function that says whether the process at the other end of a unix socket is stopped (SIGSTOP,
+// Ctrl-Z): it keeps its sockets and locks then and answers nobody. It is false of a process that this one cannot see.
+func suspended(conn *net.UnixConn) func() bool {
+	var pid int32
+	err := controlled(conn, func(fd int) error {
+		peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err == nil {
+			pid = peer.Pid
+		}
+		return err
+	})
+	if err != nil || pid <= 0 {
+		return func() bool { return false }
+	}
+	return func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // "PID (NAME) STATE …"; the name may hold anything
+		state := stat[bytes.LastIndexByte(stat, ')')+1:]
+		return err == nil && (bytes.HasPrefix(state, []byte(" T")) || bytes.HasPrefix(state, []byte(" t")))
+	}
 }

@@ -83,6 +83,12 @@ func (w *watcher) event(e Event) (over *ToolApproveResolved, err error) {
 	switch f := e.Frame.(type) {
 	case Connected:
 		return nil, w.reset(fmt.Sprintf("Connected to callgate at %s.", f.Address))
+	case Notice:
+		for _, problem := range f.Problems {
+			if err := w.say("Attention: %s.", problem); err != nil {
+				return nil, err
+			}
+		}
 	case Disconnected:
 		if f.Final {
 			return nil, f.Err

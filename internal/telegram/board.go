@@ -17,6 +17,8 @@ type board struct {
 	mu        sync.Mutex
 	questions map[string]*question // by call
 	next      int
+	notices   []string      // to be told in every chat
+	noticed   []string      // what was told last
 	dirty     chan struct{} // has room for one
 }
 
@@ -72,6 +74,25 @@ func (b *board) resolve(f *companion.ToolApproveResolved) {
 		q.over = ending(f)
 		b.poke()
 	}
+}
+
+// notice takes in what people should know of the connection. The same again, as after a break, is told once.
+func (b *board) notice(problems []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Equal(problems, b.noticed) {
+		b.noticed, b.notices = problems, problems
+		b.poke()
+	}
+}
+
+// news returns what is to be told, once.
+func (b *board) news() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	news := b.notices
+	b.notices = nil
+	return news
 }
 
 // failed notes that an answer did nothing.

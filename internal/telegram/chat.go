@@ -23,6 +23,9 @@ func (a *approver) post(ctx context.Context) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {
+		for _, text := range a.board.news() {
+			a.tell(ctx, "Attention: "+text+".")
+		}
 		for _, id := range a.board.changed() {
 			if !a.show(ctx, id) {
 				break // Telegram wants a pause
@@ -33,6 +36,17 @@ func (a *approver) post(ctx context.Context) {
 			return
 		case <-a.board.dirty:
 		case <-tick.C:
+		}
+	}
+}
+
+// tell writes a message into every chat.
+func (a *approver) tell(ctx context.Context, text string) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	for _, chat := range a.o.Chats {
+		if _, err := a.bot.SendMessage(ctx, &bot.SendMessageParams{ChatID: chat, Text: text}); err != nil {
+			a.log.Warn("telegram: a notice was not posted", "chat", chat, "text", text, "error", a.masked(err))
 		}
 	}
 }

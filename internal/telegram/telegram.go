@@ -114,6 +114,8 @@ func (a *approver) listen(ctx context.Context) error {
 			switch f := event.Frame.(type) {
 			case companion.Connected:
 				a.log.Info("telegram: connected to callgate", "address", f.Address)
+			case companion.Notice:
+				a.board.notice(f.Problems)
 			case companion.Disconnected:
 				if f.Final {
 					return f.Err

@@ -11,6 +11,10 @@ func (m *model) event(e companion.Event) tea.Cmd {
 	switch f := e.Frame.(type) {
 	case companion.Connected:
 		return m.connected(f)
+	case companion.Notice:
+		for _, problem := range f.Problems {
+			m.toast(toastBad, "%s.", problem)
+		}
 	case companion.Disconnected:
 		return m.disconnected(f)
 	case *companion.ToolApproveRequest:
