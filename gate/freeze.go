@@ -201,7 +201,7 @@ func onlyReads(a *tools.Analysis) bool {
 		return false
 	}
 	return !slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool {
-		return s.Kind == tools.KindFetch || s.Kind == tools.KindSampling || s.Kind == tools.KindProcessInput
+		return len(s.Effects) > 0 || s.Kind == tools.KindFetch || s.Kind == tools.KindSampling || s.Kind == tools.KindProcessInput
 	})
 }
 

@@ -40,7 +40,9 @@ func (b *builder) walk(list []argument, depth int) {
 		return
 	}
 	b.joined(list)
+	b.split(list)
 	for _, a := range list {
+		b.memberName(a.name)
 		role := guessRole(a.name)
 		switch kindOf(a.value) {
 		case '"':
@@ -153,7 +155,10 @@ func (b *builder) guessedValue(name string, role Role, s string) {
 	}
 	if role == ReadPath && len(s) > 0 && len(s) <= maxPath || looksLikePath(s) {
 		b.guessedPath(name, s)
+		b.pieces(s, s)
+		return
 	}
+	b.pieces(s, "")
 }
 
 // guessedURL makes the subjects of an address.

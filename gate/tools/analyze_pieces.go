@@ -1,0 +1,78 @@
+package tools
+
+import (
+	"strings"
+
+	"callgate/permissions"
+)
+
+// Bounds of what is looked for in the arguments of a tool that nobody knows, for each object of them.
+const (
+	maxPieces  = 64 // parts of one text
+	maxHolders = 4  // folders, and names, that are joined
+	maxNames   = 8
+)
+
+// pieces looks for names of files that stand in the middle of a text. What is known was looked at already.
+func (b *builder) pieces(s, known string) {
+	if len(s) > maxPath || strings.ContainsAny(s, " \t") || b.place.Dir == "" || b.tool.remote { // sentences name what nobody opens
+		return
+	}
+	seen := 0
+	for part := range wordParts(s) {
+		if seen++; seen > maxPieces {
+			return
+		}
+		if part != "" && part != "." && part != known && isRegular(b.place.absolute(b.place.expand(part))) {
+			b.names(b.place, part)
+		}
+	}
+}
+
+// memberName looks at the name of a member: maps of files have their paths there.
+func (b *builder) memberName(name string) {
+	if len(name) <= maxPath && strings.ContainsAny(name, `./\~`) && looksLikePath(name) {
+		b.names(b.place, name)
+	}
+}
+
+// split looks for a path in two members of one object: a folder, and a name in it.
+func (b *builder) split(list []argument) {
+	if len(list) < 2 || b.place.Dir == "" || b.tool.remote {
+		return
+	}
+	var folders, names []string
+	for _, a := range list {
+		if len(a.value) < 3 || len(a.value) > maxPath || a.value[0] != '"' {
+			continue
+		}
+		s, ok := text(a.value)
+		switch {
+		case !ok || s == "" || strings.ContainsAny(s, " \t\n") || isAddress(s):
+		case isFolder(b.place.absolute(b.place.expand(s))):
+			if len(folders) < maxHolders {
+				folders = append(folders, b.place.absolute(b.place.expand(s)))
+			}
+		case len(names) < maxNames && s[0] != '/' && s[0] != '~':
+			names = append(names, s)
+		}
+	}
+	for _, folder := range folders {
+		for _, name := range names {
+			b.names(b.place.at(folder), name)
+		}
+	}
+}
+
+// names makes the subjects, for denies, of a file that a call may name.
+func (b *builder) names(place Place, name string) {
+	if !b.count() {
+		return
+	}
+	l := place.reading(place.expand(name))
+	b.touch(&l)
+	b.deny(KindReadFile, &l)
+	if !b.tool.guess.reads && b.tool.baseRisk != permissions.ReadOnly {
+		b.deny(KindWriteFile, &l)
+	}
+}
