@@ -375,48 +375,62 @@ func (d *decoder) param(p *syntax.ParamExp, quoted bool) {
 		}
 		return
 	}
-	simple := !p.Excl && !p.Width && !p.IsSet && p.Flags == nil && p.NestedParam == nil && p.Index == nil &&
-		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+	simple := isSimple(p)
 	if v, ok := d.a.vars[name]; ok && simple {
-		switch {
-		case !d.a.spend(len(v.text)):
-			d.vague(partMany)
-		case !v.known:
-			if d.glob(partGlob, v.globs...); len(d.buf) == 0 && d.head == "" {
-				d.head = v.head
-			}
-			d.resplit = d.resplit || v.split || !quoted && d.globbing
-		case quoted || !d.globbing:
-			d.lit(v.text)
-		case d.a.opts.Dialect == Zsh || d.a.assigned["IFS"] || !plain(v.text) && strings.ContainsAny(v.text, " \t\n\\{~"):
-			d.vague(partMany)
-		case !plain(v.text):
-			d.globValue(v.text)
-		case !d.splitting:
-			d.lit(v.text)
-		default:
-			d.splitValue(v.text)
-		}
+		d.variable(v, quoted)
 		return
 	}
-	if simple && !d.a.assigned[name] && d.a.once[anything] == 0 {
-		v := ""
-		switch name {
-		case "HOME":
-			v = d.a.opts.Home
-		case "PWD":
-			v = d.workingDir()
-		}
-		if v != "" && (quoted || plain(v) && !strings.ContainsAny(v, " \t\n")) && d.a.spend(len(v)) {
-			d.lit(v)
-			return
-		}
+	if v := d.place(name); simple && v != "" && (quoted || plain(v) && !strings.ContainsAny(v, " \t\n")) && d.a.spend(len(v)) {
+		d.lit(v)
+		return
 	}
 	many := name == "@" || name == "*" || p.Index != nil || p.Names != 0
 	if d.splitting && (!quoted || many) {
 		d.vague(partMany)
 	} else {
 		d.vague(partValue)
+	}
+}
+
+// isSimple says that an expansion is the value of a variable and nothing else.
+func isSimple(p *syntax.ParamExp) bool {
+	return !p.Excl && !p.Width && !p.IsSet && p.Flags == nil && p.NestedParam == nil && p.Index == nil &&
+		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+}
+
+// place is the value of a variable that the text does not assign and that names a directory which is known.
+func (d *decoder) place(name string) string {
+	switch {
+	case d.a.assigned[name] || d.a.once[anything] > 0:
+	case name == "HOME":
+		return d.a.opts.Home
+	case name == "PWD":
+		return d.workingDir()
+	}
+	return ""
+}
+
+// variable adds the value of a variable that the text itself fixed.
+func (d *decoder) variable(v word, quoted bool) {
+	switch {
+	case !d.a.spend(len(v.text)):
+		d.vague(partMany)
+	case !v.known:
+		first := !d.unknown && len(d.buf) == 0
+		if d.glob(partGlob, v.globs...); first {
+			d.head = v.head
+		}
+		d.resplit = d.resplit || v.split || !quoted && d.globbing
+	case quoted || !d.globbing:
+		d.lit(v.text)
+	case d.a.opts.Dialect == Zsh || d.a.assigned["IFS"] || !plain(v.text) && strings.ContainsAny(v.text, " \t\n\\{~"):
+		d.vague(partMany)
+	case !plain(v.text):
+		d.globValue(v.text)
+	case !d.splitting:
+		d.lit(v.text)
+	default:
+		d.splitValue(v.text)
 	}
 }
 

@@ -217,48 +217,15 @@ func (b *builder) runs(c *shellparse.Command) []string {
 func (b *builder) command(all []shellparse.Command, at int, whole string, otherNeedsAllow bool) {
 	c := &all[at]
 	elsewhere := joinEffects(b.effect, b.lists(c, all))
-	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv)), Input: c.Input.Value}
-	view.Code = slices.ContainsFunc(c.Effects, func(e shellparse.Effect) bool {
-		return strings.HasPrefix(e.Text, "code ") || e.Text == "runs its standard input"
-	})
-	for i := range c.Argv {
-		view.Argv[i] = c.Argv[i].Value
-	}
-	for _, e := range c.Env {
-		view.Around = append(view.Around, e.Name+"="+e.Value.Value)
-	}
-	for _, w := range c.Globals {
-		view.Around = append(view.Around, w.Value)
-	}
 	for _, f := range c.Writes {
-		view.Writes = append(view.Writes, f.Path.Value)
 		if !f.Path.Known {
 			elsewhere = joinEffects(elsewhere, "writes to a path that depends on the run: "+quote(f.Path.Value))
 		}
 	}
-	for _, f := range c.Reads {
-		view.Reads = append(view.Reads, f.Path.Value)
-	}
-	view.Connects, view.Sends = c.Connects, sends(c)
-
 	if mountsHost(c) {
 		b.mark("host-access", "A container gets the whole file system of this machine.")
 	}
-	risk, category, why := classify(c)
-	if risk == permissions.Unknown && why == "" {
-		if inner := b.installed(c); inner != nil {
-			risk, category, why = classify(inner)
-		}
-	}
-	for i := at + 1; i < len(all) && all[i].DenyOnly && len(all[i].Via) > len(c.Via) && why == ""; i++ {
-		// What stands within its words is allowed with it: it is as bad as that.
-		var inner permissions.Risk
-		if inner, _, why = classify(&all[i]); why != "" {
-			risk = risk.Worse(permissions.Destructive)
-		} else if all[i].Remote {
-			risk = risk.Worse(inner)
-		}
-	}
+	risk, category, why := b.classified(all, at)
 	if why != "" && len(b.why) < maxReasons && !slices.Contains(b.why, why) {
 		b.why = append(b.why, why)
 	}
@@ -282,10 +249,7 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	if c.Escalates {
 		risk = permissions.Escalation
 	}
-	view.Risk = risk.Worse(b.floor)
-	if len(c.Connects) > 0 {
-		view.Risk = view.Risk.Worse(permissions.Network)
-	}
+	view := viewOf(c, risk.Worse(b.floor))
 	text := plain.Text()
 	switch {
 	case len(c.Argv) > 0:
@@ -299,7 +263,65 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 	case len(effects) > 0 || c.Escalates:
 		b.shellSubject(permissions.Subject{Value: whole, Decides: permissions.Form{whole}, Effects: effects, Risk: risk}, source{})
 	}
+	b.touches(all, at, whole)
+	b.wipes(c, whole)
+	b.upward(c)
+	b.mentioned(c, view.Risk)
+	b.recursive(c)
+	b.gitReads(c)
+}
 
+// classified is classify for one of the commands of a text, with what stands within its words: that is allowed with it, so
+// that it is as bad as that.
+func (b *builder) classified(all []shellparse.Command, at int) (risk permissions.Risk, category, why string) {
+	c := &all[at]
+	risk, category, why = classify(c)
+	if risk == permissions.Unknown && why == "" {
+		if inner := b.installed(c); inner != nil {
+			risk, category, why = classify(inner)
+		}
+	}
+	for i := at + 1; i < len(all) && all[i].DenyOnly && len(all[i].Via) > len(c.Via) && why == ""; i++ {
+		var inner permissions.Risk
+		if inner, _, why = classify(&all[i]); why != "" {
+			risk = risk.Worse(permissions.Destructive)
+		} else if all[i].Remote {
+			risk = risk.Worse(inner)
+		}
+	}
+	return risk, category, why
+}
+
+// viewOf is a command as others see it.
+func viewOf(c *shellparse.Command, risk permissions.Risk) CommandView {
+	view := CommandView{Via: c.Via, Argv: make([]string, len(c.Argv)), Input: c.Input.Value, Connects: c.Connects, Sends: sends(c), Risk: risk}
+	view.Code = slices.ContainsFunc(c.Effects, func(e shellparse.Effect) bool {
+		return strings.HasPrefix(e.Text, "code ") || e.Text == "runs its standard input"
+	})
+	for i := range c.Argv {
+		view.Argv[i] = c.Argv[i].Value
+	}
+	for _, e := range c.Env {
+		view.Around = append(view.Around, e.Name+"="+e.Value.Value)
+	}
+	for _, w := range c.Globals {
+		view.Around = append(view.Around, w.Value)
+	}
+	for _, f := range c.Writes {
+		view.Writes = append(view.Writes, f.Path.Value)
+	}
+	for _, f := range c.Reads {
+		view.Reads = append(view.Reads, f.Path.Value)
+	}
+	if len(c.Connects) > 0 {
+		view.Risk = view.Risk.Worse(permissions.Network)
+	}
+	return view
+}
+
+// touches makes the subjects of the files and addresses of one of the commands of the text whole.
+func (b *builder) touches(all []shellparse.Command, at int, whole string) {
+	c := &all[at]
 	for _, f := range c.Writes {
 		switch {
 		case !b.count():
@@ -328,11 +350,6 @@ func (b *builder) command(all []shellparse.Command, at int, whole string, otherN
 			b.subject(s, CategoryNetwork, source{})
 		}
 	}
-	b.wipes(c, whole)
-	b.upward(c)
-	b.mentioned(c, view.Risk)
-	b.recursive(c)
-	b.gitReads(c)
 }
 
 // effects are those of a command, nil for none, with how far a rule has to spell out its text to name each, and what

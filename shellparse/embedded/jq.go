@@ -156,69 +156,20 @@ func (r *jqReader) terms(closing byte) bool {
 			return true
 		}
 		switch {
-		case c == '"':
-			if !r.text() {
-				return false
-			}
-			c = 'a'
-		case c == '$':
-			r.i++
-			name := r.name()
-			if name == "" || name == "ENV" || name == "__prog_args" || r.module() {
-				return false
-			}
-			c = 'a'
-		case c == '@':
-			r.i++
-			if !jqFormats[r.name()] {
-				return false
-			}
-			c = 'a'
-		case c == '.':
-			r.i++
-			if r.i < len(r.s) && digit(r.s[r.i]) {
-				return false // .5 to some
-			}
-			if r.i < len(r.s) && letter(r.s[r.i]) {
-				r.name()
-				if r.both && r.i < len(r.s) && strings.IndexByte(" ;}{:[],|.()=!?\n", r.s[r.i]) < 0 {
-					return false // one of the two reads on
-				}
-			}
-			c = 'a'
-		case digit(c):
-			for r.i < len(r.s) && (digit(r.s[r.i]) || r.s[r.i] == '.') {
-				r.i++
-			}
-			if r.i < len(r.s) && letter(r.s[r.i]) {
-				return false
-			}
-			c = 'a'
 		case letter(c):
-			name := r.name()
-			if r.module() {
+			step, ok := r.named(top, last)
+			if !ok {
 				return false
 			}
-			if top == '{' && (last == '{' || last == ',') {
-				if !r.key() {
-					return false
-				}
-				c = 'a'
-				break
-			}
-			switch {
-			case name == "if":
+			switch step {
+			case 'i':
 				open = append(open, 'i')
-			case name == "end":
-				if top != 'i' {
-					return false
-				}
+			case 'e':
 				open = open[:len(open)-1]
-			case jqKeywords[name]:
-				if r.both && name != "and" && name != "or" && name != "as" && name != "reduce" {
-					return false
-				}
-			case !r.names[name] && !r.defined(name):
+			}
+			c = 'a'
+		case strings.IndexByte("\"$@.", c) >= 0 || digit(c):
+			if !r.term(c) {
 				return false
 			}
 			c = 'a'
@@ -228,16 +179,61 @@ func (r *jqReader) terms(closing byte) bool {
 		case c == ')' && top == '(' || c == ']' && top == '[' || c == '}' && top == '{':
 			open = open[:len(open)-1]
 			r.i++
-		case strings.IndexByte("|,:;=<>!+-*/%?", c) >= 0:
-			if c == ';' && top != '(' {
-				return false
-			}
+		case strings.IndexByte("|,:;=<>!+-*/%?", c) >= 0 && (c != ';' || top == '('):
 			r.i++
 		default:
 			return false
 		}
 		last = c
 	}
+}
+
+// term reads a text, a variable, a format, a path or a number, which begins with c.
+func (r *jqReader) term(c byte) bool {
+	switch c {
+	case '"':
+		return r.text()
+	case '$':
+		r.i++
+		name := r.name()
+		return name != "" && name != "ENV" && name != "__prog_args" && !r.module()
+	case '@':
+		r.i++
+		return jqFormats[r.name()]
+	case '.':
+		if r.i++; r.i >= len(r.s) {
+			return true
+		}
+		if !letter(r.s[r.i]) {
+			return !digit(r.s[r.i]) // .5 to some
+		}
+		r.name()
+		// One of the two may read on.
+		return !r.both || r.i >= len(r.s) || strings.IndexByte(" ;}{:[],|.()=!?\n", r.s[r.i]) >= 0
+	}
+	for r.i < len(r.s) && (digit(r.s[r.i]) || r.s[r.i] == '.') {
+		r.i++
+	}
+	return r.i >= len(r.s) || !letter(r.s[r.i])
+}
+
+// named reads a name in the bracket top behind the character last: a key, a keyword or a function. step is 'i' where it
+// begins an if, and 'e' where it ends one.
+func (r *jqReader) named(top, last byte) (step byte, ok bool) {
+	name := r.name()
+	switch {
+	case r.module():
+		return 0, false
+	case top == '{' && (last == '{' || last == ','):
+		return 0, r.key()
+	case name == "if":
+		return 'i', true
+	case name == "end":
+		return 'e', top == 'i'
+	case jqKeywords[name]:
+		return 0, !r.both || name == "and" || name == "or" || name == "as" || name == "reduce"
+	}
+	return 0, r.names[name] || r.defined(name)
 }
 
 // key says that the name which was just read is the key of an object and no function.

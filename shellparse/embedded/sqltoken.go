@@ -23,97 +23,122 @@ func sqlTokens(s string) (list []sqlToken, ok bool) {
 	if len(s) > maxSQL || !utf8.ValidString(s) || strings.IndexByte(s, '\\') >= 0 {
 		return nil, false
 	}
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r' && i+1 < len(s) && s[i+1] == '\n':
-			i++
-		case strings.HasPrefix(s[i:], "-- ") || s[i:] == "--" || strings.HasPrefix(s[i:], "--\n"):
-			end := strings.IndexByte(s[i:], '\n')
-			if end < 0 {
-				end = len(s) - i
-			}
-			i += end
-		case strings.HasPrefix(s[i:], "--"):
-			return nil, false // no comment to MySQL
-		case strings.HasPrefix(s[i:], "/*"):
-			end := strings.Index(s[i+2:], "*/")
-			if end < 0 || strings.Contains(s[i+2:i+2+end], "/*") || end > 0 && strings.IndexByte("!M+", s[i+2]) >= 0 {
-				return nil, false // some run it, some nest it
-			}
-			i += end + 4
-		case c == '\'' || c == '"' || c == '`':
-			var text []byte
-			k := i + 1
-			for ; ; k++ {
-				if k >= len(s) || s[k] == 0 {
-					return nil, false
-				}
-				if s[k] == c {
-					if k+1 >= len(s) || s[k+1] != c {
-						break
-					}
-					k++
-				}
-				text = append(text, s[k])
-			}
-			kind := byte('q')
-			if c == '\'' {
-				kind = 's'
-			} else if c == '`' && !sqlPlain(string(text)) {
-				return nil, false // an operator to PostgreSQL
-			}
-			list = append(list, sqlToken{kind, string(text)})
-			i = k + 1
-		case c == '[':
-			end := strings.IndexByte(s[i:], ']')
-			if end < 0 || !sqlPlain(s[i+1:i+end]) {
-				return nil, false
-			}
-			list = append(list, sqlToken{'q', s[i+1 : i+end]})
-			i += end + 1
-		case letter(c):
-			start := i
-			for i < len(s) && (letter(s[i]) || digit(s[i])) {
-				i++
-			}
-			list = append(list, sqlToken{'w', strings.ToLower(s[start:i])})
-		case digit(c):
-			start := i
-			for i < len(s) && (digit(s[i]) || s[i] == '.') {
-				i++
-			}
-			if i < len(s) && s[i]|0x20 == 'e' {
-				k := i + 1
-				if k < len(s) && (s[k] == '-' || s[k] == '+') {
-					k++
-				}
-				for i = k; i < len(s) && digit(s[i]); i++ {
-				}
-			}
-			if i < len(s) && letter(s[i]) {
-				return nil, false
-			}
-			list = append(list, sqlToken{'n', s[start:i]})
-		default:
-			op := ""
-			for _, o := range sqlOperators {
-				if strings.HasPrefix(s[i:], o) {
-					op = o
-					break
-				}
-			}
-			if op == "" && strings.IndexByte("+-*/%=<>|&~^,.();!", c) >= 0 {
-				op = s[i : i+1]
-			}
-			if op == "" {
-				return nil, false
-			}
-			list = append(list, sqlToken{'o', op})
-			i += len(op)
+	for s != "" {
+		if n := sqlBlank(s); n > 0 {
+			s = s[n:]
+			continue
 		}
+		n := 0
+		var token sqlToken
+		switch c := s[0]; {
+		case c == '\'' || c == '"' || c == '`':
+			token, n = sqlQuoted(s)
+		case c == '[':
+			if n = strings.IndexByte(s, ']') + 1; n > 0 && sqlPlain(s[1:n-1]) {
+				token = sqlToken{'q', s[1 : n-1]}
+			} else {
+				n = 0
+			}
+		case letter(c):
+			for n < len(s) && (letter(s[n]) || digit(s[n])) {
+				n++
+			}
+			token = sqlToken{'w', strings.ToLower(s[:n])}
+		case digit(c):
+			n = sqlNumber(s)
+			token = sqlToken{'n', s[:n]}
+		default:
+			n = sqlOperator(s)
+			token = sqlToken{'o', s[:n]}
+		}
+		if n == 0 {
+			return nil, false
+		}
+		list, s = append(list, token), s[n:]
 	}
 	return list, true
+}
+
+// sqlBlank returns how long the blank or the comment is that a text begins with, 0 for none, or for one that not all
+// clients know as one: two dashes without a blank are none to MySQL, and some run what others nest.
+func sqlBlank(s string) int {
+	switch {
+	case s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || strings.HasPrefix(s, "\r\n"):
+		return 1
+	case strings.HasPrefix(s, "-- ") || s == "--" || strings.HasPrefix(s, "--\n"):
+		if end := strings.IndexByte(s, '\n'); end >= 0 {
+			return end
+		}
+		return len(s)
+	case strings.HasPrefix(s, "/*"):
+		body, _, closed := strings.Cut(s[2:], "*/")
+		if closed && !strings.Contains(body, "/*") && (body == "" || strings.IndexByte("!M+", body[0]) < 0) {
+			return len(body) + 4
+		}
+	}
+	return 0
+}
+
+// sqlQuoted reads the text or the name in quotes that a text begins with; n is 0 when it does not end, or is an operator
+// to PostgreSQL.
+func sqlQuoted(s string) (token sqlToken, n int) {
+	var text []byte
+	for n = 1; ; n++ {
+		if n >= len(s) || s[n] == 0 {
+			return token, 0
+		}
+		if s[n] == s[0] {
+			if n+1 >= len(s) || s[n+1] != s[0] {
+				break
+			}
+			n++
+		}
+		text = append(text, s[n])
+	}
+	switch {
+	case s[0] == '\'':
+		return sqlToken{'s', string(text)}, n + 1
+	case s[0] == '`' && !sqlPlain(string(text)):
+		return token, 0
+	}
+	return sqlToken{'q', string(text)}, n + 1
+}
+
+// sqlNumber returns how long the number is that a text begins with, 0 when letters follow it.
+func sqlNumber(s string) int {
+	i := 0
+	for i < len(s) && (digit(s[i]) || s[i] == '.') {
+		i++
+	}
+	if i < len(s) && s[i]|0x20 == 'e' {
+		if i++; i < len(s) && (s[i] == '-' || s[i] == '+') {
+			i++
+		}
+		for i < len(s) && digit(s[i]) {
+			i++
+		}
+	}
+	if i < len(s) && letter(s[i]) {
+		return 0
+	}
+	return i
+}
+
+// sqlOperator returns how long the operator is that a text begins with, 0 for none. Two dashes, and the beginning of a
+// comment, are none here.
+func sqlOperator(s string) int {
+	if strings.HasPrefix(s, "--") || strings.HasPrefix(s, "/*") {
+		return 0
+	}
+	for _, o := range sqlOperators {
+		if strings.HasPrefix(s, o) {
+			return len(o)
+		}
+	}
+	if strings.IndexByte("+-*/%=<>|&~^,.();!", s[0]) >= 0 {
+		return 1
+	}
+	return 0
 }
 
 // sqlPlain says that a quoted name is one that needs no quotes.
