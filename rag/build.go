@@ -6,26 +6,27 @@ import (
 	"strings"
 	"sync"
 
-	index "github.com/blevesearch/bleve_index_api"
+	"callgate/rag/internal/lexical"
+	"callgate/rag/internal/terms"
 )
 
 // builder collects chunks for a segment. It is not safe for concurrent use.
 type builder struct {
 	embedder Embedder
-	words    *analyzer
+	words    *terms.Analyzer
 	inPlace  bool // the embedder is the built-in table: vectors come from the terms
 
 	rows    rows
 	table   symbols
 	vectors vectors
-	docs    []index.TokenFrequencies
+	docs    []lexical.Document
 	texts   []string // for other embedders
 	size    int      // bytes of text
 }
 
 // segmentSize is the size of text in bytes for which a builder makes a segment. Memory grows with it, about
 // twelve times; the number of segments that a search looks into falls.
-const segmentSize = 2 << 20
+const segmentSize = 4 << 20
 
 // building is held while bleve builds a segment, which takes as much memory again as its texts' terms.
 var building sync.Mutex
@@ -34,9 +35,9 @@ func newBuilder(e Embedder) *builder {
 	b := &builder{embedder: e}
 	if s, ok := e.(*static); ok {
 		b.inPlace = true
-		b.words = newAnalyzer(s.table)
+		b.words = terms.New(s.table)
 	} else {
-		b.words = newAnalyzer(nil)
+		b.words = terms.New(nil)
 	}
 	b.reset()
 	return b
@@ -56,16 +57,16 @@ func (b *builder) add(s source, chunks []chunk) {
 	b.rows.Sources = append(b.rows.Sources, s)
 	for i := range chunks {
 		c := &chunks[i]
-		b.words.begin()
-		b.words.add(c.text)
-		b.words.add(surroundings(&s, c))
+		b.words.Begin()
+		b.words.Add(c.text)
+		b.words.Add(surroundings(&s, c))
 		for _, name := range c.defines {
 			b.table.add(name, b.rows.len())
 		}
-		b.rows.add(c, b.words.length)
-		b.docs = append(b.docs, b.words.frequencies())
+		b.rows.add(c, b.words.Length())
+		b.docs = append(b.docs, lexical.Document{Terms: b.words.Frequencies(), Length: b.words.Length()})
 		if b.inPlace {
-			b.vectors.append(b.words.vector())
+			b.vectors.append(b.words.Vector())
 		} else {
 			b.texts = append(b.texts, passage(&s, c))
 		}
@@ -101,9 +102,9 @@ func passage(s *source, c *chunk) string {
 	return strings.TrimSpace(head + "\n" + c.text)
 }
 
-// build makes a segment of what was added and starts over. An error of the embedder is returned beside a
-// segment whose rows have no vectors: the words can be found all the same.
-func (b *builder) build(ctx context.Context) (s *segment, embedding error, err error) {
+// build makes and stores a segment of what was added and starts over. An error of the embedder is returned beside
+// a segment whose rows have no vectors: the words can be found all the same.
+func (b *builder) build(ctx context.Context, w *writer) (s *segment, embedding error, err error) {
 	if !b.inPlace {
 		var found [][]float32
 		found, embedding = embedAll(ctx, b.embedder, ForDocument, b.texts)
@@ -116,18 +117,21 @@ func (b *builder) build(ctx context.Context) (s *segment, embedding error, err e
 		}
 	}
 	b.table.writeTo(&b.rows)
-	building.Lock()
-	p, err := buildPostings(b.docs, b.rows.Length)
-	building.Unlock()
-	if err != nil {
-		return nil, embedding, err
-	}
-	r, v := b.rows, b.vectors
+	r, v, docs := b.rows, b.vectors, b.docs
 	v.fit()
-	s = &segment{postings: p, rows: &r, vectors: &v}
+	s = &segment{name: w.newName(), rows: &r, vectors: &v}
 	if embedding == nil {
 		s.embedder = b.embedder.ID()
 	}
 	b.reset()
-	return s, embedding, nil
+	if d := w.x.disk; d != nil {
+		err = s.write(d, func(dir string) error {
+			building.Lock()
+			defer building.Unlock()
+			return lexical.Build(dir, docs)
+		})
+	} else {
+		s.words, err = lexical.InMemory(docs)
+	}
+	return s, embedding, err
 }

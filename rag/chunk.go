@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"callgate/rag/internal/terms"
 )
 
 // chunk is a passage of a file that is found as one.
@@ -120,7 +122,7 @@ func readLine(src string, start, end int) line {
 	return l
 }
 
-var continues = wordSet(`end else elif elsif elseif except finally catch rescue ensure fi done esac`)
+var continues = terms.Set(`end else elif elsif elseif except finally catch rescue ensure fi done esac`)
 
 func (f *file) size(from, to int) int {
 	if from >= to {

@@ -1,16 +1,11 @@
 package rag
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
-	"callgate/internal/durable"
+	"callgate/rag/internal/lexical"
 )
 
 const (
@@ -74,8 +69,8 @@ func (w *writer) mergeAll(parts []int) error {
 	return nil
 }
 
-// mergeable groups the parts by embedder: only vectors of one kind fit into a segment. In memory bleve cannot
-// merge, and only documents, whose text is at hand, can be built again.
+// mergeable groups the parts by embedder: only vectors of one kind fit into a segment. In memory
+// only documents, whose text is at hand, can be built again.
 func (w *writer) mergeable(parts []int) [][]int {
 	slices.Sort(parts)
 	groups := map[string][]int{}
@@ -109,15 +104,20 @@ func (w *writer) merge(group []int) error {
 		parts[i] = w.parts[at]
 	}
 	merged := &segment{embedder: parts[0].embedder, name: w.newName()}
-	merged.rows, merged.vectors = mergeRows(parts)
+	var moved [][]int
+	merged.rows, merged.vectors, moved = mergeRows(parts)
 	if merged.rows.len() == 0 {
 		return nil
 	}
 	var err error
 	if d := w.x.disk; d == nil {
-		merged.postings, err = w.rebuild(merged.rows)
+		merged.words, err = w.rebuild(merged.rows)
 	} else {
-		err = merged.writeMerged(d, parts)
+		from := make([]*lexical.Index, len(parts))
+		for i := range parts {
+			from[i] = parts[i].words
+		}
+		err = merged.write(d, func(dir string) error { return lexical.Merge(dir, from, moved) })
 	}
 	if err != nil {
 		return err
@@ -126,44 +126,12 @@ func (w *writer) merge(group []int) error {
 	return nil
 }
 
-// writeMerged writes the merged postings of the parts, and the segment's rows and vectors.
-func (s *segment) writeMerged(d *disk, parts []part) error {
-	from := make([]*postings, len(parts))
-	dead := make([]*roaring.Bitmap, len(parts))
-	for i := range parts {
-		from[i], dead[i] = parts[i].postings, parts[i].dead
-	}
-	name := s.name + postingsSuffix
-	if err := d.try("create", name); err != nil {
-		return err
-	}
-	// bleve does not cut the file that it writes to.
-	if err := os.Remove(d.path(name + temporary)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := mergePostings(d.path(name+temporary), from, dead); err != nil {
-		return err
-	}
-	if err := durable.Rename(d.path(name+temporary), d.path(name)); err != nil {
-		return errors.Join(err, os.Remove(d.path(name+temporary)))
-	}
-	sum, err := d.adopt(name)
-	if err != nil {
-		return err
-	}
-	if err := s.writeRest(d, sum); err != nil {
-		return err
-	}
-	s.postings, err = openPostings(d.path(name))
-	return err
-}
-
-// rebuild makes postings of documents from their texts.
-func (w *writer) rebuild(r *rows) (*postings, error) {
+// rebuild makes the words of documents from their texts.
+func (w *writer) rebuild(r *rows) (*lexical.Index, error) {
 	b := newBuilder(w.x.options.Embedder)
 	for i := range r.Sources {
 		s := r.Sources[i]
 		b.add(s, documentChunks(&s))
 	}
-	return buildPostings(b.docs, b.rows.Length)
+	return lexical.InMemory(b.docs)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"callgate/internal/durable"
 )
@@ -71,6 +72,48 @@ func (d *disk) write(name string, write func(io.Writer) error) (sum fileSum, err
 	return fileSum{name, w.size, w.crc}, err
 }
 
+// folder makes the folder name of what build writes into the folder that it is given, and returns its files' sums.
+func (d *disk) folder(name string, build func(dir string) error) (sums []fileSum, err error) {
+	if err := d.try("create", name); err != nil {
+		return nil, err
+	}
+	made := name + temporary
+	if err := errors.Join(os.RemoveAll(d.path(made)), os.RemoveAll(d.path(name))); err != nil { // of a writer that was killed
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("write %s: %w", name, err), os.RemoveAll(d.path(made)))
+		}
+	}()
+	if err := build(d.path(made)); err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(d.path(made), func(path string, f fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if f.IsDir() {
+			return durable.SyncFolder(path)
+		}
+		inside, err := filepath.Rel(d.path(made), path)
+		if err != nil {
+			return err
+		}
+		sum, err := d.adopt(filepath.Join(made, inside))
+		sum.Name = name + "/" + filepath.ToSlash(inside)
+		sums = append(sums, sum)
+		return err
+	})
+	if err == nil {
+		err = d.try("rename", name)
+	}
+	if err == nil {
+		err = durable.Rename(d.path(made), d.path(name))
+	}
+	return sums, err
+}
+
 // adopt syncs a file that somebody else wrote, and returns its sum.
 func (d *disk) adopt(name string) (sum fileSum, err error) {
 	f, err := os.OpenFile(d.path(name), os.O_RDWR, 0o600)
@@ -85,7 +128,7 @@ func (d *disk) adopt(name string) (sum fileSum, err error) {
 
 // verify reads the file and compares.
 func (d *disk) verify(want fileSum) error {
-	if !filepath.IsLocal(want.Name) || filepath.Base(want.Name) != want.Name {
+	if name := filepath.FromSlash(want.Name); !filepath.IsLocal(name) || filepath.Clean(name) != name {
 		return fmt.Errorf("%q: %w: not a file name", want.Name, errDamaged)
 	}
 	f, err := durable.Open(d.path(want.Name))
@@ -103,7 +146,7 @@ func (d *disk) verify(want fileSum) error {
 	return nil
 }
 
-// sweep removes the files that keep does not want. One that another process has open on Windows stays until
+// sweep removes the files, and folders of words, that keep does not want. One that another process has open on Windows stays until
 // the next time.
 func (d *disk) sweep(keep map[string]bool) error {
 	files, err := os.ReadDir(d.dir)
@@ -112,10 +155,10 @@ func (d *disk) sweep(keep map[string]bool) error {
 	}
 	var failed []error
 	for _, f := range files {
-		if keep[f.Name()] || f.IsDir() {
+		if keep[f.Name()] || f.IsDir() && !strings.Contains(f.Name(), wordsSuffix) {
 			continue
 		}
-		err := os.Remove(d.path(f.Name()))
+		err := os.RemoveAll(d.path(f.Name()))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && runtime.GOOS != "windows" {
 			failed = append(failed, err)
 		}

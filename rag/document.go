@@ -36,42 +36,36 @@ func (x *Index) Add(ctx context.Context, docs ...Document) error {
 			return fmt.Errorf("rag: document %q has %d bytes, more than %d", d.ID, len(d.Text), maxDocument)
 		}
 	}
-	return x.change(ctx, func(w *writer) error {
-		b := newBuilder(x.options.Embedder)
-		flush := func() error {
-			if len(b.docs) == 0 {
-				return nil
-			}
-			s, embedding, err := b.build(ctx)
-			if err == nil {
-				err = w.store(s)
-			}
-			if err != nil {
-				return err
-			}
-			w.add(s)
-			if embedding != nil {
-				x.options.Logger.Warn("documents can be found by words only", "error", embedding)
-			}
-			return nil
+	sources := make([]source, len(docs))
+	for i := range docs {
+		d := &docs[i]
+		text := strings.ToValidUTF8(d.Text, "\uFFFD")
+		sources[i] = source{Path: d.ID, Document: true, Kind: cmp.Or(d.Kind, KindNote), Language: cmp.Or(d.Language, "markdown"),
+			Title: d.Title, Text: text, Metadata: maps.Clone(d.Metadata), Size: int64(len(text)), Hash: hashOf([]byte(text)), Read: time.Now()}
+	}
+	return x.change(ctx, func(w *writer) error { return w.addDocuments(ctx, sources) })
+}
+
+func (w *writer) addDocuments(ctx context.Context, docs []source) error {
+	b := newBuilder(w.x.options.Embedder)
+	for i, s := range docs {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		for i := range docs {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			d := &docs[i]
-			text := strings.ToValidUTF8(d.Text, "\uFFFD")
-			s := source{Path: d.ID, Document: true, Kind: cmp.Or(d.Kind, KindNote), Language: cmp.Or(d.Language, "markdown"),
-				Title: d.Title, Text: text, Metadata: maps.Clone(d.Metadata), Size: int64(len(text)), Hash: hashOf([]byte(text)), Read: time.Now()}
-			b.add(s, documentChunks(&s))
-			if b.size >= segmentSize {
-				if err := flush(); err != nil {
-					return err
-				}
-			}
+		b.add(s, documentChunks(&s))
+		if b.size < segmentSize && i < len(docs)-1 {
+			continue
 		}
-		return flush()
-	})
+		made, embedding, err := b.build(ctx, w)
+		if err != nil {
+			return err
+		}
+		w.add(made)
+		if embedding != nil {
+			w.x.options.Logger.Warn("documents can be found by words only", "error", embedding)
+		}
+	}
+	return nil
 }
 
 // documentChunks takes a document apart. A tool's definition is one chunk, and a text that has nothing to

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -42,14 +44,18 @@ func TestDamage(t *testing.T) {
 	if err := errors.Join(x.Add(t.Context(), Document{ID: "note", Text: "gardens"}), x.Close()); err != nil {
 		t.Fatal(err)
 	}
-	files, err := os.ReadDir(intact)
+	var files []string
+	err = filepath.WalkDir(intact, func(path string, f fs.DirEntry, err error) error {
+		if err == nil && !f.IsDir() && f.Name() != lockName && f.Name() != previousName {
+			path, err = filepath.Rel(intact, path)
+			files = append(files, path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if f.Name() == lockName || f.Name() == previousName {
-			continue
-		}
 		for name, damage := range map[string]func([]byte) []byte{
 			"a bit":   func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
 			"cut off": func(b []byte) []byte { return b[:len(b)/2] },
@@ -57,12 +63,12 @@ func TestDamage(t *testing.T) {
 			"longer":  func(b []byte) []byte { return append(b, b...) },
 			"gone":    nil,
 		} {
-			t.Run(f.Name()+" "+name, func(t *testing.T) {
+			t.Run(f+" "+name, func(t *testing.T) {
 				dir := t.TempDir()
 				if err := os.CopyFS(dir, os.DirFS(intact)); err != nil {
 					t.Fatal(err)
 				}
-				path := filepath.Join(dir, f.Name())
+				path := filepath.Join(dir, f)
 				if damage == nil {
 					err = os.Remove(path)
 				} else {
@@ -77,7 +83,7 @@ func TestDamage(t *testing.T) {
 				var said bytes.Buffer
 				x := open(t, dir, Options{Logger: slog.New(slog.NewTextHandler(&said, nil))})
 				hits, err := x.Search(t.Context(), Query{Text: "refreshToken"})
-				lost := f.Name() == manifestName && name == "gone" // an index without manifest is a new one
+				lost := f == manifestName && name == "gone" // an index without manifest is a new one
 				if damaged := (*DamagedError)(nil); !lost && !errors.As(err, &damaged) {
 					t.Errorf("searching says %v, %v", hits, err)
 				}
@@ -328,4 +334,66 @@ func FuzzManifest(f *testing.F) {
 			t.Fatalf("%+v, %v", m, err)
 		}
 	})
+}
+
+// TestEarlierFormat opens an index of the format before: it says so once, keeps the documents and reads the files
+// again.
+func TestEarlierFormat(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	writeFiles(t, root, project)
+	x, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	syncs(t, x, root)
+	err = x.Add(t.Context(), Document{ID: "gone", Text: "meadows"}, Document{ID: "note", Text: "gardens", Metadata: map[string]string{"by": "me"}})
+	if err == nil {
+		_, err = x.Remove(t.Context(), "gone")
+	}
+	if err := errors.Join(err, x.Close()); err != nil {
+		t.Fatal(err)
+	}
+	// The format before had one file of words, and rows and vectors as now.
+	d := &disk{dir: dir}
+	m, err := readManifest(d, manifestName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Format = earlierFormat
+	for i := range m.Segments {
+		e := &m.Segments[i]
+		zap, err := d.write(e.Name+".zap", func(w io.Writer) error { _, err := io.WriteString(w, "postings"); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(d.path(e.wordsFolder())); err != nil {
+			t.Fatal(err)
+		}
+		e.Files = []fileSum{zap, e.Files[0], e.Files[1]}
+	}
+	if err := m.write(d); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	x = open(t, dir, Options{Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	y := open(t, dir, Options{Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	for _, x := range []*Index{x, y} {
+		docs, err := x.Documents(KindNote)
+		if err != nil || len(docs) != 1 || docs[0].ID != "note" || docs[0].Metadata["by"] != "me" || first(t, x, "gardens") != "note" {
+			t.Errorf("documents %+v, %v", docs, err)
+		}
+	}
+	syncs(t, x, root)
+	if got := first(t, y, "refreshToken"); got != "server/token.go" {
+		t.Errorf("after Sync it finds %q", got)
+	}
+	if err := y.Add(t.Context(), Document{ID: "more", Text: "orchards"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(said.String(), "earlier version"); n != 1 || strings.Contains(said.String(), "damaged") {
+		t.Errorf("it says: %s", said.String())
+	}
+	if left, err := filepath.Glob(d.path("*.zap")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left behind, %v", left, err)
+	}
 }

@@ -2,7 +2,6 @@ package rag
 
 import (
 	"context"
-	"math"
 )
 
 // Embedder turns texts into vectors. It must be safe for concurrent use.
@@ -22,19 +21,3 @@ const (
 	ForDocument Purpose = iota
 	ForQuery
 )
-
-// normalize gives v length 1. The zero vector stays.
-func normalize(v []float32) {
-	var square float64
-	for _, x := range v {
-		square += float64(x) * float64(x)
-	}
-	if square == 0 || math.IsInf(square, 0) || math.IsNaN(square) {
-		clear(v)
-		return
-	}
-	k := float32(1 / math.Sqrt(square))
-	for i := range v {
-		v[i] *= k
-	}
-}

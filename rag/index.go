@@ -15,8 +15,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Options configure an index. The zero value is usable.
@@ -103,8 +101,18 @@ func Open(dir string, o Options) (*Index, error) {
 		return nil, err
 	}
 	x.disk = &disk{dir: dir}
+	if _, err := readManifest(x.disk, manifestName); errors.Is(err, errFormat) {
+		ctx, stop := context.WithTimeout(context.Background(), patienceOfOpen)
+		defer stop()
+		if err := x.change(ctx, func(*writer) error { return nil }); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
+	}
 	return x, nil
 }
+
+// patienceOfOpen is how long Open waits for another process that writes an index of an earlier version.
+const patienceOfOpen = 10 * time.Second
 
 // Close releases the files. It waits for a change under way in this process, not for searches, which end well.
 func (x *Index) Close() error {
@@ -121,11 +129,9 @@ func (x *Index) Close() error {
 
 // open opens the segment of a manifest, sharing what is open already. The caller owns a reference.
 func (x *Index) open(e *entry, have []part) (part, error) {
-	dead := roaring.New()
-	if len(e.Dead) > 0 {
-		if err := dead.UnmarshalBinary(e.Dead); err != nil {
-			return part{}, fmt.Errorf("segment %s: %w: %w", e.Name, errDamaged, err)
-		}
+	dead, err := e.dead()
+	if err != nil {
+		return part{}, err
 	}
 	for i := range have {
 		if have[i].name == e.Name && slices.Equal(have[i].files, e.Files) {

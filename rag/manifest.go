@@ -8,6 +8,9 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"callgate/internal/durable"
 )
@@ -30,12 +33,32 @@ type entry struct {
 	Embedder string    `json:"embedder"`
 }
 
+// wordsFolder is the folder of the words, "" if the files are not those of a segment.
+func (e *entry) wordsFolder() string {
+	if len(e.Files) < 3 {
+		return ""
+	}
+	folder, _, _ := strings.Cut(e.Files[2].Name, "/")
+	for i, f := range e.Files {
+		if inside := strings.HasPrefix(f.Name, folder+"/"); inside != (i >= 2) {
+			return ""
+		}
+	}
+	if !strings.HasSuffix(folder, wordsSuffix) {
+		return ""
+	}
+	return folder
+}
+
 const (
 	manifestName = "manifest"
 	previousName = "manifest.previous"
 	lockName     = "lock"
 	// format changes when an older program could not read what is written, or would read it wrong.
-	format = 1
+	format = 2
+	// earlierFormat kept the words of a segment in a file of its own format, beside its rows and vectors. The documents
+	// of such an index are taken over.
+	earlierFormat = 1
 )
 
 // write publishes the manifest. The one before is kept, with its segments, for readers that are on their way
@@ -60,6 +83,9 @@ func (m *manifest) write(d *disk) error {
 	return errors.Join(err, durable.SyncFolder(d.dir))
 }
 
+// errFormat says that an earlier version of callgate wrote the index.
+var errFormat = errors.New("an earlier version of callgate wrote it")
+
 // maxManifest bounds a manifest, in bytes.
 const maxManifest = 256 << 20
 
@@ -74,7 +100,7 @@ func readManifest(d *disk, name string) (*manifest, error) {
 	}
 	m, err := parseManifest(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.path(name), err)
+		return m, fmt.Errorf("%s: %w", d.path(name), err)
 	}
 	return m, nil
 }
@@ -89,18 +115,59 @@ func parseManifest(data []byte) (*manifest, error) {
 	if err := json.Unmarshal(body, m); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+	if m.Format == earlierFormat {
+		return m, errFormat
+	}
 	if m.Format != format {
 		return nil, fmt.Errorf("%w: format %d, not %d", errDamaged, m.Format, format)
 	}
 	return m, nil
 }
 
-// files returns the names of all files of the manifest.
+// earlierDocuments returns the live documents of a segment of the earlier format.
+func (d *disk) earlierDocuments(e *entry) (docs []source, err error) {
+	if len(e.Files) != 3 {
+		return nil, errDamaged
+	}
+	if err := d.verify(e.Files[1]); err != nil {
+		return nil, err
+	}
+	p := part{segment: &segment{rows: &rows{}}}
+	if p.dead, err = e.dead(); err == nil {
+		err = decode(d.path(e.Files[1].Name), p.rows)
+	}
+	if err == nil && !p.rows.valid() {
+		err = errDamaged
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.rows.Sources {
+		if s := &p.rows.Sources[i]; s.Document && p.liveSource(s) {
+			docs = append(docs, *s)
+		}
+	}
+	return docs, nil
+}
+
+// dead returns the rows that are deleted.
+func (e *entry) dead() (*roaring.Bitmap, error) {
+	dead := roaring.New()
+	if len(e.Dead) > 0 {
+		if err := dead.UnmarshalBinary(e.Dead); err != nil {
+			return nil, fmt.Errorf("segment %s: %w: %w", e.Name, errDamaged, err)
+		}
+	}
+	return dead, nil
+}
+
+// files returns the names of all files, and folders of words, of the manifest.
 func (m *manifest) files() []string {
 	var names []string
 	for _, e := range m.Segments {
 		for _, f := range e.Files {
-			names = append(names, f.Name)
+			name, _, _ := strings.Cut(f.Name, "/")
+			names = append(names, name)
 		}
 	}
 	return names

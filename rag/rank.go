@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"callgate/rag/internal/lexical"
+	"callgate/rag/internal/terms"
 )
 
 // candidate is a row on its way to be a hit.
@@ -43,13 +46,13 @@ var weights = struct {
 }
 
 // fuse ranks by reciprocal ranks.
-func fuse(byWords, byMeaning []scored) []candidate {
+func fuse(byWords, byMeaning []lexical.Scored) []candidate {
 	sums := map[int]float64{}
 	for rank, s := range byWords {
-		sums[s.row] += weights.words / (weights.rank + float64(rank+1))
+		sums[s.Row] += weights.words / (weights.rank + float64(rank+1))
 	}
 	for rank, s := range byMeaning {
-		sums[s.row] += 1 / (weights.rank + float64(rank+1))
+		sums[s.Row] += 1 / (weights.rank + float64(rank+1))
 	}
 	best := 0.0
 	for _, sum := range sums {
@@ -166,15 +169,15 @@ func (s *search) scoreMatches(candidates []candidate) {
 // asks reports whether the query has one of the words, which are stems.
 func asks(query string, words map[string]bool) bool {
 	found := false
-	tokenize(query, func(token []byte) { found = found || words[stem(string(token))] }, func([]byte) {})
+	terms.Tokenize(query, func(token []byte) { found = found || words[terms.Stem(string(token))] }, func([]byte) {})
 	return found
 }
 
 var (
 	// asideWords are about tests and examples, which else stand behind.
-	asideWords = wordSet(`test spec exampl mock fixtur benchmark`)
+	asideWords = terms.Set(`test spec exampl mock fixtur benchmark`)
 	// documentWords are about documents.
-	documentWords = wordSet(`doc document documentari readm guid tutori changelog chang releas licens contribut faq manual instal upgrad migrat glossari`)
+	documentWords = terms.Set(`doc document documentari readm guid tutori changelog chang releas licens contribut faq manual instal upgrad migrat glossari`)
 )
 
 func (c *candidate) setScore() {
@@ -283,9 +286,9 @@ func isNamesake(file, name string) bool {
 // scorePaths scores how many of the query's words name the file or its directory.
 func (s *search) scorePaths(query string, candidates []candidate) {
 	var words []string
-	tokenize(query, func(token []byte) {
-		if w := string(token); len(w) > 2 && !stopWords[w] {
-			words = append(words, stem(w))
+	terms.Tokenize(query, func(token []byte) {
+		if w := string(token); len(w) > 2 && !terms.Stop[w] {
+			words = append(words, terms.Stem(w))
 		}
 	}, func([]byte) {})
 	slices.Sort(words)
@@ -313,8 +316,8 @@ func (s *search) inPath(words []string, of *source) float64 {
 		name = strings.TrimSuffix(base, path.Ext(base)) + " " + path.Base(dir)
 	}
 	var names []string
-	add := func(token []byte) { names = append(names, stem(string(token))) }
-	tokenize(name, add, add)
+	add := func(token []byte) { names = append(names, terms.Stem(string(token))) }
+	terms.Tokenize(name, add, add)
 	n := 0.0
 	for _, w := range words {
 		if slices.Contains(names, w) {

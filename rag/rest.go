@@ -10,7 +10,7 @@ func (x *Index) Rest() error {
 		return err
 	}
 	for i := range s.parts {
-		err = errors.Join(err, s.parts[i].postings.rest())
+		err = errors.Join(err, s.parts[i].words.Rest())
 	}
 	return errors.Join(err, s.release())
 }

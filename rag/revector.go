@@ -3,10 +3,12 @@ package rag
 import (
 	"context"
 	"fmt"
+
+	"callgate/rag/internal/terms"
 )
 
 // revector gives the parts vectors of the present embedder that have those of another or, since it failed, none.
-// Postings and rows stay as they are.
+// Words and rows stay as they are.
 func (u *update) revector(ctx context.Context) error {
 	e := u.w.x.options.Embedder
 	for i := range u.w.parts {
@@ -93,28 +95,23 @@ func embedAll(ctx context.Context, e Embedder, purpose Purpose, texts []string) 
 		if len(v) != e.Dim() {
 			return nil, fmt.Errorf("embedder %s returned a vector of %d numbers, not %d", e.ID(), len(v), e.Dim())
 		}
-		normalize(v)
+		terms.Normalize(v)
 	}
 	return got, nil
 }
 
-// replaceVectors makes part i a segment with the same postings and rows and other vectors.
+// replaceVectors makes part i a segment with the same words and rows and other vectors.
 func (w *writer) replaceVectors(i int, made *vectors) error {
 	p := &w.parts[i]
-	s := &segment{name: w.newName(), embedder: w.x.options.Embedder.ID(), rows: p.rows, vectors: made}
-	if d := w.x.disk; d == nil {
-		s.postings = p.postings
-		// The postings have two owners now, and in memory nothing to close.
-	} else {
+	s := &segment{name: w.newName(), embedder: w.x.options.Embedder.ID(), words: p.words, rows: p.rows, vectors: made}
+	if d := w.x.disk; d != nil {
 		sum, err := d.write(s.name+vectorsSuffix, s.vectors.encode)
 		if err != nil {
 			return err
 		}
-		s.files = []fileSum{p.files[0], p.files[1], sum}
-		if s.postings, err = openPostings(d.path(p.files[0].Name)); err != nil {
-			return err
-		}
+		s.files = append([]fileSum{p.files[0], sum}, p.files[2:]...)
 	}
+	s.words.Retain()
 	err := p.release()
 	p.segment = s.retain()
 	w.dirty = true

@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"callgate/rag/internal/terms"
 )
 
 // source is a file or a document: what chunks come from, and what is added and removed as one.
@@ -161,5 +163,5 @@ func aside(path string) bool {
 		strings.HasSuffix(stem, "tests") || len(stem) > 4 && strings.HasSuffix(stem, "test") || len(stem) > 4 && strings.HasSuffix(stem, "spec")
 }
 
-var asideDirs = wordSet(`test tests __tests__ spec specs testing testdata fixture fixtures mock mocks example examples
+var asideDirs = terms.Set(`test tests __tests__ spec specs testing testdata fixture fixtures mock mocks example examples
 	_examples docs_src benchmark benchmarks compat legacy`)

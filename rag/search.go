@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"callgate/rag/internal/lexical"
+	"callgate/rag/internal/terms"
 )
 
 // Query is what to look for.
@@ -93,7 +96,7 @@ func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	s.index, s.snapshot = x, snap
 	hits, err := s.run(ctx, &q)
 	s.index, s.snapshot, s.filter.snapshot, s.filter.query = nil, nil, nil, nil // the pool must not hold on to them
-	return hits, errors.Join(err, snap.release())
+	return hits, errors.Join(err, s.matches.End(), snap.release())
 }
 
 // search is one Search under way, and memory that the next one uses again.
@@ -101,17 +104,16 @@ type search struct {
 	index    *Index
 	snapshot *snapshot
 
-	words  *analyzer
-	terms  []queryTerm
-	lists  [][][]posting // by part and term
-	scores []float32     // BM25 of every row
-	vector []float32     // of the query, nil: there is none
+	words   *terms.Analyzer
+	matches lexical.Search
+	most    float64   // the highest BM25 that a text could have
+	vector  []float32 // of the query, nil: there is none
 
 	filter    filter
 	distances []uint16
 }
 
-var searches = sync.Pool{New: func() any { return &search{words: newAnalyzer(nil)} }}
+var searches = sync.Pool{New: func() any { return &search{words: terms.New(nil)} }}
 
 func (s *search) run(ctx context.Context, q *Query) ([]Hit, error) {
 	if s.snapshot.live == 0 {
@@ -139,12 +141,12 @@ func (s *search) embed(ctx context.Context, text string) error {
 	s.vector = nil
 	e := s.index.options.Embedder
 	if t, ok := e.(*static); ok {
-		if s.words.table != t.table {
-			s.words = newAnalyzer(t.table)
+		if !s.words.Embeds() {
+			s.words = terms.New(t.table)
 		}
-		s.words.begin()
-		s.words.add(text)
-		s.vector = s.words.vector()
+		s.words.Begin()
+		s.words.Add(text)
+		s.vector = s.words.Vector()
 		return nil
 	}
 	got, err := embedAll(ctx, e, ForQuery, []string{text})
@@ -195,13 +197,9 @@ func (s *search) hits(q *Query, ranked []candidate) []Hit {
 // measure sets the parts of the score that Fusion and Match come from.
 func (s *search) measure(c *candidate) {
 	p, row := s.snapshot.at(c.row)
-	c.parts.BM25 = float64(s.scores[c.row])
-	most := 0.0
-	for _, t := range s.terms {
-		most += t.weight * (bm25K + 1)
-	}
-	if most > 0 {
-		c.parts.Coverage = c.parts.BM25 / most
+	c.parts.BM25 = float64(s.matches.Score(c.row))
+	if s.most > 0 {
+		c.parts.Coverage = c.parts.BM25 / s.most
 	}
 	if s.vector != nil && p.vectorsOf(s.index.options.Embedder) {
 		c.parts.Cosine = float64(p.vectors.cosine(row, s.vector))

@@ -11,15 +11,16 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"callgate/internal/durable"
+	"callgate/rag/internal/lexical"
 )
 
-// segment is an immutable part of an index: postings, rows and vectors of the same chunks. Changing an index is
+// segment is an immutable part of an index: words, rows and vectors of the same chunks. Changing an index is
 // adding segments and marking rows of older ones dead.
 type segment struct {
 	name     string
 	embedder string    // ID of the vectors' embedder, "" where it failed
-	files    []fileSum // as written, in the order of segmentFiles; nil in memory
-	postings *postings
+	files    []fileSum // as written: rows, vectors, then those of the words' folder; nil in memory
+	words    *lexical.Index
 	rows     *rows
 	vectors  *vectors
 
@@ -28,9 +29,9 @@ type segment struct {
 
 // The files of a segment. Vectors have a name of their own, since a new embedder replaces them alone.
 const (
-	postingsSuffix = ".zap"
-	rowsSuffix     = ".rows"
-	vectorsSuffix  = ".vec"
+	wordsSuffix   = ".bleve" // a folder
+	rowsSuffix    = ".rows"
+	vectorsSuffix = ".vec"
 )
 
 func (s *segment) retain() *segment {
@@ -43,7 +44,7 @@ func (s *segment) release() error {
 	if s.refs.Add(-1) > 0 {
 		return nil
 	}
-	return s.postings.close()
+	return s.words.Close()
 }
 
 // part is a segment as a snapshot has it.
@@ -60,20 +61,12 @@ func (p *part) liveSource(s *source) bool { return !p.dead.Contains(uint32(s.Fir
 // vectorsOf reports whether the part's vectors can be compared with those of the embedder.
 func (p *part) vectorsOf(e Embedder) bool { return p.embedder == e.ID() && p.vectors.Dim == e.Dim() }
 
-// write stores the segment and remembers the sums of its files.
-func (s *segment) write(d *disk) error {
-	postings, err := d.write(s.name+postingsSuffix, func(w io.Writer) error {
-		_, err := s.postings.WriteTo(w)
-		return err
-	})
+// write stores the segment, the words as build builds them, and opens it.
+func (s *segment) write(d *disk, build func(dir string) error) error {
+	words, err := d.folder(s.name+wordsSuffix, build)
 	if err != nil {
 		return err
 	}
-	return s.writeRest(d, postings)
-}
-
-// writeRest stores everything but the postings, which have been written.
-func (s *segment) writeRest(d *disk, postings fileSum) error {
 	rows, err := d.write(s.name+rowsSuffix, s.rows.encode)
 	if err != nil {
 		return err
@@ -82,8 +75,9 @@ func (s *segment) writeRest(d *disk, postings fileSum) error {
 	if err != nil {
 		return err
 	}
-	s.files = []fileSum{postings, rows, vectors}
-	return nil
+	s.files = append([]fileSum{rows, vectors}, words...)
+	s.words, err = lexical.Open(d.path(s.name+wordsSuffix), s.rows.Length) // which frees what it was built from
+	return err
 }
 
 // errDamaged says that a file is not what was written.
@@ -91,8 +85,9 @@ var errDamaged = errors.New("damaged")
 
 // openSegment opens what the entry names, after comparing every byte with its sum: bleve trusts its files.
 func openSegment(d *disk, e *entry) (*segment, error) {
-	if len(e.Files) != 3 {
-		return nil, fmt.Errorf("segment %s: %w: has %d files", e.Name, errDamaged, len(e.Files))
+	words := e.wordsFolder()
+	if words == "" {
+		return nil, fmt.Errorf("segment %s: %w: has not the files of a segment", e.Name, errDamaged)
 	}
 	for _, want := range e.Files {
 		if err := d.verify(want); err != nil {
@@ -100,21 +95,18 @@ func openSegment(d *disk, e *entry) (*segment, error) {
 		}
 	}
 	s := &segment{name: e.Name, embedder: e.Embedder, files: e.Files, rows: &rows{}, vectors: &vectors{}}
-	if err := decode(d.path(e.Files[1].Name), s.rows); err != nil {
+	if err := decode(d.path(e.Files[0].Name), s.rows); err != nil {
 		return nil, err
 	}
-	if err := decode(d.path(e.Files[2].Name), s.vectors); err != nil {
+	if err := decode(d.path(e.Files[1].Name), s.vectors); err != nil {
 		return nil, err
 	}
 	if !s.rows.valid() || !s.vectors.valid() || s.vectors.len() != s.rows.len() {
 		return nil, fmt.Errorf("segment %s: %w: its numbers do not fit together", e.Name, errDamaged)
 	}
 	var err error
-	if s.postings, err = openPostings(d.path(e.Files[0].Name)); err != nil {
-		return nil, fmt.Errorf("segment %s: %w", e.Name, err)
-	}
-	if int(s.postings.segment.Count()) != s.rows.len() {
-		return nil, errors.Join(fmt.Errorf("segment %s: %w: postings and rows differ", e.Name, errDamaged), s.postings.close())
+	if s.words, err = lexical.Open(d.path(words), s.rows.Length); err != nil {
+		return nil, fmt.Errorf("segment %s: %w: %w", e.Name, errDamaged, err)
 	}
 	return s, nil
 }
@@ -142,14 +134,16 @@ func decode(path string, v any) error {
 	return nil
 }
 
-// mergeRows returns rows and vectors of the live rows of all parts, in order, which is how bleve merges too.
-// Sources without a live row are left out.
-func mergeRows(parts []part) (*rows, *vectors) {
+// mergeRows returns rows and vectors of the live rows of all parts, in order, and the row that each row
+// becomes, by part; -1: it is left out. Sources without a live row are left out.
+func mergeRows(parts []part) (*rows, *vectors, [][]int) {
+	all := make([][]int, len(parts))
 	r, m := &rows{}, &vectors{Dim: parts[0].vectors.Dim}
 	table := symbols{}
 	for i := range parts {
 		p := &parts[i]
 		moved := make([]int, p.rows.len())
+		all[i] = moved
 		for j := range p.rows.Sources {
 			s := p.rows.Sources[j]
 			if !p.liveSource(&s) {
@@ -177,5 +171,5 @@ func mergeRows(parts []part) (*rows, *vectors) {
 	}
 	table.writeTo(r)
 	m.fit()
-	return r, m
+	return r, m, all
 }

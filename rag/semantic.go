@@ -1,12 +1,14 @@
 package rag
 
+import "callgate/rag/internal/lexical"
+
 // exact is about how many rows get an exact look: those whose sketches are nearest to the query's.
 const exact = 2000
 
 // byMeaning returns the rows with the vectors nearest to the query's.
-func (s *search) byMeaning() []scored {
-	best := newTop(depth)
-	best.least = 0 // what points elsewhere is no hit
+func (s *search) byMeaning() []lexical.Scored {
+	best := lexical.NewTop(depth)
+	best.Least = 0 // what points elsewhere is no hit
 	if s.vector == nil || isZero(s.vector) {
 		return nil
 	}
@@ -43,12 +45,12 @@ func (s *search) byMeaning() []scored {
 			if int(d) > limit || p.vectors.Scales[row] == 0 || !s.filter.allows(i, row) {
 				continue
 			}
-			if score := p.vectors.cosine(row, s.vector); score > best.least {
-				best.add(scored{first + row, score})
+			if score := p.vectors.cosine(row, s.vector); score > best.Least {
+				best.Add(lexical.Scored{Row: first + row, Score: score})
 			}
 		}
 	}
-	return best.sorted()
+	return best.Sorted()
 }
 
 func isZero(v []float32) bool {

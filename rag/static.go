@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 	"sync"
+
+	"callgate/rag/internal/terms"
 )
 
 // The table's model card is embed/README.md.
@@ -50,16 +52,18 @@ func parseStatic(model string) (*staticTable, error) {
 	return t, nil
 }
 
-// row returns the row of the stemmed word, -1 if there is none.
-func (t *staticTable) row(word string) int32 {
+func (t *staticTable) Dim() int { return t.dim }
+
+// Row returns the row of the stemmed word, -1 if there is none.
+func (t *staticTable) Row(word string) int32 {
 	if r, ok := t.rows[word]; ok {
 		return r
 	}
 	return -1
 }
 
-// addTo adds weight times the row to sum.
-func (t *staticTable) addTo(sum []float32, row int32, weight float32) {
+// AddTo adds weight times the row to sum.
+func (t *staticTable) AddTo(sum []float32, row int32, weight float32) {
 	weight *= math.Float32frombits(le32(t.scales[4*row:]))
 	values := t.values[int(row)*t.dim:][:len(sum)]
 	for i := range sum {
@@ -85,12 +89,19 @@ func (s *static) ID() string { return "static/code-256" }
 func (s *static) Dim() int   { return s.table.dim }
 
 func (s *static) Embed(ctx context.Context, _ Purpose, texts []string) ([][]float32, error) {
-	a := newAnalyzer(s.table)
+	a := terms.New(s.table)
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
-		a.begin()
-		a.add(text)
-		vectors[i] = append([]float32(nil), a.vector()...)
+		a.Begin()
+		a.Add(text)
+		vectors[i] = append([]float32(nil), a.Vector()...)
 	}
 	return vectors, ctx.Err()
+}
+
+// Subwords returns the stemmed words that the built-in table knows a text by, in order. Training it needs them.
+func Subwords(text string) []string {
+	var words []string
+	terms.Tokenize(text, func(token []byte) { words = append(words, terms.Stem(string(token))) }, func([]byte) {})
+	return words
 }

@@ -1,6 +1,10 @@
 package rag
 
-import "strings"
+import (
+	"strings"
+
+	"callgate/rag/internal/terms"
+)
 
 // definition is a name that a line defines.
 type definition struct {
@@ -215,20 +219,20 @@ func leadingWord(text string) string {
 	return text[:i]
 }
 
-func isNameByte(c byte) bool { return class[c] != separator || c == '$' }
+func isNameByte(c byte) bool { return terms.InWord(c) || c == '$' }
 
 var (
-	modifiers = wordSet(`public private protected internal static final abstract override async export default inline
+	modifiers = terms.Set(`public private protected internal static final abstract override async export default inline
 		unsigned extern virtual sealed readonly open suspend pub unsafe declare partial transient volatile synchronized
 		native strictfp fileprivate mutating nonmutating local operator infix tailrec external lateinit companion data
 		implicit lazy case constexpr consteval friend explicit noexcept required convenience dynamic indirect weak final
 		new actual expect crossinline annotation value typedef`)
-	keywords = wordSet(`class module defmodule def defp defmacro defmacrop defprotocol defimpl interface struct enum trait
+	keywords = terms.Set(`class module defmodule def defp defmacro defmacrop defprotocol defimpl interface struct enum trait
 		type func function object fn fun package namespace protocol record impl macro_rules macro union extension actor
 		newtype instance sub mod typealias contract message service rpc defn defun deftype defrecord`)
-	variables = wordSet(`const let var val static define`)
+	variables = terms.Set(`const let var val static define`)
 	// notFunctions stand before a parenthesis, or before a call, and define nothing.
-	notFunctions = wordSet(`if for foreach while switch catch return else elseif elif sizeof new throw await do assert
+	notFunctions = terms.Set(`if for foreach while switch catch return else elseif elif sizeof new throw await do assert
 		case delete in yield goto until unless with using lock typeof instanceof super this self function
 		defined echo print require include require_once include_once import and or not when match raise except
 		try finally then esac done decltype alignas static_assert exec local readonly declare`)

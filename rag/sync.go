@@ -257,10 +257,7 @@ func (u *update) work(ctx context.Context, jobs <-chan *found, old map[string][1
 		if len(b.docs) == 0 {
 			return true
 		}
-		s, embedding, err := b.build(ctx)
-		if err == nil {
-			err = u.w.store(s)
-		}
+		s, embedding, err := b.build(ctx, u.w)
 		reports <- report{segment: s, embedding: embedding, err: err}
 		return err == nil
 	}

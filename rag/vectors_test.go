@@ -4,7 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+
+	"callgate/rag/internal/terms"
 )
 
 // clustered returns unit vectors in clusters, as texts have them.
@@ -19,7 +22,7 @@ func clustered(r *rand.Rand, n, dim int) [][]float32 {
 		for j, x := range centres[r.IntN(len(centres))] {
 			out[i][j] += x
 		}
-		normalize(out[i])
+		terms.Normalize(out[i])
 	}
 	return out
 }
@@ -78,7 +81,7 @@ func TestSketchRecall(t *testing.T) {
 		for j, x := range gauss(r, 256, 0.05) {
 			query[j] += x
 		}
-		normalize(query)
+		terms.Normalize(query)
 		rows := make([]int, n)
 		cosines := make([]float32, n)
 		for i := range rows {
@@ -148,24 +151,19 @@ func BenchmarkByMeaning(b *testing.B) {
 	}
 }
 
-func TestTop(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	for range 100 {
-		best := newTop(1 + r.IntN(20))
-		var all []scored
-		for row := range r.IntN(100) {
-			s := scored{row, float32(r.IntN(10))}
-			all = append(all, s)
-			best.add(s)
-		}
-		slices.SortFunc(all, func(a, b scored) int {
-			if worse(b, a) {
-				return -1
-			}
-			return 1
-		})
-		if got, want := best.sorted(), all[:min(len(all), best.n)]; !slices.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+func BenchmarkAnalyze(b *testing.B) {
+	table, err := loadStatic()
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat("func (c *Conn) readRequestHeader(ctx context.Context) (*Header, error) {\n", 20)
+	a := terms.New(table)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		a.Begin()
+		a.Add(text)
+		a.Frequencies()
+		a.Vector()
 	}
 }

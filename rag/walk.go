@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"callgate/rag/internal/terms"
 )
 
 // workspace is a directory whose files are indexed. Files are opened below it only, whatever links and races
@@ -325,7 +327,7 @@ func unsupported(name string) string {
 func ext(name string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")) }
 
 // binaryNames are not worth opening.
-var binaryNames = wordSet(`png jpg jpeg gif webp ico bmp tif tiff psd avif heic mp3 mp4 m4a ogg oga ogv wav flac avi mov mkv webm
+var binaryNames = terms.Set(`png jpg jpeg gif webp ico bmp tif tiff psd avif heic mp3 mp4 m4a ogg oga ogv wav flac avi mov mkv webm
 	zip gz tgz bz2 xz zst 7z rar tar jar war ear whl egg deb rpm apk dmg iso img exe dll so dylib a o obj lib bin class
 	pyc pyo wasm woff woff2 ttf otf eot db sqlite sqlite3 parquet npy npz pt pth onnx safetensors gguf pack idx zap`)
 

@@ -24,6 +24,7 @@ type writer struct {
 	where    map[key]place
 	next     atomic.Uint64 // number of the next segment
 	dirty    bool
+	earlier  []entry // of an index of an earlier format
 }
 
 // key names a source.
@@ -60,7 +61,9 @@ func (x *Index) change(ctx context.Context, do func(*writer) error) (err error) 
 	if err != nil {
 		return err
 	}
-	err = do(w)
+	if err = w.adoptDocuments(ctx); err == nil {
+		err = do(w)
+	}
 	return errors.Join(err, w.finish())
 }
 
@@ -101,6 +104,11 @@ func (w *writer) loadPublished() error {
 			m, err = &manifest{Format: format}, nil
 		}
 	}
+	if errors.Is(err, errFormat) {
+		log.Info("the index is of an earlier version of callgate and is built again", "dir", x.disk.dir)
+		w.dirty, w.earlier = true, m.Segments
+		m, err = &manifest{Format: format, Next: m.Next}, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -118,6 +126,23 @@ func (w *writer) loadPublished() error {
 		w.parts = append(w.parts, p)
 	}
 	return nil
+}
+
+// adoptDocuments takes over the documents of an index of an earlier format. Files are read again by the next Sync.
+func (w *writer) adoptDocuments(ctx context.Context) error {
+	var docs []source
+	for i := range w.earlier {
+		d, err := w.x.disk.earlierDocuments(&w.earlier[i])
+		if err != nil && !errors.Is(err, errDamaged) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err != nil {
+			w.x.options.Logger.Warn("a part of the index of an earlier version is damaged and left out", "dir", w.x.disk.dir, "error", err)
+		}
+		docs = append(docs, d...)
+	}
+	w.earlier = nil
+	return w.addDocuments(ctx, docs)
 }
 
 // learn notes where the live sources of part i are.
@@ -158,26 +183,6 @@ func (w *writer) add(s *segment) {
 	w.owned = append(w.owned, true)
 	w.learn(len(w.parts) - 1)
 	w.dirty = true
-}
-
-// store writes a built segment to disk and opens it from there, which frees its memory. It may be called from
-// several goroutines.
-func (w *writer) store(s *segment) error {
-	s.name = w.newName()
-	d := w.x.disk
-	if d == nil {
-		return nil
-	}
-	if err := s.write(d); err != nil {
-		return err
-	}
-	opened, err := openPostings(d.path(s.name + postingsSuffix))
-	if err != nil {
-		return err
-	}
-	built := s.postings
-	s.postings = opened
-	return built.close()
 }
 
 func (w *writer) newName() string { return fmt.Sprintf("%08x", w.next.Add(1)-1) }
@@ -246,7 +251,7 @@ func (w *writer) publish() error {
 func (w *writer) sweep() error {
 	d := w.x.disk
 	keep := map[string]bool{manifestName: true, previousName: true, lockName: true}
-	if previous, err := readManifest(d, previousName); err == nil {
+	if previous, err := readManifest(d, previousName); err == nil || errors.Is(err, errFormat) {
 		for _, name := range previous.files() {
 			keep[name] = true
 		}

@@ -71,6 +71,22 @@ func (s *Service) each(sessionID, path string, do func(*space) error) ([]Status,
 	return statuses, nil
 }
 
+// repair restarts a damaged index on a goroutine that close waits for, once for all searches that find it damaged.
+func (w *space) repair() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.repairing || w.closed {
+		return
+	}
+	w.repairing = true
+	w.repairs.Go(func() {
+		w.restart(false)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.repairing = false
+	})
+}
+
 // restart ends what is under way and begins anew; force empties the index before.
 func (w *space) restart(force bool) {
 	w.controlling.Lock()

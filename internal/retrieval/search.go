@@ -110,7 +110,7 @@ func (w *space) search(ctx context.Context, sessionID string, q rag.Query) (hits
 	}
 	if damaged := (*rag.DamagedError)(nil); errors.As(err, &damaged) {
 		w.service.o.Logger.Warn("retrieval: the index is damaged and built again", "path", w.root, "error", err)
-		go w.restart(false)
+		w.repair()
 		return nil, "", fmt.Errorf("the index of %s was damaged and is being built again: search again in a moment", w.root)
 	}
 	return hits, note, err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -224,6 +225,37 @@ func TestDamaged(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("it is not built again: %v, %v", answer, err)
 		}
+	}
+}
+
+// TestCloseWaitsForRepair closes the service while searches have a damaged index built again.
+func TestCloseWaitsForRepair(t *testing.T) {
+	r := start(t, nil)
+	r.Opened("s1", []string{r.root})
+	r.best(t, "s1", "x")
+	dir, err := rag.Dir(r.indexes, r.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := r.spaces[r.root]
+	space.controlling.Lock() // nothing is built yet
+	if err := os.WriteFile(filepath.Join(dir, "manifest"), []byte("callgate index 00000000\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := r.Search(t.Context(), "s1", rag.Query{Text: "tulips"}); err == nil {
+			t.Fatal("a damaged index is searched")
+		}
+	}
+	closed := make(chan error)
+	go func() { closed <- r.Close() }()
+	space.controlling.Unlock()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	stacks := make([]byte, 1<<20)
+	if stacks = stacks[:runtime.Stack(stacks, true)]; strings.Contains(string(stacks), ").restart(") {
+		t.Errorf("after Close it is still built again:\n%s", stacks)
 	}
 }
 

@@ -57,6 +57,10 @@ type space struct {
 	rest     *time.Timer   // gives memory back; nil as long as nothing was large
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
+
+	repairing bool // a damaged index is being built again
+	closed    bool
+	repairs   sync.WaitGroup
 }
 
 // open opens a workspace and begins to index it.
@@ -249,6 +253,10 @@ func (w *space) leave(sessionID string) bool {
 }
 
 func (w *space) close() error {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	defer w.repairs.Wait() // after controlling is free
 	w.controlling.Lock()
 	defer w.controlling.Unlock()
 	w.ended = true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,15 +120,19 @@ func memory(pid int) (peak, now string) {
 
 // size returns the size of all files below dir.
 func size(dir string) string {
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return err.Error()
-	}
 	var n int64
-	for _, f := range files {
-		if info, err := f.Info(); err == nil {
+	err := filepath.WalkDir(dir, func(_ string, f fs.DirEntry, err error) error {
+		if err != nil || f.IsDir() {
+			return err
+		}
+		info, err := f.Info()
+		if err == nil {
 			n += info.Size()
 		}
+		return err
+	})
+	if err != nil {
+		return err.Error()
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }

@@ -1,4 +1,6 @@
-package rag
+// Package terms takes code and prose apart into the terms that they are found by: words, and identifiers whole and in
+// parts, stemmed.
+package terms
 
 import (
 	"strings"
@@ -13,9 +15,9 @@ import (
 // maxToken is the length in bytes above which a token is noise: base64, minified code, hashes.
 const maxToken = 64
 
-// tokenize calls part with each lower-cased word that s is made of, camelCase, snake_case and digits taken
+// Tokenize calls part with each lower-cased word that s is made of, camelCase, snake_case and digits taken
 // apart, and whole with each identifier that has several of them. The slices are valid during the call only.
-func tokenize(s string, part, whole func([]byte)) {
+func Tokenize(s string, part, whole func([]byte)) {
 	eachWord(s, func(word string) { tokenizeWord(word, part, whole) })
 }
 
@@ -84,7 +86,7 @@ func eachCJK(text string, do func(string)) {
 	}
 }
 
-// tokenizeWord is tokenize of one word that eachWord found.
+// tokenizeWord is Tokenize of one word that eachWord found.
 func tokenizeWord(word string, part, whole func([]byte)) {
 	if strings.IndexFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
 		if lowered := []byte(strings.ToLower(word)); len(lowered) <= maxToken {
@@ -161,8 +163,8 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// stem returns the Porter stem of a lower-case word. What is not made of letters alone has none.
-func stem(word string) string {
+// Stem returns the Porter stem of a lower-case word. What is not made of letters alone has none.
+func Stem(word string) string {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {
 			return word
@@ -171,14 +173,15 @@ func stem(word string) string {
 	return string(porterstemmer.StemWithoutLowerCasing([]rune(word)))
 }
 
-// stopWords say nothing about what is looked for. They are indexed, since code has variables named so, but
+// Stop say nothing about what is looked for. They are indexed, since code has variables named so, but
 // count in a query only when it has nothing else.
-var stopWords = wordSet(`a an and are as at be been being but by can could did do does doing for from had has
+var Stop = Set(`a an and are as at be been being but by can could did do does doing for from had has
 	have having how i if in into is it its itself just may me might must my no not of on one only or other our
 	out over own same she should so some such than that the their them then there these they this those through
 	to too under until up us very was we were what when where which while who whom why will with would you your`)
 
-func wordSet(words string) map[string]bool {
+// Set is the set of the words of a text.
+func Set(words string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.Fields(words) {
 		set[w] = true
@@ -186,9 +189,5 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// Subwords returns the stemmed words that the built-in table knows a text by, in order. Training it needs them.
-func Subwords(text string) []string {
-	var words []string
-	tokenize(text, func(token []byte) { words = append(words, stem(string(token))) }, func([]byte) {})
-	return words
-}
+// InWord reports whether the byte belongs to a word, which may be an identifier.
+func InWord(c byte) bool { return class[c] != separator }

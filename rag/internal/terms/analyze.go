@@ -1,4 +1,4 @@
-package rag
+package terms
 
 import (
 	"math"
@@ -7,11 +7,18 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// analyzer turns texts into terms. It remembers every word that it has seen and the terms that it is made of, so
+// Table is a word-embedding table: a text's vector is the unit sum of its words' rows.
+type Table interface {
+	Dim() int
+	Row(stem string) int32 // -1: none
+	AddTo(sum []float32, row int32, weight float32)
+}
+
+// Analyzer turns texts into terms. It remembers every word that it has seen and the terms that it is made of, so
 // that a word costs one look-up: taking it apart, stemming and the static table are paid once. It is not safe for
 // concurrent use: each worker has its own.
-type analyzer struct {
-	table *staticTable     // nil: no vectors wanted
+type Analyzer struct {
+	table Table            // nil: no vectors wanted
 	words map[string]made  // as they are written
 	made  []int32          // the terms of all words: a part's id, or ^id of a whole identifier
 	ids   map[string]int32 // of tokens
@@ -24,7 +31,7 @@ type analyzer struct {
 	sum     []float32
 }
 
-// made is where the terms of a word are, [from, to) of analyzer.made.
+// made is where the terms of a word are, [from, to) of Analyzer.made.
 type made struct{ from, to uint32 }
 
 // term is a stem and how often it is in the text at hand.
@@ -36,25 +43,26 @@ type term struct {
 	parts int32 // count without whole identifiers, which the table does not know
 }
 
-// maxTerms bounds the memory of an analyzer: beyond that many tokens, or words, it forgets.
+// maxTerms bounds the memory of an Analyzer: beyond that many tokens, or words, it forgets.
 const maxTerms = 1 << 16
 
-func newAnalyzer(table *staticTable) *analyzer {
-	a := &analyzer{table: table}
+// New returns an analyzer. A nil table makes no vectors.
+func New(table Table) *Analyzer {
+	a := &Analyzer{table: table}
 	a.forget()
 	if table != nil {
-		a.sum = make([]float32, table.dim)
+		a.sum = make([]float32, table.Dim())
 	}
 	return a
 }
 
-func (a *analyzer) forget() {
+func (a *Analyzer) forget() {
 	a.words, a.made = map[string]made{}, nil
 	a.ids, a.stems, a.terms = map[string]int32{}, map[string]int32{}, nil
 }
 
-// begin starts a new text.
-func (a *analyzer) begin() {
+// Begin starts a new text.
+func (a *Analyzer) Begin() {
 	for _, id := range a.touched {
 		a.terms[id].count, a.terms[id].parts = 0, 0
 	}
@@ -64,8 +72,8 @@ func (a *analyzer) begin() {
 	}
 }
 
-// add adds s to the text.
-func (a *analyzer) add(s string) {
+// Add adds s to the text.
+func (a *Analyzer) Add(s string) {
 	eachWord(s, func(word string) {
 		of, ok := a.words[word]
 		if !ok {
@@ -82,7 +90,7 @@ func (a *analyzer) add(s string) {
 }
 
 // takeApart learns the terms of a word.
-func (a *analyzer) takeApart(word string) made {
+func (a *Analyzer) takeApart(word string) made {
 	of := made{from: uint32(len(a.made))}
 	tokenizeWord(word,
 		func(token []byte) { a.made = append(a.made, a.id(token)) },
@@ -92,14 +100,14 @@ func (a *analyzer) takeApart(word string) made {
 	return of
 }
 
-func (a *analyzer) id(token []byte) int32 {
+func (a *Analyzer) id(token []byte) int32 {
 	if id, ok := a.ids[string(token)]; ok {
 		return id
 	}
 	return a.learn(string(token))
 }
 
-func (a *analyzer) count(id int32) *term {
+func (a *Analyzer) count(id int32) *term {
 	t := &a.terms[id]
 	if t.count == 0 {
 		a.touched = append(a.touched, id)
@@ -110,14 +118,14 @@ func (a *analyzer) count(id int32) *term {
 }
 
 // learn gives the token the id of its stem.
-func (a *analyzer) learn(token string) int32 {
-	s := stem(token)
+func (a *Analyzer) learn(token string) int32 {
+	s := Stem(token)
 	id, ok := a.stems[s]
 	if !ok {
 		id = int32(len(a.terms))
 		t := term{stem: s, bytes: []byte(s), row: -1}
 		if a.table != nil {
-			t.row = a.table.row(s)
+			t.row = a.table.Row(s)
 		}
 		a.terms = append(a.terms, t)
 		a.stems[s] = id
@@ -126,8 +134,14 @@ func (a *analyzer) learn(token string) int32 {
 	return id
 }
 
-// frequencies returns the terms of the text for bleve.
-func (a *analyzer) frequencies() index.TokenFrequencies {
+// Length is the number of terms of the text.
+func (a *Analyzer) Length() int { return a.length }
+
+// Embeds reports whether the analyzer makes vectors.
+func (a *Analyzer) Embeds() bool { return a.table != nil }
+
+// Frequencies returns the terms of the text for bleve.
+func (a *Analyzer) Frequencies() index.TokenFrequencies {
 	slab := make([]index.TokenFreq, len(a.touched))
 	freqs := make(index.TokenFrequencies, len(a.touched))
 	for i, id := range a.touched {
@@ -139,15 +153,31 @@ func (a *analyzer) frequencies() index.TokenFrequencies {
 	return freqs
 }
 
-// vector returns the unit vector of the text by the static table, valid until the next call. A text of which
+// Vector returns the unit vector of the text by the static table, valid until the next call. A text of which
 // the table knows no word has the zero vector.
-func (a *analyzer) vector() []float32 {
+func (a *Analyzer) Vector() []float32 {
 	clear(a.sum)
 	for _, id := range a.touched {
 		if t := &a.terms[id]; t.row >= 0 && t.parts > 0 {
-			a.table.addTo(a.sum, t.row, float32(math.Sqrt(float64(t.parts))))
+			a.table.AddTo(a.sum, t.row, float32(math.Sqrt(float64(t.parts))))
 		}
 	}
-	normalize(a.sum)
+	Normalize(a.sum)
 	return a.sum
+}
+
+// Normalize gives v length 1. The zero vector stays.
+func Normalize(v []float32) {
+	var square float64
+	for _, x := range v {
+		square += float64(x) * float64(x)
+	}
+	if square == 0 || math.IsInf(square, 0) || math.IsNaN(square) {
+		clear(v)
+		return
+	}
+	k := float32(1 / math.Sqrt(square))
+	for i := range v {
+		v[i] *= k
+	}
 }

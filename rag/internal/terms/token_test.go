@@ -1,4 +1,4 @@
-package rag
+package terms
 
 import (
 	"slices"
@@ -33,7 +33,7 @@ var tokens = []struct {
 }
 
 func tokensOf(text string) (parts, whole []string) {
-	tokenize(text, func(b []byte) { parts = append(parts, string(b)) }, func(b []byte) { whole = append(whole, string(b)) })
+	Tokenize(text, func(b []byte) { parts = append(parts, string(b)) }, func(b []byte) { whole = append(whole, string(b)) })
 	return parts, whole
 }
 
@@ -65,7 +65,7 @@ func FuzzTokenize(f *testing.F) {
 			if strings.ContainsAny(token, " \t\n.,()") {
 				t.Fatalf("token %q of %q has a separator", token, text)
 			}
-			stem(token)
+			Stem(token)
 		}
 		// Case and joiners do not matter for parts of plain words.
 		again, _ := tokensOf(strings.Join(parts, " "))
@@ -79,25 +79,8 @@ func FuzzTokenize(f *testing.F) {
 
 func TestStem(t *testing.T) {
 	for word, want := range map[string]string{"running": "run", "indexes": "index", "parsed": "pars", "parser": "parser", "a": "a", "": ""} {
-		if got := stem(word); got != want {
-			t.Errorf("stem(%q) = %q, want %q", word, got, want)
+		if got := Stem(word); got != want {
+			t.Errorf("Stem(%q) = %q, want %q", word, got, want)
 		}
-	}
-}
-
-func BenchmarkAnalyze(b *testing.B) {
-	table, err := loadStatic()
-	if err != nil {
-		b.Fatal(err)
-	}
-	text := strings.Repeat("func (c *Conn) readRequestHeader(ctx context.Context) (*Header, error) {\n", 20)
-	a := newAnalyzer(table)
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		a.begin()
-		a.add(text)
-		a.frequencies()
-		a.vector()
 	}
 }

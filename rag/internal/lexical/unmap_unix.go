@@ -1,6 +1,6 @@
 //go:build unix
 
-package rag
+package lexical
 
 import "golang.org/x/sys/unix"
 
