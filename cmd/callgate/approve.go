@@ -22,10 +22,10 @@ const (
 
 // approving is what the flags of approve say.
 type approving struct {
-	once, plain, asJSON, notify, noColor, telegram bool
-	address                                        string
-	sessions                                       []string
-	as                                             string // the person whose credential is shown; "" for the one that is nobody's in particular
+	once, next, plain, asJSON, notify, noColor, telegram bool
+	address                                              string
+	sessions                                             []string
+	as                                                   string // the person whose credential is shown; "" for the one that is nobody's in particular
 }
 
 func newApproveCommand(s *settings) *cobra.Command {
@@ -61,6 +61,7 @@ denies with a word to the model. Only the chats of --telegram-chats are heard. T
 
 Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected and 4 timed out or withdrawn.`,
 		Example: `  callgate approve
+  callgate approve --next    # one question, one key
   callgate approve --once --notify
   callgate approve --json | jq 'select(.type == "tool_approve_request")'
   callgate approve --telegram --telegram-chats 123456789`,
@@ -73,7 +74,11 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 			if o.telegram {
 				return explain(approveTelegram(cmd.Context(), c, o))
 			}
-			outcome, err := approve(cmd.Context(), c.DataDir, o)
+			run := approve
+			if o.next {
+				run = approveNext
+			}
+			outcome, err := run(cmd.Context(), c.DataDir, o)
 			switch {
 			case err != nil:
 				return explain(err)
@@ -87,6 +92,7 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "end when the first approval that was shown is over")
+	flags.BoolVar(&o.next, "next", false, "show the call that has waited longest, and take one key: y or n")
 	flags.BoolVar(&o.plain, "plain", false, "ask line by line instead of filling the screen")
 	flags.BoolVar(&o.asJSON, "json", false, "print frames and read answers as JSON lines")
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each call that comes to wait")
@@ -96,7 +102,7 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.StringArrayVar(&o.sessions, "session", nil, "show the session with this `id` alone; can be repeated")
 	flags.StringVar(&o.as, "as", "", "answer as the `person` who has a credential of their own (callgate credentials add)")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
-	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram")
+	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram", "next")
 	cmd.MarkFlagsMutuallyExclusive("once", "telegram")
 	cmd.MarkFlagsMutuallyExclusive("as", "telegram")
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")

@@ -54,6 +54,7 @@ server's command.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return guide(cmd) }
 	root.SetFlagErrorFunc(explainFlag)
 	root.Version = version
 	root.SetVersionTemplate(versionLine())
@@ -68,7 +69,7 @@ server's command.`,
 		settings.relaying(newRunCommand(settings)), settings.relaying(newServeCommand(settings)), settings.relaying(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.naming(newLoginCommand(settings)), settings.naming(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newConnectCommand(settings.dataDir), newDisconnectCommand(settings.dataDir), newApproveCommand(settings), newFreezeCommand(settings.dataDir), newUnfreezeCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
-		newHooksCommand(settings), settings.relaying(newHookCommand(settings)), settings.keeping(newCheckpointsCommand(settings)),
+		newHooksCommand(settings), settings.relaying(newHookCommand(settings)), settings.judging(newDoctorCommand(settings)), newStatusCommand(settings.dataDir), settings.keeping(newCheckpointsCommand(settings)),
 		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), settings.searching(newKBCommand(settings)), newConfigCommand(), newVersionCommand(),
 	)
 	explainGroups(root)

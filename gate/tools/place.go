@@ -24,7 +24,7 @@ var protectedPlaces = []protected{
 	{"host-config", "a configuration of an agent host, which says what it may run", `
 		.mcp.json mcp.json .cursor/ .vscode/ .claude/ .claude.json claude_desktop_config.json .codex/ .gemini/ .qwen/
 		.continue/ .cline/ .clinerules/ .roo/ .windsurf/ .codeium/ .kiro/ .copilot/ .opencode/ opencode.json opencode.jsonc
-		.config/opencode/ .aider.conf.yml .zed/ .config/zed/ .idea/ .devcontainer/ .devcontainer.json .amazonq/ .factory/
+		.config/opencode/ .github/hooks/ .github/copilot/ .aider.conf.yml .zed/ .config/zed/ .idea/ .devcontainer/ .devcontainer.json .amazonq/ .factory/
 		.config/code/user/ .config/code+-+insiders/user/ .config/vscodium/user/ .config/cursor/user/ .config/windsurf/user/
 		roaming/code/user/ roaming/code+-+insiders/user/ roaming/vscodium/user/ roaming/cursor/user/ roaming/windsurf/user/
 		application+support/code/user/ application+support/code+-+insiders/user/ application+support/vscodium/user/

@@ -127,6 +127,18 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 	if err != nil {
 		return d.refuse(v, &e, err)
 	}
+	if e.Session == trying {
+		defer d.leave(dialect, trying)
+		if e.Role == Before {
+			q := &question{}
+			d.judge(ctx, v, &e, q)
+			v.mu.Lock()
+			clear(v.denied) // it is no call of the host's
+			v.mu.Unlock()
+			return q.reply
+		}
+		return Reply{}
+	}
 	d.o.Proof.Seen(dialect.ID, v.version, e.Name)
 	d.noteMode(v, &e)
 	switch e.Role {

@@ -56,7 +56,13 @@ type Dialect struct {
 	Reshape  map[string]string            `yaml:"reshape"` // arguments that are lists: "lines" are one text; else the member that counts of each
 	Answers  map[Role]map[string]template `yaml:"answers"`
 	Install  []Place                      `yaml:"install"`
-	Note     string                       `yaml:"note"` // what the person has to do in the host
+	Probe    struct {                     // a call by which doctor tries the way to the gate
+		Event string `yaml:"event"`
+		Tool  string `yaml:"tool"`
+		Path  string `yaml:"path"` // the argument that names a file
+	} `yaml:"probe"`
+	Off  map[string]bool `yaml:"off"`  // settings by which the host is told to run no hooks, in the file that has them
+	Note string          `yaml:"note"` // what the person has to do in the host
 }
 
 // field is the way to a value: names of members, one inside the other.

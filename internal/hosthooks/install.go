@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/hosthooks/door"
 	"callgate/internal/install"
 )
 
@@ -65,7 +66,7 @@ func (d *Dialect) hookEvent(p Place, name, program string, arguments []string) i
 	if p.Timeout.Unit == "ms" {
 		limit = d.Limit.Milliseconds()
 	}
-	e := install.HookEvent{Name: name, Command: command}
+	e := install.HookEvent{Name: name, Command: command, Like: " hook " + d.ID + " "}
 	var entry any
 	switch p.Shape {
 	case "groups":
@@ -124,4 +125,41 @@ func quote(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// trying is the session of calls by which callgate tries its own way: they prove nothing of a host.
+const trying = "callgate doctor"
+
+// Try is what the host would send to ask whether a file may be read: event and body.
+func (d *Dialect) Try(path, folder string) (event string, body []byte) {
+	s := d.Events[d.Probe.Event]
+	root := map[string]any{}
+	put := func(f field, value any) {
+		if len(f) == 0 {
+			return
+		}
+		at := root
+		for _, name := range f[:len(f)-1] {
+			inner, ok := at[name].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				at[name] = inner
+			}
+			at = inner
+		}
+		at[f[len(f)-1]] = value
+	}
+	put(d.Fields.Event, d.Probe.Event)
+	put(d.Fields.Session, trying)
+	put(d.Fields.Cwd, folder)
+	put(d.Fields.Workspace, []string{folder})
+	put(either(s.Call, d.Fields.Call), "doctor-"+door.Nonce())
+	if s.Arguments != nil {
+		put(s.Arguments[d.Probe.Path], path)
+	} else {
+		put(either(s.Tool, d.Fields.Tool), d.Probe.Tool)
+		put(either(s.Raw, d.Fields.Arguments), map[string]any{d.Probe.Path: path})
+	}
+	body, _ = json.Marshal(root) // made of strings
+	return d.Probe.Event, body
 }

@@ -27,6 +27,7 @@ type HookFile struct {
 type HookEvent struct {
 	Name    string
 	Command string // by which the hook is known
+	Like    string // by which an older one of callgate's is known, beside "--data-dir=": this one takes its place
 	Text    string // the JSON of the list's element, or the text of the file
 }
 
@@ -39,6 +40,11 @@ type hooked struct {
 
 // hook says what callgate's hooks change in a host's files. earlier are the changes before it, which may be of the same file.
 func (p *Plan) hook(h *Host, earlier []Change) (list []Change) {
+	defer func() {
+		for i := range list {
+			list[i].hooking = true
+		}
+	}()
 	for _, f := range p.options.Hooks(h.ID) {
 		m := p.machine
 		one := *h
@@ -122,6 +128,15 @@ func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 		if slices.ContainsFunc(array.Elements, holds(e.Command)) {
 			continue
 		}
+		if i := slices.IndexFunc(array.Elements, older(e.Like)); i >= 0 {
+			value, err := hujson.Parse([]byte(e.Text))
+			if err != nil {
+				return nil, nil, err
+			}
+			array.Elements[i].Value = value.Value
+			done = append(done, hooked{At: at, Command: e.Command})
+			continue
+		}
 		element, err := hujson.Parse([]byte(e.Text))
 		if err != nil {
 			return nil, nil, err
@@ -155,6 +170,36 @@ func holds(command string) func(hujson.Value) bool {
 		}
 		return false
 	}
+}
+
+// older reports whether a value is a hook of callgate's with another program or data directory.
+func older(like string) func(hujson.Value) bool {
+	return func(v hujson.Value) bool {
+		for x := range v.All() {
+			if l, ok := x.Value.(hujson.Literal); ok && l.Kind() == '"' && like != "" && strings.Contains(l.String()+" ", like) && strings.Contains(l.String(), "--data-dir=") {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Switch returns what a setting in a JSON file says: a member, or one inside another with dots between their names.
+func Switch(path, name string) (value, said bool) {
+	text, err := readFile(path)
+	if err != nil {
+		return false, false
+	}
+	v, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
+	if err != nil {
+		return false, false
+	}
+	found := v.Find("/" + strings.ReplaceAll(name, ".", "/"))
+	if found == nil {
+		return false, false
+	}
+	l, ok := found.Value.(hujson.Literal)
+	return ok && l.Kind() == 't', ok && (l.Kind() == 't' || l.Kind() == 'f')
 }
 
 // arrayIn finds the list at a place and makes what is missing on the way; made says how much that was.
@@ -338,3 +383,9 @@ func runs(value map[string]any, program string) bool {
 	b, err := filepath.EvalSymlinks(program)
 	return err == nil && a == b
 }
+
+// Hooks reports whether the change is about callgate's hooks.
+func (c *Change) Hooks() bool { return c.hooking }
+
+// Path is where a file of a host is on this machine.
+func (m *Machine) Path(home Relocation, path string) string { return m.path(&Host{Home: home}, path) }

@@ -63,6 +63,7 @@ type Change struct {
 	host    string
 	file    *File
 	hooks   []hooked
+	hooking bool // it is about callgate's hooks
 	create  bool // there is no file yet
 	mode    fs.FileMode
 	edits   []edit

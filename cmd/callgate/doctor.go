@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callgate/gate/tools"
+	"callgate/internal/companion"
+	"callgate/internal/doctor"
+	"callgate/internal/hosthooks"
+	"callgate/internal/hosthooks/door"
+	"callgate/internal/install"
+)
+
+func newDoctorCommand(s *settings) *cobra.Command {
+	var asJSON, fix bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look whether everything that gates your agents is in order",
+		Long: `Doctor looks at the hosts on this machine, at servers that bypass the gate, at hooks and what hosts have proven about
+them, at rules, credentials, running processes, files and the record. Each line says ok, warning or broken, and which
+command cures it. It sends one call through each connected host's hook that no rule can allow, and looks that it is refused.
+
+With --fix it does what needs no decision of yours. The exit code is 1 while something is broken.`,
+		Example: `  callgate doctor
+  callgate doctor --fix
+  callgate doctor --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings, err := s.examine(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if fix {
+				if err := doctor.Fix(findings); err != nil {
+					fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v\n", err)
+				}
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), map[string]any{"state": doctor.Worst(findings), "findings": findings})
+			} else {
+				err = printFindings(cmd.OutOrStdout(), findings)
+			}
+			if err == nil && doctor.Worst(findings) == doctor.Broken {
+				return exitCode(1)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&fix, "fix", false, "do what is safe to do without asking")
+	return cmd
+}
+
+// examine looks at everything, also when the configuration cannot be read.
+func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
+	o := doctor.Options{Version: version, Home: xdg.Home, Kinds: tools.Kinds(), Listen: companion.DefaultAddress}
+	c, err := s.load()
+	if err != nil {
+		o.ConfigErr = err
+		c = &config{Worker: "default"}
+		if c.DataDir, _ = s.common.GetString("data-dir"); c.DataDir == "" {
+			c.DataDir = filepath.Join(xdg.DataHome, "callgate")
+		}
+	} else if o.Config = c.file; c.Listen != "" {
+		o.Listen = c.Listen
+	}
+	o.DataDir, o.Rules = c.DataDir, c.permissionsFile()
+	o.Target = companion.Target{DataDir: c.DataDir, Credential: companion.CredentialView}
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if o.Machine, err = install.ThisMachine(here); err != nil {
+		return nil, err
+	}
+	connect := connecting{dataDir: func() (string, error) { return c.DataDir, nil }, scopes: []string{"user", "local", "project"}, project: here}
+	o.Plan, o.PlanErr = connect.plan(nil)
+	o.Try = func(ctx context.Context, d *hosthooks.Dialect) (bool, error) {
+		event, body := d.Try(filepath.Join(c.DataDir, "credentials", string(companion.CredentialApprove)), here)
+		reply, err := s.askGate(&door.Order{Host: d.ID, Event: event}, body)
+		return reply.Exit != 0, err
+	}
+	return doctor.Look(ctx, o), nil
+}
+
+// printFindings prints one line for each finding, and its cure below.
+func printFindings(w io.Writer, findings []doctor.Finding) error {
+	f, ok := w.(*os.File)
+	colour := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+	codes := map[doctor.State]string{doctor.Broken: "31", doctor.Warning: "33", doctor.OK: "32"}
+	count := map[doctor.State]int{}
+	var all error
+	for i := range findings {
+		f := &findings[i]
+		count[f.State]++
+		word := fmt.Sprintf("%-7s", f.State)
+		if f.Fixed {
+			word = "fixed  "
+		}
+		if colour {
+			word = "\x1b[" + codes[f.State] + "m" + word + "\x1b[0m"
+		}
+		_, err := fmt.Fprintf(w, "%s  %-14s  %s\n", word, f.About, tools.Visible(f.Text))
+		if f.Cure != "" && f.State != doctor.OK {
+			_, more := fmt.Fprintf(w, "%25s→ %s\n", "", f.Cure)
+			err = errors.Join(err, more)
+		}
+		all = errors.Join(all, err)
+	}
+	_, err := fmt.Fprintf(w, "%d ok, %d warnings, %d broken\n", count[doctor.OK], count[doctor.Warning], count[doctor.Broken])
+	return errors.Join(all, err)
+}

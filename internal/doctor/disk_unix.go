@@ -1,0 +1,14 @@
+//go:build linux || darwin
+
+package doctor
+
+import "syscall"
+
+// freeBytes is how much room a file system has for this user.
+func freeBytes(dir string) (int64, bool) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, false
+	}
+	return int64(s.Bavail) * int64(s.Bsize), true
+}

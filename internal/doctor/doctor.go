@@ -1,0 +1,430 @@
+// Package doctor looks at everything that has to be right for callgate to gate: hosts and their hooks, rules, credentials,
+// files, the hub and the guard. Each finding says how it stands and which command cures it.
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/companion"
+	"callgate/internal/hosthooks"
+	"callgate/internal/install"
+	"callgate/permissions"
+)
+
+// State is how something stands. The zero value is broken.
+type State int
+
+const (
+	Broken State = iota
+	Warning
+	OK
+)
+
+// MarshalText writes the state as people read it.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func (s State) String() string { return [...]string{"broken", "warning", "ok"}[s] }
+
+// Finding is one line of the report.
+type Finding struct {
+	About string `json:"about"` // the area: hosts, rules, …
+	State State  `json:"state"`
+	Text  string `json:"text"`
+	Cure  string `json:"cure,omitempty"`  // a command
+	Fixed bool   `json:"fixed,omitempty"` // it was broken, and is not any more
+
+	fix func() error // nil for what a person has to do
+}
+
+// Options say what to look at.
+type Options struct {
+	Version   string
+	DataDir   string
+	Config    string // the configuration file, "" for none
+	ConfigErr error  // why it cannot be read
+	Listen    string // where the page is to be found
+	Rules     string // the worker's rules file
+	Home      string
+	Kinds     []string
+	Plan      *install.Plan // what connect would change
+	PlanErr   error
+	Machine   install.Machine
+	Target    companion.Target
+	// Try asks, as a host would, whether a file may be read that no rule can open; denied says that it was refused.
+	Try func(ctx context.Context, d *hosthooks.Dialect) (denied bool, err error)
+}
+
+// examination collects findings.
+type examination struct {
+	o        Options
+	ctx      context.Context
+	findings []Finding
+}
+
+// Look examines everything.
+func Look(ctx context.Context, o Options) []Finding {
+	x := &examination{o: o, ctx: ctx}
+	x.add(Finding{About: "callgate", State: OK, Text: fmt.Sprintf("version %s on %s/%s", o.Version, runtime.GOOS, runtime.GOARCH)})
+	x.configuration()
+	x.hosts()
+	x.rules()
+	x.credentials()
+	x.processes()
+	x.files()
+	x.trail()
+	return x.findings
+}
+
+// Fix does what can be done without a person, and notes it in the findings.
+func Fix(findings []Finding) error {
+	var all error
+	for i := range findings {
+		if f := &findings[i]; f.fix != nil && f.State != OK {
+			if err := f.fix(); err != nil {
+				all = errors.Join(all, fmt.Errorf("%s: %w", f.About, err))
+				continue
+			}
+			f.Fixed, f.State = true, OK
+		}
+	}
+	return all
+}
+
+// Worst is the worst state among findings.
+func Worst(findings []Finding) State {
+	worst := OK
+	for i := range findings {
+		worst = min(worst, findings[i].State)
+	}
+	return worst
+}
+
+func (x *examination) add(f Finding) { x.findings = append(x.findings, f) }
+
+func (x *examination) configuration() {
+	switch {
+	case x.o.ConfigErr != nil:
+		x.add(Finding{About: "configuration", Text: x.o.ConfigErr.Error(), Cure: "callgate config example"})
+	case x.o.Config == "":
+		x.add(Finding{About: "configuration", State: OK, Text: "no file: defaults"})
+	default:
+		x.add(Finding{About: "configuration", State: OK, Text: x.o.Config})
+	}
+}
+
+// hosts looks at each host on this machine: servers beside the gate, hooks, and what they have proven.
+func (x *examination) hosts() {
+	if x.o.PlanErr != nil {
+		x.add(Finding{About: "hosts", Text: x.o.PlanErr.Error()})
+		return
+	}
+	proof, err := hosthooks.ReadProof(x.o.DataDir)
+	if err != nil {
+		x.add(Finding{About: "hosts", Text: err.Error()})
+	}
+	found := false
+	for i := range x.o.Plan.Hosts {
+		h := &x.o.Plan.Hosts[i]
+		if !h.Found {
+			continue
+		}
+		found = true
+		x.host(h, proof[h.ID])
+	}
+	if !found {
+		x.add(Finding{About: "hosts", State: Warning, Text: "no host was found on this machine", Cure: "callgate connect --dry-run"})
+	}
+}
+
+func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
+	about := "host " + h.ID
+	cure := "callgate connect " + h.ID
+	var beside []string
+	hooksMissing := false
+	for i := range h.Changes {
+		c := &h.Changes[i]
+		if c.Error != "" {
+			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s cannot be changed: %s", c.Path, c.Error), Cure: cure + " --dry-run"})
+		}
+		for _, s := range c.Servers {
+			if s.Stays == "" {
+				beside = append(beside, s.Name)
+			}
+		}
+		hooksMissing = hooksMissing || c.Hooks() && c.Changes()
+	}
+	if len(beside) > 0 {
+		x.add(Finding{About: about, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(beside, ", ")), Cure: cure})
+	} else {
+		x.add(Finding{About: about, State: OK, Text: h.Name + ": no MCP server bypasses the gate"})
+	}
+	d, err := hosthooks.Find(h.ID)
+	if err != nil {
+		x.add(Finding{About: about, State: Warning, Text: h.Name + " has no hooks that callgate knows: its built-in tools are not gated"})
+		return
+	}
+	if off := x.switchedOff(d); off != "" {
+		x.add(Finding{About: about, Text: h.Name + " is told to run no hooks: " + off, Cure: "remove that setting"})
+		return
+	}
+	if hooksMissing {
+		x.add(Finding{About: about, Text: "hooks are missing: the built-in tools of " + h.Name + " are not gated", Cure: cure})
+		return
+	}
+	x.add(proven(about, h.Name, d, state))
+	if x.o.Try != nil {
+		f := Finding{About: about, State: OK, Text: "a call that no rule can allow, asked as " + h.Name + " asks, was refused; it is in the trail"}
+		switch denied, err := x.o.Try(x.ctx, d); {
+		case err != nil:
+			f.State, f.Text = Broken, "the hook does not work: "+err.Error()
+		case !denied:
+			f.State, f.Text = Broken, "the hook let a call through that no rule can allow"
+		}
+		x.add(f)
+	}
+}
+
+// switchedOff names the setting by which the host runs no hooks.
+func (x *examination) switchedOff(d *hosthooks.Dialect) string {
+	for _, p := range d.Install {
+		for name, off := range d.Off {
+			path := x.o.Machine.Path(p.Relocate, p.Path)
+			if value, said := install.Switch(path, name); said && value == off {
+				return fmt.Sprintf("%s is %v in %s", name, value, path)
+			}
+		}
+	}
+	return ""
+}
+
+// proven says what the host has shown by itself.
+func proven(about, name string, d *hosthooks.Dialect, s hosthooks.State) Finding {
+	if s.Version != "" {
+		name += " " + s.Version
+	}
+	when := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+	switch {
+	case s.Disobeyed != nil && s.Disobeyed.At.After(s.Obeyed):
+		return Finding{About: about, Text: fmt.Sprintf("%s (%s): do not rely on its hooks", s.Disobeyed.What, when(s.Disobeyed.At)), Cure: "callgate audit --tail 50"}
+	case s.Uncovered != nil && time.Since(s.Uncovered.At) < 7*24*time.Hour:
+		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s (%s)", s.Uncovered.What, when(s.Uncovered.At)), Cure: "callgate audit --tail 50"}
+	case s.Seen.IsZero():
+		text := name + " has the hooks and has not used them yet: start it, and let it run a command"
+		if d.Note != "" {
+			text += ". " + d.Note
+		}
+		return Finding{About: about, State: Warning, Text: text}
+	case s.Obeyed.IsZero():
+		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s asks (last %s), and has not shown yet that it obeys: no call of it was denied", name, when(s.Seen))}
+	}
+	return Finding{About: about, State: OK, Text: fmt.Sprintf("hooks of %s are in force: it asks (last %s), and what was denied did not run (%s)", name, when(s.Seen), when(s.Obeyed))}
+}
+
+func (x *examination) rules() {
+	text, err := os.ReadFile(x.o.Rules)
+	if errors.Is(err, fs.ErrNotExist) {
+		x.add(Finding{About: "rules", State: OK, Text: "the shipped rules are written on first use"})
+		return
+	}
+	if err != nil {
+		x.add(Finding{About: "rules", Text: err.Error()})
+		return
+	}
+	file, err := permissions.ParseFile(x.o.Rules, text, x.o.Home)
+	if err != nil {
+		x.add(Finding{About: "rules", Text: "every call is denied, because the rules cannot be read: " + err.Error(), Cure: "callgate rules"})
+		return
+	}
+	problems, err := permissions.Lint(file.Rules, permissions.LintOptions{Kinds: x.o.Kinds})
+	if err != nil {
+		x.add(Finding{About: "rules", Text: err.Error()})
+		return
+	}
+	n := 0
+	for _, p := range problems {
+		if p.Severity == permissions.Warning {
+			n++
+		}
+	}
+	if n > 0 {
+		x.add(Finding{About: "rules", State: Warning, Text: fmt.Sprintf("%d rules may not do what they seem to: denies that are lifted, allows that reach nothing, patterns that are too wide", n), Cure: "callgate rules lint"})
+	} else {
+		x.add(Finding{About: "rules", State: OK, Text: fmt.Sprintf("%s: %d rules", x.o.Rules, len(file.Rules))})
+	}
+	merged, err := permissions.MergeDefaults(x.o.Rules, text, x.o.Home)
+	if err == nil && !bytes.Equal(merged, text) {
+		x.add(Finding{About: "rules", State: Warning, Text: "this version ships rules that your file does not have", Cure: "callgate rules defaults --diff"})
+	}
+}
+
+// credentials looks at who could read what opens the gate.
+func (x *examination) credentials() {
+	dir := filepath.Join(x.o.DataDir, "credentials")
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		x.add(Finding{About: "credentials", State: OK, Text: "they are made on first use"})
+		return
+	}
+	if err != nil {
+		x.add(Finding{About: "credentials", Text: err.Error()})
+		return
+	}
+	var people []string
+	bad := false
+	for _, e := range entries {
+		if person := companion.Credential(e.Name()).Person(); person != "" {
+			people = append(people, e.Name())
+		}
+		info, err := e.Info()
+		if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+			bad = true
+			x.add(Finding{About: "credentials", Text: fmt.Sprintf("others may read %s: it has to be replaced", filepath.Join(dir, e.Name())), Cure: "callgate credentials rotate " + e.Name()})
+		}
+	}
+	if !bad {
+		text := "only you can read them"
+		if len(people) > 0 {
+			slices.Sort(people)
+			text += "; people with their own: " + strings.Join(people, ", ")
+		}
+		x.add(Finding{About: "credentials", State: OK, Text: text})
+	}
+}
+
+// process is what /api/info says of one callgate.
+type process struct {
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	Silent  bool   `json:"silent"`
+}
+
+// processes looks at what runs.
+func (x *examination) processes() {
+	var info struct {
+		Processes []process                 `json:"processes"`
+		Upstreams []companion.UpstreamState `json:"upstreams"`
+		Problems  []string                  `json:"problems"`
+	}
+	err := x.o.Target.Ask(x.ctx, "GET", "/api/info", nil, &info)
+	switch {
+	case errors.Is(err, companion.ErrNotRunning):
+		x.add(Finding{About: "hub", State: OK, Text: "no callgate runs now; hosts start it"})
+		x.port()
+	case err != nil:
+		x.add(Finding{About: "hub", Text: err.Error(), Cure: "callgate open --print"})
+	default:
+		x.add(Finding{About: "hub", State: OK, Text: fmt.Sprintf("processes that run: %d", len(info.Processes))})
+		for _, p := range info.Processes {
+			if p.Silent {
+				x.add(Finding{About: "hub", State: Warning, Text: fmt.Sprintf("process %d does not answer: it may have been stopped", p.PID), Cure: fmt.Sprintf("kill -CONT %d", p.PID)})
+			}
+			if p.Version != x.o.Version && p.Version != "" {
+				x.add(Finding{About: "hub", State: Warning, Text: fmt.Sprintf("process %d is callgate %s: restart its host", p.PID, p.Version)})
+			}
+		}
+		for _, problem := range info.Problems {
+			x.add(Finding{About: "problems", Text: problem, Cure: "callgate audit verify"})
+		}
+		for _, u := range info.Upstreams {
+			if strings.HasPrefix(u.Guard, "none") {
+				x.add(Finding{About: "guard", State: Warning, Text: fmt.Sprintf("the server %s runs without the guard: %s", u.Name, u.Guard)})
+			}
+		}
+	}
+	frozen, err := gate.OpenFreezer(filepath.Join(x.o.DataDir, "freeze.json")).List(time.Now())
+	if err != nil {
+		x.add(Finding{About: "freeze", Text: err.Error(), Cure: "callgate unfreeze"})
+	}
+	for _, f := range frozen {
+		x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.String(), Cure: "callgate unfreeze"})
+	}
+}
+
+// port looks whether somebody else has the page's address.
+func (x *examination) port() {
+	if x.o.Listen == "" || x.o.Listen == "off" {
+		return
+	}
+	l, err := net.Listen("tcp", x.o.Listen)
+	if err != nil {
+		x.add(Finding{About: "hub", State: Warning, Text: fmt.Sprintf("another program has the page's address %s: callgate will take another port", x.o.Listen)})
+		return
+	}
+	l.Close()
+}
+
+// room is how little of the disk may be free: less is a warning, and a tenth of it is broken.
+const room = 1 << 30
+
+// files looks at the data directory.
+func (x *examination) files() {
+	dir := x.o.DataDir
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		x.add(Finding{About: "data", State: OK, Text: dir + " is made on first use"})
+		return
+	}
+	if err != nil {
+		x.add(Finding{About: "data", Text: err.Error()})
+		return
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		x.add(Finding{About: "data", State: Warning, Text: fmt.Sprintf("others may look into %s", dir), Cure: "chmod 700 " + dir, fix: func() error { return os.Chmod(dir, 0o700) }})
+	} else {
+		x.add(Finding{About: "data", State: OK, Text: dir})
+	}
+	if free, ok := freeBytes(dir); ok && free < room {
+		state := Warning
+		if free < room/10 {
+			state = Broken
+		}
+		x.add(Finding{About: "disk", State: state, Text: fmt.Sprintf("%d MiB are free on the disk of %s: without room for the record no call runs", free>>20, dir)})
+	}
+}
+
+// maxRead bounds how much of the trail is verified, in bytes: more takes too long to wait for.
+const maxRead = 64 << 20
+
+// trail looks at the record, and at the clock by it.
+func (x *examination) trail() {
+	dir := audit.Dir(x.o.DataDir)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var size int64
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil // what cannot be seen is told below
+	})
+	if size > maxRead {
+		x.add(Finding{About: "record", State: OK, Text: fmt.Sprintf("%d MiB, not verified here", size>>20), Cure: "callgate audit verify"})
+	} else if report, err := audit.Verify(dir); err != nil {
+		x.add(Finding{About: "record", Text: err.Error(), Cure: "callgate audit verify"})
+	} else if len(report.Breaks) > 0 {
+		x.add(Finding{About: "record", Text: fmt.Sprintf("it is damaged in %d places", len(report.Breaks)), Cure: "callgate audit verify"})
+	} else {
+		x.add(Finding{About: "record", State: OK, Text: "it is whole"})
+	}
+	for r, err := range audit.Read(dir, audit.Filter{Limit: 1}) {
+		if err == nil && r.Time.After(time.Now().Add(time.Minute)) {
+			x.add(Finding{About: "clock", State: Warning, Text: fmt.Sprintf("the newest record is of %s, which is in the future: the clock was set back", r.Time.Local().Format(time.DateTime))})
+		}
+	}
+}
