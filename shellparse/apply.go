@@ -9,76 +9,69 @@ import (
 
 // apply notes what an option of a wrapper or program does.
 func (a *analysis) apply(h hit, c *call) {
+	if h.has && a.applyFile(h, c) {
+		return
+	}
+	v := h.value
+	hidden := false // a rule for the words up to it names it
 	switch h.opt.Does {
 	case 'x', '!':
 		if h.opt.Arg != programs.Needed || h.has {
 			c.effectOf("option "+h.name, h)
 		}
-	case 'w':
-		if h.has {
-			if h.value.known && strings.HasPrefix(h.value.text, "|") {
-				c.effectOf("option "+h.name, h)
-			}
-			c.writes = a.file(c.writes, h.value, c.name, c.sc)
-		}
-	case 't':
-		if h.has {
-			c.writes = a.file(c.writes, h.value, c.name, c.sc)
-		}
-	case 'r':
-		if h.has {
-			c.reads = a.file(c.reads, h.value, c.name, c.sc)
-		}
-	case 'l':
-		if h.has {
-			c.reads = a.file(c.reads, h.value, c.name, c.sc)
-			c.effectOf("files that "+h.value.text+" lists", h)
-		}
+	case 'F':
+		c.effectOf("option "+h.name, h)
 	case 'd':
-		a.chdir(h.value, c)
+		a.chdir(v, c)
 	case 'u':
 		a.upload(h, c)
 	case 'f':
-		if h.has && (!h.value.known || strings.ContainsAny(h.value.text, "./\\")) {
-			c.effectOf("option "+h.name+" "+h.value.text, h)
-		}
+		hidden = h.has && (!v.known || strings.ContainsAny(v.text, "./\\"))
 	case 'P':
-		if !h.value.known || !strings.HasPrefix(h.value.text, "no:") {
-			c.effectOf("option "+h.name+" "+h.value.text, h)
-		}
+		hidden = !v.known || !strings.HasPrefix(v.text, "no:")
 	case 'X':
-		if v := strings.ToUpper(h.value.text); !h.value.known || v != "GET" && v != "HEAD" {
-			c.effectOf("option "+h.name+" "+h.value.text, h)
-		}
-	case 'F':
-		c.effectOf("option "+h.name, h)
+		method := strings.ToUpper(v.text)
+		hidden = !v.known || method != "GET" && method != "HEAD"
 	case 'o':
-		if h.has && (!h.value.known || h.value.text == "-" || a.outside(joinDirs(c.sc.dirs, h.value.text))) {
-			c.effectOf("option "+h.name+" "+h.value.text, h)
-		}
+		hidden = h.has && (!v.known || v.text == "-" || a.outside(joinDirs(c.sc.dirs, v.text)))
 	case 'D':
-		name, _, _ := strings.Cut(h.value.text, "=")
-		if !h.value.known || !harmlessProperty(name) {
+		name, _, _ := strings.Cut(v.text, "=")
+		if !v.known || !harmlessProperty(name) {
 			c.effectOf("option "+h.name+name, h)
 		}
 	case 'v':
-		if e := a.tables.envEffect(strings.SplitN(h.value.text, "=", 2)[0], h.value); !h.value.known || e != "" {
-			c.effectOf("option "+h.name+" "+h.value.text, h)
-		}
+		hidden = a.tables.envEffect(strings.SplitN(v.text, "=", 2)[0], v) != "" || !v.known
 	case 'k':
-		a.gitSetting(h.value, c)
+		a.gitSetting(v, c)
 	case 'g':
-		if !h.value.known || h.value.text != ".git" && h.value.text != "." {
-			c.effectOf("option "+h.name+" "+h.value.text, h)
+		hidden = !v.known || v.text != ".git" && v.text != "."
+	}
+	if hidden {
+		c.effectOf("option "+h.name+" "+v.text, h)
+	}
+}
+
+// applyFile notes what an option does with the file or the text that its value is, and is false for other options.
+func (a *analysis) applyFile(h hit, c *call) bool {
+	switch h.opt.Does {
+	case 'w', 't':
+		if h.opt.Does == 'w' && h.value.known && strings.HasPrefix(h.value.text, "|") {
+			c.effectOf("option "+h.name, h)
 		}
+		c.writes = a.file(c.writes, h.value, c.name, c.sc)
+	case 'r':
+		c.reads = a.file(c.reads, h.value, c.name, c.sc)
+	case 'l':
+		c.reads = a.file(c.reads, h.value, c.name, c.sc)
+		c.effectOf("files that "+h.value.text+" lists", h)
 	case 's':
-		if !h.has {
-			break
-		}
 		inner := c.inner(c.argv, c.name+" "+h.name)
 		inner.reads, inner.writes, inner.outer = nil, nil, nil
 		a.fresh(func() { a.scriptWords(inner, []word{h.value}) })
+	default:
+		return false
 	}
+	return true
 }
 
 // upload notes the file that an argument like @file, name=@file or name=<file names.

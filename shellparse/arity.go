@@ -58,17 +58,9 @@ func Patterns(c *Command) []Pattern {
 	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Escalates || c.DenyOnly || neverOffered(c) {
 		return nil
 	}
-	hidden, fetches := false, false
-	for _, e := range c.Effects {
-		switch {
-		case strings.HasPrefix(e.Text, "directory "):
-		case e.Named <= 0:
-			return nil
-		case strings.HasPrefix(e.Text, "package "):
-			fetches = true
-		default:
-			hidden = true
-		}
+	hidden, fetches, ok := c.unshown()
+	if !ok {
+		return nil
 	}
 	want := c.wants
 	if want == 0 {
@@ -77,33 +69,64 @@ func Patterns(c *Command) []Pattern {
 	n := arity(c.Argv, want)
 	whole, fixed := exact(c)
 	fixed = fixed && !slices.ContainsFunc(c.Argv, func(w Word) bool { return Volatile(w.Value) }) && !about(c.Argv[:1]).Has(programs.TakesProcess)
-	named := true
-	for _, w := range c.Argv[:n] {
-		named = named && w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n") && !Volatile(w.Value)
-	}
+	named := !slices.ContainsFunc(c.Argv[:n], func(w Word) bool { return !isPlainName(w) })
 	var list []Pattern
 	if fixed {
 		list = append(list, Pattern{whole, true, true})
 	}
-	short := n < min(want, 3)
-	absolute := strings.HasPrefix(c.Argv[0].Value, "/")
-	if fetches && !hidden && named && !short && !absolute && c.Operation > 0 && len(c.Argv) > c.Operation {
+	if !named || n < min(want, 3) || strings.HasPrefix(c.Argv[0].Value, "/") {
+		return list
+	}
+	if fetches && !hidden && c.Operation > 0 && len(c.Argv) > c.Operation {
 		// What it fetches is named by nothing but the person's yes: the ceiling says so.
 		return append(list, Pattern{words(c.Argv[:c.Operation]) + " *", false, false})
 	}
-	if hidden || onlyExact(c.Argv, n) || !named || short || absolute {
+	if hidden || onlyExact(c.Argv, n) {
 		return list
 	}
 	if c.Argv[0].Value == "curl" {
 		return fetchPatterns(c, whole, fixed)
 	}
-	last := c.Argv[len(c.Argv)-1]
-	if len(c.Argv) > n+1 && c.Argv[n].Known && !strings.HasPrefix(c.Argv[n].Value, "-") && !strings.ContainsAny(c.Argv[n].Value, " \t\n") && !Volatile(c.Argv[n].Value) {
-		list = append(list, Pattern{words(c.Argv[:n+1]) + " *", false, true})
-	} else if dir := last.Value[:max(strings.LastIndexByte(last.Value, '/'), 0)]; len(c.Argv) == n+1 && last.Known && strings.Trim(dir, "./") != "" && !strings.Contains(last.Value, ":") && !strings.ContainsAny(last.Value, " \t\n*") && last.Value[0] != '-' && !Volatile(dir) {
-		list = append(list, Pattern{words(append(slices.Clip(c.Argv[:n]), Word{Value: dir, Known: true})) + "/*", false, true})
+	if p := middle(c, n); p != "" {
+		list = append(list, Pattern{p, false, true})
 	}
 	return append(list, Pattern{words(c.Argv[:n]) + " *", false, c.opensNothing(n)})
+}
+
+// unshown says whether the command does more than its words show, and whether it fetches packages. It is not ok when no
+// rule can name that.
+func (c *Command) unshown() (hidden, fetches, ok bool) {
+	for _, e := range c.Effects {
+		switch {
+		case strings.HasPrefix(e.Text, "directory "):
+		case e.Named <= 0:
+			return false, false, false
+		case strings.HasPrefix(e.Text, "package "):
+			fetches = true
+		default:
+			hidden = true
+		}
+	}
+	return hidden, fetches, true
+}
+
+// isPlainName says that a word is a name that means the same the next time.
+func isPlainName(w Word) bool {
+	return w.Known && w.Value != "" && !strings.ContainsAny(w.Value, " \t\n") && !Volatile(w.Value)
+}
+
+// middle returns the rule between the command as it is and its name with any words: with its first operand, or with the
+// folder of its only one. It is "" when there is none.
+func middle(c *Command, n int) string {
+	if len(c.Argv) > n+1 && isPlainName(c.Argv[n]) && !strings.HasPrefix(c.Argv[n].Value, "-") {
+		return words(c.Argv[:n+1]) + " *"
+	}
+	last := c.Argv[len(c.Argv)-1]
+	dir := last.Value[:max(strings.LastIndexByte(last.Value, '/'), 0)]
+	if len(c.Argv) != n+1 || !last.Known || strings.Trim(dir, "./") == "" || strings.ContainsAny(last.Value, ": \t\n*") || last.Value[0] == '-' || Volatile(dir) {
+		return ""
+	}
+	return words(append(slices.Clip(c.Argv[:n]), Word{Value: dir, Known: true})) + "/*"
 }
 
 // opensNothing reports whether the name of a command with any arguments stays with what the command itself is about.

@@ -3,6 +3,7 @@ package shellparse
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -33,45 +34,9 @@ func inspectLookup(_ *analysis, c *call, _ *scanned) {
 func inspectFetch(a *analysis, c *call, s *scanned) {
 	hosts, away := map[string]bool{}, false
 	for _, w := range s.operands {
-		text := w.text
-		if !w.known {
-			text = w.head
-			if text == "" {
-				c.effectAt("address "+w.text, w)
-				continue
-			}
-		}
-		scheme, rest, ok := strings.Cut(text, "://")
-		if !ok {
-			rest = text
-		} else if sch := strings.ToLower(scheme); sch != "http" && sch != "https" {
-			c.effectAt("address "+w.text, w)
-			if sch == "file" {
-				c.reads = a.file(c.reads, word{text: strings.TrimPrefix(rest, "localhost"), known: w.known}, c.name, c.sc)
-			}
-		}
-		host, _, slash := strings.Cut(rest, "/")
-		if !w.known && !slash {
-			// What follows the known part could still belong to the host.
-			c.effectAt("address "+w.text, w)
-		}
-		if u, err := url.Parse("http://" + rest); err == nil && u.Host != "" {
-			host = u.Host
-			if u.User != nil {
-				c.effectAt("address "+w.text, w)
-			}
-		}
-		if strings.ContainsAny(host, "{[") && !strings.HasPrefix(host, "[") {
-			c.effectAt("address "+w.text, w)
-		}
-		name, _, _ := strings.Cut(strings.ToLower(host), ":")
-		hosts[strings.ToLower(host)] = true
-		if local(name) {
-			continue
-		}
-		away = true
-		if !w.known {
-			c.effectAt("address "+w.text, w)
+		if host, elsewhere := a.fetches(c, w); host != "" {
+			hosts[host] = true
+			away = away || elsewhere
 		}
 	}
 	for _, h := range s.hits {
@@ -86,19 +51,74 @@ func inspectFetch(a *analysis, c *call, s *scanned) {
 	if len(hosts) > 1 && c.name != "http" && c.name != "https" {
 		c.effectAt("several hosts", s.operands[len(s.operands)-1])
 	}
-	if c.name == "wget" {
-		if _, ok := s.find("-O", "--output-document", "--spider"); !ok {
-			for _, w := range s.operands {
-				a.fetched(c, s, w, "-P", "--directory-prefix")
-			}
+	a.keeps(c, s)
+}
+
+// fetches looks at one address, and returns its host and whether that is another machine; "" when nothing of it is known.
+func (a *analysis) fetches(c *call, w word) (host string, away bool) {
+	text := w.text
+	if !w.known {
+		if text = w.head; text == "" {
+			c.effectAt("address "+w.text, w)
+			return "", false
 		}
 	}
-	for _, h := range s.hits {
-		if (h.name == "-O" || h.name == "--remote-name" || h.name == "--remote-name-all" || h.name == "-J") && c.name == "curl" {
-			for _, w := range s.operands {
-				a.fetched(c, s, w, "--output-dir")
-			}
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		rest = text
+	} else if sch := strings.ToLower(scheme); sch != "http" && sch != "https" {
+		c.effectAt("address "+w.text, w)
+		if sch == "file" {
+			c.reads = a.file(c.reads, word{text: strings.TrimPrefix(rest, "localhost"), known: w.known}, c.name, c.sc)
 		}
+	}
+	host, _, slash := strings.Cut(rest, "/")
+	if !w.known && !slash {
+		// What follows the known part could still belong to the host.
+		c.effectAt("address "+w.text, w)
+	}
+	if u, err := url.Parse("http://" + rest); err == nil && u.Host != "" {
+		host = u.Host
+		if u.User != nil {
+			c.effectAt("address "+w.text, w)
+		}
+	}
+	if strings.ContainsAny(host, "{[") && !strings.HasPrefix(host, "[") {
+		c.effectAt("address "+w.text, w)
+	}
+	host = strings.ToLower(host)
+	name, _, _ := strings.Cut(host, ":")
+	away = !local(name)
+	if away && !w.known {
+		c.effectAt("address "+w.text, w)
+	}
+	if host == "" {
+		host = "/" // no host, and still one more
+	}
+	return host, away
+}
+
+// keeps notes the files that are named by the addresses they come from.
+func (a *analysis) keeps(c *call, s *scanned) {
+	named := func(h hit) bool {
+		return h.name == "-O" || h.name == "--remote-name" || h.name == "--remote-name-all" || h.name == "-J"
+	}
+	folder := []string{"--output-dir"}
+	switch c.name {
+	case "curl":
+		if !slices.ContainsFunc(s.hits, named) {
+			return
+		}
+	case "wget":
+		if _, ok := s.find("-O", "--output-document", "--spider"); ok {
+			return
+		}
+		folder = []string{"-P", "--directory-prefix"}
+	default:
+		return
+	}
+	for _, w := range s.operands {
+		a.fetched(c, s, w, folder...)
 	}
 }
 

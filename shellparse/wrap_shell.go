@@ -10,96 +10,25 @@ var shellOptions = mustOptions("-c -e -u -x:! -v -n -l -i -s -f -h -k -m -p -r -
 // runShell parses what a shell is given: the text after -c, a here-document, the words of an echo before the
 // pipe. A script file is an operand; everything else is not known.
 func runShell(a *analysis, c *call) bool {
-	alien := c.name == "fish" || c.name == "csh" || c.name == "tcsh" || c.name == "elvish" || c.name == "nu"
 	argv := c.argv
-	code, stdin := false, false
-	at := 1
-	for ; at < len(argv); at++ {
-		w := argv[at]
-		if !w.known && !w.safe() {
-			a.problem("dynamic", "What "+c.name+" runs depends on "+quote(w.text)+".")
-			a.emit(c)
-			return true
-		}
-		t := w.text
-		if !w.known || len(t) < 2 || t[0] != '-' && t[0] != '+' {
-			if t == "-" && w.known {
-				at++
-			}
-			break
-		}
-		if t == "--" {
-			at++
-			break
-		}
-		if strings.HasPrefix(t, "--") {
-			name, _, has := strings.Cut(t, "=")
-			o := shellOptions.find(name)
-			if o == nil || o.Does != 0 {
-				c.effect("option " + name)
-			}
-			if (name == "--rcfile" || name == "--init-file") && !has {
-				at++
-			}
-			if name == "--command" {
-				code = true
-				break
-			}
-			continue
-		}
-		for k := 1; k < len(t); k++ {
-			switch t[k] {
-			case 'c':
-				code = code || t[0] == '-'
-			case 's':
-				stdin = true
-			case 'o', 'O':
-				if at+1 < len(argv) {
-					at++
-					if !argv[at].known || !harmlessSet[argv[at].text] {
-						c.effect("option -" + string(t[k]) + " " + argv[at].text)
-					}
-				}
-			case 'i', 'l':
-				if t[k] == 'i' {
-					c.effect("option -i")
-				}
-			}
-		}
+	at, code, stdin, ok := a.shellWords(c)
+	if !ok {
+		return true
 	}
 	via := texts(argv[:min(at, len(argv))])
 	switch {
+	case code && at >= len(argv):
+		return false
 	case code:
-		if at >= len(argv) {
-			return false
-		}
-		if !argv[at].known {
-			a.problem("dynamic", "The script that "+c.name+" runs depends on "+quote(argv[at].text)+".")
-			a.emit(c)
-			if argv[at].files {
-				// find and xargs put names into the text: what it runs without them is seen by deny rules.
-				in := c.inner(argv, via)
-				in.outer, in.reads, in.writes = nil, nil, nil
-				text := argv[at].text
-				a.fresh(func() { a.script1(in, text) })
-			}
-			return true
-		}
-		inner := c.inner(argv, via)
-		inner.outer = nil
-		if alien {
-			a.problem("foreign", "The script is in the language of "+c.name+".")
-		}
-		text := argv[at].text
-		a.fresh(func() { a.script1(inner, text) })
+		a.shellCode(c, argv[at], via)
 		return true
 	case at < len(argv) && !stdin:
-		if !argv[at].known {
-			a.problem("dynamic", "Which script "+c.name+" runs depends on "+quote(argv[at].text)+".")
-		} else if strings.HasPrefix(argv[at].text, "/dev/fd/") || argv[at].text == "/dev/stdin" || strings.HasPrefix(argv[at].text, "/proc/") {
+		if w := argv[at]; !w.known {
+			a.problem("dynamic", "Which script "+c.name+" runs depends on "+quote(w.text)+".")
+		} else if w.text == "/dev/stdin" || hasPrefix(w.text, "/dev/fd/", "/proc/") {
 			a.problem("dynamic", c.name+" runs what it reads.")
 		} else {
-			c.reads = a.file(c.reads, argv[at], c.name, c.sc)
+			c.reads = a.file(c.reads, w, c.name, c.sc)
 		}
 		return false
 	}
@@ -119,6 +48,80 @@ func runShell(a *analysis, c *call) bool {
 	a.emit(c)
 	return true
 }
+
+// shellWords reads the options of a shell: at is the first word behind them, code says that it is a script, and stdin
+// that the script comes in. It is not ok, and the command is recorded, when that depends on the run.
+func (a *analysis) shellWords(c *call) (at int, code, stdin, ok bool) {
+	argv := c.argv
+	for at = 1; at < len(argv); at++ {
+		w := argv[at]
+		if !w.known && !w.safe() {
+			a.problem("dynamic", "What "+c.name+" runs depends on "+quote(w.text)+".")
+			a.emit(c)
+			return at, code, stdin, false
+		}
+		t := w.text
+		switch {
+		case !w.known || len(t) < 2 || t[0] != '-' && t[0] != '+':
+			if t == "-" && w.known {
+				at++
+			}
+			return at, code, stdin, true
+		case t == "--":
+			return at + 1, code, stdin, true
+		case strings.HasPrefix(t, "--"):
+			name, _, has := strings.Cut(t, "=")
+			if o := shellOptions.find(name); o == nil || o.Does != 0 {
+				c.effect("option " + name)
+			}
+			if (name == "--rcfile" || name == "--init-file") && !has {
+				at++
+			}
+			code = code || name == "--command"
+			continue
+		}
+		for k := 1; k < len(t); k++ {
+			switch t[k] {
+			case 'c':
+				code = code || t[0] == '-'
+			case 's':
+				stdin = true
+			case 'o', 'O':
+				if at+1 < len(argv) {
+					at++
+					if !argv[at].known || !harmlessSet[argv[at].text] {
+						c.effect("option -" + string(t[k]) + " " + argv[at].text)
+					}
+				}
+			case 'i':
+				c.effect("option -i")
+			}
+		}
+	}
+	return at, code, stdin, true
+}
+
+// shellCode parses the script that a shell is given by its words.
+func (a *analysis) shellCode(c *call, script word, via string) {
+	inner := c.inner(c.argv, via)
+	inner.outer = nil
+	switch {
+	case !script.known:
+		a.problem("dynamic", "The script that "+c.name+" runs depends on "+quote(script.text)+".")
+		a.emit(c)
+		if !script.files {
+			return
+		}
+		// find and xargs put names into the text: what it runs without them is seen by deny rules.
+		inner.reads, inner.writes = nil, nil
+	case foreignShells[c.name]:
+		a.problem("foreign", "The script is in the language of "+c.name+".")
+	}
+	a.fresh(func() { a.script1(inner, script.text) })
+}
+
+// foreignShells have a language of their own.
+var foreignShells = set("fish csh tcsh elvish nu")
 
 // onlyAsks says that the words ask a program about itself.
 func onlyAsks(words []word) bool {

@@ -29,16 +29,9 @@ func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
 	s := (*optset)(w.Options).scan(c.argv[n:], w.Style)
 	at := n + s.rest
 	begin := at
-	if s.unknown != "" && w.Style == stylePOSIX && !s.dashes || s.vague != "" && at > n && !allKnown(c.argv[n:at]) {
+	if s.unknown != "" && w.Style == stylePOSIX && !s.dashes || s.vague != "" && at > n && !allKnown(c.argv[n:at]) || !skips(w, c, &at) {
 		a.uncertain(c, n)
 		return true
-	}
-	for skip := w.Skip; skip > 0 && at < len(c.argv); skip-- {
-		if !c.argv[at].known && c.argv[at].many {
-			a.uncertain(c, n)
-			return true
-		}
-		at++
 	}
 	for _, h := range s.hits {
 		a.apply(h, c)
@@ -46,15 +39,6 @@ func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
 	var env []Assignment
 	if w.Assigns {
 		at, env = a.assignments(c, at)
-	}
-	if w.Skip > 0 && at < len(c.argv) && strings.HasPrefix(c.argv[at].text, "-") {
-		// kubectl takes options after the pod, up to the dashes.
-		dashes := slices.IndexFunc(c.argv[at:], func(w word) bool { return w.known && w.text == "--" })
-		if dashes < 0 {
-			a.uncertain(c, n)
-			return true
-		}
-		at += dashes
 	}
 	if at < len(c.argv) && c.argv[at].known && c.argv[at].text == "--" {
 		at++
@@ -88,6 +72,30 @@ func (a *analysis) unwrap(w *programs.Wrapper, c *call, n int) bool {
 		a.scriptWords(inner, c.argv[at:])
 		return w.Role == ""
 	}
+	return a.runWrapped(w, c, inner)
+}
+
+// skips moves at over the operands of a wrapper before the program. It returns false where that depends on the run.
+func skips(w *programs.Wrapper, c *call, at *int) bool {
+	for skip := w.Skip; skip > 0 && *at < len(c.argv); skip-- {
+		if !c.argv[*at].known && c.argv[*at].many {
+			return false
+		}
+		*at++
+	}
+	if w.Skip > 0 && *at < len(c.argv) && strings.HasPrefix(c.argv[*at].text, "-") {
+		// kubectl takes options after the pod, up to the dashes.
+		dashes := slices.IndexFunc(c.argv[*at:], func(w word) bool { return w.known && w.text == "--" })
+		if dashes < 0 {
+			return false
+		}
+		*at += dashes
+	}
+	return true
+}
+
+// runWrapped runs the inner command as the role of its wrapper says.
+func (a *analysis) runWrapped(w *programs.Wrapper, c, inner *call) bool {
 	switch w.Role {
 	case "", "escalates":
 		if w.Role != "" {
