@@ -56,6 +56,9 @@ func (b backend) Note(summary string, who audit.Author) error { return b.s.gate.
 
 func (b backend) Upstreams() []companion.UpstreamState {
 	var states []companion.UpstreamState
+	if b.s.onlooker {
+		return nil
+	}
 	for _, u := range b.s.proxy.Upstreams() {
 		state := companion.UpstreamStarting
 		switch u.State {

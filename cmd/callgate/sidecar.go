@@ -29,6 +29,7 @@ import (
 // sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
 type sidecar struct {
 	config    *config
+	onlooker  bool // it serves no host, and has no proxy
 	log       *slog.Logger
 	gate      *gate.Gate
 	rules     *permissions.Store
@@ -47,31 +48,9 @@ type sidecar struct {
 // start opens everything. The caller MUST close the sidecar, also after an error.
 func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	s := &sidecar{config: c, budget: c.Limits.budget()}
-	if err := s.openLog(); err != nil {
+	if err := s.openFiles(); err != nil {
 		return s, err
 	}
-	s.problems.log = s.log
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return s, fmt.Errorf("dataDir: %w", err)
-	}
-	if err := guard.Harden(); err != nil {
-		s.log.Warn("other processes of this user can look into callgate", "error", err)
-	}
-	if err := c.hooks.Start(s.log); err != nil {
-		return s, err
-	}
-	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before
-	if err := hooks.Expire(c.webhookQueues(), c.hooks, s.log); err != nil {
-		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
-	}
-	trail, err := s.openAudit()
-	if err != nil {
-		return s, err
-	}
-	if err := s.openGate(trail); err != nil {
-		return s, err
-	}
-	s.startMetrics(trail)
 	if err := s.openProxy(servers); err != nil {
 		return s, err
 	}
@@ -82,6 +61,37 @@ func start(c *config, servers []proxy.Server) (*sidecar, error) {
 	looking.Go(s.look)
 	s.closers = append(s.closers, func() error { looking.Wait(); return nil })
 	return s, nil
+}
+
+// openFiles opens what is kept on the disk, and the gate that goes by it.
+func (s *sidecar) openFiles() error {
+	c := s.config
+	if err := s.openLog(); err != nil {
+		return err
+	}
+	s.problems.log = s.log
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("dataDir: %w", err)
+	}
+	if err := guard.Harden(); err != nil {
+		s.log.Warn("other processes of this user can look into callgate", "error", err)
+	}
+	if err := c.hooks.Start(s.log); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { c.hooks.Close(); return nil }) // after the gate: sessions end before
+	if err := hooks.Expire(c.webhookQueues(), c.hooks, s.log); err != nil {
+		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
+	}
+	trail, err := s.openAudit()
+	if err != nil {
+		return err
+	}
+	if err := s.openGate(trail); err != nil {
+		return err
+	}
+	s.startMetrics(trail)
+	return nil
 }
 
 // openGate opens what judges calls, and what follows its judgments.
@@ -99,7 +109,7 @@ func (s *sidecar) openGate(trail *audit.Log) error {
 	s.gate = gate.New(gate.Options{
 		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.mode, Autonomy: c.autonomy, AskEscalations: c.askEscalat, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
-		History: c.history, ClaimWithin: c.ClaimWithin, Dir: filepath.Join(c.DataDir, "approvals"),
+		History: c.history, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
 		Freezer: openFreezer(c.DataDir), Limits: c.limits, InMemory: c.inMemory, Terminal: c.terminal, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.gateOff, NoFlow: c.noFlow,
 	})
 	s.closers = append(s.closers, func() error { s.gate.Close(); return nil })
@@ -108,6 +118,14 @@ func (s *sidecar) openGate(trail *audit.Log) error {
 	}
 	c.hooks.Watch(s.gate)
 	return nil
+}
+
+// approvals is where decisions wait for their hosts, "" for an onlooker: they belong to the processes of hosts.
+func (s *sidecar) approvals() string {
+	if s.onlooker {
+		return ""
+	}
+	return filepath.Join(s.config.DataDir, "approvals")
 }
 
 // openProxy opens what stands between the host and the servers, callgate's own among them.
@@ -189,10 +207,15 @@ func (s *sidecar) openCompanion() error {
 		if err != nil {
 			return err
 		}
-		s.companion, err = companion.Listen(companion.Options{
-			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Worker: s.config.Worker, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Changes: backend{s}, Rules: backend{s}, Tools: backend{s}, Hooks: backend{s}, Freezer: s.gate, Metrics: s.metricsHandler(), Checkpoints: s.shownCheckpoints(), Bringer: backend{s}, Chatter: backend{s}, Retrieval: s.retrievalForPeople(), Problems: s.problems.list, Credentials: credentials, Logger: s.log,
-		})
+		options := companion.Options{
+			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Protocols: proxy.SupportedVersions(),
+			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.gate, Checkpoints: s.shownCheckpoints(), Problems: s.problems.list, Credentials: credentials, Logger: s.log,
+		}
+		if !s.onlooker {
+			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.config.Worker, backend{s}, backend{s}, backend{s}, backend{s}
+			options.Metrics, options.Retrieval = s.metricsHandler(), s.retrievalForPeople()
+		}
+		s.companion, err = companion.Listen(options)
 		if err != nil {
 			return err
 		}
