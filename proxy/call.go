@@ -11,6 +11,7 @@ import (
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
 	"callgate/permissions"
+	"callgate/proxy/internal/tasks"
 )
 
 // gated is a request that passes the gate: tools/call, resources/read and prompts/get of a host, and
@@ -88,7 +89,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	call, to, p, err := h.readCall(ctx, m)
 	call.ID = r.callID(call.ID)
 	if err == nil {
-		err = h.defers(r, &p, to)
+		err = h.tasks.defers(r, &p, to)
 	}
 	if err != nil {
 		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
@@ -159,14 +160,14 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	trace, forwarded := span.Forwarding(to.Tool.Name)
 	defer forwarded()
 	params, asTask := h.asTask(p, to, forwardParams(p, to.Tool.Name, arguments))
-	params = carrying(related(params, to.server.nameOf), trace)
+	params = carrying(tasks.Related(params, to.server.nameOf), trace)
 	if !h.offers.still(to) {
 		return rpc.Message{}, errRedefined
 	}
 	r.from.Store(to.server)
 	answer, err := to.server.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
 	if err == nil {
-		answer, err = h.follow(ctx, r, to.server, answer, asTask)
+		answer, err = h.tasks.follow(ctx, r, to.server, answer, asTask)
 	}
 	return to.server.cut(answer), timed(ctx, err, limit)
 }

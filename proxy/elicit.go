@@ -28,7 +28,7 @@ func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 		}()
 	}
 	if r.deferred != nil {
-		h.announce(r.deferred, "waiting for a person's approval")
+		h.tasks.announce(r.deferred, "waiting for a person's approval")
 	}
 	can := h.capable.Load()
 	params := []byte(nil)

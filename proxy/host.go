@@ -2,18 +2,16 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"callgate/gate"
-	"callgate/internal/jsonx"
 	"callgate/internal/pool"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
-	"callgate/proxy/internal/stateless"
+	"callgate/proxy/internal/tasks"
 )
 
 // host is one host's connection with everything that belongs to it.
@@ -41,35 +39,16 @@ type host struct {
 	initialized atomic.Bool
 	roots       atomic.Pointer[[]string] // the host's workspace folders, nil until it has named them
 
+	running running // the host's requests
+
 	mu      sync.Mutex
-	calls   map[string]*inflight      // the host's requests that run, by id as spelled
-	begun   uint64                    // requests so far
 	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
 	reports []report                  // of verifications that the host could not wait for
 
 	chats map[*chatting]struct{} // questions of people to the host's model; guarded by mu
 
-	deferrals   deferrals
-	assignments assignments
-}
-
-// inflight is a request of the host that has no answer yet.
-type inflight struct {
-	id         []byte                 // as spelled
-	stateless  *stateless.Request     // that it is, of a host without sessions; nil for other hosts
-	deferred   *deferred              // set before it is forwarded, where the host wants a task; else nil
-	number     uint64                 // in the order of arrival
-	token      []byte                 // progress token as spelled, nil without one
-	from       atomic.Pointer[server] // who works on it, and may tell of its progress; nil until it is forwarded
-	cancel     context.CancelCauseFunc
-	afterwards func() // what is left to do once the host has its answer; nil for nothing
-
-	// mu makes "notifications before the response, none after it" true: it is held while a notification
-	// of the call is written, and while the call ends.
-	mu      sync.Mutex
-	ended   bool
-	reached float64 // the highest progress that the host was told of
-	ours    bool    // it was callgate that told it
+	tasks       taskCalls
+	assignments tasks.Assignments
 }
 
 // Handle takes every message of the host but the answers to our requests, in their order. It does not wait
@@ -83,79 +62,6 @@ func (h *host) Handle(m rpc.Message) {
 	default:
 		h.log.Debug("answer of the host dropped: nobody waits for it", "id", string(m.ID))
 	}
-}
-
-// requestHandler composes the response to one request.
-type requestHandler func(h *host, ctx context.Context, m rpc.Message, r *inflight) (response []byte)
-
-// requests are the methods a host may call. What is not here is refused: a method that nobody looked at
-// is a way around the gate.
-var requests = map[string]requestHandler{
-	"initialize":               (*host).initialize,
-	"ping":                     (*host).ping,
-	"tools/list":               (*host).listTools,
-	"tools/call":               (*host).call,
-	"prompts/list":             (*host).listPrompts,
-	"prompts/get":              (*host).getPrompt,
-	"resources/list":           (*host).listResources,
-	"resources/templates/list": (*host).listTemplates,
-	"resources/read":           (*host).readResource,
-	"resources/subscribe":      (*host).subscribe,
-	"resources/unsubscribe":    (*host).subscribe,
-	"completion/complete":      (*host).complete,
-	"logging/setLevel":         (*host).setLevel,
-	"tasks/get":                (*host).getTask,
-	"tasks/result":             (*host).taskResult,
-	"tasks/list":               (*host).listTasks,
-	"tasks/cancel":             (*host).cancelTask,
-}
-
-// begin starts a request, which may be one of a host without sessions. It is registered before the next message is read, so that a
-// cancellation finds it.
-func (h *host) begin(m rpc.Message, e *stateless.Request) {
-	handler, ok := requests[m.Method]
-	if !ok {
-		h.turnAway(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
-		return
-	}
-	ctx, cancel := context.WithCancelCause(h.ctx)
-	r := &inflight{id: m.ID, stateless: e, cancel: cancel, token: progressToken(m.Params)}
-	ctx = upstream.Because(ctx, r)
-	id := string(m.ID)
-	h.mu.Lock()
-	_, twice := h.calls[id]
-	if !twice {
-		h.begun++
-		r.number = h.begun
-		h.calls[id] = r
-	}
-	h.mu.Unlock()
-	if twice {
-		cancel(nil)
-		h.turnAway(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")
-		return
-	}
-	h.jobs.Run(h.ctx, func() {
-		response := handler(h, ctx, m, r)
-		if errors.Is(context.Cause(ctx), errTakenBack) {
-			response = nil
-		}
-		h.deliver(r, response)
-		if r.afterwards != nil {
-			r.afterwards()
-		}
-		cancel(nil)
-	})
-}
-
-// end makes sure that no notification of the request follows its response.
-func (h *host) end(r *inflight) {
-	h.mu.Lock()
-	delete(h.calls, r.key())
-	h.mu.Unlock()
-	r.mu.Lock()
-	r.ended = true
-	r.mu.Unlock()
 }
 
 // notified takes a notification of the host.
@@ -183,35 +89,11 @@ func (h *host) notified(m rpc.Message) {
 	}
 }
 
-// cancelled ends the request that the host names. One that has ended already is no error: hosts cancel late.
-func (h *host) cancelled(m rpc.Message) {
-	var member [1]jsonx.Member
-	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, member[:]) != nil {
-		return
-	}
-	h.takeBack(member[0].Value)
-}
-
-// takeBack ends the request with that id, if it runs: its host does not want the response any more.
-func (h *host) takeBack(id []byte) {
-	h.mu.Lock()
-	r := h.calls[string(id)]
-	h.mu.Unlock()
-	if r != nil {
-		r.cancel(errTakenBack)
-	}
-}
-
-// errTakenBack is why a request ended that the host cancelled: such a request gets no response.
-var errTakenBack = errors.New("the host cancelled the request")
-
 // cancelCalls ends every running request, for an approver who says so.
 func (h *host) cancelCalls() {
+	h.running.cancel()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, r := range h.calls {
-		r.cancel(nil)
-	}
 	for c := range h.chats {
 		c.cancel()
 	}
@@ -236,25 +118,6 @@ func (h *host) sent(err error) {
 	if err != nil && h.ctx.Err() == nil {
 		h.log.Debug("message to the host not sent", "error", err)
 	}
-}
-
-// about is the id of the request that what is told of r belongs to; nil for none.
-func (r *inflight) about() []byte {
-	switch {
-	case r == nil:
-		return nil
-	case r.deferred != nil && r.deferred.announced.Load():
-		return r.deferred.listening()
-	}
-	return r.id
-}
-
-// key is what the request runs under.
-func (r *inflight) key() string {
-	if r.deferred != nil && r.deferred.announced.Load() {
-		return r.deferred.key()
-	}
-	return string(r.id)
 }
 
 // Malformed records what is not a message, or more than one: it may be a call that is meant to be read in two
@@ -305,27 +168,12 @@ func (h *host) Close() {
 	if h.p.o.Workspaces != nil {
 		h.p.o.Workspaces.Closed(h.session.ID())
 	}
-	h.deferrals.close()
-	h.assignments.leave(nil)
+	h.tasks.Close()
+	h.assignments.Leave(nil)
 	h.p.mu.Lock()
 	delete(h.p.hosts, h)
 	h.p.mu.Unlock()
 	h.p.quota.leave(h.principal)
-}
-
-// progressToken returns the token of a request as spelled, nil without one.
-func progressToken(params []byte) []byte {
-	if !jsonx.MayHold(params, "progressToken") {
-		return nil
-	}
-	var meta, token [1]jsonx.Member
-	if jsonx.Members(params, []string{"_meta"}, meta[:]) != nil || meta[0].Value == nil {
-		return nil
-	}
-	if jsonx.Members(meta[0].Value, []string{"progressToken"}, token[:]) != nil {
-		return nil
-	}
-	return token[0].Value
 }
 
 // latestVersion is what a host gets that asks for a version nobody knows.

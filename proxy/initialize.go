@@ -9,13 +9,14 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/tasks"
 )
 
 // hostCapabilities are what the host said that it can do for servers.
 type hostCapabilities struct {
 	roots, sampling, elicitation, elicitationURL bool
 
-	takes takes // which of them as tasks
+	tasks tasks.Abilities // which of them as tasks
 }
 
 // initialize answers the handshake. The servers start now; what they can do is known from the last time,
@@ -102,11 +103,11 @@ func (h *host) welcome(version string) []byte {
 		}
 		b = append(b, '}')
 	}
-	if tasks := h.deferrals.capability(h.servers, version, h.era); tasks != nil {
+	if offered := h.tasks.capability(h.servers, version, h.era); offered != nil {
 		if !first {
 			b = append(b, ',')
 		}
-		b = append(append(b, `"tasks":`...), tasks...)
+		b = append(append(b, `"tasks":`...), offered...)
 	}
 	b = append(b, `},"serverInfo":`...)
 	if h.view.untouched() && only != nil && only.ServerInfo != nil {
@@ -135,8 +136,8 @@ func appendInstructions(all []byte, alias string, raw []byte, plain bool) []byte
 }
 
 // forServers returns the host's capabilities as servers get them, without those that callgate does not
-// relay, and what they say. tasks says that the host's revision has tasks.
-func forServers(capabilities []byte, tasks bool) ([]byte, hostCapabilities) {
+// relay, and what they say. withTasks says that the host's revision has tasks.
+func forServers(capabilities []byte, withTasks bool) ([]byte, hostCapabilities) {
 	if capabilities == nil {
 		return []byte("{}"), hostCapabilities{}
 	}
@@ -149,14 +150,14 @@ func forServers(capabilities []byte, tasks bool) ([]byte, hostCapabilities) {
 	if can.elicitation && jsonx.Members(m[2].Value, []string{"url"}, mode[:]) == nil {
 		can.elicitationURL = mode[0].Value != nil
 	}
-	if tasks {
-		can.takes = readTakes(m[3].Value)
-		can.takes.sampling, can.takes.elicitation = can.takes.sampling && can.sampling, can.takes.elicitation && can.elicitation
-		can.takes.cancel = can.takes.cancel && can.takes.any()
+	if withTasks {
+		can.tasks = tasks.ReadAbilities(m[3].Value)
+		can.tasks.Sampling, can.tasks.Elicitation = can.tasks.Sampling && can.sampling, can.tasks.Elicitation && can.elicitation
+		can.tasks.Cancel = can.tasks.Cancel && can.tasks.Any()
 	}
 	switch {
-	case can.takes.any():
-		capabilities = jsonx.Put(capabilities, "tasks", can.takes.declared())
+	case can.tasks.Any():
+		capabilities = jsonx.Put(capabilities, "tasks", can.tasks.Declared())
 	case m[3].Value != nil:
 		capabilities = jsonx.Splice(capabilities, jsonx.Delete(capabilities, m[3]))
 	}

@@ -20,14 +20,14 @@ import (
 
 // callParams are the members of a tools/call that mean something to a server.
 type callParams struct {
-	of        []byte // the params as they were read; the members' places are in it
-	name      string
-	rawName   jsonx.Member
-	arguments jsonx.Member
-	task      jsonx.Member
-	wish      []byte // the task as it is passed on; nil where none is wanted of the server
-	beside    []byte // object of the members that callgate knows no meaning of, nil when there is none
-	agent     string // _meta["callgate/agent"], "" when there is none
+	of         []byte // the params as they were read; the members' places are in it
+	name       string
+	rawName    jsonx.Member
+	arguments  jsonx.Member
+	task       jsonx.Member
+	taskWanted []byte // the task as it is passed on; nil where none is wanted of the server
+	beside     []byte // object of the members that callgate knows no meaning of, nil when there is none
+	agent      string // _meta["callgate/agent"], "" when there is none
 }
 
 // judged returns the arguments; a null is how some hosts say that there are none.
@@ -136,8 +136,8 @@ func forwardParams(p callParams, name string, arguments []byte) []byte {
 		}
 	}
 	switch {
-	case p.wish != nil:
-		edits = append(edits, jsonx.Edit{Start: p.task.Start, End: p.task.End(), With: p.wish})
+	case p.taskWanted != nil:
+		edits = append(edits, jsonx.Edit{Start: p.task.Start, End: p.task.End(), With: p.taskWanted})
 	case p.task.Value != nil:
 		edits = append(edits, jsonx.Delete(params, p.task))
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"callgate/gate"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
@@ -119,21 +117,4 @@ func (h *host) progress(r *inflight, text string) {
 	r.ours = true
 	h.notify(r, rpc.Request(nil, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%.4f,"message":%s}`,
 		r.token, r.reached, jsonx.Quote(text))))
-}
-
-// told notes how far the progress is that the host is told of by the server, and returns the params for the host.
-// They are the server's own unless values of ours came before and the server's would not rise above them: a server
-// that begins at 0 after a wait. The caller holds r.mu.
-func (r *inflight) told(params []byte) []byte {
-	var m [1]jsonx.Member
-	var progress float64
-	if jsonx.Members(params, []string{"progress"}, m[:]) != nil || m[0].Value == nil || json.Unmarshal(m[0].Value, &progress) != nil {
-		return params
-	}
-	if r.ours && progress <= r.reached {
-		r.reached += progressStep
-		return jsonx.Splice(params, jsonx.Edit{Start: m[0].Start, End: m[0].End(), With: fmt.Appendf(nil, "%.4f", r.reached)})
-	}
-	r.reached, r.ours = max(r.reached, progress), false
-	return params
 }

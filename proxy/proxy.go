@@ -172,7 +172,8 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	if err := p.quota.enter(principal); err != nil {
 		return nil, err
 	}
-	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, calls: map[string]*inflight{}, asked: map[string]*serverRequest{}, jobs: pool.New()}
+	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, asked: map[string]*serverRequest{}, jobs: pool.New()}
+	h.tasks.h, h.running.byKey = h, map[string]*inflight{}
 	h.offers.h, h.offers.moved = h, make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	session, err := p.o.Gate.OpenSession(cmp.Or(v.Agent, p.o.Agent), h.cancelCalls)

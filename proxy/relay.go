@@ -13,7 +13,9 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/traces"
+	"callgate/internal/upstream"
 	"callgate/proxy/internal/stateless"
+	"callgate/proxy/internal/tasks"
 )
 
 // notified takes a notification of the server, on the goroutine that reads from it: what comes before a
@@ -31,7 +33,7 @@ func (s *server) notified(m rpc.Message, r *inflight) {
 	case "notifications/progress":
 		h.progressForHost(s, m)
 	case "notifications/tasks/status":
-		h.taskStatus(s, m)
+		h.tasks.status(s, m)
 	case "notifications/message", "notifications/resources/updated", "notifications/elicitation/complete":
 		if why := s.pretends(m); why != "" {
 			h.log.Warn("a server's notification does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
@@ -72,15 +74,7 @@ func (h *host) progressForHost(s *server, m rpc.Message) {
 	if m.Params == nil || jsonx.Members(m.Params, []string{"progressToken"}, token[:]) != nil || token[0].Value == nil {
 		return
 	}
-	h.mu.Lock()
-	var r *inflight
-	for _, c := range h.calls {
-		if sameToken(c.token, token[0].Value) {
-			r = c
-			break
-		}
-	}
-	h.mu.Unlock()
+	r := h.running.byToken(token[0].Value)
 	if r == nil {
 		return
 	}
@@ -143,7 +137,7 @@ func (s *server) asked(m rpc.Message, r *inflight) {
 	case "tasks/get", "tasks/result", "tasks/list":
 		ok = s.assigns()
 	case "tasks/cancel":
-		ok = s.assigns() && can.takes.cancel
+		ok = s.assigns() && can.tasks.Cancel
 	}
 	if !ok {
 		s.up.Reply(rpc.Error(m.ID, rpc.CodeMethodNotFound, "the host does not offer "+m.Method))
@@ -181,13 +175,13 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 	if isAboutTasks(m.Method) {
 		return s.askAboutTask(ctx, m, r)
 	}
-	m, asTask, err := s.wished(m)
+	m, asTask, err := s.taskWanted(m)
 	if err != nil {
 		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
 	}
 	message := s.forHost(m)
-	if r != nil && r.deferred != nil && r.deferred.unasked {
-		message = withParams(message, withRelated(message.Params, r.deferred.id))
+	if r != nil && r.deferred != nil && r.deferred.Unasked {
+		message = withParams(message, tasks.WithRelated(message.Params, r.deferred.ID))
 	}
 	if why := h.p.o.Gate.Imitates(m.Params); why != "" {
 		h.log.Warn("a server's request does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
@@ -346,12 +340,12 @@ func (h *host) progressForUpstream(m rpc.Message) {
 		}
 	}
 	h.mu.Unlock()
-	a := h.assignments.find(func(a *assignment) bool { return !a.over && a.token != nil && sameToken(a.token, token[0].Value) })
-	if a != nil && !slices.Contains(to, a.server) {
-		to = append(to, a.server)
+	a := h.assignments.Open(func(a *tasks.Assignment) bool { return a.Token != nil && sameToken(a.Token, token[0].Value) })
+	if a != nil && !slices.Contains(to, a.Server.(*server)) {
+		to = append(to, a.Server.(*server))
 	}
 	for _, s := range to {
-		s.up.Notify(m.Method, related(m.Params, s.nameOf))
+		s.up.Notify(m.Method, tasks.Related(m.Params, s.nameOf))
 	}
 }
 
@@ -361,4 +355,32 @@ func labelOf(m rpc.Message) string {
 		return ""
 	}
 	return m.Label
+}
+
+// worksOn returns the requests of the host that the server works on, the newest first. What callgate itself requests in
+// the place of a host without a session is none of them: nobody waits for it who could be told anything.
+func (h *host) worksOn(s *server) []*inflight {
+	found := h.running.at(s)
+	if h.era == upstream.Modern {
+		found = slices.DeleteFunc(found, func(r *inflight) bool { return r.stateless == nil })
+	}
+	return found
+}
+
+// carriers returns the requests of the host of which one, the first that still runs, carries a notification of the
+// server. r is the one that it belongs to, where the way that it came tells; where it does not, and the server works at
+// several, nobody can say. A host with a session hears it beside its requests then. One without has nothing beside
+// them, and hears it with the newest that wants to: they are all its own.
+func (h *host) carriers(s *server, m rpc.Message, r *inflight) []*inflight {
+	if r != nil {
+		return []*inflight{r}
+	}
+	running := h.worksOn(s)
+	switch {
+	case h.era == upstream.Modern:
+		return slices.DeleteFunc(running, func(r *inflight) bool { return !r.stateless.Wants(m) })
+	case len(running) > 1:
+		return nil
+	}
+	return running
 }

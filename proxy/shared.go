@@ -11,6 +11,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
 	"callgate/internal/upstream"
+	"callgate/proxy/internal/tasks"
 )
 
 // shared is a server with one process, or one session at its address, for all hosts of this callgate.
@@ -26,7 +27,7 @@ type shared struct {
 	mu      sync.Mutex
 	users   map[*server]*user
 	working map[*server]int                 // requests that run
-	tokens  map[string]running              // by callgate's token, as spelled
+	tokens  map[string]progressing          // by callgate's token, as spelled
 	watched map[string]map[*server]struct{} // subscribers by URI
 }
 
@@ -37,8 +38,8 @@ type user struct {
 	gone bool
 }
 
-// running is a request of a host that wants to hear of its progress.
-type running struct {
+// progressing is a request of a host that wants to hear of its progress.
+type progressing struct {
 	s     *server
 	token []byte // the host's, as spelled
 }
@@ -53,7 +54,7 @@ func (p *Proxy) share(o Server) *shared {
 		return sh
 	}
 	o.Upstream.IdleTimeout = cmp.Or(o.Upstream.IdleTimeout, p.o.IdleTimeout)
-	sh := &shared{p: p, users: map[*server]*user{}, working: map[*server]int{}, tokens: map[string]running{}, watched: map[string]map[*server]struct{}{}}
+	sh := &shared{p: p, users: map[*server]*user{}, working: map[*server]int{}, tokens: map[string]progressing{}, watched: map[string]map[*server]struct{}{}}
 	sh.up = upstream.New(o.Upstream, upstream.Options{
 		Budget:   p.o.Budget,
 		CacheDir: p.o.CacheDir, Logger: p.o.Logger,
@@ -215,14 +216,6 @@ func (sh *shared) logged(m rpc.Message, r *inflight) {
 	sh.to(all, func(s *server) { s.notified(m, r) })
 }
 
-// server is who works on the request; nil for none, and for no request.
-func (r *inflight) server() *server {
-	if r == nil {
-		return nil
-	}
-	return r.from.Load()
-}
-
 // progress passes progress on under the token that the host knows.
 func (sh *shared) progress(m rpc.Message) {
 	var token [1]jsonx.Member
@@ -264,14 +257,14 @@ func (sh *shared) forward(ctx context.Context, s *server, compose func(id []byte
 		return rpc.Message{}, err
 	}
 	sh.mu.Lock()
-	sh.tokens[string(own)] = running{s, bytes.Clone(token)}
+	sh.tokens[string(own)] = progressing{s, bytes.Clone(token)}
 	sh.mu.Unlock()
 	release := func() {
 		sh.mu.Lock()
 		delete(sh.tokens, string(own))
 		sh.mu.Unlock()
 	}
-	if wantsTask(m) { // which tells of progress when the request has long been answered
+	if tasks.Wanted(m) { // which tells of progress when the request has long been answered
 		context.AfterFunc(ctx, release)
 	} else {
 		defer release()

@@ -8,6 +8,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/rpc"
+	"callgate/proxy/internal/tasks"
 )
 
 const (
@@ -166,7 +167,7 @@ func TestATaskOfTheHostThatIsGivenTwice(t *testing.T) {
 	h.assigned("a", "1", "1")
 	h.has("b", "2", sample)
 	h.answer(h.asked("sampling/createMessage"), `{"task":`+fmt.Sprintf(hostsTask, "1", "working")+`}`)
-	if text, _ := h.text("2"); !strings.Contains(text, errAssignedTwice.Error()) {
+	if text, _ := h.text("2"); !strings.Contains(text, tasks.ErrAssignedTwice.Error()) {
 		t.Errorf("the server was answered %s", text)
 	}
 }
@@ -205,7 +206,7 @@ func TestAssignmentsOfAServerThatEnds(t *testing.T) {
 // A host has so many tasks of its servers and no more; what it begins beyond is stopped.
 func TestManyAssignments(t *testing.T) {
 	_, h := receiver(t, allowAll, receiverHello)
-	for i := range maxAssignments {
+	for i := range 64 {
 		h.assigned("a", fmt.Sprint(i+1), fmt.Sprint(i+1))
 	}
 	h.has("a", "100", sample)

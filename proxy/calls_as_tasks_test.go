@@ -8,6 +8,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/proxy/internal/tasks"
 )
 
 const (
@@ -62,28 +63,6 @@ func TestATaskThatNobodyAskedFor(t *testing.T) {
 	_, h := taskHost(t, nil)
 	h.write("1", `{"content":[],"task":{"taskId":"t","status":"working"}}`, "")
 	h.want(`{"jsonrpc":"2.0","id":1,"result":{"content":[],"task":{"taskId":"t","status":"working"}}}`)
-}
-
-// wishes are what may be said of a task that is wanted, and what is passed on; "" is a refusal.
-var wishes = []struct{ raw, passed string }{
-	{`{}`, `{}`},
-	{`{"ttl":60000}`, `{"ttl":60000}`},
-	{`{ "x" : {"path":".env"}, "ttl" : 0 }`, `{"ttl":0}`},
-	{`{"ttl":null,"y":1}`, `{}`},
-	{`{"\u0074tl":5}`, `{"ttl":5}`},
-	{`{"ttl":999999999999999}`, `{"ttl":999999999999999}`},
-	{`{"ttl":1000000000000000}`, ""},
-	{`{"ttl":-1}`, ""}, {`{"ttl":1.5}`, ""}, {`{"ttl":1e9}`, ""}, {`{"ttl":1e999}`, ""}, {`{"ttl":"60"}`, ""},
-	{`{"ttl":{}}`, ""}, {`{"ttl":true}`, ""}, {`{"TTL":1}`, ""}, {`[]`, ""}, {`null`, ""}, {`1`, ""},
-}
-
-func TestWishes(t *testing.T) {
-	for _, c := range wishes {
-		passed, err := readWish([]byte(c.raw))
-		if string(passed) != c.passed || (err == nil) != (c.passed != "") {
-			t.Errorf("%s: %s, %v; want %s", c.raw, passed, err, c.passed)
-		}
-	}
 }
 
 // A wish that makes no sense is refused on record, and reaches nobody.
@@ -167,26 +146,6 @@ func TestATaskThatEndsTwice(t *testing.T) {
 	}
 }
 
-// A server that was started anew may use an id again: what it says is of the new task.
-func TestATaskWithAnIdOfBefore(t *testing.T) {
-	s := &server{}
-	b := &deferrals{}
-	for _, id := range []string{"old", "new"} {
-		d := &deferred{id: id, r: &inflight{}, made: make(chan struct{}), ended: make(chan struct{})}
-		d.r.from.Store(s)
-		if !b.add(d) || !b.become(d, s, serverTask{id: "t-1", raw: []byte(`{"taskId":"t-1"}`)}, []byte("{}")) {
-			t.Fatalf("%s is no task", id)
-		}
-		if id == "old" {
-			b.end(d, []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
-		}
-	}
-	if d := b.known(s, "t-1"); d == nil || d.id != "new" {
-		t.Errorf("%+v is meant", d)
-	}
-	b.close()
-}
-
 // A host cannot speak to a server of tasks by names that are not its own.
 func TestTasksThatAHostNames(t *testing.T) {
 	_, h := taskHost(t, nil)
@@ -212,7 +171,7 @@ func TestTasksThatAHostNames(t *testing.T) {
 func TestManyTasks(t *testing.T) {
 	w, h := taskHost(t, map[string]string{"tasks/cancel": stillWorking})
 	var last string
-	for i := range maxDeferred {
+	for i := range tasks.Max {
 		id := fmt.Sprint(i + 1)
 		h.write(id, strings.ReplaceAll(`{"task":`+stillWorking+`}`, `"t"`, `"t`+id+`"`), `,"task":{}`)
 		last = h.began(id)
@@ -229,7 +188,7 @@ func TestManyTasks(t *testing.T) {
 	}
 	h.write("102", `{"task":`+stillWorking+`}`, `,"task":{}`)
 	h.began("102")
-	if d := w.records(audit.Decision); len(d) != maxDeferred+2 {
+	if d := w.records(audit.Decision); len(d) != tasks.Max+2 {
 		t.Errorf("%d decisions are on record", len(d))
 	}
 }
@@ -237,7 +196,7 @@ func TestManyTasks(t *testing.T) {
 // What a server says of a task is bounded, because it is kept.
 func TestATaskThatSaysTooMuch(t *testing.T) {
 	_, h := taskHost(t, nil)
-	large := `{"taskId":"t","status":"working","statusMessage":"` + strings.Repeat("x", maxTask) + `"}`
+	large := `{"taskId":"t","status":"working","statusMessage":"` + strings.Repeat("x", 64<<10) + `"}`
 	h.write("1", `{"content":[],"task":`+large+`}`, `,"task":{}`)
 	task := h.began("1")
 	h.next() // that it has ended
@@ -245,22 +204,4 @@ func TestATaskThatSaysTooMuch(t *testing.T) {
 	if m := h.next(); len(m.Raw) > 1000 || !strings.Contains(string(m.Raw), task) {
 		t.Errorf("%d bytes are listed", len(m.Raw))
 	}
-}
-
-func FuzzWishes(f *testing.F) {
-	for _, c := range wishes {
-		f.Add(c.raw)
-	}
-	f.Fuzz(func(t *testing.T, raw string) {
-		if raw == "" {
-			return
-		}
-		passed, err := readWish([]byte(raw))
-		if err != nil {
-			return
-		}
-		if again, err := readWish(passed); err != nil || string(again) != string(passed) {
-			t.Errorf("%q is passed on as %s, which is read as %s, %v", raw, passed, again, err)
-		}
-	})
 }

@@ -1,0 +1,144 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/internal/upstream"
+	"callgate/proxy/internal/tasks"
+)
+
+// assigns reports whether the server may have the host carry out requests as tasks.
+func (s *server) assigns() bool {
+	can := s.host.capable.Load()
+	info, known := s.up.Info()
+	return can != nil && can.tasks.Any() && s.shared == nil && known && info.ProtocolVersion >= "2025-11-25" && info.ProtocolVersion != StatelessVersion
+}
+
+// taskWanted returns a server's request with what is passed on of its wish to be a task: nothing, where the host does not do
+// such requests as tasks, so that it is answered as if the server had not wished.
+func (s *server) taskWanted(m rpc.Message) (passed rpc.Message, asTask bool, err error) {
+	var task [1]jsonx.Member
+	if m.Params == nil || jsonx.Members(m.Params, []string{"task"}, task[:]) != nil || task[0].Value == nil {
+		return m, false, nil
+	}
+	can := s.host.capable.Load().tasks
+	done := m.Method == "sampling/createMessage" && can.Sampling || m.Method == "elicitation/create" && can.Elicitation
+	if !done || !s.assigns() {
+		return withParams(m, jsonx.Without(m.Params, "task")), false, nil
+	}
+	wanted, err := tasks.ReadRequest(task[0].Value)
+	if err != nil {
+		return m, false, err
+	}
+	return withParams(m, jsonx.Put(m.Params, "task", wanted)), true, nil
+}
+
+// assign takes the host's answer to a request that was to be a task, and returns it with callgate's id. A result that is
+// no task is the answer to the request.
+func (s *server) assign(ctx context.Context, m, answer rpc.Message) []byte {
+	h := s.host
+	made, ok := tasks.In(answer.Result)
+	if !ok {
+		return s.forServer(answer).WithID(m.ID)
+	}
+	a := tasks.NewAssignment(s, progressToken(m.Params), made)
+	if err := h.assignments.Add(a); err != nil {
+		if !errors.Is(err, tasks.ErrAssignedTwice) {
+			h.recall(ctx, a)
+		}
+		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
+	}
+	result := jsonx.Put(answer.Result, "task", h.assignments.Sees(a, made))
+	return withResult(answer, tasks.Related(result, a.Named)).WithID(m.ID)
+}
+
+// recall tells the host that nobody wants its task any more, where it can be told.
+func (h *host) recall(ctx context.Context, a *tasks.Assignment) {
+	if !h.capable.Load().tasks.Cancel {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	params := append(append([]byte(`{"taskId":`), jsonx.Quote(a.Theirs)...), '}')
+	pending, err := h.ask(nil, "tasks/cancel", func(id []byte) []byte { return rpc.Request(id, "tasks/cancel", params) })
+	if err == nil {
+		_, err = pending.Wait(ctx)
+	}
+	if err != nil {
+		h.log.Debug("a task of the host was not stopped", "server", a.Server.(*server).alias, "error", err)
+	}
+}
+
+// abandon stops what the host does for a server that has ended: nobody will ask for it.
+func (s *server) abandon(state upstream.State) {
+	if state != upstream.Down {
+		return
+	}
+	for _, a := range s.host.assignments.Leave(s) {
+		s.host.work.Go(func() { s.host.recall(s.host.ctx, a) })
+	}
+}
+
+// askAboutTask answers a server's request about what the host does for it as a task.
+func (s *server) askAboutTask(ctx context.Context, m rpc.Message, r *inflight) []byte {
+	h := s.host
+	if m.Method == "tasks/list" {
+		if hasCursor(m) {
+			return rpc.Error(m.ID, rpc.CodeInvalidParams, "unknown cursor: the list has one page")
+		}
+		list := bytes.Join(h.assignments.Of(s), []byte{','})
+		return rpc.Result(m.ID, append(append([]byte(`{"tasks":[`), list...), "]}"...))
+	}
+	id, err := stringParam(m, "taskId")
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	a := h.assignments.Find(func(a *tasks.Assignment) bool { return a.Server == s && a.ID == id })
+	if a == nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, "there is no such task")
+	}
+	params, err := renameParam(m.Params, "taskId", a.Theirs)
+	if err != nil {
+		return rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+	}
+	answer, fault := s.putToHost(ctx, m, withParams(s.forHost(m), params), r)
+	if fault != nil {
+		return fault
+	}
+	result := tasks.Related(answer.Result, a.Named)
+	if m.Method != "tasks/result" && answer.Error == nil {
+		t, ok := tasks.Read(answer.Result)
+		shown := []byte(nil)
+		if ok {
+			shown = h.assignments.Sees(a, t)
+		}
+		if shown == nil {
+			return rpc.Error(m.ID, rpc.CodeInternal, "the host answered with something else than its task")
+		}
+		result = shown
+	}
+	return withResult(answer, result).WithID(m.ID)
+}
+
+// assignmentStatus passes on what the host says of a task of its own to the server that it is for.
+func (h *host) assignmentStatus(m rpc.Message) {
+	t, ok := tasks.Read(m.Params)
+	if !ok {
+		return
+	}
+	a := h.assignments.Open(func(a *tasks.Assignment) bool { return a.Theirs == t.ID })
+	if a == nil {
+		return
+	}
+	if shown := h.assignments.Sees(a, t); shown != nil {
+		a.Server.(*server).up.Notify(m.Method, shown)
+	}
+}
+
+// isAboutTasks reports whether a method is one of those about tasks.
+func isAboutTasks(method string) bool { return strings.HasPrefix(method, "tasks/") }

@@ -1,0 +1,322 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/internal/upstream"
+	"callgate/proxy/internal/stateless"
+	"callgate/proxy/internal/tasks"
+)
+
+// deferred is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. To callgate it
+// is a call that takes long: it is judged before anything of it goes out, and ends when the server's task does, with
+// a result that is limited, recorded and verified like any other. Only its host waits in another way.
+type deferred struct {
+	*tasks.Call
+	r      *inflight
+	server *server
+
+	stopping sync.Mutex // held while the host's wish to stop it is with the server
+}
+
+// taskCalls are the calls of one host that it gets as tasks.
+type taskCalls struct {
+	tasks.Calls
+	h *host
+}
+
+// codeOf is the code of a refusal that comes before the gate.
+func codeOf(err error) int {
+	if errors.Is(err, errNoDeferral) {
+		return rpc.CodeMethodNotFound
+	}
+	return rpc.CodeInvalidParams
+}
+
+var errNoDeferral = errors.New(`the tool does not run as a task (its definition's "execution.taskSupport"): call it without "task"`)
+
+// defers prepares a call to be a task when its host asks for one. A host that is offered no tasks is answered as if
+// it had not asked: so the revision wants it.
+func (c *taskCalls) defers(r *inflight, p *callParams, to *entry) error {
+	if p.task.Value == nil || !c.Offered.Load() {
+		return nil
+	}
+	wanted, err := tasks.ReadRequest(p.task.Value)
+	if err != nil {
+		return err
+	}
+	asked, unasked := to.server.makesTasks(), to.server.makesTasksUnasked()
+	if to.TaskSupport == "" || !asked && !unasked {
+		return errNoDeferral
+	}
+	d := &deferred{r: r, server: to.server}
+	d.Call = tasks.New(tasks.TimeToLive(wanted), stateless.TaskPoll, func() any { return r.from.Load() }, unasked, d)
+	if !c.Add(d.Call) {
+		return fmt.Errorf("this session has %d tasks: wait until one of them has ended and its result is not kept any more", tasks.Max)
+	}
+	if r.deferred = d; asked {
+		p.taskWanted = wanted
+	}
+	return nil
+}
+
+// announce answers the call with its task, once. What is told of the call from here on belongs to no request, or to
+// the one that waits for the result.
+func (c *taskCalls) announce(d *deferred, message string) {
+	r := d.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d.Announced.Load() {
+		return
+	}
+	result := d.Announcement(message)
+	c.h.running.rename(r, d.Key())
+	d.Announced.Store(true) // before the host can ask for it
+	c.h.respond(r.id, rpc.Result(r.id, result))
+}
+
+// update notes what a server says of a task that it has made unasked, and tells the host.
+func (c *taskCalls) update(d *deferred, message string) {
+	c.announce(d, message)
+	if shown, news := d.Says(message); news {
+		c.h.notify(nil, rpc.Request(nil, "notifications/tasks/status", shown))
+	}
+}
+
+// deliver gives the host the response to its request: at once, or, where it is a task, when the host asks.
+func (c *taskCalls) deliver(r *inflight, response []byte) {
+	d := r.deferred
+	if d == nil || !d.Announced.Load() && !isResult(response) {
+		if d != nil {
+			c.Drop(d.Call)
+		}
+		c.h.running.end(r)
+		c.h.respond(r.id, response)
+		return
+	}
+	c.announce(d, "")
+	c.h.running.end(r)
+	c.h.notify(nil, rpc.Request(nil, "notifications/tasks/status", c.End(d.Call, response, statusOf(response))))
+}
+
+func isResult(response []byte) bool {
+	m, err := rpc.Parse(response)
+	return err == nil && m.Result != nil
+}
+
+// follow waits for the end of the task that the server has made of a call, and returns the call's result. An answer
+// that is no task is the result already. asked says that the call asked for a task of 2025-11-25; one of the extension
+// comes unasked.
+func (c *taskCalls) follow(ctx context.Context, r *inflight, s *server, answer rpc.Message, asked bool) (rpc.Message, error) {
+	switch {
+	case s.extends() && upstream.IsTask(answer.Result):
+		return c.attend(ctx, r, s, answer)
+	case !asked:
+		return answer, nil
+	}
+	made, ok := tasks.In(answer.Result)
+	if !ok {
+		return answer, nil
+	}
+	if d := r.deferred; d != nil {
+		if !c.Become(d.Call, s, made, answer.Result) {
+			return rpc.Message{}, fmt.Errorf("server %q answered with a task that it has made for another call", s.alias)
+		}
+		c.announce(d, "")
+	}
+	if r.stateless != nil {
+		r.stateless.Says(made.Message, stateless.TaskPoll)
+	}
+	limit := made.TTL
+	if limit > 0 {
+		limit += tasks.Least
+	}
+	ctx, stop := s.clock.bound(ctx, limit, errTaskOver)
+	defer stop()
+	params := append(append([]byte(`{"taskId":`), jsonx.Quote(made.ID)...), '}')
+	answer, err := s.send(ctx, func(id []byte) []byte { return rpc.Request(id, "tasks/result", params) })
+	if r.deferred != nil { // that there is no result because the host did not want one is no error of the server
+		r.deferred.stopping.Lock()
+		defer r.deferred.stopping.Unlock()
+		if err == nil && answer.Error != nil {
+			err = ctx.Err()
+		}
+	}
+	if err == nil {
+		return s.heard(unrelated(answer))
+	}
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped) {
+		c.stop(s, params)
+	}
+	if errors.Is(context.Cause(ctx), errTaskOver) {
+		err = errTaskOver
+	}
+	return answer, err
+}
+
+var (
+	errTaskOver = errors.New("the task's time to live is over, and the server has not said how it ended; it was told to stop")
+	errStopped  = fmt.Errorf("%w, and its server has stopped the task", errTakenBack)
+)
+
+// stop tells the server that nobody wants the task any more. The session may be ending: it gets a moment.
+func (c *taskCalls) stop(s *server, params []byte) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.h.ctx), patience)
+	defer cancel()
+	answer, err := s.send(ctx, func(id []byte) []byte { return rpc.Request(id, "tasks/cancel", params) })
+	if err != nil || answer.Error != nil {
+		c.h.log.Warn("a server's task was not stopped", "server", s.alias, "error", err, "answer", string(answer.Error))
+	}
+}
+
+// statusOf is how a call has ended: that its result is an error counts as a failure.
+func statusOf(response []byte) string {
+	if response == nil {
+		return "cancelled"
+	}
+	m, err := rpc.Parse(response)
+	if err != nil || m.Error != nil {
+		return "failed"
+	}
+	if _, isError, _ := outcome(m, nil); isError {
+		return "failed"
+	}
+	return "completed"
+}
+
+// attend waits for the end of the task of the extension that a server has made of a call. A host that can wait gets a
+// task of callgate's own, of its revision; in the place of another callgate waits, and says so.
+func (c *taskCalls) attend(ctx context.Context, r *inflight, s *server, answer rpc.Message) (rpc.Message, error) {
+	seen := func(upstream.Task) {}
+	switch {
+	case r.stateless != nil && r.stateless.IsTask():
+		seen = func(now upstream.Task) { r.stateless.Says(now.Message, now.Poll) }
+	case r.deferred != nil:
+		seen = func(now upstream.Task) { c.update(r.deferred, now.Message) }
+	default:
+		waited := c.h.heartbeat(r, "the server's task")
+		defer waited()
+	}
+	answer, err := s.up.Follow(ctx, answer.Result, seen)
+	if err != nil {
+		return answer, err
+	}
+	return disowned(unrelated(answer))
+}
+
+// extends reports whether the server may answer calls with tasks of the extension.
+func (s *server) extends() bool {
+	info, known := s.up.Info()
+	return known && info.ProtocolVersion == StatelessVersion
+}
+
+// makesTasksUnasked reports whether the server says that it does.
+func (s *server) makesTasksUnasked() bool {
+	info, known := s.up.Info()
+	return known && s.shared == nil && s.extends() && jsonx.Has(info.Capabilities, "extensions", stateless.ExtensionTasks)
+}
+
+// capability is what is offered of tasks to a host that speaks that revision, nil when nothing is. A server that nobody
+// knows yet is assumed to have them, so that its tools can still be called as tasks.
+func (c *taskCalls) capability(servers []*server, version string, era upstream.Era) []byte {
+	var makes, cancels bool
+	for _, s := range servers {
+		_, known := s.up.Info()
+		unknown := !known && !s.own
+		makes = makes || unknown || s.makesTasks() || s.makesTasksUnasked()
+		cancels = cancels || unknown || s.declares("tasks", "cancel") || s.makesTasksUnasked()
+	}
+	if !makes || version < "2025-11-25" || era == upstream.Modern {
+		return nil
+	}
+	c.Offered.Store(true)
+	b := []byte(`{"list":{},`)
+	if cancels {
+		b = append(b, `"cancel":{},`...)
+	}
+	return append(b, `"requests":{"tools":{"call":{}}}}`...)
+}
+
+// makesTasks reports whether calls of the server's tools can be tasks of it.
+func (s *server) makesTasks() bool { return s.declares("tasks", "requests", "tools", "call") }
+
+// declares reports whether the server, of a revision with a handshake, declares what the path leads to.
+func (s *server) declares(path ...string) bool {
+	info, known := s.up.Info()
+	if !known || !slices.Contains(upstream.Versions, info.ProtocolVersion) {
+		return false
+	}
+	return jsonx.Has(info.Capabilities, path...)
+}
+
+// forHost returns a message of the server with the host's id of the task that it belongs to, or with none where the
+// host knows no such task.
+func (s *server) forHost(m rpc.Message) rpc.Message {
+	params := tasks.Related(m.Params, func(id string) string {
+		if d := s.host.tasks.Theirs(s, id); d != nil {
+			return d.ID
+		}
+		return ""
+	})
+	return withParams(m, params)
+}
+
+func withParams(m rpc.Message, params []byte) rpc.Message {
+	if len(params) == len(m.Params) && bytes.Equal(params, m.Params) {
+		return m
+	}
+	raw := rpc.Request(m.ID, m.Method, params)
+	changed, err := rpc.Parse(raw)
+	if err != nil {
+		return m
+	}
+	changed.Label = m.Label
+	return changed
+}
+
+// forServer returns the host's answer to a request of the server with the server's id of the task.
+func (s *server) forServer(answer rpc.Message) rpc.Message {
+	return withResult(answer, tasks.Related(answer.Result, s.nameOf))
+}
+
+// nameOf is the server's id of a task that the host knows by that id; "" where there is none of the server.
+func (s *server) nameOf(id string) string {
+	c := s.host.tasks.Ours(id)
+	if c == nil || c.Of.(*deferred).server != s {
+		return ""
+	}
+	theirs, _ := c.Theirs()
+	return theirs
+}
+
+// unrelated returns the result of a task without the server's id of it.
+func unrelated(answer rpc.Message) rpc.Message {
+	return withResult(answer, tasks.Related(answer.Result, func(string) string { return "" }))
+}
+
+func withResult(m rpc.Message, result []byte) rpc.Message {
+	if len(result) == len(m.Result) && bytes.Equal(result, m.Result) {
+		return m
+	}
+	changed, err := rpc.Parse(rpc.Result(m.ID, result))
+	if err != nil {
+		return m
+	}
+	return changed
+}
+
+// asTask returns the params of a call, and whether they ask for a task. Hosts of the stateless revisions cannot ask:
+// callgate wants one in their place where the tool's calls have to be tasks, or can be and the host can wait for one.
+func (h *host) asTask(p callParams, to *entry, params []byte) (forwarded []byte, asks bool) {
+	if h.era == upstream.Modern && (to.TaskSupport == "required" || to.TaskSupport == "optional" && h.waits) && to.server.makesTasks() {
+		return jsonx.Put(params, "task", []byte("{}")), true
+	}
+	return params, p.taskWanted != nil
+}

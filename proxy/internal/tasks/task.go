@@ -1,0 +1,49 @@
+// Package tasks is what MCP 2025-11-25 says of tasks, and those of one host: calls that it gets as tasks, and requests of
+// servers that it carries out as tasks. It sends nothing.
+package tasks
+
+import (
+	"strconv"
+	"time"
+
+	"callgate/internal/jsonx"
+)
+
+// Task is what its maker says of a task.
+type Task struct {
+	Raw        []byte
+	ID, Status string
+	Message    string        // for people; "" for none
+	TTL        time.Duration // 0 is none
+}
+
+func (t Task) Over() bool {
+	return t.Status == "completed" || t.Status == "failed" || t.Status == "cancelled"
+}
+
+// In reads the result of a call that has become a task.
+func In(result []byte) (Task, bool) {
+	var m [1]jsonx.Member
+	if !jsonx.MayHold(result, "task") || jsonx.Members(result, []string{"task"}, m[:]) != nil || m[0].Value == nil {
+		return Task{}, false
+	}
+	return Read(m[0].Value)
+}
+
+// maxSize bounds what a server may say of a task: it is kept, and told again and again.
+const maxSize = 64 << 10
+
+func Read(raw []byte) (t Task, ok bool) {
+	var m [4]jsonx.Member
+	if len(raw) == 0 || len(raw) > maxSize || raw[0] != '{' || jsonx.Members(raw, []string{"taskId", "status", "ttl", "statusMessage"}, m[:]) != nil {
+		return t, false
+	}
+	t.Raw = raw
+	t.ID, ok = jsonx.String(m[0].Value)
+	t.Status, _ = jsonx.String(m[1].Value)
+	t.Message, _ = jsonx.String(m[3].Value)
+	if milliseconds, err := strconv.ParseFloat(string(m[2].Value), 64); err == nil {
+		t.TTL = time.Duration(max(0, min(milliseconds, 1e12))) * time.Millisecond
+	}
+	return t, ok && t.ID != ""
+}
