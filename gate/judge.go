@@ -47,6 +47,9 @@ func (j *Judge) Judge(call Call) Verdict {
 	if v, denied := j.ruleDenials(v); denied {
 		return v
 	}
+	if v, denied := j.destinationDenials(v, call); denied {
+		return v
+	}
 	if v.Marks = j.marks(&v, call); len(v.Marks) > 0 {
 		v = v.ask("mark", v.Marks[0].Code, v.Marks[0].Text)
 	} else {
@@ -95,7 +98,9 @@ func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone}
 	findings := make([]permissions.Finding, len(a.Subjects))
 	bound := j.Policy.BindsContent()
+	carries, unsaid := j.flowFacts(call, a)
 	for i := range a.Subjects {
+		a.Subjects[i].Carries, a.Subjects[i].From = carries, unsaid
 		if s := &a.Subjects[i]; bound && len(s.Runs) > 0 {
 			s.Content = content(s.Runs)
 		}

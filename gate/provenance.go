@@ -475,6 +475,9 @@ func (j *Judge) namedByRule(v Verdict, call Call, to string) bool {
 	if j.granted(grantDestination, to, call, v.Risk()) {
 		return true
 	}
+	if r := j.destinationRule(call, v.Analysis, to); r != nil {
+		return r.Action == permissions.Allow
+	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		pattern := ""
@@ -489,6 +492,81 @@ func (j *Judge) namedByRule(v Verdict, call Call, to string) bool {
 		}
 	}
 	return false
+}
+
+// destinationRule returns the rule for the call's effect that is about a destination, nil when none is. Of the file's the
+// last that matches counts; a deny of the agent's profile is a veto.
+func (j *Judge) destinationRule(call Call, a *tools.Analysis, to string) *permissions.Rule {
+	if !j.rulesDestinations() {
+		return nil
+	}
+	effect := outgoingOf(call, a).effect
+	last := func(rules []permissions.Rule) *permissions.Rule {
+		for i := len(rules) - 1; i >= 0; i-- {
+			r := &rules[i]
+			if r.Tool != effect || !slices.Contains(permissions.EffectKeys, r.Tool) {
+				continue
+			}
+			if glob, err := permissions.CompileGlob(r.Pattern); err == nil && (glob.Match(to) || glob.Match(strings.ToLower(to))) {
+				return r
+			}
+		}
+		return nil
+	}
+	agent, file := last(j.Policy.Agent), last(j.Policy.File)
+	if file == nil || agent != nil && agent.Action == permissions.Deny {
+		return agent
+	}
+	return file
+}
+
+// rulesDestinations reports whether a rule is about the destinations of an effect.
+func (j *Judge) rulesDestinations() bool {
+	about := func(r permissions.Rule) bool { return slices.Contains(permissions.EffectKeys, r.Tool) }
+	return j.Policy != nil && (slices.ContainsFunc(j.Policy.File, about) || slices.ContainsFunc(j.Policy.Agent, about))
+}
+
+// destinationDenials is the part of phase 1 that the rules for an effect decide: any destination's deny is final.
+func (j *Judge) destinationDenials(v Verdict, call Call) (Verdict, bool) {
+	if !j.rulesDestinations() {
+		return v, false
+	}
+	o := outgoingOf(call, v.Analysis)
+	places := o.to
+	if len(places) == 0 {
+		places = []string{""} // only a rule for every destination is about it
+	}
+	for _, to := range places {
+		if r := j.destinationRule(call, v.Analysis, to); r != nil && r.Action == permissions.Deny {
+			return v.deny(DecidedDenied, "rule", r.String(), fmt.Sprintf("The rule %s matches the destination %s.", r, shown(to))), true
+		}
+	}
+	return v, false
+}
+
+// flowFacts says what rules with a condition ask of a call.
+func (j *Judge) flowFacts(call Call, a *tools.Analysis) (carries, from []string) {
+	if j.Flow == nil || !j.Policy.AsksFlow() {
+		return nil, nil
+	}
+	m, o := &j.Flow.memory, outgoingOf(call, a)
+	texts := o.content
+	if len(texts) == 0 {
+		for _, v := range argumentsOf(call.Arguments) {
+			texts = append(texts, v.text)
+		}
+	}
+	for label, name := range map[flow.Label]string{flow.Private: "private", flow.Secret: "secret"} {
+		if slices.ContainsFunc(texts, func(t string) bool { _, ok := m.Carry(t, label); return ok }) {
+			carries = append(carries, name)
+		}
+	}
+	for _, text := range slices.Concat(o.to, o.packages, o.commands, o.amounts) {
+		if known := m.Know(text); telling(text) && known.In&flow.Untrusted != 0 && known.Said == 0 {
+			from = []string{"untrusted"}
+		}
+	}
+	return carries, from
 }
 
 // trustsSource reports whether a person trusts the results of a tool.

@@ -9,6 +9,9 @@ import (
 // before r decides nothing then. It may miss such a pair, and never makes one up where both patterns are
 // text and `*`; with brackets and groups it goes by samples.
 func (r *Rule) covers(q *Rule) bool {
+	if r.When != (When{}) && r.When != q.When {
+		return false
+	}
 	if r.Capped && (!q.Capped || q.Risk.Exceeds(r.Risk)) {
 		return false
 	}

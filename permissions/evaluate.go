@@ -90,7 +90,7 @@ func (v *view) lastMatch(n int, form Form, s *Subject, decides bool, args *argum
 			continue
 		}
 		r := &v.rules[i]
-		if r.exceeded(s.Risk) || !r.matches(form, s, args) {
+		if r.exceeded(s.Risk) || !r.When.meets(s) || !r.matches(form, s, args) {
 			continue
 		}
 		if r.Action == Allow && decides {

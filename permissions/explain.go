@@ -42,7 +42,7 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 			if n := len(e.Matches); n > 0 && e.Matches[n-1].Rule == r.Rule {
 				break // by another of its alternatives
 			}
-			if !r.matches(form, s, &args) || r.exceeded(s.Risk) {
+			if !r.matches(form, s, &args) || r.exceeded(s.Risk) || !r.When.meets(s) {
 				continue
 			}
 			e.Matches = append(e.Matches, Match{
@@ -82,6 +82,9 @@ func (r *Rule) describe() string {
 	action := r.Action.String()
 	if r.Capped {
 		action += " up to " + r.Risk.String()
+	}
+	if when := r.When.String(); when != "" {
+		action += " when it " + when
 	}
 	return fmt.Sprintf("%s %s %s (%s)", r.Tool, strconv.Quote(r.Pattern), action, origin(r.Source, r.Layer))
 }

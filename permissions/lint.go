@@ -102,6 +102,9 @@ func (l *linter) tool() bool {
 
 // canMatchTool reports whether there is, or can be, a tool that the rule names.
 func (l *linter) canMatchTool(r *Rule) bool {
+	if slices.Contains(EffectKeys, r.Tool) {
+		return true
+	}
 	if len(l.options.Kinds) == 0 || slices.ContainsFunc(l.options.Kinds, r.tool.Match) {
 		return true
 	}

@@ -19,6 +19,7 @@ type Policy struct {
 	Grants []Grant // worker grants first, then session grants
 
 	bindsContent bool // a grant holds for what a script contains
+	asksFlow     bool // a rule asks where values come from
 
 	views *atomic.Pointer[map[viewKey]*view] // nil in a Policy that was not compiled
 }
@@ -42,6 +43,7 @@ func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 			return nil, err
 		}
 	}
+	p.asksFlow = slices.ContainsFunc(slices.Concat(p.Agent, p.File), func(r Rule) bool { return r.When != When{} })
 	for i := range p.Grants {
 		if err := p.Grants[i].compile(LayerSession); err != nil {
 			return nil, err
@@ -57,6 +59,9 @@ func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 func (p *Policy) With(agent []Rule, session []Grant) (*Policy, error) {
 	return NewPolicy(agent, p.File, slices.Concat(p.Grants, session))
 }
+
+// AsksFlow reports whether a rule asks where the values of a call come from.
+func (p *Policy) AsksFlow() bool { return p != nil && p.asksFlow }
 
 // BindsContent reports whether a grant holds for what a script contains.
 func (p *Policy) BindsContent() bool { return p != nil && p.bindsContent }

@@ -1,6 +1,10 @@
 package permissions
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Layer names where a rule or grant comes from.
 type Layer string
@@ -20,12 +24,36 @@ type Rule struct {
 	Action  Action
 	Capped  bool // an allow of which Risk is the ceiling: what is riskier it does not match
 	Risk    Risk // the worst class that a capped allow covers
+	When    When // what must be so of the call for the rule to match; the zero value asks nothing
 	Layer   Layer
 	Source  string // "path:line", for people
 
 	tool    *Glob
 	pattern *valuePattern
 	text    string // of String: every record of an allowed call names its rule
+}
+
+// When is a condition on where the values of a call come from. It holds only where that is known.
+type When struct {
+	Carries string // "private" or "secret": an argument holds text of such a result
+	From    string // "untrusted": a destination, command, package or amount is known only from such results
+}
+
+// meets reports whether the condition holds for the subject.
+func (w When) meets(s *Subject) bool {
+	return (w.Carries == "" || slices.Contains(s.Carries, w.Carries)) && (w.From == "" || slices.Contains(s.From, w.From))
+}
+
+// String is the condition as people read it, "" for none.
+func (w When) String() string {
+	var parts []string
+	if w.Carries != "" {
+		parts = append(parts, "carries "+w.Carries)
+	}
+	if w.From != "" {
+		parts = append(parts, "is from "+w.From)
+	}
+	return strings.Join(parts, " and ")
 }
 
 // Grant is what a person's earlier "always" allows: it loosens asks, never a deny or a mark, and never
@@ -76,3 +104,7 @@ type Finding struct {
 	Short  *Rule
 	Beyond string
 }
+
+// EffectKeys are keys of a permissions file that stand for all calls of an effect (see docs/flow.md): their patterns are
+// about destinations.
+var EffectKeys = []string{"outside", "money", "access", "deletes"}

@@ -75,6 +75,9 @@ type Subject struct {
 	// Content is a fingerprint of what Runs holds now. A grant that names one covers no other; who evaluates
 	// MUST set it when Policy.BindsContent says so.
 	Content string
+	// Carries are the labels of results whose text the call holds, From those of results that alone named where it goes.
+	// Who evaluates MUST set them when Policy.AsksFlow says so.
+	Carries, From []string
 	// Risk is the subject's class.
 	Risk Risk
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func newRulesLintCommand(s *settings) *cobra.Command {
-	var asJSON, strict, live bool
+	var asJSON, strict, live, flows bool
 	var rulesFile string
 	cmd := &cobra.Command{
 		Use:   "lint",
@@ -28,6 +28,9 @@ more or less than they seem to, and rules that let interpreters run. Each findin
 
 With --live it starts the configured servers and looks at their tools too: at rules for tools that no server
 has, and at allows that count nothing because the kind is only a guess.
+
+With --flow it starts them and says which tools bring untrusted text and private data into a session, and where data
+can leave without a question then.
 
 With --strict the exit code is 1 when there are warnings.`,
 		Args: cobra.NoArgs,
@@ -42,6 +45,9 @@ With --strict the exit code is 1 when there are warnings.`,
 			}
 			if err != nil {
 				return err
+			}
+			if flows {
+				return lintFlow(cmd.Context(), b, policy, asJSON)
 			}
 			options := permissions.LintOptions{Kinds: tools.Kinds()}
 			if live {
@@ -73,6 +79,7 @@ With --strict the exit code is 1 when there are warnings.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 when there are warnings")
 	cmd.Flags().BoolVar(&live, "live", false, "start the configured servers and look at their tools too")
+	cmd.Flags().BoolVar(&flows, "flow", false, "start the configured servers and say where untrusted text and private data can leave")
 	cmd.Flags().StringVar(&rulesFile, "file", "", "look at this rules `file` instead of the worker's")
 	return cmd
 }
