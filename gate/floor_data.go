@@ -60,13 +60,8 @@ func vital(w tools.Wipe, place tools.Place) string {
 	case holds(place.Home):
 		return "which holds a home"
 	}
-	for _, v := range vitalFolders {
-		if ok, err := filepath.Match(v.pattern, path); err == nil && ok && !(w.How == tools.Moved && v.pattern == "/*" && path == "/tmp") {
-			return v.what
-		}
-	}
-	if rest, ok := strings.CutPrefix(path, place.Home+"/"); ok && place.Home != "" && homeFolders[rest] && w.How != tools.Cleaned {
-		return "a folder that holds a person's work or keys"
+	if what := vitalName(w, path, place.Home); what != "" {
+		return what
 	}
 	if slices.Contains(mounts(), path) && !strings.HasPrefix(path, "/dev/") {
 		return "a mount point"
@@ -74,19 +69,39 @@ func vital(w tools.Wipe, place tools.Place) string {
 	if w.How == tools.Closed {
 		return "" // its owner can open it again
 	}
-	for _, root := range append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir) {
+	roots := append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir)
+	for _, root := range roots {
 		if real, err := filepath.EvalSymlinks(root); holds(root) || err == nil && holds(real) {
 			return "which is or holds the workspace"
 		}
 	}
-	inside := place.Home != "" && within(path, place.Home) || slices.ContainsFunc(append(place.Roots[:len(place.Roots):len(place.Roots)], place.Dir), func(root string) bool { return root != "" && within(path, root) })
+	inside := slices.ContainsFunc(append(roots, place.Home), func(root string) bool { return root != "" && within(path, root) })
 	if !inside && slices.ContainsFunc([]string{"/tmp", "/var/tmp", os.TempDir()}, func(temp string) bool { return within(path, temp) }) {
 		return "" // a copy that somebody made for a moment
 	}
-	if base := filepath.Base(path); base == ".git" || base == ".hg" || base == ".svn" || base == ".jj" {
+	return repository(path, w.How)
+}
+
+// vitalName says why nobody may lose what a path is called by.
+func vitalName(w tools.Wipe, path, home string) string {
+	for _, v := range vitalFolders {
+		if ok, err := filepath.Match(v.pattern, path); err == nil && ok && !(w.How == tools.Moved && v.pattern == "/*" && path == "/tmp") {
+			return v.what
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "" && homeFolders[rest] && w.How != tools.Cleaned {
+		return "a folder that holds a person's work or keys"
+	}
+	return ""
+}
+
+// repository says what of a repository is at a path; "" when it is nothing of one.
+func repository(path string, how tools.Loss) string {
+	switch filepath.Base(path) {
+	case ".git", ".hg", ".svn", ".jj":
 		return "the history of a repository"
 	}
-	if info, err := os.Lstat(filepath.Join(path, ".git")); err == nil && (w.How != tools.Moved) && (info.IsDir() || info.Mode().IsRegular()) {
+	if info, err := os.Lstat(filepath.Join(path, ".git")); err == nil && how != tools.Moved && (info.IsDir() || info.Mode().IsRegular()) {
 		return "the root of a repository"
 	}
 	return ""
