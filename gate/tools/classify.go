@@ -124,6 +124,27 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 	if n.Risk == programs.NoRisk {
 		return permissions.Unknown
 	}
+	risk := worsened(n, args)
+	switch {
+	case n.Has(programs.RunsTargets):
+		for i, a := range args {
+			if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
+				continue
+			}
+			if !a.Known || !isOption(a.Value) && !isScript(a.Value) && !strings.Contains(a.Value, "=") {
+				risk = risk.Worse(permissions.Unknown)
+			}
+		}
+	case n.Has(programs.RunsScripts):
+		if len(args) > 0 && args[0].Known && isScript(args[0].Value) {
+			return permissions.BuildTest
+		}
+	}
+	return risk
+}
+
+// worsened is the class of a command of the table with what its words make worse.
+func worsened(n *programs.Command, args []shellparse.Word) permissions.Risk {
 	risk := riskOf[n.Risk]
 	open := slices.ContainsFunc(args, mayBeAnything)
 	onlyWords := open && !slices.ContainsFunc(args, func(w shellparse.Word) bool { return mayBeAnything(w) && !w.NoOption })
@@ -138,21 +159,6 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 			risk = risk.Worse(permissions.Unknown) // one of the words may turn out to be what makes it worse
 		case open:
 			risk = risk.Worse(to)
-		}
-	}
-	switch {
-	case n.Has(programs.RunsTargets):
-		for i, a := range args {
-			if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
-				continue
-			}
-			if !a.Known || !isOption(a.Value) && !isScript(a.Value) && !strings.Contains(a.Value, "=") {
-				risk = risk.Worse(permissions.Unknown)
-			}
-		}
-	case n.Has(programs.RunsScripts):
-		if len(args) > 0 && args[0].Known && isScript(args[0].Value) {
-			return permissions.BuildTest
 		}
 	}
 	return risk

@@ -60,42 +60,16 @@ func (t *Tool) guessFrom(d definition) {
 	}
 	t.category, t.Why = CategoryNetwork, "unknown: not in the catalogue of a configured package"
 
-	command, path, address := argument(Command), argument(ReadPath), argument(URL)
 	changes := has(writeWords) || has(editWords) || has(deleteWords) || has(moveWords) || has(runWords)
 	t.guess = guess{
 		reads:   has(readWords) && !changes,
 		sql:     has(sqlWords) || slices.ContainsFunc(wordsOf(d.description), func(w string) bool { return sqlWords[w] && w != "query" }),
 		process: has(processWords),
 	}
-	set := func(kind, argument string) {
+	if kind, argument := t.guessKind(d, has, argument); kind != "" {
 		t.Kind, t.guess.argument = kind, argument
 		t.category = kinds[kind].category
 		t.Why = "guess from the name and the schema: adds denies and risk, allows nothing"
-	}
-	_, canonical := kinds[t.Name]
-	switch file := has(fileWords) || path != ""; {
-	case t.guess.process && argument(Input) != "":
-		set(KindProcessInput, argument(Input))
-	case command != "" || has(runWords) && !t.guess.sql && (argument(Code) != "" || len(d.arguments) == 0):
-		set(KindShell, command)
-	case canonical && t.Name != KindResource && t.Name != KindPrompt && t.Name != KindSampling:
-		set(t.Name, "")
-	case has(deleteWords) && file:
-		set(KindDeleteFile, path)
-	case has(moveWords) && file:
-		set(KindMoveFile, path)
-	case has(editWords) && file:
-		set(KindEditFile, path)
-	case has(writeWords) && file:
-		set(KindWriteFile, path)
-	case has(grepWords):
-		set(KindGrep, path)
-	case has(globWords):
-		set(KindGlob, path)
-	case has(fetchWords) && address != "":
-		set(KindFetch, address)
-	case t.guess.reads && file && path != "":
-		set(KindReadFile, path)
 	}
 	if k, ok := kinds[t.Kind]; ok {
 		t.baseRisk = permissions.Unknown.Worse(k.risk)
@@ -103,6 +77,38 @@ func (t *Tool) guessFrom(d definition) {
 	if has(deleteWords) {
 		t.baseRisk = t.baseRisk.Worse(permissions.Destructive)
 	}
+}
+
+// guessKind returns the kind that a tool seems to be of, and the argument that seems to hold its value; "" for none. has
+// tells about words of its name, argument finds an argument by its role.
+func (t *Tool) guessKind(d definition, has func(map[string]bool) bool, argument func(Role) string) (kind, value string) {
+	command, path, address := argument(Command), argument(ReadPath), argument(URL)
+	_, canonical := kinds[t.Name]
+	switch file := has(fileWords) || path != ""; {
+	case t.guess.process && argument(Input) != "":
+		return KindProcessInput, argument(Input)
+	case command != "" || has(runWords) && !t.guess.sql && (argument(Code) != "" || len(d.arguments) == 0):
+		return KindShell, command
+	case canonical && t.Name != KindResource && t.Name != KindPrompt && t.Name != KindSampling:
+		return t.Name, ""
+	case has(deleteWords) && file:
+		return KindDeleteFile, path
+	case has(moveWords) && file:
+		return KindMoveFile, path
+	case has(editWords) && file:
+		return KindEditFile, path
+	case has(writeWords) && file:
+		return KindWriteFile, path
+	case has(grepWords):
+		return KindGrep, path
+	case has(globWords):
+		return KindGlob, path
+	case has(fetchWords) && address != "":
+		return KindFetch, address
+	case t.guess.reads && file && path != "":
+		return KindReadFile, path
+	}
+	return "", ""
 }
 
 // guessRole says what an argument seems to be by its name alone.

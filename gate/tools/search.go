@@ -106,68 +106,110 @@ func searchOf(c *shellparse.Command) *search {
 		s.skipsHidden, s.skipsListed = true, name == "rg"
 		s.stdin = c.Piped
 	}
-	longs, flags := searcherWords[p.longs], searcherWords[p.flags]
-	pattern := false // the pattern is an option's value
-	only := false    // only operands follow
-	for i := 1; i < len(c.Argv); i++ {
-		w := c.Argv[i]
-		if value, ok := strings.CutPrefix(w.Value, "--include="); ok && !w.Known && name == "grep" && strings.Trim(value, "*?.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
-			readGrep(s, "include", value) // a glob without quotes: whatever it expands to, it includes no more
-			continue
-		}
-		if !w.Known {
-			return nil // it may be an option
-		}
-		var option, value string
-		var has bool
-		switch {
-		case only || w.Value == "-" || !strings.HasPrefix(w.Value, "-"):
-			s.operands = append(s.operands, w.Value)
-			continue
-		case w.Value == "--":
-			only = true
-			continue
-		case strings.HasPrefix(w.Value, "--"):
-			option, value, has = strings.Cut(w.Value[2:], "=")
-			if !longs[option] && !flags[option] {
-				return nil
-			}
-			if longs[option] && !has && !flags[option] {
-				if i++; i >= len(c.Argv) || !c.Argv[i].Known {
-					return nil
-				}
-				value = c.Argv[i].Value
-			}
-			if !p.read(s, option, value) {
-				return nil
-			}
-		default:
-			for j := 1; j < len(w.Value); j++ {
-				option = w.Value[j : j+1]
-				if !strings.Contains(p.values, option) {
-					if !p.read(s, option, "") {
-						return nil
-					}
-					continue
-				}
-				if value = strings.TrimPrefix(w.Value[j+1:], "="); value == "" {
-					if i++; i >= len(c.Argv) || !c.Argv[i].Known {
-						return nil
-					}
-					value = c.Argv[i].Value
-				}
-				if !p.read(s, option, value) {
-					return nil
-				}
-				break
-			}
-		}
-		pattern = pattern || option == "e" || option == "f" || option == "regexp" || option == "file" || option == "files" || option == "type-list"
+	r := searchReader{searcher: p, s: s, words: c.Argv}
+	if !r.read(name) {
+		return nil
 	}
-	if !pattern && len(s.operands) > 0 {
+	if !r.pattern && len(s.operands) > 0 {
 		s.operands = s.operands[1:]
 	}
 	return s
+}
+
+// searchReader reads the words of a searcher, from left to right.
+type searchReader struct {
+	searcher
+	s       *search
+	words   []shellparse.Word
+	at      int
+	pattern bool // the pattern is an option's value
+}
+
+// unquoted is what a glob without quotes is made of.
+const unquoted = "*?.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+// read reads all words; false when one of them is not understood.
+func (r *searchReader) read(name string) bool {
+	only := false // only operands follow
+	for r.at = 1; r.at < len(r.words); r.at++ {
+		w := r.words[r.at]
+		if value, ok := strings.CutPrefix(w.Value, "--include="); ok && !w.Known && name == "grep" && strings.Trim(value, unquoted) == "" {
+			readGrep(r.s, "include", value) // whatever it expands to, it includes no more
+			continue
+		}
+		ok := true
+		switch {
+		case !w.Known:
+			return false // it may be an option
+		case only || w.Value == "-" || !strings.HasPrefix(w.Value, "-"):
+			r.s.operands = append(r.s.operands, w.Value)
+		case w.Value == "--":
+			only = true
+		case strings.HasPrefix(w.Value, "--"):
+			ok = r.long(w.Value[2:])
+		default:
+			ok = r.short(w.Value[1:])
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// next takes the next word as a value.
+func (r *searchReader) next() (value string, ok bool) {
+	if r.at++; r.at >= len(r.words) || !r.words[r.at].Known {
+		return "", false
+	}
+	return r.words[r.at].Value, true
+}
+
+// long reads an option with a long name.
+func (r *searchReader) long(word string) bool {
+	longs, flags := searcherWords[r.longs], searcherWords[r.flags]
+	option, value, has := strings.Cut(word, "=")
+	if !longs[option] && !flags[option] {
+		return false
+	}
+	if longs[option] && !has && !flags[option] {
+		var ok bool
+		if value, ok = r.next(); !ok {
+			return false
+		}
+	}
+	return r.take(option, value)
+}
+
+// short reads options of one letter each, of which the last may take a value.
+func (r *searchReader) short(letters string) bool {
+	for j := range len(letters) {
+		option := letters[j : j+1]
+		if !strings.Contains(r.values, option) {
+			if !r.searcher.read(r.s, option, "") {
+				return false
+			}
+			continue
+		}
+		value := strings.TrimPrefix(letters[j+1:], "=")
+		if value == "" {
+			var ok bool
+			if value, ok = r.next(); !ok {
+				return false
+			}
+		}
+		return r.take(option, value)
+	}
+	return true
+}
+
+// take notes an option. The word of some is the pattern, so that no operand is.
+func (r *searchReader) take(option, value string) bool {
+	switch option {
+	case "e", "f", "regexp", "file", "files", "type-list":
+		r.pattern = true
+	}
+	return r.searcher.read(r.s, option, value)
 }
 
 // safeTypes are types of rg that no credential store belongs to, unless it is called by their ending.

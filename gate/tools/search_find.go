@@ -19,21 +19,10 @@ func foundBy(all []shellparse.Command, at int) *search {
 	if len(c.Via) == 0 || len(c.Argv) == 0 || readsRecursively(c) {
 		return nil
 	}
-	var words []string
-	for i := range all {
-		if f := &all[i]; len(f.Argv) > 0 && programs.Canonical(f.Argv[0].Value) == "find" {
-			var line []string
-			for _, w := range f.Argv {
-				if !w.Known || strings.ContainsFunc(w.Value, unicode.IsSpace) { // it could be taken for several words
-					return nil
-				}
-				if line = append(line, w.Value); strings.HasPrefix(w.Value, "-exec") && strings.Join(line, " ") == c.Via[len(c.Via)-1] {
-					words = line[1:]
-				}
-			}
-		}
+	words, ok := findWords(all, c.Via[len(c.Via)-1])
+	if !ok {
+		return nil
 	}
-	words = words[min(len(words), max(0, slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || w == "!" }))):]
 	s := &search{cure: "-not -name '%s' leaves it out"}
 	plain, not := false, false
 	for i := 0; i < len(words); i++ {
@@ -64,4 +53,26 @@ func foundBy(all []shellparse.Command, at int) *search {
 		return nil
 	}
 	return s
+}
+
+// findWords returns the tests of the find of a text whose line up to -exec is given. It is not ok when a word of a find
+// could be taken for several.
+func findWords(all []shellparse.Command, line string) (words []string, ok bool) {
+	for i := range all {
+		f := &all[i]
+		if len(f.Argv) == 0 || programs.Canonical(f.Argv[0].Value) != "find" {
+			continue
+		}
+		var before []string
+		for _, w := range f.Argv {
+			if !w.Known || strings.ContainsFunc(w.Value, unicode.IsSpace) {
+				return nil, false
+			}
+			if before = append(before, w.Value); strings.HasPrefix(w.Value, "-exec") && strings.Join(before, " ") == line {
+				words = before[1:]
+			}
+		}
+	}
+	tests := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") || w == "!" })
+	return words[max(0, tests):], true
 }

@@ -18,6 +18,7 @@ var searchCases = []struct {
 	{"rg SECRET src web", false},
 	{"rg -n -C3 SECRET src", false},
 	{"rg -i SECRET src web", false},
+	{"ag -f --hidden SECRET", true}, // -f follows links there
 	{"rg --files web", false},
 	{"rg --version", false},
 	{"rg -l SECRET -t py web", false},
