@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"callgate/rag/internal/chunks"
 	"callgate/rag/internal/lexical"
 	"callgate/rag/internal/terms"
 )
@@ -49,18 +50,18 @@ func (b *builder) reset() {
 }
 
 // add adds a source with its chunks. One without chunks has nothing to find.
-func (b *builder) add(s source, chunks []chunk) {
-	if len(chunks) == 0 {
+func (b *builder) add(s source, passages []chunks.Chunk) {
+	if len(passages) == 0 {
 		return
 	}
 	s.First, s.Rows = b.rows.len(), 0
 	b.rows.Sources = append(b.rows.Sources, s)
-	for i := range chunks {
-		c := &chunks[i]
+	for i := range passages {
+		c := &passages[i]
 		b.words.Begin()
-		b.words.Add(c.text)
+		b.words.Add(c.Text)
 		b.words.Add(surroundings(&s, c))
-		for _, name := range c.defines {
+		for _, name := range c.Defines {
 			b.table.add(name, b.rows.len())
 		}
 		b.rows.add(c, b.words.Length())
@@ -70,36 +71,36 @@ func (b *builder) add(s source, chunks []chunk) {
 		} else {
 			b.texts = append(b.texts, passage(&s, c))
 		}
-		b.size += len(c.text)
+		b.size += len(c.Text)
 	}
 }
 
 // surroundings are what counts beside a chunk's text: where it is, what it is a part of and, a second time, what
 // it defines. The file's name counts twice too: both are chosen to say what is inside.
-func surroundings(s *source, c *chunk) string {
-	names := strings.Join(c.defines[:min(len(c.defines), maxNamed)], " ")
+func surroundings(s *source, c *chunks.Chunk) string {
+	names := strings.Join(c.Defines[:min(len(c.Defines), maxNamed)], " ")
 	if s.Document {
-		return s.Title + " " + c.outer + " " + names
+		return s.Title + " " + c.Outer + " " + names
 	}
 	dir, base := path.Split(s.Path)
 	base = strings.TrimSuffix(base, path.Ext(base))
 	dir = path.Clean(dir)
-	return strings.Join([]string{base, base, path.Base(dir), path.Base(path.Dir(dir)), c.outer, names}, " ")
+	return strings.Join([]string{base, base, path.Base(dir), path.Base(path.Dir(dir)), c.Outer, names}, " ")
 }
 
 // maxNamed is how many of a chunk's definitions count a second time.
 const maxNamed = 8
 
 // passage is a chunk as an embedding model sees it.
-func passage(s *source, c *chunk) string {
+func passage(s *source, c *chunks.Chunk) string {
 	head := s.Path
 	if s.Document {
 		head = s.Title
 	}
-	if c.symbol != "" {
-		head += " " + c.symbol
+	if c.Symbol != "" {
+		head += " " + c.Symbol
 	}
-	return strings.TrimSpace(head + "\n" + c.text)
+	return strings.TrimSpace(head + "\n" + c.Text)
 }
 
 // build makes and stores a segment of what was added and starts over. An error of the embedder is returned beside

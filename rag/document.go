@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"callgate/rag/internal/chunks"
+	"callgate/rag/internal/extract"
 )
 
 // Document is a text that is no file of the workspace: a note, a tool's definition. The index keeps its text.
@@ -22,7 +25,7 @@ type Document struct {
 }
 
 // maxDocument bounds a document's text, in bytes.
-const maxDocument = 4 << 20
+const maxDocument = extract.MaxText
 
 // Add adds documents, or replaces those of the same IDs. When it returns nil they can be found, by every
 // process.
@@ -70,21 +73,21 @@ func (w *writer) addDocuments(ctx context.Context, docs []source) error {
 
 // documentChunks takes a document apart. A tool's definition is one chunk, and a text that has nothing to
 // search for is found by its title.
-func documentChunks(s *source) []chunk {
-	var chunks []chunk
+func documentChunks(s *source) []chunks.Chunk {
+	var passages []chunks.Chunk
 	if s.Kind != KindTool {
-		chunks = chunkFile(language{s.Language, s.Kind}, s.Text)
+		passages = chunks.Of(chunks.Language{Name: s.Language, Kind: s.Kind}, s.Text)
 	}
-	if len(chunks) == 0 {
-		chunks = []chunk{{start: 1, end: strings.Count(strings.TrimSuffix(s.Text, "\n"), "\n") + 1, text: s.Text}}
+	if len(passages) == 0 {
+		passages = []chunks.Chunk{{Start: 1, End: strings.Count(strings.TrimSuffix(s.Text, "\n"), "\n") + 1, Text: s.Text}}
 	}
 	if s.Title != "" {
-		chunks[0].defines = append([]string{s.Title}, chunks[0].defines...)
-		for i := range chunks {
-			chunks[i].symbol = cmp.Or(chunks[i].symbol, s.Title)
+		passages[0].Defines = append([]string{s.Title}, passages[0].Defines...)
+		for i := range passages {
+			passages[i].Symbol = cmp.Or(passages[i].Symbol, s.Title)
 		}
 	}
-	return chunks
+	return passages
 }
 
 // Remove removes documents and returns how many there were.
@@ -130,3 +133,14 @@ func (x *Index) documents(want func(*source) bool) ([]Document, error) {
 	}
 	return docs, snap.release()
 }
+
+// Kind says what a text is, coarsely.
+type Kind = chunks.Kind
+
+const (
+	KindCode   = chunks.KindCode
+	KindDoc    = chunks.KindDoc    // prose: Markdown, reStructuredText, plain text
+	KindConfig = chunks.KindConfig // JSON, YAML, TOML, build files
+	KindNote   = chunks.KindNote   // a document of a knowledge base
+	KindTool   = chunks.KindTool   // a tool's definition
+)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"callgate/rag/internal/hostile"
 )
 
 // manyFiles writes a workspace that takes several segments.
@@ -292,7 +294,7 @@ func TestKilledWriter(t *testing.T) {
 func TestHostileWorkspace(t *testing.T) {
 	root := t.TempDir()
 	files := map[string]string{"found.go": "package found\n\nfunc NeedleInHaystack() {}\n", "line.txt": strings.Repeat("word ", 2<<20)}
-	for name, text := range hostile() {
+	for name, text := range hostile.Texts() {
 		for _, ext := range []string{".go", ".md", ".py"} {
 			files["hostile "+name+ext] = text
 		}

@@ -1,8 +1,6 @@
 package rag
 
-import (
-	"context"
-)
+import "context"
 
 // Embedder turns texts into vectors. It must be safe for concurrent use.
 type Embedder interface {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"callgate/rag/internal/ignore"
 )
 
 // filter says which rows a query is about: those alive, of the sources it asks for.
@@ -48,7 +50,7 @@ func parseGlob(glob string) ([]string, error) {
 	if strings.HasSuffix(glob, "/") {
 		glob += "**"
 	}
-	segments := splitGlob(glob)
+	segments := ignore.SplitGlob(glob)
 	if len(segments) == 1 {
 		segments = []string{"**", segments[0]}
 	}
@@ -83,5 +85,5 @@ func (f *filter) allows(i, row int) bool {
 func (f *filter) wants(s *source) bool {
 	q := f.query
 	return (q.Kind == "" || s.Kind == q.Kind) && (q.Language == "" || strings.EqualFold(s.Language, q.Language)) &&
-		(f.glob == nil || matchPath(f.glob, s.Path))
+		(f.glob == nil || ignore.MatchPath(f.glob, s.Path))
 }

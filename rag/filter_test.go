@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callgate/rag/internal/ignore"
 )
 
 func TestGlob(t *testing.T) {
@@ -22,7 +24,7 @@ func TestGlob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := matchPath(glob, c.name); got != c.want {
+		if got := ignore.MatchPath(glob, c.name); got != c.want {
 			t.Errorf("%q matches %q: %v, want %v", c.glob, c.name, got, c.want)
 		}
 	}
@@ -30,7 +32,7 @@ func TestGlob(t *testing.T) {
 		t.Error("a broken glob is taken")
 	}
 	start := time.Now()
-	if matchPath(splitGlob(strings.Repeat("**/a/", 60)+"b"), strings.Repeat("a/", 200)+"c") {
+	if ignore.MatchPath(ignore.SplitGlob(strings.Repeat("**/a/", 60)+"b"), strings.Repeat("a/", 200)+"c") {
 		t.Error("matches")
 	}
 	if took := time.Since(start); took > 30*time.Second {

@@ -1,13 +1,15 @@
 package rag
 
 import (
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"callgate/rag/internal/chunks"
+	"callgate/rag/internal/ignore"
 )
 
 // ignoreStories are ignore files and what of the files is left.
@@ -88,7 +90,7 @@ func TestIgnore(t *testing.T) {
 				t.Fatal(err)
 			}
 			names, _ := walked(t, memory(t, Options{}), dir)
-			names = slices.DeleteFunc(names, func(n string) bool { return filepath.Base(n) == gitignoreName })
+			names = slices.DeleteFunc(names, func(n string) bool { return filepath.Base(n) == ignore.GitName })
 			want := strings.Fields(c.want)
 			slices.Sort(names)
 			slices.Sort(want)
@@ -112,7 +114,7 @@ func TestIgnore(t *testing.T) {
 			run("init", "-q")
 			var listed []string
 			for name := range strings.SplitSeq(run("ls-files", "-z", "--others", "--exclude-standard"), "\x00") {
-				if name != "" && filepath.Base(name) != gitignoreName {
+				if name != "" && filepath.Base(name) != ignore.GitName {
 					listed = append(listed, name)
 				}
 			}
@@ -185,7 +187,7 @@ func TestNotText(t *testing.T) {
 		{"a.md", strings.Repeat("word ", 10_000), ""},
 	} {
 		reason := ""
-		if err := notText([]byte(c.data), languageOf(c.name, nil)); err != nil {
+		if err := notText([]byte(c.data), chunks.LanguageOf(c.name, nil)); err != nil {
 			reason = err.Error()
 		}
 		if reason != c.want {
@@ -217,27 +219,4 @@ func TestSwapped(t *testing.T) {
 	if text, _, err := ws.read(f); !isSkip(err) || text != "" {
 		t.Errorf("read %q, %v", text, err)
 	}
-}
-
-func FuzzIgnore(f *testing.F) {
-	for _, c := range ignoreStories {
-		f.Add(c.files[gitignoreName], strings.ReplaceAll(c.names, " ", "/"))
-	}
-	f.Fuzz(func(t *testing.T, text, name string) {
-		if !fs.ValidPath(name) || name == "." || len(text) > 4096 || len(name) > 256 {
-			return
-		}
-		r := parseRules(".", text)
-		ignored, said := r.decide(name, true)
-		if ignored && !said {
-			t.Fatal("ignored without a rule")
-		}
-		// A last rule that names the path wins over all others.
-		r.rules = append(r.rules, rule{segments: strings.Split(name, "/"), negated: true})
-		if !strings.ContainsAny(name, `*?[\`) {
-			if ignored, said := r.decide(name, true); ignored || !said {
-				t.Fatalf("%q is ignored although the last rule of %q says no", name, text)
-			}
-		}
-	})
 }

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"unicode/utf8"
+
+	"callgate/rag/internal/extract"
 )
 
 // KB is a knowledge base: texts that people or programs add by hand. It is safe for concurrent use.
@@ -56,10 +58,10 @@ func OpenKB(dir string, o Options) (*KB, error) {
 // Close closes it. One in memory is gone.
 func (kb *KB) Close() error { return kb.index.Close() }
 
-// Add adds a document as ReadText reads it, and returns its ID. The same text again has the same ID: it takes over the
+// Add adds a document as extract.Text reads it, and returns its ID. The same text again has the same ID: it takes over the
 // new metadata.
 func (kb *KB) Add(ctx context.Context, content string, metadata map[string]string) (string, error) {
-	text, err := ReadText([]byte(content))
+	text, err := extract.Text([]byte(content))
 	if err != nil {
 		return "", fmt.Errorf("the document was not added: %w", err)
 	}

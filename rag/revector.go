@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"callgate/rag/internal/chunks"
 	"callgate/rag/internal/terms"
 )
 
@@ -53,7 +54,7 @@ func (u *update) newVectors(ctx context.Context, p *part) (*vectors, error) {
 		}
 		text, ok := u.textOf(s)
 		for row := s.First; ok && row < s.First+s.Rows; row++ {
-			c := chunk{symbol: p.rows.Symbol[row], text: lineRange(text, int(p.rows.Start[row]), int(p.rows.End[row]))}
+			c := chunks.Chunk{Symbol: p.rows.Symbol[row], Text: chunks.Lines(text, int(p.rows.Start[row]), int(p.rows.End[row]))}
 			texts, rowsOf = append(texts, passage(s, &c)), append(rowsOf, row)
 		}
 		if len(texts) >= 512 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/rag/internal/chunks"
 	"callgate/rag/internal/terms"
 )
 
@@ -48,14 +49,14 @@ type rows struct {
 func (r *rows) len() int { return len(r.Source) }
 
 // add appends a row of the last source.
-func (r *rows) add(c *chunk, length int) {
+func (r *rows) add(c *chunks.Chunk, length int) {
 	s := len(r.Sources) - 1
 	r.Sources[s].Rows++
 	r.Source = append(r.Source, uint32(s))
-	r.Start = append(r.Start, uint32(c.start))
-	r.End = append(r.End, uint32(c.end))
+	r.Start = append(r.Start, uint32(c.Start))
+	r.End = append(r.End, uint32(c.End))
 	r.Length = append(r.Length, uint32(length))
-	r.Symbol = append(r.Symbol, strings.Clone(c.symbol)) // not to hold on to the file's text
+	r.Symbol = append(r.Symbol, strings.Clone(c.Symbol)) // not to hold on to the file's text
 }
 
 // appendRow copies row i of from, of the source that was added last.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"callgate/rag/internal/chunks"
 	"callgate/rag/internal/lexical"
 	"callgate/rag/internal/terms"
 )
@@ -187,7 +188,7 @@ func (s *search) hits(q *Query, ranked []candidate) []Hit {
 		if q.WithText {
 			text, ok := files.text(from)
 			h.Stale = !ok
-			h.Text = lineRange(text, h.Start, h.End)
+			h.Text = chunks.Lines(text, h.Start, h.End)
 		}
 		hits = append(hits, h)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"callgate/rag/internal/chunks"
 )
 
 // Event tells how far a Sync is: first an EventStart, an EventProgress for each file that is read, an EventDone at
@@ -272,17 +274,17 @@ func (u *update) work(ctx context.Context, jobs <-chan *found, old map[string][1
 			return
 		case known && hash == s.Hash: // touched
 		default:
-			chunks := chunkFile(language{s.Language, s.Kind}, text)
-			if len(chunks) == 0 {
+			passages := chunks.Of(chunks.Language{Name: s.Language, Kind: s.Kind}, text)
+			if len(passages) == 0 {
 				reports <- report{file: f.name, why: errSkip("empty")}
 				continue
 			}
-			if n := int64(len(chunks)); u.rows.Add(n) > maxRows {
+			if n := int64(len(passages)); u.rows.Add(n) > maxRows {
 				u.rows.Add(-n)
 				reports <- report{file: f.name, why: errSkip(fmt.Sprintf("no room: the index may take %d MiB of memory", u.w.x.options.MaxMemory>>20))}
 				continue
 			}
-			b.add(s, chunks)
+			b.add(s, passages)
 		}
 		reports <- report{file: f.name}
 		if ctx.Err() != nil || b.size >= segmentSize && !flush() {

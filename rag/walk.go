@@ -11,11 +11,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"callgate/rag/internal/chunks"
+	"callgate/rag/internal/ignore"
 	"callgate/rag/internal/terms"
 )
 
@@ -25,7 +28,7 @@ type workspace struct {
 	dir     string // absolute, without links
 	root    *os.Root
 	denied  func(string) bool
-	ignores *ignores // of the top directory
+	ignores *ignore.Files // of the top directory
 	maxSize int64
 	max     int
 }
@@ -58,39 +61,9 @@ func (x *Index) openWorkspace(dir string) (*workspace, error) {
 }
 
 // readIgnores reads the ignore files of the top directory and of the repository around it.
-func (w *workspace) readIgnores() {
-	git := []rules{builtin}
-	if user, ok := userRules(); ok {
-		git = append(git, user)
-	}
-	w.ignores = (&ignores{secrets: secretFiles, git: append(git, rulesAbove(w.dir)...)}).with(w.root.FS(), ".")
-}
+func (w *workspace) readIgnores() { w.ignores = ignore.Read(w.dir, w.root.FS()) }
 
 func (w *workspace) close() error { return w.root.Close() }
-
-// rulesAbove reads the ignore files of the git repository that dir is in.
-func rulesAbove(dir string) []rules {
-	var inward []rules
-	for at, up := dir, ""; ; {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			if exclude, ok := readRules(os.DirFS(at), ".git/info", "exclude"); ok {
-				exclude.dir, exclude.up = ".", up
-				inward = append([]rules{exclude}, inward...)
-			}
-			return inward
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			return nil // no repository
-		}
-		up = strings.TrimSuffix(path.Join(filepath.Base(at), up), "/")
-		at = parent
-		if r, ok := readRules(os.DirFS(at), ".", gitignoreName); ok {
-			r.up = up
-			inward = append([]rules{r}, inward...)
-		}
-	}
-}
 
 // absolute returns the path of a file for the outside.
 func (w *workspace) absolute(name string) string {
@@ -117,7 +90,7 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 	beyond := 0
 	var secret []fs.FileInfo // denied files that have other names
 	var linked []int         // places in files that have other names
-	inside := map[string]*ignores{".": w.ignores}
+	inside := map[string]*ignore.Files{".": w.ignores}
 	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -137,11 +110,11 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 			return nil
 		}
 		rules := inside[path.Dir(name)]
-		if rules.ignored(name, d.IsDir()) {
+		if rules.Ignored(name, d.IsDir()) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-			if rules.secret(name) {
+			if rules.Secret(name) {
 				secret = appendLinked(secret, d)
 			}
 			return nil
@@ -155,7 +128,7 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 			return nil
 		}
 		if d.IsDir() {
-			inside[name] = rules.with(fsys, name)
+			inside[name] = rules.With(fsys, name)
 			dirs = append(dirs, name)
 			return nil
 		}
@@ -167,7 +140,7 @@ func (w *workspace) walk(ctx context.Context) (files []found, dirs []string, lef
 		case len(files) >= w.max:
 			beyond++ // counted, not listed: there may be millions
 		default:
-			if hasOtherNames(f.info) {
+			if ignore.HasOtherNames(f.info) {
 				linked = append(linked, len(files))
 			}
 			files = append(files, *f)
@@ -206,13 +179,13 @@ func (w *workspace) one(name string) *found {
 	for i := 1; i < len(parts); i++ {
 		dir := strings.Join(parts[:i], "/")
 		info, err := w.root.Lstat(dir)
-		if err != nil || !info.IsDir() || rules.ignored(dir, true) || w.isDenied(dir) {
+		if err != nil || !info.IsDir() || rules.Ignored(dir, true) || w.isDenied(dir) {
 			return nil
 		}
-		rules = rules.with(w.root.FS(), dir)
+		rules = rules.With(w.root.FS(), dir)
 	}
 	info, err := w.root.Lstat(name)
-	if err != nil || rules.ignored(name, info.IsDir()) || w.isDenied(name) {
+	if err != nil || rules.Ignored(name, info.IsDir()) || w.isDenied(name) {
 		return nil
 	}
 	f, _ := w.candidate(name, fs.FileInfoToDirEntry(info))
@@ -252,8 +225,8 @@ func (w *workspace) read(f *found) (text string, s source, err error) {
 		return "", s, errSkip(fmt.Sprintf("more than %d bytes", w.maxSize))
 	}
 	s.Hash = hashOf(data)
-	l := languageOf(f.name, data)
-	s.Language, s.Kind = l.name, l.kind
+	l := chunks.LanguageOf(f.name, data)
+	s.Language, s.Kind = l.Name, l.Kind
 	if err := notText(data, l); err != nil {
 		return "", s, err
 	}
@@ -290,7 +263,7 @@ func asText(data []byte) string {
 }
 
 // notText returns why the content is not worth indexing, as errSkip.
-func notText(data []byte, l language) error {
+func notText(data []byte, l chunks.Language) error {
 	head := data[:min(len(data), 8000)]
 	if bytes.IndexByte(head, 0) >= 0 {
 		return errSkip("binary")
@@ -306,7 +279,7 @@ func notText(data []byte, l language) error {
 	if invalid > len(head)/10 {
 		return errSkip("binary")
 	}
-	if lines := bytes.Count(data, []byte("\n")) + 1; len(data)/lines > maxAverageLine && l.kind != KindDoc {
+	if lines := bytes.Count(data, []byte("\n")) + 1; len(data)/lines > maxAverageLine && l.Kind != KindDoc {
 		return errSkip("minified or generated: lines of " + fmt.Sprint(len(data)/lines) + " bytes")
 	}
 	return nil
@@ -342,3 +315,31 @@ func isSkip(err error) bool {
 	var skip errSkip
 	return errors.As(err, &skip) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)
 }
+
+// appendLinked appends a file that must not be read, if it has other names by which it could be.
+func appendLinked(secret []fs.FileInfo, d fs.DirEntry) []fs.FileInfo {
+	if info, err := d.Info(); err == nil && info.Mode().IsRegular() && ignore.HasOtherNames(info) {
+		secret = append(secret, info)
+	}
+	return secret
+}
+
+// withoutLinks takes out of files those that are denied ones under another name: linked are the places in files
+// that have several names, secret the denied files that do.
+func withoutLinks(files []found, linked []int, secret []fs.FileInfo, left []skipped) ([]found, []skipped) {
+	for _, i := range slices.Backward(linked) {
+		if slices.ContainsFunc(secret, func(s fs.FileInfo) bool { return os.SameFile(s, files[i].info) }) {
+			left = append(left, skipped{files[i].name, "denied: another name of a denied file"})
+			files = slices.Delete(files, i, i+1)
+		}
+	}
+	return files, left
+}
+
+// GitIgnore says what git leaves out of a workspace: its own ignore files and the user's, and nothing of what callgate
+// leaves out besides.
+type GitIgnore = ignore.Git
+
+// ReadGitIgnore reads the ignore files that hold at the top folder of a workspace, which is an absolute path without
+// links, and above it in its repository.
+func ReadGitIgnore(dir string) GitIgnore { return ignore.ReadGit(dir) }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"callgate/rag/internal/ignore"
 )
 
 const (
@@ -178,12 +180,12 @@ func (w *watch) sync(ctx context.Context, changed map[string]bool) error {
 		base := path.Base(name)
 		info, err := w.ws.root.Lstat(name)
 		switch {
-		case name == "." || base == gitignoreName || base == ownIgnoreName || err == nil && info.IsDir():
+		case name == "." || base == ignore.GitName || base == ignore.OwnName || err == nil && info.IsDir():
 			everything = true
 		default:
 			if f := w.ws.one(name); f != nil {
 				files = append(files, *f)
-				everything = everything || hasOtherNames(f.info) // one of them may be denied
+				everything = everything || ignore.HasOtherNames(f.info) // one of them may be denied
 			} else {
 				gone = append(gone, name)
 			}

@@ -1,8 +1,11 @@
-package rag
+// Package ignore says which files of a workspace are left out.
+package ignore
 
 import (
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 )
 
@@ -20,17 +23,17 @@ type rules struct {
 	rules []rule
 }
 
-// ignores decides what is left out, as git does. The user's .callgateignore has the last word, also on what
+// Files decides what is left out, as git does. The user's .callgateignore has the last word, also on what
 // looks like a secret.
-type ignores struct {
+type Files struct {
 	own     []rules // .callgateignore, outermost first
 	secrets rules
 	git     []rules // built-in rules, .git/info/exclude and .gitignore, outermost first
 }
 
 const (
-	gitignoreName = ".gitignore"
-	ownIgnoreName = ".callgateignore"
+	GitName = ".gitignore"
+	OwnName = ".callgateignore"
 )
 
 // builtin are left out unless an ignore file says otherwise.
@@ -132,14 +135,24 @@ func parseRule(line string) (r rule, ok bool) {
 	if !anchored {
 		r.segments = []string{"**"}
 	}
-	r.segments = append(r.segments, splitGlob(line)...)
+	r.segments = append(r.segments, SplitGlob(line)...)
 	return r, true
 }
 
-// with returns the ignores inside the directory dir, whose ignore files are read from root.
-func (g *ignores) with(root fs.FS, dir string) *ignores {
-	git, hasGit := readRules(root, dir, gitignoreName)
-	own, hasOwn := readRules(root, dir, ownIgnoreName)
+// Read reads the ignore files that hold at the top of the workspace dir, an absolute path without links, of which root
+// is the file system.
+func Read(dir string, root fs.FS) *Files {
+	git := []rules{builtin}
+	if user, ok := userRules(); ok {
+		git = append(git, user)
+	}
+	return (&Files{secrets: secretFiles, git: append(git, rulesAbove(dir)...)}).With(root, ".")
+}
+
+// With returns the Files inside the directory dir, whose ignore files are read from root.
+func (g *Files) With(root fs.FS, dir string) *Files {
+	git, hasGit := readRules(root, dir, GitName)
+	own, hasOwn := readRules(root, dir, OwnName)
 	if !hasGit && !hasOwn {
 		return g
 	}
@@ -169,9 +182,9 @@ func readRules(root fs.FS, dir, name string) (rules, bool) {
 	return parseRules(dir, string(data)), true
 }
 
-// ignored reports whether name, relative to the workspace, is left out. The caller has asked about the
+// Ignored reports whether name, relative to the workspace, is left out. The caller has asked about the
 // directories above before: what is inside of one that is left out cannot come back.
-func (g *ignores) ignored(name string, dir bool) bool {
+func (g *Files) Ignored(name string, dir bool) bool {
 	if ignored, said := decide(g.own, name, dir); said {
 		return ignored
 	}
@@ -182,8 +195,8 @@ func (g *ignores) ignored(name string, dir bool) bool {
 	return ignored
 }
 
-// secret reports whether the name says that the file holds secrets.
-func (g *ignores) secret(name string) bool {
+// Secret reports whether the name says that the file holds secrets.
+func (g *Files) Secret(name string) bool {
 	ignored, said := g.secrets.decide(name, false)
 	return said && ignored
 }
@@ -222,12 +235,12 @@ func (r *rule) match(name string) bool {
 	if len(r.segments) == 2 && r.segments[0] == "**" { // the usual case: a pattern for names
 		return matchName(r.segments[1], name[strings.LastIndexByte(name, '/')+1:])
 	}
-	return matchPath(r.segments, name)
+	return MatchPath(r.segments, name)
 }
 
-// matchPath matches segment by segment. Only the last ** is ever tried again, which is enough, and keeps
+// MatchPath matches segment by segment. Only the last ** is ever tried again, which is enough, and keeps
 // patterns from being made to take long.
-func matchPath(pattern []string, name string) bool {
+func MatchPath(pattern []string, name string) bool {
 	segments := strings.Split(name, "/")
 	star, again := -1, 0 // where the last ** stands, and how far it reaches
 	p := 0
@@ -252,8 +265,8 @@ func matchPath(pattern []string, name string) bool {
 	return p == len(pattern)
 }
 
-// splitGlob splits a pattern at its slashes. What ends with ** is about what is inside, not the thing itself.
-func splitGlob(glob string) []string {
+// SplitGlob splits a pattern at its slashes. What ends with ** is about what is inside, not the thing itself.
+func SplitGlob(glob string) []string {
 	segments := strings.Split(strings.ReplaceAll(glob, "[!", "[^"), "/")
 	if last := len(segments) - 1; segments[last] == "**" {
 		segments = append(segments[:last], "*", "**")
@@ -271,4 +284,28 @@ func matchName(pattern, name string) bool {
 	}
 	ok, err := path.Match(pattern, name)
 	return err == nil && ok
+}
+
+// rulesAbove reads the ignore files of the git repository that dir is in.
+func rulesAbove(dir string) []rules {
+	var inward []rules
+	for at, up := dir, ""; ; {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			if exclude, ok := readRules(os.DirFS(at), ".git/info", "exclude"); ok {
+				exclude.dir, exclude.up = ".", up
+				inward = append([]rules{exclude}, inward...)
+			}
+			return inward
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return nil // no repository
+		}
+		up = strings.TrimSuffix(path.Join(filepath.Base(at), up), "/")
+		at = parent
+		if r, ok := readRules(os.DirFS(at), ".", GitName); ok {
+			r.up = up
+			inward = append([]rules{r}, inward...)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package rag
+package chunks
 
 import "strings"
 
@@ -6,7 +6,7 @@ import "strings"
 const minSection = 240
 
 // chunkMarkdown makes each section a chunk, whose symbol is the headings above it.
-func chunkMarkdown(src string) []chunk {
+func chunkMarkdown(src string) []Chunk {
 	f := newFile(src)
 	f.prose = true
 	var titles []string // of the headings above, outermost first
@@ -22,10 +22,10 @@ func chunkMarkdown(src string) []chunk {
 			f.emit(open, to)
 		}
 		for i := first; i < len(f.chunks); i++ {
-			f.chunks[i].symbol = title
+			f.chunks[i].Symbol = title
 		}
 		if first < len(f.chunks) && len(titles) > 0 {
-			f.chunks[first].defines = titles[len(titles)-1:]
+			f.chunks[first].Defines = titles[len(titles)-1:]
 		}
 		open = to
 	}

@@ -1,4 +1,4 @@
-package rag
+package extract
 
 import (
 	"archive/zip"
@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 )
 
-func TestReadText(t *testing.T) {
+func TestText(t *testing.T) {
 	docx := wordFile(t, `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>
 		<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Backups</w:t></w:r></w:p>
 		<w:p><w:r><w:t xml:space="preserve">kept for </w:t></w:r><w:r><w:t>90 days</w:t></w:r></w:p></w:body></w:document>`)
@@ -47,7 +47,7 @@ func TestReadText(t *testing.T) {
 		{name: "a damaged DOCX", data: wordFile(t, "<w:document><w:p>"), fails: "the DOCX file cannot be read"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := ReadText(test.data)
+			got, err := Text(test.data)
 			if test.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fails) {
 					t.Errorf("%q, %v: want an error with %q", got, err, test.fails)
@@ -67,18 +67,18 @@ func TestReadText(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadText([]byte("\x7fELF\x00")); !errors.Is(err, ErrNoText) {
+	if _, err := Text([]byte("\x7fELF\x00")); !errors.Is(err, ErrNoText) {
 		t.Errorf("%v is no ErrNoText", err)
 	}
 }
 
-// FuzzReadText: whatever a document is, reading it ends with text or an error.
-func FuzzReadText(f *testing.F) {
+// FuzzText: whatever a document is, reading it ends with text or an error.
+func FuzzText(f *testing.F) {
 	f.Add(pdfFile("x"))
 	f.Add([]byte("<html><p>x"))
 	f.Add(utf16Of("\uFEFFx", true))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if text, err := ReadText(data); err == nil && strings.TrimSpace(text) == "" {
+		if text, err := Text(data); err == nil && strings.TrimSpace(text) == "" {
 			t.Error("no text and no error")
 		}
 	})

@@ -1,10 +1,10 @@
-package rag
+package chunks
 
 import "strings"
 
-// lineRange returns the lines from first to last, counted from 1, without the last line break. It returns what
+// Lines returns the lines from first to last, counted from 1, without the last line break. It returns what
 // there is of them.
-func lineRange(text string, first, last int) string {
+func Lines(text string, first, last int) string {
 	start := 0
 	for range first - 1 {
 		i := strings.IndexByte(text[start:], '\n')

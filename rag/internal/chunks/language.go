@@ -1,4 +1,4 @@
-package rag
+package chunks
 
 import (
 	"bytes"
@@ -17,13 +17,14 @@ const (
 	KindTool   Kind = "tool"   // a tool's definition
 )
 
-type language struct {
-	name string
-	kind Kind
+// Language is what a text is written in.
+type Language struct {
+	Name string
+	Kind Kind
 }
 
-var languages = func() map[string]language {
-	byExt := map[string]language{}
+var languages = func() map[string]Language {
+	byExt := map[string]Language{}
 	for _, l := range []struct {
 		kind       Kind
 		name, exts string
@@ -52,14 +53,14 @@ var languages = func() map[string]language {
 		{KindConfig, "make", "mk mak"}, {KindConfig, "cmake", "cmake"}, {KindConfig, "docker", "dockerfile"}, {KindConfig, "go.mod", "mod work"},
 	} {
 		for ext := range strings.FieldsSeq(l.exts) {
-			byExt[ext] = language{l.name, l.kind}
+			byExt[ext] = Language{l.name, l.kind}
 		}
 	}
 	return byExt
 }()
 
 // fileNames are files that say what they are by their whole name.
-var fileNames = map[string]language{
+var fileNames = map[string]Language{
 	"makefile": {"make", KindConfig}, "gnumakefile": {"make", KindConfig}, "justfile": {"make", KindConfig},
 	"cmakelists.txt": {"cmake", KindConfig}, "dockerfile": {"docker", KindConfig}, "containerfile": {"docker", KindConfig},
 	"jenkinsfile": {"groovy", KindCode}, "rakefile": {"ruby", KindCode}, "gemfile": {"ruby", KindCode},
@@ -68,8 +69,8 @@ var fileNames = map[string]language{
 	"changelog": {"text", KindDoc}, "authors": {"text", KindDoc}, "contributing": {"text", KindDoc},
 }
 
-// languageOf says what the file is, by its name and, for a script without one that helps, its first line.
-func languageOf(name string, head []byte) language {
+// LanguageOf says what the file is, by its name and, for a script without one that helps, its first line.
+func LanguageOf(name string, head []byte) Language {
 	base := strings.ToLower(path.Base(name))
 	if l, ok := fileNames[base]; ok {
 		return l
@@ -82,14 +83,14 @@ func languageOf(name string, head []byte) language {
 	if l, ok := interpreter(head); ok {
 		return l
 	}
-	return language{"text", KindDoc}
+	return Language{"text", KindDoc}
 }
 
 // interpreter reads a #! line.
-func interpreter(head []byte) (language, bool) {
+func interpreter(head []byte) (Language, bool) {
 	line, ok := bytes.CutPrefix(head, []byte("#!"))
 	if !ok {
-		return language{}, false
+		return Language{}, false
 	}
 	line, _, _ = bytes.Cut(line, []byte("\n"))
 	words := strings.Fields(string(line))
@@ -97,7 +98,7 @@ func interpreter(head []byte) (language, bool) {
 		words = words[1:]
 	}
 	if len(words) == 0 {
-		return language{}, false
+		return Language{}, false
 	}
 	name := strings.TrimRight(path.Base(words[0]), "0123456789.")
 	switch name {
@@ -113,7 +114,7 @@ func interpreter(head []byte) (language, bool) {
 	case "pwsh":
 		name = "powershell"
 	default:
-		return language{}, false
+		return Language{}, false
 	}
-	return language{name, KindCode}, true
+	return Language{name, KindCode}, true
 }

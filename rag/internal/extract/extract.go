@@ -1,4 +1,5 @@
-package rag
+// Package extract reads the text of documents: plain text, HTML, PDF and DOCX.
+package extract
 
 import (
 	"archive/zip"
@@ -19,12 +20,15 @@ import (
 	"golang.org/x/text/transform"
 )
 
+// MaxText bounds a text, in bytes.
+const MaxText = 4 << 20
+
 // ErrNoText says that a document holds nothing that could be searched.
 var ErrNoText = errors.New("it is no text, PDF, DOCX or HTML")
 
-// ReadText returns the text of a document: of a PDF or DOCX file, of an HTML page, and of a text in UTF-8 or UTF-16. A
+// Text returns the text of a document: of a PDF or DOCX file, of an HTML page, and of a text in UTF-8 or UTF-16. A
 // data: URL stands for what it holds.
-func ReadText(data []byte) (text string, err error) {
+func Text(data []byte) (text string, err error) {
 	if data, err = fromURL(data); err != nil {
 		return "", err
 	}
@@ -43,8 +47,8 @@ func ReadText(data []byte) (text string, err error) {
 		return "", err
 	case strings.TrimSpace(text) == "":
 		return "", errors.New("a document needs content: it has no text")
-	case len(text) > maxDocument:
-		return "", fmt.Errorf("its text has %d bytes, more than %d", len(text), maxDocument)
+	case len(text) > MaxText:
+		return "", fmt.Errorf("its text has %d bytes, more than %d", len(text), MaxText)
 	}
 	return text, nil
 }
@@ -117,7 +121,7 @@ func readPDF(data []byte) (text string, err error) {
 	}
 	var b strings.Builder
 	fonts := map[string]*pdf.Font{}
-	for n := 1; n <= r.NumPage() && b.Len() <= maxDocument; n++ {
+	for n := 1; n <= r.NumPage() && b.Len() <= MaxText; n++ {
 		page := r.Page(n)
 		if page.V.IsNull() {
 			continue

@@ -1,4 +1,4 @@
-package rag
+package chunks
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callgate/rag/internal/hostile"
 )
 
 // shape is what is expected of a chunk: lines, symbol, definitions.
@@ -15,9 +17,9 @@ type shape struct {
 	defines    string
 }
 
-func shapes(chunks []chunk) (out []shape) {
+func shapes(chunks []Chunk) (out []shape) {
 	for _, c := range chunks {
-		out = append(out, shape{c.start, c.end, c.symbol, strings.Join(c.defines, " ")})
+		out = append(out, shape{c.Start, c.End, c.Symbol, strings.Join(c.Defines, " ")})
 	}
 	return out
 }
@@ -77,7 +79,7 @@ var chunkings = []struct {
 func TestChunkFile(t *testing.T) {
 	for _, c := range chunkings {
 		t.Run(c.name, func(t *testing.T) {
-			chunks := chunkFile(languageOf(c.file, nil), c.src)
+			chunks := Of(LanguageOf(c.file, nil), c.src)
 			if got := shapes(chunks); !slices.Equal(got, c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
@@ -88,28 +90,28 @@ func TestChunkFile(t *testing.T) {
 
 // checkChunks holds chunks to their contract: they are in order, they do not overlap, they are what their lines
 // say, and together they are everything but blank lines.
-func checkChunks(t *testing.T, src string, chunks []chunk) {
+func checkChunks(t *testing.T, src string, chunks []Chunk) {
 	t.Helper()
 	split := strings.Split(src, "\n")
 	lines := len(split)
 	covered := 0
 	last := 0
 	for i, c := range chunks {
-		if c.start < 1 || c.end < c.start || c.end > lines {
-			t.Fatalf("chunk %d has lines %d to %d of %d", i, c.start, c.end, lines)
+		if c.Start < 1 || c.End < c.Start || c.End > lines {
+			t.Fatalf("chunk %d has lines %d to %d of %d", i, c.Start, c.End, lines)
 		}
-		whole := strings.Join(split[c.start-1:c.end], "\n")
-		if !strings.Contains(whole, c.text) {
-			t.Fatalf("chunk %d, lines %d to %d, is not what the lines are:\n%q\n%q", i, c.start, c.end, c.text, whole)
+		whole := strings.Join(split[c.Start-1:c.End], "\n")
+		if !strings.Contains(whole, c.Text) {
+			t.Fatalf("chunk %d, lines %d to %d, is not what the lines are:\n%q\n%q", i, c.Start, c.End, c.Text, whole)
 		}
-		if c.start < last {
-			t.Fatalf("chunk %d starts at line %d, the one before ends at %d", i, c.start, last)
+		if c.Start < last {
+			t.Fatalf("chunk %d starts at line %d, the one before ends at %d", i, c.Start, last)
 		}
-		if c.start == last && whole == c.text {
-			t.Fatalf("chunk %d has line %d a second time", i, c.start)
+		if c.Start == last && whole == c.Text {
+			t.Fatalf("chunk %d has line %d a second time", i, c.Start)
 		}
-		last = c.end
-		covered += len(withoutSpace(c.text))
+		last = c.End
+		covered += len(withoutSpace(c.Text))
 	}
 	if want := len(withoutSpace(src)); covered != want {
 		t.Fatalf("chunks have %d bytes beside space, the source has %d", covered, want)
@@ -171,32 +173,11 @@ func TestDefinedBy(t *testing.T) {
 	}
 }
 
-// hostile are files that are made to be trouble.
-func hostile() map[string]string {
-	var stairs strings.Builder
-	for i := range 3000 {
-		stairs.WriteString(strings.Repeat(" ", i) + "if x:\n")
-	}
-	return map[string]string{
-		"one line":      strings.Repeat("x", 1<<20),
-		"brackets":      "package a\nvar x = " + strings.Repeat("(", 200_000),
-		"stairs":        stairs.String(),
-		"stairs of two": strings.Repeat(" a\n  b\n", 100_000),
-		"tiny lines":    strings.Repeat("}\n", 300_000),
-		"headings":      strings.Repeat("# h\n", 200_000),
-		"fences":        strings.Repeat("```\n", 200_000),
-		"bad runes":     strings.Repeat("\xff\xfe\n", 50_000),
-		"zeros":         strings.Repeat("\x00", 100_000),
-		"definitions":   strings.Repeat("def f():\n", 100_000),
-		"pub(":          strings.Repeat("pub(", 90) + "\n",
-	}
-}
-
 func TestHostileFiles(t *testing.T) {
-	for name, src := range hostile() {
+	for name, src := range hostile.Texts() {
 		for _, file := range []string{"a.go", "a.py", "a.md", "a.js"} {
 			start := time.Now()
-			chunks := chunkFile(languageOf(file, nil), src)
+			chunks := Of(LanguageOf(file, nil), src)
 			checkChunks(t, src, chunks)
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("%s as %s took %s", name, file, took)
@@ -213,7 +194,7 @@ func FuzzChunkFile(f *testing.F) {
 		f.Add("a."+c.lang, c.line+"\n")
 	}
 	f.Fuzz(func(t *testing.T, file, src string) {
-		checkChunks(t, src, chunkFile(languageOf(file, []byte(src)), src))
+		checkChunks(t, src, Of(LanguageOf(file, []byte(src)), src))
 	})
 }
 
@@ -223,8 +204,8 @@ func TestLanguageOf(t *testing.T) {
 		{"run", "#!/usr/bin/env -S python3.12 -u\n", "python code"}, {"run", "#!/bin/sh\n", "bash code"}, {"run", "#!", "text doc"},
 		{"run", "plain", "text doc"}, {".bashrc", "", "text doc"}, {"docs/a.md", "", "markdown doc"}, {"x.yml", "", "yaml config"},
 	} {
-		l := languageOf(c.name, []byte(c.head))
-		if got := fmt.Sprint(l.name, " ", l.kind); got != c.want {
+		l := LanguageOf(c.name, []byte(c.head))
+		if got := fmt.Sprint(l.Name, " ", l.Kind); got != c.want {
 			t.Errorf("%s %q is %s, want %s", c.name, c.head, got, c.want)
 		}
 	}
@@ -232,10 +213,10 @@ func TestLanguageOf(t *testing.T) {
 
 func BenchmarkChunkFile(b *testing.B) {
 	src := strings.Repeat("class Big:\n    def one(self):\n"+long("        ", 18)+"\n", 20)
-	l := languageOf("a.py", nil)
+	l := LanguageOf("a.py", nil)
 	b.SetBytes(int64(len(src)))
 	b.ReportAllocs()
 	for b.Loop() {
-		chunkFile(l, src)
+		Of(l, src)
 	}
 }

@@ -1,4 +1,5 @@
-package rag
+// Package chunks takes files apart into the passages that a search finds, along the boundaries of their languages.
+package chunks
 
 import (
 	"math"
@@ -8,13 +9,13 @@ import (
 	"callgate/rag/internal/terms"
 )
 
-// chunk is a passage of a file that is found as one.
-type chunk struct {
-	start, end int    // lines, from 1, both included
-	symbol     string // the title: what it defines first, or what it is a part of
-	outer      string // what it is a part of
-	defines    []string
-	text       string // a part of the source
+// Chunk is a passage of a file that is found as one.
+type Chunk struct {
+	Start, End int    // lines, from 1, both included
+	Symbol     string // the title: what it defines first, or what it is a part of
+	Outer      string // what it is a part of
+	Defines    []string
+	Text       string // a part of the source
 }
 
 const (
@@ -30,10 +31,10 @@ const (
 	maxIndent = 160
 )
 
-// chunkFile takes a text apart along the boundaries of its language.
-func chunkFile(lang language, src string) []chunk {
+// Of takes a text apart along the boundaries of its language.
+func Of(lang Language, src string) []Chunk {
 	var f *file
-	switch lang.name {
+	switch lang.Name {
 	case "go":
 		f = newGoFile(src)
 	case "markdown":
@@ -41,8 +42,8 @@ func chunkFile(lang language, src string) []chunk {
 	}
 	if f == nil {
 		f = newFile(src)
-		if lang.kind == KindCode {
-			f.defs = definitions(lang.name, f.lines, src)
+		if lang.Kind == KindCode {
+			f.defs = definitions(lang.Name, f.lines, src)
 		}
 	}
 	if f.units == nil {
@@ -61,7 +62,7 @@ type file struct {
 	lines  []line
 	units  []int // first lines of the top-level units, where a parser knows them
 	defs   []definition
-	chunks []chunk
+	chunks []Chunk
 }
 
 // line is a line of a text, by offsets.
@@ -143,8 +144,8 @@ func (f *file) emit(from, to int) {
 		return
 	}
 	if n := len(f.chunks); n > 0 && !f.prose && f.size(from, to) < minChunk { // a few lines go with what is above, if it has room
-		if last := &f.chunks[n-1]; f.size(last.start-1, to) <= maxChunk+minChunk && last.end <= from {
-			last.end, last.text = to, f.src[f.lines[last.start-1].start:f.lines[to-1].end]
+		if last := &f.chunks[n-1]; f.size(last.Start-1, to) <= maxChunk+minChunk && last.End <= from {
+			last.End, last.Text = to, f.src[f.lines[last.Start-1].start:f.lines[to-1].end]
 			return
 		}
 	}
@@ -154,10 +155,10 @@ func (f *file) emit(from, to int) {
 		for cut > maxChunk-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
 			cut--
 		}
-		f.chunks = append(f.chunks, chunk{start: from + 1, end: to, text: text[:cut]})
+		f.chunks = append(f.chunks, Chunk{Start: from + 1, End: to, Text: text[:cut]})
 		text = text[cut:]
 	}
-	f.chunks = append(f.chunks, chunk{start: from + 1, end: to, text: text})
+	f.chunks = append(f.chunks, Chunk{Start: from + 1, End: to, Text: text})
 }
 
 // split cuts the lines [from, to) into units by their indentation, as far down as is needed.
@@ -250,8 +251,8 @@ func (f *file) splitAfter(open, start, to, depth int) {
 			open++
 		}
 		c := &f.chunks[first]
-		c.text = f.src[f.lines[open].start:f.lines[c.start-1].start] + c.text
-		c.start = open + 1
+		c.Text = f.src[f.lines[open].start:f.lines[c.Start-1].start] + c.Text
+		c.Start = open + 1
 	}
 }
 
@@ -261,37 +262,37 @@ func (f *file) name() {
 	next := 0
 	for i := range f.chunks {
 		c := &f.chunks[i]
-		for next < len(f.defs) && f.defs[next].line < c.start-1 { // in a chunk that was cut within a line
+		for next < len(f.defs) && f.defs[next].line < c.Start-1 { // in a chunk that was cut within a line
 			next++
 		}
 		above := len(enclosing)
-		first := f.lines[c.start-1].indent
+		first := f.lines[c.Start-1].indent
 		for above > 0 && enclosing[above-1].indent >= first {
 			above--
 		}
 		if above > 0 {
-			c.outer = enclosing[above-1].name
+			c.Outer = enclosing[above-1].name
 		}
-		for next < len(f.defs) && f.defs[next].line < c.end {
+		for next < len(f.defs) && f.defs[next].line < c.End {
 			d := f.defs[next]
 			next++
-			c.defines = append(c.defines, d.name)
+			c.Defines = append(c.Defines, d.name)
 			if d.minor {
 				continue
 			}
-			if c.symbol == "" {
-				c.symbol = d.name
+			if c.Symbol == "" {
+				c.Symbol = d.name
 			}
 			for len(enclosing) > 0 && enclosing[len(enclosing)-1].indent >= d.indent {
 				enclosing = enclosing[:len(enclosing)-1]
 			}
 			enclosing = append(enclosing, d)
 		}
-		if c.symbol == "" {
-			c.symbol = c.outer
+		if c.Symbol == "" {
+			c.Symbol = c.Outer
 		}
-		if c.symbol == "" && len(c.defines) > 0 {
-			c.symbol = c.defines[0]
+		if c.Symbol == "" && len(c.Defines) > 0 {
+			c.Symbol = c.Defines[0]
 		}
 	}
 }
