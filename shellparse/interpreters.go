@@ -56,40 +56,19 @@ func (a *analysis) takesCode(c *call) {
 // inspectLanguage looks at interpreters: whether they are given code, and where the script lies that they run.
 func (a *analysis) inspectLanguage(l *programs.Language, c *call) {
 	args := c.argv[1:]
-	if c.name == "bun" || c.name == "deno" {
-		if len(args) > 0 && args[0].known && runtimeCommands[args[0].text] {
-			for _, w := range args[1:] {
-				if w.known && standardInput(w.text) {
-					c.runsInput()
-				}
+	if (c.name == "bun" || c.name == "deno") && len(args) > 0 && args[0].known && runtimeCommands[args[0].text] {
+		for _, w := range args[1:] {
+			if w.known && standardInput(w.text) {
+				c.runsInput()
 			}
-			return
 		}
+		return
 	}
 	s := (*optset)(l.Options).scan(args, stylePOSIX)
 	code := false
 	for _, h := range s.hits {
 		a.apply(h, c)
-		switch h.opt.Does {
-		case 'm':
-			c.effectOf("option "+h.name, h)
-		case 'c':
-			code = true
-			c.op = c.upTo(hit{name: h.name})
-			c.operates("code " + h.value.text)
-		case 'M':
-			code = true
-			if !h.value.known || !pythonModules[h.value.text] {
-				c.effectOf("module "+h.value.text, h)
-			}
-			if h.value.text == "pip" && len(s.operands) > 1 && s.operands[0].text == "install" {
-				c.effectAt("package "+texts(s.operands[1:]), s.operands[0])
-			}
-		case 'L':
-			if name, _, _ := strings.Cut(strings.TrimPrefix(h.value.text, "-"), "="); !harmlessLibraries[name] {
-				c.effectOf("library "+h.value.text, h)
-			}
-		}
+		code = c.takesCode(h, &s) || code
 	}
 	if code {
 		return
@@ -98,7 +77,7 @@ func (a *analysis) inspectLanguage(l *programs.Language, c *call) {
 		c.effectAt("word "+s.vague, word{text: s.vague})
 	}
 	for _, w := range s.operands {
-		if programs.Find(path.Base(c.name)).Has(programs.RunsOperands) && w.known && standardInput(w.text) {
+		if w.known && standardInput(w.text) && programs.Find(path.Base(c.name)).Has(programs.RunsOperands) {
 			c.runsInput()
 		}
 	}
@@ -117,6 +96,31 @@ func (a *analysis) inspectLanguage(l *programs.Language, c *call) {
 		c.op = c.upTo(hit{value: s.operands[0], has: true})
 		c.reads = a.file(c.reads, s.operands[0], c.name, c.sc)
 	}
+}
+
+// takesCode notes what an option of an interpreter executes, and says that it is code in place of a script.
+func (c *call) takesCode(h hit, s *scanned) bool {
+	switch h.opt.Does {
+	case 'm':
+		c.effectOf("option "+h.name, h)
+	case 'c':
+		c.op = c.upTo(hit{name: h.name})
+		c.operates("code " + h.value.text)
+		return true
+	case 'M':
+		if !h.value.known || !pythonModules[h.value.text] {
+			c.effectOf("module "+h.value.text, h)
+		}
+		if h.value.text == "pip" && len(s.operands) > 1 && s.operands[0].text == "install" {
+			c.effectAt("package "+texts(s.operands[1:]), s.operands[0])
+		}
+		return true
+	case 'L':
+		if name, _, _ := strings.Cut(strings.TrimPrefix(h.value.text, "-"), "="); !harmlessLibraries[name] {
+			c.effectOf("library "+h.value.text, h)
+		}
+	}
+	return false
 }
 
 // standardInput says that a word stands for what is read from the standard input, or from another descriptor.

@@ -102,15 +102,14 @@ func knownAs(program string, args []shellparse.Word) (string, []shellparse.Word)
 
 func risks(program string, args []shellparse.Word) permissions.Risk {
 	program, args = knownAs(program, args)
-	var n *programs.Command
-	if n = n.Child(program); n == nil {
+	root := (*programs.Command)(nil).Child(program)
+	if root == nil {
 		return permissions.Unknown
 	}
-	if len(args) == 1 && args[0].Known {
-		if onlyAsks[args[0].Value] {
-			return permissions.ReadOnly
-		}
+	if len(args) == 1 && args[0].Known && onlyAsks[args[0].Value] {
+		return permissions.ReadOnly
 	}
+	n := root
 	for {
 		next, rest, opaque := descend(n, args)
 		if opaque {
@@ -121,30 +120,19 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 		}
 		n, args = next, rest[1:]
 	}
-	if n.Risk == programs.NoRisk {
-		return permissions.Unknown
-	}
-	risk := worsened(n, args)
 	switch {
-	case n.Has(programs.RunsTargets):
-		for i, a := range args {
-			if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
-				continue
-			}
-			if !a.Known || !isOption(a.Value) && !isScript(a.Value) && !strings.Contains(a.Value, "=") {
-				risk = risk.Worse(permissions.Unknown)
-			}
-		}
-	case n.Has(programs.RunsScripts):
-		if len(args) > 0 && args[0].Known && isScript(args[0].Value) {
-			return permissions.BuildTest
-		}
+	case n.Risk == programs.NoRisk:
+		return permissions.Unknown
+	case root.Has(programs.RunsTargets) && !onlyTargets(args):
+		return riskWith(n, args).Worse(permissions.Unknown)
+	case n.Has(programs.RunsScripts) && len(args) > 0 && args[0].Known && isScript(args[0].Value):
+		return permissions.BuildTest
 	}
-	return risk
+	return riskWith(n, args)
 }
 
-// worsened is the class of a command of the table with what its words make worse.
-func worsened(n *programs.Command, args []shellparse.Word) permissions.Risk {
+// riskWith returns the risk of a command with these words behind its name.
+func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
 	risk := riskOf[n.Risk]
 	open := slices.ContainsFunc(args, mayBeAnything)
 	onlyWords := open && !slices.ContainsFunc(args, func(w shellparse.Word) bool { return mayBeAnything(w) && !w.NoOption })
@@ -162,6 +150,19 @@ func worsened(n *programs.Command, args []shellparse.Word) permissions.Risk {
 		}
 	}
 	return risk
+}
+
+// onlyTargets reports whether the operands are targets that build or test by custom.
+func onlyTargets(args []shellparse.Word) bool {
+	for i, a := range args {
+		if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
+			continue
+		}
+		if !a.Known || !isOption(a.Value) && !isScript(a.Value) && !strings.Contains(a.Value, "=") {
+			return false
+		}
+	}
+	return true
 }
 
 // descend finds the sub-command of n among args, with the words from it on. opaque says that a word which
