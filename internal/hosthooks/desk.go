@@ -347,8 +347,8 @@ func (d *Desk) before(ctx context.Context, v *visit, e *Event) Reply {
 
 // permission answers a host that is about to ask its person. What was allowed a moment ago is allowed.
 func (d *Desk) permission(ctx context.Context, v *visit, e *Event) Reply {
-	if d.ours(v, e) {
-		return Reply{}
+	if d.ours(v, e) { // the host need not ask about it a second time
+		return d.yes(v, e, "callgate judges it on its way")
 	}
 	call, err := d.callOf(v, e)
 	if err != nil {

@@ -213,6 +213,9 @@ func TestOwnServersAreJudgedOnce(t *testing.T) {
 	if r := call("mcp__callgate__files_read"); r != (Reply{}) {
 		t.Errorf("its own: %+v", r)
 	}
+	if r := ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":"PermissionRequest","session_id":"s","cwd":%q,"tool_name":"mcp__callgate__files_read","tool_input":{}}`, project)); !strings.Contains(r.Stdout, `"allow"`) {
+		t.Errorf("the host would ask a second time: %+v", r)
+	}
 	for _, tool := range []string{"mcp__callgate2__files_read", "mcp__callgate_", "mcp__callgate__", "callgate", "mcp__github__create_issue"} {
 		if r := call(tool); r.Exit != 2 {
 			t.Errorf("%s: %+v", tool, r)
