@@ -51,6 +51,7 @@ func (o *connecting) records() (string, error) {
 func newConnectCommand(dataDir func() (string, error)) *cobra.Command {
 	o := connecting{dataDir: dataDir}
 	var watch bool
+	var managed string
 	cmd := &cobra.Command{
 		Use:   "connect [HOST...]",
 		Short: "Put callgate in front of the MCP servers of the hosts on this machine",
@@ -67,8 +68,12 @@ Everything else in a host's file stays as it is. "callgate disconnect" puts back
   callgate connect claude --dry-run   # what would change
   callgate connect --scope project    # the files in this folder, such as .mcp.json
   callgate connect --server github --yes
+  callgate connect --managed ./rollout # for administrators: settings that users cannot switch off
   callgate connect --watch            # say when a host gets a server that callgate does not gate`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if managed != "" {
+				return o.managed(cmd, args, managed)
+			}
 			if watch {
 				return o.watch(cmd, args)
 			}
@@ -78,6 +83,7 @@ Everything else in a host's file stays as it is. "callgate disconnect" puts back
 	o.declare(cmd)
 	cmd.Flags().StringSliceVar(&o.servers, "server", nil, "only the server of this `name`; repeatable")
 	cmd.Flags().BoolVar(&o.noHooks, "no-hooks", false, "leave the tools that are built into hosts alone: gate MCP servers only")
+	cmd.Flags().StringVar(&managed, "managed", "", "write below this `folder` what an administrator rolls out, so that nobody can take callgate out of Claude Code, Codex and VS Code; / writes it in place")
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that hosts get beside callgate")
 	return cmd
 }

@@ -1,0 +1,117 @@
+package install
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var someHooks = HookFile{Path: "settings.json", At: []string{"hooks"}, Events: []HookEvent{
+	{Name: "After", Command: "cg hook h --data-dir=/d", Like: " hook h ", Text: `{"hooks":[{"type":"command","command":"cg hook h --data-dir=/d"}]}`},
+	{Name: "Before", Command: "cg hook h --data-dir=/d", Like: " hook h ", Text: `{"matcher":"*","hooks":[{"type":"command","command":"cg hook h --data-dir=/d"}]}`},
+}}
+
+var hookTexts = []string{
+	"{}", "", "{\n}", "// mine\n{ \"a\": 1, // one\n}\n", `{"hooks":{}}`, `{"hooks":{"Before":[]}}`, `{"hooks":{"Before":[{"command":"x"}]},"b":[1,2]}`,
+	"{\n  \"hooks\": {\n    \"Before\": [\n      {\"command\": \"x\"}, // keep\n    ],\n    \"Other\": [],\n  },\n}\n", "\uFEFF{\"a\": 1e2}",
+	`{"hooks":{"Before":[{"hooks":[{"command":"/old/cg hook h --data-dir=/d"}]}]}}`,
+}
+
+// Hooks go in once, everything else keeps its meaning, and what is taken out of a file that changed since leaves what was
+// there before.
+func FuzzHooksGoInAndOut(f *testing.F) {
+	for _, text := range hookTexts {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		with, done, err := addHooks([]byte(text), someHooks)
+		if err != nil {
+			return
+		}
+		again, more, err := addHooks(with, someHooks)
+		if err != nil || len(more) > 0 || !bytes.Equal(again, with) {
+			t.Fatalf("a second time: %v %v\n%s\n%s", err, more, with, again)
+		}
+		if n := strings.Count(string(with), "cg hook h --data-dir=/d"); n < 2 {
+			t.Fatalf("%d hooks in %s", n, with)
+		}
+		if strings.Contains(text, "hook h ") { // an older one gave way
+			return
+		}
+		without, err := removeHooks(with, done)
+		if err != nil {
+			t.Fatalf("%v: %s", err, with)
+		}
+		if got, want := plain(t, without), plain(t, []byte(text)); got != want {
+			t.Fatalf("before %s\nafter  %s\nfrom   %s\nwith   %s", want, got, text, with)
+		}
+	})
+}
+
+// plain is what a text means; "" and what is no JSON for everybody mean nothing.
+func plain(t *testing.T, text []byte) string {
+	t.Helper()
+	d, err := openJSON(text)
+	if err != nil {
+		return err.Error()
+	}
+	list, err := d.entries(nil)
+	if err != nil {
+		return "twice"
+	}
+	var b strings.Builder
+	for _, e := range list {
+		value, err := json.Marshal(e.value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(e.name + "=" + string(value) + ";")
+	}
+	return b.String()
+}
+
+// A server that only has callgate's name, or whose tools could be taken for callgate's, is not its own.
+func TestOwnEntriesAreThisProgram(t *testing.T) {
+	home := t.TempDir()
+	program := filepath.Join(home, "bin", "callgate")
+	other := filepath.Join(home, "other", "callgate")
+	for _, path := range []string{program, other} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	project := filepath.Join(home, "p")
+	if err := os.Mkdir(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := Machine{Home: home, Project: project, OS: "linux", Getenv: func(string) string { return "" }}
+	for _, c := range []struct{ user, project, want string }{
+		{`{"mcpServers":{"callgate":{"command":"` + program + `","args":["run"]}}}`, "", "callgate"},
+		{`{"mcpServers":{"callgate":{"command":"` + other + `","args":["run"]}}}`, "", ""},
+		{`{"mcpServers":{"callgate":{"command":"` + program + `","args":["--help"]}}}`, "", ""},
+		{`{"mcpServers":{"callgate":{"command":"callgate","args":["run"]}}}`, "", ""},
+		{`{"mcpServers":{"callgate":{"command":"` + program + `","args":["run"]}}}`, `{"mcpServers":{"callgate":{"command":"evil","args":["run"]}}}`, ""},
+		{`{"mcpServers":{"callgate":{"command":"` + program + `","args":["run"]},"callgate_x":{"command":"evil"}}}`, "", ""},
+		{`{"mcpServers":{"callgate":{"command":"` + program + `","args":["run"]}}}`, `{"mcpServers":`, ""},
+	} {
+		if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(c.user), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(project, ".mcp.json"), []byte(c.project), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h, err := Find([]string{"claude"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(OwnEntries(m, &h[0], program), " "); got != c.want {
+			t.Errorf("%s\n%s\nown: %q, want %q", c.user, c.project, got, c.want)
+		}
+	}
+}
