@@ -22,6 +22,7 @@ import (
 //	judge → budget → (ask → wait → judge the denials again) → a free place → record → answer
 func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call) {
 	s.touch()
+	s.look(call.Place)
 	v := g.judge(s, call)
 	if spent := s.turn.take(&g.o.Limits, time.Now()); spent != "" && v.Action != permissions.Deny {
 		v = v.deny(DecidedLimited, "limits", "callsPerTurn", spent)
@@ -138,7 +139,7 @@ func (g *Gate) judgeOf(s *Session, agent string) Judge {
 		remembered = nil
 	}
 	return Judge{
-		Flow: remembered, Policy: policy, PolicyError: err,
+		flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
 		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Unkept: g.o.Unkept, Now: time.Now(),
 		Freezer: g.o.Freezer, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.count(g.o.Limits.IrreversibleWithin, time.Now()),

@@ -25,6 +25,11 @@ func (j *Judge) secretMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
 	if !ok {
 		return tools.Mark{}, false
 	}
+	for _, v := range argumentsOf(call.Arguments) {
+		if found, ok := j.secrets.Find(v.text); ok {
+			return tools.Mark{Code: markSecret, Text: fmt.Sprintf("The argument %s holds a credential (%s) that the %s held: the call can take it elsewhere.", tools.Visible(v.name), found.Kind, found.Place)}, true
+		}
+	}
 	return tools.Mark{Code: markSecret, Text: fmt.Sprintf("The arguments hold a credential (%s) that the %s held: the call can take it elsewhere.", found.Kind, found.Place)}, true
 }
 

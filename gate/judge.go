@@ -26,7 +26,7 @@ type Judge struct {
 	Unkept         func(Call, *tools.Analysis) (why string) // what the call writes could not be put back; nil asks nobody
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	secrets        *secrets.Memory                          // credentials that results of the session held; nil knows none
-	Flow           *provenance                              // where values of the session come from; nil asks nothing about it
+	flow           *provenance                              // where values of the session come from; nil asks nothing about it
 	Burst          Limits                                   // how many irreversible calls run unasked
 	Lost           int                                      // how much the session has lost for good within the window of Burst
 	Now            time.Time

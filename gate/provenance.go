@@ -293,10 +293,10 @@ func requires(definition []byte, names []string) bool {
 
 // flowMarks says what flow asks about the call.
 func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
-	if j.Flow == nil {
+	if j.flow == nil {
 		return nil
 	}
-	m := &j.Flow.memory
+	m := &j.flow.memory
 	untrusted, armed := m.Seen(flow.Untrusted, j.trustsSource)
 	if !armed {
 		return nil
@@ -304,7 +304,7 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 	mark := func(code, text string, arguments ...any) {
 		marks = append(marks, tools.Mark{Code: code, Text: fmt.Sprintf(text, arguments...)})
 	}
-	if file, from, ok := j.Flow.runsMade(v.Analysis, j.trustsSource); ok {
+	if file, from, ok := j.flow.runsMade(v.Analysis, j.trustsSource); ok {
 		mark(markFlowRuns, "It runs %s, which this session made of text from %s.", tools.Visible(file), described(from))
 	}
 	o := outgoingOf(call, v.Analysis)
@@ -454,20 +454,20 @@ func (j *Judge) named(v Verdict, call Call, to string, strictly bool) bool {
 	if j.namedByRule(v, call, to) {
 		return true
 	}
-	if j.Flow == nil {
+	if j.flow == nil {
 		return false
 	}
 	by := flow.Prompt | flow.Answer | flow.Record
 	if strictly {
 		by = flow.Prompt
-	} else if _, armed := j.Flow.memory.Seen(flow.Untrusted, j.trustsSource); !armed {
+	} else if _, armed := j.flow.memory.Seen(flow.Untrusted, j.trustsSource); !armed {
 		by |= flow.Files
 	}
-	if j.Flow.memory.Know(to).Said&by != 0 {
+	if j.flow.memory.Know(to).Said&by != 0 {
 		return true
 	}
-	host := hostOf(to)
-	return host != "" && host != to && !strictly && j.Flow.memory.Know(host).Said&(flow.Prompt|flow.Answer) != 0
+	host := strings.TrimPrefix(hostOf(to), "www.")
+	return host != "" && host != to && !strictly && j.flow.memory.Know(host).Said&(flow.Prompt|flow.Answer) != 0
 }
 
 // namedByRule reports whether a grant of flow, or an allow that spells the destination out, names it.
@@ -546,10 +546,10 @@ func (j *Judge) destinationDenials(v Verdict, call Call) (Verdict, bool) {
 
 // flowFacts says what rules with a condition ask of a call.
 func (j *Judge) flowFacts(call Call, a *tools.Analysis) (carries, from []string) {
-	if j.Flow == nil || !j.Policy.AsksFlow() {
+	if j.flow == nil || !j.Policy.AsksFlow() {
 		return nil, nil
 	}
-	m, o := &j.Flow.memory, outgoingOf(call, a)
+	m, o := &j.flow.memory, outgoingOf(call, a)
 	texts := o.content
 	if len(texts) == 0 {
 		for _, v := range argumentsOf(call.Arguments) {
@@ -605,7 +605,7 @@ func isFlow(m tools.Mark) bool { return strings.HasPrefix(m.Code, "flow-") }
 // flowOffers are answers that last, for a call that only flow marks: its destinations, and the tools whose results the
 // marks speak of.
 func (j *Judge) flowOffers(v *Verdict, call Call, marks []tools.Mark) (offers []tools.Offer) {
-	if j.Flow == nil || len(marks) == 0 || slices.ContainsFunc(marks, func(m tools.Mark) bool { return !isFlow(m) || m.Code == markFlowSecret || m.Code == markFlowRuns }) {
+	if j.flow == nil || len(marks) == 0 || slices.ContainsFunc(marks, func(m tools.Mark) bool { return !isFlow(m) || m.Code == markFlowSecret || m.Code == markFlowRuns }) {
 		return nil
 	}
 	o := outgoingOf(call, v.Analysis)
@@ -614,7 +614,7 @@ func (j *Judge) flowOffers(v *Verdict, call Call, marks []tools.Mark) (offers []
 			offers = append(offers, tools.Offer{Tool: grantDestination, Pattern: permissions.QuoteGlob(to), Risk: v.Risk(), Default: true})
 		}
 	}
-	if from, ok := j.Flow.memory.Seen(flow.Untrusted, j.trustsSource); ok {
+	if from, ok := j.flow.memory.Seen(flow.Untrusted, j.trustsSource); ok {
 		offers = append(offers, tools.Offer{Tool: grantSource, Pattern: permissions.QuoteGlob(from.Tool), Risk: permissions.ReadOnly})
 	}
 	return offers

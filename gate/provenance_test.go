@@ -308,7 +308,7 @@ func BenchmarkFlow4KiB(bb *testing.B) {
 	p.memory.Said(2, "bob@home.example")
 	arguments, _ := json.Marshal(map[string]string{"to": "bob@home.example", "text": strings.Repeat("Shall we meet for lunch tomorrow? ", 110)})
 	call := Call{Tool: tool, Arguments: arguments, Place: tools.Place{Dir: "/w"}}
-	j := Judge{Policy: policy(bb, `{"*": "allow"}`), Flow: p, Now: time.Now()}
+	j := Judge{Policy: policy(bb, `{"*": "allow"}`), flow: p, Now: time.Now()}
 	v := j.Judge(call)
 	for bb.Loop() {
 		j.flowMarks(v, call)

@@ -36,6 +36,7 @@ type Session struct {
 	burst       burst
 	secrets     secrets.Memory
 	flow        provenance
+	around      surroundings
 	closed      chan struct{}
 	closing     sync.Once
 

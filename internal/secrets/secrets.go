@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
 
 	"callgate/audit"
 )
@@ -89,6 +90,41 @@ func (m *Memory) Learn(text, place string) {
 		}
 	}
 }
+
+// LearnVariables remembers the values of a file of variables, as .env is: those that are named like a secret, and those
+// that look like one.
+func (m *Memory) LearnVariables(text, place string) {
+	for line := range strings.Lines(text[:min(len(text), searched)]) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		} else if i := strings.Index(value, " #"); i >= 0 {
+			value = strings.TrimSpace(value[:i])
+		}
+		name = strings.TrimSpace(name)
+		named := secretName.MatchString(name) && len(value) >= shortestNamed
+		looks := len(value) >= shortest && !strings.ContainsAny(value, " /.") && strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLetter)
+		if named && !strings.HasPrefix(value, "$") || looks {
+			m.add(value, place, "value of "+name)
+		}
+		if at := strings.LastIndexByte(value, '@'); at > 0 && strings.Contains(value, "://") { // a password within an address
+			_, user, _ := strings.Cut(value[:at], "://")
+			if _, password, ok := strings.Cut(user, ":"); ok && len(password) >= shortestNamed {
+				m.add(password, place, "password in "+name)
+			}
+		}
+	}
+}
+
+// shortestNamed is how many bytes a value has at least that its name gives away.
+const shortestNamed = 8
+
+// secretName matches names of variables that hold a secret.
+var secretName = regexp.MustCompile(`(?i)(?:key|token|secret|passw(?:or)?d|passphrase|pwd|credential|auth|private|salt|signature|cookie|session)s?(?:_|$)`)
 
 // passing is the name of a token that carries no power: it says where a list goes on, or which form is meant.
 var passing = regexp.MustCompile(`(?i)(?:page|sync|next|continuation|cursor|csrf|xsrf|resume|scroll|progress|idempotency|change|delta|start|end)[_-]?token\W*$`)
