@@ -155,6 +155,7 @@ func (o *outgoing) ofCommands(a *tools.Analysis) {
 			o.effect = effect
 		}
 	}
+	remotes, others := false, false
 	for _, c := range a.Commands {
 		if len(c.Argv) == 0 || c.Risk == permissions.ReadOnly || c.Risk == permissions.BuildTest {
 			continue
@@ -163,6 +164,11 @@ func (o *outgoing) ofCommands(a *tools.Analysis) {
 		switch sends := c.Sends || len(c.Connects) > 0 || uploads.MatchString(text); {
 		case sends:
 			rank(tools.EffectOutside)
+			if program(c) == "git" { // a remote by its name goes where the repository's settings say
+				remotes = true
+			} else {
+				others = true
+			}
 		case c.Risk == permissions.Destructive:
 			rank(tools.EffectDeletes)
 		case c.Risk == permissions.Network:
@@ -186,7 +192,7 @@ func (o *outgoing) ofCommands(a *tools.Analysis) {
 		}
 		o.content = append(o.content, text)
 	}
-	o.names = len(o.to) > 0
+	o.names, o.optional = len(o.to) > 0, remotes && !others
 }
 
 // uploads is what makes a program that fetches send.
