@@ -218,9 +218,10 @@ func about(argv []Word) *programs.Command {
 	return programs.Find(name, argv[1].Value, argv[2].Value)
 }
 
-// joined are the words as a user's row names them.
+// joined are the words as an added row is known by them.
 func joined(argv []Word) string {
-	c := Command{Argv: argv}
+	c := Command{Argv: slices.Clone(argv)}
+	c.Argv[0].Value = tableName(argv[0].Value)
 	return c.Text()
 }
 

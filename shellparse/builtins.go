@@ -330,6 +330,9 @@ func inspectSet(a *analysis, c *call, _ *scanned) {
 			return
 		}
 		if w.text == "--" || w.text == "-" || len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' {
+			for _, v := range c.argv[i:] {
+				a.gives("@", v)
+			}
 			return
 		}
 		for k := 1; k < len(w.text); k++ {

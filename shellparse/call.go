@@ -2,6 +2,7 @@ package shellparse
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -120,6 +121,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 				a.subscript(name, e.Index, sc)
 			}
 			a.nested(e.Value, sc)
+			a.gives(name, a.value(e.Value, sc))
 		}
 	} else {
 		a.nested(as.Value, sc)
@@ -131,10 +133,7 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 			a.deniesOf(v.text, sc)
 		}
 		if !prefix {
-			if a.given == nil {
-				a.given = map[string][]string{}
-			}
-			a.given[name] = append(a.given[name], v.text)
+			a.gives(name, v)
 		}
 	}
 	if prefix {
@@ -156,6 +155,17 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 	if v.known {
 		a.settle(name, v)
 	}
+}
+
+// gives notes a value that a variable is given, "@" for the positional parameters.
+func (a *analysis) gives(name string, v word) {
+	if !v.known || v.text == "" || len(a.given[name]) == maxCandidates {
+		return
+	}
+	if a.given == nil {
+		a.given = map[string][]string{}
+	}
+	a.given[name] = append(a.given[name], v.text)
 }
 
 // deniesOf adds, for denials, what a text runs that a program may take for commands.
@@ -193,7 +203,7 @@ func (a *analysis) run(c *call) {
 	if c.name != w.text {
 		c.argv[0] = lit(c.name)
 	}
-	c.name = a.tables.canonical(c.name)
+	c.name = programs.Canonical(c.name)
 	if a.opts.Dialect == Zsh && !c.inside && (c.name == "-" || c.name == "repeat") && len(c.argv) > 1 {
 		skip := 1
 		if c.name == "repeat" {
@@ -235,6 +245,9 @@ func (a *analysis) run(c *call) {
 	a.emit(c)
 }
 
+// expansions are those of variables in the source of a word.
+var expansions = regexp.MustCompile(`["']|\$\{[^}]*\}|\$\w+`)
+
 // maybe adds, for denials, what a command may be whose program depends on the run: each name that the source of the
 // program spells, or that a variable in it is given, with the words behind it.
 func (a *analysis) maybe(c *call) {
@@ -245,11 +258,18 @@ func (a *analysis) maybe(c *call) {
 	if own := *c.sc; strings.Contains(source, `"`) {
 		a.guess(c.raw, &own) // $"rm" is rm in most languages
 	}
-	var names []string
+	names := []string{expansions.ReplaceAllString(source, "")} // what they leave of it when they are empty
 	for name := range strings.FieldsFuncSeq(source, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("./-+", r) }) {
-		if names = append(names, a.given[name]...); !strings.Contains(source, "$"+name) && !strings.Contains(source, "${"+name) {
+		for _, value := range a.given[name] {
+			names = append(names, value)
+			names = append(names, strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) })...)
+		}
+		if !strings.Contains(source, "$"+name) && !strings.Contains(source, "${"+name) {
 			names = append(names, name)
 		}
+	}
+	if strings.Contains(source, "@") || strings.Contains(source, "*") {
+		names = append(names, a.given["@"]...)
 	}
 	for _, name := range names[:min(len(names), maxCandidates)] {
 		in := c.inner(slices.Clone(c.argv), "")

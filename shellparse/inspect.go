@@ -13,7 +13,7 @@ import (
 // execute or write, and its operands.
 func (a *analysis) inspect(c *call) {
 	if c.name == "" {
-		c.name = a.tables.canonical(c.argv[0].text)
+		c.name = programs.Canonical(c.argv[0].text)
 	}
 	row, n := a.row(c)
 	s := &c.words

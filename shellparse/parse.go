@@ -36,7 +36,9 @@ func Parse(text string, o Options) *Script {
 // handedOn adds, for denials, the commands in what the text prints and hands on, when something of it runs a text that
 // is not known: that may be it.
 func (a *analysis) handedOn(sc *scope) {
-	if !slices.ContainsFunc(a.script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) {
+	startup := func(e Effect) bool { return e.Text == "env BASH_ENV" || e.Text == "env ENV" }
+	if !slices.ContainsFunc(a.script.Problems, func(p Problem) bool { return p.Code == "dynamic" }) &&
+		!slices.ContainsFunc(a.script.Commands, func(c Command) bool { return slices.ContainsFunc(c.Effects, startup) }) {
 		return
 	}
 	for i, n := 0, len(a.script.Commands); i < n; i++ {

@@ -427,6 +427,22 @@ func TestTables(t *testing.T) {
 		!slices.Equal(c.Writes, []File{{Path: Word{Value: "/w/z", Known: true}, By: "frob"}}) || !slices.Equal(c.Reads, []File{{Path: Word{Value: "/w/a", Known: true}, By: "frob"}}) {
 		t.Errorf("got %+v", c)
 	}
+	tables, err = NewTables([]Program{{Name: "gawk|podman frob", Options: "-Z=w", Arity: 2}}, []Wrapper{{Name: "nerdctl wrap", Options: "-n="}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := Options{Tables: tables, Dir: "/w"}
+	if s := Parse(`gawk 'BEGIN{system("x")}' -Z out`, own); len(s.Commands[0].Effects) == 0 {
+		t.Error("a row of one's own hides what awk runs")
+	}
+	for _, text := range []string{"podman frob x -Z out", "docker frob x -Zout"} {
+		if s := Parse(text, own); len(s.Commands[0].Writes) != 1 || s.Commands[0].Named != 2 {
+			t.Errorf("%s: %+v", text, s.Commands[0])
+		}
+	}
+	if s := Parse("finch wrap -n 1 rm x", own); s.Commands[0].Text() != "rm x" {
+		t.Errorf("the wrapper hides %q", s.Commands[0].Text())
+	}
 	if s := Parse("FROB_HOOK=1 ls", o); !slices.Equal(effectTexts(s.Commands[0]), []string{"env FROB_HOOK"}) {
 		t.Errorf("effects %q", s.Commands[0].Effects)
 	}

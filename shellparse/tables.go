@@ -128,18 +128,13 @@ func (t *Tables) wrapper(words ...string) *programs.Wrapper {
 	return programs.Find(words...).Wrapper
 }
 
-// adds notes a command that an added row describes.
-func (t *Tables) adds(command string) {
-	program, _, _ := strings.Cut(command, " ")
-	t.own[program] = true
-}
-
-// canonical is programs.Canonical, but for programs that have a row of the user's.
-func (t *Tables) canonical(program string) string {
-	if t.own[program] {
-		return program
-	}
-	return programs.Canonical(program)
+// adds notes the program of a command that an added row describes, and returns the command as the table knows it: a row
+// for podman is one for docker and all of its kind.
+func (t *Tables) adds(command string) string {
+	program, rest, _ := strings.Cut(command, " ")
+	known := programs.Canonical(program)
+	t.own[known] = true
+	return known + command[len(command)-len(rest)-min(len(rest), 1):]
 }
 
 func (t *Tables) addProgram(p Program) error {
@@ -160,10 +155,10 @@ func (t *Tables) addProgram(p Program) error {
 		row.Style = programs.POSIX
 	}
 	for n := range strings.SplitSeq(p.Name, "|") {
+		n = t.adds(n)
 		if t.rows[n] = row; p.Arity > 0 {
 			t.arities[n] = p.Arity
 		}
-		t.adds(n)
 	}
 	return nil
 }
@@ -184,8 +179,7 @@ func (t *Tables) addWrapper(w Wrapper) error {
 		return fmt.Errorf("shellparse: wrapper %q: unknown role %q", w.Name, w.Role)
 	}
 	for n := range strings.SplitSeq(w.Name, "|") {
-		t.wrappers[n] = &programs.Wrapper{Options: set, Style: st, Skip: w.Skip, Assigns: w.Assigns, Script: w.Script, Role: w.Role, Effect: w.Effect}
-		t.adds(n)
+		t.wrappers[t.adds(n)] = &programs.Wrapper{Options: set, Style: st, Skip: w.Skip, Assigns: w.Assigns, Script: w.Script, Role: w.Role, Effect: w.Effect}
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ func runXargs(a *analysis, c *call) bool {
 	if at >= len(c.argv) {
 		return false // echo
 	}
+	if in := c.sc.input.text; in.known {
+		a.deniesOf(in.text, c.sc) // its lines become words, of which a program may run some
+	}
 	item := c.sc.input.list
 	token, replaces := "", false
 	for _, h := range s.hits {

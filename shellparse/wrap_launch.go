@@ -137,7 +137,8 @@ func spellings(text string, code bool) (commands []string) {
 		if !letter(ch) && ch != '/' && ch != '.' && ch != '_' {
 			continue
 		}
-		if i > 0 && !spellsBefore(text, i) || code && !orders.MatchString(text[max(0, i-32):i]) {
+		glued := i == 2 && text[0] == '-' // the letter of an option stands before it
+		if i > 0 && !glued && (!spellsBefore(text, i) || code && !orders.MatchString(text[max(0, i-32):i])) {
 			continue
 		}
 		command, _, _ := strings.Cut(text[i:], "\n")
