@@ -32,34 +32,33 @@ func newApproveCommand(s *settings) *cobra.Command {
 	var o approving
 	cmd := &cobra.Command{
 		Use:   "approve",
-		Short: "Answer what waits at the gate, in this terminal",
-		Long: `Approve connects to the running callgate of this user, shows each call that waits for a person, and takes
-the answer. On a terminal it fills the screen:
+		Short: "Answer waiting calls in this terminal",
+		Long: `Approve shows each call of your running callgate that waits for a person, and takes your answer. On a terminal
+it fills the screen:
 
   y                approve this call, once
   n                deny it; the text you type goes to the model
   a                approve, and always allow a pattern that you pick
   e                edit the arguments in $VISUAL or $EDITOR, then approve
-  arrows, Enter    choose; Enter takes what is chosen, which is Deny at first
-  Space            scroll: arguments have to be on the screen to their end before y, a and e work
+  arrows, Enter    choose; Enter takes the chosen answer (Deny at first)
+  Space            scroll; y, a and e work once you have seen the end of the arguments
   u                set the autonomy of the session
-  Tab              go to the sessions and servers, to the audit trail, and to the tools
+  Tab              go to the sessions and servers, the audit trail, and the tools
   ?                show all keys
 
-Keys count only after the keyboard has rested for a moment since a question appeared, so that typing into a
-question that pops up answers nothing.
+After a question appears, keys count only once you pause typing, so you cannot answer it by accident.
 
-With --plain it asks line by line, for terminals that cannot do more: y, n [text], a [numbers]
-[session|worker], v to see all arguments, s to skip, q to leave. This is so by itself when TERM is "dumb".
+--plain asks line by line, for simple terminals (the default if TERM is "dumb"): y, n [text],
+a [numbers] [session|worker], v to see all arguments, s to skip, q to quit.
 
-With --json every frame of protocol version 1 is printed as one line of JSON, and each line of standard
-input is a frame: tool_approve, set_autonomy, cancel, agent_add, agent_remove, chat, or one of kb_….
+--json prints every frame of protocol version 1 as one line of JSON. Each line of standard input is a frame:
+tool_approve, set_autonomy, cancel, agent_add, agent_remove, chat, or one of kb_….
 
-With --telegram it asks in a chat: each call is a message with the buttons Approve, Always and Deny, and a reply
-denies with a word to the model. Only the chats of --telegram-chats are heard. The token of your bot is read from
-{dataDir}/credentials/telegram or CALLGATE_TELEGRAM_TOKEN, never from the command line.
+--telegram asks in a chat. Each call is a message with the buttons Approve, Always and Deny; a reply denies with a
+reason for the model. Only the chats of --telegram-chats count. Put the token of your bot into
+{dataDir}/credentials/telegram or CALLGATE_TELEGRAM_TOKEN.
 
-Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected and 4 timed out or withdrawn.`,
+Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected and 4 timed out or withdrawn.`,
 		Example: `  callgate approve
   callgate approve --next    # one question, one key
   callgate approve --once --notify
@@ -91,16 +90,16 @@ Exit codes: 0 left, or approved with --once; 1 failed; with --once, 3 rejected a
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.once, "once", false, "end when the first approval that was shown is over")
-	flags.BoolVar(&o.next, "next", false, "show the call that has waited longest, and take one key: y or n")
+	flags.BoolVar(&o.once, "once", false, "end after the first approval")
+	flags.BoolVar(&o.next, "next", false, "show the oldest waiting call and take one key: y or n")
 	flags.BoolVar(&o.plain, "plain", false, "ask line by line instead of filling the screen")
 	flags.BoolVar(&o.asJSON, "json", false, "print frames and read answers as JSON lines")
-	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each call that comes to wait")
+	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each waiting call")
 	flags.BoolVar(&o.telegram, "telegram", false, "ask in the chats of --telegram-chats instead of this terminal")
 	flags.AddFlagSet(s.chat)
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
-	flags.StringArrayVar(&o.sessions, "session", nil, "show the session with this `id` alone; can be repeated")
-	flags.StringVar(&o.as, "as", "", "answer as the `person` who has a credential of their own (callgate credentials add)")
+	flags.StringArrayVar(&o.sessions, "session", nil, "show only the session with this `id`; repeatable")
+	flags.StringVar(&o.as, "as", "", "answer as this `person`, with their own credential (callgate credentials add)")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
 	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram", "next")
 	cmd.MarkFlagsMutuallyExclusive("once", "telegram")

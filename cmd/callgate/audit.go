@@ -31,10 +31,10 @@ func newAuditCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show what was decided, by whom and why",
-		Long: `Audit prints the newest records of all logs, oldest first: decisions, what became of the calls, and changes
-of rules, grants and autonomy. Secrets were taken out when the records were written.
+		Long: `Audit prints the newest records of all logs, oldest first: decisions, outcomes of calls, and changes of rules,
+grants and autonomy. Secrets are redacted.
 
-"callgate audit verify" says whether anybody changed the logs, "callgate audit show" prints one call.`,
+"callgate audit verify" checks whether anybody changed the logs. "callgate audit show" prints one call.`,
 		Example: `  callgate audit --tail 20
   callgate audit --follow --decision denied
   callgate audit --tool 'filesystem_*' --since 2h --json`,
@@ -76,11 +76,11 @@ of rules, grants and autonomy. Secrets were taken out when the records were writ
 	}
 	cmd.Flags().IntVar(&filter.Limit, "tail", 50, "how many of the newest records; 0: all, or with --follow none")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each record as a line of JSON")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new records as they are written")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new records as they are written")
 	cmd.Flags().StringVar(&filter.SessionID, "session", "", "only this session")
 	cmd.Flags().StringVar(&filter.Decision, "decision", "", "only this decision: "+strings.Join(decisions, ", "))
 	cmd.Flags().StringVar(&filter.Tool, "tool", "", "only this tool, or a glob over tools")
-	cmd.Flags().StringVar(&since, "since", "", "only since then: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
+	cmd.Flags().StringVar(&since, "since", "", "only since this time: 90m, 2026-11-20 or 2026-11-20T10:00:00Z")
 	cmd.AddCommand(newAuditVerifyCommand(dataDir), newAuditShowCommand(dataDir))
 	return cmd
 }
@@ -226,13 +226,13 @@ func newAuditVerifyCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nobody changed, cut or removed a log",
-		Long: `Verify checks every record of every log against the hash chain, and the logs against the manifest. It exits
-with 1 and names the first broken record when something does not fit. A log that is being written, or whose
-process was killed, is not broken.
+		Long: `Verify checks every record of every log against the hash chain, and the logs against the manifest. It names the
+first broken record and exits with 1 if something does not fit. A log that is being written, or whose process was
+killed, is not broken.
 
-Who can write to the data directory can rewrite logs and manifest together. A head that was kept elsewhere
-shows that too: give it with --head, or give the text that holds it with --anchors. The key auditAnchor has
-heads kept in the system log or in a file.`,
+Whoever can write to the data directory can rewrite logs and manifest together. To detect that, keep heads
+elsewhere: the key auditAnchor writes them to the system log or a file. Pass one with --head, or a file of them
+with --anchors.`,
 		Example: `  callgate audit verify
   journalctl -t callgate | callgate audit verify --anchors -
   callgate audit verify --head manifest.jsonl:12:4f0c…`,
@@ -276,8 +276,8 @@ heads kept in the system log or in a file.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
-	cmd.Flags().StringVar(&anchors, "anchors", "", "`file` with heads that were anchored, - for standard input")
-	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that was kept elsewhere, FILE:SEQ:HASH; may be repeated")
+	cmd.Flags().StringVar(&anchors, "anchors", "", "`file` with anchored heads, - for standard input")
+	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that you kept elsewhere, FILE:SEQ:HASH; repeatable")
 	return cmd
 }
 

@@ -19,16 +19,15 @@ func newCheckCommand(s *settings) *cobra.Command {
 	var fromStdin, asJSON, explain bool
 	cmd := &cobra.Command{
 		Use:   "check TOOL [ARGUMENTS]",
-		Short: "Say what would happen to a call, and which rule says so, without running anything",
-		Long: `Check judges a call exactly as the live gate would. TOOL is a kind (shell_exec, read_file, …) or the
-qualified name of a configured server's tool. ARGUMENTS is a JSON object, or the text of the tool's main
-argument: the command of a shell, the path of a file.
+		Short: "Show what would happen to a call and why, without running it",
+		Long: `Check judges a call exactly as the gate would. TOOL is a kind (shell_exec, read_file, …) or the qualified name of
+a configured server's tool. ARGUMENTS is a JSON object, or the main argument as text: a command, a path.
 
 With --stdin it reads one JSON object a line,
   {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?}
 and answers each with one line. "permissions" replaces the worker's rules file for that line.
 
-The exit code is 0 for allow, 3 for ask, 4 for deny; with --stdin it is 0 once every line was answered.`,
+Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered.`,
 		Example: `  callgate check shell_exec 'git push && rm -rf build'
   callgate check read_file .env
   callgate check --json filesystem_write_file '{"path":"a.txt","content":"x"}'
@@ -78,7 +77,7 @@ The exit code is 0 for allow, 3 for ask, 4 for deny; with --stdin it is 0 once e
 	}
 	cmd.Flags().BoolVar(&fromStdin, "stdin", false, "read calls from standard input, a JSON object a line")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&explain, "explain", false, "name the other rules and grants for each subject, and why they did not decide")
+	cmd.Flags().BoolVar(&explain, "explain", false, "also show the rules and grants that did not decide, and why")
 	return cmd
 }
 

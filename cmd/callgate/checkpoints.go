@@ -14,10 +14,10 @@ import (
 func newCheckpointsCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checkpoints",
-		Short: "Show what calls changed in files, and put it back",
-		Long: `Before a call that writes files is forwarded, callgate keeps what they are. Checkpoints lists what was kept,
-shows how it differs from what is there now, and puts it back: bytes, modes, links, and the absence of
-files that were not there. Owners, times and extended attributes are not kept: what comes back is a new file.`,
+		Short: "Show what calls changed in files, and undo it",
+		Long: `callgate snapshots files before a call changes them. Checkpoints lists the snapshots, shows what changed since, and
+restores files: bytes, modes, links, and removal of files that the call created. It does not restore owners, times
+or extended attributes.`,
 		Example: `  callgate checkpoints list
   callgate checkpoints diff ck_4nq2
   callgate checkpoints restore ck_4nq2 --path src/auth.ts`,

@@ -18,9 +18,9 @@ func newCheckpointsDiffCommand(s *settings) *cobra.Command {
 	var paths []string
 	cmd := &cobra.Command{
 		Use:   "diff ID",
-		Short: "Show how files differ from what was kept",
-		Long: `Diff shows, from what was kept to what is there now, each file that restore would touch. The beginning of an ID
-is enough. Files that the rules keep from being read are named and not shown.`,
+		Short: "Show what changed since a checkpoint",
+		Long: `Diff shows how each file of the checkpoint differs from the file that is there now. The first characters of an ID
+are enough. Files that the rules keep from being read are named but not shown.`,
 		Example: `  callgate checkpoints diff ck_4nq2
   callgate checkpoints diff ck_4nq2 --path src/auth.ts`,
 		Args: exactly(1),

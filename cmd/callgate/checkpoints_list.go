@@ -21,7 +21,7 @@ func newCheckpointsListCommand(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what was kept, the newest last",
+		Short: "List checkpoints, newest last",
 		Example: `  callgate checkpoints list --tail 5
   callgate checkpoints list --path src --json`,
 		Args: cobra.NoArgs,
@@ -49,9 +49,9 @@ func newCheckpointsListCommand(s *settings) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&filter.Limit, "tail", 20, "how many of the newest; 0: all")
-	flags.StringVar(&filter.SessionID, "session", "", "only of this session")
-	flags.StringVar(&filter.Path, "path", "", "only what concerns this file or folder")
-	flags.BoolVar(&filter.Idle, "all", false, "also of calls that changed nothing, and what was cleared")
+	flags.StringVar(&filter.SessionID, "session", "", "only this session")
+	flags.StringVar(&filter.Path, "path", "", "only calls that changed this file or folder")
+	flags.BoolVar(&filter.Idle, "all", false, "also calls that changed nothing, and cleared checkpoints")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -19,16 +19,14 @@ func newCheckpointsRestoreCommand(s *settings) *cobra.Command {
 	o := checkpoint.RestoreOptions{}
 	cmd := &cobra.Command{
 		Use:   "restore ID",
-		Short: "Put files back as they were kept",
-		Long: `Restore puts every file of the checkpoint back, or those that --path names. It changes nothing when one of them
-is not as the call left it, unless --force is given. What is there now is kept first: restoring that
-checkpoint takes the restore back.
+		Short: "Restore files from a checkpoint",
+		Long: `Restore restores every file of the checkpoint, or those that --path names. If one of them changed since the call, it
+restores nothing, unless you pass --force. It snapshots the current files first: restore that checkpoint to undo.
 
-A server that was killed in the middle of a write may have left a temporary file. Restore names such files;
+A server that was killed while it wrote may have left a temporary file. Restore names these files;
 --remove-stray removes them.
 
-You are not bound by the rules here: they are for tools. callgate's own files are never restored, and no link
-is ever followed.`,
+Rules do not limit your restores. callgate's own files are never restored, and links are never followed.`,
 		Example: `  callgate checkpoints restore ck_4nq2
   callgate checkpoints restore ck_4nq2 --path src/auth.ts --force`,
 		Args: exactly(1),
@@ -67,7 +65,7 @@ is ever followed.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&paths, "path", nil, "only this file or folder; repeatable")
-	flags.BoolVar(&o.Force, "force", false, "also files that changed since the call, and without those that were not kept")
+	flags.BoolVar(&o.Force, "force", false, "restore even if files changed since the call or could not be kept")
 	flags.BoolVar(&o.RemoveStray, "remove-stray", false, "also remove temporary files that a killed server left beside the files of the call")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -91,9 +91,9 @@ type setting struct {
 // CALLGATE_DATA_DIR.
 var commonSettings = []setting{
 	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches (default " + filepath.Join(xdg.DataHome, "callgate") + ")", ""},
-	{"worker", "worker", "`name` of the worker, whose rules apply", "default"},
+	{"worker", "worker", "`name` of the worker whose rules apply", "default"},
 	{"logLevel", "log-level", "debug, info, warn or error", "info"},
-	{"logFile", "log-file", "`file` for the log, beside standard error", ""},
+	{"logFile", "log-file", "`file` for the log, in addition to standard error", ""},
 }
 
 // allSettings are the keys of all subcommands.

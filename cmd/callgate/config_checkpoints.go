@@ -28,13 +28,13 @@ type checkpointsConfig struct {
 
 // checkpointSettings are those of subcommands that take or restore checkpoints.
 var checkpointSettings = []setting{
-	{"checkpoints.storage", "checkpoints", "where files are kept before a call changes them: disk, memory until callgate ends, or off", "disk"},
-	{"checkpoints.onFailure", "checkpoints-on-failure", "what happens to a call whose files cannot be kept: continue, ask a person, or deny", "continue"},
-	{"checkpoints.workspaces", "checkpoints-workspaces", "keep the whole git workspace before a command of which nobody can tell what it writes", true},
-	{"checkpoints.tool", "checkpoints-tool", "offer models the tool callgate_rollback_checkpoint, for what their own calls changed", false},
-	{"checkpoints.clearVerified", "checkpoints-clear-verified", "forget checkpoints when a verification after them succeeded", false},
-	{"checkpoints.maxSize", "checkpoints-max-size", "`MiB` that all checkpoints may take; the oldest go first", 512},
-	{"checkpoints.maxFileSize", "checkpoints-max-file-size", "`MiB` above which a file is not kept", 16},
+	{"checkpoints.storage", "checkpoints", "where to snapshot files before a call changes them: disk, memory (until callgate ends) or off", "disk"},
+	{"checkpoints.onFailure", "checkpoints-on-failure", "if files cannot be kept: continue, ask a person, or deny the call", "continue"},
+	{"checkpoints.workspaces", "checkpoints-workspaces", "snapshot the whole git workspace before a command that may write any file", true},
+	{"checkpoints.tool", "checkpoints-tool", "offer models the tool callgate_rollback_checkpoint, to undo their own calls", false},
+	{"checkpoints.clearVerified", "checkpoints-clear-verified", "delete checkpoints once a verification succeeded", false},
+	{"checkpoints.maxSize", "checkpoints-max-size", "`MiB` for all checkpoints; the oldest go first", 512},
+	{"checkpoints.maxFileSize", "checkpoints-max-file-size", "largest file to keep, in `MiB`", 16},
 	{"checkpoints.maxAge", "checkpoints-max-age", "how long checkpoints are kept", 7 * 24 * time.Hour},
 }
 

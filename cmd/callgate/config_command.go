@@ -9,7 +9,7 @@ import (
 func newConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show how callgate is configured",
+		Short: "Print an example configuration",
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "example",

@@ -10,10 +10,10 @@ import (
 
 // listenSettings say where approvers come in, for every subcommand that lets them.
 var listenSettings = []setting{
-	{"listen", "listen", "`address` of the side server for approvers; port 0 picks one, off starts none", companion.DefaultAddress},
-	{"listenRemote", "listen-remote", "`address` where approvers on other machines come in, over TLS; empty is nowhere", ""},
-	{"listenHosts", "listen-host", "`name` or address, without port, that approvers on other machines know this one by; repeatable", []string{}},
-	{"tls.cert", "tls-cert", "`file` with the certificate chain; needed where other machines can reach an address", ""},
+	{"listen", "listen", "`address` for approvers (page, terminal, REST); port 0 picks a port, off: none", companion.DefaultAddress},
+	{"listenRemote", "listen-remote", "`address` for approvers on other machines, over TLS; empty: none", ""},
+	{"listenHosts", "listen-host", "`name` or address of this machine for approvers on other machines, without port; repeatable", []string{}},
+	{"tls.cert", "tls-cert", "`file` with the certificate chain; required for addresses that other machines can reach", ""},
 	{"tls.key", "tls-key", "`file` with the certificate's key", ""},
 }
 

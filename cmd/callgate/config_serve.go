@@ -43,16 +43,16 @@ type tokenConfig struct {
 // serveSettings are those of callgate serve.
 var serveSettings = []setting{
 	{"mcpListen", "mcp-listen", "`address` for hosts; port 0 picks one", endpoint.DefaultAddress},
-	{"auth", "auth", "who may connect: token (Bearer, a file in {dataDir}/credentials), oauth, or none on this machine alone", "token"},
-	{"mcpHosts", "mcp-host", "`name` that hosts know this machine by, beside the address; repeatable", []string{}},
+	{"auth", "auth", "who may connect: token (Bearer, from {dataDir}/credentials), oauth, or none (this machine only)", "token"},
+	{"mcpHosts", "mcp-host", "further `name` of this machine for hosts; repeatable", []string{}},
 	{"mcpOrigins", "mcp-origin", "`origin` of a web page that may connect, as https://example.com; repeatable", []string{}},
-	{"oauth.issuer", "oauth-issuer", "`URL` of the authorization server whose tokens count", ""},
-	{"oauth.audience", "oauth-audience", "`URL` of this callgate, which tokens have to be for", ""},
-	{"oauth.jwks", "oauth-jwks", "`URL` of the issuer's keys (default: what its metadata say)", ""},
-	{"oauth.scope", "oauth-scope", "`scope` that tokens have to grant", ""},
-	{"idleTimeout", "idle-timeout", "a session that nobody uses for so long ends, and its servers with it", 30 * time.Minute},
-	{"idleShutdown", "idle-shutdown", "callgate ends when there was no session for so long; 0s never", time.Duration(0)},
-	{"maxSessions", "max-sessions", "`number` of sessions that one client, known by its token, has at once at most", 2000},
+	{"oauth.issuer", "oauth-issuer", "`URL` of the authorization server", ""},
+	{"oauth.audience", "oauth-audience", "`URL` of this callgate, which tokens must name as audience", ""},
+	{"oauth.jwks", "oauth-jwks", "`URL` of the issuer's keys (default: from its metadata)", ""},
+	{"oauth.scope", "oauth-scope", "`scope` that tokens must have", ""},
+	{"idleTimeout", "idle-timeout", "end a session and its servers after this long without use", 30 * time.Minute},
+	{"idleShutdown", "idle-shutdown", "end callgate after this long without a session; 0s: never", time.Duration(0)},
+	{"maxSessions", "max-sessions", "most `sessions` of one client (one token)", 2000},
 }
 
 // idleSeconds is a variable that several gateways share for idleTimeout.

@@ -30,9 +30,9 @@ type verifyConfig struct {
 // verifySettings are those of subcommands that relay calls.
 var verifySettings = []setting{
 	{"verify.timeout", "verify-timeout", "how long each command of a verification may run", 120 * time.Second},
-	{"verify.debounce", "verify-debounce", "how long a verification waits for further calls that change the same workspace", 300 * time.Millisecond},
-	{"verify.maxOutput", "verify-max-output", "`KiB` of a failed command's output that the model sees, the last ones", 8},
-	{"verify.onFailure", "verify-on-failure", "report a failed verification, or rollback what the call changed too", "report"},
+	{"verify.debounce", "verify-debounce", "how long to wait for further calls that change the same workspace", 300 * time.Millisecond},
+	{"verify.maxOutput", "verify-max-output", "last `KiB` of a failed command's output for the model", 8},
+	{"verify.onFailure", "verify-on-failure", "report a failed verification, or rollback to also undo the call's changes", "report"},
 }
 
 const verifyRollback = "rollback"

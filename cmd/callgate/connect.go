@@ -35,7 +35,7 @@ type connecting struct {
 func (o *connecting) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.scopes, "scope", []string{"user", "local"}, "where to look: user, local (Claude Code's projects), project")
-	flags.StringVar(&o.project, "project", "", "`folder` whose files count with --scope project (default: the current folder)")
+	flags.StringVar(&o.project, "project", "", "`folder` for --scope project (default: the current folder)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would change, and change nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON; changes nothing without --yes")
@@ -54,16 +54,16 @@ func newConnectCommand(dataDir func() (string, error)) *cobra.Command {
 	var managed string
 	cmd := &cobra.Command{
 		Use:   "connect [HOST...]",
-		Short: "Put callgate in front of the MCP servers of the hosts on this machine",
+		Short: "Put callgate between your hosts and their MCP servers",
 		Long: `Connect finds the hosts on this machine (` + strings.Join(install.IDs(), ", ") + `),
-shows a diff of every file it would change, asks once, and then moves their MCP servers behind callgate:
-the servers go into a file of callgate's own, and the host starts callgate instead. Hosts with hooks get
-"callgate hook", so that their built-in tools (shell, files, web) pass the same gate.
+shows a diff of every file it would change, asks once, and then moves their MCP servers behind callgate: the servers
+go into a file of callgate's own, and the host starts callgate instead. Hosts with hooks get "callgate hook", so that
+their built-in tools (shell, files, web) pass the same gate. The rest of a host's file stays as it is.
 
-Recommended with it: "autonomy: GUIDED" in callgate.yaml, which runs what reads, what is your own and what goes
-where you named it, and asks about the rest.
+Recommended: "autonomy: GUIDED" in callgate.yaml. It runs calls that read, that change your own data, or that send to
+a destination you named, and asks about the rest.
 
-Everything else in a host's file stays as it is. "callgate disconnect" puts back what was there.`,
+"callgate disconnect" undoes all of it.`,
 		Example: `  callgate connect                    # every host on this machine
   callgate connect claude --dry-run   # what would change
   callgate connect --scope project    # the files in this folder, such as .mcp.json
@@ -82,9 +82,9 @@ Everything else in a host's file stays as it is. "callgate disconnect" puts back
 	}
 	o.declare(cmd)
 	cmd.Flags().StringSliceVar(&o.servers, "server", nil, "only the server of this `name`; repeatable")
-	cmd.Flags().BoolVar(&o.noHooks, "no-hooks", false, "leave the tools that are built into hosts alone: gate MCP servers only")
-	cmd.Flags().StringVar(&managed, "managed", "", "write below this `folder` what an administrator rolls out, so that nobody can take callgate out of Claude Code, Codex and VS Code; / writes it in place")
-	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that hosts get beside callgate")
+	cmd.Flags().BoolVar(&o.noHooks, "no-hooks", false, "gate MCP servers only, not the built-in tools of hosts")
+	cmd.Flags().StringVar(&managed, "managed", "", "write settings for administrators below this `folder` (/: in place), so that nobody can take callgate out of Claude Code, Codex and VS Code")
+	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that bypass callgate")
 	return cmd
 }
 

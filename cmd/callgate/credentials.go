@@ -17,10 +17,17 @@ var credentialNames = []string{string(companion.CredentialApprove), string(compa
 func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials",
-		Short: "Replace the secrets that clients use, and give people their own",
-		Long: `Each secret is a file in {dataDir}/credentials that only you can read. None implies another: approve answers,
-view watches, mcp is for hosts, worker lets a callgate process join the hub, tools brings tools into
-sessions, prompt tells what the user said to the model. A person can have a secret of their own, such as approve@alice.`,
+		Short: "Manage the credentials of clients and people",
+		Long: `Each credential is a file in {dataDir}/credentials that only you can read. None includes another:
+
+  approve   answers calls
+  view      watches
+  mcp       connects a host
+  worker    lets a callgate process join the hub
+  tools     brings tools into sessions
+  prompt    reports what the user said to the model
+
+A person can have a credential of their own, such as approve@alice.`,
 		Example: `  callgate credentials rotate mcp
   callgate credentials add approve@alice`,
 	}
@@ -52,7 +59,7 @@ sessions, prompt tells what the user said to the model. A person can have a secr
 	cmd.AddCommand(
 		&cobra.Command{
 			Use:   "rotate NAME",
-			Short: "Replace one secret; clients that hold the old one are turned away at once",
+			Short: "Replace a credential; clients with the old one lose access at once",
 			Example: `  callgate credentials rotate approve
   callgate credentials rotate approve@alice`,
 			ValidArgs: credentialNames,
@@ -69,9 +76,9 @@ sessions, prompt tells what the user said to the model. A person can have a secr
 		},
 		&cobra.Command{
 			Use:   "add ROLE@PERSON",
-			Short: "Make a secret for one person, so that the record proves who answered",
-			Long: `Add makes a secret of one person: approve@alice answers as alice, view@bob watches. The audit trail names alice
-because the secret proves it, and no client that has not shown it can go by the name.`,
+			Short: "Create a credential for one person, so that the record proves who answered",
+			Long: `Add creates a credential for one person: approve@alice answers as alice, view@bob watches. The audit trail then
+proves that alice answered, because nobody else can use the name.`,
 			Example: `  callgate credentials add approve@alice
   callgate open --as alice
   callgate approve --as alice`,
@@ -80,7 +87,7 @@ because the secret proves it, and no client that has not shown it can go by the 
 		},
 		&cobra.Command{
 			Use:     "remove ROLE@PERSON",
-			Short:   "Take a person's secret away; clients that hold it are turned away at once",
+			Short:   "Remove a person's credential; clients with it lose access at once",
 			Example: "  callgate credentials remove approve@alice",
 			Args:    named,
 			RunE:    change("the credential %[1]s opens nothing any more", (*companion.Credentials).Remove),
@@ -93,7 +100,7 @@ because the secret proves it, and no client that has not shown it can go by the 
 func newCredentialsListCommand(dataDir func() (string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the secrets of persons",
+		Short: "List the credentials of people",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := dataDir()

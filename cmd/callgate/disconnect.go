@@ -15,10 +15,10 @@ func newDisconnectCommand(dataDir func() (string, error)) *cobra.Command {
 	o := connecting{dataDir: dataDir}
 	cmd := &cobra.Command{
 		Use:   "disconnect [HOST...]",
-		Short: "Take callgate out of the hosts again",
-		Long: `Disconnect undoes "callgate connect". A file that nobody has changed since gets back the bytes that it had. In a file
-that the host or you have changed since, the servers are put back and callgate's entry is taken out; the rest
-stays. What cannot be put back is shown, and the file as it was is kept.`,
+		Short: "Undo \"callgate connect\"",
+		Long: `Disconnect undoes "callgate connect". A file that did not change since gets its old bytes back. In a file that you or
+the host changed, it puts the servers back, removes callgate's entry and keeps the rest. It shows what it could not
+put back and keeps a copy of the file.`,
 		Example: `  callgate disconnect --dry-run
   callgate disconnect claude --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.disconnect(cmd, args) },

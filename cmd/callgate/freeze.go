@@ -21,13 +21,12 @@ func newFreezeCommand(dataDir func() (string, error)) *cobra.Command {
 	var all, list bool
 	cmd := &cobra.Command{
 		Use:   "freeze",
-		Short: "Let nothing through that writes, sends or runs",
-		Long: `Freeze holds back every call that does more than read, in all sessions of the data directory or in one, under every rule,
-level and grant, and with the gate off. Calls that wait for an answer are refused when somebody says yes. Reading goes on. The model is
-told why.
+		Short: "Stop every call that does more than read",
+		Long: `Freeze stops every call that does more than read, in all sessions or in one, whatever rules, levels and grants say,
+and with the gate off. A waiting call is refused even after a yes. The model is told why.
 
-It holds from the next call of every process on, also after a restart, until its time is over or callgate unfreeze. It needs the
-credential of a person who may approve.`,
+A freeze holds from the next call of every process, also after a restart, until its time is over or you run
+"callgate unfreeze". You need the credential of a person who may approve.`,
 		Example: `  callgate freeze --reason "release day"
   callgate freeze --until 2h
   callgate freeze --until 2026-12-24T18:00:00Z --session s-ABCDEFGHIJKL
@@ -59,11 +58,11 @@ credential of a person who may approve.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&until, "until", "", "end it at this `time`: a duration (2h), a time of today (18:00) or a date and time (2026-12-24T18:00:00Z)")
-	flags.StringVar(&session, "session", "", "freeze the session with this `id` alone")
+	flags.StringVar(&session, "session", "", "freeze only the session with this `id`")
 	flags.BoolVar(&all, "all", false, "freeze all sessions (the default)")
-	flags.StringVar(&reason, "reason", "", "`text` that the model and other people are told")
+	flags.StringVar(&reason, "reason", "", "`text` for the model and other people")
 	flags.BoolVar(&list, "list", false, "print what is frozen and change nothing")
-	flags.StringVar(&as, "as", "", "do it as the `person` who has a credential of their own (callgate credentials add)")
+	flags.StringVar(&as, "as", "", "do it as this `person`, with their own credential (callgate credentials add)")
 	return cmd
 }
 
@@ -72,7 +71,7 @@ func newUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "unfreeze",
-		Short: "End what callgate freeze began",
+		Short: "End a freeze",
 		Example: `  callgate unfreeze
   callgate unfreeze --session s-ABCDEFGHIJKL`,
 		Args: cobra.NoArgs,
@@ -93,9 +92,9 @@ func newUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&session, "session", "", "end the freeze of the session with this `id`, not the one of all")
-	flags.BoolVar(&all, "all", false, "end the freeze of all sessions (the default); those of single sessions stay")
-	flags.StringVar(&as, "as", "", "do it as the `person` who has a credential of their own")
+	flags.StringVar(&session, "session", "", "end the freeze of the session with this `id` only")
+	flags.BoolVar(&all, "all", false, "end the freeze of all sessions (the default); freezes of single sessions stay")
+	flags.StringVar(&as, "as", "", "do it as this `person`, with their own credential")
 	return cmd
 }
 

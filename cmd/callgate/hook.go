@@ -20,13 +20,13 @@ import (
 func newHookCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook HOST [EVENT]",
-		Short: "Be the hook of a host: gate the tools that are built into it",
-		Long: `Hook is what a host runs before and after it uses its own tools (shell, files, web). "callgate connect" puts it into
-the host's files. It reads what the host says on standard input, asks the gate, waits for a person as long as the
-host waits, and answers in the host's words. What cannot be judged does not run.
+		Short: "Gate the built-in tools of a host (the host runs this)",
+		Long: `A host runs "callgate hook" before and after it uses its own tools (shell, files, web). "callgate connect" installs
+it. Hook reads the host's JSON on standard input, asks the gate, waits for a person as long as the host waits, and
+answers in the host's format. A call that it cannot judge does not run.
 
-The calls are judged by a process in the background, which the first hook starts and which ends when no host has
-needed it for a while. It goes by callgate.yaml and the worker's rules; CALLGATE_ variables of a host do not count.
+The first hook starts a process in the background that judges the calls; it ends when no host has used it for a
+while. It uses callgate.yaml and the worker's rules, and ignores CALLGATE_ variables of a host.
 
 Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 		Example: `  callgate connect claude     # installs it

@@ -43,10 +43,9 @@ func refuseHooks(cmd *cobra.Command, _ []string) error {
 func newHooksCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hooks",
-		Short: "Show, switch and test the hooks of the configuration",
-		Long: `Hooks run programs, write log lines or call webhooks when something happens around a call. They stand in
-callgate.yaml under "hooks"; docs/hooks.md tells what they can do. What is switched here holds for every callgate
-of the worker, at once and after restarts.`,
+		Short: "List, switch and test your hooks",
+		Long: `Hooks run programs, write log lines or call webhooks around a call. Configure them under "hooks" in callgate.yaml
+(docs/hooks.md). A hook that you switch here is switched in every callgate of the worker, at once and after restarts.`,
 		Example: `  callgate hooks list
   callgate hooks test notify
   callgate hooks disable notify`,
@@ -181,9 +180,9 @@ func newSwitchCommand(s *settings, verb string, on bool) *cobra.Command {
 func newTestHookCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test NAME",
-		Short: "Run a hook now with a made-up event and show what it says",
-		Long: `Test runs the hook at once with the event tool.test, also when it is off, and prints what it wrote. It fails
-when the hook does. A program runs behind the same guard as in real life: --guard and the configuration say which.`,
+		Short: "Run a hook now with a test event and show its output",
+		Long: `Test runs the hook with the event tool.test, even if it is off, and prints its output. It fails if the hook fails. A
+program runs behind the usual guard.`,
 		Example: "  callgate hooks test notify",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,13 +26,13 @@ func newIndexCommand(s *settings) *cobra.Command {
 	var watch, asJSON, verbose bool
 	cmd := &cobra.Command{
 		Use:   "index [PATH]",
-		Short: "Index a workspace for search, or bring its index up to date",
-		Long: `Index reads the text files below PATH and makes them searchable by words, meaning and symbols. PATH is
-the configuration's rag.roots by default, and the current directory where there are none. Only what changed since the last time is read. .gitignore and .callgateignore are honoured,
-and a file that the rules keep from read_file is never read.
+		Short: "Index a workspace for search, or update its index",
+		Long: `Index makes the text files below PATH searchable by words, meaning and symbols. PATH defaults to rag.roots in the
+configuration, or else to the current folder. Index reads only what changed since the last time. It follows
+.gitignore and .callgateignore, and skips files that the rules keep from being read.
 
-The index lies in the data directory and serves all processes of the worker. Nothing leaves the machine, unless
-the configuration's rag.embedder, or --embedder, names a server that makes the vectors.`,
+All processes of the worker use the index, which is in the data directory. Nothing leaves the machine, unless
+rag.embedder or --embedder names a server that computes the vectors.`,
 		Example: `  callgate index
   callgate index ~/src/app --watch`,
 		Args: between(0, 1),
@@ -61,9 +61,9 @@ the configuration's rag.embedder, or --embedder, names a server that makes the v
 			return errors.Join(indexAll(cmd, c, roots, watch, follow), p.close())
 		},
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "stay and follow changes until interrupted")
+	cmd.Flags().BoolVar(&watch, "watch", false, "keep running and follow changes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as lines of JSON")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "name every file that is left out, and why")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show every skipped file, and why")
 	return cmd
 }
 

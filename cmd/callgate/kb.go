@@ -20,9 +20,9 @@ import (
 func newKBCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kb",
-		Short: "Add, list, search and remove documents of the worker's knowledge base",
-		Long: `Kb works on the knowledge base that models search with callgate_kb_search. It holds texts, Markdown, HTML pages,
-and PDF and DOCX files, of which it keeps the text.`,
+		Short: "Add, list, search and remove documents in the knowledge base",
+		Long: `Kb manages the knowledge base that models search with callgate_kb_search. It holds the text of plain text, Markdown,
+HTML, PDF and DOCX files.`,
 		Example: `  callgate kb add handbook.pdf notes/*.md
   callgate kb search 'how long are backups kept'
   callgate kb remove doc-3f9c0d7e21b84a6c`,
@@ -64,9 +64,9 @@ func withKB(s *settings, do func(*config, *rag.KB) error) (err error) {
 func newKBAddCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "add FILE...",
-		Short: "Add files; - is standard input",
-		Long: `Add reads texts, HTML pages, PDF and DOCX files and adds their text. A document that is there already is not added
-twice. Models do not find documents from files that the rules keep them from reading.`,
+		Short: "Add files, or standard input with -",
+		Long: `Add reads text, HTML, PDF and DOCX files and adds their text, each document once. Models do not find documents from
+files that the rules keep them from reading.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config, kb *rag.KB) error {
@@ -165,7 +165,7 @@ func newKBSearchCommand(s *settings) *cobra.Command {
 	var threshold float64
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
-		Short: "Print the passages that match a question or some words",
+		Short: "Print the passages that match a query",
 		Args:  exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(_ *config, kb *rag.KB) error {

@@ -17,15 +17,13 @@ func newLoginCommand(s *settings) *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
-		Short: "Sign in to a server behind a URL that wants OAuth",
-		Long: `Login opens the browser at the page where the server wants you to sign in, and keeps what comes of it for
-callgate, in the data directory, for this server's address alone. It is refreshed as long as the server allows
-it. Callgates that run already notice it within a second. When a server wants more for a call than the login
-allows, the call says so, and signing in again asks for that too.
+		Short: "Sign in to a server that requires OAuth",
+		Long: `Login opens the browser at the page where you sign in. callgate keeps the login in the data directory, for this
+server's address alone, and refreshes it. Running callgates notice it within a second. If a call needs more than the
+login allows, the call says so: sign in again to add it.
 
-The answer comes back to an address of this machine: sign in with a browser that runs here, or forward
-oauth.redirectPort. With an oauth.grant that needs no person, nothing is opened: callgate signs in by itself,
-and this tries whether it can.`,
+The browser returns to an address on this machine: use a browser that runs here, or forward oauth.redirectPort. With
+an oauth.grant that needs no person, no browser opens: login tests whether callgate can sign in by itself.`,
 		Example: `  callgate login github
   callgate login github --print      # print the address instead of starting a browser`,
 		Args: exactly(1),
@@ -74,9 +72,9 @@ func showSignIn(out io.Writer, address string, browser bool) error {
 func newLogoutCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
-		Short: "Forget the login at a server",
-		Long: `Logout removes what callgate login has kept, also of a server that is not configured any more. The server is
-not told: end the session there if it must end at once.`,
+		Short: "Forget the login for a server",
+		Long: `Logout removes the login from this machine, also for a server that is no longer configured. It does not tell the
+server: to end the session at once, end it there.`,
 		Example: `  callgate logout github`,
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

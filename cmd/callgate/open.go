@@ -18,15 +18,13 @@ func newOpenCommand(dataDir func() (string, error)) *cobra.Command {
 	var address, as string
 	cmd := &cobra.Command{
 		Use:   "open",
-		Short: "Open the web page that answers what waits at the gate",
-		Long: `Open starts the browser with the page of the running callgate of this user, and pairs the page: its address
-carries a code that works once, within a minute, and that the page exchanges for the credential. Before
-anything is sent, what listens there has to prove that it is this user's callgate.
+		Short: "Open the page where you answer calls",
+		Long: `Open starts the browser with the page of your running callgate. The address has a code that works once, within a
+minute, and gives the page its credential. Before it sends anything, open checks that your callgate listens there.
 
-Where no browser can be started, or with --print, the address is printed. It is a secret as long as the
-code works.`,
+With --print, or if it cannot start a browser, it prints the address. Keep it secret as long as the code works.`,
 		Example: `  callgate open
-  callgate open --view      # a page that may watch and not answer
+  callgate open --view      # a page that can watch but not answer
   callgate open --as alice  # a page whose answers are alice's
   callgate open --print`,
 		Args: cobra.NoArgs,
@@ -59,8 +57,8 @@ code works.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&show, "print", false, "print the address instead of starting a browser")
-	flags.BoolVar(&view, "view", false, "pair a page that may watch and not answer")
-	flags.StringVar(&as, "as", "", "pair the page for the `person` who has a credential of their own (callgate credentials add)")
+	flags.BoolVar(&view, "view", false, "open a page that can watch but not answer")
+	flags.StringVar(&as, "as", "", "open the page as this `person`, with their own credential (callgate credentials add)")
 	flags.StringVar(&address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
 	return cmd
 }

@@ -36,21 +36,20 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "callgate",
 		Short: "Gate every MCP tool call: rules answer first, a person decides the rest",
-		Long: `callgate stands between an LLM host (Claude Code, Cursor, VS Code, any MCP client) and the MCP servers
-that it uses. Every tool call passes a gate: your rules answer first, and what they leave open you
-decide, from a web page, a terminal, by REST or from a WebSocket client. Everything is on record.
+		Long: `callgate stands between an LLM host (Claude Code, Cursor, VS Code, any MCP client) and its MCP servers. Every tool
+call passes a gate: your rules decide first, and you decide the rest, on a web page, in a terminal, over REST or over
+WebSocket. Everything is on record.
 
-Point your host at "callgate run" instead of at its servers, or put "callgate wrap --" in front of one
-server's command.`,
-		Example: `  callgate connect                               # put it in front of the servers of your hosts
+Run "callgate connect" to put it in front of the servers of your hosts, or add "callgate run" to a host yourself.`,
+		Example: `  callgate connect                               # put callgate in front of the servers of your hosts
   callgate run --mcp-config servers.mcp.json      # all servers of a host, behind one gate
   callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .
   callgate serve --mcp-config servers.mcp.json    # the same for any number of hosts, over HTTP
-  callgate open                                   # answer what is asked, on a page
+  callgate open                                   # answer calls on a page
   callgate approve                                # or in this terminal
   callgate check shell_exec 'git push && rm -rf build'
   callgate audit --tail 20
-  callgate checkpoints list                       # what calls changed, and the way back`,
+  callgate checkpoints list                       # what calls changed, and undo`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

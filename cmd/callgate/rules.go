@@ -21,9 +21,9 @@ import (
 func newRulesCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules",
-		Short: "List, change and test the rules and what people answered \"always\" to",
-		Long: `Rules works on the worker's permissions.jsonc. Every change is checked before it replaces the file, keeps
-comments and order, is on record, and counts from the next call on, also in callgates that run already.`,
+		Short: "List, change and test rules and grants",
+		Long: `Rules works on the worker's permissions.jsonc. Every change is checked first, keeps comments and order, is on record,
+and applies to the next call, also in running callgates.`,
 		Example: `  callgate rules list
   callgate rules add shell_exec 'git push *' confirm
   callgate rules test

@@ -13,11 +13,11 @@ func newRulesAddCommand(s *settings) *cobra.Command {
 	var first bool
 	cmd := &cobra.Command{
 		Use:   "add TOOL PATTERN ACTION",
-		Short: "Insert a rule, and say which others it overrides",
-		Long: `Add puts a rule behind the other rules of its tool, or behind all rules when there are none of that tool. The
-last rule that matches wins. With --first it comes before them and all others win over it. TOOL is a kind or
-a glob over tool names, PATTERN a glob over values or "arg=glob"; "*" is any value. ACTION is allow, ask,
-confirm or deny. A rule that could decide nothing there is refused.`,
+		Short: "Add a rule, and show which others it overrides",
+		Long: `Add puts a rule after the other rules of its tool, or last if the tool has none. The last rule that matches wins. With
+--first the rule comes before the tool's others, which then win. TOOL is a kind or a glob over tool names. PATTERN is
+a glob over values or "arg=glob"; "*" is any value. ACTION is allow, ask, confirm or deny. Add refuses a rule that
+could never decide anything.`,
 		Example: `  callgate rules add shell_exec 'git push *' confirm
   callgate rules add 'github_*' '*' ask --first`,
 		Args: exactly(3),
@@ -36,7 +36,7 @@ confirm or deny. A rule that could decide nothing there is refused.`,
 			return b.change(func() (string, error) { return b.add(args[0], args[1], action, first) })
 		},
 	}
-	cmd.Flags().BoolVar(&first, "first", false, "put it before the others, which win over it")
+	cmd.Flags().BoolVar(&first, "first", false, "put it before the tool's other rules, which then win")
 	return cmd
 }
 
@@ -93,8 +93,7 @@ func newRulesRemoveCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove TOOL [PATTERN]",
 		Short: "Remove a rule, or all rules of a tool",
-		Long: `Remove takes out the rule with that tool and pattern, spelled as "callgate rules list" shows them, or all
-rules of the tool.`,
+		Long:  `Remove removes the rule with this tool and pattern, as "callgate rules list" shows them, or all rules of the tool.`,
 		Example: `  callgate rules remove shell_exec 'git push *'
   callgate rules remove 'github_*'`,
 		Args: between(1, 2),

@@ -12,9 +12,9 @@ func newRulesTestCommand(s *settings) *cobra.Command {
 	var rulesFile string
 	cmd := &cobra.Command{
 		Use:   "test [FILE]",
-		Short: "Hold the rules against cases that say what must happen",
-		Long: `Test judges the calls in FILE, by default permissions.test.jsonc beside the rules, exactly as the live gate
-would, and compares:
+		Short: "Test the rules with your own cases",
+		Long: `Test judges the calls in FILE exactly as the gate would, and compares. FILE defaults to permissions.test.jsonc beside
+the rules:
 
   [
     { "name": "pushes wait for a person",
@@ -22,8 +22,7 @@ would, and compares:
     { "call": { "tool": "read_file", "arguments": { "path": ".env" }, "cwd": "/src/app" }, "want": "deny" }
   ]
 
-"want" is allow, deny or ask. A call may bring "cwd", "autonomy" and "mode". The exit code is 1 when a case
-fails.`,
+"want" is allow, deny or ask. A call can have "cwd", "autonomy" and "mode". The exit code is 1 if a case fails.`,
 		Example: `  callgate rules test
   callgate rules test --file ci/permissions.jsonc ci/permissions.test.jsonc`,
 		Args: between(0, 1),

@@ -18,10 +18,10 @@ func newRulesDefaultsCommand(s *settings) *cobra.Command {
 	var show, apply bool
 	cmd := &cobra.Command{
 		Use:   "defaults --diff | --apply",
-		Short: "Take over the rules that this version ships",
-		Long: `Defaults merges the rules that this callgate ships into your file. Shipped rules come first; then yours, which win
-over them, in your order and with your comments. Rules that your file has from an earlier version's defaults give way,
-and grants stay. A file is never changed without --apply, which keeps the old one beside it.`,
+		Short: "Compare with the shipped rules, or merge them in",
+		Long: `Defaults merges the rules that this callgate ships into your file. Shipped rules come first; your own follow and win,
+in your order and with your comments. Rules from an earlier version's defaults are replaced, and grants stay. Only
+--apply changes the file; it keeps a backup beside it.`,
 		Example: `  callgate rules defaults --diff
   callgate rules defaults --apply`,
 		Args: cobra.NoArgs,
@@ -62,7 +62,7 @@ and grants stay. A file is never changed without --apply, which keeps the old on
 		},
 	}
 	cmd.Flags().BoolVar(&show, "diff", false, "show what would change")
-	cmd.Flags().BoolVar(&apply, "apply", false, "change the file and keep the old one beside it")
+	cmd.Flags().BoolVar(&apply, "apply", false, "change the file and keep a backup")
 	return cmd
 }
 

@@ -26,10 +26,10 @@ import (
 func newRulesEditCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit",
-		Short: "Edit the rules in your editor; they are checked before they count",
-		Long: `Edit opens a copy of the file in $VISUAL or $EDITOR. What was saved replaces the file in one step, if it is
-valid; otherwise the error is shown with line and column, the file stays as it is, and on a terminal you can
-go on editing. Grants that are given or revoked meanwhile are kept.`,
+		Short: "Edit the rules in your editor; they are checked before they apply",
+		Long: `Edit opens a copy of the file in $VISUAL or $EDITOR. If your copy is valid, it replaces the file. Otherwise edit shows
+the error with line and column and leaves the file as it is; on a terminal you can go on editing. Grants that are
+given or revoked meanwhile are kept.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := openRulebook(s, cmd.OutOrStdout())

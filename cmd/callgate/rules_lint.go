@@ -22,17 +22,17 @@ func newRulesLintCommand(s *settings) *cobra.Command {
 	var rulesFile string
 	cmd := &cobra.Command{
 		Use:   "lint",
-		Short: "Find rules that do not do what they seem to",
-		Long: `Lint looks for rules that never match or never decide, denies that a later rule lifts, patterns that cover
-more or less than they seem to, and rules that let interpreters run. Each finding says why and what to do.
+		Short: "Find rules that do not do what they seem to do",
+		Long: `Lint finds rules that never match or never decide, denies that a later rule lifts, patterns that cover more or less
+than they seem to, and rules that let interpreters run any code. Each finding says why, and what to do.
 
-With --live it starts the configured servers and looks at their tools too: at rules for tools that no server
-has, and at allows that count nothing because the kind is only a guess.
+--live also starts the configured servers and checks their tools: rules for tools that no server has, and allows that
+have no effect because the kind is a guess.
 
-With --flow it starts them and says which tools bring untrusted text and private data into a session, and where data
-can leave without a question then.
+--flow starts them and shows which tools bring untrusted text and private data into a session, and where data can
+then leave without a question.
 
-With --strict the exit code is 1 when there are warnings.`,
+--strict exits with 1 if there are warnings.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := openRulebook(s, cmd.OutOrStdout())
@@ -77,10 +77,10 @@ With --strict the exit code is 1 when there are warnings.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 when there are warnings")
-	cmd.Flags().BoolVar(&live, "live", false, "start the configured servers and look at their tools too")
-	cmd.Flags().BoolVar(&flows, "flow", false, "start the configured servers and say where untrusted text and private data can leave")
-	cmd.Flags().StringVar(&rulesFile, "file", "", "look at this rules `file` instead of the worker's")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 if there are warnings")
+	cmd.Flags().BoolVar(&live, "live", false, "also start the configured servers and check their tools")
+	cmd.Flags().BoolVar(&flows, "flow", false, "start the configured servers and show where untrusted text and private data can leave")
+	cmd.Flags().StringVar(&rulesFile, "file", "", "check this rules `file` instead of the worker's")
 	return cmd
 }
 

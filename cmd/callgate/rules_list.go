@@ -46,9 +46,10 @@ func newRulesListCommand(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List rules and grants in the order that counts",
-		Long: `List prints the rules in file order, of which the last that matches wins, and the grants with the index that
-"callgate rules revoke" takes. With --agent the profile's rules come first; its denies are a veto. Grants that end with a session are not in the file and not listed.`,
+		Short: "List rules and grants in the order that they apply",
+		Long: `List prints the rules in the order of the file (the last that matches wins), and the grants with the index for
+"callgate rules revoke". With --agent the profile's rules come first; its denies are final. Grants for one session are
+not in the file and not listed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := openRulebook(s, cmd.OutOrStdout())
@@ -138,9 +139,9 @@ func newRulesRevokeCommand(s *settings) *cobra.Command {
 	var tool string
 	cmd := &cobra.Command{
 		Use:   "revoke INDEX... | --all | --tool GLOB",
-		Short: "Take back what people answered \"always\" to",
-		Long: `Revoke removes grants from the file: those with the indices that "callgate rules list" shows, all of them, or
-those whose tool matches a glob. What they let run asks again from the next call on.`,
+		Short: "Take back grants (answers of \"always\")",
+		Long: `Revoke removes grants from the file: those with the indices that "callgate rules list" shows, those whose tool matches
+a glob, or all. From the next call on, their calls ask again.`,
 		Example: `  callgate rules revoke 2
   callgate rules revoke --tool 'github_*'`,
 		Args: func(_ *cobra.Command, args []string) error {

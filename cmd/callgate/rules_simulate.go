@@ -17,14 +17,13 @@ func newRulesSimulateCommand(s *settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "simulate --file CHANGED",
-		Short: "Show which calls on record a changed rules file would judge differently",
-		Long: `Simulate judges the calls in the audit trail twice, by the worker's file as it is now and by CHANGED, and
-lists where the answers differ, with what was decided at the time. Nothing runs and nothing changes.
+		Short: "Show which recorded calls a changed rules file would decide differently",
+		Long: `Simulate judges the calls in the audit trail by the worker's file and by CHANGED, and lists the calls that they decide
+differently, with the decision at the time. Nothing runs and nothing changes.
 
-Both answers are of today: the configured mode and autonomy, the files and links that are there now. A call whose
-arguments are not whole on record, because a secret was taken out or they were too long, or whose server is
-not configured, is judged by the subjects that were recorded: by rules and grants alone. What cannot be
-judged either way is counted with the reason.`,
+Mode, autonomy, files and links are today's. If a call's arguments are incomplete on record (redacted or too long), or
+its server is not configured, rules and grants alone judge its recorded paths and commands. Calls that cannot be
+judged are counted with the reason.`,
 		Example: `  cp ~/.local/share/callgate/workers/default/permissions.jsonc new.jsonc
   callgate rules simulate --file new.jsonc --since 168h`,
 		Args: cobra.NoArgs,

@@ -11,9 +11,9 @@ import (
 func newRunCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
-		Short: "Be the MCP server that a host starts, in front of all configured servers",
-		Long: `Run serves one host on standard input and output. Its tools are those of every configured server, named
-{server}_{tool}. Servers come from "servers" in callgate.yaml and from --mcp-config files.`,
+		Short: "Serve one host over stdio, in front of all configured servers",
+		Long: `Run serves one host on standard input and output. It offers the tools of all configured servers as {server}_{tool}.
+Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
 		Example: `  callgate run --mcp-config ~/.mcp.json
   callgate run --config team.yaml --worker review --autonomy CAUTIOUS`,
 		Args: cobra.NoArgs,
@@ -35,10 +35,9 @@ func newWrapCommand(s *settings) *cobra.Command {
 	var one serverConfig
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] -- COMMAND [ARGS...]",
-		Short: "Be one MCP server with its tool names untouched, behind the gate",
-		Long: `Wrap serves one host on standard input and output and starts COMMAND as the one server behind the gate.
-The host sees the server's own tool names; rules see {name}_{tool}. Servers in callgate.yaml are not
-started; everything else in it holds.`,
+		Short: "Gate one server and keep its tool names",
+		Long: `Wrap serves one host on standard input and output and starts COMMAND as the only server behind the gate. The host sees
+the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml but does not start its servers.`,
 		Example: `  callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 ~/src
   callgate wrap --name db --env 'PGPASSWORD=${PGPASSWORD}' -- uvx mcp-server-postgres`,
 		Args: cobra.ArbitraryArgs,
@@ -69,8 +68,8 @@ started; everything else in it holds.`,
 	flags.StringArrayVar(&one.Env, "env", nil, "`NAME=value` for the server's environment, ${VAR} is expanded; repeatable")
 	flags.BoolVar(&one.InheritEnv, "inherit-env", false, "give the server callgate's whole environment")
 	flags.StringVar(&one.Cwd, "cwd", "", "`folder` that the server runs in")
-	flags.StringSliceVar(&one.Grants, "grant", nil, "socket that the guard leaves reachable: dbus, docker, gpg-agent, ssh-agent; repeatable")
-	flags.BoolVar(&one.Trusted, "trusted", false, "believe the server's annotations that say a tool is harmless")
+	flags.StringSliceVar(&one.Grants, "grant", nil, "socket to leave reachable behind the guard: dbus, docker, gpg-agent, ssh-agent; repeatable")
+	flags.BoolVar(&one.Trusted, "trusted", false, "trust the server's annotations that a tool is harmless")
 	return cmd
 }
 

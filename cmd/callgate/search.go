@@ -30,10 +30,10 @@ func newSearchCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Search the workspace by words, meaning and symbols",
-		Long: `Search brings the index of the workspace up to date and prints the passages that answer the query best: a
-question, some words, or the name of a symbol.
+		Long: `Search updates the index of the workspace and prints the passages that match best. QUERY is a question, some words or
+the name of a symbol.
 
-With --eval FILE it answers every query of a file instead and says how well: a line of JSON for each,
+With --eval FILE it answers every query of the file and reports how well. Each line of FILE is JSON:
   {"query": "...", "relevant": [{"path": "...", "start"?: 1, "end"?: 9}]}`,
 		Example: `  callgate search 'where are tokens refreshed'
   callgate search --lang go --path 'internal/**' parseHeader
@@ -110,9 +110,9 @@ With --eval FILE it answers every query of a file instead and says how well: a l
 	cmd.Flags().StringVar(&query.Path, "path", "", "only files that this glob matches: 'internal/**', '*.md'")
 	cmd.Flags().StringVar(&kind, "kind", "", "only code, doc or config")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&scores, "scores", false, "say what each score is made of")
-	cmd.Flags().BoolVar(&noSync, "no-sync", false, "search the index as it is")
-	cmd.Flags().StringVar(&judgements, "eval", "", "answer the queries of this `file` and say how well")
+	cmd.Flags().BoolVar(&scores, "scores", false, "show the parts of each score")
+	cmd.Flags().BoolVar(&noSync, "no-sync", false, "do not update the index first")
+	cmd.Flags().StringVar(&judgements, "eval", "", "answer the queries of this `file` and report how well")
 	return cmd
 }
 

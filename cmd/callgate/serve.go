@@ -14,15 +14,15 @@ func newServeCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve any number of hosts over HTTP, in front of all configured servers",
-		Long: `Serve listens for hosts on this machine, at /mcp by Streamable HTTP and at /sse by the older HTTP+SSE. Each host
-has a session and servers of its own. What a host sees depends on the path:
+		Long: `Serve listens for hosts on this machine, at /mcp for Streamable HTTP and at /sse for the older HTTP+SSE. Each host has
+its own session and servers. The path says what a host sees:
 
   /mcp                  all servers, tools named {server}_{tool}
-  /mcp/{server}         one server, names untouched
+  /mcp/{server}         one server, with its own tool names
   /mcp/agents/{agent}   all servers, under the rules of an agent profile
 
-Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Further clients get tokens of their own with
-mcpTokens in callgate.yaml; with --auth oauth callgate takes the tokens of an authorization server instead.`,
+Hosts send the secret in {dataDir}/credentials/mcp as a Bearer token. Give further clients their own tokens with
+mcpTokens in callgate.yaml, or use the tokens of an authorization server with --auth oauth.`,
 		Example: `  callgate serve --mcp-config ~/.mcp.json
   callgate serve --agent explore --idle-shutdown 2h
   callgate serve --mcp-listen 0.0.0.0:7778 --tls-cert chain.pem --tls-key key.pem --mcp-host tools.example.com`,

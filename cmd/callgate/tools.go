@@ -43,11 +43,13 @@ func newToolsCommand(s *settings) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "tools",
-		Short: "List what each server offers: qualified name, kind, subjects and today's verdict",
-		Long: `Tools starts every configured server, lists its tools as hosts see them and says what the rules make of
-a call of each. A kind marked with ? is a guess: it can tighten, but never allow. EFFECT is what the catalogue of known servers says: none, own (changes what
-is yours), outside (others see it), money, deletes, access; in brackets what the results hold. What is learned is kept
-in the cache, so that the next host need not wait for the servers.`,
+		Short: "List the tools of each server, and what the rules say about each",
+		Long: `Tools starts every configured server, lists its tools as hosts see them, and shows what the rules say about a call of
+each. A kind marked with ? is a guess: it can tighten, but never allow.
+
+EFFECT comes from the catalogue of known servers: none, own (changes what is yours), outside (others see it), money,
+deletes, access; in brackets, what the results hold. callgate caches the lists, so the next host need not wait for the
+servers.`,
 		Example: `  callgate tools --mcp-config ~/.mcp.json
   callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
 		Args: cobra.NoArgs,
@@ -88,10 +90,9 @@ func newAcceptCommand(s *settings, wait *time.Duration) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "accept TOOL... | --all",
-		Short: "Accept the definitions of tools as they are now",
-		Long: `Accept ends the quarantine of tools whose definition the server changed, or whose definition hides
-characters. It starts the configured servers, shows what is new about each named tool, and pins the
-definitions. A host that runs already takes it over with its next call.`,
+		Short: "Accept the current definitions of tools",
+		Long: `Accept ends the quarantine of a tool whose definition changed or looks like an attack. It starts the configured
+servers, shows what is new about each tool, and pins the definitions. A running host uses them from its next call on.`,
 		Example: `  callgate tools accept github_create_issue
   callgate tools accept --all`,
 		Args: func(_ *cobra.Command, args []string) error {

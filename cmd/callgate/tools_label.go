@@ -18,9 +18,9 @@ func newLabelCommand(s *settings, wait *time.Duration) *cobra.Command {
 	return &cobra.Command{
 		Use:   "label SERVER",
 		Short: "Draft labels for the tools of a server that callgate does not know",
-		Long: `Label starts the server and prints what names, schemas and annotations suggest: what each tool returns, what it does,
-and which arguments say where. It is a draft: nothing of it lets a call run before you have corrected it and put it
-into callgate.yaml (docs/flow.md). Tools that are labelled already are left out.`,
+		Long: `Label starts the server and drafts labels from names, schemas and annotations: what each tool returns, what it does,
+and which arguments name a destination. The draft has no effect until you correct it and put it into callgate.yaml
+(docs/flow.md). Labelled tools are left out.`,
 		Example: `  callgate tools label bank
   callgate tools label bank >> callgate.yaml   # then correct it`,
 		Args: cobra.ExactArgs(1),
