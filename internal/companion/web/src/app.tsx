@@ -198,7 +198,7 @@ export function App({ store }: { store: Store }) {
       )}
       {frozen && (
         <p class="banner" role="alert">
-          <strong>Frozen.</strong> Nothing that writes, sends or runs goes through: <Text of={frozen} />{" "}
+          <strong>Frozen.</strong> Calls that write, send or run are refused: <Text of={frozen} />{" "}
           {store.mayAnswer && frozen.startsWith("all sessions") && (
             <button type="button" class="quiet" onClick={() => store.freeze(false)}>
               Unfreeze
@@ -233,7 +233,7 @@ export function App({ store }: { store: Store }) {
             >
               {missing && (
                 <p class="note" role="status">
-                  This approval is no longer pending. <a href={href("audit", named)}>See what became of it</a>
+                  This approval is no longer pending. <a href={href("audit", named)}>Show the outcome</a>
                 </p>
               )}
               {current ? (

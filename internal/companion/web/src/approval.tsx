@@ -77,7 +77,7 @@ export function Detail(props: Props) {
       {props.of.rewritten && args && (
         <section aria-labelledby="rewritten">
           <h3 id="rewritten">
-            What the hook <Text of={props.of.rewritten.by} /> changed in the arguments
+            Changes that the hook <Text of={props.of.rewritten.by} /> made to the arguments
           </h3>
           <Difference before={props.of.rewritten.original} after={format(args)} limit={lines} whole />
         </section>
@@ -131,7 +131,7 @@ function Fact({ name, value }: { name: string; value: string }) {
   );
 }
 
-const endings: { [decision: string]: string } = { over: "This is over.", timeout: "This timed out." };
+const endings: { [decision: string]: string } = { over: "This is no longer pending.", timeout: "This timed out." };
 
 // Notes are what must not be overlooked.
 function Notes({ of, next }: { of: Approval; next(): void }) {
@@ -152,7 +152,7 @@ function Notes({ of, next }: { of: Approval; next(): void }) {
             <Text of={over.reason} />
           </span>
           <button type="button" onClick={next}>
-            Go on <kbd>j</kbd>
+            Next <kbd>j</kbd>
           </button>
         </div>
       )}
@@ -163,7 +163,7 @@ function Notes({ of, next }: { of: Approval; next(): void }) {
       )}
       {of.changed && !over && (
         <div class="note changed">
-          <strong>The arguments were changed</strong> since this was first asked. What you see is what would run now.
+          <strong>The arguments changed</strong> since the first question. The call would run with what you see now.
         </div>
       )}
       {danger && (
@@ -173,12 +173,12 @@ function Notes({ of, next }: { of: Approval; next(): void }) {
       )}
       {(request.marks ?? []).map((mark) => (
         <div class="note mark">
-          <strong>A person must release this.</strong> <Text of={mark.text} /> <span class="label">({<Text of={mark.code} code />})</span>
+          <strong>Only you can approve this.</strong> <Text of={mark.text} /> <span class="label">({<Text of={mark.code} code />})</span>
         </div>
       ))}
       {of.stale && (
         <div class="note" role="status">
-          The connection was renewed. Waiting to hear whether this is still open.
+          Reconnected. Checking whether this is still pending.
         </div>
       )}
     </>
@@ -191,7 +191,7 @@ function Why({ of }: { of: Approval }) {
     <section class="why" aria-labelledby="why">
       <h3 id="why">Why you are asked</h3>
       <p>
-        <Text of={reason || "Nothing releases this call by itself."} />
+        <Text of={reason || "No rule or grant allows this call."} />
       </p>
       {reasons.length > 0 && (
         <ul class="reasons">
@@ -212,7 +212,7 @@ function Why({ of }: { of: Approval }) {
       )}
       {description && (
         <p class="label">
-          The server says of this tool: <Text of={description} />
+          The server’s description: <Text of={description} />
         </p>
       )}
     </section>
@@ -232,13 +232,13 @@ function Actions(props: Props) {
   const unseen = !of.viewed;
   const off = resting || idle;
   const hint = !props.mayAnswer
-    ? "Not connected: answers cannot be sent."
+    ? "Not connected: you cannot answer now."
     : of.sent
       ? "Sent. Waiting for callgate."
       : resting
-        ? "One moment, until keys and clicks have rested."
+        ? "One moment: pause typing and clicking."
         : unseen
-          ? "Look at all of the arguments before you approve."
+          ? "Read all arguments before you approve."
           : "";
   const close = () => open("");
   return (

@@ -92,7 +92,7 @@ export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]
   return (
     <Page
       name="Audit trail"
-      lead="Every call with its decision and outcome. New ones come up by themselves."
+      lead="Every call with its decision and outcome. New calls appear by themselves."
       beside={
         <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
           <label>
@@ -253,7 +253,7 @@ function Details({ store, id, known, close }: { store: Store; id: string; known:
     if (known) setOf(known);
     else
       store.get<Found>(`/api/audit?${new URLSearchParams({ calls: "true", q: id, limit: "1" })}`).then(
-        ({ records }) => (records[0] ? setOf(records[0]) : setTrouble("There is no such record.")),
+        ({ records }) => (records[0] ? setOf(records[0]) : setTrouble("No such record.")),
         (error: unknown) => setTrouble(message(error)),
       );
   }, [id, known]);
@@ -287,7 +287,7 @@ function Details({ store, id, known, close }: { store: Store; id: string; known:
           )}
           {(of.subjects ?? []).length > 0 && (
             <>
-              <h3>What was judged</h3>
+              <h3>Judged parts</h3>
               <ul class="reasons">
                 {of.subjects?.map((s) => (
                   <li>

@@ -3,7 +3,7 @@ import { Difference } from "./difference";
 import { Text } from "./text";
 import type { FileChange } from "./wire";
 
-const words: { [state: string]: string } = { new: "a new file", changed: "", same: "stays as it is", unknown: "" };
+const words: { [state: string]: string } = { new: "a new file", changed: "", same: "unchanged", unknown: "" };
 
 export type Compare = (id: string) => Promise<FileChange[]>;
 

@@ -45,7 +45,7 @@ export function Chat({ store, state, session }: { store: Store; state: State; se
   return (
     <Page
       name="Chat"
-      lead="Ask the model of a session. The question goes through its host, and passes the gate first."
+      lead="Ask the model of a session. Your question passes the gate and goes through the session’s host."
       beside={
         state.sessions.length > 0 && (
           <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -61,7 +61,7 @@ export function Chat({ store, state, session }: { store: Store; state: State; se
         )
       }
     >
-      {!of && <p class="empty">No host is connected. A session's model can be asked while its host runs.</p>}
+      {!of && <p class="empty">No host is connected. You can ask a session's model while its host runs.</p>}
       {of && (
         <section class="chat" aria-label="Conversation">
           <header class="chat-head">
@@ -77,7 +77,7 @@ export function Chat({ store, state, session }: { store: Store; state: State; se
               <p class="thinking" role="status">
                 {waits ? (
                   <>
-                    The question waits for approval. <a href={href("approvals", waits.request.toolCallId)}>Look at it</a>
+                    The question waits for approval. <a href={href("approvals", waits.request.toolCallId)}>Show it</a>
                   </>
                 ) : (
                   "The model is thinking…"

@@ -22,7 +22,7 @@ export function Checkpoints({ store, state }: { store: Store; state: State }) {
   return (
     <Page
       name="Checkpoints"
-      lead="What files were before a call changed them, to compare and to bring back."
+      lead="Snapshots of files from before a call changed them. Compare them or restore them."
       beside={<SessionChoice sessions={state.sessions} chosen={chosen} choose={setSession} all="all" />}
     >
       <Trouble of={trouble} />
@@ -111,21 +111,21 @@ function Since({ store, of, again }: { store: Store; of: Checkpoint; again(): vo
   return (
     <div class="since">
       <Trouble of={diff.trouble} />
-      {files?.length === 0 && <p class="empty">Everything is as it was kept.</p>}
+      {files?.length === 0 && <p class="empty">Nothing changed since this checkpoint.</p>}
       {files?.map((file) => (
         <figure class="diff">
           <figcaption>
             <Mono of={file.path} />
             <span class="label">
-              {visible(file.state)} since{file.changedSince && ", also by somebody else"}
+              {visible(file.state)} since{file.changedSince && ", also by someone else"}
             </span>
           </figcaption>
           {file.hidden ? (
-            <p class="empty">The rules keep it from being read: it is brought back, and not shown.</p>
+            <p class="empty">The rules keep this file from being read: it can be restored but is not shown.</p>
           ) : file.diff ? (
             <Patch of={file.diff} />
           ) : (
-            <p class="empty">{file.binary ? "It is no text." : "There are no lines to compare."}</p>
+            <p class="empty">{file.binary ? "This is a binary file." : "There are no lines to compare."}</p>
           )}
         </figure>
       ))}
@@ -139,9 +139,9 @@ function Since({ store, of, again }: { store: Store; of: Checkpoint; again(): vo
       )}
       {files && files.length > 0 && store.mayAnswer && (
         <Twice
-          label="Bring these files back…"
-          question={later.length > 0 ? "Overwrite what was changed since, too?" : "Make the files what they were before the call?"}
-          confirm={later.length > 0 ? "Overwrite" : "Bring back"}
+          label="Restore these files…"
+          question={later.length > 0 ? "Overwrite the newer changes too?" : "Restore the files as they were before the call?"}
+          confirm={later.length > 0 ? "Overwrite" : "Restore"}
           danger={later.length > 0}
           act={() =>
             store.ask("POST", path("restore"), { force: later.length > 0 }).finally(() => {

@@ -86,7 +86,7 @@ export class Connection {
     try {
       await prove(this.pairing);
     } catch (error) {
-      if (error instanceof Stranger) this.end(`The pairing is over: ${error.message}. Callgate may have been started anew with other credentials.`);
+      if (error instanceof Stranger) this.end(`This page is no longer paired: ${error.message}. callgate may have restarted with other credentials.`);
       else this.again();
       return;
     }
@@ -112,7 +112,7 @@ export class Connection {
       hide();
       if (this.over) return;
       if (event.code === goneVersion) {
-        this.end("Callgate speaks another version of the protocol now. Load this page again.");
+        this.end("callgate has a new version of the protocol. Reload this page.");
         return;
       }
       if (opened) this.listener.lost();

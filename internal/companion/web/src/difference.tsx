@@ -27,7 +27,7 @@ export function Difference({ path = "", note = "", before, after, limit = Infini
           <Counts of={all} />
         </figcaption>
       )}
-      <pre tabIndex={0} aria-label="Lines that change" class={whole ? "numbered" : ""}>
+      <pre tabIndex={0} aria-label="Changed lines" class={whole ? "numbered" : ""}>
         {shown.map((row) => (
           <Drawn row={row} numbered={whole} />
         ))}
@@ -52,7 +52,7 @@ function Drawn({ row, numbered }: { row: Row; numbered: boolean }) {
   if ("gap" in row) {
     return (
       <span class="line gap">
-        {row.gap === 1 ? "1 line that stays" : `${row.gap} lines that stay`}
+        {row.gap === 1 ? "1 unchanged line" : `${row.gap} unchanged lines`}
         {"\n"}
       </span>
     );
@@ -89,7 +89,7 @@ export function Patch({ of, limit = 400 }: { of: string; limit?: number }) {
   const all = whole.slice(Math.max(0, whole.findIndex((line) => line.startsWith("@@")))); // the path stands above
   const op = (line: string) => (line.startsWith("+") ? "new" : line.startsWith("-") ? "gone" : line.startsWith("@@") ? "at" : "same");
   return (
-    <pre tabIndex={0} aria-label="Lines that change">
+    <pre tabIndex={0} aria-label="Changed lines">
       {all.slice(0, limit).map((line) => (
         <span class={`line diff-${op(line)}`}>
           <Text of={line} code />

@@ -27,7 +27,7 @@ export function EditPanel({ of, off, close, answer }: { of: Approval; off: boole
         send();
       }}
     >
-      <label for="edited">Arguments to run with instead. The model is told that you changed them.</label>
+      <label for="edited">New arguments. The model is told that you changed them.</label>
       <textarea
         id="edited"
         class="code"

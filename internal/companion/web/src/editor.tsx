@@ -103,14 +103,14 @@ export function Editor({ store, of, at, done }: { store: Store; of: Rules; at: s
         )}
         {unseen.length > 0 && (
           <p class="trouble">
-            It holds characters that do not show: <Text of={[...new Set(unseen.map((piece) => piece.text))].join(" ")} />
+            The file has invisible characters: <Text of={[...new Set(unseen.map((piece) => piece.text))].join(" ")} />
           </p>
         )}
       </div>
       <Trouble of={trouble} />
       {overtaken && (
         <div class="note refused" role="alert">
-          <strong>Somebody else changed the rules.</strong> Nothing was saved. Compare with what they are now, and save again if your text is what you want.{" "}
+          <strong>Somebody else changed the rules.</strong> Nothing was saved. Compare with the current rules, and save again to replace them.{" "}
           <button type="button" onClick={() => void overtake()}>
             Compare
           </button>
@@ -118,15 +118,15 @@ export function Editor({ store, of, at, done }: { store: Store; of: Rules; at: s
       )}
       {text !== base && !fault && (
         <details class="compare" open>
-          <summary>What changes</summary>
+          <summary>Changes</summary>
           <Difference before={base} after={text} whole limit={200} />
         </details>
       )}
       {!fault && <Problems of={check.problems ?? []} />}
       <div class="buttons bar">
-        <p class="label">It counts from the next call on, in every callgate of this worker.</p>
+        <p class="label">Saved rules apply to the next call, in every callgate of this worker.</p>
         <button type="button" onClick={done}>
-          {text === base ? "Close" : "Drop the change"}
+          {text === base ? "Close" : "Discard changes"}
         </button>
         <button type="submit" class="approve" aria-disabled={off}>
           Save <kbd>Ctrl S</kbd>

@@ -2,14 +2,14 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 
 const keys: [keys: string, what: string][] = [
   ["j", "the next approval"],
-  ["k", "the one before"],
+  ["k", "the previous approval"],
   ["y", "approve once"],
-  ["r", "reject, with a word to the model"],
+  ["r", "reject, with a reason for the model"],
   ["a", "always: choose what is allowed from now on"],
   ["e", "edit the arguments, then approve"],
-  ["v", "show all of the arguments"],
-  ["x", "put into the selection, or take out"],
-  ["1 … 7", "the views, in their order"],
+  ["v", "show all arguments"],
+  ["x", "select or unselect"],
+  ["1 … 7", "switch views"],
   ["?", "this list"],
   ["Esc", "back"],
 ];
@@ -33,7 +33,7 @@ export function Help({ close }: { close(): void }) {
           </div>
         ))}
       </dl>
-      <p class="label">When an approval comes up by itself, keys and clicks count only after they have rested for 0.4 seconds, so that typing into it answers nothing.</p>
+      <p class="label">When a new approval appears, keys and clicks count only after a pause of 0.4 seconds, so you cannot answer it by accident.</p>
       <form method="dialog" class="buttons">
         <button type="submit" autofocus>
           Close <kbd>Esc</kbd>

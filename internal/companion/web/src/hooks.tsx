@@ -23,9 +23,9 @@ export function Hooks({ store }: { store: Store }) {
     );
   };
   return (
-    <Page name="Hooks" lead="What runs before and after calls, at approvals and when sessions begin and end.">
+    <Page name="Hooks" lead="Hooks run before and after calls, at approvals, and when sessions begin and end.">
       <Trouble of={trouble || failed} />
-      {data?.length === 0 && <p class="empty">None are configured.</p>}
+      {data?.length === 0 && <p class="empty">No hooks are configured.</p>}
       {data && data.length > 0 && (
         <ul class="sheet lines hooks">
           {data.map((hook) => (

@@ -79,7 +79,7 @@ export async function prove(pairing: Pairing): Promise<void> {
   for (const address of addresses()) {
     if (proof === (await hmac(pairing.token, `callgate companion proof v1\0${nonce}\0${address}`))) return;
   }
-  throw new Stranger("whatever answers here does not hold the credential that this page was paired with");
+  throw new Stranger("the program at this address does not have the credential that this page was paired with");
 }
 
 // addresses are what the server may call itself: it proves the address that it listens on.

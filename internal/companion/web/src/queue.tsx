@@ -125,7 +125,7 @@ function Outcomes({ of }: { of: Outcome[] }) {
           <li key={o.id}>
             <span class={`decision ${o.decision}`}>{words(o.decision)}</span> <Text of={o.tool} code />
             {o.by.startsWith("cascade:") ? (
-              <p class="cascade">released by the same “always”, given by <Text of={o.by.slice("cascade:".length)} /></p>
+              <p class="cascade">released by the same “always” from <Text of={o.by.slice("cascade:".length)} /></p>
             ) : (
               <p class="label">
                 {clock(o.at)}

@@ -72,7 +72,7 @@ function Shell({ script, commands, limit }: { script: string | undefined; comman
             </div>
             <Touched name="writes" of={command.writes} />
             <Touched name="reads" of={command.reads} />
-            <Touched name="by way of" of={command.via} />
+            <Touched name="through" of={command.via} />
           </li>
         ))}
       </ol>
@@ -203,7 +203,7 @@ export function Definition({ of, limit }: { of: { old: string; new: string }; li
     <section aria-labelledby="definition">
       <h3 id="definition">{of.old === "" ? "The tool's definition, never accepted" : "How the tool's definition changed"}</h3>
       <Difference before={of.old === "" ? undefined : of.old} after={of.new} limit={limit} />
-      <p class="label">An approval lets this one call run. Whoever accepts the definition under Tools is asked no more.</p>
+      <p class="label">An approval runs this one call. To stop the questions, accept the definition under Tools.</p>
     </section>
   );
 }
@@ -212,7 +212,7 @@ function Changes({ of, limit }: { of: Change[]; limit: number }) {
   return (
     <section class="readable" aria-label="File changes">
       {of.map((change) => (
-        <Difference {...change} note={change.before === undefined ? "the whole file becomes" : "this passage is replaced"} limit={limit / of.length} />
+        <Difference {...change} note={change.before === undefined ? "the new file" : "replaced passage"} limit={limit / of.length} />
       ))}
     </section>
   );

@@ -18,7 +18,7 @@ export function RejectPanel({ off, close, answer }: { off: boolean; close(): voi
         send();
       }}
     >
-      <label for="feedback">What the model should know, or do instead (optional)</label>
+      <label for="feedback">Reason for the model, or what to do instead (optional)</label>
       <textarea
         id="feedback"
         ref={input}

@@ -21,7 +21,7 @@ export function Rules({ store, state }: { store: Store; state: State }) {
   return (
     <Page
       name="Rules"
-      lead="Rules answer first. In each list the last one that matches wins, and a deny is final."
+      lead="Rules decide first. In each list the last matching rule wins, and a deny is final."
       beside={
         <div class="row">
           {workers.length > 1 && (
@@ -80,7 +80,7 @@ function Layers({ of }: { of: RulesData }) {
           <summary>
             <h3>{layer.layer === "file" ? <Text of={layer.name} code /> : <>Agent <Text of={layer.name} code /></>}</h3>
             <span class="label">
-              {layer.layer === "file" ? "" : "a deny of it is a veto, "}
+              {layer.layer === "file" ? "" : "its denies are final, "}
               {layer.rules.length === 1 ? "1 rule" : `${layer.rules.length} rules`}
             </span>
           </summary>
@@ -126,10 +126,10 @@ function Grants({ store, worker }: { store: Store; worker: string }) {
     <section class="sheet" aria-labelledby="grants">
       <header>
         <h3 id="grants">Always allowed</h3>
-        <span class="label">what people answered “always” to; it never lifts a deny, nor its own risk</span>
+        <span class="label">grants from “always”: they never override a deny and cover nothing above their risk</span>
       </header>
       <Trouble of={trouble} />
-      {data && all.size === 0 && <p class="empty">Nothing yet.</p>}
+      {data && all.size === 0 && <p class="empty">No grants yet.</p>}
       <ul class="lines grants">
         {[...all.values()].map((g) => (
           <li key={g.id} class={g.expired ? "expired" : ""}>
@@ -149,7 +149,7 @@ function Grants({ store, worker }: { store: Store; worker: string }) {
             {store.mayAnswer && (
               <Twice
                 label="Revoke…"
-                question="It asks again from the next call on."
+                question="These calls ask again from now on."
                 confirm="Revoke"
                 danger
                 act={() => store.ask("DELETE", `/api/grants/${g.id}?${at(g)}`).finally(again)}
@@ -168,7 +168,7 @@ export function Problems({ of }: { of: Problem[] }) {
   return (
     <section class="sheet problems" aria-labelledby="problems">
       <header>
-        <h3 id="problems">{of.length === 1 ? "One rule does" : `${of.length} rules do`} not do what it seems</h3>
+        <h3 id="problems">{of.length === 1 ? "One rule does" : `${of.length} rules do`} not do what {of.length === 1 ? "it seems" : "they seem"} to do</h3>
       </header>
       <ul class="lines">
         {of.map((p) => (

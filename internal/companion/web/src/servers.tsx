@@ -22,7 +22,7 @@ export function Servers({ store, state }: { store: Store; state: State }) {
   return (
     <Page
       name="Servers and tools"
-      lead="What the MCP servers behind callgate offer, and what happens to a call of it today."
+      lead="The tools of your MCP servers, and what the rules say about a call of each."
       beside={
         <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
           <SessionChoice sessions={state.sessions} chosen={chosen} choose={setSession} />
@@ -37,7 +37,7 @@ export function Servers({ store, state }: { store: Store; state: State }) {
       {changed.length > 0 && (
         <p class="note changed" role="status">
           <strong>{changed.length === 1 ? "One definition is not" : `${changed.length} definitions are not`} as accepted.</strong> Calls of{" "}
-          {changed.length === 1 ? "this tool" : "these tools"} ask a person every time, whatever the rules say, until somebody accepts what is new.
+          {changed.length === 1 ? "this tool" : "these tools"} ask every time, whatever the rules say, until somebody accepts the new definition.
         </p>
       )}
       {data && data.servers.length === 0 && <p class="empty">No MCP server is configured.</p>}
@@ -77,7 +77,7 @@ function Offered({ of, connected, wanted, accept }: OfferedProps) {
   const shown = of.offered
     .filter((t) => wanted === "" || `${t.tool} ${t.kind ?? ""} ${t.verdict}`.toLowerCase().includes(wanted))
     .sort((a, b) => Number(b.definitionChanged !== undefined) - Number(a.definitionChanged !== undefined));
-  const empty = !connected ? "What it offers is known once a host is connected." : of.offered.length === 0 ? "It offers no tools." : "No tool matches.";
+  const empty = !connected ? "Its tools are known once a host is connected." : of.offered.length === 0 ? "It offers no tools." : "No tool matches.";
   return (
     <section class="sheet server" aria-label={`Server ${visible(of.name)}`}>
       <header>
@@ -120,7 +120,7 @@ function Line({ of, accept }: { of: Tool; accept: OfferedProps["accept"] }) {
           <span class="what">
             <Text of={of.tool} code />
           </span>
-          <span class="kind" title={of.kind && !of.bound ? "A guess: it can tighten, and never allow" : undefined}>
+          <span class="kind" title={of.kind && !of.bound ? "A guess: it can deny, but never allow" : undefined}>
             {of.kind ? (
               <>
                 <Text of={of.kind} code />
@@ -142,7 +142,7 @@ function Line({ of, accept }: { of: Tool; accept: OfferedProps["accept"] }) {
           )}
           <dl class="facts">
             <Fact name="Rule" value={of.rule} />
-            {of.patterns > 0 && <Fact name="By value" value={of.patterns === 1 ? "1 rule looks at what it is called with" : `${of.patterns} rules look at what it is called with`} />}
+            {of.patterns > 0 && <Fact name="By value" value={of.patterns === 1 ? "1 rule looks at its arguments" : `${of.patterns} rules look at its arguments`} />}
             {of.kind && <Fact name={of.bound ? "Kind from" : "Kind guessed from"} value={of.why} />}
             {of.subjects && Object.keys(of.subjects).length > 0 && (
               <div>
@@ -186,7 +186,7 @@ function Change({ of, accept }: { of: Tool; accept: OfferedProps["accept"] }) {
       {accept && (
         <Twice
           label="Accept this definition…"
-          question="From now on it counts as known, for every host?"
+          question="Accept it for every host?"
           confirm="Accept it"
           act={() => accept(of)}
         />

@@ -9,12 +9,12 @@ import type { Agent, Session } from "./wire";
 import { Where } from "./where";
 
 const levels: [level: string, words: string][] = [
-  ["NONE", "the rules alone decide"],
+  ["NONE", "rules alone decide"],
   ["MANUAL", "every call asks"],
   ["CAUTIOUS", "reading (git status, ls) and building and testing (npm test, make) run; writing files, git commit and the network (git push) ask"],
-  ["GUIDED", "reading runs, your own work that can be taken back, and what goes where you named it; the rest asks"],
+  ["GUIDED", "reading, undoable changes to your own data, and sending to destinations you named run; the rest asks"],
   ["SUPERVISED", "reading, writing in the project, npm test and git commit run; git push and high risk ask"],
-  ["FULL_AUTO", "everything runs that no rule denies"],
+  ["FULL_AUTO", "everything runs unless a rule denies it"],
   ["ask-on-write", "reading (git status, ls) runs; writing, npm test, git commit and the network ask"],
   ["ask-on-external", "reading and writing files in the project run; npm test, git commit and the network ask"],
   ["allow-safe-readonly", "the same as ask-on-write: reading (git status, ls) runs, the rest asks"],
@@ -32,9 +32,9 @@ interface Props {
 export function Sessions(props: Props) {
   const { sessions } = props.state;
   return (
-    <Page name="Sessions" lead="Who is connected, what they do, and how much runs without a person.">
+    <Page name="Sessions" lead="Connected hosts, what they do, and how much they may run without you.">
       {props.mayAnswer && !sessions.some((s) => s.frozen?.startsWith("all sessions")) && (
-        <button type="button" class="quiet" onClick={props.freeze} title="Nothing that writes, sends or runs goes through, until somebody ends it">
+        <button type="button" class="quiet" onClick={props.freeze} title="Stops every call that writes, sends or runs, until somebody ends the freeze">
           Freeze all sessions
         </button>
       )}

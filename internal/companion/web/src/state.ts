@@ -90,9 +90,9 @@ const together = ["READ_ONLY", "BUILD_TEST", "WRITE", "NETWORK", "UNKNOWN"];
 
 // needsPerson says why a call is never approved together with others, "" when it may be.
 export function needsPerson(a: Approval): string {
-  if ((a.request.marks ?? []).length > 0) return "marked: it has to be looked at by itself";
-  if (!together.includes(a.request.risk.class)) return "it may lose data: it has to be looked at by itself";
-  if (!a.viewed) return "its arguments are long: look at them first";
+  if ((a.request.marks ?? []).length > 0) return "marked: answer it on its own";
+  if (!together.includes(a.request.risk.class)) return "it may lose data: answer it on its own";
+  if (!a.viewed) return "its arguments are long: read them first";
   return "";
 }
 
@@ -113,7 +113,7 @@ export function apply(state: State, event: Event): State {
         approvals: state.approvals.map((a) => (a.over ? a : { ...a, stale: true, sent: "" })),
       };
     case "lost":
-      return { ...state, connection: "lost", said: "The connection is lost. Trying again." };
+      return { ...state, connection: "lost", said: "Connection lost. Trying again." };
     case "sessions":
       return { ...state, sessions: event.sessions };
     case "power":
@@ -200,7 +200,7 @@ function asked(state: State, request: Request, text: string): State {
   return {
     ...state,
     approvals: [...state.approvals, next],
-    said: `Approval wanted: ${request.tool}, ${request.risk.label} risk. ${request.summary}`,
+    said: `Approval needed: ${request.tool}, ${request.risk.label} risk. ${request.summary}`,
   };
 }
 
@@ -236,7 +236,7 @@ function resolved(state: State, f: Resolved, now: number): State {
   return {
     ...change(state, f.toolCallId, (a) => ({ ...a, over: f })),
     outcomes: [over, ...state.outcomes].slice(0, maxOutcomes),
-    said: cascade ? `${known.request.tool} was released too, by the same always.` : `${known.request.tool}: ${words(f.decision)}.`,
+    said: cascade ? `${known.request.tool} was released by the same always.` : `${known.request.tool}: ${words(f.decision)}.`,
   };
 }
 

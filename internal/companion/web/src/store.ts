@@ -36,7 +36,7 @@ export class Store {
   async pair(input: string): Promise<void> {
     const code = codeIn(input);
     if (code === null) {
-      this.trouble = "That is no pairing code.";
+      this.trouble = "That is not a pairing code.";
       this.changed();
       return;
     }

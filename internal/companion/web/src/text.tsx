@@ -6,7 +6,7 @@ export function Text({ of, code = false }: { of: string; code?: boolean }) {
     <bdi class={code ? "code" : "prose"}>
       {pieces(of).map((piece) =>
         piece.hidden ? (
-          <span class="hidden-char" title="A character that does not show as itself">
+          <span class="hidden-char" title="An invisible character">
             {piece.text}
           </span>
         ) : (

@@ -9,7 +9,7 @@ export function Unpaired({ store }: { store: Store }) {
     <main class="unpaired">
       <img src="/page/icon.svg" alt="" width="56" height="56" />
       <h1>callgate</h1>
-      <p>What the rules leave open waits here for a person. To see it and to answer it, pair this page: in a terminal of the user who runs callgate, type</p>
+      <p>Calls that need your approval wait here. To see and answer them, pair this page. In a terminal of the user who runs callgate, type</p>
       <pre>callgate open</pre>
       {store.trouble && (
         <p class="note refused" role="alert">
@@ -33,7 +33,7 @@ export function Unpaired({ store }: { store: Store }) {
           </button>
         </div>
       </form>
-      <p class="label">A code works once, within a minute. If callgate says that a code was used and you have not used it, rotate the approve credential.</p>
+      <p class="label">A code works once, within a minute. If callgate says that a code was used and you did not use it, rotate the approve credential.</p>
     </main>
   );
 }

@@ -8,7 +8,7 @@ export function Where({ client, origin, agent = "", short = false }: { client: {
   return (
     <span class="where">
       <strong>
-        <Text of={client.name || "a host without a name"} />
+        <Text of={client.name || "an unnamed host"} />
       </strong>
       {folder && (
         <span class="where-folder" title={folder}>

@@ -87,7 +87,7 @@ for (const scheme of ["light", "dark"]) {
     await page.locator(".compare .diff-new").waitFor();
     await accessible(page, "a rules file that changes");
     if (scheme === "dark") await picture(page, "editor");
-    await page.getByRole("button", { name: "Drop the change" }).click();
+    await page.getByRole("button", { name: "Discard changes" }).click();
     await page.keyboard.press("5");
     await page.locator(".redefined").waitFor();
     if (scheme === "light") await picture(page, "tools");
@@ -173,7 +173,7 @@ test("addresses", { timeout: 60_000 }, async () => {
     location.hash = "#/approvals/call_gone";
   });
   await page.getByText("no longer pending").waitFor();
-  assert.match(await page.getByRole("link", { name: "See what became of it" }).getAttribute("href"), /audit\/call_gone/);
+  assert.match(await page.getByRole("link", { name: "Show the outcome" }).getAttribute("href"), /audit\/call_gone/);
   await page.check();
 });
 

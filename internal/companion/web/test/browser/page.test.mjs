@@ -168,7 +168,7 @@ story("somebody else takes the port", async (gate, page) => {
   await new Promise((resolve) => impostor.listen(Number(address.split(":")[1]), "127.0.0.1", resolve));
   try {
     await page.locator(".unpaired .note").waitFor();
-    assert.match(await page.locator(".unpaired .note").innerText(), /does not hold the credential/);
+    assert.match(await page.locator(".unpaired .note").innerText(), /does not have the credential/);
     assert.ok(seen.length > 0 && !seen.some((s) => s.includes(token)), "the credential never leaves the page");
     assert.equal(await page.evaluate(() => sessionStorage.length), 0);
   } finally {

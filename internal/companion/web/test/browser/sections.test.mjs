@@ -175,10 +175,10 @@ story("checkpoints: compared, and brought back", async (gate, page) => {
   await row.getByRole("button", { name: "Compare" }).click();
   await row.locator(".diff-new", { hasText: "-- changed" }).waitFor();
   assert.match(await row.locator(".diff-gone").innerText(), /# Sample/);
-  await row.getByRole("button", { name: "Bring these files back…" }).click();
+  await row.getByRole("button", { name: "Restore these files…" }).click();
   assert.match(readFileSync(file, "utf8"), /changed/, "one click restores nothing");
-  await row.getByRole("button", { name: "Bring back" }).click();
-  await row.getByText("Everything is as it was kept.").waitFor();
+  await row.getByRole("button", { name: "Restore", exact: true }).click();
+  await row.getByText("Nothing changed since this checkpoint.").waitFor();
   assert.equal(readFileSync(file, "utf8"), "# Sample\n");
   assert.ok(controls(gate).some((r) => /restore/i.test(r.summary) && r.by.startsWith("web:")), "it is on record, with who");
 
@@ -189,9 +189,9 @@ story("checkpoints: compared, and brought back", async (gate, page) => {
   await row.getByRole("button", { name: "Hide" }).click();
   await row.getByRole("button", { name: "Compare" }).click();
   await row.getByText("Somebody changed it since.").waitFor();
-  await row.getByRole("button", { name: "Bring these files back…" }).click();
+  await row.getByRole("button", { name: "Restore these files…" }).click();
   await row.getByRole("button", { name: "Overwrite" }).click();
-  await row.getByText("Everything is as it was kept.").waitFor();
+  await row.getByText("Nothing changed since this checkpoint.").waitFor();
   assert.equal(readFileSync(file, "utf8"), "# Sample\n");
 });
 
@@ -281,8 +281,8 @@ story(
     const call = gate.shell("echo came");
     await ready(page);
     const section = page.locator("section", { has: page.locator("#rewritten") });
-    assert.match(await section.innerText(), /What the hook quieter changed[\s\S]*echo came[\s\S]*echo changed/);
-    assert.match(await page.locator(".why").innerText(), /The server says of this tool: /);
+    assert.match(await section.innerText(), /Changes that the hook quieter made[\s\S]*echo came[\s\S]*echo changed/);
+    assert.match(await page.locator(".why").innerText(), /The server’s description: /);
     await page.keyboard.press("y");
     assert.match((await call).text, /^changed/);
   },
@@ -299,7 +299,7 @@ story(
     await show(page, "Approvals");
     await page.locator(".diff").waitFor();
     await page.waitForTimeout(quiet);
-    assert.match(await page.locator(".diff figcaption").innerText(), /the whole file becomes/, "what is on the disk is for those who answer");
+    assert.match(await page.locator(".diff figcaption").innerText(), /the new file/, "what is on the disk is for those who answer");
     await gate.end();
     await call.catch(() => {});
   },
