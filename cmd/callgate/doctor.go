@@ -24,12 +24,13 @@ func newDoctorCommand(s *settings) *cobra.Command {
 	var asJSON, fix bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look whether everything that gates your agents is in order",
-		Long: `Doctor looks at the hosts on this machine, at servers that bypass the gate, at hooks and what hosts have proven about
-them, at rules, credentials, running processes, files and the record. Each line says ok, warning or broken, and which
-command cures it. It sends one call through each connected host's hook that no rule can allow, and looks that it is refused.
+		Short: "Check that everything that gates your agents works",
+		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and what hosts have proven about them,
+rules, credentials, running processes, files and the audit trail. Each line says ok, warning or broken, and which command
+fixes it. Doctor also sends one call that no rule can allow through each connected host's hook, and checks that it is
+refused.
 
-With --fix it does what needs no decision of yours. The exit code is 1 while something is broken.`,
+--fix fixes what needs no decision of yours. The exit code is 1 while something is broken.`,
 		Example: `  callgate doctor
   callgate doctor --fix
   callgate doctor --json`,

@@ -27,9 +27,9 @@ func newStatusCommand(dataDir func() (string, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say in one line how the gate stands",
-		Long: `Status prints one line for prompts and status bars: how many calls wait for you, how many hosts are there, and whether
-their servers run behind the guard. A freeze and the first problem are named too.`,
+		Short: "Show the state of the gate in one line",
+		Long: `Status prints one line for prompts and status bars: how many calls wait for you, how many hosts are connected, and
+whether their servers run behind the guard. It also names a freeze and the first problem.`,
 		Example: `  callgate status
   PS1='$(callgate status) \$ '
   callgate status --json | jq .pending`,
