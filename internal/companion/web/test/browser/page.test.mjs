@@ -82,7 +82,7 @@ story("edit the arguments", async (gate, page) => {
   await ready(page);
   assert.match(await page.locator(".json").innerText(), /1\.50e1/, "numbers keep their spelling");
   await page.keyboard.press("e");
-  const text = page.getByLabel(/Arguments to run with/);
+  const text = page.getByLabel(/New arguments/);
   assert.match(await text.inputValue(), /"timeout_seconds": 1\.50e1/);
   await text.fill(`{"command": "echo two"`);
   await page.getByText("Not JSON").waitFor();
@@ -95,7 +95,7 @@ story("edit the arguments", async (gate, page) => {
   assert.match(await page.locator(".detail .badge").first().innerText(), /high/i);
   await ready(page);
   await page.keyboard.press("e");
-  await page.getByLabel(/Arguments to run with/).fill(`{"command": "echo three"}`);
+  await page.getByLabel(/New arguments/).fill(`{"command": "echo three"}`);
   await page.keyboard.press("Control+Enter");
   const { text: result, isError } = await call;
   assert.ok(!isError && result.includes("three"), result);
