@@ -17,7 +17,7 @@ const markBeneath = "denied-beneath"
 // beneath is what the folders that a call reads whole hold of denied files.
 type beneath struct {
 	marks  []tools.Mark
-	folder string   // the folders that hold denied files, by their real paths
+	folder string   // all these folders, by their real paths
 	files  []string // all of them, sorted
 	unsure bool     // there may be more, or no grant can be for it
 }
@@ -31,7 +31,9 @@ func (j *Judge) beneath(call Call, a *tools.Analysis) (b beneath) {
 			b.unsure = b.unsure || own
 			return own || j.deniesReading(path, call)
 		})
-		b.unsure = b.unsure || err != nil
+		real, resolve := filepath.EvalSymlinks(folder)
+		b.unsure = b.unsure || err != nil || resolve != nil || tools.HoldsHome(call.Place, real)
+		folders = append(folders, real)
 		switch {
 		case len(paths) > 0:
 			text := fmt.Sprintf("The folder that is read as a whole holds %s, which may not be read.", tools.Visible(filesOf(paths)))
@@ -39,9 +41,6 @@ func (j *Judge) beneath(call Call, a *tools.Analysis) (b beneath) {
 				text += " It need not ask: " + tools.Visible(cure) + "."
 			}
 			b.marks = append(b.marks, tools.Mark{Code: markBeneath, Text: text})
-			real, err := filepath.EvalSymlinks(folder)
-			b.unsure = b.unsure || err != nil || tools.HoldsHome(call.Place, real)
-			folders = append(folders, real)
 			b.files = append(b.files, paths...)
 		case err != nil:
 			b.marks = append(b.marks, tools.Mark{Code: markBeneath, Text: fmt.Sprintf("The folder %s is read as a whole and cannot be looked through: %v.", tools.Visible(folder), err)})

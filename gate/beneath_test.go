@@ -82,6 +82,9 @@ func TestFolderGrant(t *testing.T) {
 			}
 		}
 
+		if v := judge("grep -rn x . " + t.TempDir()); v.Decision == DecidedTrusted {
+			t.Errorf("one more folder: %v %s", v.Action, v.Rule)
+		}
 		b.project("src/key.pem") // one more denied file
 		v := judge("grep -rn x .")
 		if v.Action != permissions.Ask || len(v.Marks) != 1 || v.Marks[0].Code != markBeneath {
