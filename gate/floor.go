@@ -106,6 +106,16 @@ func (f *floored) tellsSecrets() string {
 		return ""
 	}
 	for _, c := range f.a.Commands {
+		if len(c.Argv) == 0 {
+			continue
+		}
+		line := strings.Join(c.Argv, " ")
+		if shown := showsKeys.FindString(line); shown != "" {
+			return fmt.Sprintf("puts out credentials (%s), and %s can send them away", tools.Visible(shown), tools.Visible(sender))
+		}
+		if serves(line) && slices.ContainsFunc(c.Argv[1:], func(w string) bool { return vitalSource(strings.TrimSuffix(w, "/"), f.call.Place) }) {
+			return fmt.Sprintf("serves a whole home or system (%s)", tools.Visible(sender))
+		}
 		if store := storeIn(c); store != "" {
 			return fmt.Sprintf("hands over %s, which holds credentials, and %s can send it away", tools.Visible(store), tools.Visible(sender))
 		}
@@ -286,7 +296,7 @@ func (f *floored) sender() string {
 		if len(c.Argv) == 0 {
 			continue
 		}
-		if is := about(program(c)); is.Has(programs.CanSend) || is.Has(programs.SometimesSends) && senderLines.MatchString(strings.Join(c.Argv, " ")) {
+		if is := about(program(c)); is.Has(programs.CanSend) || serves(strings.Join(c.Argv, " ")) || is.Has(programs.SometimesSends) && senderLines.MatchString(strings.Join(c.Argv, " ")) {
 			return program(c)
 		}
 		if len(c.Connects) > 0 {

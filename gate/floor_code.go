@@ -7,25 +7,35 @@ import (
 	"strings"
 
 	"callgate/gate/tools"
+	"callgate/permissions"
 	"callgate/shellparse/programs"
 )
 
 // Texts in other languages, which nobody can read to the end: what they name and what they call.
 var (
-	codeVital    = regexp.MustCompile(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*?|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?)(?:["'\x60),;\s]|$)|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
+	codeVital    = regexp.MustCompile(`["'\x60(,\s](?:/|~/?|/\*|~/\*|(?:/home|/Users|/root)(?:/[\w.-]+)?/?\*{0,2}|(?:[\w./~-]*/)?\.(?:git|hg|svn|jj)/?|/dev/(?:[hsv]d[a-z]|xvd|nvme|mmcblk|r?disk|mapper/)\w*)(?:["'\x60),;\s]|$)|expanduser|homedir\s*\(|\bPath\.home\b|\bDir\.home\b|(?i:\bENV\b[^\w]{0,3}HOME|environ[^\w]{0,3}HOME|env\.HOME\b|getenv\(\W?HOME|\$HOME\b|UserProfile|UserHomeDir)`)
 	codeLoses    = regexp.MustCompile(`(?i)rm_?tree|rm_?rf?\b|rmSync|rmdir|unlink|remove|delete|erase|trash|shred|truncate|overwrite|copytree|rename|\bmove\b|chmod|chown|wipe|mkfs|\bdd\b|["']w[b+t]*["']|writeFile|\bsystem\b|\bexec|spawn|popen|subprocess|shell\s+script|\x60`)
 	codeHarmless = regexp.MustCompile(`["']/["']\s*\.\s*join|(?:split|join|replace(?:All)?|strip|ends_?[wW]ith|starts_?[wW]ith|[iI]ndex_?[oO]f|r?find|g?sub|explode|implode)\s*\(\s*["'/]+["']`)
 )
+
+// shellWipes is a command of a shell that removes a root or a home, in whatever text it stands.
+var shellWipes = regexp.MustCompile(`(?:^|[^\w.-])(?:rm|shred|rimraf|chmod|chown|find)\s+(?:-[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\})[/*.]*(?:["'\s;&|)]|$)|delete-directory\s+"(?:/|~)[/"]`)
 
 // codes looks for texts in other languages that name what nobody may lose along with what loses something, or a credential
 // store.
 func (f *floored) codes() string {
 	for _, c := range f.a.Commands {
-		if !c.Code || len(c.Argv) == 0 {
+		if len(c.Argv) == 0 || !c.Code && !c.Risk.Exceeds(permissions.Network) {
 			continue
 		}
 		for _, text := range append(c.Argv[1:len(c.Argv):len(c.Argv)], c.Input) {
 			if text == "" || len(text) > maxAddressText {
+				continue
+			}
+			if wipes := shellWipes.FindString(text); wipes != "" && strings.Contains(text, " ") {
+				return fmt.Sprintf("hands over the command %s", tools.Visible(strings.TrimSpace(wipes)))
+			}
+			if !c.Code {
 				continue
 			}
 			if store := tools.CredentialStore(text); store != "" && strings.ContainsAny(text, "(\"' ") {

@@ -172,6 +172,9 @@ var (
 var (
 	senderLines = regexp.MustCompile(`^(?:aws s3 (?:cp|mv|sync)|aws s3api put-object|aws (?:secretsmanager|ssm|kms|lambda|ecs|iam) |gh (?:gist|issue|pr|release|secret|variable|api|codespace|ssh-key|repo) |gcloud (?:storage|secrets|compute|functions|run)|az (?:storage|keyvault|webapp|container|vm)|(?:kubectl|oc) (?:cp|create|apply|replace|patch|set|exec|run|debug|annotate|label|edit)|(?:docker|podman|nerdctl|finch) (?:cp|push|build|buildx|image|run|create|exec|secret|config|compose|container|stack|service)|` +
 		`npm publish|git push|cloudflared|ngrok|(?:heroku|fly|flyctl|vercel|netlify|wrangler|railway|render|supabase|firebase|doppler|vault|consul|nomad|helm|doctl|hcloud|ibmcloud|oci|pscale|turso|infisical|eb) )`)
+	showsKeys     = regexp.MustCompile(`^(?:gpg2? .*--export-secret\S*|security find-\S+-password\b.* -w|secret-tool lookup|pass (?:show )?[\w/]+|keyring get)`)
+	served        = regexp.MustCompile(`^(?:python[\d.]* .*-m (?:http\.server|SimpleHTTPServer)|php -S|(?:npx |bunx |pnpm dlx |pnpx )?(?:-y )?(?:serve|http-server|live-server)(?: |$)|caddy file-server|ruby .*-run .*httpd|busybox httpd|miniserve|darkhttpd|twistd .*web)`)
+	mayServe      = strings.Fields("serve httpd SimpleHTTP php twistd")
 	proxyVariable = regexp.MustCompile(`(?i)\b(?:(?:https?|all|ftp|rsync|grpc|socks)[_.])?proxy=["']?([^\s;&|"']+)`)
 	proxyCommand  = regexp.MustCompile(`(?i)^(?:-o)?\s*proxy(?:command|jump)[= ](.*)$`)
 	codeSends     = []string{"http://", "https://", "socket", "urllib", "requests.", "fetch(", "http.client", "Net::HTTP", "LWP::", "file_get_contents(", "smtplib"}
@@ -195,6 +198,9 @@ const (
 func mayNameStore(arguments []byte) bool {
 	return bytes.IndexByte(arguments, '.') >= 0 || bytes.Contains(arguments, []byte("id_")) || bytes.Contains(arguments, []byte("shadow")) || bytes.Contains(arguments, []byte("ogin"))
 }
+
+// serves reports whether a command lets others fetch files.
+func serves(line string) bool { return holdsAny(line, mayServe) && served.MatchString(line) }
 
 // prefix is a network.
 type prefix = netip.Prefix

@@ -350,6 +350,8 @@ func (b *builder) mayBe(source, whole string) (paths []string, unread bool) {
 	switch {
 	case name == "HOME" || name == "" && m[4] == "":
 		return []string{clean(b.place.Home + "/" + tail)}, false
+	case strings.HasPrefix(name, "XDG_") && strings.HasSuffix(name, "_HOME"):
+		return []string{clean(b.place.Home + "/.config/" + tail)}, false
 	case name == "PWD" || name == "OLDPWD":
 		return []string{clean(b.place.Dir + "/" + tail)}, false
 	case name == "":
