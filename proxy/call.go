@@ -43,7 +43,7 @@ type gated struct {
 func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	span := h.trace(g)
 	defer span.End()
-	call := h.askHooks(ctx, r, g.call)
+	call := h.events.ask(ctx, r, g.call)
 	waiting := func() {}
 	if r != nil {
 		call.HandOver, call.Asked = h.handOver(r), func(a *gate.Approval) func() { return h.elicit(r, a) }
@@ -55,7 +55,7 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	decided(verdict.Decision, verdict.Risk().String())
 	waiting()
 	if verdict.Action != permissions.Allow {
-		h.tellRefused(call, verdict)
+		h.events.refused(call, verdict)
 		return g.refuse(call, verdict)
 	}
 
@@ -63,7 +63,7 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	began := time.Now()
 	var answer rpc.Message
 	if err == nil {
-		h.tellExecute(call, verdict)
+		h.events.executes(call, verdict)
 		answer, err = g.forward(ctx, call, verdict.Timeout, span)
 	}
 	kept.end(ctx)
@@ -72,7 +72,7 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	span.Failed(failureKind(isError, failure))
 	took := time.Since(began)
 	record := h.p.o.Gate.Finish(h.session, call, result, isError, failure, took)
-	afterwards := h.ended(record, call, verdict, result, isError, failure, took)
+	afterwards := h.events.ended(record, call, verdict, result, isError, failure, took)
 	if r != nil {
 		r.afterwards = afterwards
 	} else {
@@ -93,7 +93,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 	}
 	if err != nil {
 		verdict := h.p.o.Gate.Refuse(h.session, call, err.Error())
-		h.tellRefused(call, verdict)
+		h.events.refused(call, verdict)
 		return rpc.Error(m.ID, codeOf(err), verdict.Reason)
 	}
 	return h.pass(ctx, r, gated{
@@ -109,7 +109,7 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		},
 		fail: func(failure string) []byte { return rpc.Result(m.ID, errorResult(failure)) },
 		verify: func(call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte {
-			return h.verify(ctx, r, call, v, kept, withNote(answer, v.Note)).WithID(m.ID)
+			return h.checks.after(ctx, r, call, v, kept, withNote(answer, v.Note)).WithID(m.ID)
 		},
 	})
 }
@@ -143,7 +143,7 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	if to = h.offers.tool(ctx, p.name); to == nil {
 		return call, nil, p, fmt.Errorf("unknown tool: %s%s", p.name, h.offers.downNote())
 	}
-	call.Tool, call.Place, call.Redefined = to.Tool, h.placeOf(to.server), h.p.maker.Redefined(to.Offer)
+	call.Tool, call.Place, call.Redefined = to.Tool, h.folders.placeOf(to.server), h.p.maker.Redefined(to.Offer)
 	call.Before.Marks = h.p.maker.Steered(to.Offer)
 	return call, to, p, nil
 }

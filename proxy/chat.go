@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"callgate/gate"
@@ -41,6 +42,23 @@ type ChatUsage struct {
 	Cost   float64
 }
 
+// chats are the questions of people to the model of one host.
+type chats struct {
+	h *host
+
+	mu    sync.Mutex
+	asked map[*chatting]struct{} // that have no answer yet
+}
+
+// cancel ends all of them.
+func (cs *chats) cancel() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for c := range cs.asked {
+		c.cancel()
+	}
+}
+
 // chatting is a question to the host's model that has no answer yet.
 type chatting struct{ cancel func() }
 
@@ -61,7 +79,7 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer h.chat(&chatting{func() { cancel(gate.ErrCancelled) }})()
+	defer h.chats.begin(&chatting{func() { cancel(gate.ErrCancelled) }})()
 	params := chatParams(turns)
 	asker := &server{host: h, alias: chatServer}
 	call, err := h.newCall(kindTool(tools.KindSampling, asker), asker, "server", asker.alias, params)
@@ -73,7 +91,7 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 		call: call, method: "sampling/createMessage", params: params, server: asker,
 		forward: func(ctx context.Context, _ gate.Call, _ time.Duration, _ *traces.Call) (rpc.Message, error) {
 			var result []byte
-			if result, err = h.think(ctx, params); err == nil {
+			if result, err = h.chats.ask(ctx, params); err == nil {
 				answer, err = spoken(result)
 			}
 			if err != nil {
@@ -95,35 +113,35 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 	return answer, err
 }
 
-// chat registers a question, so that a person can cancel it.
-func (h *host) chat(c *chatting) (end func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.chats == nil {
-		h.chats = map[*chatting]struct{}{}
+// begin registers a question, so that a person can cancel it.
+func (cs *chats) begin(c *chatting) (end func()) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.asked == nil {
+		cs.asked = map[*chatting]struct{}{}
 	}
-	h.chats[c] = struct{}{}
+	cs.asked[c] = struct{}{}
 	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.chats, c)
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		delete(cs.asked, c)
 	}
 }
 
-// think has the host's model answer, and tells the host when nobody waits for it any more.
-func (h *host) think(ctx context.Context, params []byte) ([]byte, error) {
+// ask has the host's model answer, and tells the host when nobody waits for it any more.
+func (cs *chats) ask(ctx context.Context, params []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, chatAnswers)
 	defer cancel()
-	pending, err := h.ask(nil, "", func(id []byte) []byte { return rpc.Request(id, "sampling/createMessage", params) })
+	pending, err := cs.h.ask(nil, "", func(id []byte) []byte { return rpc.Request(id, "sampling/createMessage", params) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: the host cannot be asked now: %w", gate.ErrUnavailable, err)
 	}
 	answer, err := pending.Wait(ctx)
 	switch {
-	case err != nil && h.ctx.Err() != nil:
+	case err != nil && cs.h.ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: the session has ended", gate.ErrUnavailable)
 	case err != nil:
-		h.notify(nil, rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
+		cs.h.notify(nil, rpc.Request(nil, "notifications/cancelled", append(append([]byte(`{"requestId":`), pending.ID...), '}')))
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return nil, fmt.Errorf("%w before the model answered", gate.ErrCancelled)
 		}

@@ -12,35 +12,38 @@ import (
 	"callgate/internal/upstream"
 )
 
+// hookEvents tells hooks of the requests of one host.
+type hookEvents struct{ h *host }
+
 // about begins an event about a call.
-func (h *host) about(name string, call gate.Call) hooks.Event {
+func (he *hookEvents) about(name string, call gate.Call) hooks.Event {
 	e := hooks.Event{
-		Name: name, SessionID: h.session.ID(), Agent: cmp.Or(call.Agent, h.session.Agent()), Host: h.session.Client().Name,
+		Name: name, SessionID: he.h.session.ID(), Agent: cmp.Or(call.Agent, he.h.session.Agent()), Host: he.h.session.Client().Name,
 		CallID: call.ID, Arguments: call.Arguments,
 	}
 	e.About(call.Tool)
 	return e
 }
 
-// tellRequested tells hooks that the call came.
-func (h *host) tellRequested(call gate.Call) {
-	if h.p.o.Hooks.Wants(hooks.ToolRequested) {
-		h.p.o.Hooks.Fire(h.about(hooks.ToolRequested, call))
+// requested tells hooks that the call came.
+func (he *hookEvents) requested(call gate.Call) {
+	if he.h.p.o.Hooks.Wants(hooks.ToolRequested) {
+		he.h.p.o.Hooks.Fire(he.about(hooks.ToolRequested, call))
 	}
 }
 
-// askHooks tells hooks that the call came, and lets those that decide say what they think of it before the gate
+// ask tells hooks that the call came, and lets those that decide say what they think of it before the gate
 // does. What they say is part of the call from then on: the gate denies, marks and judges by it, and nothing of it
 // can allow. r is nil for what no request of the host is about.
-func (h *host) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.Call {
-	h.tellRequested(call)
-	if !h.p.o.Hooks.Decides() {
+func (he *hookEvents) ask(ctx context.Context, r *inflight, call gate.Call) gate.Call {
+	he.requested(call)
+	if !he.h.p.o.Hooks.Decides() {
 		return call
 	}
 	if r != nil {
-		defer h.heartbeat(r, "a hook that looks at the call")()
+		defer he.h.heartbeat(r, "a hook that looks at the call")()
 	}
-	h.p.o.Hooks.Decide(ctx, h.about(hooks.ToolRequested, call), func(o hooks.Opinion) (hooks.Event, bool, error) {
+	he.h.p.o.Hooks.Decide(ctx, he.about(hooks.ToolRequested, call), func(o hooks.Opinion) (hooks.Event, bool, error) {
 		if o.Arguments != nil && !o.Deny {
 			rewritten, err := call.Rewritten(o.Arguments, o.Hook)
 			if err != nil {
@@ -54,47 +57,47 @@ func (h *host) askHooks(ctx context.Context, r *inflight, call gate.Call) gate.C
 		if o.Ask {
 			call.Before.Marks = append(slices.Clip(call.Before.Marks), tools.Mark{Code: "hook", Text: o.Reason})
 		}
-		return h.about(hooks.ToolRequested, call), !o.Deny, nil
+		return he.about(hooks.ToolRequested, call), !o.Deny, nil
 	})
 	return call
 }
 
-// tellRefused tells hooks that the call does not run.
-func (h *host) tellRefused(call gate.Call, v gate.Verdict) {
-	if h.p.o.Hooks.Wants(hooks.AgentError) {
-		e := h.about(hooks.AgentError, call)
+// refused tells hooks that the call does not run.
+func (he *hookEvents) refused(call gate.Call, v gate.Verdict) {
+	if he.h.p.o.Hooks.Wants(hooks.AgentError) {
+		e := he.about(hooks.AgentError, call)
 		e.Risk, e.Category, e.Decision, e.By, e.Error = v.Risk().String(), v.Category(), v.Decision, v.By, v.Reason
-		h.p.o.Hooks.Fire(e)
+		he.h.p.o.Hooks.Fire(e)
 	}
 }
 
-// tellExecute tells hooks that the call is about to be forwarded.
-func (h *host) tellExecute(call gate.Call, v gate.Verdict) {
+// executes tells hooks that the call is about to be forwarded.
+func (he *hookEvents) executes(call gate.Call, v gate.Verdict) {
 	for _, name := range []string{hooks.ToolExecute, hooks.ToolStarted} {
-		if h.p.o.Hooks.Wants(name) {
-			e := h.about(name, call)
+		if he.h.p.o.Hooks.Wants(name) {
+			e := he.about(name, call)
 			e.Risk, e.Category, e.Decision, e.By = v.Risk().String(), v.Category(), v.Decision, v.By
-			h.p.o.Hooks.Fire(e)
+			he.h.p.o.Hooks.Fire(e)
 		}
 	}
 }
 
 // ended returns what is left to do once the host has its answer: record, and hooks that want to know how the call
 // went. A call that no hook asks about costs nothing more.
-func (h *host) ended(record func(), call gate.Call, v gate.Verdict, result []byte, isError bool, failure string, took time.Duration) func() {
+func (he *hookEvents) ended(record func(), call gate.Call, v gate.Verdict, result []byte, isError bool, failure string, took time.Duration) func() {
 	name := hooks.ToolCompleted
 	if isError || failure != "" {
 		name = hooks.ToolFailed
 	}
-	if !h.p.o.Hooks.Wants(name) {
+	if !he.h.p.o.Hooks.Wants(name) {
 		return record
 	}
-	e := h.about(name, call)
+	e := he.about(name, call)
 	e.Risk, e.Category, e.Decision, e.By, e.Duration, e.Ended, e.Result = v.Risk().String(), v.Category(), v.Decision, v.By, took, true, result
 	return func() {
 		record()
 		e.Error = hooks.FailureOf(result, isError, failure)
-		h.p.o.Hooks.Fire(e)
+		he.h.p.o.Hooks.Fire(e)
 	}
 }
 

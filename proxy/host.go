@@ -35,17 +35,15 @@ type host struct {
 	jobs   *pool.Pool // the host's requests
 
 	offers      offers
+	folders     folders
+	events      hookEvents
+	relay       relaying
+	checks      verifications
+	chats       chats
 	capable     atomic.Pointer[hostCapabilities] // nil before initialize
 	initialized atomic.Bool
-	roots       atomic.Pointer[[]string] // the host's workspace folders, nil until it has named them
 
 	running running // the host's requests
-
-	mu      sync.Mutex
-	asked   map[string]*serverRequest // the upstreams' requests that the host has, by their id
-	reports []report                  // of verifications that the host could not wait for
-
-	chats map[*chatting]struct{} // questions of people to the host's model; guarded by mu
 
 	tasks       taskCalls
 	assignments tasks.Assignments
@@ -70,18 +68,18 @@ func (h *host) notified(m rpc.Message) {
 	case "notifications/initialized":
 		h.initialized.Store(true)
 		h.offers.rebuild()
-		h.learnRoots()
+		h.folders.learn()
 	case "notifications/cancelled":
 		h.cancelled(m)
 	case "notifications/roots/list_changed":
-		h.learnRoots()
+		h.folders.learn()
 		for _, s := range h.servers {
 			if s.shared == nil {
 				s.up.Notify(m.Method, m.Params)
 			}
 		}
 	case "notifications/progress":
-		h.progressForUpstream(m)
+		h.relay.progressForUpstream(m)
 	case "notifications/tasks/status":
 		h.assignmentStatus(m)
 	default:
@@ -92,11 +90,7 @@ func (h *host) notified(m rpc.Message) {
 // cancelCalls ends every running request, for an approver who says so.
 func (h *host) cancelCalls() {
 	h.running.cancel()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for c := range h.chats {
-		c.cancel()
-	}
+	h.chats.cancel()
 }
 
 // respond writes the response to the request with that id, or, when it is nil, lets the line know that there
@@ -146,7 +140,7 @@ func (h *host) refuse(err error) {
 	h.p.o.Gate.Refuse(h.session, gate.Call{ID: newCallID(), SessionID: h.session.ID()}, err.Error())
 }
 
-func (h *host) ping(_ context.Context, m rpc.Message, _ *inflight) []byte {
+func ping(_ *host, _ context.Context, m rpc.Message, _ *inflight) []byte {
 	return rpc.Result(m.ID, []byte("{}"))
 }
 

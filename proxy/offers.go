@@ -221,20 +221,9 @@ func (o *offers) touch() {
 	o.moved = make(chan struct{})
 }
 
-func (h *host) listTools(ctx context.Context, m rpc.Message, _ *inflight) []byte {
-	return h.offers.list(ctx, m, upstream.Tools)
-}
-
-func (h *host) listPrompts(ctx context.Context, m rpc.Message, _ *inflight) []byte {
-	return h.offers.list(ctx, m, upstream.Prompts)
-}
-
-func (h *host) listResources(ctx context.Context, m rpc.Message, _ *inflight) []byte {
-	return h.offers.list(ctx, m, upstream.Resources)
-}
-
-func (h *host) listTemplates(ctx context.Context, m rpc.Message, _ *inflight) []byte {
-	return h.offers.list(ctx, m, upstream.Templates)
+// lists is the method that lists a kind.
+func lists(k upstream.Kind) requestHandler {
+	return func(h *host, ctx context.Context, m rpc.Message, _ *inflight) []byte { return h.offers.list(ctx, m, k) }
 }
 
 // list answers with what is known. Lists are never cut into pages, so no cursor of a host is one of ours.

@@ -14,10 +14,10 @@ import (
 
 // locate tells people where the host works: the first folder that it names, else, for the one that started callgate,
 // the current folder.
-func (h *host) locate() {
+func (f *folders) locate() {
 	var o gate.Origin
-	local := h.principal == StdioPrincipal
-	if roots := h.roots.Load(); roots != nil && len(*roots) > 0 {
+	local := f.h.principal == StdioPrincipal
+	if roots := f.roots.Load(); roots != nil && len(*roots) > 0 {
 		o.Folder = (*roots)[0]
 	} else if local {
 		if here, err := os.Getwd(); err == nil {
@@ -28,7 +28,7 @@ func (h *host) locate() {
 	if local {
 		o.Terminal = terminalOf(os.Getenv, os.Getppid())
 	}
-	h.session.SetOrigin(gate.Origin{Folder: tools.Visible(o.Folder), Branch: tools.Visible(o.Branch), Terminal: tools.Visible(o.Terminal)})
+	f.h.session.SetOrigin(gate.Origin{Folder: tools.Visible(o.Folder), Branch: tools.Visible(o.Branch), Terminal: tools.Visible(o.Terminal)})
 }
 
 // maxGitFile bounds, in bytes, what is read of a repository to learn its branch. Nothing of the repository is run.

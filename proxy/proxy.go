@@ -172,7 +172,9 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 	if err := p.quota.enter(principal); err != nil {
 		return nil, err
 	}
-	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, asked: map[string]*serverRequest{}, jobs: pool.New()}
+	h := &host{p: p, view: v, principal: principal, era: era, line: line, log: p.o.Logger, jobs: pool.New()}
+	h.folders.h, h.events.h, h.checks.h, h.chats.h = h, h, h, h
+	h.relay.h, h.relay.asked = h, map[string]*serverRequest{}
 	h.tasks.h, h.running.byKey = h, map[string]*inflight{}
 	h.offers.h, h.offers.moved = h, make(chan struct{})
 	h.ctx, h.cancel = context.WithCancel(ctx)
@@ -183,7 +185,7 @@ func (p *Proxy) connect(ctx context.Context, v View, principal string, line Line
 		return nil, err
 	}
 	h.session = session
-	h.locate()
+	h.folders.locate()
 	for _, s := range p.o.Servers {
 		if s.Own != nil || v.shows(s.Tools.Name) {
 			h.servers = append(h.servers, h.newServer(s))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"callgate/gate"
@@ -31,17 +32,17 @@ func (s *server) notified(m rpc.Message, r *inflight) {
 	m = s.forHost(m)
 	switch m.Method {
 	case "notifications/progress":
-		h.progressForHost(s, m)
+		h.relay.progress(s, m)
 	case "notifications/tasks/status":
 		h.tasks.status(s, m)
 	case "notifications/message", "notifications/resources/updated", "notifications/elicitation/complete":
 		if why := s.pretends(m); why != "" {
 			h.log.Warn("a server's notification does not reach the host", "server", s.alias, "method", m.Method, "reason", why)
 		} else if h.initialized.Load() {
-			h.relay(s, m, r)
+			h.relay.notify(s, m, r)
 		}
 	case "notifications/cancelled":
-		h.withdrawn(m)
+		h.relay.withdrawn(m)
 	default:
 		h.log.Debug("notification of the server dropped", "server", s.alias, "method", m.Method)
 	}
@@ -67,42 +68,42 @@ func (s *server) pretends(m rpc.Message) (why string) {
 	return ""
 }
 
-// progressForHost passes progress on if it belongs to a running request that this server works on, and to
+// progress passes progress on if it belongs to a running request that this server works on, and to
 // nothing else: a server has no say about the requests of another, or about one that has ended.
-func (h *host) progressForHost(s *server, m rpc.Message) {
+func (x *relaying) progress(s *server, m rpc.Message) {
 	var token [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"progressToken"}, token[:]) != nil || token[0].Value == nil {
 		return
 	}
-	r := h.running.byToken(token[0].Value)
+	r := x.h.running.byToken(token[0].Value)
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended && r.from.Load() == s {
-		h.notify(r, withParams(m, r.told(m.Params)).Raw)
+		x.h.notify(r, withParams(m, r.told(m.Params)).Raw)
 	}
 }
 
-// relay passes on a notification of the server that names no request, before the response of the one that carries it.
-func (h *host) relay(s *server, m rpc.Message, r *inflight) {
-	for _, r := range h.carriers(s, m, r) {
-		if h.notifyRunning(r, m.Raw) {
+// notify passes on a notification of the server that names no request, before the response of the one that carries it.
+func (x *relaying) notify(s *server, m rpc.Message, r *inflight) {
+	for _, r := range x.carriers(s, m, r) {
+		if x.notifyRunning(r, m.Raw) {
 			return
 		}
 	}
-	h.notify(nil, m.Raw)
+	x.h.notify(nil, m.Raw)
 }
 
 // notifyRunning writes a notification that belongs to the request, unless that has ended.
-func (h *host) notifyRunning(r *inflight, message []byte) bool {
+func (x *relaying) notifyRunning(r *inflight, message []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return false
 	}
-	h.notify(r, message)
+	x.h.notify(r, message)
 	return true
 }
 
@@ -146,14 +147,14 @@ func (s *server) asked(m rpc.Message, r *inflight) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	resume := s.clock.pause()
 	id := string(m.ID)
-	h.mu.Lock()
-	h.asked[id] = &serverRequest{cancel: cancel, from: s, token: progressToken(m.Params)}
-	h.mu.Unlock()
+	h.relay.mu.Lock()
+	h.relay.asked[id] = &serverRequest{cancel: cancel, from: s, token: progressToken(m.Params)}
+	h.relay.mu.Unlock()
 	h.work.Go(func() {
 		defer func() {
-			h.mu.Lock()
-			delete(h.asked, id)
-			h.mu.Unlock()
+			h.relay.mu.Lock()
+			delete(h.relay.asked, id)
+			h.relay.mu.Unlock()
 			cancel()
 			resume()
 		}()
@@ -273,7 +274,7 @@ func (s *server) sample(ctx context.Context, m, message rpc.Message, asTask bool
 func (s *server) putToHost(ctx context.Context, m, message rpc.Message, r *inflight) (answer rpc.Message, fault []byte) {
 	h := s.host
 	if r == nil {
-		if running := h.worksOn(s); len(running) > 0 {
+		if running := h.relay.running(s); len(running) > 0 {
 			r = running[0]
 		}
 	}
@@ -305,17 +306,25 @@ func (s *server) signed(params []byte) ([]byte, error) {
 }
 
 // withdrawn takes a server's cancellation of its own request.
-func (h *host) withdrawn(m rpc.Message) {
+func (x *relaying) withdrawn(m rpc.Message) {
 	var id [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"requestId"}, id[:]) != nil {
 		return
 	}
-	h.mu.Lock()
-	q := h.asked[string(id[0].Value)]
-	h.mu.Unlock()
+	x.mu.Lock()
+	q := x.asked[string(id[0].Value)]
+	x.mu.Unlock()
 	if q != nil {
 		q.cancel()
 	}
+}
+
+// relaying is what goes both ways between one host and its servers beside requests of the host.
+type relaying struct {
+	h *host
+
+	mu    sync.Mutex
+	asked map[string]*serverRequest // the servers' requests that the host has, by their id
 }
 
 // serverRequest is a server's request that the host has not answered yet.
@@ -327,20 +336,20 @@ type serverRequest struct {
 
 // progressForUpstream passes the host's progress on a server's request to the servers that gave the token in
 // a request which is open: no other server hears of it.
-func (h *host) progressForUpstream(m rpc.Message) {
+func (x *relaying) progressForUpstream(m rpc.Message) {
 	var token [1]jsonx.Member
 	if m.Params == nil || jsonx.Members(m.Params, []string{"progressToken"}, token[:]) != nil || token[0].Value == nil {
 		return
 	}
 	var to []*server
-	h.mu.Lock()
-	for _, q := range h.asked {
+	x.mu.Lock()
+	for _, q := range x.asked {
 		if q.token != nil && sameToken(q.token, token[0].Value) && !slices.Contains(to, q.from) {
 			to = append(to, q.from)
 		}
 	}
-	h.mu.Unlock()
-	a := h.assignments.Open(func(a *tasks.Assignment) bool { return a.Token != nil && sameToken(a.Token, token[0].Value) })
+	x.mu.Unlock()
+	a := x.h.assignments.Open(func(a *tasks.Assignment) bool { return a.Token != nil && sameToken(a.Token, token[0].Value) })
 	if a != nil && !slices.Contains(to, a.Server.(*server)) {
 		to = append(to, a.Server.(*server))
 	}
@@ -357,11 +366,11 @@ func labelOf(m rpc.Message) string {
 	return m.Label
 }
 
-// worksOn returns the requests of the host that the server works on, the newest first. What callgate itself requests in
+// running returns the requests of the host that the server works on, the newest first. What callgate itself requests in
 // the place of a host without a session is none of them: nobody waits for it who could be told anything.
-func (h *host) worksOn(s *server) []*inflight {
-	found := h.running.at(s)
-	if h.era == upstream.Modern {
+func (x *relaying) running(s *server) []*inflight {
+	found := x.h.running.at(s)
+	if x.h.era == upstream.Modern {
 		found = slices.DeleteFunc(found, func(r *inflight) bool { return r.stateless == nil })
 	}
 	return found
@@ -371,13 +380,13 @@ func (h *host) worksOn(s *server) []*inflight {
 // server. r is the one that it belongs to, where the way that it came tells; where it does not, and the server works at
 // several, nobody can say. A host with a session hears it beside its requests then. One without has nothing beside
 // them, and hears it with the newest that wants to: they are all its own.
-func (h *host) carriers(s *server, m rpc.Message, r *inflight) []*inflight {
+func (x *relaying) carriers(s *server, m rpc.Message, r *inflight) []*inflight {
 	if r != nil {
 		return []*inflight{r}
 	}
-	running := h.worksOn(s)
+	running := x.running(s)
 	switch {
-	case h.era == upstream.Modern:
+	case x.h.era == upstream.Modern:
 		return slices.DeleteFunc(running, func(r *inflight) bool { return !r.stateless.Wants(m) })
 	case len(running) > 1:
 		return nil

@@ -24,13 +24,13 @@ type requestHandler func(h *host, ctx context.Context, m rpc.Message, r *infligh
 // is a way around the gate.
 var requests = map[string]requestHandler{
 	"initialize":               (*host).initialize,
-	"ping":                     (*host).ping,
-	"tools/list":               (*host).listTools,
+	"ping":                     ping,
+	"tools/list":               lists(upstream.Tools),
 	"tools/call":               (*host).call,
-	"prompts/list":             (*host).listPrompts,
+	"prompts/list":             lists(upstream.Prompts),
 	"prompts/get":              (*host).getPrompt,
-	"resources/list":           (*host).listResources,
-	"resources/templates/list": (*host).listTemplates,
+	"resources/list":           lists(upstream.Resources),
+	"resources/templates/list": lists(upstream.Templates),
 	"resources/read":           (*host).readResource,
 	"resources/subscribe":      (*host).subscribe,
 	"resources/unsubscribe":    (*host).subscribe,

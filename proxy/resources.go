@@ -120,7 +120,7 @@ func (h *host) newCall(tool *tools.Tool, s *server, argument, value string, more
 		return gate.Call{}, err
 	}
 	return gate.Call{
-		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.placeOf(s), Fixed: true,
+		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.folders.placeOf(s), Fixed: true,
 	}, nil
 }
 

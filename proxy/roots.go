@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -15,33 +16,39 @@ import (
 	"callgate/internal/rpc"
 )
 
+// folders are where one host works.
+type folders struct {
+	h     *host
+	roots atomic.Pointer[[]string] // nil until the host has named them
+}
+
 // rootsPatience bounds how long a host may take to name its roots. Nothing waits for it: some hosts declare
 // roots and never answer.
 const rootsPatience = 30 * time.Second
 
-// learnRoots asks the host for its workspace folders: relative paths of calls may mean them too. It is told
+// learn asks the host for its workspace folders: relative paths of calls may mean them too. It is told
 // again when they change.
-func (h *host) learnRoots() {
-	if can := h.capable.Load(); can == nil || !can.roots {
-		h.opened(nil)
+func (f *folders) learn() {
+	if can := f.h.capable.Load(); can == nil || !can.roots {
+		f.opened(nil)
 		return
 	}
-	h.work.Go(func() {
-		defer func() { h.opened(h.roots.Load()) }()
-		pending, err := h.ask(nil, "roots", func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
+	f.h.work.Go(func() {
+		defer func() { f.opened(f.roots.Load()) }()
+		pending, err := f.h.ask(nil, "roots", func(id []byte) []byte { return rpc.Request(id, "roots/list", nil) })
 		if err != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(h.ctx, rootsPatience)
+		ctx, cancel := context.WithTimeout(f.h.ctx, rootsPatience)
 		defer cancel()
 		answer, err := pending.Wait(ctx)
 		if err != nil || answer.Result == nil {
-			h.log.Debug("the host did not name its roots", "error", err)
+			f.h.log.Debug("the host did not name its roots", "error", err)
 			return
 		}
 		roots := parseRoots(answer.Result)
-		h.roots.Store(&roots)
-		h.locate()
+		f.roots.Store(&roots)
+		f.h.folders.locate()
 	})
 }
 
@@ -56,15 +63,15 @@ type Workspaces interface {
 }
 
 // opened tells of the host's folders; nil when it has named none.
-func (h *host) opened(roots *[]string) {
-	if h.p.o.Workspaces == nil || h.ctx.Err() != nil {
+func (f *folders) opened(roots *[]string) {
+	if f.h.p.o.Workspaces == nil || f.h.ctx.Err() != nil {
 		return
 	}
 	var folders []string
 	if roots != nil {
 		folders = *roots
 	}
-	h.p.o.Workspaces.Opened(h.session.ID(), folders)
+	f.h.p.o.Workspaces.Opened(f.h.session.ID(), folders)
 }
 
 // parseRoots returns the folders that a result of roots/list names. What is no local folder is left out.
@@ -94,9 +101,9 @@ func parseRoots(result []byte) (roots []string) {
 }
 
 // placeOf is where calls of the server run, with the host's roots among those that relative paths may mean.
-func (h *host) placeOf(s *server) tools.Place {
+func (f *folders) placeOf(s *server) tools.Place {
 	place := s.place
-	if roots := h.roots.Load(); roots != nil {
+	if roots := f.roots.Load(); roots != nil {
 		if len(*roots) > 0 {
 			place.Workspace = *roots
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -27,21 +28,29 @@ type Verification struct {
 	Paths      []*permissions.Glob // only when one of these matches a changed file's path; none means every file
 }
 
+// verifications are the checks that run because of the calls of one host.
+type verifications struct {
+	h *host
+
+	mu      sync.Mutex
+	reports []report // that the host could not wait for
+}
+
 // report is one that is to be appended to a result.
 type report struct{ item []byte }
 
-// verify runs the checks for what the call changed and appends their report to its result. The host's call
+// after runs the checks for what the call changed and appends their report to its result. The host's call
 // waits for them, and nothing else does: the outcome of the call is on record before. When the host would not
 // wait so long, the report comes with the next result of the session.
-func (h *host) verify(ctx context.Context, r *inflight, call gate.Call, v *gate.Verdict, k *kept, answer rpc.Message) rpc.Message {
-	o := h.p.o.Verification
+func (vs *verifications) after(ctx context.Context, r *inflight, call gate.Call, v *gate.Verdict, k *kept, answer rpc.Message) rpc.Message {
+	o := vs.h.p.o.Verification
 	if o == nil {
 		return answer
 	}
 	if !takesContent(answer) {
 		return answer
 	}
-	answer = h.withReports(answer)
+	answer = vs.withReports(answer)
 	if isErrorResult(answer.Result) {
 		return answer
 	}
@@ -51,7 +60,7 @@ func (h *host) verify(ctx context.Context, r *inflight, call gate.Call, v *gate.
 			r.afterwards()
 			r.afterwards = nil
 		}
-		answer = h.verifyIn(ctx, r, workspace, k, began, answer)
+		answer = vs.in(ctx, r, workspace, k, began, answer)
 	}
 	return answer
 }
@@ -99,9 +108,9 @@ func (o *Verification) matches(rel, path string) bool {
 	return len(o.Paths) == 0 || slices.ContainsFunc(o.Paths, func(g *permissions.Glob) bool { return g.Match(rel) || g.Match(path) })
 }
 
-// verifyIn waits for one run, as long as the host does.
-func (h *host) verifyIn(ctx context.Context, r *inflight, workspace string, k *kept, began time.Time, answer rpc.Message) rpc.Message {
-	if why := h.p.o.Gate.Unseen(h.session); why != "" {
+// in waits for one run, as long as the host does.
+func (vs *verifications) in(ctx context.Context, r *inflight, workspace string, k *kept, began time.Time, answer rpc.Message) rpc.Message {
+	if why := vs.h.p.o.Gate.Unseen(vs.h.session); why != "" {
 		skipped := &verify.Report{Workspace: workspace, Failure: why}
 		return withContent(answer, reportItem(skipped, true, ""))
 	}
@@ -110,20 +119,20 @@ func (h *host) verifyIn(ctx context.Context, r *inflight, workspace string, k *k
 		id = k.taken.ID
 	}
 	done := make(chan report, 1)
-	running, cancel := context.WithCancelCause(h.ctx)
+	running, cancel := context.WithCancelCause(vs.h.ctx)
 	leave := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	h.work.Go(func() {
+	vs.h.work.Go(func() {
 		defer cancel(nil)
-		run, full, err := h.p.o.Verification.Runner.Verify(running, workspace, id)
+		run, full, err := vs.h.p.o.Verification.Runner.Verify(running, workspace, id)
 		if err != nil {
 			run = &verify.Report{Workspace: workspace, Failure: err.Error()}
 		}
 		done <- report{reportItem(run, full, id)}
 	})
-	stop := h.verifying(r)
+	stop := vs.beat(r)
 	defer stop()
 	var enough <-chan time.Time
-	if patience := h.handOver(r); patience > 0 {
+	if patience := vs.h.handOver(r); patience > 0 {
 		timer := time.NewTimer(max(patience-time.Since(began), time.Second))
 		defer timer.Stop()
 		enough = timer.C
@@ -134,22 +143,22 @@ func (h *host) verifyIn(ctx context.Context, r *inflight, workspace string, k *k
 		return withContent(answer, rep.item)
 	case <-enough:
 		leave() // it goes on without the call
-		h.work.Go(func() {
+		vs.h.work.Go(func() {
 			rep := <-done // it comes: at the latest when the connection ends
-			h.mu.Lock()
-			h.reports = append(h.reports, rep)
-			h.mu.Unlock()
+			vs.mu.Lock()
+			vs.reports = append(vs.reports, rep)
+			vs.mu.Unlock()
 		})
 		return withNote(answer, "The verification still runs. Its report comes with the result of your next call.")
 	}
 }
 
 // withReports appends the reports that the host could not wait for.
-func (h *host) withReports(answer rpc.Message) rpc.Message {
-	h.mu.Lock()
-	late := h.reports
-	h.reports = nil
-	h.mu.Unlock()
+func (vs *verifications) withReports(answer rpc.Message) rpc.Message {
+	vs.mu.Lock()
+	late := vs.reports
+	vs.reports = nil
+	vs.mu.Unlock()
 	for _, rep := range late {
 		answer = withContent(answer, rep.item)
 	}
@@ -175,17 +184,17 @@ func isErrorResult(result []byte) bool {
 	return jsonx.Members(result, []string{"isError"}, m[:]) == nil && string(m[0].Value) == "true"
 }
 
-// verifying tells the host at once that the checks run, and then at every beat. stop MUST be called.
-func (h *host) verifying(r *inflight) (stop func()) {
+// beat tells the host at once that the checks run, and then at every beat. stop MUST be called.
+func (vs *verifications) beat(r *inflight) (stop func()) {
 	if r.token == nil {
 		return func() {}
 	}
 	r.mu.Lock()
 	if !r.ended {
-		h.progress(r, "verifying what changed")
+		vs.h.progress(r, "verifying what changed")
 	}
 	r.mu.Unlock()
-	return h.heartbeat(r, "the verification of what changed")
+	return vs.h.heartbeat(r, "the verification of what changed")
 }
 
 // rollbackPatience bounds how long files may take to be put back after a verification.
