@@ -169,7 +169,7 @@ func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p ca
 	if err == nil {
 		answer, err = h.tasks.follow(ctx, r, to.server, answer, asTask)
 	}
-	return to.server.cut(answer), timed(ctx, err, limit)
+	return to.server.bounds.limited(answer, to.server.alias), timed(ctx, err, limit)
 }
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")

@@ -104,7 +104,7 @@ func (s *server) forwardKind(ctx context.Context, m rpc.Message, r *inflight, na
 	if err != nil {
 		return answer, timed(ctx, err, limit)
 	}
-	return answer, s.tooLarge(answer)
+	return answer, s.bounds.exceeded(answer, s.alias)
 }
 
 // newCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,

@@ -1,0 +1,223 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
+
+	"callgate/gate/tools"
+	"callgate/internal/jsonx"
+	"callgate/internal/rpc"
+	"callgate/proxy/internal/catalogue"
+)
+
+// namesCallgate reports whether a person may read callgate's name in a text: in other letters, split up or
+// with characters in it that nobody sees.
+func namesCallgate(text string) bool {
+	text = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, catalogue.LookAlikes.Replace(strings.ToLower(norm.NFKD.String(text))))
+	return strings.Contains(text, "callgate")
+}
+
+// posesAsCallgate reports whether a text begins with callgate's name, or has it as a label: "callgate: approve?",
+// "[Callgate] approve?". A signed message may speak of callgate otherwise.
+func posesAsCallgate(text string) bool {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r
+		case strings.ContainsRune(":]>)}|", r):
+			return ':'
+		}
+		return -1
+	}, catalogue.LookAlikes.Replace(strings.ReplaceAll(strings.ToLower(norm.NFKD.String(text)), "|", ":")))
+	return strings.HasPrefix(strings.TrimLeft(text, ":"), "callgate") || strings.Contains(text, "callgate:")
+}
+
+// imitates says why an elicitation of a server could pass for callgate's own; "" when it cannot. Its message is
+// signed with the server's name and escaped, and may speak of callgate. What a form says elsewhere is not signed.
+func imitates(params []byte) (why string) {
+	var message [1]jsonx.Member
+	if err := jsonx.Members(params, []string{"message"}, message[:]); err != nil {
+		return "It cannot be read: " + err.Error() + "."
+	}
+	unsigned := params
+	if message[0].Value != nil {
+		unsigned = jsonx.Splice(params, jsonx.Edit{Start: message[0].Start, End: message[0].End(), With: []byte("null")})
+		text, _ := jsonx.String(message[0].Value)
+		if strings.ContainsAny(text, lineEnds) && namesCallgate(text) || posesAsCallgate(text) {
+			return "Its message could pass for callgate's own."
+		}
+	}
+	for text := range jsonx.Strings(unsigned) {
+		if namesCallgate(text) {
+			return "It names callgate outside of the message that is signed."
+		}
+		if tools.Visible(strings.Map(withoutLayout, text)) != strings.Map(withoutLayout, text) {
+			return "It has characters that nobody sees, or that change how others look, outside of its message."
+		}
+	}
+	return ""
+}
+
+const lineEnds = "\n\r\v\f\u0085\u2028\u2029"
+
+// withoutLayout drops what longer descriptions are laid out with.
+func withoutLayout(r rune) rune {
+	if r == '\n' || r == '\r' || r == '\t' {
+		return -1
+	}
+	return r
+}
+
+// oneVisibleLine is a server's text as a person may see it behind the server's name: on that line, and with nothing
+// that moves, hides or clears it.
+func oneVisibleLine(text string) string {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(lineEnds, r) })
+	return tools.Visible(strings.Join(lines, " ⏎ "))
+}
+
+// astray says why a host must not lead its person where an elicitation wants; "" when that is a page of the web, or there
+// is no address. Other schemes start programs, run scripts or open files, and a name in front of the host is read as it.
+func astray(params []byte) (why string) {
+	var m [1]jsonx.Member
+	if err := jsonx.Members(params, []string{"url"}, m[:]); err != nil {
+		return "It cannot be read: " + err.Error() + "."
+	}
+	if m[0].Value == nil {
+		return ""
+	}
+	text, ok := jsonx.String(m[0].Value)
+	u, err := url.Parse(text)
+	if !ok || err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return "It leads to an address that is no page of the web."
+	}
+	return ""
+}
+
+// metaPrefix is of the names in "_meta" that are callgate's to use.
+const metaPrefix = "callgate/"
+
+// forward sends a request to the server. What the answer says in callgate's name is the server's: nothing but
+// callgate itself speaks to the host under names that begin with "callgate/", and what an error asks is signed.
+func (s *server) forward(ctx context.Context, compose func(id []byte) []byte) (rpc.Message, error) {
+	answer, err := s.bounded(ctx, compose)
+	if err != nil || s.own {
+		return answer, err
+	}
+	return s.heard(answer)
+}
+
+// heard returns an answer of the server as hosts may hear it.
+func (s *server) heard(answer rpc.Message) (rpc.Message, error) {
+	answer, err := disowned(answer)
+	if err != nil {
+		return answer, err
+	}
+	return s.required(answer)
+}
+
+// disowned returns the message with such names marked as the server's; nothing else of it changes.
+func disowned(m rpc.Message) (rpc.Message, error) {
+	edits := jsonx.MetaNames(m.Raw, metaPrefix)
+	if len(edits) == 0 {
+		return m, nil
+	}
+	for i, e := range edits {
+		name, _ := jsonx.String(m.Raw[e.Start:e.End])
+		edits[i].With = jsonx.Quote("server:" + name)
+	}
+	return rpc.Parse(jsonx.Splice(m.Raw, edits...))
+}
+
+// codeElicitationRequired is of an error that asks (2025-11-25): hosts lead their person to the addresses in its data,
+// and repeat the request.
+const codeElicitationRequired = -32042
+
+// required returns an answer whose error may ask something, with what it asks signed like a question of the server.
+// An error that could pass for callgate's own, or be read in two ways, does not reach the host.
+func (s *server) required(answer rpc.Message) (rpc.Message, error) {
+	if answer.Error == nil {
+		return answer, nil
+	}
+	var fault [1]jsonx.Member
+	signed, err := s.signedError(answer.Error)
+	if err == nil {
+		err = jsonx.Members(answer.Raw, []string{"error"}, fault[:])
+	}
+	if err != nil {
+		s.host.log.Warn("an error of the server does not reach the host", "server", s.alias, "reason", err)
+		return rpc.Parse(rpc.Error(answer.ID, rpc.CodeInternal, "callgate does not pass the server's error on. "+err.Error()))
+	}
+	if bytes.Equal(signed, answer.Error) {
+		return answer, nil
+	}
+	return rpc.Parse(jsonx.Splice(answer.Raw, jsonx.Edit{Start: fault[0].Start, End: fault[0].End(), With: signed}))
+}
+
+// signedError is required for the error object.
+func (s *server) signedError(fault []byte) ([]byte, error) {
+	var m [2]jsonx.Member
+	if err := jsonx.Members(fault, []string{"code", "data"}, m[:]); err != nil {
+		return nil, err
+	}
+	code, err := strconv.ParseFloat(string(m[0].Value), 64) // hosts read -32042.0 and -3.2042e4 as the same
+	if err != nil || code != codeElicitationRequired || m[1].Value == nil || m[1].Value[0] != '{' {
+		return fault, nil
+	}
+	if err := jsonx.Check(fault); err != nil {
+		return nil, err
+	}
+	var asked [1]jsonx.Member
+	if err := jsonx.Members(m[1].Value, []string{"elicitations"}, asked[:]); err != nil || asked[0].Value == nil {
+		return fault, err
+	}
+	all, err := s.signedAll(asked[0].Value)
+	if err != nil {
+		return nil, err
+	}
+	at := m[1].Start + asked[0].Start
+	return jsonx.Splice(fault, jsonx.Edit{Start: at, End: at + len(asked[0].Value), With: all}), nil
+}
+
+// signedAll signs each elicitation of an array.
+func (s *server) signedAll(array []byte) ([]byte, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(array))
+	if dec.PeekKind() != '[' {
+		return nil, errors.New("What it asks is not a list.")
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	var edits []jsonx.Edit
+	for dec.PeekKind() == '{' {
+		question, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if why := cmp.Or(s.host.p.o.Gate.Imitates(question), imitates(question), astray(question)); why != "" {
+			return nil, errors.New(why)
+		}
+		signed, err := s.signed(question)
+		if err != nil {
+			return nil, err
+		}
+		end := int(dec.InputOffset())
+		edits = append(edits, jsonx.Edit{Start: end - len(question), End: end, With: signed})
+	}
+	if dec.PeekKind() != ']' {
+		return nil, errors.New("What it asks cannot be read.")
+	}
+	return jsonx.Splice(array, edits...), nil
+}
