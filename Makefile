@@ -111,6 +111,7 @@ bench: build ## compare callgate with no proxy and with the cheapest one
 	CGO_ENABLED=0 go build -o bin/ ./internal/bench ./internal/bench/echo ./internal/bench/floor
 	bin/bench -bin bin $(BENCHFLAGS)
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
+	go test -run '^$$' -bench BenchmarkHook -benchtime 100x ./cmd/callgate
 
 # Other MCP proxies are installed in the user's cache, in versions that internal/bench/peers.go names.
 .PHONY: bench-peers

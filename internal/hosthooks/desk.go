@@ -382,9 +382,7 @@ func (d *Desk) judge(ctx context.Context, v *visit, e *Event, q *question) {
 	if d.o.Proof.isCanary(e.Arguments) {
 		call.Before.DeniedBy, call.Before.Reason = "canary", fmt.Sprintf("This was callgate's check that %s obeys it: the call was refused as it should be. Do not repeat it; go on with the user's task.", v.dialect.Name)
 	}
-	if v.dialect.Limit > 0 {
-		call.HandOver = max(v.dialect.Limit-margin, v.dialect.Limit/2)
-	}
+	call.HandOver = v.dialect.Limit - margin
 	verdict, call := d.o.Gate.Decide(ctx, v.session, call)
 	key := keyOf(e, call)
 	if verdict.Action != permissions.Allow {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"callgate/internal/hosthooks/door"
 )
 
 // Role is what an event of a host means to callgate.
@@ -51,7 +53,7 @@ type Dialect struct {
 	MCP      string                       `yaml:"mcp"`     // how it names tools of MCP servers
 	Careless []string                     `yaml:"careless"`
 	Planning []string                     `yaml:"planning"`
-	Limit    time.Duration                `yaml:"limit"` // how long it waits, as connect sets it; 0 is without end
+	Limit    time.Duration                `yaml:"limit"` // how long it waits, as connect sets it
 	Events   map[string]Spec              `yaml:"events"`
 	Reshape  map[string]string            `yaml:"reshape"` // arguments that are lists: "lines" are one text; else the member that counts of each
 	Answers  map[Role]map[string]template `yaml:"answers"`
@@ -197,8 +199,8 @@ func (d *Dialect) check() error {
 			return fmt.Errorf("event %s: a denial needs an exit code", name)
 		}
 	}
-	if len(d.Events) == 0 || d.Client == "" {
-		return fmt.Errorf("events and client are needed")
+	if len(d.Events) == 0 || d.Client == "" || d.Limit <= door.Patience {
+		return fmt.Errorf("events, client and a limit of more than %s are needed", door.Patience)
 	}
 	return nil
 }

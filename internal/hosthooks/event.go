@@ -33,13 +33,15 @@ type Event struct {
 // Read reads what a host sent. name is the event where the command line names it; env holds the host's variables.
 func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, error) {
 	var e Event
-	if err := jsonx.Check(body); err != nil {
-		return e, fmt.Errorf("what %s sent to its hook cannot be read: %w", d.Name, err)
-	}
 	if own := d.text(body, d.Fields.Event); own != "" {
 		name = own
 	}
 	spec, ok := d.Events[name]
+	if !ok || spec.Role.Decides() { // what ran already is told of with its result, which is not the host's own text
+		if err := jsonx.Check(body); err != nil {
+			return e, fmt.Errorf("what %s sent to its hook cannot be read: %w", d.Name, err)
+		}
+	}
 	if !ok {
 		if name == "" {
 			return e, fmt.Errorf("%s did not say which event its hook is for", d.Name)
@@ -70,7 +72,9 @@ func (d *Dialect) Read(name string, body []byte, env map[string]string) (Event, 
 			return e, fmt.Errorf("%s did not say which tool %s is about", d.Name, name)
 		}
 		var err error
-		e.Arguments, err = d.arguments(body, spec)
+		if e.Arguments, err = d.arguments(body, spec); err == nil {
+			err = jsonx.Check(e.Arguments)
+		}
 		return e, err
 	}
 	return e, nil

@@ -254,3 +254,23 @@ func TestPromptsWhileACallRunsAreNotThePersons(t *testing.T) {
 		t.Errorf("heard %q", heard)
 	}
 }
+
+// What a tool returned is not the host's own text: whatever is in it, the call that ran is known.
+func TestResultsThatNobodyCouldReadEndTheirCalls(t *testing.T) {
+	d, project := desk(t, `{"*":"allow"}`, Options{})
+	say := func(event, more string) Reply {
+		return ask(d, "claude", "", fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s","cwd":%q,"tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"1"%s}`, event, project, more))
+	}
+	if r := say("PreToolUse", ""); r.Exit != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if r := say("PostToolUse", `,"tool_response":{"Name":1,"name":2,"name":3}`); r != (Reply{}) {
+		t.Errorf("%+v", r)
+	}
+	if d.Busy() {
+		t.Error("the call still runs")
+	}
+	if r := say("PreToolUse", `,"x":{"name":2,"name":3}`); r.Exit != 2 {
+		t.Errorf("a question with a member twice: %+v", r)
+	}
+}
