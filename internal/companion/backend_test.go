@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"callgate/audit"
@@ -25,7 +26,14 @@ type fakeBackend struct {
 	upstreams []UpstreamState
 	records   []audit.Record
 	query     AuditQuery
-	broken    error // what Answer and Audit fail with
+	broken    error                  // what Answer and Audit fail with
+	panics    atomic.Pointer[string] // the method that panics
+}
+
+func (b *fakeBackend) mayPanic(method string) {
+	if name := b.panics.Load(); name != nil && *name == method {
+		panic("a mistake in " + method)
+	}
 }
 
 var _ Backend = (*fakeBackend)(nil)
@@ -110,6 +118,7 @@ func (b *fakeBackend) resolveLocked(id, decision, by string) bool {
 }
 
 func (b *fakeBackend) Answer(_ context.Context, id string, a gate.Answer) (bool, error) {
+	b.mayPanic("Answer")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.broken != nil {
@@ -185,6 +194,7 @@ func (b *fakeBackend) Cancel(session string, who audit.Author) error {
 }
 
 func (b *fakeBackend) Sessions() []gate.SessionInfo {
+	b.mayPanic("Sessions")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.sessions)

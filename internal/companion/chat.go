@@ -257,7 +257,7 @@ func (c *socket) chat(data []byte) *refusal {
 		return refused
 	}
 	return c.mutate(f.SessionID, func() error {
-		begun := c.chats.begin(c.server.ctx, maxChats, func(ctx context.Context) func() {
+		begun := c.chats.begin(c, maxChats, func(ctx context.Context) func() {
 			var answered ChatTurn
 			var told shown
 			refused := c.change(f.SessionID, func() (err error) {

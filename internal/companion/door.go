@@ -78,7 +78,7 @@ func (s *Server) serveDoor(listener net.Listener, remote bool, hosts []string) *
 	d.hosts[d.address] = true
 	ctx = context.WithValue(ctx, doorKey{}, d)
 	d.http = &http.Server{
-		Handler:           s.guard(d, s.routed(s.routes())),
+		Handler:           s.surviving(s.guard(d, s.routed(s.routes()))),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,

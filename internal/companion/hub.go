@@ -134,7 +134,10 @@ func (h *hub) admitAll(ctx context.Context, joining *sync.WaitGroup) {
 			h.s.pause(retryEvery)
 			continue
 		}
-		joining.Go(func() { h.admit(ctx, conn) })
+		joining.Go(func() {
+			defer h.s.survive("a process that joins")
+			h.admit(ctx, conn)
+		})
 	}
 }
 

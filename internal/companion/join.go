@@ -54,7 +54,7 @@ func (m *membership) hold(ctx context.Context) place {
 	ctx, stop := context.WithCancel(context.WithValue(ctx, membershipKey{}, m))
 	defer stop()
 	server := &http.Server{
-		Handler:           m.s.admitted(m.s.routes()),
+		Handler:           m.s.surviving(m.s.admitted(m.s.routes())),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,

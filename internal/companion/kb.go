@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"callgate/rag"
+
+	"github.com/gorilla/websocket"
 )
 
 // KBAdd adds a document to the session's knowledge base.
@@ -94,11 +96,12 @@ type questions struct {
 const maxQuestions = 4
 
 // begin answers on a goroutine of its own, until ctx ends. It is false when most are being answered already. What answer
-// returns tells the client; its place is free before, so that who has an answer can ask again.
-func (q *questions) begin(ctx context.Context, most int, answer func(context.Context) (tell func())) bool {
+// returns tells the client; its place is free before, so that who has an answer can ask again. A client that cannot be
+// answered because answer panics is sent away.
+func (q *questions) begin(c *socket, most int, answer func(context.Context) (tell func())) bool {
 	if q.slots == nil {
 		q.slots = make(chan struct{}, most)
-		q.ctx, q.stop = context.WithCancel(ctx)
+		q.ctx, q.stop = context.WithCancel(c.server.ctx)
 	}
 	select {
 	case q.slots <- struct{}{}:
@@ -106,9 +109,19 @@ func (q *questions) begin(ctx context.Context, most int, answer func(context.Con
 		return false
 	}
 	q.running.Go(func() {
-		tell := answer(q.ctx)
-		<-q.slots
+		answered := false
+		defer func() {
+			if !answered {
+				c.bye(websocket.CloseInternalServerErr, failedText)
+			}
+		}()
+		defer c.server.survive("a question of a client")
+		tell := func() func() {
+			defer func() { <-q.slots }()
+			return answer(q.ctx)
+		}()
 		tell()
+		answered = true
 	})
 	return true
 }
@@ -133,7 +146,7 @@ func (c *socket) knowledge(head Head, data []byte) *refusal {
 	if refused := c.mutate(head.SessionID, func() error { return nil }); refused != nil {
 		return refused
 	}
-	begun := c.questions.begin(c.server.ctx, maxQuestions, func(ctx context.Context) func() {
+	begun := c.questions.begin(c, maxQuestions, func(ctx context.Context) func() {
 		frame, err := ask(ctx)
 		if err == nil {
 			return func() { c.give(frame) }
@@ -141,7 +154,7 @@ func (c *socket) knowledge(head Head, data []byte) *refusal {
 		refused := retrievalRefusal(err)
 		if refused == nil {
 			c.server.log.Error("companion: frame failed", "client", c.who.By, "session", head.SessionID, slog.Any("error", err))
-			refused = refuse(CodeInternal, "callgate could not do that; its log says why")
+			refused = refuse(CodeInternal, failedText)
 		}
 		return func() { c.reply(refused, head.SessionID, "") }
 	})

@@ -135,6 +135,12 @@ func (l *link) send(data []byte) *refusal {
 }
 
 func (l *link) run() {
+	defer func() {
+		if p := recover(); p != nil {
+			l.relay.server.panicked("the frames of a process", p)
+			l.relay.fail() // the client may have missed something
+		}
+	}()
 	log := l.relay.server.log.With("process", l.process.pid)
 	for said := false; l.relay.ctx.Err() == nil; {
 		conn, err := l.open()

@@ -122,5 +122,5 @@ func refusalOf(err error) *refusal {
 	case errors.Is(err, gate.ErrDigest), errors.Is(err, gate.ErrAnswer):
 		return refuse(CodeBadMessage, "%v", err)
 	}
-	return refuse(CodeInternal, "callgate could not do that; its log says why")
+	return refuse(CodeInternal, failedText)
 }

@@ -167,6 +167,13 @@ func (a asking) each(r *http.Request, whom []*process, uri string) []answer {
 	for i, p := range whom {
 		asked.Go(func() {
 			answers[i].process = p
+			defer func() {
+				if v := recover(); v != nil {
+					a.s.panicked("GET "+uri, v)
+					answers[i] = answer{process: p}
+					writeError(&answers[i], http.StatusInternalServerError, CodeInternal, failedText)
+				}
+			}()
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://process"+uri, nil)
 			if err != nil {
 				return
@@ -175,6 +182,7 @@ func (a asking) each(r *http.Request, whom []*process, uri string) []answer {
 			if p == nil {
 				request.Host, request.RemoteAddr = r.Host, r.RemoteAddr
 				a.own.ServeHTTP(&answers[i], request)
+				answers[i].WriteHeader(http.StatusOK)
 				return
 			}
 			a.dress(request)

@@ -168,6 +168,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	c.server.serving.Go(func() {
 		defer close(done)
 		defer c.conn.Close() // ends read
+		defer c.server.survive("the frames for a client")
 		c.write(subscription.Events)
 	})
 	c.read()

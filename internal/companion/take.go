@@ -59,15 +59,18 @@ func (c *socket) next() ([]byte, error) {
 // take does what one frame asks for, or passes it on to the process that owns the session. It is false when the
 // connection has to end.
 func (c *socket) take(data []byte) bool {
-	head, refused := readHead(data)
-	if refused != nil {
-		return c.reply(refused, head.SessionID, "")
+	head, call, refused := c.perform(data)
+	return refused == nil || c.reply(refused, head.SessionID, call)
+}
+
+func (c *socket) perform(data []byte) (head Head, call string, refused *refusal) {
+	defer c.server.surviveAs(&refused, "a frame of a client")
+	if head, refused = readHead(data); refused != nil {
+		return head, "", refused
 	}
 	if l := c.linkOf(head.SessionID); l != nil {
-		refused = l.send(data)
-		return refused == nil || c.reply(refused, head.SessionID, "")
+		return head, "", l.send(data)
 	}
-	var call string
 	switch head.Type {
 	case TypeToolApprove:
 		call, refused = c.toolApprove(data)
@@ -100,10 +103,7 @@ func (c *socket) take(data []byte) bool {
 	default:
 		refused = refuse(CodeBadMessage, "unknown type %q", head.Type)
 	}
-	if refused == nil {
-		return true
-	}
-	return c.reply(refused, head.SessionID, call)
+	return head, call, refused
 }
 
 func (c *socket) agentAdd(data []byte) *refusal {
@@ -153,7 +153,8 @@ func (c *socket) mutate(session string, change func() error) *refusal {
 }
 
 // change runs what the client may do, and words its error.
-func (c *socket) change(session string, change func() error) *refusal {
+func (c *socket) change(session string, change func() error) (refused *refusal) {
+	defer c.server.surviveAs(&refused, "a frame of a client")
 	if refused := oneSession(session); refused != nil {
 		return refused
 	}

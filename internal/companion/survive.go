@@ -1,0 +1,81 @@
+package companion
+
+import (
+	"bufio"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+)
+
+// A mistake of ours in one request MUST NOT end the process, which serves others too: every goroutine that works for a
+// client or for another process survives a panic.
+
+// failedText is what clients are told of it.
+const failedText = "callgate could not do that; its log says why"
+
+// survive logs a panic and ends it. It MUST be deferred itself; what says what failed.
+func (s *Server) survive(what string) {
+	if p := recover(); p != nil {
+		s.panicked(what, p)
+	}
+}
+
+// surviveAs is survive for work whose client is told of a refusal.
+func (s *Server) surviveAs(refused **refusal, what string) {
+	if p := recover(); p != nil {
+		s.panicked(what, p)
+		*refused = refuse(CodeInternal, failedText)
+	}
+}
+
+func (s *Server) panicked(what string, p any) {
+	s.log.Error("companion: callgate failed: please report this", "at", what, slog.Any("panic", p), "stack", string(debug.Stack()))
+}
+
+// surviving answers 500 when next panics. An answer that has begun is cut off instead.
+func (s *Server) surviving(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := &begun{ResponseWriter: w}
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+				s.panicked(r.Method+" "+r.URL.Path, p)
+			}
+			if begun.yes {
+				panic(http.ErrAbortHandler) // the HTTP server takes it
+			}
+			writeError(w, http.StatusInternalServerError, CodeInternal, failedText)
+		}()
+		next.ServeHTTP(begun, r)
+	})
+}
+
+// begun notes whether an answer was begun.
+type begun struct {
+	http.ResponseWriter
+	yes bool
+}
+
+func (b *begun) WriteHeader(status int) {
+	b.yes = b.yes || status >= 200
+	b.ResponseWriter.WriteHeader(status)
+}
+
+func (b *begun) Write(data []byte) (int, error) {
+	b.yes = true
+	return b.ResponseWriter.Write(data)
+}
+
+// Unwrap lets http.ResponseController reach the rest.
+func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// Hijack is what WebSockets look for.
+func (b *begun) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	b.yes = true
+	return http.NewResponseController(b.ResponseWriter).Hijack()
+}
