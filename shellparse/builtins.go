@@ -243,6 +243,8 @@ func inspectNames(a *analysis, c *call, _ *scanned) {
 		}
 		if c.name == "unset" {
 			delete(a.funcs, w.text)
+		} else if in := c.sc.input.text; !in.known {
+			a.copies(w.text, in.text)
 		}
 		a.forget(w)
 		if evaluated(w) {

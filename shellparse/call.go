@@ -125,7 +125,9 @@ func (a *analysis) assign(as *syntax.Assign, c *call, prefix bool, sc *scope) {
 		}
 	} else {
 		a.nested(as.Value, sc)
-		v = a.value(as.Value, sc)
+		if v = a.value(as.Value, sc); !v.known {
+			a.copies(name, v.text)
+		}
 	}
 	effect := a.tables.envEffect(name, v)
 	if v.known && v.text != "" {
@@ -215,6 +217,11 @@ func (a *analysis) run(c *call) {
 		}
 	}
 	if a.funcs[c.name] && !c.inside {
+		for i := range c.argv {
+			if name := a.secretIn(c.argv[i].text); name != "" && !c.argv[i].known {
+				addEffect(&a.poisons, Effect{Text: "gives the function " + c.name + " the variable " + name})
+			}
+		}
 		for _, e := range c.sc.effects {
 			addEffect(&a.poisons, Effect{Text: e.Text}) // the body runs under the assignments before its name
 		}

@@ -84,6 +84,7 @@ type shell struct {
 	numbers  map[string]bool     // variables that only ever hold numbers
 	keyed    map[string]bool     // arrays whose subscripts are text, which is not evaluated
 	bodies   map[string]struct{} // functions the text defines anywhere
+	secrets  map[string]bool     // variables that are given a credential
 	given    map[string][]string // the values that variables are given where they are known
 	repeats  bool                // something of the text can run more than once
 }

@@ -41,18 +41,25 @@ func (a *analysis) secretIn(source string) string {
 		name := m[2] + m[4]
 		switch {
 		case m[1] == "#", strings.HasSuffix(m[3], "+"):
-		case m[1] == "!" && m[3] == "", secretName(name) && !a.assigned[name]:
+		case m[1] == "!" && m[3] == "", secretName(name) && !a.assigned[name], a.secrets[name]:
 			return name
 		}
 	}
 	return ""
 }
 
-// shows notes variables with credentials that a program shows: one that prints its words or what it reads.
+// quiet are programs that only look at their words.
+var quiet = set("test true false : sleep exit return shift wait read unset export local declare typeset readonly getopts cd pushd let")
+
+// shows notes variables with credentials that a program shows: one that prints its words or what it reads, and one that
+// only looks, which shows its words at the latest when it complains about them.
 func (a *analysis) shows(row *programs.Row, c *call) {
-	reader := row != nil && (row.Operands == "r" || row.Operands == "1r")
-	if !reader && !c.is(programs.Prints) {
-		return
+	reader := row != nil && (row.Operands == "r" || row.Operands == "1r") || c.is(programs.Prints)
+	if !reader {
+		looks := c.facts().Risk == programs.ReadOnly || len(c.argv) > 1 && programs.Find(c.name, c.argv[1].text).Risk == programs.ReadOnly
+		if !looks || quiet[c.name] || c.name == "[" {
+			return
+		}
 	}
 	for _, w := range c.argv[1:] {
 		if w.known {
@@ -67,6 +74,17 @@ func (a *analysis) shows(row *programs.Row, c *call) {
 			c.effect("shows the variable " + name)
 		}
 	}
+}
+
+// copies notes that a variable is given a value with a credential in it.
+func (a *analysis) copies(name, source string) {
+	if a.secretIn(source) == "" {
+		return
+	}
+	if a.secrets == nil {
+		a.secrets = map[string]bool{}
+	}
+	a.secrets[name] = true
 }
 
 // showsSetting notes settings with credentials that a command shows.

@@ -244,6 +244,7 @@ func (a *analysis) forClause(cmd *syntax.ForClause, sc *scope) {
 		for _, w := range l.Items {
 			a.nested(w, sc)
 			items = a.fields(items, w, sc)
+			a.copies(l.Name.Value, sc.text(w))
 		}
 		if l.InPos.IsValid() {
 			a.loopVar(l.Name.Value, items, cmd.Select)

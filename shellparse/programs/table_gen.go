@@ -7577,7 +7577,7 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts11},
 	{Name: "tea", Arity: 2, Destroys: acts334},
 	{Name: "teams", Destroys: acts11},
-	{Name: "tee", Row: &row821, Arity: 1, Is: 0x100020, Risk: 1},
+	{Name: "tee", Row: &row821, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts11},
 	{Name: "telinit", Risk: 6, Destroys: acts495},
 	{Name: "teller"},
