@@ -27,7 +27,7 @@ type builder struct {
 
 // segmentSize is the size of text in bytes for which a builder makes a segment. Memory grows with it, about
 // twelve times; the number of segments that a search looks into falls.
-const segmentSize = 4 << 20
+const segmentSize = 3 << 20
 
 // building is held while bleve builds a segment, which takes as much memory again as its texts' terms.
 var building sync.Mutex

@@ -158,7 +158,14 @@ func (d *disk) sweep(keep map[string]bool) error {
 		if keep[f.Name()] || f.IsDir() && !strings.Contains(f.Name(), wordsSuffix) {
 			continue
 		}
-		err := os.RemoveAll(d.path(f.Name()))
+		name := f.Name()
+		if f.IsDir() && !strings.HasSuffix(name, temporary) { // at once, for who is opening it
+			made := name + temporary
+			if err := errors.Join(os.RemoveAll(d.path(made)), durable.Rename(d.path(name), d.path(made))); err == nil {
+				name = made
+			}
+		}
+		err := os.RemoveAll(d.path(name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && runtime.GOOS != "windows" {
 			failed = append(failed, err)
 		}

@@ -106,6 +106,11 @@ func openSegment(d *disk, e *entry) (*segment, error) {
 	}
 	var err error
 	if s.words, err = lexical.Open(d.path(words), s.rows.Length); err != nil {
+		for _, want := range e.Files { // another process may have removed it meanwhile, of which bleve tells nothing
+			if err := d.verify(want); err != nil {
+				return nil, err
+			}
+		}
 		return nil, fmt.Errorf("segment %s: %w: %w", e.Name, errDamaged, err)
 	}
 	return s, nil
