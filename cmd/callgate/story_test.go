@@ -370,8 +370,8 @@ func request(ts *testscript.TestScript, credential, method, path, body string) (
 
 func cmdREST(ts *testscript.TestScript, neg bool, args []string) {
 	credential := "approve"
-	if args[0] == "-view" {
-		credential, args = "view", args[1:]
+	if name, ok := strings.CutPrefix(args[0], "-"); ok {
+		credential, args = name, args[1:]
 	}
 	body := ""
 	if len(args) > 2 {
