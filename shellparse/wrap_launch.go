@@ -132,13 +132,14 @@ var orders = regexp.MustCompile(`(?i)(?:\b(?:exec[a-z]*|system|spawn[a-z]*|popen
 // code that is behind what runs something.
 func spellings(text string, code bool) (commands []string) {
 	text = strings.Map(unquotedRune, strings.ToValidUTF8(text, "\n"))
+	several := strings.Contains(text, " ") // words
 	for i := 0; i < len(text) && len(commands) < maxPieces; i++ {
 		ch := text[i]
 		if !letter(ch) && ch != '/' && ch != '.' && ch != '_' {
 			continue
 		}
-		glued := i == 2 && text[0] == '-' // the letter of an option stands before it
-		if i > 0 && !glued && (!spellsBefore(text, i) || code && !orders.MatchString(text[max(0, i-32):i])) {
+		glued := i == 2 && text[0] == '-' && text[1] != '-' && several // the letter of an option stands before it
+		if i == 0 && code && !several || i > 0 && !glued && (!spellsBefore(text, i) || code && !orders.MatchString(text[max(0, i-32):i])) {
 			continue
 		}
 		command, _, _ := strings.Cut(text[i:], "\n")
