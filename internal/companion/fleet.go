@@ -2,6 +2,7 @@ package companion
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"slices"
@@ -18,6 +19,55 @@ type process struct {
 	version string
 	session *yamux.Session
 	http    *http.Client
+
+	mu  sync.Mutex
+	has map[string]map[string]bool // the ids that it has shown, by the path that lists them; those of bound alone
+}
+
+// bound are the lists of what one process alone has and keeps: the hub remembers who showed it.
+var bound = []string{"/api/sessions", "/api/approvals"}
+
+// lists notes all that the process has of such things.
+func (p *process) lists(things string, items []json.RawMessage) {
+	if !slices.Contains(bound, things) {
+		return
+	}
+	ids := make(map[string]bool, len(items))
+	for _, item := range items {
+		if id := idOf(item); id != "" && len(ids) < maxOwned {
+			ids[id] = true
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.has == nil {
+		p.has = map[string]map[string]bool{}
+	}
+	p.has[things] = ids
+}
+
+// shows notes that the process has, or no longer has, one thing more.
+func (p *process) shows(things, id string, has bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch ids := p.has[things]; {
+	case !has:
+		delete(ids, id)
+	case ids == nil:
+		if p.has == nil {
+			p.has = map[string]map[string]bool{}
+		}
+		p.has[things] = map[string]bool{id: true}
+	case len(ids) < maxOwned:
+		ids[id] = true
+	}
+}
+
+// showed reports whether the process has shown the thing. It may be over by now, which the process then says.
+func (p *process) showed(things, id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.has[things][id]
 }
 
 func newProcess(peer introduction, session *yamux.Session) *process {

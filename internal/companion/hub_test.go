@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -690,8 +691,10 @@ func TestVersionsDiffer(t *testing.T) {
 	if len(all.Processes) != 2 || all.Processes[1].Version != "9.9.9" {
 		t.Errorf("%+v", all.Processes)
 	}
-	if !strings.Contains(hub.log.String(), "a process of another version joined") {
-		t.Errorf("the log does not say so:\n%s", hub.log)
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(hub.log.String(), "a process of another version joined"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not say so:\n%s", hub.log)
+		}
 	}
 	// A process that answers a path and says a frame that this version has not heard of.
 	session, _ := joinAs(t, hub, hub.token(t, CredentialWorker))
@@ -744,4 +747,71 @@ func TestVersionsDiffer(t *testing.T) {
 			t.Fatal("the frame did not come")
 		}
 	}
+}
+
+// countedTrips counts what the hub asks a process.
+type countedTrips struct {
+	http.RoundTripper
+	asked *atomic.Int32
+}
+
+func (c countedTrips) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.asked.Add(1)
+	return c.RoundTripper.RoundTrip(r)
+}
+
+func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
+	hub := start(t, newFakeBackend("s1"))
+	hub.backend.ask(approval("call_1"))
+	hub.backend.ask(approval("call_1b"))
+	backends := []*fakeBackend{newFakeBackend("s2"), newFakeBackend("s3"), newFakeBackend("s4")}
+	for i, b := range backends {
+		for _, id := range []string{"a", "b", "c"} {
+			b.ask(approvalOf(fmt.Sprintf("s%d", i+2), fmt.Sprintf("call_%d%s", i+2, id)))
+		}
+		hub.joined(t, b)
+		meet(t, hub, i+1)
+	}
+	var asked atomic.Int32
+	for _, p := range hub.fleet.all() {
+		p.http.Transport = countedTrips{p.http.Transport, &asked}
+	}
+	asks := func(what string, most int32, method, path, body string, status int) {
+		t.Helper()
+		asked.Store(0)
+		response, said := hub.do(t, CredentialApprove, method, path, body)
+		if n := asked.Load(); response.StatusCode != status || n != most {
+			t.Errorf("%s: %d %s; the processes were asked %d times, want %d", what, response.StatusCode, said, n, most)
+		}
+	}
+	yes := func(session, call string) (method, path, body string, status int) {
+		return "POST", "/api/approvals/" + call, fmt.Sprintf(`{"sessionId":%q,"argsDigest":"d-%s","decision":"approve"}`, session, call), 200
+	}
+	do := func(what string, most int32, session, call string) {
+		t.Helper()
+		method, path, body, status := yes(session, call)
+		asks(what, most, method, path, body, status)
+	}
+	do("the hub's own", 0, "s1", "call_1")
+	do("nobody has shown it: everyone is asked, then its process", 4, "s3", "call_3a")
+	do("one that was in the lists then", 1, "s3", "call_3b")
+	do("another process' in the lists", 1, "s4", "call_4a")
+	asks("a session that nobody has shown", 4, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 200)
+	asks("the session again", 1, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 200)
+	asks("a session in the query", 1, "GET", "/api/sessions?sessionId=s2", "", 200)
+
+	// What comes later is known from its frame.
+	c := hub.join(t, CredentialApprove)
+	backends[0].ask(approvalOf("s2", "call_2z"))
+	for c.want(TypeToolApproveRequest)["toolCallId"] != "call_2z" {
+	}
+	do("shown to a client", 1, "s2", "call_2z")
+
+	// Who is gone has nothing.
+	third := hub.fleet.all()[2]
+	third.session.Close()
+	for slices.Contains(hub.fleet.all(), third) {
+		time.Sleep(time.Millisecond)
+	}
+	asks("of a process that is gone", 4, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404)
 }

@@ -267,12 +267,15 @@ func (l *link) owns(data []byte) (bool, error) {
 	}
 	if f.session != "" {
 		r.owners[f.session] = owned{link: l}
+		l.process.shows("/api/sessions", f.session, !(f.kind == TypeTeamUpdate && f.empty))
 	}
 	switch {
 	case f.kind == TypeToolApproveRequest && f.call != "":
 		r.owners[f.call] = owned{l, f.session}
+		l.process.shows("/api/approvals", f.call, true)
 	case f.kind == TypeToolApproveResolved:
 		delete(r.owners, f.call)
+		l.process.shows("/api/approvals", f.call, false)
 	case f.kind == TypeTeamUpdate && f.empty:
 		delete(r.owners, f.session)
 	}

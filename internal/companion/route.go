@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"callgate/gate"
 )
 
 // What the hub does with a REST request, so that every path works for every process, those of later versions
@@ -21,6 +23,7 @@ import (
 //   - What all processes share (shared) the hub answers alone.
 //   - A request that names a session (?sessionId=) or a worker (?worker=) goes to the process that has it.
 //   - /api/THINGS/ID goes to the process whose /api/THINGS lists ID; what several list they share, and one answers.
+//     Sessions and approvals that the hub has seen it passes on without asking who has them.
 //   - GET /api/THINGS without a name is the lists of all processes in one. What several list they share: it is there
 //     once, and what each of them counts (counted) is added up.
 //   - What is left goes to the hub itself, or to the first process that has /api/THINGS when the hub has not.
@@ -52,11 +55,11 @@ func (s *Server) routed(own http.Handler) http.Handler {
 		query := r.URL.Query()
 		switch session, worker := query.Get("sessionId"), query.Get("worker"); {
 		case session != "":
-			a.pass(w, r, a.listing(r, "/api/sessions", session))
+			a.pass(w, r, a.owner(r, "/api/sessions", session))
 		case worker != "":
 			a.pass(w, r, a.ofWorker(worker))
 		case id != "":
-			who := a.listing(r, things, id)
+			who := a.owner(r, things, id)
 			if who == nil {
 				who = a.having(r, things)
 			}
@@ -205,11 +208,38 @@ func (a asking) each(r *http.Request, whom []*process, uri string) []answer {
 // everyone is this process and then all others.
 func (a asking) everyone() []*process { return append([]*process{nil}, a.processes...) }
 
+// owner finds who has the thing with that id, and asks only when nobody has shown it yet.
+func (a asking) owner(r *http.Request, things, id string) []*process {
+	if a.s.owns(things, id) {
+		return []*process{nil}
+	}
+	for _, p := range a.processes {
+		if p.showed(things, id) {
+			return []*process{p}
+		}
+	}
+	return a.listing(r, things, id)
+}
+
+// owns reports whether this process itself has the session or the approval.
+func (s *Server) owns(things, id string) bool {
+	switch things {
+	case "/api/sessions":
+		return slices.ContainsFunc(s.backend.Sessions(), func(one gate.SessionInfo) bool { return one.ID == id })
+	case "/api/approvals":
+		return slices.ContainsFunc(s.backend.Pending(), func(one *gate.Approval) bool { return one.ID == id })
+	}
+	return false
+}
+
 // listing finds who has the thing with that id: those whose GET of things lists it.
 func (a asking) listing(r *http.Request, things, id string) (who []*process) {
 	for _, one := range a.each(r, a.everyone(), things) {
 		_, items, ok := items(one)
-		if ok && slices.ContainsFunc(items, func(item json.RawMessage) bool { return isThing(item, id) }) {
+		if ok && one.process != nil {
+			one.process.lists(things, items)
+		}
+		if ok && slices.ContainsFunc(items, func(item json.RawMessage) bool { return idOf(item) == id }) {
 			who = append(who, one.process)
 		}
 	}
@@ -226,10 +256,13 @@ func (a asking) having(r *http.Request, things string) []*process {
 	return nil
 }
 
-// isThing reports whether an item of a list is what id names.
-func isThing(item json.RawMessage, id string) bool {
+// idOf is what names an item of a list, "" when nothing does.
+func idOf(item json.RawMessage) string {
 	var has struct{ ID, Name, ToolCallID, SessionID string }
-	return json.Unmarshal(item, &has) == nil && cmp.Or(has.ID, has.Name, has.ToolCallID, has.SessionID) == id
+	if json.Unmarshal(item, &has) != nil {
+		return ""
+	}
+	return cmp.Or(has.ID, has.Name, has.ToolCallID, has.SessionID)
 }
 
 // ofWorker finds a process that goes by the worker's rules, this one before others.
@@ -277,6 +310,9 @@ func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
 			continue
 		}
 		name, lists = member, lists+1
+		if one.process != nil && r.URL.RawQuery == "" {
+			one.process.lists(things, list)
+		}
 		all = append(all, list...)
 	}
 	if lists == 0 {
