@@ -23,14 +23,19 @@ type gated struct {
 	server *server // that the request goes to, or that it comes from
 	shown  string  // the host's name of a prompt
 
+	steps
+}
+
+// steps are what differs from one kind of request to another.
+type steps interface {
 	// forward sends exactly the judged call on.
-	forward func(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error)
+	forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error)
 	// refuse composes the response to a request that may not run.
-	refuse func(call gate.Call, v gate.Verdict) []byte
+	refuse(call gate.Call, v gate.Verdict) []byte
 	// fail composes the response to a request that came to no answer.
-	fail func(failure string) []byte
+	fail(failure string) []byte
 	// verify composes the response from the answer. It may check what the call did.
-	verify func(call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte
+	verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte
 }
 
 // pass is the life of every request that passes the gate, in the order that keeps it safe:
@@ -81,7 +86,7 @@ func (h *host) pass(ctx context.Context, r *inflight, g gated) []byte {
 	if err != nil {
 		return g.fail(failure)
 	}
-	return g.verify(call, &verdict, kept, answer)
+	return g.verify(ctx, call, &verdict, kept, answer)
 }
 
 // call answers tools/call.
@@ -96,22 +101,29 @@ func (h *host) call(ctx context.Context, m rpc.Message, r *inflight) []byte {
 		h.events.refused(call, verdict)
 		return rpc.Error(m.ID, codeOf(err), verdict.Reason)
 	}
-	return h.pass(ctx, r, gated{
-		call: call, method: m.Method, params: m.Params, server: to.server,
-		forward: func(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
-			return h.forwardCall(ctx, m, r, p, call, to, limit, span)
-		},
-		refuse: func(call gate.Call, v gate.Verdict) []byte {
-			if away := r.leadAway(call, v); away != nil {
-				return rpc.Result(m.ID, away)
-			}
-			return rpc.Result(m.ID, refusal(call, v))
-		},
-		fail: func(failure string) []byte { return rpc.Result(m.ID, errorResult(failure)) },
-		verify: func(call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte {
-			return h.checks.after(ctx, r, call, v, kept, withNote(answer, v.Note)).WithID(m.ID)
-		},
-	})
+	return h.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: to.server, steps: &toolCall{h: h, m: m, r: r, p: p, to: to}})
+}
+
+// toolCall is a tools/call on its way through pass.
+type toolCall struct {
+	h  *host
+	m  rpc.Message
+	r  *inflight
+	p  callParams
+	to *entry
+}
+
+func (t *toolCall) refuse(call gate.Call, v gate.Verdict) []byte {
+	if away := t.r.leadAway(call, v); away != nil {
+		return rpc.Result(t.m.ID, away)
+	}
+	return rpc.Result(t.m.ID, refusal(call, v))
+}
+
+func (t *toolCall) fail(failure string) []byte { return rpc.Result(t.m.ID, errorResult(failure)) }
+
+func (t *toolCall) verify(ctx context.Context, call gate.Call, v *gate.Verdict, kept *kept, answer rpc.Message) []byte {
+	return t.h.checks.after(ctx, t.r, call, v, kept, withNote(answer, v.Note)).WithID(t.m.ID)
 }
 
 // readCall makes the Call: the one reading of the message that is judged, shown, recorded and forwarded.
@@ -148,28 +160,48 @@ func (h *host) readCall(ctx context.Context, m rpc.Message) (call gate.Call, to 
 	return call, to, p, nil
 }
 
-// forwardCall sends exactly the judged call: the host's params with the upstream's own tool name, and with
+// forward sends exactly the judged call: the host's params with the upstream's own tool name, and with
 // the call's arguments where an approver changed them.
-func (h *host) forwardCall(ctx context.Context, m rpc.Message, r *inflight, p callParams, call gate.Call, to *entry, limit time.Duration, span *traces.Call) (rpc.Message, error) {
-	ctx, stop := to.server.clock.bound(ctx, limit, errTooLong)
+func (t *toolCall) forward(ctx context.Context, call gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
+	ctx, stop := t.to.server.clock.bound(ctx, limit, errTooLong)
 	defer stop()
 	arguments := call.Arguments
 	if call.Fixed { // the host's own go out, with what is beside them
-		arguments = p.judged()
+		arguments = t.p.judged()
 	}
-	trace, forwarded := span.Forwarding(to.Tool.Name)
+	trace, forwarded := span.Forwarding(t.to.Tool.Name)
 	defer forwarded()
-	params, asTask := h.asTask(p, to, forwardParams(p, to.Tool.Name, arguments))
-	params = carrying(tasks.Related(params, to.server.nameOf), trace)
-	if !h.offers.still(to) {
+	params, asTask := t.h.asTask(t.p, t.to, forwardParams(t.p, t.to.Tool.Name, arguments))
+	params = carrying(tasks.Related(params, t.to.server.nameOf), trace)
+	if !t.h.offers.still(t.to) {
 		return rpc.Message{}, errRedefined
 	}
-	r.from.Store(to.server)
-	answer, err := to.server.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+	t.r.from.Store(t.to.server)
+	answer, err := t.to.server.forward(ctx, func(id []byte) []byte { return t.m.WithParams(id, params) })
 	if err == nil {
-		answer, err = h.tasks.follow(ctx, r, to.server, answer, asTask)
+		answer, err = t.h.tasks.follow(ctx, t.r, t.to.server, answer, asTask)
 	}
-	return to.server.bounds.limited(answer, to.server.alias), timed(ctx, err, limit)
+	return t.to.server.bounds.limited(answer, t.to.server.alias), timed(ctx, err, limit)
 }
 
 var errRedefined = errors.New("the server changed the tool's definition while the call waited; look at the tool again before you repeat the call")
+
+// stepFuncs are steps as functions.
+type stepFuncs struct {
+	onForward func(ctx context.Context, span *traces.Call) (rpc.Message, error)
+	onRefuse  func(v gate.Verdict) []byte
+	onFail    func() []byte
+	onAnswer  func(answer rpc.Message) []byte
+}
+
+func (s stepFuncs) forward(ctx context.Context, _ gate.Call, _ time.Duration, span *traces.Call) (rpc.Message, error) {
+	return s.onForward(ctx, span)
+}
+
+func (s stepFuncs) refuse(_ gate.Call, v gate.Verdict) []byte { return s.onRefuse(v) }
+
+func (s stepFuncs) fail(string) []byte { return s.onFail() }
+
+func (s stepFuncs) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *kept, answer rpc.Message) []byte {
+	return s.onAnswer(answer)
+}

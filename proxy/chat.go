@@ -88,28 +88,28 @@ func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (C
 	}
 	var answer ChatAnswer
 	h.pass(ctx, nil, gated{
-		call: call, method: "sampling/createMessage", params: params, server: asker,
-		forward: func(ctx context.Context, _ gate.Call, _ time.Duration, _ *traces.Call) (rpc.Message, error) {
-			var result []byte
-			if result, err = h.chats.ask(ctx, params); err == nil {
-				answer, err = spoken(result)
-			}
-			if err != nil {
-				return rpc.Message{}, &hostError{err.Error()}
-			}
-			return rpc.Message{Result: result}, nil
-		},
-		refuse: func(_ gate.Call, v gate.Verdict) []byte {
-			if v.Decision == gate.DecidedCancelled || ctx.Err() != nil {
-				err = fmt.Errorf("%w before the question was sent to the model", gate.ErrCancelled)
-			} else {
-				err = fmt.Errorf("%w: the question was not sent to the model. %s", gate.ErrDeclined, v.Reason)
-			}
-			return nil
-		},
-		fail:   func(string) []byte { return nil },
-		verify: func(gate.Call, *gate.Verdict, *kept, rpc.Message) []byte { return nil },
-	})
+		call: call, method: "sampling/createMessage", params: params, server: asker, steps: stepFuncs{
+			onForward: func(ctx context.Context, _ *traces.Call) (rpc.Message, error) {
+				var result []byte
+				if result, err = h.chats.ask(ctx, params); err == nil {
+					answer, err = spoken(result)
+				}
+				if err != nil {
+					return rpc.Message{}, &hostError{err.Error()}
+				}
+				return rpc.Message{Result: result}, nil
+			},
+			onRefuse: func(v gate.Verdict) []byte {
+				if v.Decision == gate.DecidedCancelled || ctx.Err() != nil {
+					err = fmt.Errorf("%w before the question was sent to the model", gate.ErrCancelled)
+				} else {
+					err = fmt.Errorf("%w: the question was not sent to the model. %s", gate.ErrDeclined, v.Reason)
+				}
+				return nil
+			},
+			onFail:   func() []byte { return nil },
+			onAnswer: func(rpc.Message) []byte { return nil },
+		}})
 	return answer, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"callgate/gate"
 	"callgate/gate/tools"
@@ -234,39 +233,39 @@ func (s *server) sample(ctx context.Context, m, message rpc.Message, asTask bool
 	var fault []byte // that there is no answer
 	var refused rpc.Message
 	return s.host.pass(ctx, nil, gated{
-		call: call, method: m.Method, params: m.Params, server: s,
-		forward: func(ctx context.Context, _ gate.Call, _ time.Duration, span *traces.Call) (rpc.Message, error) {
-			trace, forwarded := span.Forwarding("")
-			defer forwarded()
-			traced, err := traced(message, trace)
-			if err != nil {
-				fault = rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
-				return rpc.Message{}, &hostError{err.Error()}
-			}
-			answer, none := s.putToHost(ctx, m, traced, r)
-			switch {
-			case none != nil:
-				fault = none
-				return answer, &hostError{"the host gave no answer"}
-			case answer.Error != nil:
-				refused = answer
-				return answer, &hostError{"the host refused: " + messageOf(answer.Error)}
-			}
-			return answer, nil
-		},
-		refuse: func(_ gate.Call, v gate.Verdict) []byte {
-			return rpc.Error(m.ID, -1, "callgate denied sampling. "+v.Reason)
-		},
-		fail: func(string) []byte {
-			if fault != nil {
-				return fault
-			}
-			return s.answered(ctx, m, refused, asTask)
-		},
-		verify: func(_ gate.Call, _ *gate.Verdict, _ *kept, answer rpc.Message) []byte {
-			return s.answered(ctx, m, answer, asTask)
-		},
-	})
+		call: call, method: m.Method, params: m.Params, server: s, steps: stepFuncs{
+			onForward: func(ctx context.Context, span *traces.Call) (rpc.Message, error) {
+				trace, forwarded := span.Forwarding("")
+				defer forwarded()
+				traced, err := traced(message, trace)
+				if err != nil {
+					fault = rpc.Error(m.ID, rpc.CodeInvalidParams, err.Error())
+					return rpc.Message{}, &hostError{err.Error()}
+				}
+				answer, none := s.putToHost(ctx, m, traced, r)
+				switch {
+				case none != nil:
+					fault = none
+					return answer, &hostError{"the host gave no answer"}
+				case answer.Error != nil:
+					refused = answer
+					return answer, &hostError{"the host refused: " + messageOf(answer.Error)}
+				}
+				return answer, nil
+			},
+			onRefuse: func(v gate.Verdict) []byte {
+				return rpc.Error(m.ID, -1, "callgate denied sampling. "+v.Reason)
+			},
+			onFail: func() []byte {
+				if fault != nil {
+					return fault
+				}
+				return s.answered(ctx, m, refused, asTask)
+			},
+			onAnswer: func(answer rpc.Message) []byte {
+				return s.answered(ctx, m, answer, asTask)
+			},
+		}})
 }
 
 // putToHost sends the server's request m to the host as message and waits for the answer; or it returns the response

@@ -65,20 +65,31 @@ func (h *host) passKind(ctx context.Context, m rpc.Message, r *inflight, s *serv
 		return rpc.Error(m.ID, rpc.CodeInternal, err.Error())
 	}
 	call.ID = r.callID(call.ID)
-	return h.pass(ctx, r, gated{
-		call: call, method: m.Method, params: m.Params, server: s, shown: shown,
-		forward: func(ctx context.Context, _ gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
-			return s.forwardKind(ctx, m, r, value, params, limit, span)
-		},
-		refuse: func(call gate.Call, v gate.Verdict) []byte {
-			if away := r.leadAway(call, v); away != nil {
-				return rpc.Result(m.ID, away)
-			}
-			return rpc.Error(m.ID, rpc.CodeInvalidRequest, denied(m.Method, v))
-		},
-		fail:   func(failure string) []byte { return rpc.Error(m.ID, rpc.CodeInternal, failure) },
-		verify: func(_ gate.Call, _ *gate.Verdict, _ *kept, answer rpc.Message) []byte { return answer.WithID(m.ID) },
-	})
+	return h.pass(ctx, r, gated{call: call, method: m.Method, params: m.Params, server: s, shown: shown, steps: &kindRequest{s: s, m: m, r: r, value: value, params: params}})
+}
+
+// kindRequest is a resources/read or prompts/get on its way through pass.
+type kindRequest struct {
+	s      *server
+	m      rpc.Message
+	r      *inflight
+	value  string // what the rules see
+	params []byte // what the server gets
+}
+
+func (k *kindRequest) refuse(call gate.Call, v gate.Verdict) []byte {
+	if away := k.r.leadAway(call, v); away != nil {
+		return rpc.Result(k.m.ID, away)
+	}
+	return rpc.Error(k.m.ID, rpc.CodeInvalidRequest, denied(k.m.Method, v))
+}
+
+func (k *kindRequest) fail(failure string) []byte {
+	return rpc.Error(k.m.ID, rpc.CodeInternal, failure)
+}
+
+func (k *kindRequest) verify(_ context.Context, _ gate.Call, _ *gate.Verdict, _ *kept, answer rpc.Message) []byte {
+	return answer.WithID(k.m.ID)
 }
 
 // denied is the error for a request that may not run, or not yet.
@@ -89,22 +100,23 @@ func denied(what string, v gate.Verdict) string {
 	return fmt.Sprintf("callgate denied %s. %s", what, v.Reason)
 }
 
-// forwardKind is forwardCall for such a request.
-func (s *server) forwardKind(ctx context.Context, m rpc.Message, r *inflight, name string, params []byte, limit time.Duration, span *traces.Call) (rpc.Message, error) {
-	ctx, stop := s.clock.bound(ctx, limit, errTooLong)
+// forward sends the request with the params that were judged.
+func (k *kindRequest) forward(ctx context.Context, _ gate.Call, limit time.Duration, span *traces.Call) (rpc.Message, error) {
+	name := k.value
+	ctx, stop := k.s.clock.bound(ctx, limit, errTooLong)
 	defer stop()
-	if m.Method == "resources/read" {
+	if k.m.Method == "resources/read" {
 		name = "" // spans hold no addresses
 	}
 	trace, forwarded := span.Forwarding(name)
 	defer forwarded()
-	params = carrying(params, trace)
-	r.from.Store(s)
-	answer, err := s.forward(ctx, func(id []byte) []byte { return m.WithParams(id, params) })
+	params := carrying(k.params, trace)
+	k.r.from.Store(k.s)
+	answer, err := k.s.forward(ctx, func(id []byte) []byte { return k.m.WithParams(id, params) })
 	if err != nil {
 		return answer, timed(ctx, err, limit)
 	}
-	return answer, s.bounds.exceeded(answer, s.alias)
+	return answer, k.s.bounds.exceeded(answer, k.s.alias)
 }
 
 // newCall makes the Call of a kind whose rules see one argument. What else the request says, an object or nil,
