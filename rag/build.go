@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"callgate/rag/internal/chunks"
+	"callgate/rag/chunks"
 	"callgate/rag/internal/lexical"
 	"callgate/rag/internal/terms"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"callgate/rag/internal/chunks"
+	"callgate/rag/chunks"
 	"callgate/rag/internal/extract"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"callgate/rag/internal/ignore"
+	"callgate/rag/ignore"
 )
 
 // filter says which rows a query is about: those alive, of the sources it asks for.

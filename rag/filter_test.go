@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"callgate/rag/internal/ignore"
+	"callgate/rag/ignore"
 )
 
 func TestGlob(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"callgate/rag/internal/chunks"
-	"callgate/rag/internal/ignore"
+	"callgate/rag/chunks"
+	"callgate/rag/ignore"
 )
 
 // ignoreStories are ignore files and what of the files is left.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"callgate/rag/internal/ignore"
+	"callgate/rag/ignore"
 )
 
 // fickle denies what it is told to, which may change.

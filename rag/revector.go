@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"callgate/rag/internal/chunks"
+	"callgate/rag/chunks"
 	"callgate/rag/internal/terms"
 )
 

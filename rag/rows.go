@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"callgate/rag/internal/chunks"
+	"callgate/rag/chunks"
 	"callgate/rag/internal/terms"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"callgate/rag/internal/chunks"
+	"callgate/rag/chunks"
 )
 
 // Event tells how far a Sync is: first an EventStart, an EventProgress for each file that is read, an EventDone at

@@ -17,8 +17,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"callgate/rag/internal/chunks"
-	"callgate/rag/internal/ignore"
+	"callgate/rag/chunks"
+	"callgate/rag/ignore"
 	"callgate/rag/internal/terms"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"callgate/rag/internal/ignore"
+	"callgate/rag/ignore"
 )
 
 const (
