@@ -714,7 +714,7 @@ func (s *Session) will(call Call, v *Verdict) {
 			o.own = 0
 		}
 	}
-	if p.results == nil {
+	if p.results == nil || len(p.results) >= 4096 { // calls whose end nobody told
 		p.results = map[string]origin{}
 	}
 	p.results[call.ID] = o
