@@ -244,7 +244,10 @@ func (d *Desk) Rest(patience time.Duration) time.Duration {
 	return idle
 }
 
-// Busy reports whether a request is answered now or a call of a host runs.
+// forgotten is when nobody expects any more to hear of a call that a host was allowed to run.
+const forgotten = 10 * time.Minute
+
+// Busy reports whether a request is answered now, or a call of a host runs that it may still tell of.
 func (d *Desk) Busy() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -253,9 +256,9 @@ func (d *Desk) Busy() bool {
 	}
 	for _, v := range d.visits {
 		v.mu.Lock()
-		n := len(v.running)
+		running := len(v.running) > 0 && time.Since(v.last) < forgotten
 		v.mu.Unlock()
-		if n > 0 {
+		if running {
 			return true
 		}
 	}
