@@ -1,5 +1,5 @@
 // Bench measures callgate's search: how well it finds, how fast, with how much memory; beside ripgrep, where it
-// is installed, and bleve as it comes. See docs/rag.md.
+// is installed, and bleve as it comes. See README.md.
 package main
 
 import (
