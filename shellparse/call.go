@@ -217,17 +217,7 @@ func (a *analysis) run(c *call) {
 		}
 	}
 	if a.funcs[c.name] && !c.inside {
-		for i := range c.argv {
-			if name := a.secretIn(c.argv[i].text); name != "" && !c.argv[i].known {
-				addEffect(&a.poisons, Effect{Text: "gives the function " + c.name + " the variable " + name})
-			}
-		}
-		for _, e := range c.sc.effects {
-			addEffect(&a.poisons, Effect{Text: e.Text}) // the body runs under the assignments before its name
-		}
-		if len(c.reads)+len(c.writes)+len(c.connects) > 0 {
-			a.script.Commands = append(a.script.Commands, c.command(":"))
-		}
+		a.callFunction(c)
 		return
 	}
 	switch name := launcher(c.name); name {
@@ -295,6 +285,21 @@ func (a *analysis) maybe(c *call) {
 
 // letterOrDigit says that a rune may stand in a name.
 func letterOrDigit(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// callFunction notes what a call gives a function of the text, whose body was looked at where it is defined.
+func (a *analysis) callFunction(c *call) {
+	for i := range c.argv {
+		if name := a.secretIn(c.argv[i].text); name != "" && !c.argv[i].known {
+			addEffect(&a.poisons, Effect{Text: "gives the function " + c.name + " the variable " + name})
+		}
+	}
+	for _, e := range c.sc.effects {
+		addEffect(&a.poisons, Effect{Text: e.Text}) // the body runs under the assignments before its name
+	}
+	if len(c.reads)+len(c.writes)+len(c.connects) > 0 {
+		a.script.Commands = append(a.script.Commands, c.command(":"))
+	}
+}
 
 // facts are what the table says of the program.
 func (c *call) facts() *programs.Command {

@@ -121,12 +121,8 @@ func (a *analysis) takeGlobals(c *call) {
 		if p == nil || len(p.Subcommands) == 0 {
 			return
 		}
-		if c.name == "cargo" && n == 1 && len(c.argv) > 1 && strings.HasPrefix(c.argv[1].text, "+") {
-			if t := c.argv[1].text; !c.argv[1].known || !toolchain.MatchString(t) {
-				c.effect("toolchain " + t)
-			}
-			c.globals = append(c.globals, c.argv[1])
-			c.argv = slices.Concat(c.argv[:1], c.argv[2:])
+		if n == 1 {
+			c.takeToolchain()
 		}
 		s := (*optset)(p.Options).scan(c.argv[n:], p.Style)
 		end := n + s.rest
@@ -168,6 +164,18 @@ func (a *analysis) takeGlobals(c *call) {
 		}
 		name = append(name, sub.text)
 	}
+}
+
+// takeToolchain moves the word by which cargo is told its toolchain out of the words.
+func (c *call) takeToolchain() {
+	if c.name != "cargo" || len(c.argv) < 2 || !strings.HasPrefix(c.argv[1].text, "+") {
+		return
+	}
+	if t := c.argv[1].text; !c.argv[1].known || !toolchain.MatchString(t) {
+		c.effect("toolchain " + t)
+	}
+	c.globals = append(c.globals, c.argv[1])
+	c.argv = slices.Concat(c.argv[:1], c.argv[2:])
 }
 
 // toolchain is a word that selects one of Rust's own toolchains for cargo: others can be any program.
@@ -275,26 +283,28 @@ func (a *analysis) operands(row *programs.Row, s *scanned, c *call) {
 			all(write, ops[1:])
 		}
 	case "rw", "mv":
-		target := false
-		for _, h := range s.hits {
-			target = target || h.opt.Does == 't'
-		}
 		last := len(ops) - 1
-		if target {
-			last = len(ops)
+		if slices.ContainsFunc(s.hits, func(h hit) bool { return h.opt.Does == 't' }) {
+			last = len(ops) // an option names the target
 		}
 		all(read, ops[:last])
 		if role == "mv" {
 			all(write, ops[:last])
 		}
 		if last < len(ops) {
-			write(ops[last])
-			// Into a directory, the files keep their names.
-			for _, w := range ops[:last] {
-				if w.known && ops[last].known && w.text != "" {
-					write(lit(path.Join(ops[last].text, path.Base(w.text))))
-				}
-			}
+			all(write, intoTarget(ops[:last], ops[last]))
 		}
 	}
+}
+
+// intoTarget returns what a program that copies writes: the target, and in it, should it be a directory, files with the
+// names of their sources.
+func intoTarget(sources []word, target word) []word {
+	list := []word{target}
+	for _, w := range sources {
+		if w.known && target.known && w.text != "" {
+			list = append(list, lit(path.Join(target.text, path.Base(w.text))))
+		}
+	}
+	return list
 }
