@@ -152,3 +152,24 @@ func golden(t *testing.T, name, screen string) {
 		t.Errorf("the screen is not the one in %s (-want +got; -update writes it):\n%s", path, diff)
 	}
 }
+
+// An ordinary call is decided without scrolling in the smallest usual window.
+func TestAnOrdinaryCallFitsTheUsualWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := sit(t, 80, 24)
+		f := push()
+		f.Args = []byte(`{"command":"npm install left-pad","timeout_seconds":30}`)
+		f.Summary, f.Risk = "Runs npm install left-pad", companion.Risk{Class: "NETWORK", Label: "medium", Category: "package-install"}
+		f.Commands, f.Marks = []companion.Command{{Argv: []string{"npm", "install", "left-pad"}, Risk: "NETWORK", Writes: []string{"node_modules"}}}, nil
+		f.Client = gate.Client{Name: "claude-code", Version: "2.1"}
+		f.Origin = gate.Origin{Folder: "/home/ann/src/app", Branch: "main", Terminal: "pts/3"}
+		f.Undo = &gate.Undo{Kept: true, Text: "The files are kept before it runs."}
+		p.event(f)
+		p.rests()
+		fits(t, p.m)
+		p.sees("/home/ann/src/app on main from pts/3", "npm install left-pad", "MEDIUM talks to other machines", "The files are kept", "Deny…", "Approve", "Always…", "y approve")
+		if p.m.detail.top != 0 || p.m.unread() != 0 {
+			t.Errorf("%d lines have to be scrolled to:\n%s", p.m.unread(), p.screen())
+		}
+	})
+}

@@ -116,8 +116,11 @@ func (m *model) approvalLines(a areas) (lines []string) {
 	s := &m.styles
 	if m.current == nil {
 		text := "Nothing waits for an answer."
-		if m.address == "" {
+		switch {
+		case m.address == "":
 			text = "There is no connection to callgate. This screen goes on trying."
+		case len(m.roster.order) == 0:
+			text += " No host is connected: callgate connect puts the gate before yours."
 		}
 		return append([]string{""}, wrap(text, m.width, "")...)
 	}

@@ -259,6 +259,11 @@ export function App({ store }: { store: Store }) {
                 <div class="nothing">
                   <p class="big">No pending approvals</p>
                   <p>{state.connection === "open" ? "New approvals appear here." : "There is no connection to callgate."}</p>
+                  {state.connection === "open" && state.sessions.length === 0 && (
+                    <p>
+                      No host is connected: <code>callgate connect</code> puts the gate before yours.
+                    </p>
+                  )}
                 </div>
               )}
             </div>

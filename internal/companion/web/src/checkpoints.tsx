@@ -108,6 +108,15 @@ function Since({ store, of, again }: { store: Store; of: Checkpoint; again(): vo
   const diff = useLoaded<{ files: FileDiff[] }>(store, path("diff"));
   const files = diff.data?.files;
   const later = files?.filter((file) => file.changedSince) ?? [];
+  const [stray, setStray] = useState<string[]>([]);
+  const restore = (what: { force?: boolean; removeStray?: boolean }) =>
+    store
+      .ask<{ stray?: string[] }>("POST", path("restore"), what)
+      .then((done) => setStray(done.stray ?? []))
+      .finally(() => {
+        diff.again();
+        again();
+      });
   return (
     <div class="since">
       <Trouble of={diff.trouble} />
@@ -143,13 +152,21 @@ function Since({ store, of, again }: { store: Store; of: Checkpoint; again(): vo
           question={later.length > 0 ? "Overwrite the newer changes too?" : "Restore the files as they were before the call?"}
           confirm={later.length > 0 ? "Overwrite" : "Restore"}
           danger={later.length > 0}
-          act={() =>
-            store.ask("POST", path("restore"), { force: later.length > 0 }).finally(() => {
-              diff.again();
-              again();
-            })
-          }
+          act={() => restore({ force: later.length > 0 })}
         />
+      )}
+      {stray.length > 0 && (
+        <div class="note changed stray" role="status">
+          <strong>A killed server seems to have left {stray.length === 1 ? "this file" : "these files"}:</strong>
+          <ul>
+            {stray.map((file) => (
+              <li>
+                <Mono of={file} />
+              </li>
+            ))}
+          </ul>
+          <Twice label="Remove…" question={stray.length === 1 ? "Remove this file?" : "Remove these files?"} confirm="Remove" danger act={() => restore({ removeStray: true })} />
+        </div>
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 // The views beside approvals, against a real callgate: rules and grants, servers and tools.
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
 import { browser, quiet, ready, visit } from "./browser.mjs";
@@ -175,15 +175,23 @@ story("checkpoints: compared, and brought back", async (gate, page) => {
   await row.getByRole("button", { name: "Compare" }).click();
   await row.locator(".diff-new", { hasText: "-- changed" }).waitFor();
   assert.match(await row.locator(".diff-gone").innerText(), /# Sample/);
+  const stray = `${file}.0123456789abcdef.tmp`;
+  writeFileSync(stray, "half");
   await row.getByRole("button", { name: "Restore these files…" }).click();
   assert.match(readFileSync(file, "utf8"), /changed/, "one click restores nothing");
   await row.getByRole("button", { name: "Restore", exact: true }).click();
   await row.getByText("Nothing changed since this checkpoint.").waitFor();
   assert.equal(readFileSync(file, "utf8"), "# Sample\n");
+  const left = row.locator(".stray", { hasText: "README.md.0123456789abcdef.tmp" });
+  await left.getByRole("button", { name: "Remove…" }).click();
+  assert.ok(existsSync(stray), "one click removes nothing");
+  await left.getByRole("button", { name: "Remove", exact: true }).click();
+  await left.waitFor({ state: "detached" });
+  assert.ok(!existsSync(stray));
   assert.ok(controls(gate).some((r) => /restore/i.test(r.summary) && r.by.startsWith("web:")), "it is on record, with who");
 
   // What somebody else changed since is said before it is overwritten. What was before the restore is kept, too.
-  const before = page.locator(".checkpoints > li", { hasText: "before a restore" });
+  const before = page.locator(".checkpoints > li", { hasText: "before a restore" }).first();
   await before.waitFor();
   writeFileSync(file, "somebody else\n");
   await row.getByRole("button", { name: "Hide" }).click();
