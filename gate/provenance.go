@@ -13,13 +13,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/net/publicsuffix"
+
 	"callgate/gate/tools"
 	"callgate/internal/flow"
 	"callgate/internal/jsonx"
 	"callgate/permissions"
-
 	"callgate/shellparse/programs"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Flow adds questions about where the values of a call come from and where they would go. It never allows anything, and a
@@ -235,8 +236,21 @@ var addressForm = regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[
 // looksLikeAddress reports whether it names a place by its form: a URL, a host, a mail address, a telephone or account
 // number.
 func (v value) looksLikeAddress() bool {
-	return !v.number && len(v.text) <= 2048 && strings.ContainsAny(v.text, ".:@0123456789") && strings.IndexByte(v.text, '\n') < 0 && addressForm.MatchString(v.text)
+	return !v.number && len(v.text) <= 2048 && strings.ContainsAny(v.text, ".:@0123456789") && strings.IndexByte(v.text, '\n') < 0 &&
+		addressForm.MatchString(v.text) && !fileName(v.text)
 }
+
+// fileName reports whether what has the form of a host is a file's name instead: notes.txt, README.md.
+func fileName(text string) bool {
+	if strings.ContainsAny(text, "/:@+#") || !strings.Contains(text, ".") {
+		return false
+	}
+	suffix, listed := publicsuffix.PublicSuffix(strings.ToLower(text))
+	return !listed || strings.Count(text, ".") == 1 && fileEndings[suffix]
+}
+
+// fileEndings are domains of countries and companies that more files than hosts end in.
+var fileEndings = wordsOf("cc md ml mov pl ps py rs sh so tf zip")
 
 // argumentsOf lists all texts and numbers of the arguments.
 func argumentsOf(raw []byte) (list []value) {
