@@ -385,7 +385,7 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 		return marks
 	}
 	if o.leaves() {
-		nobody := unnamed != "" || len(o.to) == 0 && !o.optional && o.effect != effectUnknown
+		nobody := unnamed != "" || len(o.to) == 0 && !o.optional && o.effect != effectUnknown && !spelledOut(v)
 		for _, text := range o.content {
 			if len(o.commands) == 0 && (strings.Contains(text, "://") || strings.Contains(text, "www.")) {
 				for _, link := range links.FindAllString(text, 16) {
@@ -512,6 +512,30 @@ func (j *Judge) namedByRule(v Verdict, call Call, to string) bool {
 		}
 	}
 	return false
+}
+
+// spelledOut reports whether rules or grants allow every command by two words or more, as in "gh pr create *": who wrote that
+// named the operation, and with it the place that it goes to where the command names none.
+func spelledOut(v Verdict) (named bool) {
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Subject.DeniesOnly || f.Subject.Kind != tools.KindShell || !f.Subject.Risk.Exceeds(permissions.Write) {
+			continue
+		}
+		pattern := ""
+		switch {
+		case f.Grant != nil:
+			pattern = f.Grant.Pattern
+		case f.Rule != nil && f.Action == permissions.Allow:
+			pattern = f.Rule.Pattern
+		}
+		literal, _, _ := strings.Cut(pattern, "*")
+		if len(strings.Fields(literal)) < 2 || strings.ContainsAny(literal, "?[{(!") {
+			return false
+		}
+		named = true
+	}
+	return named
 }
 
 // destinationRule returns the rule for the call's effect that is about a destination, nil when none is. Of the file's the
