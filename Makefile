@@ -51,7 +51,7 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 .PHONY: test
 test: $(NPM) $(PAGE) browser terminal languages ## go vet and all tests
 	go vet $(PKG)
-	go test -timeout 20m -parallel 4 $(RACE) $(PKG)
+	go test -timeout 20m $(RACE) $(PKG)
 
 # The approvers' page is tested in a real browser. Who is not root installs one, or does without these tests.
 .PHONY: browser

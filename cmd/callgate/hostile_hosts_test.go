@@ -138,7 +138,6 @@ func (h *hostileHosts) returnsTo(t *testing.T, before int) {
 // Requests that never end keep nobody else waiting, and go with their connections. One that does not even name itself
 // is given up soon.
 func TestHostsThatNeverEndTheirRequests(t *testing.T) {
-	t.Parallel()
 	h := underHosts(t)
 	before, _, _ := h.usage()
 	nameless := h.dial(t, "POST", h.bad, "")
@@ -167,7 +166,6 @@ func TestHostsThatNeverEndTheirRequests(t *testing.T) {
 // A host that reads a large result slowly holds that result and nothing more, however many there are: the servers
 // behind it wait. It gets the result whole.
 func TestHostsThatReadSlowly(t *testing.T) {
-	t.Parallel()
 	h := underHosts(t)
 	const (
 		readers = 4
@@ -253,7 +251,6 @@ func TestHostsThatPipeline(t *testing.T) {
 
 // A session has so many requests at once and no more, and its end is the end of all of them.
 func TestHostsThatFloodASession(t *testing.T) {
-	t.Parallel()
 	h := underHosts(t)
 	before, _, _ := h.usage()
 	const many = 1300
@@ -347,7 +344,6 @@ const hangCall = `{"jsonrpc":"2.0","id":"hang","method":"tools/call","params":{"
 
 // What is too large is refused before it is there, and costs nothing.
 func TestHostsThatSayTooMuch(t *testing.T) {
-	t.Parallel()
 	h := underHosts(t)
 	before := h.resident()
 	for name, c := range map[string]struct {

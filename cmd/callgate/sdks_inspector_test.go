@@ -17,7 +17,6 @@ import (
 // TestInspector has the CLI of the MCP Inspector list the tools and call one, over every transport with every server of
 // TestSDKs. `make conformance` installs the Inspector, and the newer Node.js that it needs, and runs this.
 func TestInspector(t *testing.T) {
-	t.Parallel()
 	npm, err := filepath.Abs(filepath.Join("..", "..", "testdata", "conformance", "node_modules"))
 	if err != nil {
 		t.Fatal(err)

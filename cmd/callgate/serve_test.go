@@ -276,7 +276,6 @@ func remoteEcho(t *testing.T) string {
 // Many hosts are connected and most of them idle; the busy ones are served all the same. CALLGATE_TEST_SESSIONS
 // sets how many.
 func TestServeManySessions(t *testing.T) {
-	t.Parallel()
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("measures the process, on Linux")
 	}

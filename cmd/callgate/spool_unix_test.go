@@ -12,7 +12,6 @@ import (
 
 // A host may close callgate's standard error, or stop reading it. callgate answers all the same.
 func TestTheLogHoldsNobodyUp(t *testing.T) {
-	t.Parallel()
 	callgate := callgateBinary(t)
 	for _, test := range []struct {
 		name   string
