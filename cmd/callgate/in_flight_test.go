@@ -59,7 +59,7 @@ func TestLargeResultsStayUnderTheBound(t *testing.T) {
 	if whole == 0 {
 		t.Error("no result came through")
 	}
-	if used := h.peak(t) - before; used > 2*bound { // the garbage collector lets garbage grow as large as what is used
+	if used := h.peak(t) - before; used > 2*bound && !raced { // the garbage collector lets garbage grow as large as what is used
 		t.Errorf("the process grew by %d MiB under a bound of %d", used>>20, bound>>20)
 	}
 	answer, err := h.slowly(fmt.Sprintf(`{"jsonrpc":"2.0","id":999,"method":"tools/call","params":{"name":"demo_large","arguments":{"MiB":%d}}}`, each))

@@ -27,9 +27,12 @@ test("hostile strings stay text", { timeout: 60_000 }, async () => {
   await shows(".detail", "tool", "server", "session", "agent", "worker", "kind", "category", "reason", "mark", "code");
   await shows(".detail", "name", "item", "inner", "lines", "script", "argv", "via", "reads", "writes", "subject", "because", "layer", "definition", "says", "rewriter", "original");
   await shows(".queue", "client", "tool", "summary");
-  await page.waitForTimeout(quiet);
-  await page.keyboard.press("j");
-  await page.locator(".diff .number").first().waitFor();
+  const next = page.locator(".detail").getByText("diskpath").first();
+  for (let tries = 0; tries < 20 && !(await next.isVisible()); tries++) {
+    await page.keyboard.press("j"); // it does nothing while the page waits for the keyboard to rest
+    await page.waitForTimeout(quiet);
+  }
+  await next.waitFor();
   await shows(".detail", "diskpath", "diskbefore", "diskafter", "diskremark");
   await page.keyboard.press("k");
   await page.waitForTimeout(quiet);
