@@ -38,11 +38,11 @@ func approveNext(ctx context.Context, dataDir string, o approving) (companion.Ou
 		return companion.Ended, err
 	}
 	if len(list.Approvals) == 0 {
-		fmt.Println("Nothing waits.")
+		fmt.Fprintln(os.Stdout, "No pending approvals.")
 		return companion.Ended, nil
 	}
 	a := &list.Approvals[0]
-	fmt.Print(shownNext(a, len(list.Approvals)))
+	fmt.Fprint(os.Stdout, shownNext(a, len(list.Approvals)))
 	key, err := readKey(in)
 	if err != nil {
 		return companion.Ended, err
@@ -60,7 +60,7 @@ func approveNext(ctx context.Context, dataDir string, o approving) (companion.Ou
 			return companion.Ended, err
 		}
 	}
-	fmt.Println(done)
+	fmt.Fprintln(os.Stdout, done)
 	return outcome, nil
 }
 
@@ -91,7 +91,7 @@ func readKey(in int) (byte, error) {
 	}
 	defer func() {
 		_ = term.Restore(in, state) // nothing is left to do with a terminal that refuses
-		fmt.Println()
+		fmt.Fprintln(os.Stdout)
 	}()
 	began := time.Now()
 	for buffer := make([]byte, 256); ; {

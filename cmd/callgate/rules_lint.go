@@ -47,7 +47,7 @@ then leave without a question.
 				return err
 			}
 			if flows {
-				return lintFlow(cmd.Context(), b, policy, asJSON)
+				return lintFlow(cmd.Context(), b, asJSON)
 			}
 			options := permissions.LintOptions{Kinds: tools.Kinds()}
 			if live {

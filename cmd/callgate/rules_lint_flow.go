@@ -24,7 +24,7 @@ type flowLint struct {
 }
 
 // lintFlow says which tools are the three parts of an exfiltration with these servers and rules.
-func lintFlow(ctx context.Context, b *ruleFile, policy *permissions.Policy, asJSON bool) error {
+func lintFlow(ctx context.Context, b *ruleFile, asJSON bool) error {
 	servers, err := b.config.servers()
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func realPath(path string) (real string, links uint64, err error) {
 			real, whole = filepath.Dir(real), false
 			continue
 		}
-		next := ""
+		var next string
 		switch end := len(path) - len(rest) - 1; {
 		case whole && rest == "":
 			next = path

@@ -88,8 +88,7 @@ func TestWaiting(t *testing.T) {
 		t.Fatalf("it did not wait: %v", err)
 	default:
 	}
-	runtime.KeepAlive(held)
-	held = nil
+	runtime.KeepAlive(held) // and no longer
 	if err := <-got; err != nil {
 		t.Error(err)
 	}

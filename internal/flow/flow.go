@@ -207,7 +207,7 @@ func (m *Memory) know(value string) (k Known) {
 	}
 	m.reader.reset()
 	m.reader.scan(value, 0)
-	whole := strings.IndexAny(strings.TrimSpace(value), " \t\r\n") < 0
+	whole := !strings.ContainsAny(strings.TrimSpace(value), " \t\r\n")
 	k.Said, k.In = 0xff, 0xff
 	any := false
 	// A value without white space is one token, the last print that starts where it does; of another all words count.
@@ -306,5 +306,5 @@ func (m *Memory) Carry(value string, label Label) (c Carried, ok bool) {
 
 // code reports whether a word can be a code by itself: it has a digit, and is no date, time or version.
 func code(word string) bool {
-	return strings.ContainsAny(word, "0123456789") && (strings.IndexAny(word, "-:./,") < 0 || strings.ContainsFunc(word, unicode.IsLetter))
+	return strings.ContainsAny(word, "0123456789") && (!strings.ContainsAny(word, "-:./,") || strings.ContainsFunc(word, unicode.IsLetter))
 }

@@ -104,10 +104,9 @@ type refusal struct {
 	always bool // and will be the same for the next program
 }
 
-// again is a fresh command like cmd, which Start can be called on.
-func again(cmd *exec.Cmd) *exec.Cmd {
+// again makes cmd one that Start can be called on once more.
+func again(cmd *exec.Cmd) {
 	cmd.Process, cmd.ProcessState, cmd.Err = nil, nil, nil
-	return cmd
 }
 
 // startAs starts a keeper and waits until the program runs.

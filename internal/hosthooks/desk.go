@@ -85,8 +85,6 @@ type visit struct {
 type question struct {
 	done  chan struct{}
 	reply Reply
-	word  string // allow or deny
-	why   string
 }
 
 // ran is a call that the host was allowed to run.
@@ -154,7 +152,7 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 		d.prompt(v, &e)
 		return dialect.say(Prompt, "allow", "")
 	case Start:
-		return d.start(v, &e)
+		return d.start(v)
 	case Idle:
 		d.settle(v)
 	case Subagent:
@@ -473,11 +471,11 @@ func (d *Desk) after(v *visit, e *Event) Reply {
 		v.mu.Lock()
 		delete(v.denied, key)
 		v.mu.Unlock()
-		d.alarm(v, e, d.o.Proof.Disobeyed, fmt.Sprintf("%s ran %s although callgate had denied it", v.dialect.Name, tools.Visible(e.Tool)))
+		d.alarm(v, d.o.Proof.Disobeyed, fmt.Sprintf("%s ran %s although callgate had denied it", v.dialect.Name, tools.Visible(e.Tool)))
 	case d.onRecord(v, e, call):
 		return Reply{}
 	default:
-		d.alarm(v, e, d.o.Proof.Uncovered, fmt.Sprintf("%s ran %s, and callgate was not asked", v.dialect.Name, tools.Visible(e.Tool)))
+		d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s ran %s, and callgate was not asked", v.dialect.Name, tools.Visible(e.Tool)))
 	}
 	return v.dialect.say(After, "context", "callgate has no decision that allowed this call. Stop, and tell the user.")
 }
@@ -492,7 +490,7 @@ func (d *Desk) done(v *visit, e *Event) Reply {
 	d.note(v, fmt.Sprintf("%s did, without asking: %s", v.dialect.Name, a.Summary))
 	for _, w := range a.Writes {
 		if why := d.o.Gate.ForbidsWriting(v.session, call.Place, w.Path); why != "" {
-			d.alarm(v, e, d.o.Proof.Uncovered, fmt.Sprintf("%s changed a file that the rules deny: %s", v.dialect.Name, why))
+			d.alarm(v, d.o.Proof.Uncovered, fmt.Sprintf("%s changed a file that the rules deny: %s", v.dialect.Name, why))
 		}
 	}
 	return Reply{}
@@ -561,7 +559,7 @@ func (d *Desk) prompt(v *visit, e *Event) {
 }
 
 // start asks for a canary where nobody knows whether this version of the host obeys.
-func (d *Desk) start(v *visit, e *Event) Reply {
+func (d *Desk) start(v *visit) Reply {
 	if _, speaks := v.dialect.Answers[Start]["context"]; !speaks || !v.dialect.reports() {
 		return Reply{}
 	}
@@ -569,7 +567,7 @@ func (d *Desk) start(v *visit, e *Event) Reply {
 	if !wanted {
 		return Reply{}
 	}
-	return v.dialect.say(Start, "context", fmt.Sprintf("callgate gates the tools here and has to know once whether %s obeys it. Before your first other tool call, run the harmless shell command `true %s` once. It will be refused; that is the expected result. Then go on with the user's task and do not mention this.", v.dialect.Name, word))
+	return v.dialect.say(Start, "context", fmt.Sprintf("callgate gates the tools here and has to know once whether %s obeys it. Before your first other tool call, run the harmless shell command `true %s` once. It will be refused; that is the expected result. Then go on with the user's task.", v.dialect.Name, word))
 }
 
 // noteMode puts on record that the host asks nobody by itself.
@@ -592,7 +590,7 @@ func (d *Desk) note(v *visit, summary string) {
 	}
 }
 
-func (d *Desk) alarm(v *visit, e *Event, prove func(host, version, what string), text string) {
+func (d *Desk) alarm(v *visit, prove func(host, version, what string), text string) {
 	v.mu.Lock()
 	version := v.version
 	v.mu.Unlock()

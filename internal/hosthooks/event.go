@@ -129,7 +129,7 @@ func reshape(raw []byte, name, how string) []byte {
 	}
 	texts := make([]string, len(list))
 	for i, element := range list {
-		ok := false
+		var ok bool
 		if how == "lines" {
 			texts[i], ok = jsonx.String(element)
 		} else {
