@@ -3,7 +3,7 @@ import { clock } from "./countdown";
 import { csv, jsonl, save } from "./export";
 import { Page, Trouble } from "./parts";
 import { Badge } from "./risk";
-import { go, href, type Route } from "./route";
+import { go, href, routeOf, type Route } from "./route";
 import { message, type Store } from "./store";
 import { Text } from "./text";
 import { visible } from "./visible";
@@ -57,7 +57,7 @@ export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]
   useEffect(() => look(500), [newest]);
   useEffect(() => () => clearTimeout(asked.current), []);
   const set = (name: string, value: string) => {
-    const next = new URLSearchParams(route.query);
+    const next = routeOf(location.hash).query; // what is shown may lag behind it
     if (value) next.set(name, value);
     else next.delete(name);
     go(href("audit", "", next), true);
@@ -144,7 +144,7 @@ export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]
           Show older
         </button>
       )}
-      {route.id && <Details key={route.id} store={store} id={route.id} known={found.records.find((r) => r.callId === route.id)} close={() => go(href("audit", "", route.query))} />}
+      {route.id && <Details key={route.id} store={store} id={route.id} known={found.records.find((r) => r.callId === route.id)} close={() => go(href("audit", "", routeOf(location.hash).query))} />}
     </Page>
   );
 }

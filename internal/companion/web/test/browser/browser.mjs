@@ -21,7 +21,7 @@ export const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor:
 // visit opens a page in a context of its own. Its check MUST be called in the end.
 export async function visit(url, options = desktop, prepare = async () => {}) {
   const context = await browser.newContext({ locale: "en-GB", ...options });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const origin = new URL(url).origin;
   const trouble = [];

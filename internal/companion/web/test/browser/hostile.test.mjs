@@ -5,7 +5,7 @@ import { browser, quiet, setLevel, visit } from "./browser.mjs";
 
 after(() => browser.close());
 
-test("hostile strings stay text", { timeout: 60_000 }, async () => {
+test("hostile strings stay text", { timeout: 600_000 }, async () => {
   const page = await visit(process.env.PAGE);
   await page.locator(".detail").waitFor();
   // Each field shows its string from the beginning to the characters that hide, as text.

@@ -28,7 +28,7 @@ async function accessible(page, where) {
 }
 
 for (const scheme of ["light", "dark"]) {
-  test(`accessible, ${scheme}`, { timeout: 60_000 }, async () => {
+  test(`accessible, ${scheme}`, { timeout: 600_000 }, async () => {
     const page = await visit(pages.shift(), { viewport: { width: 1160, height: 820 }, deviceScaleFactor: scale, colorScheme: scheme });
     await ready(page);
     assert.equal(await page.locator(".group").count(), 2, "what waits is grouped by session");
@@ -108,7 +108,7 @@ for (const scheme of ["light", "dark"]) {
   });
 }
 
-test("a phone", { timeout: 60_000 }, async () => {
+test("a phone", { timeout: 600_000 }, async () => {
   const page = await visit(pages.shift(), { ...phone, deviceScaleFactor: scale });
   await ready(page);
   const fits = async (where) => assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)) <= 0, `${where} is wider than the screen`);
@@ -127,7 +127,7 @@ test("a phone", { timeout: 60_000 }, async () => {
 });
 
 // However long a name is, the list is not wider than its place, and what approves a selection is in sight.
-test("a long queue on every width", { timeout: 60_000 }, async () => {
+test("a long queue on every width", { timeout: 600_000 }, async () => {
   const page = await visit(pages.shift(), { viewport: { width: 1280, height: 800 }, deviceScaleFactor: scale });
   await ready(page);
   for (const width of [375, 768, 1280, 1920]) {
@@ -148,7 +148,7 @@ test("a long queue on every width", { timeout: 60_000 }, async () => {
 });
 
 // A view, an approval and a record have an address: reload, Back and links lead there.
-test("addresses", { timeout: 60_000 }, async () => {
+test("addresses", { timeout: 600_000 }, async () => {
   const page = await visit(pages.shift(), { viewport: { width: 1280, height: 800 } });
   await ready(page);
   const hash = () => page.evaluate(() => location.hash);
@@ -177,7 +177,7 @@ test("addresses", { timeout: 60_000 }, async () => {
   await page.check();
 });
 
-test("not paired", { timeout: 30_000 }, async () => {
+test("not paired", { timeout: 600_000 }, async () => {
   const page = await visit(new URL(pages.shift()).origin);
   await page.locator(".unpaired").waitFor();
   await accessible(page, "the first look");
