@@ -15,6 +15,11 @@ func (g *Gate) Note(sessionID string, who audit.Author, summary string) error {
 	return g.control(who, audit.Record{SessionID: sessionID, Summary: summary})
 }
 
+// Note is that of Gate, for something that callgate itself noticed in the session.
+func (s *Session) Note(summary string) error {
+	return s.gate.Note(s.id, audit.Author{By: "callgate"}, summary)
+}
+
 // Policy returns what the rules say now for calls of the session's own agent, grants in memory included.
 func (g *Gate) Policy(sessionID string) (*permissions.Policy, error) {
 	s, err := g.session(sessionID)

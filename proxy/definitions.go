@@ -98,8 +98,8 @@ type Offered struct {
 func (o Offered) Identity() string { return o.server.Tools.Identity }
 
 // Survey starts the server as a host without capabilities would, and lists its tools. What it learns is
-// cached for hosts.
-func Survey(ctx context.Context, s Server, cacheDir, version string) ([]Offered, error) {
+// cached for hosts. wall is what kept the server's process from callgate, "" when it is none.
+func Survey(ctx context.Context, s Server, cacheDir, version string) (offered []Offered, wall string, err error) {
 	u := upstream.New(s.Upstream, upstream.Options{CacheDir: cacheDir})
 	defer u.Close()
 	u.Start(upstream.Hello{
@@ -108,21 +108,22 @@ func Survey(ctx context.Context, s Server, cacheDir, version string) ([]Offered,
 	})
 	info, err := u.Ready(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	wall = u.Status().Wall
 	if !info.Declares(upstream.Tools) {
-		return nil, nil
+		return nil, wall, nil
 	}
 	list, err := u.Fresh(ctx, upstream.Tools)
 	if err != nil {
-		return nil, fmt.Errorf("its tools could not be listed: %w", err)
+		return nil, wall, fmt.Errorf("its tools could not be listed: %w", err)
 	}
 	items := s.Choice.Items(upstream.Tools, list.Items)
-	offered := make([]Offered, len(items))
+	offered = make([]Offered, len(items))
 	for i, item := range items {
 		offered[i] = Offered{server: s, name: item.Key, definition: item.Raw}
 	}
-	return offered, nil
+	return offered, wall, nil
 }
 
 // Name gives the tools of all surveyed servers the names that hosts and rules know them by.

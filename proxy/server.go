@@ -29,6 +29,7 @@ type server struct {
 	up     *upstream.Upstream
 	shared *shared                // whose up it is; nil for a server that is this host's alone
 	told   atomic.Pointer[string] // the last that hooks heard of its state, as an event
+	wall   atomic.Pointer[string] // what keeps its process from callgate, as it is on record
 }
 
 func (h *host) newServer(o Server) *server {
@@ -66,9 +67,26 @@ func (h *host) newServer(o Server) *server {
 // changed hears where the server is now.
 func (s *server) changed(up *upstream.Upstream, state upstream.State) {
 	s.host.offers.touch()
+	if state == upstream.Ready {
+		s.noteWall(up.Status().Wall)
+	}
 	s.tellState(up, state)
 	s.giveUp(up, state)
 	s.abandon(state)
+}
+
+// noteWall puts on record what keeps the server's process from callgate, when that is something new.
+func (s *server) noteWall(wall string) {
+	if wall == "" {
+		return
+	}
+	if old := s.wall.Swap(&wall); old != nil && *old == wall {
+		return
+	}
+	summary := fmt.Sprintf("Server %s started. Guard: %s.", s.alias, wall)
+	if err := s.host.session.Note(summary); err != nil {
+		s.host.log.Error("the guard of a server could not be recorded", "server", s.alias, "error", err)
+	}
 }
 
 // giveUp tells people who are asked about calls of a server that it has ended. It withdraws what waits when the server

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -25,7 +26,17 @@ func onOff(word string) string {
 // Files that a project shares with callgate stay readable: hiding them would make them look deleted.
 func (c *config) commonWall() *guard.Wall {
 	mode, _ := guard.ParseMode(onOff(c.Guard)) // was checked
-	w := &guard.Wall{Mode: mode, Hidden: []string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate", "servers")}, Fixed: c.hooks.Files()}
+	own := filepath.Join(xdg.ConfigHome, "callgate")
+	_ = os.MkdirAll(own, 0o700) // else a program could make it, with a configuration in it; what cannot be made here, nobody makes
+	w := &guard.Wall{Mode: mode, Hidden: []string{c.DataDir, filepath.Join(own, "servers")}, Fixed: append([]string{own}, c.hooks.Files()...)}
+	if program, err := os.Executable(); err == nil {
+		w.Fixed = append(w.Fixed, program)
+	}
+	for _, path := range []string{c.LogFile, c.AuditAnchor} {
+		if path != "" && path != "syslog" {
+			w.Fixed = append(w.Fixed, expandHome(path))
+		}
+	}
 	for _, token := range c.MCPTokens {
 		w.Hidden = append(w.Hidden, expandHome(token.File))
 	}
@@ -65,6 +76,6 @@ func (c *config) wall(s *serverConfig) (*guard.Wall, error) {
 			return nil, fmt.Errorf("grants: %q: use %v", g, guard.Grants())
 		}
 	}
-	w.Hidden = append(w.Hidden, guard.Sockets(s.Grants, s.Command)...)
+	w.CloseSockets(s.Grants, s.Command)
 	return w, nil
 }

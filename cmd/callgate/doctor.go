@@ -74,6 +74,7 @@ func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
 	} else if o.Config = c.file; c.Listen != "" {
 		o.Listen = c.Listen
 	}
+	o.Guard = c.commonWall().Probe().String()
 	o.DataDir, o.Rules = c.DataDir, c.permissionsFile()
 	o.Target = companion.Target{DataDir: c.DataDir, Credential: companion.CredentialView}
 	here, err := os.Getwd()

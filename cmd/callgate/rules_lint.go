@@ -102,7 +102,7 @@ func liveTools(ctx context.Context, c *config) ([]permissions.LintTool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, liveWait)
 	defer cancel()
-	rows, failures := listTools(ctx, c, checker, servers)
+	rows, _, failures := listTools(ctx, c, checker, servers)
 	var down []error
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		down = append(down, fmt.Errorf("server %s: %s", name, failures[name]))

@@ -35,7 +35,7 @@ func lintFlow(ctx context.Context, b *ruleFile, asJSON bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, liveWait)
 	defer cancel()
-	rows, failures := listTools(ctx, b.config, checker, servers)
+	rows, _, failures := listTools(ctx, b.config, checker, servers)
 	for name, why := range failures {
 		return fmt.Errorf("server %s: %s", name, why)
 	}

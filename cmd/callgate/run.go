@@ -68,7 +68,7 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 	flags.StringArrayVar(&one.Env, "env", nil, "`NAME=value` for the server's environment, ${VAR} is expanded; repeatable")
 	flags.BoolVar(&one.InheritEnv, "inherit-env", false, "give the server callgate's whole environment")
 	flags.StringVar(&one.Cwd, "cwd", "", "`folder` that the server runs in")
-	flags.StringSliceVar(&one.Grants, "grant", nil, "socket to leave reachable behind the guard: dbus, docker, gpg-agent, ssh-agent; repeatable")
+	flags.StringSliceVar(&one.Grants, "grant", nil, "socket to leave reachable behind the guard: dbus, docker, gpg-agent, ssh-agent, terminal; repeatable")
 	flags.BoolVar(&one.Trusted, "trusted", false, "trust the server's annotations that a tool is harmless")
 	return cmd
 }

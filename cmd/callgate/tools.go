@@ -68,11 +68,11 @@ servers.`,
 			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("it did not answer within %s (--wait)", wait))
 			defer cancel()
-			rows, failures := listTools(ctx, c, checker, servers)
+			rows, walls, failures := listTools(ctx, c, checker, servers)
 			if asJSON {
-				err = json.MarshalWrite(cmd.OutOrStdout(), map[string]any{"tools": rows, "down": failures}, json.Deterministic(true), jsontext.Multiline(true))
+				err = json.MarshalWrite(cmd.OutOrStdout(), map[string]any{"tools": rows, "guard": walls, "down": failures}, json.Deterministic(true), jsontext.Multiline(true))
 			} else {
-				err = printTools(cmd.OutOrStdout(), rows, failures)
+				err = printTools(cmd.OutOrStdout(), rows, walls, failures)
 			}
 			if err == nil && len(failures) > 0 {
 				return exitCode(1)
@@ -127,7 +127,7 @@ servers, shows what is new about each tool, and pins the definitions. A running 
 func acceptTools(ctx context.Context, w io.Writer, c *config, servers []proxy.Server, pins *tools.Pins, names []string) error {
 	var offered []proxy.Offered
 	for _, s := range servers {
-		more, err := proxy.Survey(ctx, s, c.cacheDir(), version)
+		more, _, err := proxy.Survey(ctx, s, c.cacheDir(), version)
 		if err != nil {
 			return fmt.Errorf("server %s: %w", s.Tools.Name, err)
 		}
@@ -177,15 +177,16 @@ func acceptTools(ctx context.Context, w io.Writer, c *config, servers []proxy.Se
 	return err
 }
 
-// listTools asks every server, all at once. Servers that do not answer are told apart from those that do.
-func listTools(ctx context.Context, c *config, checker *rulebook.Checker, servers []proxy.Server) ([]toolRow, map[string]string) {
+// listTools asks every server, all at once. Servers that do not answer are told apart from those that do. walls are what
+// keeps the process of each from callgate.
+func listTools(ctx context.Context, c *config, checker *rulebook.Checker, servers []proxy.Server) (rows []toolRow, walls, failures map[string]string) {
 	catalogues := make([][]proxy.Offered, len(servers))
-	failures := map[string]string{}
+	walls, failures = map[string]string{}, map[string]string{}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	for i, s := range servers {
 		asking.Go(func() {
-			offered, err := proxy.Survey(ctx, s, c.cacheDir(), version)
+			offered, wall, err := proxy.Survey(ctx, s, c.cacheDir(), version)
 			if err != nil {
 				if errors.Is(err, context.DeadlineExceeded) {
 					err = context.Cause(ctx)
@@ -198,15 +199,20 @@ func listTools(ctx context.Context, c *config, checker *rulebook.Checker, server
 				failures[s.Tools.Name] = why
 				mu.Unlock()
 			}
+			if wall != "" {
+				mu.Lock()
+				walls[s.Tools.Name] = wall
+				mu.Unlock()
+			}
 			catalogues[i] = offered
 		})
 	}
 	asking.Wait()
-	rows := []toolRow{}
+	rows = []toolRow{}
 	for _, o := range proxy.Name(slices.Concat(catalogues...)) {
 		rows = append(rows, rowOf(checker, o))
 	}
-	return rows, failures
+	return rows, walls, failures
 }
 
 // rowOf says what the rules make of a tool that is called with values that no pattern is about.
@@ -225,7 +231,7 @@ func rowOf(ch *rulebook.Checker, t *tools.Tool) toolRow {
 	return row
 }
 
-func printTools(w io.Writer, rows []toolRow, failures map[string]string) error {
+func printTools(w io.Writer, rows []toolRow, walls, failures map[string]string) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(out, "TOOL\tKIND\tSUBJECTS\tEFFECT\tVERDICT\tWHY")
 	for _, r := range rows {
@@ -247,13 +253,18 @@ func printTools(w io.Writer, rows []toolRow, failures map[string]string) error {
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), effectOf(r.Labels), verdict, tools.Visible(why))
 	}
-	if len(rows) > 0 {
-		defer fmt.Fprintln(w, coverage(rows))
-	}
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		fmt.Fprintf(out, "%s\t-\t-\t-\tdown\t%s\n", name, tools.Visible(failures[name]))
 	}
-	return out.Flush()
+	err := out.Flush()
+	if len(rows) > 0 && err == nil {
+		_, err = fmt.Fprintln(w, coverage(rows))
+	}
+	for _, name := range slices.Sorted(maps.Keys(walls)) {
+		_, more := fmt.Fprintf(w, "Guard of %s: %s\n", name, walls[name])
+		err = errors.Join(err, more)
+	}
+	return err
 }
 
 // effectOf is what a tool does and what it gives: "outside", "none (private, untrusted)".

@@ -43,7 +43,7 @@ and which arguments name a destination. The draft has no effect until you correc
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
 			defer cancel()
-			offered, err := proxy.Survey(ctx, servers[i], c.cacheDir(), version)
+			offered, _, err := proxy.Survey(ctx, servers[i], c.cacheDir(), version)
 			if err != nil {
 				return fmt.Errorf("server %s: %w", args[0], err)
 			}

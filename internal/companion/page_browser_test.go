@@ -222,7 +222,7 @@ func (hostile) Tools(string) (ToolsView, error) {
 		Subjects: map[string]string{evil("toolargument"): evil("toolrole")}, Verdict: "ask", Rule: evil("toolrule"), Hash: "h",
 		DefinitionChanged: &Redefinition{Old: evil("olddefinition"), New: evil("newdefinition"), Why: evil("definitionwhy")},
 	}
-	return ToolsView{SessionID: evil("session"), Servers: []ServerView{{UpstreamState{Name: evil("upstream"), State: UpstreamDown, Error: evil("downwhy")}, []ToolView{tool}}}}, nil
+	return ToolsView{SessionID: evil("session"), Servers: []ServerView{{UpstreamState{Name: evil("upstream"), State: UpstreamDown, Error: evil("downwhy"), Guard: evil("guard")}, []ToolView{tool}}}}, nil
 }
 
 func (hostile) AcceptTool(_, _, _ string, _ audit.Author) error { return ErrNoTool }

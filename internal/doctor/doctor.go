@@ -63,6 +63,7 @@ type Options struct {
 	PlanErr   error
 	Machine   install.Machine
 	Target    companion.Target
+	Guard     string // what keeps a server that starts now from callgate
 	// Try asks, as a host would, whether a file may be read that no rule can open; denied says that it was refused.
 	Try func(ctx context.Context, d *hosthooks.Dialect) (denied bool, err error)
 }
@@ -82,6 +83,7 @@ func Look(ctx context.Context, o Options) []Finding {
 	x.hosts()
 	x.rules()
 	x.credentials()
+	x.guard()
 	x.processes()
 	x.files()
 	x.trail()
@@ -351,6 +353,15 @@ func (x *examination) processes() {
 	for _, f := range frozen {
 		x.add(Finding{About: "freeze", State: Warning, Text: "frozen: " + f.String(), Cure: "callgate unfreeze"})
 	}
+}
+
+// guard says what would keep a server's process from callgate, here and now.
+func (x *examination) guard() {
+	f := Finding{About: "guard", State: OK, Text: "guard: " + x.o.Guard}
+	if strings.HasPrefix(x.o.Guard, "none") {
+		f.State, f.Cure = Warning, "callgate run --guard require refuses servers without it"
+	}
+	x.add(f)
 }
 
 // port looks whether somebody else has the page's address.

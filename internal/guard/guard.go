@@ -59,9 +59,14 @@ type Wall struct {
 	// Hidden are files and folders, absolute, that are not there for programs. A folder has to exist when a program
 	// starts; what does not exist is left out.
 	Hidden []string
-	// Fixed are files that programs may read and neither change, replace nor remove. Landlock cannot keep them: it would
-	// have to close the whole folder.
+	// Fixed are files and folders that programs may read and neither change, replace nor remove. Landlock keeps folders and
+	// not files: it would have to close the folder that a file is in.
 	Fixed []string
+	// Sockets are what programs cannot connect to, and folders of such. Landlock knows no rule for them.
+	Sockets []string
+	// Apart are folders of which programs have an empty one of their own, made when missing: tmux keeps its sockets in one.
+	// Landlock knows no rule for them either.
+	Apart []string
 
 	// kinds are those that may be used; nil is all. For tests.
 	kinds []Kind

@@ -21,8 +21,8 @@ func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 // Harden does nothing: macOS lets nobody but root and debuggers with an entitlement look into a process.
 func Harden() error { return nil }
 
-// Grants are the names of what Sockets leaves out when a server is granted it.
+// Grants are the names of what CloseSockets leaves out when a server is granted it.
 func Grants() []string { return nil }
 
-// Sockets are those through which a program acts outside of every wall; on macOS the profile names none.
-func Sockets([]string, string) []string { return nil }
+// CloseSockets adds to the wall the sockets through which a program acts outside of every wall; here none is known.
+func (w *Wall) CloseSockets([]string, string) {}

@@ -18,8 +18,8 @@ func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 // Harden does nothing on this system.
 func Harden() error { return nil }
 
-// Grants are the names of what Sockets leaves out when a server is granted it.
+// Grants are the names of what CloseSockets leaves out when a server is granted it.
 func Grants() []string { return nil }
 
-// Sockets are those through which a program acts outside of every wall; none is known on this system.
-func Sockets([]string, string) []string { return nil }
+// CloseSockets adds to the wall the sockets through which a program acts outside of every wall; here none is known.
+func (w *Wall) CloseSockets([]string, string) {}

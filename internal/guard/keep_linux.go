@@ -36,8 +36,7 @@ func init() {
 // The first line that it reads is its order. Anything after that, or the end of the pipe, tells it to end everything:
 // callgate holds the other end, so the pipe also ends when callgate dies.
 func keep() int {
-	unix.CloseOnExec(3)
-	unix.CloseOnExec(4)
+	closeInherited()
 	in, out := bufio.NewReader(os.NewFile(3, "orders")), os.NewFile(4, "reports")
 	var o order
 	line, err := in.ReadBytes('\n')
@@ -82,6 +81,23 @@ func keep() int {
 	return reap(program, out)
 }
 
+// closeInherited keeps from the program what callgate was started with beside its streams: a host may have left anything open.
+func closeInherited() {
+	if unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	entries, err := os.ReadDir("/proc/self/fd") // older than Linux 5.11
+	if err != nil {
+		unix.CloseOnExec(3)
+		unix.CloseOnExec(4)
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
 // startError says that the program itself could not be started.
 type startError struct{ error }
 
@@ -93,7 +109,7 @@ func (o *order) start() (pid int, err error) {
 	done := make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
-		if err = o.restrict(); err == nil {
+		if err = o.restrict(); err == nil && o.Path != "" {
 			attr := syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
 			if pid, err = syscall.ForkExec(o.Path, o.Args, &attr); err != nil {
 				err = &startError{err}

@@ -27,10 +27,10 @@ const (
 // landlock restricts this thread, and what it becomes: no signal and no abstract socket leads out, and nothing reaches
 // what is hidden. Landlock allows and cannot deny, so everything beside that is allowed as it is now: what is made later
 // directly in a folder above cannot be reached. nil hides nothing.
-func landlock(hidden []string) error {
+func landlock(w *Wall) error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
-		if hidden == nil {
+		if w == nil {
 			return errNoScopes
 		}
 		return fmt.Errorf("this kernel has no Landlock: %w", errno)
@@ -38,10 +38,10 @@ func landlock(hidden []string) error {
 	var attr unix.LandlockRulesetAttr
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
-	} else if hidden == nil {
+	} else if w == nil {
 		return errNoScopes
 	}
-	if hidden != nil {
+	if w != nil {
 		attr.Handled_access_fs = version1
 		for v, right := range map[uintptr]uint64{2: refer, 3: truncate, 5: ioctlDev} {
 			if abi >= v {
@@ -55,7 +55,7 @@ func landlock(hidden []string) error {
 	}
 	defer unix.Close(int(set))
 	if attr.Handled_access_fs != 0 {
-		if err := allowBeside(int(set), attr.Handled_access_fs, hidden); err != nil {
+		if err := allowBeside(int(set), attr.Handled_access_fs, w); err != nil {
 			return err
 		}
 	}
@@ -65,16 +65,26 @@ func landlock(hidden []string) error {
 	return nil
 }
 
-// allowBeside allows everything but what is hidden.
-func allowBeside(set int, rights uint64, hidden []string) error {
+// allowBeside allows everything but what is hidden, and reading in folders that are fixed.
+func allowBeside(set int, rights uint64, w *Wall) error {
+	hidden := existing(w.Hidden)
+	fixed := slices.DeleteFunc(existing(w.Fixed), func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.IsDir()
+	})
 	above := map[string]bool{"/": true}
-	for _, path := range hidden {
+	for _, path := range slices.Concat(hidden, fixed) {
 		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 			above[dir] = true
 		}
 	}
 	if err := allow(set, "/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
 		return err
+	}
+	for _, dir := range fixed {
+		if err := allow(set, dir, unix.LANDLOCK_ACCESS_FS_READ_FILE|unix.LANDLOCK_ACCESS_FS_READ_DIR|unix.LANDLOCK_ACCESS_FS_EXECUTE); err != nil {
+			return err
+		}
 	}
 	for dir := range above {
 		children, err := os.ReadDir(dir)
@@ -85,7 +95,7 @@ func allowBeside(set int, rights uint64, hidden []string) error {
 			path := filepath.Join(dir, c.Name())
 			of := rights
 			switch {
-			case above[path], slices.Contains(hidden, path), c.Type()&os.ModeSymlink != 0:
+			case above[path], slices.Contains(hidden, path), slices.Contains(fixed, path), c.Type()&os.ModeSymlink != 0:
 				continue
 			case !c.IsDir():
 				of &= onFiles | truncate | ioctlDev

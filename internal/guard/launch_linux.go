@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,10 @@ func (o *order) confine() error {
 			return err
 		}
 	}
-	if err := cover(existing(o.Hidden), existing(o.Fixed)); err != nil {
+	if err := cover(&o.Wall); err != nil {
+		return err
+	}
+	if err := ownTerminals(); err != nil {
 		return err
 	}
 	return reenter()
@@ -40,11 +44,11 @@ func (o *order) restrict() error {
 	if err := renounce(); err != nil {
 		return err
 	}
-	var hidden []string // of Namespaces: covered already, so Landlock only keeps signals in
+	var w *Wall // of Namespaces: covered already, so Landlock only keeps signals in
 	if o.Kind == Landlock {
-		hidden = existing(o.Hidden)
+		w = &o.Wall
 	}
-	if err := landlock(hidden); err != nil && !errors.Is(err, errNoScopes) {
+	if err := landlock(w); err != nil && !errors.Is(err, errNoScopes) {
 		return err
 	}
 	return noTyping()
@@ -79,56 +83,102 @@ func (o *order) mapSelf() error {
 }
 
 // cover lays something empty over what is hidden and makes what is fixed read-only. The folders above are pinned: a
-// program that could rename one of them could put its own in place of callgate's.
-func cover(hidden, fixed []string) error {
+// program that could rename one of them could put its own in place of callgate's. Above sockets nothing is: what stands
+// there instead is nobody's rule.
+func cover(w *Wall) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keep mounts to itself: %w", err)
 	}
-	pinned := map[string]bool{}
-	pin := func(path string) error {
-		var above []string
-		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
-			above = append(above, dir)
-		}
-		for _, dir := range slices.Backward(above) {
-			if pinned[dir] {
-				continue
-			}
-			pinned[dir] = true
-			if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-				return fmt.Errorf("pin %s: %w", dir, err)
-			}
-		}
-		return nil
+	for _, path := range w.Apart {
+		_ = os.Mkdir(path, 0o700) // what cannot be made, the program cannot make either
 	}
-	for _, path := range slices.Concat(hidden, fixed) {
-		if strings.HasPrefix(path, "/run/") || strings.HasPrefix(path, "/var/run/") {
-			continue // the system's, or a socket: what stands there instead is nobody's rule
-		}
-		if err := pin(path); err != nil {
-			return err
-		}
+	hidden, fixed := existing(w.Hidden), existing(w.Fixed)
+	if err := pin(slices.Concat(hidden, fixed)); err != nil {
+		return err
 	}
 	for _, path := range fixed {
-		if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
+		if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("fix %s: %w", path, err)
 		}
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-		if err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &attr); err != nil {
+		if err := unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &attr); err != nil {
 			return fmt.Errorf("fix %s: %w", path, err)
 		}
 	}
-	for _, path := range hidden {
-		info, err := os.Lstat(path)
-		if err != nil {
+	for _, path := range existing(w.Apart) {
+		if err := unix.Mount("none", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=64m,mode=0700"); err != nil {
+			return fmt.Errorf("set %s apart: %w", path, err)
+		}
+	}
+	for _, path := range existing(slices.Concat(hidden, w.Sockets)) {
+		if err := hide(path); err != nil {
 			return fmt.Errorf("hide %s: %w", path, err)
 		}
-		if info.IsDir() {
-			err = unix.Mount("none", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0555")
-		} else {
-			err = unix.Mount("/dev/null", path, "", unix.MS_BIND, "")
+	}
+	return nil
+}
+
+// hide lays something empty over a file or a folder.
+func hide(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return unix.Mount("none", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0555")
+	}
+	return unix.Mount("/dev/null", path, "", unix.MS_BIND, "")
+}
+
+// pin makes folders above paths mount points, which nobody can rename. Those that the user could not rename anyway stay
+// as they are: what is moved from one mount to another has to be copied.
+func pin(paths []string) error {
+	above := map[string]bool{}
+	for _, path := range paths {
+		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+			above[dir] = true
 		}
-		if err != nil {
+	}
+	for _, dir := range slices.Sorted(maps.Keys(above)) { // a folder before what is in it
+		if !changeable(filepath.Dir(dir)) {
+			continue
+		}
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("pin %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// changeable reports whether this user can change what a folder holds, or make it so.
+func changeable(dir string) bool {
+	var stat unix.Stat_t
+	if unix.Stat(dir, &stat) != nil {
+		return true
+	}
+	return int(stat.Uid) == os.Geteuid() || unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS) == nil
+}
+
+// ownTerminals gives the program pseudo-terminals of its own, so that it cannot open those of people: it would read what
+// they type and write what they see.
+func ownTerminals() error {
+	if _, err := os.Stat("/dev/pts/ptmx"); err != nil {
+		return nil // this system has none
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
+		return fmt.Errorf("make terminals of its own: %w", err)
+	}
+	if info, err := os.Lstat("/dev/ptmx"); err == nil && info.Mode()&os.ModeSymlink == 0 {
+		if err := unix.Mount("/dev/pts/ptmx", "/dev/ptmx", "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("make terminals of its own: %w", err)
+		}
+	}
+	consoles, _ := filepath.Glob("/dev/tty[0-9]*") // the pattern is a good one
+	for _, path := range append(consoles, "/dev/console") {
+		if unix.Access(path, unix.R_OK) != nil && unix.Access(path, unix.W_OK) != nil {
+			continue
+		}
+		if err := hide(path); err != nil {
 			return fmt.Errorf("hide %s: %w", path, err)
 		}
 	}
@@ -147,8 +197,8 @@ func reenter() error {
 	return nil
 }
 
-// renounce gives up, for the program too, what could take a cover off again or look into callgate. A namespace that the program makes for itself cannot either: there
-// the kernel locks the mounts of this one.
+// renounce gives up, for the program too, what could take a cover off again or look into callgate. A namespace that the
+// program makes for itself cannot either: there the kernel locks the mounts of this one.
 func renounce() error {
 	for _, c := range []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_BOOT, unix.CAP_BPF, unix.CAP_PERFMON} {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) && !(errors.Is(err, unix.EPERM) && os.Geteuid() != 0) {

@@ -8,49 +8,84 @@ import (
 	"strings"
 )
 
-// Grants are the sockets that a server can be given back, by name.
-var grants = map[string]func(runtime, home string, getenv func(string) string) []string{
-	"docker": func(runtime, _ string, _ func(string) string) []string {
-		return []string{
-			"/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock",
-			runtime + "/docker.sock", runtime + "/podman/podman.sock", runtime + "/containerd-rootless",
-		}
+// session is where the sockets of a user's session are.
+type session struct {
+	runtime, home, user string
+	getenv                    func(string) string
+}
+
+// unixOf is the socket that a variable names, "" for none: unix:///run/docker.sock, unix:path=/run/bus,guid=….
+func (s *session) unixOf(variable string) string {
+	path, ok := strings.CutPrefix(s.getenv(variable), "unix:")
+	if !ok {
+		return ""
+	}
+	path, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, "path="), "//"), ",")
+	return path
+}
+
+// found are the files that match.
+func found(patterns ...string) (paths []string) {
+	for _, pattern := range patterns {
+		matches, _ := filepath.Glob(pattern) // a home with brackets in its name has none that is found
+		paths = append(paths, matches...)
+	}
+	return paths
+}
+
+// grants are the sockets that a server can be given back, by name.
+var grants = map[string]func(s *session) []string{
+	"docker": func(s *session) []string {
+		return append(found(s.home+"/.docker/run/*.sock", s.home+"/.docker/desktop/*.sock", s.home+"/.colima/*/*.sock", s.home+"/.rd/*.sock", s.home+"/.lima/*/sock/*.sock"),
+			"/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock", "/run/libvirt",
+			s.runtime+"/docker.sock", s.runtime+"/podman", s.runtime+"/containerd-rootless", s.runtime+"/libvirt",
+			s.unixOf("DOCKER_HOST"), s.unixOf("CONTAINER_HOST"))
 	},
-	"dbus": func(runtime, _ string, _ func(string) string) []string {
-		return []string{runtime + "/bus", runtime + "/systemd", "/run/dbus/system_bus_socket", "/run/systemd/private"}
+	"dbus": func(s *session) []string {
+		return []string{s.runtime + "/bus", s.runtime + "/systemd", "/run/dbus/system_bus_socket", "/run/systemd/private", s.unixOf("DBUS_SESSION_BUS_ADDRESS")}
 	},
-	"ssh-agent": func(runtime, _ string, getenv func(string) string) []string {
-		return []string{getenv("SSH_AUTH_SOCK"), runtime + "/keyring", runtime + "/ssh-agent.socket", runtime + "/openssh_agent"}
+	"ssh-agent": func(s *session) []string {
+		return append(found("/tmp/ssh-*/agent.*", s.home+"/.ssh/agent/*"), s.getenv("SSH_AUTH_SOCK"), s.runtime+"/keyring", s.runtime+"/ssh-agent.socket", s.runtime+"/openssh_agent")
 	},
-	"gpg-agent": func(runtime, home string, _ func(string) string) []string {
-		sockets, _ := filepath.Glob(home + "/.gnupg/S.*") // a home with brackets in its name has none that is found
-		return append(sockets, runtime+"/gnupg")
+	"gpg-agent": func(s *session) []string {
+		return append(found(s.home+"/.gnupg/S.*"), s.runtime+"/gnupg")
+	},
+	// Programs that type into terminals or run what they are told: an approver may sit at one.
+	"terminal": func(s *session) []string {
+		return append(found(s.runtime+"/nvim.*", s.runtime+"/kitty*", s.runtime+"/wezterm", s.runtime+"/zellij", s.runtime+"/emacs"),
+			"/run/screen/S-"+s.user, s.home+"/.screen", s.getenv("SCREENDIR"))
 	},
 }
 
-// Grants are the names of what Sockets leaves out when a server is granted it.
-func Grants() []string { return []string{"dbus", "docker", "gpg-agent", "ssh-agent"} }
+// Grants are the names of what CloseSockets leaves out when a server is granted it.
+func Grants() []string { return []string{"dbus", "docker", "gpg-agent", "ssh-agent", "terminal"} }
 
-// Sockets are those through which a program acts with the rights of its user outside of every wall: the message bus, the
-// service manager, container runtimes, key agents. What is granted is left out, and so is what the program is.
-func Sockets(granted []string, command string) []string {
-	runtime := os.Getenv("XDG_RUNTIME_DIR")
-	if runtime == "" {
-		runtime = "/run/user/" + strconv.Itoa(os.Getuid())
+// CloseSockets adds to the wall the sockets through which a program acts with the rights of its user outside of every
+// wall: the message bus, the service manager, container runtimes, key agents, terminals. What is granted is left out, and
+// so is what the program is.
+func (w *Wall) CloseSockets(granted []string, command string) {
+	s := session{runtime: os.Getenv("XDG_RUNTIME_DIR"), user: filepath.Base(os.Getenv("USER")), getenv: os.Getenv}
+	if s.runtime == "" {
+		s.runtime = "/run/user/" + strconv.Itoa(os.Getuid())
 	}
-	home, _ := os.UserHomeDir() // without one there is no agent of it
+	s.home, _ = os.UserHomeDir() // without one there is no agent of it
 	program := filepath.Base(command)
-	var list []string
 	for _, name := range Grants() {
 		runs := name == "docker" && slices.Contains([]string{"docker", "podman", "nerdctl"}, program)
 		if slices.Contains(granted, name) || runs {
 			continue
 		}
-		for _, path := range grants[name](runtime, home, os.Getenv) {
+		for _, path := range grants[name](&s) {
 			if strings.HasPrefix(path, "/") {
-				list = append(list, path)
+				w.Sockets = append(w.Sockets, path)
 			}
 		}
+		if name == "terminal" {
+			dir := os.Getenv("TMUX_TMPDIR")
+			if dir == "" {
+				dir = "/tmp"
+			}
+			w.Apart = append(w.Apart, filepath.Join(dir, "tmux-"+strconv.Itoa(os.Getuid())))
+		}
 	}
-	return list
 }

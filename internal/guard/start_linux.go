@@ -26,8 +26,7 @@ type order struct {
 	Path   string
 	Args   []string
 	Kind   Kind
-	Hidden []string
-	Fixed  []string
+	Wall   Wall
 	Maps   bool // the user namespace has no mapping yet: UID and GID are to be mapped
 	UID    int
 	GID    int
@@ -56,7 +55,7 @@ type Keeper struct {
 }
 
 // Start starts cmd behind the wall, with a keeper. cmd.Process is the keeper's: cmd.Wait returns when nothing that the
-// program started is left, with the program's exit code. cmd has to have no ExtraFiles. Start returns when the program
+// program started is left, with the program's exit code. It leads a session and a group of its own. cmd has to have no ExtraFiles. Start returns when the program
 // runs or could not be started. The caller MUST call Release once it has waited.
 func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 	if w == nil || w.Mode == Off || w.Mode == "" {
@@ -64,8 +63,9 @@ func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 		return k, State{None, "it is off"}, unrefused(err)
 	}
 	var why []string
-	for _, kind := range []Kind{Namespaces, Landlock} {
+	for _, kind := range kinds {
 		if w.kinds != nil && !slices.Contains(w.kinds, kind) {
+			why = append(why, fmt.Sprintf("%s: not wanted", kind))
 			continue
 		}
 		if reason, known := broken.Load(kind); known {
@@ -88,6 +88,24 @@ func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 	}
 	k, err := w.startAs(None, cmd)
 	return k, s, unrefused(err)
+}
+
+// kinds are those of this system, the better one first.
+var kinds = []Kind{Namespaces, Landlock}
+
+// Probe puts up the wall around nothing, and says what keeps it here.
+func (w *Wall) Probe() State {
+	cmd := &exec.Cmd{Env: []string{}}
+	k, s, err := w.Start(cmd)
+	switch {
+	case err != nil && s.Kind == "":
+		return State{None, err.Error()}
+	case err != nil:
+		return s
+	}
+	_ = cmd.Wait() // it has said what it had to say
+	k.Release()
+	return s
 }
 
 // unrefused is err where there is no other kind to try.
@@ -124,12 +142,13 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 	defer reportW.Close()
 	k := &Keeper{orders: orderW, reports: reportR, lines: bufio.NewReader(reportR), ended: make(chan struct{}), over: make(chan struct{})}
 
-	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Hidden: w.Hidden, Fixed: w.Fixed, UID: os.Geteuid(), GID: os.Getegid()}
+	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Wall: *w, UID: os.Geteuid(), GID: os.Getegid()}
 	attr := syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
 	}
 	wanted := attr
+	attr.Setpgid, attr.Setsid = false, true // a session of its own has no controlling terminal, and is a group too
 	if kind == Namespaces {
 		o.Maps = namespaces(&attr)
 	}

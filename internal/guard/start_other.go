@@ -19,3 +19,12 @@ func (w *Wall) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) 
 	}
 	return s, err
 }
+
+// Probe says what keeps the wall here.
+func (w *Wall) Probe() State {
+	s, err := w.Start(&exec.Cmd{}, func(*exec.Cmd) error { return nil })
+	if err != nil && s.Why == "" {
+		s.Why = err.Error()
+	}
+	return s
+}

@@ -86,6 +86,11 @@ function Offered({ of, connected, wanted, accept }: OfferedProps) {
         </h3>
         <span class={`status ${of.state}`}>{visible(of.state)}</span>
         <span class="label">{of.tools === 1 ? "1 tool" : `${of.tools} tools`}</span>
+        {of.guard && (
+          <span class="label">
+            guard: <Text of={of.guard} />
+          </span>
+        )}
         {of.error && (
           <p class="failed">
             <Text of={of.error} />

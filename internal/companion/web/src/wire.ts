@@ -212,6 +212,7 @@ export interface Server {
   state: string;
   tools: number;
   error?: string;
+  guard?: string;
   offered: Tool[];
 }
 
