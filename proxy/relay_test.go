@@ -458,7 +458,7 @@ func TestSurvey(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s", "t"}, withOneTool, script{Capabilities: `{"prompts":{}}`})
 	var all []Offered
 	for _, s := range w.proxy.o.Servers {
-		offered, err := Survey(context.Background(), s, "", "test")
+		offered, _, err := Survey(context.Background(), s, "", "test")
 		if err != nil {
 			t.Fatal(err)
 		}
