@@ -11,7 +11,7 @@ import (
 // session is where the sockets of a user's session are.
 type session struct {
 	runtime, home, user string
-	getenv                    func(string) string
+	getenv              func(string) string
 }
 
 // unixOf is the socket that a variable names, "" for none: unix:///run/docker.sock, unix:path=/run/bus,guid=….

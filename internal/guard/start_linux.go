@@ -23,13 +23,13 @@ const keeperName = "callgate-guard"
 
 // order is what the keeper is told, through a pipe.
 type order struct {
-	Path   string
-	Args   []string
-	Kind   Kind
-	Wall   Wall
-	Maps   bool // the user namespace has no mapping yet: UID and GID are to be mapped
-	UID    int
-	GID    int
+	Path string
+	Args []string
+	Kind Kind
+	Wall Wall
+	Maps bool // the user namespace has no mapping yet: UID and GID are to be mapped
+	UID  int
+	GID  int
 }
 
 // answerTime bounds how long a keeper may take to start a program: it waits for nothing but the file system.
