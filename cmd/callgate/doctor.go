@@ -88,7 +88,7 @@ func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
 	o.Plan, o.PlanErr = connect.plan(nil)
 	o.Try = func(ctx context.Context, d *hosthooks.Dialect) (bool, error) {
 		event, body := d.Try(filepath.Join(c.DataDir, "credentials", string(companion.CredentialApprove)), here)
-		reply, err := s.askGate(&door.Order{Host: d.ID, Event: event}, body)
+		reply, err := s.askGate(ctx, door.Order{Host: d.ID, Event: event}, body)
 		return reply.Exit != 0, err
 	}
 	return doctor.Look(ctx, o), nil

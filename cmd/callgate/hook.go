@@ -1,23 +1,22 @@
 package main
 
 import (
-	"bytes"
-	"errors"
+	"cmp"
+	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"net"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"callgate/internal/companion"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
 )
 
 func newHookCommand(s *settings) *cobra.Command {
+	var post bool
 	cmd := &cobra.Command{
 		Use:   "hook HOST [EVENT]",
 		Short: "Gate the built-in tools of a host (the host runs this)",
@@ -28,13 +27,18 @@ answers in the host's format. A call that it cannot judge does not run.
 The first hook starts a process in the background that judges the calls; it ends when no host has used it for a
 while. It uses callgate.yaml and the worker's rules, and ignores CALLGATE_ variables of a host.
 
+A host that cannot start programs can post its hooks to the page's address instead. --http prints the settings for it.
+
 Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 		Example: `  callgate connect claude     # installs it
   echo '{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/tmp","tool_name":"Bash","tool_input":{"command":"ls"}}' | callgate hook claude`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: cobra.FixedCompletions(hosthooks.IDs(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := door.Order{Host: args[0]}
+			if post {
+				return s.printPosting(cmd, args[0])
+			}
+			o := door.Order{Host: args[0], Env: door.Environment()}
 			if len(args) == 2 {
 				o.Event = args[1]
 			}
@@ -45,6 +49,7 @@ Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 		Use: "serve", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.serveHooks(cmd) },
 	}
+	cmd.Flags().BoolVar(&post, "http", false, "print the host's settings for posting its hooks to callgate's address")
 	cmd.AddCommand(serve)
 	return cmd
 }
@@ -61,7 +66,7 @@ func (s *settings) hook(cmd *cobra.Command, o door.Order) error {
 			return err
 		}
 	}
-	reply, err := s.askGate(&o, body)
+	reply, err := s.askGate(cmd.Context(), o, body)
 	if err != nil {
 		reply = door.Reply(dialect.Fail(o.Event, body, fmt.Sprintf("callgate could not judge this call, so it does not run: %v", err)))
 	}
@@ -73,13 +78,10 @@ func (s *settings) hook(cmd *cobra.Command, o door.Order) error {
 	return nil
 }
 
-// askGate asks the process that judges, and starts it when there is none.
-func (s *settings) askGate(o *door.Order, body []byte) (door.Reply, error) {
-	switch {
-	case door.Broken != nil:
+// askGate asks the process that judges, unless the fast way has done so in vain.
+func (s *settings) askGate(ctx context.Context, o door.Order, body []byte) (door.Reply, error) {
+	if door.Broken != nil {
 		return door.Reply{}, door.Broken
-	case len(body) > door.MaxBody:
-		return door.Reply{}, fmt.Errorf("the host sent more than %d MiB", door.MaxBody>>20)
 	}
 	var err error
 	if o.DataDir, err = s.dataDir(); err != nil {
@@ -87,78 +89,35 @@ func (s *settings) askGate(o *door.Order, body []byte) (door.Reply, error) {
 	}
 	o.Config, _ = s.common.GetString("config") // they are declared
 	o.Worker, _ = s.common.GetString("worker")
-	reply, err := door.Ask(*o, body)
-	if !errors.Is(err, door.ErrNobody) {
-		return reply, err
-	}
-	ended, log, err := startJudge(o)
-	if err != nil {
-		return reply, err
-	}
-	for deadline := time.Now().Add(judgeStart); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if reply, err = door.Ask(*o, body); !errors.Is(err, door.ErrNobody) {
-			return reply, err
-		}
-		select {
-		case failed := <-ended:
-			if ended = nil; failed != nil {
-				return reply, errors.New(lastLine(log))
-			}
-		default:
-		}
-	}
-	return reply, fmt.Errorf("the process that judges does not begin: see %s", log)
+	return hosthooks.Ask(ctx, o, body)
 }
 
-// judgeStart bounds how long the process that judges may take to begin.
-const judgeStart = 15 * time.Second
-
-// startJudge starts the process that judges, which outlives this one. A host's variables do not configure it: it judges
-// for all hosts.
-func startJudge(o *door.Order) (ended <-chan error, log string, err error) {
-	program, err := os.Executable()
+// printPosting prints what a host needs in its settings to post its hooks.
+func (s *settings) printPosting(cmd *cobra.Command, host string) error {
+	d, err := hosthooks.Find(host)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	log = filepath.Join(o.DataDir, "hub", "hook.log")
-	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
-		return nil, "", err
-	}
-	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	if info, err := os.Stat(log); err == nil && info.Size() > 1<<20 {
-		flags |= os.O_TRUNC
-	}
-	out, err := os.OpenFile(log, flags, 0o600)
+	c, err := s.load()
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	defer out.Close()
-	args := []string{"hook", "serve", "--data-dir=" + o.DataDir, "--worker=" + o.Worker}
-	if o.Config != "" {
-		args = append(args, "--config="+o.Config)
+	address := cmp.Or(c.Listen, companion.DefaultAddress)
+	if _, port, err := net.SplitHostPort(address); err != nil || port == "0" {
+		return fmt.Errorf("a host that posts needs an address that stays: set listen to %s, not to %s", companion.DefaultAddress, address)
 	}
-	judge := exec.Command(program, args...)
-	judge.Dir, judge.Stderr = o.DataDir, out
-	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, "CALLGATE_") {
-			judge.Env = append(judge.Env, entry)
-		}
-	}
-	detach(judge)
-	if err := judge.Start(); err != nil {
-		return nil, "", fmt.Errorf("the process that judges cannot be started: %w", err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- judge.Wait() }()
-	return done, log, nil
-}
-
-// lastLine is what a program that failed said last.
-func lastLine(path string) string {
-	text, err := os.ReadFile(path)
+	credentials, err := companion.OpenCredentials(c.DataDir)
 	if err != nil {
-		return err.Error()
+		return err
 	}
-	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	return string(lines[len(lines)-1])
+	token, err := credentials.Token(companion.CredentialHook)
+	if err != nil {
+		return err
+	}
+	text, err := d.PostSettings(address, token)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text)
+	return err
 }

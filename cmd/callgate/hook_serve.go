@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -19,20 +17,18 @@ import (
 	"callgate/internal/hooks"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
-	"callgate/internal/install"
 	"callgate/proxy"
 )
 
 // serveHooks is the process that judges for hooks: a callgate without servers, which joins the hub as every other.
 func (s *settings) serveHooks(cmd *cobra.Command) error {
-	began := stamp{}
 	config, _ := s.common.GetString("config") // they are declared
 	worker, _ := s.common.GetString("worker")
 	c, err := s.load()
 	if err != nil {
 		return err
 	}
-	began.take(c.file)
+	stale := hosthooks.Stale(c.file)
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return err
 	}
@@ -64,24 +60,8 @@ func (s *settings) serveHooks(cmd *cobra.Command) error {
 		return err
 	}
 	defer desk.Close()
-	server.Run(cmd.Context(), desk, func() bool { now := stamp{}; now.take(c.file); return now != began })
+	server.Run(cmd.Context(), desk, stale)
 	return nil
-}
-
-// stamp says whether the program or its configuration is still the same.
-type stamp struct{ program, config time.Time }
-
-func (s *stamp) take(config string) {
-	at := func(path string) time.Time {
-		if info, err := os.Stat(path); err == nil {
-			return info.ModTime()
-		}
-		return time.Time{}
-	}
-	if program, err := os.Executable(); err == nil {
-		s.program = at(program)
-	}
-	s.config = at(config)
 }
 
 // desk is where hosts' hooks are answered by this process' gate.
@@ -93,7 +73,7 @@ func (s *sidecar) desk() (*hosthooks.Desk, error) {
 	o := hosthooks.Options{
 		Prompted: s.gate.Heard,
 		Gate:     s.gate, Log: s.log, Proof: proof, Agent: s.config.Agent, Home: xdg.Home, Shell: s.config.shell, Audit: audit.Dir(s.config.DataDir),
-		Sanitize: proxy.Sanitize, Own: ownEntries(), Alarm: func(host string, texts ...string) { s.problems.set("the host "+host, texts...) },
+		Sanitize: proxy.Sanitize, Own: hosthooks.OwnEntries(), Alarm: func(host string, texts ...string) { s.problems.set("the host "+host, texts...) },
 	}
 	if s.config.hooks.Decides() {
 		o.Before = s.config.askHooks
@@ -123,40 +103,4 @@ func (c *config) askHooks(ctx context.Context, session *gate.Session, call gate.
 		return e, !o.Deny, nil
 	})
 	return call
-}
-
-// ownEntries says by which names a host knows callgate as an MCP server. It looks at the host's files at most once a second.
-func ownEntries() func(host, project string) []string {
-	type seen struct {
-		at    time.Time
-		names []string
-	}
-	var mu sync.Mutex
-	cache := map[string]seen{}
-	return func(host, project string) []string {
-		mu.Lock()
-		defer mu.Unlock()
-		key := host + "\x00" + project
-		if s, ok := cache[key]; ok && time.Since(s.at) < time.Second {
-			return s.names
-		}
-		found, err := install.Find([]string{host})
-		if err != nil {
-			return nil
-		}
-		machine, err := install.ThisMachine(project)
-		if err != nil {
-			return nil
-		}
-		program, err := os.Executable()
-		if err != nil {
-			return nil
-		}
-		names := install.OwnEntries(machine, &found[0], program)
-		if len(cache) > 1000 {
-			clear(cache)
-		}
-		cache[key] = seen{time.Now(), names}
-		return names
-	}
 }

@@ -19,6 +19,8 @@ import (
 	"callgate/internal/companion"
 	"callgate/internal/guard"
 	"callgate/internal/hooks"
+	"callgate/internal/hosthooks"
+	"callgate/internal/hosthooks/door"
 	"callgate/internal/metrics"
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
@@ -210,6 +212,7 @@ func (s *sidecar) openCompanion() error {
 		options := companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Protocols: proxy.SupportedVersions(),
 			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.gate, Checkpoints: s.shownCheckpoints(), Problems: s.problems.list, Credentials: credentials, Logger: s.log,
+			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return credentials.Token(companion.CredentialHook) }),
 		}
 		if !s.onlooker {
 			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.config.Worker, backend{s}, backend{s}, backend{s}, backend{s}

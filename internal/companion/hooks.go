@@ -24,6 +24,10 @@ type Hooks interface {
 func (s *Server) hookRoutes(path func(string, methods)) {
 	path("/api/hooks", methods{"GET": s.viewer(s.handleHooks)})
 	path("/api/hooks/{name}", methods{"PUT": s.approver(s.handleSetHook)})
+	if s.hostHooks != nil {
+		path("/hook/{host}", methods{"POST": s.hostHooks.ServeHTTP})
+		path("/hook/{host}/{event}", methods{"POST": s.hostHooks.ServeHTTP})
+	}
 }
 
 func (s *Server) handleHooks(w http.ResponseWriter, _ *http.Request) {

@@ -29,6 +29,7 @@ type Options struct {
 	Rules       Rules           // nil shows none
 	Tools       Tools           // nil shows none
 	Hooks       Hooks           // nil shows none
+	HostHooks   http.Handler    // answers hosts that post their hooks, and knows who may; nil answers none
 	Freezer     Freezer         // nil freezes nothing
 	Metrics     http.Handler    // answers scrapes; nil counts nothing
 	Checkpoints Checkpoints     // nil when none are kept
@@ -73,6 +74,7 @@ type Server struct {
 	rules         Rules // nil when there are none to be seen
 	tools         Tools // likewise
 	hooks         Hooks // likewise
+	hostHooks     http.Handler
 	freezer       Freezer
 	metrics       http.Handler
 	checkpoints   Checkpoints
@@ -120,7 +122,7 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, errors.New("companion: an address for other machines needs a certificate and the names of this machine")
 	}
 	s := &Server{
-		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, freezer: o.Freezer, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
+		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, hostHooks: o.HostHooks, freezer: o.Freezer, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
 		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
 	s.problems = s.unseen

@@ -63,6 +63,11 @@ type Dialect struct {
 		Tool  string `yaml:"tool"`
 		Path  string `yaml:"path"` // the argument that names a file
 	} `yaml:"probe"`
+	Post  string   `yaml:"post"` // the type of hooks that it posts, "" when it posts none
+	Guard struct { // a member of a hook by which the call does not run when the hook fails
+		Name  string `yaml:"name"`
+		Value string `yaml:"value"`
+	} `yaml:"guard"`
 	Off  map[string]bool `yaml:"off"`  // settings by which the host is told to run no hooks, in the file that has them
 	Note string          `yaml:"note"` // what the person has to do in the host
 }
@@ -197,6 +202,9 @@ func (d *Dialect) check() error {
 		}
 		if s.Role.Decides() && d.Answers[s.Role]["deny"].Exit == 0 {
 			return fmt.Errorf("event %s: a denial needs an exit code", name)
+		}
+		if s.Role.Decides() && d.Post != "" && d.Answers[s.Role]["deny"].Body == nil {
+			return fmt.Errorf("event %s: a denial that is posted needs a body", name)
 		}
 	}
 	if len(d.Events) == 0 || d.Client == "" || d.Limit <= door.Patience {

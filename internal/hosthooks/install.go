@@ -3,6 +3,7 @@ package hosthooks
 import (
 	"embed"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func Hooks(host string, program string, arguments []string) []install.HookFile {
 			text, _ := plugins.ReadFile("hosts/" + host + ".js")                            // embedded
 			f.Text = strings.Replace(string(text), "$COMMAND", string(words), 1)
 		default:
-			for _, name := range slices.Sorted(maps.Keys(d.Events)) {
+			for name := range sortedEvents(d) {
 				f.Events = append(f.Events, d.hookEvent(p, name, program, arguments))
 			}
 			f.Separate = p.Shape == "files"
@@ -70,12 +71,7 @@ func (d *Dialect) hookEvent(p Place, name, program string, arguments []string) i
 	var entry any
 	switch p.Shape {
 	case "groups":
-		group := ordered{}
-		switch d.Events[name].Role {
-		case Before, Permission, After, Failed:
-			group = append(group, member{"matcher", "*"})
-		}
-		entry = append(group, member{"hooks", []any{ordered{{"type", "command"}, {"command", command}, {"timeout", limit}}}})
+		entry = d.group(name, d.unanswered(ordered{{"type", "command"}, {"command", command}, {"timeout", limit}}, name))
 	case "copilot":
 		entry = ordered{{"type", "command"}, {"bash", command}, {"powershell", command}, {"timeoutSec", limit}}
 	case "cursor":
@@ -89,6 +85,29 @@ func (d *Dialect) hookEvent(p Place, name, program string, arguments []string) i
 	text, _ := json.Marshal(entry) // made above
 	e.Text = string(text)
 	return e
+}
+
+// sortedEvents yields the names of events, sorted.
+func sortedEvents(d *Dialect) iter.Seq[string] {
+	return slices.Values(slices.Sorted(maps.Keys(d.Events)))
+}
+
+// group is a hook as hosts like Claude Code have it in a list: for all tools.
+func (d *Dialect) group(event string, hook ordered) ordered {
+	group := ordered{}
+	switch d.Events[event].Role {
+	case Before, Permission, After, Failed:
+		group = append(group, member{"matcher", "*"})
+	}
+	return append(group, member{"hooks", []any{hook}})
+}
+
+// unanswered adds to a hook what the host needs so that a call does not run whose hook fails.
+func (d *Dialect) unanswered(hook ordered, event string) ordered {
+	if d.Guard.Name != "" && d.Events[event].Role.Decides() {
+		hook = append(hook, member{d.Guard.Name, d.Guard.Value})
+	}
+	return hook
 }
 
 // ordered is an object whose members keep their order.

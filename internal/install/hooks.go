@@ -125,21 +125,29 @@ func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if slices.ContainsFunc(array.Elements, holds(e.Command)) {
-			continue
-		}
-		if i := slices.IndexFunc(array.Elements, older(e.Like)); i >= 0 {
-			value, err := hujson.Parse([]byte(e.Text))
-			if err != nil {
-				return nil, nil, err
-			}
-			array.Elements[i].Value = value.Value
-			done = append(done, hooked{At: at, Command: e.Command})
-			continue
-		}
 		element, err := hujson.Parse([]byte(e.Text))
 		if err != nil {
 			return nil, nil, err
+		}
+		if i := slices.IndexFunc(array.Elements, holds(e.Command)); i >= 0 {
+			if !shared(array.Elements[i]) && !alike(array.Elements[i], element) {
+				array.Elements[i].Value = element.Value
+				done = append(done, hooked{At: at, Command: e.Command})
+			}
+			continue
+		}
+		if i := slices.IndexFunc(array.Elements, older(e.Like)); i >= 0 {
+			if shared(array.Elements[i]) {
+				for v := range array.Elements[i].All() {
+					if isOlder(v, e.Like) {
+						v.Value = hujson.String(e.Command)
+					}
+				}
+			} else {
+				array.Elements[i].Value = element.Value
+			}
+			done = append(done, hooked{At: at, Command: e.Command})
+			continue
 		}
 		indent := "\n" + strings.Repeat("  ", len(at)+1)
 		element.BeforeExtra = hujson.Extra(indent)
@@ -172,16 +180,42 @@ func holds(command string) func(hujson.Value) bool {
 	}
 }
 
+// shared reports whether a list's element has hooks of others too: it is the person's.
+func shared(v hujson.Value) bool {
+	n := 0
+	for x := range v.All() {
+		if obj, ok := x.Value.(*hujson.Object); ok && slices.ContainsFunc(obj.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == "type" }) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// alike reports whether two values say the same.
+func alike(a, b hujson.Value) bool {
+	plain := func(v hujson.Value) string {
+		v = v.Clone()
+		v.Minimize()
+		return v.String()
+	}
+	return plain(a) == plain(b)
+}
+
 // older reports whether a value is a hook of callgate's with another program or data directory.
 func older(like string) func(hujson.Value) bool {
 	return func(v hujson.Value) bool {
 		for x := range v.All() {
-			if l, ok := x.Value.(hujson.Literal); ok && l.Kind() == '"' && like != "" && strings.Contains(l.String()+" ", like) && strings.Contains(l.String(), "--data-dir=") {
+			if isOlder(x, like) {
 				return true
 			}
 		}
 		return false
 	}
+}
+
+func isOlder(v *hujson.Value, like string) bool {
+	l, ok := v.Value.(hujson.Literal)
+	return ok && l.Kind() == '"' && like != "" && strings.Contains(l.String()+" ", like) && strings.Contains(l.String(), "--data-dir=")
 }
 
 // Switch returns what a setting in a JSON file says: a member, or one inside another with dots between their names.

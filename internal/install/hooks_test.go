@@ -51,6 +51,21 @@ func FuzzHooksGoInAndOut(f *testing.F) {
 	})
 }
 
+// Hooks of an earlier form give way; what a person put beside them stays.
+func TestHooksOfAnEarlierFormGiveWay(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"hooks":{"Before":[{"hooks":[{"type":"command","command":"cg hook h --data-dir=/d"}]}]}}`:                                                     `"matcher":"*"`,
+		`{"hooks":{"Before":[{"hooks":[{"type":"command","command":"/old hook h --data-dir=/e"}]}]}}`:                                                   `"matcher":"*"`,
+		`{"hooks":{"Before":[{"matcher":"x","hooks":[{"type":"command","command":"mine"},{"type":"command","command":"/old hook h --data-dir=/e"}]}]}}`: `{"matcher":"x","hooks":[{"type":"command","command":"mine"},{"type":"command","command":"cg hook h --data-dir=/d"}]}`,
+		`{"hooks":{"Before":[{"matcher":"x","hooks":[{"type":"command","command":"mine"},{"type":"command","command":"cg hook h --data-dir=/d"}]}]}}`:   `{"matcher":"x","hooks":[{"type":"command","command":"mine"},`,
+	} {
+		with, _, err := addHooks([]byte(text), someHooks)
+		if err != nil || !strings.Contains(string(with), want) || strings.Contains(string(with), "/old") || strings.Count(string(with), `"cg hook h --data-dir=/d"`) != 2 {
+			t.Errorf("%s\n%s %v", text, with, err)
+		}
+	}
+}
+
 // plain is what a text means; "" and what is no JSON for everybody mean nothing.
 func plain(t *testing.T, text []byte) string {
 	t.Helper()

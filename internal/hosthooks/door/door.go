@@ -7,6 +7,7 @@ package door
 
 import (
 	"bufio"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -29,6 +30,7 @@ type Order struct {
 	DataDir string
 	Config  string
 	Worker  string
+	Env     map[string]string // what the host says by its variables
 }
 
 // Request is what a hook asks.
@@ -63,8 +65,8 @@ func Socket(dataDir, worker, config string) string {
 }
 
 // Ask carries one request to the process that judges. ErrNobody says that there is none; after any other error the call
-// MUST NOT run.
-func Ask(o Order, body []byte) (r Reply, err error) {
+// MUST NOT run. When ctx ends, the host no longer waits.
+func Ask(ctx context.Context, o Order, body []byte) (r Reply, err error) {
 	token, err := os.ReadFile(filepath.Join(o.DataDir, "credentials", "hook"))
 	if err != nil {
 		return r, fmt.Errorf("%w: %w", ErrNobody, err)
@@ -74,6 +76,7 @@ func Ask(o Order, body []byte) (r Reply, err error) {
 		return r, fmt.Errorf("%w: %w", ErrNobody, err)
 	}
 	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return r, err
 	}
@@ -93,7 +96,7 @@ func Ask(o Order, body []byte) (r Reply, err error) {
 	if !hmac.Equal([]byte(theirs.Proof), []byte(Vouch(token, "gate", theirs.Nonce, own))) {
 		return r, errors.New("what listens for hooks does not hold callgate's credential")
 	}
-	request, err := json.Marshal(Request{Host: o.Host, Event: o.Event, Env: Environment(), Body: body})
+	request, err := json.Marshal(Request{Host: o.Host, Event: o.Event, Env: o.Env, Body: body})
 	if err != nil {
 		return r, err
 	}

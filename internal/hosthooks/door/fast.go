@@ -1,6 +1,7 @@
 package door
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -29,7 +30,8 @@ func init() {
 	if len(body) > MaxBody {
 		return
 	}
-	r, err := Ask(o, body)
+	o.Env = Environment()
+	r, err := Ask(context.Background(), o, body)
 	switch {
 	case errors.Is(err, ErrNobody):
 		return

@@ -1,4 +1,4 @@
-package main
+package hosthooks
 
 import (
 	"os/exec"

@@ -1,0 +1,104 @@
+package hosthooks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"callgate/internal/hosthooks/door"
+)
+
+// Ask asks the process that judges, and starts it when there is none.
+func Ask(ctx context.Context, o door.Order, body []byte) (door.Reply, error) {
+	if len(body) > door.MaxBody {
+		return door.Reply{}, fmt.Errorf("the host sent more than %d MiB", door.MaxBody>>20)
+	}
+	reply, err := door.Ask(ctx, o, body)
+	if !errors.Is(err, door.ErrNobody) {
+		return reply, err
+	}
+	ended, log, err := startJudge(o)
+	if err != nil {
+		return reply, err
+	}
+	for deadline := time.Now().Add(judgeStart); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if reply, err = door.Ask(ctx, o, body); !errors.Is(err, door.ErrNobody) {
+			return reply, err
+		}
+		select {
+		case failed := <-ended:
+			if ended = nil; failed != nil {
+				return reply, errors.New(lastLine(log))
+			}
+		default:
+		}
+	}
+	return reply, fmt.Errorf("the process that judges does not begin: see %s", log)
+}
+
+// judgeStart bounds how long the process that judges may take to begin.
+const judgeStart = 15 * time.Second
+
+// startJudge starts the process that judges, which outlives this one. A host's variables do not configure it: it judges
+// for all hosts.
+func startJudge(o door.Order) (ended <-chan error, log string, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	log = filepath.Join(o.DataDir, "hub", "hook.log")
+	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
+		return nil, "", err
+	}
+	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	if info, err := os.Stat(log); err == nil && info.Size() > 1<<20 {
+		flags |= os.O_TRUNC
+	}
+	out, err := os.OpenFile(log, flags, 0o600)
+	if err != nil {
+		return nil, "", err
+	}
+	defer out.Close()
+	args := []string{"hook", "serve", "--data-dir=" + o.DataDir, "--worker=" + o.Worker}
+	if o.Config != "" {
+		args = append(args, "--config="+o.Config)
+	}
+	return start(program, args, o.DataDir, out), log, nil
+}
+
+// start starts a callgate that outlives this process and takes no settings from its environment. The channel tells how it
+// ended, or why it did not begin.
+func start(program string, args []string, dir string, log *os.File) <-chan error {
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Stderr = dir, log
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "CALLGATE_") {
+			cmd.Env = append(cmd.Env, entry)
+		}
+	}
+	detach(cmd)
+	done := make(chan error, 1)
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(log, "callgate cannot be started:", err)
+		done <- err
+		return done
+	}
+	go func() { done <- cmd.Wait() }()
+	return done
+}
+
+// lastLine is what a program that failed said last.
+func lastLine(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return string(lines[len(lines)-1])
+}
