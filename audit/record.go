@@ -1,7 +1,7 @@
-// Package audit is the durable, tamper-evident, append-only record of every decision and outcome.
+// Package audit is a durable, tamper-evident, append-only record of every decision and outcome.
 //
-// It is for whoever decides and for whoever looks back: Append returns when a record is written and chained to those before
-// it, Read gives them back, Verify says where somebody changed them. What cannot be appended MUST NOT happen.
+// Append returns once a record is in the file and chained to the records before it. Read returns records, and Verify
+// names the first one that somebody changed. What cannot be appended MUST NOT happen.
 package audit
 
 import "time"

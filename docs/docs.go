@@ -1,4 +1,4 @@
-// Package docs carries those pages of the documentation that callgate serves itself.
+// Package docs embeds the schema of the side protocol.
 package docs
 
 import _ "embed"

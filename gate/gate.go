@@ -1,9 +1,8 @@
-// Package gate answers one question about every tool call: may it run? Rules answer first; what they
-// leave open a person decides; and every decision is on record before anything happens.
+// Package gate decides whether a tool call may run: rules answer first, and a person answers what they leave open.
 //
-// It is a library: New needs rules and an audit log, a Session makes calls, Decide judges them and waits for whoever
-// subscribed to answer. What it does not allow MUST NOT run, and what runs MUST be exactly the call that it returned.
-// The module in examples/library is a whole program.
+// It is a library: New needs rules and an audit log, a Session makes calls, and Decide judges a call and waits for a
+// subscriber's answer. Every decision is on record before the call goes on. What Decide does not allow MUST NOT run,
+// and what runs MUST be exactly the call that it returned. The module in examples/library is a whole program.
 package gate
 
 import (

@@ -1,5 +1,6 @@
-// Package proxy is the life of one call: MCP in from a host, through the gate, out to the upstreams, and
-// everything else of MCP relayed in both directions without harm.
+// Package proxy is the life of one call: MCP in from a host, through the gate, out to the servers.
+//
+// Everything else of MCP it relays unchanged in both directions.
 package proxy
 
 import (

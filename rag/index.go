@@ -1,9 +1,10 @@
-// Package rag indexes a workspace's files, documents and tool definitions, and searches them: by words (BM25),
-// by meaning (embeddings) and by what a text is (symbols, paths).
+// Package rag indexes and searches files, documents and tool definitions.
 //
-// An index is a directory that any number of processes share. It consists of immutable segments and a manifest
-// that names them. Whoever writes holds a lock; whoever reads follows the manifest and waits for nobody. Every
-// file is summed, and what does not fit its sum is never searched: Sync replaces it.
+// It finds by words (BM25), by meaning (embeddings), and by symbols and paths.
+//
+// An index is a directory that any number of processes share. It consists of immutable segments and a manifest that
+// names them. Writers hold a lock; readers follow the manifest and wait for nobody. Every file has a checksum. A file
+// that does not match it is never searched, and Sync replaces it.
 package rag
 
 import (

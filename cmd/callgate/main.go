@@ -1,4 +1,4 @@
-// Command callgate stands between an LLM host and the MCP servers that it uses, and gates every tool call.
+// Command callgate gates every tool call between an LLM host and its MCP servers.
 package main
 
 import (

@@ -1,9 +1,10 @@
-// Demo is a small MCP server over stdio to try callgate with: it reads, writes and searches the files of one
-// folder and runs shell commands there. All file access goes through os.Root, so no path and no symbolic link
-// leaves the folder.
+// Demo is a small MCP server over stdio to try callgate with.
 //
-// shell_exec is the exception, and the reason why this is a demo: a shell runs with the rights of the user and
-// reaches whatever the user reaches. Start it only in a folder made for it, behind a gate that asks.
+// It reads, writes and searches the files of one folder, and runs shell commands there. All file access goes through
+// os.Root, so no path and no symbolic link leaves the folder.
+//
+// shell_exec is the exception: a shell has the rights of the user. Start the demo only in a folder made for it, behind
+// a gate that asks.
 //
 //	demo FOLDER
 package main

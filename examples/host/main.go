@@ -1,9 +1,10 @@
-// Host plays the part of an LLM host: it starts callgate as its MCP server and makes three calls, one that the rules
-// allow, one that they deny and one that they leave to a person. It shows what came back, and exits with 0 only when
-// all three ended as they should.
+// Host plays an LLM host: it starts callgate as its MCP server and makes three calls.
 //
-// For the third call it either answers by itself over callgate's REST interface (--answer), or asks at the terminal,
-// or, when there is no terminal, waits until somebody answers elsewhere.
+// Rules allow the first call, deny the second, and leave the third to a person. Host shows what came back, and exits
+// with 0 only when all three ended as they should.
+//
+// For the third call it answers by itself over REST (--answer), asks at the terminal, or, without a terminal, waits
+// until somebody answers elsewhere.
 //
 //	host --data-dir DIR [--answer approve|reject|always] -- callgate run [FLAG...]
 package main

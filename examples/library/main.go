@@ -1,5 +1,6 @@
-// The library example puts callgate's gate into a program of its own: a rules file, one call, a question that a callback
-// answers, and the record of it.
+// The library example puts callgate's gate into a program of its own.
+//
+// It has a rules file, one call, a question that a callback answers, and the record.
 package main
 
 import (

@@ -1,9 +1,10 @@
-// Package tools says what a tool is and what a call of it touches: the catalogue of kinds and argument
-// roles, the subjects of a call, its risk, and a summary that a person can read.
+// Package tools says what a tool is and what a call of it touches.
 //
-// Kinds only tighten by themselves: a kind that is guessed from a name or a schema may add denies and
-// raise risk. Only a catalogue entry that is bound to the configured command, or a mapping that the user
-// wrote, makes a kind count for allow rules and for low risk.
+// It holds the kinds and argument roles, the subjects of a call, its risk, and a summary for people.
+//
+// Kinds only tighten by themselves: a kind that is guessed from a name or a schema can add denies and raise risk. A
+// kind counts for allow rules and for low risk only if a catalogue entry is bound to the configured command, or if the
+// user mapped the tool.
 package tools
 
 import (

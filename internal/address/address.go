@@ -1,8 +1,7 @@
-// Package address reads addresses of the web as the programs do that fetch them, which disagree: where one takes
-// "http://a\@b/" to the host a, another goes to b.
+// Package address finds the hosts that programs may read in a web address.
 //
-// An allow MUST hold for what Parse says, which follows the URL standard that browsers and most libraries implement. A
-// denial MUST look at every one of Readings.
+// Programs disagree: one takes "http://a\@b/" to the host a, another goes to b. An allow MUST hold for what Parse says,
+// which follows the URL standard of browsers and most libraries. A denial MUST look at every one of Readings.
 package address
 
 import (

@@ -1,5 +1,7 @@
-// Package budget bounds the memory that messages in flight take in this process: requests of hosts and answers of
-// servers, from the first byte that is read to the last that is written. Small messages are free.
+// Package budget bounds the memory of messages in flight.
+//
+// It counts requests of hosts and answers of servers, from the first byte read to the last byte written. Small messages
+// are free.
 package budget
 
 import (

@@ -1,12 +1,11 @@
-// Package checkpoint keeps what files were before a tool call changed them, and puts them back.
+// Package checkpoint snapshots files before a tool call changes them, and restores them.
 //
-// A checkpoint is taken before the call is forwarded and is on the disk by then. It says of each path what
-// was there: the bytes and the mode of a file, the target of a link, everything in a folder, or nothing.
-// What the call left is noted when it has ended, as hashes: by them a restore knows whether somebody else
-// changed a file since.
+// A checkpoint is on the disk before the call is forwarded. For each path it says what was there: the bytes and the
+// mode of a file, the target of a link, everything in a folder, or nothing. After the call it notes the hashes of what
+// the call left, so that a restore can tell whether somebody else changed a file since.
 //
-// Nothing of it is run or followed: files are opened below folders that are no links, one part of the path
-// after another, and no git command is ever started.
+// It runs nothing and follows no link: it opens files below folders one part of the path after another, and never
+// starts git.
 package checkpoint
 
 import (

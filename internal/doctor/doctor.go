@@ -1,5 +1,6 @@
-// Package doctor looks at everything that has to be right for callgate to gate: hosts and their hooks, rules, credentials,
-// files, the hub and the guard. Each finding says how it stands and which command cures it.
+// Package doctor checks everything that the gate depends on, and names the command that cures each fault.
+//
+// It looks at hosts and their hooks, rules, credentials, files, the hub and the guard.
 package doctor
 
 import (

@@ -1,5 +1,4 @@
-// Package durable holds how small files that several processes share are written: whole or not at all, one
-// writer after the other.
+// Package durable writes small files that processes share: whole or not at all, one writer at a time.
 package durable
 
 import (

@@ -1,6 +1,7 @@
-// Package endpoint is where hosts reach callgate over HTTP: Streamable HTTP, with the sessions of the
-// revisions up to 2025-11-25 and without for 2026-07-28, and the older HTTP+SSE. It says who may come in,
-// and carries messages between hosts and the proxy. It knows no tools.
+// Package endpoint serves hosts over HTTP: who may come in, sessions and streams.
+//
+// It speaks Streamable HTTP, with sessions up to 2025-11-25 and without them for 2026-07-28, and the older HTTP+SSE. It
+// carries messages between hosts and the proxy, and knows no tools.
 package endpoint
 
 import (

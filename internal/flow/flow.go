@@ -1,7 +1,7 @@
-// Package flow remembers where values come from: which words, addresses and ids results of a session held, and which the
-// user's side said. It keeps hashes in memory and nothing else, and finds them again in the arguments of later calls.
+// Package flow remembers hashes of what results held and what the user's side said.
 //
-// What to ask about it is the gate's business.
+// It finds the same words, addresses and ids again in the arguments of later calls. It keeps hashes in memory and
+// nothing else. The gate decides what to ask about.
 package flow
 
 import (

@@ -1,10 +1,9 @@
-// Package hooks runs what the configuration wants to happen around calls: programs, log lines and webhooks
-// that follow events, and programs that look at a call before the gate does.
+// Package hooks runs programs, log lines and webhooks around calls.
 //
-// What follows an event never holds up or fails a call: it runs later, in a bounded number, and its failure is
-// logged and counted. What looks at a call first can only tighten what the gate decides. Text that comes from
-// the model or from a server reaches a program as an argument, as a variable or on standard input, and never
-// as text that a shell or an interpreter reads.
+// A hook that follows an event never holds up or fails a call: it runs later, in a bounded number, and its failure is
+// logged and counted. A hook that looks at a call first can only tighten the gate's decision. Text from the model or a
+// server reaches a program as an argument, a variable or standard input, never as text that a shell or an interpreter
+// reads.
 package hooks
 
 import (

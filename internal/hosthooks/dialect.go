@@ -1,5 +1,7 @@
-// Package hosthooks judges the tools that are built into LLM hosts. A host's hook runs "callgate hook"; this package reads
-// what the host says, asks the gate, and answers in the host's words. How hosts differ is data: hosts/*.yaml.
+// Package hosthooks judges the tools that are built into LLM hosts.
+//
+// A host's hook runs "callgate hook". This package reads what the host says, asks the gate, and answers in the host's
+// words. How hosts differ is data: hosts/*.yaml.
 package hosthooks
 
 import (

@@ -1,5 +1,6 @@
-// Package install puts callgate in front of the MCP servers in the configuration files of LLM hosts, and takes it out
-// again. It plans every change before it writes one, keeps what was there, and puts back exactly that.
+// Package install moves the MCP servers in hosts' configuration files behind callgate, and back.
+//
+// It plans every change before it writes one, keeps what was there, and puts back exactly that.
 package install
 
 import (

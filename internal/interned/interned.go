@@ -1,5 +1,6 @@
-// Package interned keeps what many hold once, as long as somebody holds it: what servers say of themselves is the
-// same for a thousand sessions.
+// Package interned stores equal values once, as long as somebody holds them.
+//
+// A thousand sessions share what a server says of itself.
 package interned
 
 import (

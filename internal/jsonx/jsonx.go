@@ -1,6 +1,7 @@
-// Package jsonx is strict JSON at the border. Two decoders that read one text differently are a way
-// around a gate, so text that decoders are known to read differently is refused, and what callgate has to
-// change it splices into the original bytes instead of encoding a value anew.
+// Package jsonx is strict JSON for the border.
+//
+// Text that two decoders read differently is a way around the gate, so it is refused. Changes are spliced into the
+// original bytes; no value is encoded again.
 package jsonx
 
 import (

@@ -1,4 +1,4 @@
-// Package loopback tells what stays on this machine, or within its network.
+// Package loopback says which addresses are on this machine or in its network.
 package loopback
 
 import (

@@ -1,6 +1,7 @@
-// Package metrics counts what happens at the gate, for Prometheus. No label depends on what the model or a server
-// says: decisions, classes of risk, and the names that the configuration gives to servers and hooks are all there
-// are, so that their number is bounded.
+// Package metrics counts what happens at the gate, for Prometheus.
+//
+// No label holds anything that a model or server says. Labels are decisions, risk classes, and the names of servers and
+// hooks in the configuration, so their number is bounded.
 package metrics
 
 import (

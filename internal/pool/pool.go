@@ -1,4 +1,4 @@
-// Package pool runs jobs side by side on goroutines that are used again.
+// Package pool runs jobs on reused goroutines.
 package pool
 
 import (

@@ -1,6 +1,7 @@
-// Package remote talks to one MCP server behind a URL, over Streamable HTTP or the older HTTP+SSE. It carries
-// messages as they are: what the server's text holds reaches the connection byte for byte but for line ends
-// between its tokens. Everything that the server sends is hostile input, and harms its own endpoint alone.
+// Package remote talks to one MCP server at a URL, over Streamable HTTP or the older HTTP+SSE.
+//
+// It passes messages on byte for byte, except line ends between tokens. Everything that the server sends is hostile
+// input, and can harm only its own endpoint.
 package remote
 
 import (

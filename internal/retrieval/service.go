@@ -1,5 +1,4 @@
-// Package retrieval is search as one process of callgate offers it: the workspaces that its hosts work in, their
-// indexes, and what models and people keep in knowledge bases.
+// Package retrieval is the search of one callgate process: workspaces, their indexes, and knowledge bases.
 package retrieval
 
 import (

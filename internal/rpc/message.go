@@ -1,5 +1,7 @@
-// Package rpc is JSON-RPC as MCP uses it over a pair of byte streams. It knows no tools. Messages keep
-// the bytes they came in; a relay changes an id or a member and forwards the rest untouched.
+// Package rpc is MCP's JSON-RPC over a pair of byte streams.
+//
+// It knows no tools. Messages keep the bytes they came in; a relay changes an id or a member and forwards the rest
+// untouched.
 package rpc
 
 import (

@@ -1,5 +1,6 @@
-// Package rulebook works with rules: it judges calls as the live gate would without running them, holds rules against cases,
-// and replays the calls on record under other rules. It is for people who write rules; nothing that it says lets a call run.
+// Package rulebook judges calls for people who write rules: checks, test cases, and recorded calls under other rules.
+//
+// It judges as the live gate would, and runs nothing. Nothing that it says lets a call run.
 package rulebook
 
 import (

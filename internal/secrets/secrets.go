@@ -1,4 +1,4 @@
-// Package secrets remembers which credentials were seen, without keeping them, and finds them again where they must not go.
+// Package secrets remembers digests of the credentials it saw, and finds them again in other texts.
 package secrets
 
 import (

@@ -1,6 +1,7 @@
-// Package signin gets callgate into MCP servers that want OAuth: a person signs in once with a browser, or callgate
-// shows what it is itself, and what comes of it is kept in the data directory, for the server it was meant for and no
-// other, and refreshed.
+// Package signin signs callgate in to MCP servers that want OAuth.
+//
+// A person signs in once with a browser, or callgate proves its own identity. The login is stored in the data directory
+// for the server it was meant for and no other, and is refreshed.
 package signin
 
 import (

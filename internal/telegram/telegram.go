@@ -1,11 +1,11 @@
-// Package telegram is an approver in a chat: it shows what waits at the gate in the chats that are allowed,
-// and takes answers from buttons and replies. It decides nothing, and holds no more power than any client of
-// the companion. It is the model for approvers in other chats.
+// Package telegram is the approver in a Telegram chat, with buttons and replies.
 //
-// A chat is a weaker place than the page: what is shown passes through a company's servers, it is read on
-// small screens, and buttons stay where they were when the question has changed. So a button is good for the
-// very arguments that stand above it and for nothing else, what is not shown whole can only be denied here,
-// and "always" asks once more.
+// It decides nothing, and can do no more than any client of the companion. It is the model for approvers in other
+// chats.
+//
+// A chat is a weaker place than the page: messages pass through a company's servers, screens are small, and buttons
+// stay where they were when the question has changed. So a button is good only for the arguments above it, what is not
+// shown whole can only be denied, and "always" asks once more.
 package telegram
 
 import (

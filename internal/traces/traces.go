@@ -1,6 +1,8 @@
-// Package traces tells OpenTelemetry how each call went: a span for the call, one for its decision, with the wait
-// for a person, and one for the part of whoever it is forwarded to. Spans hold names, decisions and times, and
-// nothing of what calls hold. The exporter is that of OTLP over HTTP, set up by the standard OTEL_* variables.
+// Package traces sends OpenTelemetry spans of calls.
+//
+// A call has a span, with one inside for its decision (the wait for a person included) and one for the server's part.
+// Spans hold names, decisions and times, nothing of what calls hold. The exporter is OTLP over HTTP, set up by the
+// standard OTEL_* variables.
 package traces
 
 import (

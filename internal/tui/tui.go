@@ -1,10 +1,9 @@
-// Package tui is the terminal approver: a screen on the companion's Go client that shows what waits at the
-// gate and takes answers.
+// Package tui is the terminal approver, a client of the companion.
 //
-// Nothing here decides, and nothing defaults to yes: the choice that Enter takes is always the one that lets
-// nothing run, keys count only after the keyboard has rested since a question appeared (quiet.go), and an
-// approval is taken only for arguments that were on the screen to their end (approval.go). Every string of a
-// frame may come from the model or from an upstream; it reaches the screen through shown alone (text.go).
+// It decides nothing, and nothing defaults to yes: Enter always takes the choice that lets nothing run. Keys count only
+// after the keyboard has rested since a question appeared (quiet.go). An approval is taken only for arguments that were
+// on the screen to their end (approval.go). Every string of a frame may come from the model or a server, and reaches
+// the screen through shown alone (text.go).
 package tui
 
 import (

@@ -1,10 +1,10 @@
-// Package upstream is one MCP server behind callgate: its process, the handshake with it, its lists, and
-// raw requests in both directions. It forwards bytes; it judges nothing but what a broken or hostile
-// server could do to callgate itself.
+// Package upstream is one MCP server behind callgate: its process, handshake, lists, and raw requests both ways.
 //
-// A server starts in the background (Start) and again on use when it went down (Ready, Request, with a
-// backoff), and what it said the last time it ran is there at once from a cache on disk (Info, List).
-// Everything that a server sends is hostile input.
+// It forwards bytes. It judges nothing except what a broken or hostile server could do to callgate itself.
+//
+// A server starts in the background (Start), and again on use when it went down (Ready, Request, with a backoff). Its
+// last known handshake and lists come from a cache on disk (Info, List). Everything that a server sends is hostile
+// input.
 package upstream
 
 import (

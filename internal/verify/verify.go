@@ -1,8 +1,7 @@
-// Package verify runs the user's checks on a workspace after calls changed files in it, and words a report
-// for the model.
+// Package verify runs the user's checks on a workspace after calls changed files in it, and reports to the model.
 //
-// The commands come from the user's own configuration, never from a workspace, and are lists of words that no
-// shell reads. Calls that change the same workspace in quick succession share one run.
+// The commands come from the user's own configuration, never from a workspace, and are lists of words that no shell
+// reads. Calls that change the same workspace in quick succession share one run.
 package verify
 
 import (

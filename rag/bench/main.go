@@ -1,5 +1,6 @@
-// Bench measures callgate's search: how well it finds, how fast, with how much memory; beside ripgrep, where it
-// is installed, and bleve as it comes. See README.md.
+// Bench measures callgate's search: how well it finds, how fast, and with how much memory.
+//
+// It measures ripgrep, if installed, and plain bleve too. See README.md.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package chunks takes files apart into the passages that a search finds, along the boundaries of their languages.
+// Package chunks cuts files into passages for search, along the boundaries of their language.
 package chunks
 
 import (

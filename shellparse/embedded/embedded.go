@@ -1,8 +1,8 @@
-// Package embedded reads the programs that commands take as an operand: awk, sed, jq, yq and SQL.
+// Package embedded reads the programs that awk, sed, jq, yq and SQL clients take as an operand.
 //
-// A text is harmless only when a parser or a closed grammar recognised the whole of it, every construct in it is
-// known to do nothing but compute and print, and all implementations that may read it read it alike. Nothing here
-// looks for what is dangerous: what is not known to be harmless is not.
+// A text is harmless only if a parser or a closed grammar recognised all of it, every construct in it is known to do
+// nothing but compute and print, and all implementations that may read it read it alike. Nothing here looks for danger:
+// what is not known to be harmless is not.
 package embedded
 
 import (

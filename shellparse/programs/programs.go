@@ -1,6 +1,8 @@
-// Package programs is what callgate knows of programs: how they read their words, what they run, read and write, and how
-// bad that can be. The facts stand in the YAML files beside this one; `go generate` compiles them into table_gen.go, so
-// that nothing is parsed at run time. Each file of the table is for readers; the format is described in README.md.
+// Package programs is what callgate knows of programs, as data.
+//
+// It says how programs read their words, what they run, read and write, and how bad that can be. The facts are in the
+// YAML files beside this one, and README.md describes their format. `go generate` compiles them into table_gen.go, so
+// nothing is parsed at run time.
 package programs
 
 //go:generate go run ./compile

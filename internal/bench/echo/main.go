@@ -1,7 +1,8 @@
-// Echo is the upstream of the benchmark: an MCP server that answers with the text that it was sent, over stdio, or
-// over HTTP at an address that it prints.
+// Echo is the server of the benchmark: it answers with the text that it was sent, over stdio or HTTP.
 //
 //	echo [-http]
+//
+// With -http it prints its address.
 package main
 
 import (

@@ -1,6 +1,7 @@
-// Floor is the cheapest gate over stdio that can be written in Go with the standard library: it reads each line far
-// enough to know the method, the id and the tool, and passes the bytes on as they are. It judges nothing and records
-// nothing. What callgate costs is measured against it. Over HTTP it is Go's reverse proxy, at an address that it prints.
+// Floor is the cheapest gate over stdio that Go's standard library allows; callgate's cost is measured against it.
+//
+// It reads each line far enough to know the method, the id and the tool, and passes the bytes on. It judges nothing and
+// records nothing. Over HTTP it is Go's reverse proxy, and prints its address.
 //
 //	floor -- COMMAND [ARGUMENT...]
 //	floor -http URL

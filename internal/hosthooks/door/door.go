@@ -1,8 +1,7 @@
-// Package door is the way of a host's hook to the process that judges: it carries what the host said there and the
-// answer back. It loads nothing else, because a host waits for it at every call.
+// Package door carries what a host's hook says to the process that judges, and the answer back.
 //
-// The two sides prove to each other that they hold the hook credential before anything is said, so that neither a program
-// that only knows the socket's place can ask, nor one that took the place can answer.
+// It loads nothing else, because the host waits for it at every call. Both sides first prove that they hold the hook
+// credential: a program that only knows the socket's path cannot ask, and a program that took the path cannot answer.
 package door
 
 import (

@@ -1,5 +1,7 @@
-// Package catalogue makes what hosts are offered out of what servers list: names, merged lists, definitions that people
-// know, and tools that pose as others. It sends nothing and knows no host.
+// Package catalogue makes what hosts are offered from what servers list.
+//
+// It forms names, merges lists, keeps accepted definitions, and finds tools that pose as others. It sends nothing and
+// knows no host.
 package catalogue
 
 import (

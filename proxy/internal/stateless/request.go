@@ -1,3 +1,4 @@
+// Package stateless serves hosts without sessions (MCP 2026-07-28): requests, rounds, tasks and subscriptions.
 package stateless
 
 import (

@@ -1,5 +1,7 @@
-// Package tasks is what MCP 2025-11-25 says of tasks, and those of one host: calls that it gets as tasks, and requests of
-// servers that it carries out as tasks. It sends nothing.
+// Package tasks holds the tasks of MCP 2025-11-25 of one host.
+//
+// They are calls that the host gets as tasks, and requests of servers that the host carries out as tasks. It sends
+// nothing.
 package tasks
 
 import (

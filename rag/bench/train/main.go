@@ -1,5 +1,6 @@
-// Train prepares the training of the embedding table in rag/embed: it extracts pairs of comment and code from
-// Debian packages, and makes lists of word numbers of them for train.py.
+// Train prepares the training of the embedding table in rag/embed.
+//
+// It extracts pairs of comment and code from Debian packages, and turns them into lists of word numbers for train.py.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Package lexical finds chunks by their words: it builds, merges and searches immutable bleve indexes. Documents of an
-// index are the rows of a segment; their ID is the row's number.
+// Package lexical builds, merges and searches immutable bleve indexes of chunks.
+//
+// The documents of an index are the rows of a segment; a document's ID is its row number.
 package lexical
 
 import (

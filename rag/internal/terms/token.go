@@ -1,5 +1,4 @@
-// Package terms takes code and prose apart into the terms that they are found by: words, and identifiers whole and in
-// parts, stemmed.
+// Package terms splits code and prose into search terms: words, and identifiers whole and in parts, stemmed.
 package terms
 
 import (

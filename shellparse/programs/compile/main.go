@@ -1,4 +1,4 @@
-// Compile writes the table of package programs from its YAML files. Run it by go generate.
+// Compile writes the table of package programs from its YAML files, for go generate.
 package main
 
 import (

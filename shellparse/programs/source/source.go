@@ -1,5 +1,6 @@
-// Package source reads the YAML files of package programs and writes the table that they compile to. Programs at run
-// time do not need it.
+// Package source reads and checks the YAML files of package programs, and writes their table.
+//
+// It is for go generate and tests.
 package source
 
 import (
