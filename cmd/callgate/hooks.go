@@ -21,7 +21,7 @@ import (
 )
 
 // harmlessInHooks are the subcommands that a hook may start.
-var harmlessInHooks = []string{"audit", "check", "completion", "help", "index", "search", "version"}
+var harmlessInHooks = []string{"audit", "check", "completion", "help", "index", "man", "search", "version"}
 
 // refuseHooks refuses subcommands under a hook that could serve a host, answer for a person or change what
 // decides: a hook that starts callgate would be asked about its own calls, without end.

@@ -69,7 +69,7 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.naming(newLoginCommand(settings)), settings.naming(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newConnectCommand(settings.dataDir), newDisconnectCommand(settings.dataDir), newApproveCommand(settings), newFreezeCommand(settings.dataDir), newUnfreezeCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newHooksCommand(settings), settings.relaying(newHookCommand(settings)), settings.judging(newDoctorCommand(settings)), newStatusCommand(settings.dataDir), settings.keeping(newCheckpointsCommand(settings)),
-		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), settings.searching(newKBCommand(settings)), newConfigCommand(), newVersionCommand(),
+		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), settings.searching(newKBCommand(settings)), newConfigCommand(), newManCommand(), newVersionCommand(),
 	)
 	explainGroups(root)
 	settings.explainCommands(root)
