@@ -130,6 +130,25 @@ bench-rag: ## measure search: how well it finds, how fast, with how much memory
 	$(if $(REPOS),rag/bench/fetch.sh '$(REPOS)')
 	bin/bench-rag -repos '$(REPOS)'
 
+# Where releases are published: the one place that says it.
+export RELEASE_ADDRESS := $(shell cat internal/packaging/address)
+# Packages carry the time of the commit, so that two builds of it are the same.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+export RELEASE_DATE ?= $(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ 2>/dev/null || date -u -r $(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ)
+export RELEASE_COMMIT ?= $(shell git rev-parse --short=7 HEAD 2>/dev/null || echo 0)
+GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.0
+# make release SNAPSHOT=1 needs no tag.
+SNAPSHOT ?=
+
+.PHONY: release
+release: build ## build all packages into .release/out; publishes nothing
+	rm -rf .release
+	mkdir -p .release/completions
+	bin/callgate man .release/man
+	for shell in bash zsh fish; do bin/callgate completion $$shell > .release/completions/callgate.$$shell; done
+	$(GORELEASER) release --config internal/packaging/goreleaser.yaml --skip=publish $(if $(SNAPSHOT),--snapshot)
+	go run ./internal/packaging .release/dist .release/out
+
 # More for the runs of hosts: make hosts HOSTSFLAGS='-update docs/hosts.md'
 HOSTSFLAGS ?=
 

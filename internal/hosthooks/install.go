@@ -182,3 +182,16 @@ func (d *Dialect) Try(path, folder string) (event string, body []byte) {
 	body, _ = json.Marshal(root) // made of strings
 	return d.Probe.Event, body
 }
+
+// Bundled is the file hooks.json of a plugin or extension of the host: its hooks, which start the callgate on the PATH.
+func Bundled(host string) (any, error) {
+	d, err := Find(host)
+	if err != nil {
+		return nil, err
+	}
+	events := ordered{}
+	for name := range sortedEvents(d) {
+		events = append(events, member{name, []any{json.RawMessage(d.hookEvent(d.Install[0], name, "callgate", nil).Text)}})
+	}
+	return ordered{{"hooks", events}}, nil
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+)
+
+// registryName is callgate's name in the MCP registry, which knows accounts by their host.
+func registryName() string {
+	host, _, _ := strings.Cut(address, "/")
+	parts := strings.Split(host, ".")
+	slices.Reverse(parts)
+	if host == "github.com" {
+		parts = []string{"io", "github"}
+	}
+	return strings.Join(parts, ".") + "." + owner() + "/callgate"
+}
+
+// bundleOf are the binaries that go into MCP bundles.
+var bundleOf = map[string]string{"darwin-all": "darwin", "linux-x64": "linux", "win32-x64": "win32"}
+
+func bundleName(r *release, platform string) string {
+	return "callgate-" + r.version + "-" + platform + ".mcpb"
+}
+
+// bundles writes an MCP bundle for each system: hosts install it with a click and ask for the file of servers.
+func bundles(r *release) error {
+	for _, b := range r.builds {
+		platform, ok := bundleOf[b.name()]
+		if !ok {
+			continue
+		}
+		manifest, err := toJSON(map[string]any{
+			"manifest_version": "0.3", "name": "callgate", "display_name": "callgate", "version": r.version, "description": about, "license": "Apache-2.0",
+			"author": map[string]string{"name": "callgate", "url": "https://" + address}, "homepage": "https://" + address,
+			"repository": map[string]string{"type": "git", "url": "https://" + address + ".git"},
+			"server": map[string]any{
+				"type": "binary", "entry_point": "server/" + b.program(),
+				"mcp_config": map[string]any{"command": "${__dirname}/server/" + b.program(), "args": []string{"run", "--mcp-config", "${user_config.servers}"}},
+			},
+			"tools_generated": true, "compatibility": map[string]any{"platforms": []string{platform}},
+			"user_config": map[string]any{"servers": map[string]any{
+				"type": "file", "title": "MCP servers", "description": "A JSON file with mcpServers: the servers that callgate stands in front of", "required": true,
+			}},
+		})
+		if err != nil {
+			return err
+		}
+		err = r.add(bundleName(r, platform), func(w io.Writer) error {
+			return writeZip(w, r.time, []entry{{name: "manifest.json", text: manifest, mode: 0o644}, {name: "server/" + b.program(), path: b.path, mode: 0o755}})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serverJSON writes the entry for the MCP registry.
+func serverJSON(r *release) error {
+	stdio := map[string]string{"type": "stdio"}
+	run := []any{
+		map[string]any{"type": "positional", "value": "run"},
+		map[string]any{"type": "named", "name": "--mcp-config", "format": "filepath", "description": "A JSON file with mcpServers: the servers that callgate stands in front of", "isRequired": true},
+	}
+	packages := []any{map[string]any{"registryType": "npm", "identifier": "callgate", "version": r.version, "runtimeHint": "npx", "transport": stdio, "packageArguments": run}}
+	for _, platform := range []string{"darwin", "linux", "win32"} {
+		name := bundleName(r, platform)
+		if sum, ok := r.sums[name]; ok {
+			packages = append(packages, map[string]any{"registryType": "mcpb", "identifier": r.url(name), "version": r.version, "fileSha256": sum, "transport": stdio})
+		}
+	}
+	return r.addJSON("server.json", map[string]any{
+		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": registryName(), "title": "callgate",
+		"description": about, "version": r.version, "websiteUrl": "https://" + address, "repository": map[string]string{"url": "https://" + address, "source": "github"}, "packages": packages,
+	})
+}
