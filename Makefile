@@ -101,6 +101,7 @@ check: ## gofmt, linters, and builds for Windows and macOS
 		if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GOLANGCI) run
 	go mod tidy -diff
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet ./...
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
@@ -148,6 +149,13 @@ release: build ## build all packages into .release/out; publishes nothing
 	for shell in bash zsh fish; do bin/callgate completion $$shell > .release/completions/callgate.$$shell; done
 	$(GORELEASER) release --config internal/packaging/goreleaser.yaml --skip=publish $(if $(SNAPSHOT),--snapshot)
 	go run ./internal/packaging .release/dist .release/out
+	CALLGATE_RELEASE="$(CURDIR)/.release/out" go test -count=1 ./internal/packaging
+
+.PHONY: reproducible
+reproducible: release ## build the release twice and compare
+	cp .release/out/checksums.txt bin/checksums.txt
+	$(MAKE) release
+	cmp bin/checksums.txt .release/out/checksums.txt
 
 # More for the runs of hosts: make hosts HOSTSFLAGS='-update docs/hosts.md'
 HOSTSFLAGS ?=

@@ -15,7 +15,7 @@ func hostFolders(r *release) error {
 		with[key] = value
 	}
 	marketplace := map[string]any{
-		"name": "callgate", "owner": map[string]string{"name": "callgate"},
+		"name": "callgate", "description": about, "owner": map[string]string{"name": "callgate"},
 		"plugins": []any{map[string]any{"name": "callgate", "source": "./", "description": about, "version": r.version}},
 	}
 	for _, f := range []struct {

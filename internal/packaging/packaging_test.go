@@ -1,0 +1,410 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// dist is what goreleaser leaves behind, with a small program in place of callgate.
+func dist(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("src/go.mod", "module small\n\ngo 1.26\n")
+	write("src/main.go", "package main\n\nfunc main() {}\n")
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), ".")
+	build.Dir = filepath.Join(dir, "src")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	program, err := os.ReadFile(filepath.Join(dir, "program"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type artifact struct{ Name, Path, Goos, Goarch, Type string }
+	var artifacts []artifact
+	for os, archs := range map[string][]string{"linux": {"amd64", "arm64"}, "darwin": {"amd64", "arm64", "all"}, "windows": {"amd64", "arm64"}} {
+		for _, arch := range archs {
+			name, kind := "callgate", "Binary"
+			if os == "windows" {
+				name += ".exe"
+			}
+			if arch == "all" {
+				kind = "Universal Binary"
+			}
+			path := os + "_" + arch + "/" + name
+			write(path, string(program))
+			artifacts = append(artifacts, artifact{name, filepath.Join(dir, path), os, arch, kind})
+			archive := "callgate_1.2.3_" + os + "_" + arch + ".tar.gz"
+			write(archive, path)
+			artifacts = append(artifacts, artifact{archive, filepath.Join(dir, archive), os, arch, "Archive"})
+		}
+	}
+	list, err := json.Marshal(artifacts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("artifacts.json", string(list))
+	write("metadata.json", `{"version":"1.2.3","tag":"v1.2.3"}`)
+	write("scoop/callgate.json", "{}")
+	write("winget/manifests/c/callgate.yaml", "a: b\n")
+	return dir
+}
+
+// Two runs make the same bytes, and what they make holds together: every checksum, every digest of the image, every
+// version and every name that one file says of another.
+func TestPackagesAreTheSameTwiceAndHoldTogether(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "1790000000")
+	from := dist(t)
+	var sums [2]string
+	out := ""
+	for i := range sums {
+		out = filepath.Join(t.TempDir(), "out")
+		if err := run(from, out); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(out, "checksums.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = string(text)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two runs differ:\n%s\n%s", sums[0], sums[1])
+	}
+	hold(t, out)
+	if err := run(from, out); err == nil {
+		t.Error("a release that is there already was changed")
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "")
+	if err := run(from, filepath.Join(t.TempDir(), "out")); err == nil {
+		t.Error("nobody said the time of the commit")
+	}
+}
+
+// hold looks at the files of a release.
+func hold(t *testing.T, out string) {
+	t.Helper()
+	read := func(name string) []byte {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	sums := map[string]string{}
+	for line := range strings.Lines(string(read("checksums.txt"))) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if sums[name] = sum; hexOf(read(name)) != sum {
+			t.Errorf("the checksum of %s is wrong", name)
+		}
+	}
+	files, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(sums)+1 {
+		t.Errorf("%d files have %d checksums", len(files), len(sums))
+	}
+	var server struct {
+		Name, Description string
+		Packages          []struct{ RegistryType, Identifier, FileSha256 string }
+	}
+	if err := json.Unmarshal(read("server.json"), &server); err != nil {
+		t.Fatal(err)
+	}
+	if len(server.Description) > 100 || !regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`).MatchString(server.Name) || len(server.Packages) != 4 {
+		t.Errorf("server.json: %+v", server)
+	}
+	for _, p := range server.Packages {
+		if name := p.Identifier[strings.LastIndex(p.Identifier, "/")+1:]; p.RegistryType == "mcpb" && (p.FileSha256 == "" || sums[name] != p.FileSha256) {
+			t.Errorf("server.json: %+v", p)
+		}
+	}
+	urls := regexp.MustCompile(`/([^/"]+\.tar\.gz)"\s+sha256 "([0-9a-f]+)"`).FindAllStringSubmatch(string(read("callgate.rb")), -1)
+	if len(urls) != 4 {
+		t.Errorf("the formula names %d archives", len(urls))
+	}
+	for _, m := range urls {
+		if sums[m[1]] != m[2] {
+			t.Errorf("the formula says %s of %s", m[2], m[1])
+		}
+	}
+	for name := range sums {
+		switch {
+		case strings.HasSuffix(name, "image.tar"):
+			layout(t, read(name))
+		case strings.HasSuffix(name, ".cdx.json"):
+			bom(t, name, read(name))
+		case strings.HasSuffix(name, ".mcpb") || strings.HasSuffix(name, ".zip") && !strings.Contains(name, "_windows_"):
+			z, err := zip.NewReader(bytes.NewReader(read(name)), int64(len(read(name))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range z.File {
+				in, err := f.Open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := io.ReadAll(in)
+				if err != nil || strings.HasSuffix(f.Name, ".json") && !json.Valid(text) {
+					t.Errorf("%s: %s: %v", name, f.Name, err)
+				}
+				if f.Name == "hooks/hooks.json" && (!bytes.Contains(text, []byte("callgate hook ")) || bytes.Contains(text, []byte("data-dir"))) {
+					t.Errorf("%s: %s", name, text)
+				}
+			}
+		}
+	}
+}
+
+// bom looks at a bill of materials.
+func bom(t *testing.T, name string, text []byte) {
+	t.Helper()
+	var b struct {
+		SerialNumber string
+		Components   []struct {
+			Ref string `json:"bom-ref"`
+		}
+	}
+	if err := json.Unmarshal(text, &b); err != nil {
+		t.Fatal(err)
+	}
+	refs := map[string]bool{}
+	for _, c := range b.Components {
+		refs[c.Ref] = true
+	}
+	if len(refs) == 0 || len(refs) != len(b.Components) || !regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(b.SerialNumber) {
+		t.Errorf("%s: %s, %d components, %d different", name, b.SerialNumber, len(b.Components), len(refs))
+	}
+}
+
+// layout follows an image from its index to its layers.
+func layout(t *testing.T, text []byte) {
+	t.Helper()
+	files := map[string][]byte{}
+	in := tar.NewReader(bytes.NewReader(text))
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[h.Name], err = io.ReadAll(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used := map[string]bool{}
+	var follow func(text []byte)
+	follow = func(text []byte) {
+		var d struct {
+			Manifests []struct {
+				Digest string
+				Size   int
+			}
+			Layers []struct {
+				Digest string
+				Size   int
+			}
+			Config json.RawMessage
+		}
+		if err := json.Unmarshal(text, &d); err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range slices.Concat(d.Manifests, d.Layers) {
+			blob, ok := files["blobs/sha256/"+strings.TrimPrefix(list.Digest, "sha256:")]
+			sum := sha256.Sum256(blob)
+			if !ok || len(blob) != list.Size || "sha256:"+hex.EncodeToString(sum[:]) != list.Digest {
+				t.Errorf("%s has %d bytes, want %d", list.Digest, len(blob), list.Size)
+			}
+			if used[list.Digest] = true; blob[0] == '{' {
+				follow(blob)
+			}
+		}
+	}
+	follow(files["index.json"])
+	if len(used) != 5 { // one list, and for each of two machines a manifest and a layer; test programs have the same layer
+		if len(used) != 4 {
+			t.Errorf("the image has %v", slices.Sorted(maps.Keys(used)))
+		}
+	}
+}
+
+// What starts callgate is well formed, and starts commands that there are.
+func TestUnitsAreWellFormed(t *testing.T) {
+	units, err := filepath.Glob("units/*")
+	if err != nil || len(units) != 4 {
+		t.Fatalf("%v %v", units, err)
+	}
+	for _, path := range units {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := strings.TrimPrefix(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), "callgate-")
+		if !strings.Contains(string(text), "callgate "+command) {
+			t.Errorf("%s does not start callgate %s", path, command)
+		}
+		if filepath.Ext(path) == ".plist" {
+			if err := xml.Unmarshal(text, new(struct{})); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		} else if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
+			verify := exec.Command(analyze, "verify", "--user", path)
+			verify.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
+			if out, err := verify.CombinedOutput(); err != nil && !strings.Contains(string(out), "is not executable") {
+				t.Errorf("%s: %v: %s", path, err, out)
+			}
+		}
+	}
+}
+
+// A release that was built (make release) can be installed here, runs, and leaves nothing behind when it is removed.
+func TestReleaseInstalls(t *testing.T) {
+	out := os.Getenv("CALLGATE_RELEASE")
+	if out == "" || runtime.GOOS != "linux" {
+		t.Skip("CALLGATE_RELEASE names no release")
+	}
+	hold(t, out)
+	one := func(pattern string) string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(out, pattern))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %v %v", pattern, found, err)
+		}
+		path, err := filepath.Abs(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	do := func(dir, name string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		text, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, text)
+		}
+		return string(text)
+	}
+	t.Run("deb", func(t *testing.T) {
+		if _, err := exec.LookPath("dpkg"); err != nil {
+			t.Skip("dpkg is not installed")
+		}
+		root := t.TempDir()
+		admin := filepath.Join(root, "var/lib/dpkg")
+		for _, dir := range []string{"updates", "info", "triggers"} {
+			if err := os.MkdirAll(filepath.Join(admin, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"status", "available"} {
+			if err := os.WriteFile(filepath.Join(admin, name), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dpkg := []string{"--root=" + root, "--log=/dev/null", "--force-not-root", "--force-bad-path", "--force-architecture"}
+		do("", "dpkg", append(dpkg, "--install", one("callgate_*_"+runtime.GOARCH+".deb"))...)
+		if version := do("", filepath.Join(root, "usr/bin/callgate"), "--version"); !strings.HasPrefix(version, "callgate ") {
+			t.Errorf("it says %q", version)
+		}
+		for _, path := range []string{"usr/share/man/man1/callgate.1", "usr/share/bash-completion/completions/callgate", "usr/lib/systemd/user/callgate-hub.service"} {
+			if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+				t.Error(err)
+			}
+		}
+		do("", "dpkg", append(dpkg, "--purge", "callgate")...)
+		if left, err := os.ReadDir(filepath.Join(root, "usr")); err == nil {
+			t.Errorf("it left %v", left)
+		}
+	})
+	t.Run("npm", func(t *testing.T) {
+		if _, err := exec.LookPath("npm"); err != nil {
+			t.Skip("npm is not installed")
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte("{}"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		arch := map[string]string{"amd64": "x64"}[runtime.GOARCH] + strings.TrimPrefix(runtime.GOARCH, "amd64")
+		do(dir, "npm", "install", "--offline", "--omit=optional", "--no-audit", "--no-fund", one("npm-callgate-[0-9]*.tgz"), one("npm-callgate-linux-"+arch+"-*.tgz"))
+		if version := do(dir, "npx", "--offline", "callgate", "--version"); !strings.Contains(version, "callgate ") {
+			t.Errorf("it says %q", version)
+		}
+		code := exec.Command("npx", "--offline", "callgate", "check")
+		code.Dir = dir
+		var exit *exec.ExitError
+		if err := code.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			t.Errorf("its exit code is lost: %v", err)
+		}
+	})
+	// The official tools and schemas, which are fetched.
+	t.Run("bundles", func(t *testing.T) {
+		for _, platform := range []string{"darwin", "linux", "win32"} {
+			dir := t.TempDir()
+			z, err := zip.OpenReader(one("callgate-*-" + platform + ".mcpb"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.CopyFS(dir, z); err != nil {
+				t.Fatal(err)
+			}
+			z.Close()
+			do(dir, "npx", "--yes", "@anthropic-ai/mcpb@2.1.2", "validate", "manifest.json")
+		}
+	})
+	t.Run("registry", func(t *testing.T) {
+		text, err := exec.Command("go", "mod", "download", "-json", "github.com/modelcontextprotocol/registry@v1.8.8").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var module struct{ Dir string }
+		if err := json.Unmarshal(text, &module); err != nil {
+			t.Fatal(err)
+		}
+		schema, err := jsonschema.NewCompiler().Compile(filepath.Join(module.Dir, "internal/validators/schemas/2025-12-11.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(one("server.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		server, err := jsonschema.UnmarshalJSON(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(server); err != nil {
+			t.Error(err)
+		}
+	})
+}
