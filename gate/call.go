@@ -27,6 +27,16 @@ type Call struct {
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
 	Revive    func(context.Context) error   // starts the server again when it ended while the call waited; may be nil
 	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
+
+	texts []text // of Arguments, once somebody asked
+}
+
+// said is every string in the arguments, names included. The judge asks first, so that its checks share one reading.
+func (c *Call) said() []text {
+	if c.texts == nil && len(c.Arguments) > 0 {
+		c.texts = textsOf(c.Arguments)
+	}
+	return c.texts
 }
 
 // NewCall is a call of the session's host: of tool, with the raw arguments object, from the folder and with the files of

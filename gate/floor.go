@@ -129,7 +129,7 @@ func (f *floored) toolTellsSecrets() string {
 	if !elsewhere || isFileKind(f.call.Tool.Kind) && f.call.Tool.Bound || !mayNameStore(f.call.Arguments) {
 		return ""
 	}
-	for _, t := range textsOf(f.call.Arguments) {
+	for _, t := range f.call.said() {
 		if len(t.said) <= maxStore && !strings.ContainsAny(strings.TrimSpace(t.said), " \t\n{}\"") {
 			if store := tools.CredentialStore(t.said); store != "" {
 				return fmt.Sprintf("names %s, which holds credentials, to a tool that may send it away", tools.Visible(store))
@@ -162,7 +162,7 @@ func (f *floored) asksCloud() string {
 	if !mayNameMetadata(f.call.Arguments) || f.call.Tool.Kind == tools.KindShell || quiet(f.call.Tool) {
 		return ""
 	}
-	for _, t := range textsOf(f.call.Arguments) {
+	for _, t := range f.call.said() {
 		if at := metadataIn(t.said, false); at != "" {
 			return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
 		}
@@ -175,7 +175,7 @@ func (f *floored) proxied() string {
 	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return c.Risk.Exceeds(permissions.Write) }) || !mayNameMetadata(f.call.Arguments) {
 		return ""
 	}
-	for _, t := range textsOf(f.call.Arguments) {
+	for _, t := range f.call.said() {
 		for _, m := range proxyVariable.FindAllStringSubmatch(t.said, 16) {
 			if at := metadataIn(m[1], true); at != "" {
 				return at
@@ -212,7 +212,7 @@ func (f *floored) disarms() string {
 	}
 	for _, path := range f.a.Writes {
 		if agentSettings.MatchString(path.Path) {
-			for _, t := range textsOf(f.call.Arguments) {
+			for _, t := range f.call.said() {
 				if offSetting.MatchString(t.said) {
 					return fmt.Sprintf("takes the permissions off another agent in %s", tools.Visible(path.Path))
 				}
@@ -260,7 +260,10 @@ func (f *floored) losingStatement() string {
 	if len(f.a.Commands) > 0 || isFileKind(f.call.Tool.Kind) || permissions.Destructive.Exceeds(f.a.Risk) && permissions.Unknown.Exceeds(f.a.Risk) || localDatabase.MatchString(f.call.Tool.Server) {
 		return ""
 	}
-	for _, t := range textsOf(f.call.Arguments) {
+	for _, t := range f.call.said() {
+		if !holdsAny(t.lower, mayLoseData) {
+			continue
+		}
 		if m := losingSQL.FindString(t.said); m != "" {
 			return m
 		}

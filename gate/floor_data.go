@@ -270,5 +270,6 @@ var losses = []loss{
 var (
 	losingSQL     = regexp.MustCompile(`(?i)\b(?:drop\s+(?:database|schema|table|owned|keyspace|user|role)|truncate(?:\s+table)?\s+["\w\x60\[]|delete\s+from\s+["\w.\x60\[\]]+\s*(?:;|$)|detach\s+database)\b?`)
 	losingGraphQL = regexp.MustCompile(`(?i)\bmutation\b[^{]*\{[^}]*?\b\w*(?:delete|destroy|drop|purge|terminate|wipe)\w*\s*[({]`)
+	mayLoseData   = strings.Fields("drop truncate delete detach mutation") // one of which each of them has
 	localDatabase = regexp.MustCompile(`(?i)sqlite|duckdb|local`)
 )

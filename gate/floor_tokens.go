@@ -17,7 +17,7 @@ func (f *floored) tellsTokens() string {
 		if f.a.Risk == permissions.ReadOnly || isFileKind(f.call.Tool.Kind) && f.call.Tool.Bound {
 			return ""
 		}
-		for _, t := range textsOf(f.call.Arguments) {
+		for _, t := range f.call.said() {
 			if audit.Token(t.said) != "" {
 				return "hands a credential to a tool that may send it away"
 			}

@@ -36,6 +36,7 @@ type Judge struct {
 // the three phases is a security property: every denial is looked at before anything can release the call,
 // and every mark before any grant, level or rule can.
 func (j *Judge) Judge(call Call) Verdict {
+	call.said()
 	v := Verdict{Analysis: tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})}
 	if v, denied := j.denials(v, call); denied {
 		return v

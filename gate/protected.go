@@ -139,7 +139,7 @@ func (p *Protected) touched(call Call, a *tools.Analysis) string {
 			}
 		}
 	}
-	texts := textsOf(call.Arguments)
+	texts := call.said()
 	if why := p.named(texts); why != "" {
 		return why
 	}

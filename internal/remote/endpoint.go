@@ -85,13 +85,14 @@ type Endpoint struct {
 	handle     Handler
 	delivering sync.Mutex // the connection takes one message at a time
 
-	mu      sync.Mutex
-	over    bool // nothing new begins
-	work    *pool.Pool
-	version string
-	session string
-	running map[string]context.CancelFunc // requests by id
-	notes   int                           // notifications and answers that are on their way
+	mu       sync.Mutex
+	over     bool // nothing new begins
+	work     *pool.Pool
+	version  string
+	session  string
+	running  map[string]context.CancelFunc // requests by id
+	requests sync.WaitGroup
+	notes    int // notifications and answers that are on their way
 
 	broken chan struct{} // closed when err is set
 	err    error
@@ -143,6 +144,7 @@ func (e *Endpoint) Run(conn *rpc.Conn, handle Handler) error {
 	e.over = true
 	e.mu.Unlock()
 	e.cancel()
+	e.requests.Wait()
 	e.work.Wait()
 	conn.Abandon()
 	if e.isBroken() {
@@ -242,21 +244,20 @@ const (
 	probeLimit = time.Minute // for the question which era the server speaks
 )
 
-// Write sends the message of one line. It does not wait for the server but for notifications/initialized, which
-// the server must have before anything else comes, and for its answer where it wants to say something by itself.
+// Write sends the message of one line, which is no request. It does not wait for the server but for
+// notifications/initialized, which the server must have before anything else comes, and for its answer where it wants to
+// say something by itself.
 func (e *Endpoint) Write(line []byte) (int, error) {
 	m, err := rpc.Parse(bytes.Clone(bytes.TrimSpace(line)))
 	if err != nil {
 		return 0, fmt.Errorf("not sent: %w", err)
 	}
-	switch {
-	case m.IsRequest():
-		err = e.request(m)
-	case m.Method == "notifications/initialized":
+	switch m.Method {
+	case "notifications/initialized":
 		if err = e.note(m); err == nil && e.streamable() {
 			e.listen()
 		}
-	case m.Method == "notifications/cancelled":
+	case "notifications/cancelled":
 		e.cancelled(m)
 	default:
 		e.send(m)
@@ -267,32 +268,61 @@ func (e *Endpoint) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// request begins a request. Its answer, or why there is none, is delivered.
-func (e *Endpoint) request(m rpc.Message) error {
+// Exchange implements rpc.Exchanger. The answer, or why there is none, is delivered.
+func (e *Endpoint) Exchange(request []byte) (func(context.Context), error) {
+	m, err := rpc.Parse(request)
+	if err != nil {
+		return nil, fmt.Errorf("not sent: %w", err)
+	}
+	return func(waiting context.Context) { e.request(waiting, m) }, nil
+}
+
+// request sends a request and delivers its answer. What may go on once the answer is there, or before it comes, goes on
+// in the background.
+func (e *Endpoint) request(waiting context.Context, m rpc.Message) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	if m.Method == "server/discover" { // nobody may wait for it any more
 		ctx, cancel = context.WithTimeout(e.ctx, probeLimit)
 	}
-	id := string(m.ID)
-	e.mu.Lock()
-	e.running[id] = cancel
-	e.mu.Unlock()
-	begun := e.begin(func() {
-		defer func() {
-			cancel()
-			e.mu.Lock()
-			delete(e.running, id)
-			e.mu.Unlock()
-		}()
-		if err := e.exchange(ctx, m); errors.Is(err, ErrNotRun) || err != nil && ctx.Err() == nil && !e.isBroken() {
+	if !e.enter(m.ID, cancel) {
+		cancel()
+		e.conn.Fail(m.ID, rpc.ErrClosed)
+		return
+	}
+	abandoned := context.AfterFunc(waiting, cancel)
+	rest, err := e.exchange(ctx, m)
+	end := func(err error) {
+		if errors.Is(err, ErrNotRun) || err != nil && ctx.Err() == nil && !e.isBroken() {
 			e.conn.Fail(m.ID, err) // who waits for another hears why the conversation is over
 		}
-	})
-	if !begun {
 		cancel()
-		return rpc.ErrClosed
+		e.exit(m.ID)
 	}
-	return nil
+	switch waits := abandoned(); {
+	case rest == nil:
+		end(err)
+	case !waits || !e.begin(func() { end(rest()) }):
+		end(rest())
+	}
+}
+
+// enter registers a request; false when the conversation is over.
+func (e *Endpoint) enter(id []byte, cancel context.CancelFunc) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return false
+	}
+	e.requests.Add(1)
+	e.running[string(id)] = cancel
+	return true
+}
+
+func (e *Endpoint) exit(id []byte) {
+	e.mu.Lock()
+	delete(e.running, string(id))
+	e.mu.Unlock()
+	e.requests.Done()
 }
 
 // send sends a notification or an answer in the background.

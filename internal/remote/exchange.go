@@ -13,40 +13,43 @@ import (
 	"callgate/internal/rpc"
 )
 
-// exchange sends a request and delivers what comes for it. An error says why there is no answer.
-func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) error {
+// exchange sends a request and delivers its answer. An error says why there is none. rest is not nil when the answer
+// comes on an event stream: it delivers what comes there, and the caller MUST call it.
+func (e *Endpoint) exchange(ctx context.Context, m rpc.Message) (rest func() error, err error) {
 	select {
 	case <-e.started:
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	if e.eventsInUse() {
-		return e.postToEvents(ctx, m)
+		return func() error { return e.postToEvents(ctx, m) }, nil
 	}
 	response, err := e.post(ctx, e.cfg.URL, m)
 	if err != nil {
-		return e.unreached(err)
+		return nil, e.unreached(err)
+	}
+	kind := contentType(response)
+	if kind == "text/event-stream" && response.StatusCode/100 == 2 {
+		e.learnSession(response, m)
+		return func() error { return e.follow(ctx, response.Body, m) }, nil
 	}
 	defer response.Body.Close()
-	switch kind := contentType(response); {
+	switch {
 	case response.StatusCode == http.StatusUnauthorized:
-		return e.unauthorized(response)
+		return nil, e.unauthorized(response)
 	case response.StatusCode == http.StatusNotFound && inSession(response.Request):
-		return e.lost()
+		return nil, e.lost()
 	case response.StatusCode/100 == 4 && m.Method == "initialize" && e.cfg.Transport == Detect:
 		e.log.Info("the server does not speak Streamable HTTP: trying HTTP+SSE", "status", response.StatusCode)
 		e.openEvents()
-		return e.postToEvents(ctx, m)
+		return func() error { return e.postToEvents(ctx, m) }, nil
 	case response.StatusCode/100 != 2:
-		return e.refused(ctx, response, m)
-	case kind == "text/event-stream":
-		e.learnSession(response, m)
-		return e.follow(ctx, response.Body, m)
+		return nil, e.refused(ctx, response, m)
 	case kind == "application/json":
 		e.learnSession(response, m)
-		return e.whole(ctx, response, m)
+		return nil, e.whole(ctx, response, m)
 	}
-	return fmt.Errorf("the server's answer is neither JSON nor an event stream but %.60q (HTTP %d)", contentType(response), response.StatusCode)
+	return nil, fmt.Errorf("the server's answer is neither JSON nor an event stream but %.60q (HTTP %d)", kind, response.StatusCode)
 }
 
 // note sends a message that has no answer.

@@ -127,7 +127,27 @@ func (c *Conn) dropped(text []byte, err error) {
 // Send sends a request that compose makes for the id it is given, and returns what waits for its answer.
 // The caller MUST call Wait or Forget.
 func (c *Conn) Send(compose func(id []byte) []byte) (*Pending, error) {
-	return c.asked.Send(func(id []byte) error { return c.Write(compose(id)) })
+	exchanger, ok := c.w.(Exchanger)
+	if !ok {
+		return c.asked.Send(func(id []byte) error { return c.Write(compose(id)) })
+	}
+	var exchange func(context.Context)
+	p, err := c.asked.Send(func(id []byte) (err error) {
+		exchange, err = exchanger.Exchange(compose(id))
+		return err
+	})
+	if err == nil {
+		p.exchange = exchange
+	}
+	return p, err
+}
+
+// Exchanger is a writer that sends a request and reads its answer on the goroutine that waits for it, which saves two
+// hand-overs a request.
+type Exchanger interface {
+	// Exchange returns what sends the request, of which there is no other copy. It delivers the answer, or has it
+	// delivered later, and returns at once when ctx ends.
+	Exchange(request []byte) (func(ctx context.Context), error)
 }
 
 // Request sends a request and waits for the response, an error response included. It sends nothing when

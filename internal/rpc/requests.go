@@ -32,6 +32,8 @@ type Pending struct {
 	ID     []byte // as spelled on the wire
 	of     *Requests
 	answer chan answer
+
+	exchange func(context.Context) // sends it; nil when it was sent
 }
 
 // Send gives a request an id of ours, lets write send it, and returns what waits for its answer. The caller
@@ -97,6 +99,9 @@ func (r *Requests) Abandon() {
 
 // Wait returns the response; for one that cannot be read, an *UnreadableError. When ctx ends first, the request is forgotten: its answer, if one comes, is dropped.
 func (p *Pending) Wait(ctx context.Context) (Message, error) {
+	if p.exchange != nil {
+		p.exchange(ctx)
+	}
 	select {
 	case a, ok := <-p.answer:
 		if !ok {
