@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -207,7 +208,7 @@ func (f *floored) disarms() string {
 			}
 		}
 	}
-	if len(f.a.Commands) > 0 || !strings.Contains(string(f.call.Arguments), "ermission") && !strings.Contains(string(f.call.Arguments), "pprov") {
+	if len(f.a.Commands) > 0 || !bytes.Contains(f.call.Arguments, []byte("ermission")) && !bytes.Contains(f.call.Arguments, []byte("pprov")) {
 		return ""
 	}
 	for _, path := range f.a.Writes {

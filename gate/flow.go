@@ -18,8 +18,8 @@ func (j *Judge) secretMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
 		return tools.Mark{}, false
 	}
 	var texts []string
-	for text := range jsonx.Strings(call.Arguments) {
-		texts = append(texts, text)
+	for _, t := range call.said() {
+		texts = append(texts, t.said)
 	}
 	found, ok := j.secrets.Find(texts...)
 	if !ok {

@@ -137,6 +137,10 @@ type Peer interface {
 	// wait for what comes of it.
 	Handle(m rpc.Message)
 
+	// Serve is Handle for a request, on the caller's goroutine. It calls answered when the request has its response, or
+	// gets none, and then does what that leaves to do.
+	Serve(m rpc.Message, answered func())
+
 	// Malformed puts on record that the host sent what is not a message.
 	Malformed(err error)
 

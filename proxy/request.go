@@ -147,33 +147,50 @@ func (q *running) at(s *server) (found []*inflight) {
 	return found
 }
 
-// begin starts a request, which may be one of a host without sessions. It is registered before the next message is read, so that a
-// cancellation finds it.
+// begin starts a request, which may be one of a host without sessions.
 func (h *host) begin(m rpc.Message, e *stateless.Request) {
+	answer := h.admit(m, e)
+	h.jobs.Run(h.ctx, func() { answer(func() {}) })
+}
+
+// Serve implements Peer.
+func (h *host) Serve(m rpc.Message, answered func()) {
+	answer := h.admit(m, nil)
+	h.jobs.Here(func() { answer(answered) })
+}
+
+// admit registers a request, so that a cancellation in the next message finds it. What it returns answers the request,
+// calls answered, and does the rest.
+func (h *host) admit(m rpc.Message, e *stateless.Request) func(answered func()) {
 	handler, ok := requests[m.Method]
 	if !ok {
-		h.turnAway(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
-		return
+		return func(answered func()) {
+			h.turnAway(m.ID, rpc.CodeMethodNotFound, "method not found: "+m.Method)
+			answered()
+		}
 	}
 	ctx, cancel := context.WithCancelCause(h.ctx)
 	r := &inflight{id: m.ID, stateless: e, cancel: cancel, token: progressToken(m.Params)}
 	ctx = upstream.Because(ctx, r)
 	if !h.running.add(r) {
 		cancel(nil)
-		h.turnAway(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")
-		return
+		return func(answered func()) {
+			h.turnAway(m.ID, rpc.CodeInvalidRequest, "a request with this id is still running")
+			answered()
+		}
 	}
-	h.jobs.Run(h.ctx, func() {
+	return func(answered func()) {
 		response := handler(h, ctx, m, r)
 		if errors.Is(context.Cause(ctx), errTakenBack) {
 			response = nil
 		}
 		h.tasks.deliver(r, response)
+		answered()
 		if r.afterwards != nil {
 			r.afterwards()
 		}
 		cancel(nil)
-	})
+	}
 }
 
 // cancelled ends the request that the host names. One that has ended already is no error: hosts cancel late.

@@ -125,14 +125,13 @@ func (h *host) Malformed(err error) {
 // there is none that can be read.
 func (h *host) noise(id []byte, err error) {
 	h.Malformed(err)
-	h.turnAway(id, rpc.CodeInvalidRequest, err.Error())
+	h.jobs.Run(h.ctx, func() { h.turnAway(id, rpc.CodeInvalidRequest, err.Error()) })
 }
 
-// turnAway answers what is not begun. The reading goroutine MUST NOT write itself: a host that reads nothing
+// turnAway answers what is not begun. The goroutine that reads from the host MUST NOT call it: a host that reads nothing
 // would keep it from seeing that the host has ended.
 func (h *host) turnAway(id []byte, code int, message string) {
-	response := rpc.Error(id, code, message)
-	h.jobs.Run(h.ctx, func() { h.respond(id, response) })
+	h.respond(id, rpc.Error(id, code, message))
 }
 
 // refuse records what never came as far as a decision, because it was malformed.

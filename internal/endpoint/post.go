@@ -2,13 +2,13 @@ package endpoint
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"callgate/internal/budget"
@@ -179,8 +179,8 @@ func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 		refuse(v.w, http.StatusBadRequest, m.ID, rpc.CodeInvalidRequest, err.Error())
 		return
 	}
-	limit, begins := prompt, !session.initialized()
-	if begins {
+	limit := prompt
+	if !session.initialized() {
 		limit = greeting
 		defer func() {
 			if !session.initialized() { // it was refused: nobody would ever end it
@@ -189,32 +189,57 @@ func (s *Server) answer(v visit, session *Session, m rpc.Message) {
 		}()
 	}
 	v.w.Header().Set(headerSession, session.id)
-	session.peer.Handle(m)
-	ctx := v.r.Context()
-	if reads.plain {
-		var patience <-chan struct{}
-		if reads.stream {
-			soon, cancel := context.WithTimeout(ctx, limit)
-			defer cancel()
-			patience = soon.Done()
-		}
-		switch whole, none := st.first(ctx, patience); {
-		case none:
-			v.w.WriteHeader(http.StatusAccepted)
-			return
-		case whole != nil:
-			writeJSON(v.w, http.StatusOK, whole)
-			return
-		case ctx.Err() != nil:
-			return
-		}
+	out := &response{v: v, session: session, st: st, written: make(chan struct{})}
+	switch {
+	case !reads.plain:
+		out.stream()
+	case reads.stream:
+		defer time.AfterFunc(limit, out.stream).Stop()
+		st.more = out.stream
 	}
-	session.keep(st)
-	out := beginEvents(v.w)
-	if out.prime(st, 1, session.primes()) != nil {
+	session.peer.Serve(m, out.whole)
+	<-out.written
+}
+
+// response is how a request is answered. Whoever comes first begins it: whole when the response is all there is, or
+// stream, because there is more or it takes long.
+type response struct {
+	v       visit
+	session *Session
+	st      *stream
+	begun   atomic.Bool
+	written chan struct{} // closed when nothing more is written
+}
+
+// whole writes the response as one document, on the goroutine of the request. What is left to do there comes after it, so
+// it is sent at once.
+func (r *response) whole() {
+	if !r.begun.CompareAndSwap(false, true) {
 		return
 	}
-	out.follow(ctx, st, 1, "", true)
+	defer close(r.written)
+	message := r.st.only()
+	if message == nil {
+		r.v.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	writeJSON(r.v.w, http.StatusOK, message)
+	_ = http.NewResponseController(r.v.w).Flush() // a host that is gone has its response kept
+}
+
+// stream lets another goroutine write what comes as events.
+func (r *response) stream() {
+	if !r.begun.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer close(r.written)
+		r.session.keep(r.st)
+		out := beginEvents(r.v.w)
+		if out.prime(r.st, 1, r.session.primes()) == nil {
+			out.follow(r.v.r.Context(), r.st, 1, "", true)
+		}
+	}()
 }
 
 // reading says which kinds of response a host can read.

@@ -36,6 +36,7 @@ type stream struct {
 	sent    uint64        // messages before this one have been written to a reader
 	reader  uint64        // of the readers so far the last; it alone may read
 	read    bool          // there is a reader
+	more    func()        // called when there is more than the response; fixed before it is used; may be nil
 	wake    func()        // called with every change, for a reader that cannot wait for changed; nil for the others
 	ended   bool          // nothing follows
 	sparse  bool          // holds the response alone; fixed before it is used
@@ -77,9 +78,22 @@ func (s *stream) put(message []byte, last bool, done <-chan struct{}) error {
 	s.bytes += len(message)
 	s.unsent += len(message)
 	s.ended = last
+	if s.more != nil && !(last && len(s.kept) == 1) {
+		s.more()
+	}
 	s.trim()
 	s.touch()
 	return nil
+}
+
+// only is the message of a stream that has ended and had no other; nil for none.
+func (s *stream) only() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended || len(s.kept) != 1 {
+		return nil
+	}
+	return s.kept[0].message
 }
 
 // end says that nothing follows.

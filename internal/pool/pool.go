@@ -34,7 +34,14 @@ func (p *Pool) Run(ctx context.Context, job func()) {
 	}
 }
 
-// Wait waits until no goroutine of the pool is left, once the ctx of its jobs has ended.
+// Here runs job on the caller's goroutine.
+func (p *Pool) Here(job func()) {
+	p.wg.Add(1)
+	defer p.wg.Done()
+	job()
+}
+
+// Wait waits until no job runs and no goroutine of the pool is left, once the ctx of its jobs has ended.
 func (p *Pool) Wait() { p.wg.Wait() }
 
 func (p *Pool) work(ctx context.Context, job func()) {

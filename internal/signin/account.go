@@ -63,6 +63,9 @@ func New(dataDir string, s Server) *Account {
 // server has said to a request; nil before. A header that it did not take is not returned again, unless there is
 // nothing that signing in could change. It satisfies remote.Config.Authorize.
 func (a *Account) Authorize(ctx context.Context, refused *remote.Refusal) (string, error) {
+	if refused == nil && a.store.absent() {
+		return "", nil
+	}
 	l, err := a.store.load()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && refused == nil:

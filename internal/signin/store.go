@@ -62,6 +62,18 @@ type store struct {
 	mu    sync.Mutex
 	read  time.Time // of the file that known was read from
 	known *login
+	none  time.Time // when there was no file
+}
+
+// look is how often a file is looked for that is not there. A server that wants a login meanwhile refuses the request,
+// and then it is looked for at once.
+const look = time.Second
+
+// absent reports whether there was no login a moment ago.
+func (s *store) absent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.none) < look
 }
 
 func (s *store) lock(ctx context.Context) (unlock func(), err error) {
@@ -80,6 +92,10 @@ func (s *store) load() (*login, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	info, err := os.Stat(s.path)
+	s.none = time.Time{}
+	if errors.Is(err, fs.ErrNotExist) {
+		s.none = time.Now()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +128,7 @@ func (s *store) save(l *login) error {
 	if err := durable.Replace(s.path, text, 0o600); err != nil {
 		return err
 	}
-	s.known = nil
+	s.known, s.none = nil, time.Time{}
 	return nil
 }
 
