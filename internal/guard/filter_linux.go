@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -9,9 +10,12 @@ import (
 
 // Offsets in the kernel's seccomp_data. Both architectures that matter store the low half of an argument first.
 const (
-	atNumber  = 0
-	atArch    = 4
-	atRequest = 16 + 8 // the low half of the second argument
+	atNumber = 0
+	atArch   = 4
+	atFirst  = 16 // the low half of the first argument
+	atSecond = 16 + 8
+	atThird  = 16 + 16
+	atFourth = 16 + 24
 )
 
 // ioctls is the number of ioctl by architecture, those that a 64-bit kernel also runs included.
@@ -24,24 +28,66 @@ var ioctls = []struct{ arch, number uint32 }{
 	{unix.AUDIT_ARCH_RISCV64, 29},
 }
 
+// Instructions of a filter.
+func load(at uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+}
+
+func equal(value uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jt: yes, Jf: no}
+}
+
+func end(what uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what}
+}
+
+const refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+
 // noTyping refuses the ioctls that put text into a terminal as if a person had typed it.
 func noTyping() error {
 	var program []unix.SockFilter
-	load := func(at uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
-	}
-	equal := func(value uint32, yes, no uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jt: yes, Jf: no}
-	}
 	for _, c := range ioctls { // eight instructions each; what does not fit goes on with the next
 		program = append(program,
 			load(atArch), equal(c.arch, 0, 6),
 			load(atNumber), equal(c.number, 0, 4),
-			load(atRequest), equal(unix.TIOCSTI, 1, 0), equal(unix.TIOCLINUX, 0, 1),
-			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+			load(atSecond), equal(unix.TIOCSTI, 1, 0), equal(unix.TIOCLINUX, 0, 1),
+			end(refuse),
 		)
 	}
-	program = append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
+	return filter(append(program, end(unix.SECCOMP_RET_ALLOW)))
+}
+
+// fewSockets refuses what Landlock has no rules for: sockets that are neither of TCP nor to ask the kernel about its
+// network, listening ones, and ways around system calls. tcp says that TCP may be used at all.
+func fewSockets(tcp bool) error {
+	native := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64}[runtime.GOARCH]
+	if native == 0 {
+		return fmt.Errorf("no system call filter is known for %s", runtime.GOARCH)
+	}
+	program := []unix.SockFilter{load(atArch), equal(native, 1, 0), end(refuse)}
+	if runtime.GOARCH == "amd64" { // the numbers of x32
+		program = append(program, load(atNumber), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: 0x40000000, Jt: 0, Jf: 1}, end(refuse))
+	}
+	for _, number := range []uint32{unix.SYS_LISTEN, unix.SYS_IO_URING_SETUP} {
+		program = append(program, load(atNumber), equal(number, 0, 1), end(refuse))
+	}
+	for _, c := range []struct{ number, flags uint32 }{{unix.SYS_SENDTO, atFourth}, {unix.SYS_SENDMSG, atThird}, {unix.SYS_SENDMMSG, atFourth}} { // they can connect, too
+		program = append(program, load(atNumber), equal(c.number, 0, 3),
+			load(c.flags), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.MSG_FASTOPEN, Jt: 0, Jf: 1}, end(refuse))
+	}
+	program = append(program, load(atNumber), equal(unix.SYS_SOCKET, 1, 0), end(unix.SECCOMP_RET_ALLOW), load(atFirst))
+	if tcp { // ten instructions; other families go on behind them
+		program = append(program, equal(unix.AF_INET, 1, 0), equal(unix.AF_INET6, 0, 8),
+			load(atSecond), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}, equal(unix.SOCK_STREAM, 0, 3),
+			load(atThird), equal(0, 2, 0), equal(unix.IPPROTO_TCP, 1, 0),
+			end(refuse), end(unix.SECCOMP_RET_ALLOW))
+	}
+	program = append(program, equal(unix.AF_NETLINK, 0, 2), load(atThird), equal(unix.NETLINK_ROUTE, 1, 0), end(refuse), end(unix.SECCOMP_RET_ALLOW))
+	return filter(program)
+}
+
+// filter makes a program of the kernel's judge every system call from here on.
+func filter(program []unix.SockFilter) error {
 	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&p)), 0, 0); err != nil {
 		return fmt.Errorf("set a system call filter: %w", err)

@@ -41,13 +41,17 @@ const (
 
 // State is the wall that a program runs behind. It is known, not assumed: the process that put it up has said so.
 type State struct {
-	Kind Kind
-	Why  string // of None
+	Kind  Kind
+	Why   string // of None
+	Boxed bool   // the program has a box
 }
 
 func (s State) String() string {
 	if s.Kind == None && s.Why != "" {
 		return string(s.Kind) + " (" + s.Why + ")"
+	}
+	if s.Boxed {
+		return string(s.Kind) + ", sandbox"
 	}
 	return string(s.Kind)
 }
@@ -67,6 +71,8 @@ type Wall struct {
 	// Apart are folders of which programs have an empty one of their own, made when missing: tmux keeps its sockets in one.
 	// Landlock knows no rule for them either.
 	Apart []string
+	// Box is all that programs can reach; nil is everything but the above.
+	Box *Box
 
 	// kinds are those that may be used; nil is all. For tests.
 	kinds []Kind

@@ -7,7 +7,7 @@ const sandboxExec = "/usr/bin/sandbox-exec"
 
 func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
 	if _, err := exec.LookPath(sandboxExec); err != nil {
-		s := State{None, err.Error()}
+		s := State{Kind: None, Why: err.Error()}
 		if w.Mode == Require {
 			return s, nil
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 func (w *Wall) start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
-	s := State{None, "callgate has no wall for " + runtime.GOOS}
+	s := State{Kind: None, Why: "callgate has no wall for " + runtime.GOOS}
 	if w.Mode == Require {
 		return s, nil
 	}

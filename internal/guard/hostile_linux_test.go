@@ -65,10 +65,13 @@ func hostile(about string) {
 const (
 	byNamespaces = 1 << iota // the guard
 	byLandlock
-	bySandbox // in both modes
-	byNobody  = 0
+	byBox // the sandbox, with namespaces
+	byLandlockBox
+
+	bySandbox = byBox | byLandlockBox
 	byGuard   = byNamespaces | byLandlock | bySandbox
-	byCovers  = byNamespaces | bySandbox // what Landlock has no rule for
+	byCovers  = byNamespaces | bySandbox // what Landlock has no rule for, unless it allows nothing
+	byMounts  = byNamespaces | byBox     // what Landlock has no rule for
 )
 
 // attempt is one way out.
@@ -278,6 +281,9 @@ var attempts = []attempt{
 		return "a folder above moved", os.Rename(filepath.Dir(filepath.Dir(w.Data)), filepath.Join(w.Workspace, "elsewhere"))
 	}},
 	{name: "remove it", about: "callgate", held: byGuard, try: func(w *world) (string, error) {
+		if _, err := os.Lstat(w.credential()); err != nil {
+			return "", err
+		}
 		if err := os.RemoveAll(w.Data); err != nil {
 			return "", err
 		}
@@ -300,8 +306,8 @@ var attempts = []attempt{
 		runtime.LockOSThread()
 		return "its namespaces", unix.Setns(fd, unix.CLONE_NEWUSER|unix.CLONE_NEWNS)
 	}},
-	{name: "change the configuration", about: "callgate", held: byCovers, try: writing(func(w *world) string { return w.Config })},
-	{name: "replace the configuration", about: "callgate", held: byCovers, try: func(w *world) (string, error) {
+	{name: "change the configuration", about: "callgate", held: byMounts, try: writing(func(w *world) string { return w.Config })},
+	{name: "replace the configuration", about: "callgate", held: byMounts, try: func(w *world) (string, error) {
 		if err := os.WriteFile("new", []byte("hostile"), 0o600); err != nil {
 			return "", err
 		}
@@ -388,7 +394,13 @@ var attempts = []attempt{
 		return w.holds(os.ReadFile("other/secret.txt"))
 	}},
 	{name: "read what others keep in /tmp", about: "server", held: bySandbox, try: reading(func(w *world) string { return w.Shared })},
-	{name: "write an autostart file", about: "server", held: bySandbox, try: writing(func(w *world) string { return filepath.Join(w.Home, ".bashrc") })},
+	{name: "write an autostart file", about: "server", held: bySandbox, try: func(w *world) (string, error) {
+		path := filepath.Join(w.Home, ".bashrc")
+		if _, err := w.holds(os.ReadFile(path)); err != nil { // a home of its own has none
+			return "", err
+		}
+		return path, os.WriteFile(path, nil, 0o600)
+	}},
 	{name: "write into another project", about: "server", held: bySandbox, try: writing(func(w *world) string { return filepath.Join(w.Other, "planted") })},
 	{name: "write a system file", about: "server", held: bySandbox, try: func(*world) (string, error) {
 		const path = "/usr/local/callgate-hostile-test"
@@ -397,6 +409,43 @@ var attempts = []attempt{
 	}},
 	{name: "the network by address", about: "server", held: bySandbox, try: dialling("tcp4", func(w *world) string { return w.TCP4 })},
 	{name: "the network by IPv6", about: "server", held: bySandbox, try: dialling("tcp6", func(w *world) string { return w.TCP6 })},
+	{name: "the network by a fast open", about: "server", held: bySandbox, try: func(w *world) (string, error) {
+		to, err := net.ResolveTCPAddr("tcp4", w.TCP4)
+		if err != nil {
+			return "", err
+		}
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return "", err
+		}
+		defer unix.Close(fd)
+		if err := unix.Sendto(fd, []byte("hostile"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}); err != nil {
+			return "", err
+		}
+		_, err = unix.Getpeername(fd)
+		return "a connection", err
+	}},
+	{name: "the network by another protocol", about: "server", held: bySandbox, try: func(w *world) (string, error) {
+		to, err := net.ResolveTCPAddr("tcp4", w.TCP4)
+		if err != nil {
+			return "", err
+		}
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
+		if err != nil {
+			return "", err
+		}
+		defer unix.Close(fd)
+		return "a connection", unix.Connect(fd, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())})
+	}},
+	{name: "the network by a ring of requests", about: "server", held: bySandbox, try: func(w *world) (string, error) {
+		var params [120]byte
+		fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params)), 0)
+		if errno != 0 {
+			return "", errno
+		}
+		unix.Close(int(fd))
+		return w.sameNetwork() // it can connect without a system call that a filter sees
+	}},
 	{name: "the network by UDP", about: "server", held: bySandbox, try: dialling("udp4", func(w *world) string { return w.UDP })},
 	{name: "a name by DNS", about: "server", held: bySandbox, try: func(w *world) (string, error) {
 		c, err := net.Dial("udp", w.UDP) //nolint:noctx // where a name server would be

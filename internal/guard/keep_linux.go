@@ -111,8 +111,12 @@ func (o *order) start() (pid int, err error) {
 		runtime.LockOSThread()
 		if err = o.restrict(); err == nil && o.Path != "" {
 			attr := syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
+			box := o.Wall.Box
+			attr.Sys.Ptrace = box != nil && box.Limits != Limits{} // it stops before its first instruction
 			if pid, err = syscall.ForkExec(o.Path, o.Args, &attr); err != nil {
 				err = &startError{err}
+			} else if attr.Sys.Ptrace {
+				err = box.Limits.limit(pid)
 			}
 		}
 		close(done)

@@ -29,10 +29,28 @@ func (o *order) confine() error {
 	if err := cover(&o.Wall); err != nil {
 		return err
 	}
-	if err := ownTerminals(); err != nil {
+	dir, err := unix.Getwd()
+	if err != nil {
+		dir = "" // it is gone: nothing can be opened from there
+	}
+	if o.Wall.Box == nil {
+		if err := ownTerminals(); err != nil {
+			return err
+		}
+		return reenter(dir)
+	}
+	if o.Wall.Box.Net != OpenNet {
+		if err := ownNetwork(o.Proxy); err != nil {
+			return err
+		}
+	}
+	if err := o.Wall.Box.enter(); err != nil {
 		return err
 	}
-	return reenter()
+	if err := reenter(dir); err != nil && !errors.Is(err, unix.ENOENT) { // it begins in the root where the folder is not in the box
+		return err
+	}
+	return nil
 }
 
 // restrict puts up the rest of the wall. It holds for this thread and for what the thread starts: the keeper's other
@@ -48,8 +66,13 @@ func (o *order) restrict() error {
 	if o.Kind == Landlock {
 		w = &o.Wall
 	}
-	if err := landlock(w); err != nil && !errors.Is(err, errNoScopes) {
+	if err := landlock(w, o.Port); err != nil && !errors.Is(err, errNoScopes) {
 		return err
+	}
+	if box := o.Wall.Box; o.Kind == Landlock && box != nil && box.Net != OpenNet {
+		if err := fewSockets(box.Net == ProxyNet); err != nil {
+			return err
+		}
 	}
 	return noTyping()
 }
@@ -186,10 +209,9 @@ func ownTerminals() error {
 }
 
 // reenter opens the working folder anew: as it was opened it lies below the covers, and with it all that is beside it.
-func reenter() error {
-	dir, err := unix.Getwd()
-	if err != nil {
-		return nil // it is gone: nothing can be opened from there
+func reenter(dir string) error {
+	if dir == "" {
+		return nil
 	}
 	if err := unix.Chdir(dir); err != nil {
 		return fmt.Errorf("enter %s again: %w", dir, err)

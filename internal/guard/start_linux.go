@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,19 +31,31 @@ type order struct {
 	Maps bool // the user namespace has no mapping yet: UID and GID are to be mapped
 	UID  int
 	GID  int
+
+	Proxy int    // in Namespaces: the descriptor that the proxy's listener goes to; -1 for none
+	Port  uint64 // in Landlock: where the proxy is
+
+	far *os.File // what the descriptor Proxy is made of
 }
 
 // answerTime bounds how long a keeper may take to start a program: it waits for nothing but the file system.
 const answerTime = 20 * time.Second
 
 // broken remembers which kinds this system refuses, and why.
-var broken sync.Map // Kind → string
+var broken sync.Map // attempted → string
+
+type attempted struct {
+	kind Kind
+	net  Net // "" without a box
+}
 
 // Keeper is the process between callgate and a program. It is the ancestor of everything that the program starts, also
 // after setsid or a double fork, and outlives all of it.
 type Keeper struct {
-	// PID is the program's process.
+	// PID is the program's process; with namespaces and a box it is that of the keeper, the only one that callgate can see.
 	PID int
+	// Proxy is what the program connects to instead of the network; nil unless its box says ProxyNet. Release closes it.
+	Proxy net.Listener
 
 	orders  *os.File
 	reports *os.File
@@ -52,15 +65,16 @@ type Keeper struct {
 	known   bool // status was reported
 	left    string
 	over    chan struct{} // closed when the keeper has nothing more to report
+	temp    string        // folder of the program's own, removed with it
 }
 
 // Start starts cmd behind the wall, with a keeper. cmd.Process is the keeper's: cmd.Wait returns when nothing that the
-// program started is left, with the program's exit code. It leads a session and a group of its own. cmd has to have no ExtraFiles. Start returns when the program
-// runs or could not be started. The caller MUST call Release once it has waited.
+// program started is left, with the program's exit code. It leads a session and a group of its own. cmd has to have no
+// ExtraFiles. Start returns when the program runs or could not be started. The caller MUST call Release once it has waited.
 func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
-	if w == nil || w.Mode == Off || w.Mode == "" {
+	if w == nil || w.Box == nil && (w.Mode == Off || w.Mode == "") {
 		k, err := (&Wall{}).startAs(None, cmd)
-		return k, State{None, "it is off"}, unrefused(err)
+		return k, State{Kind: None, Why: "it is off"}, unrefused(err)
 	}
 	var why []string
 	for _, kind := range kinds {
@@ -68,21 +82,28 @@ func (w *Wall) Start(cmd *exec.Cmd) (*Keeper, State, error) {
 			why = append(why, fmt.Sprintf("%s: not wanted", kind))
 			continue
 		}
-		if reason, known := broken.Load(kind); known {
+		this := attempted{kind: kind}
+		if w.Box != nil {
+			this.net = w.Box.Net
+		}
+		if reason, known := broken.Load(this); known {
 			why = append(why, fmt.Sprintf("%s: %v", kind, reason))
 			continue
 		}
 		k, err := w.startAs(kind, cmd)
 		refused := (*refusal)(nil)
 		if !errors.As(err, &refused) {
-			return k, State{Kind: kind}, err
+			return k, State{Kind: kind, Boxed: w.Box != nil}, err
 		}
 		why = append(why, fmt.Sprintf("%s: %v", kind, refused.error))
 		if refused.always {
-			broken.Store(kind, refused.Error())
+			broken.Store(this, refused.Error())
 		}
 	}
-	s := State{None, strings.Join(why, "; ")}
+	s := State{Kind: None, Why: strings.Join(why, "; ")}
+	if w.Box != nil {
+		return nil, s, fmt.Errorf("sandbox: this system has none: %s", s.Why)
+	}
 	if w.Mode == Require {
 		return nil, s, fmt.Errorf("guard: require is set, and this system has none: %s", s.Why)
 	}
@@ -99,7 +120,7 @@ func (w *Wall) Probe() State {
 	k, s, err := w.Start(cmd)
 	switch {
 	case err != nil && s.Kind == "":
-		return State{None, err.Error()}
+		return State{Kind: None, Why: err.Error()}
 	case err != nil:
 		return s
 	}
@@ -133,63 +154,141 @@ func (w *Wall) startAs(kind Kind, cmd *exec.Cmd) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer orderR.Close()
 	reportR, reportW, err := os.Pipe()
 	if err != nil {
+		orderR.Close()
 		orderW.Close()
 		return nil, err
 	}
-	defer reportW.Close()
 	k := &Keeper{orders: orderW, reports: reportR, lines: bufio.NewReader(reportR), ended: make(chan struct{}), over: make(chan struct{})}
+	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Wall: *w, UID: os.Geteuid(), GID: os.Getegid(), Proxy: -1}
+	files, env := []*os.File{orderR, reportW}, cmd.Env
+	defer func() {
+		for _, f := range files {
+			f.Close() // the keeper's; it may be closed
+		}
+	}()
+	var listener *os.File
+	if w.Box != nil {
+		if listener, err = k.prepare(&o, cmd); err != nil {
+			k.Release()
+			cmd.Env = env
+			return nil, &refusal{err, false}
+		}
+	}
+	if listener != nil {
+		defer listener.Close()
+		files = append(files, o.far)
+	}
+	if err := k.launch(&o, cmd, files, listener); err != nil {
+		cmd.Env = env
+		return nil, err
+	}
+	return k, nil
+}
 
-	o := order{Path: cmd.Path, Args: cmd.Args, Kind: kind, Wall: *w, UID: os.Geteuid(), GID: os.Getegid()}
+// prepare makes what a box has of its own: a temporary folder and a proxy's listener. listener is where the one of
+// Namespaces comes from.
+func (k *Keeper) prepare(o *order, cmd *exec.Cmd) (listener *os.File, err error) {
+	box := *o.Wall.Box
+	o.Wall.Box = &box
+	temp, address := "/tmp", proxyAddress
+	if o.Kind == Landlock {
+		if k.temp, err = os.MkdirTemp("", "callgate-"); err != nil {
+			return nil, err
+		}
+		temp = k.temp
+		box.Write = append(slices.Clone(box.Write), temp)
+	}
+	cmd.Env = append(slices.Clone(cmd.Env), "TMPDIR="+temp, "TMP="+temp, "TEMP="+temp)
+	switch {
+	case box.Net != ProxyNet:
+		return nil, nil
+	case o.Kind == Landlock:
+		if k.Proxy, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil { //nolint:noctx // at once
+			return nil, err
+		}
+		address = k.Proxy.Addr().String()
+		o.Port = uint64(k.Proxy.Addr().(*net.TCPAddr).Port)
+	default:
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		listener, o.far = os.NewFile(uintptr(pair[0]), "listener"), os.NewFile(uintptr(pair[1]), "listener")
+		o.Proxy = 5
+	}
+	if box.Env != nil {
+		cmd.Env = append(cmd.Env, box.Env(address)...)
+	}
+	return listener, nil
+}
+
+// launch starts the keeper's process with its files, gives it its order and hears how that went.
+func (k *Keeper) launch(o *order, cmd *exec.Cmd, files []*os.File, listener *os.File) error {
 	attr := syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
 	}
 	wanted := attr
 	attr.Setpgid, attr.Setsid = false, true // a session of its own has no controlling terminal, and is a group too
-	if kind == Namespaces {
-		o.Maps = namespaces(&attr)
+	if o.Kind == Namespaces {
+		o.Maps = namespaces(&attr, o.Wall.Box)
 	}
 	path, args, extra := cmd.Path, cmd.Args, cmd.ExtraFiles
-	cmd.Path, cmd.Args, cmd.ExtraFiles, cmd.SysProcAttr = "/proc/self/exe", []string{keeperName}, []*os.File{orderR, reportW}, &attr
-	err = cmd.Start()
+	cmd.Path, cmd.Args, cmd.ExtraFiles, cmd.SysProcAttr = "/proc/self/exe", []string{keeperName}, files, &attr
+	err := cmd.Start()
 	cmd.Path, cmd.Args, cmd.ExtraFiles, cmd.SysProcAttr = path, args, extra, &wanted
 	if err != nil {
 		k.Release()
 		again(cmd)
-		if kind == Namespaces { // where they are switched off, the clone itself fails
-			return nil, &refusal{err, errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)}
+		if o.Kind == Namespaces { // where they are switched off, the clone itself fails
+			return &refusal{err, errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)}
 		}
-		return nil, err
+		return err
 	}
-	reportW.Close()
-	orderR.Close()
-	if err := json.NewEncoder(orderW).Encode(&o); err != nil && !errors.Is(err, unix.EPIPE) {
-		return nil, k.fail(cmd, fmt.Errorf("tell the guard: %w", err))
+	for _, f := range files {
+		f.Close() // else the end of the reports is not seen
 	}
-	_ = reportR.SetReadDeadline(time.Now().Add(answerTime)) // a pipe takes deadlines
-	report, err := k.lines.ReadString('\n')
+	report, err := k.instruct(o)
 	if err != nil {
-		return nil, k.fail(cmd, fmt.Errorf("the guard does not answer: %w", err))
+		return k.fail(cmd, err)
 	}
-	_ = reportR.SetReadDeadline(time.Time{})
 	text := strings.TrimSpace(report[1:])
 	switch report[0] {
 	case reportStarted:
-		if k.PID, err = strconv.Atoi(text); err != nil {
-			return nil, k.fail(cmd, err)
+		if k.PID, err = strconv.Atoi(text); err == nil && listener != nil {
+			k.Proxy, err = receive(int(listener.Fd()))
+		}
+		if err != nil {
+			return k.fail(cmd, err)
+		}
+		if o.Kind == Namespaces && o.Wall.Box != nil {
+			k.PID = cmd.Process.Pid
 		}
 		go k.listen()
-		return k, nil
+		return nil
 	case reportProgram:
 		_ = k.fail(cmd, nil)
-		return nil, &exec.Error{Name: path, Err: errnoOf(text)}
+		return &exec.Error{Name: path, Err: errnoOf(text)}
 	}
 	err = k.fail(cmd, errors.New(text))
 	again(cmd)
-	return nil, &refusal{err, true}
+	return &refusal{err, true}
+}
+
+// instruct gives the keeper its order and returns its first report.
+func (k *Keeper) instruct(o *order) (string, error) {
+	if err := json.NewEncoder(k.orders).Encode(o); err != nil && !errors.Is(err, unix.EPIPE) {
+		return "", fmt.Errorf("tell the guard: %w", err)
+	}
+	_ = k.reports.SetReadDeadline(time.Now().Add(answerTime)) // a pipe takes deadlines
+	report, err := k.lines.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("the guard does not answer: %w", err)
+	}
+	_ = k.reports.SetReadDeadline(time.Time{})
+	return report, nil
 }
 
 // listen takes the keeper's reports until it has ended.
@@ -231,6 +330,12 @@ func (k *Keeper) Release() (left string) {
 		<-k.over
 	}
 	k.reports.Close()
+	if k.Proxy != nil {
+		k.Proxy.Close() // it may be closed
+	}
+	if k.temp != "" {
+		_ = os.RemoveAll(k.temp) // what is left of it is the system's to clean
+	}
 	return k.left
 }
 
@@ -251,12 +356,18 @@ func errnoOf(text string) error {
 	return syscall.Errno(n)
 }
 
-// namespaces makes the child begin in a user and a mount namespace of its own. maps says that the child has to write its
+// namespaces makes the child begin in a user and a mount namespace of its own, with a box in more. maps says that the child has to write its
 // own mapping: a process that nobody may look into, as callgate is, cannot write that of its child.
-func namespaces(attr *syscall.SysProcAttr) (maps bool) {
+func namespaces(attr *syscall.SysProcAttr, box *Box) (maps bool) {
 	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS
+	if box != nil {
+		attr.Cloneflags |= unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+		if box.Net != OpenNet {
+			attr.Cloneflags |= unix.CLONE_NEWNET
+		}
+	}
 	if os.Geteuid() != 0 {
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETFCAP}
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETFCAP, unix.CAP_NET_ADMIN}
 		return true
 	}
 	// For root every user keeps its number, so that files still belong to whom they belonged.

@@ -5,13 +5,17 @@ package guard
 import (
 	"fmt"
 	"os/exec"
+	"runtime"
 )
 
 // Start starts cmd with the function start behind the wall. cmd has to have no ExtraFiles. It returns when the program
 // runs or could not be started.
 func (w *Wall) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) (State, error) {
+	if w != nil && w.Box != nil {
+		return State{Kind: None}, fmt.Errorf("sandbox: callgate has none for %s", runtime.GOOS)
+	}
 	if w == nil || w.Mode == Off || w.Mode == "" {
-		return State{None, "it is off"}, start(cmd)
+		return State{Kind: None, Why: "it is off"}, start(cmd)
 	}
 	s, err := w.start(cmd, start)
 	if err == nil && s.Kind == None && w.Mode == Require {

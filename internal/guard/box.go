@@ -1,0 +1,48 @@
+package guard
+
+import (
+	"fmt"
+	"time"
+)
+
+// Box is all that a program can reach: what is not in it is not there for it. A program with a box does not start where no
+// kind of wall can keep it.
+type Box struct {
+	// Read and Write are files and folders, absolute. What does not exist is left out. Those of Write can be read and changed.
+	// What the wall hides or fixes stays so in them.
+	Read, Write []string
+	Net         Net
+	Limits      Limits
+
+	// Env are variables that lead programs to a proxy at that address; nil is none.
+	Env func(proxy string) []string `json:"-"`
+}
+
+// Net says what a program in a box reaches of the network.
+type Net string
+
+const (
+	NoNet    Net = "none"
+	ProxyNet Net = "proxy" // the listener that the keeper has, and nothing else
+	OpenNet  Net = "open"
+)
+
+// ParseNet reads a Net; "" is NoNet.
+func ParseNet(s string) (Net, error) {
+	switch n := Net(s); n {
+	case "":
+		return NoNet, nil
+	case NoNet, ProxyNet, OpenNet:
+		return n, nil
+	}
+	return "", fmt.Errorf("network is %q: use none, proxy or open", s)
+}
+
+// Limits bound each process of a program; 0 is no bound. Processes bounds all of them together.
+type Limits struct {
+	Memory    int64 // bytes of its own, without what it only maps
+	FileSize  int64 // bytes of one file that is written
+	Processes int   // only with namespaces, and not for root
+	OpenFiles int
+	CPU       time.Duration
+}

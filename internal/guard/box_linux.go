@@ -1,0 +1,291 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// proxyAddress is where a program in a network of its own finds the proxy.
+const proxyAddress = "127.0.0.1:3128"
+
+// Places of the new root while it is built.
+const (
+	oldRoot = "/old"
+	newRoot = "/new"
+)
+
+// enter gives this process a root with nothing in it but what the box has. It has to be in a mount and a process namespace
+// of its own, with the covers of the wall in place.
+func (b *Box) enter() error {
+	if err := unix.Mount("none", "/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+		return fmt.Errorf("make a root: %w", err)
+	}
+	for _, dir := range []string{oldRoot, newRoot} {
+		if err := os.Mkdir("/tmp"+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.PivotRoot("/tmp", "/tmp"+oldRoot); err != nil {
+		return fmt.Errorf("change the root: %w", err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return err
+	}
+	if err := unix.Mount("none", newRoot, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1g"); err != nil {
+		return fmt.Errorf("make a root: %w", err)
+	}
+	if err := b.furnish(); err != nil {
+		return err
+	}
+	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leave the old root: %w", err)
+	}
+	// The root that both hung from is left in the same way. It has no place in the new one: it lies upon it for a moment.
+	upon, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(upon)
+	if err := unix.Chdir(newRoot); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("change the root: %w", err)
+	}
+	if err := unix.Fchdir(upon); err != nil {
+		return err
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leave the old root: %w", err)
+	}
+	return unix.Chdir("/")
+}
+
+// furnish puts into the new root what the box has, and what programs expect.
+func (b *Box) furnish() error {
+	for _, dir := range []string{"/proc", "/dev", "/dev/shm", "/dev/pts", "/tmp", "/var/tmp", "/run"} {
+		if err := os.MkdirAll(newRoot+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+		if err := os.Chmod(newRoot+dir, 0o1777); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("proc", newRoot+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("show its own processes: %w", err)
+	}
+	if err := devices(); err != nil {
+		return err
+	}
+	for _, p := range b.paths() {
+		if err := bring(p.path, p.write); err != nil {
+			return fmt.Errorf("bring %s into the sandbox: %w", p.path, err)
+		}
+	}
+	return nil
+}
+
+// boxed is a path of a box.
+type boxed struct {
+	path  string
+	write bool
+}
+
+// paths are those of the box, a folder before what is in it; what is in both lists can be changed.
+func (b *Box) paths() (list []boxed) {
+	for _, path := range b.Write {
+		list = append(list, boxed{filepath.Clean(path), true})
+	}
+	for _, path := range b.Read {
+		if p := filepath.Clean(path); !slices.Contains(list, boxed{p, true}) {
+			list = append(list, boxed{p, false})
+		}
+	}
+	slices.SortFunc(list, func(a, b boxed) int { return strings.Compare(a.path+"/", b.path+"/") })
+	return slices.Compact(list)
+}
+
+// devices makes the few that do no harm.
+func devices() error {
+	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+		f, err := os.Create(newRoot + "/dev/" + name)
+		if err != nil {
+			return err
+		}
+		f.Close() // empty
+		if err := unix.Mount(oldRoot+"/dev/"+name, newRoot+"/dev/"+name, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("make /dev/%s: %w", name, err)
+		}
+	}
+	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		if err := os.Symlink(to, newRoot+"/dev/"+name); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("devpts", newRoot+"/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
+		return fmt.Errorf("make terminals of its own: %w", err)
+	}
+	return nil
+}
+
+// bring makes a path of the old root one of the new root too. A link on the way is made again: it has to lead to the same.
+func bring(path string, write bool) error {
+	for hops := 0; ; hops++ {
+		link, to, err := firstLink(path)
+		switch {
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTDIR):
+			return nil // what is not there, or not for this user
+		case err != nil:
+			return err
+		case link == "":
+			return bind(path, write)
+		case hops > 40:
+			return unix.ELOOP
+		}
+		if _, err := os.Lstat(newRoot + link); err != nil { // else it came with the folder around it
+			if err := os.MkdirAll(newRoot+filepath.Dir(link), 0o755); err != nil {
+				return err
+			}
+			if err := os.Symlink(to, newRoot+link); err != nil {
+				return err
+			}
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(link), to)
+		}
+		path = filepath.Join(to, strings.TrimPrefix(path, link))
+	}
+}
+
+// firstLink returns the first part of a path of the old root that is a symbolic link, and where it leads.
+func firstLink(path string) (link, to string, err error) {
+	for at, rest := "", strings.TrimPrefix(path, "/"); rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		at += "/" + name
+		info, err := os.Lstat(oldRoot + at)
+		if err != nil {
+			return "", "", err
+		}
+		if info.Mode()&os.ModeSymlink != 0 {
+			to, err := os.Readlink(oldRoot + at)
+			return at, to, err
+		}
+	}
+	return "", "", nil
+}
+
+// bind mounts a path of the old root, without links in it, at the same place of the new root.
+func bind(path string, write bool) error {
+	info, err := os.Lstat(oldRoot + path)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(newRoot + path); err != nil { // else it came with the folder around it
+		if err := os.MkdirAll(newRoot+filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if info.IsDir() {
+			err = os.Mkdir(newRoot+path, 0o755)
+		} else {
+			err = os.WriteFile(newRoot+path, nil, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount(oldRoot+path, newRoot+path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	if write {
+		return nil
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	return unix.MountSetattr(unix.AT_FDCWD, newRoot+path, unix.AT_RECURSIVE, &attr)
+}
+
+// ownNetwork opens the only place that a network of its own has, and hands it to callgate.
+func ownNetwork(to int) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open its network: %w", err)
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
+		return fmt.Errorf("open its network: %w", err)
+	}
+	if to < 0 {
+		return nil
+	}
+	l, err := net.Listen("tcp4", proxyAddress) //nolint:noctx // at once
+	if err != nil {
+		return err
+	}
+	defer l.Close() // callgate's copy stays
+	f, err := l.(*net.TCPListener).File()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Sendmsg(to, []byte{0}, unix.UnixRights(int(f.Fd())), nil, 0)
+}
+
+// receive takes the listener that ownNetwork has sent.
+func receive(from int) (net.Listener, error) {
+	var b [1]byte
+	oob := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(from, b[:], oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(err, errors.New("the guard sent no listener"))
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, errors.Join(err, errors.New("the guard sent no listener"))
+	}
+	f := os.NewFile(uintptr(fds[0]), "proxy")
+	defer f.Close()
+	return net.FileListener(f)
+}
+
+// limit bounds the program, which has stopped before its first instruction for that, and lets it run. It has to be called on
+// the thread that started it.
+func (l *Limits) limit(program int) error {
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(program, &status, unix.WALL, nil); err != nil || !status.Stopped() {
+		return errors.Join(err, errors.New("the program did not wait for its limits"))
+	}
+	for _, r := range []struct {
+		resource int
+		value    int64
+	}{
+		{unix.RLIMIT_DATA, l.Memory}, {unix.RLIMIT_FSIZE, l.FileSize}, {unix.RLIMIT_NPROC, int64(l.Processes)},
+		{unix.RLIMIT_NOFILE, int64(l.OpenFiles)}, {unix.RLIMIT_CPU, int64(l.CPU.Seconds())}, {unix.RLIMIT_CORE, -1},
+	} {
+		if r.value == 0 {
+			continue
+		}
+		value := uint64(max(r.value, 0))
+		if err := unix.Prlimit(program, r.resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil {
+			return fmt.Errorf("bound resource %d: %w", r.resource, err)
+		}
+	}
+	return unix.PtraceDetach(program)
+}
