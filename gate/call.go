@@ -26,6 +26,7 @@ type Call struct {
 	HandOver  time.Duration                 // how long the host waits for a person before it gets an answer; 0 is as long as it takes
 	Asked     func(*Approval) (done func()) // told when a person is asked; done when nobody is any more; may be nil
 	Revive    func(context.Context) error   // starts the server again when it ended while the call waited; may be nil
+	Unasked   bool                          // nobody is asked: what would wait for a person is denied
 	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
 
 	texts []text // of Arguments, once somebody asked

@@ -56,6 +56,9 @@ func (j *Judge) Judge(call Call) Verdict {
 	} else {
 		v = j.release(v, call)
 	}
+	if v.Action == permissions.Ask && call.Unasked {
+		return v.deny(DecidedDenied, v.By, v.Rule, v.Reason)
+	}
 	if v.Action == permissions.Ask && j.Mode == ModeNoPrompt {
 		return v.deny(DecidedDenied, "mode:no-prompt", v.Rule, v.Reason+" Nobody can be asked in mode no-prompt.")
 	}

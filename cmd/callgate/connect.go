@@ -30,6 +30,7 @@ type connecting struct {
 	dryRun, yes bool
 	asJSON      bool
 	noHooks     bool
+	onlyHooks   bool
 }
 
 func (o *connecting) declare(cmd *cobra.Command) {
@@ -126,7 +127,7 @@ func (o *connecting) plan(args []string) (*install.Plan, error) {
 		}
 	}
 	return install.Make(install.Options{
-		Hooks: hooks, Machine: machine, Hosts: hosts, Scopes: o.scopes, Servers: o.servers, Callgate: program,
+		Hooks: hooks, OnlyHooks: o.onlyHooks, Machine: machine, Hosts: hosts, Scopes: o.scopes, Servers: o.servers, Callgate: program,
 		Folder: filepath.Join(xdg.ConfigHome, "callgate", "servers"), Records: records,
 		Sanitize: proxy.Sanitize, Check: proxy.CheckAliases,
 	})

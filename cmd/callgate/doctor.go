@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -27,10 +28,11 @@ func newDoctorCommand(s *settings) *cobra.Command {
 		Short: "Check that everything that gates your agents works",
 		Long: `Doctor checks the hosts on this machine, servers that bypass the gate, hooks and what hosts have proven about them,
 rules, credentials, running processes, files and the audit trail. Each line says ok, warning or broken, and which command
-fixes it. Doctor also sends one call that no rule can allow through each connected host's hook, and checks that it is
-refused.
+fixes it. Doctor also sends two calls through each connected host's hook: one that no rule can allow, which must be
+refused, and one that reads a file in this folder.
 
---fix fixes what needs no decision of yours. The exit code is 1 while something is broken.`,
+--fix fixes what needs no decision of yours: hooks of an older callgate, shipped rules that your file lacks (with a backup),
+files that others may read or change, and a hub that does not run. The exit code is 1 while something is broken.`,
 		Example: `  callgate doctor
   callgate doctor --fix
   callgate doctor --json`,
@@ -86,10 +88,29 @@ func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
 	}
 	connect := connecting{dataDir: func() (string, error) { return c.DataDir, nil }, scopes: []string{"user", "local", "project"}, project: here}
 	o.Plan, o.PlanErr = connect.plan(nil)
-	o.Try = func(ctx context.Context, d *hosthooks.Dialect) (bool, error) {
-		event, body := d.Try(filepath.Join(c.DataDir, "credentials", string(companion.CredentialApprove)), here)
+	o.Try = func(ctx context.Context, d *hosthooks.Dialect, path string) (string, error) {
+		event, body := d.Try(path, here)
 		reply, err := s.askGate(ctx, door.Order{Host: d.ID, Event: event}, body)
-		return reply.Exit != 0, err
+		if reply.Exit == 0 {
+			return "", err
+		}
+		return strings.TrimSpace(reply.Stderr), err
+	}
+	o.Connect = func(host string) error {
+		connect := connecting{dataDir: connect.dataDir, scopes: []string{"user"}, project: here, onlyHooks: true}
+		plan, err := connect.plan([]string{host})
+		if err == nil {
+			_, err = plan.Apply()
+		}
+		return err
+	}
+	o.Merge = func() error { return s.mergeDefaults(io.Discard) }
+	o.Start = func() error {
+		args := []string{"hub", "--data-dir=" + c.DataDir}
+		if o.Config != "" {
+			args = append(args, "--config="+o.Config)
+		}
+		return hosthooks.Launch(c.DataDir, func() bool { return o.Target.Ask(ctx, "GET", "/api/info", nil, new(struct{})) == nil }, args...)
 	}
 	return doctor.Look(ctx, o), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -48,22 +49,44 @@ in your order and with your comments. Rules from an earlier version's defaults a
 				printUnified(b.out, diff.Diff(b.store.Path(), base, b.store.Path()+" (after)", merged))
 				return nil
 			}
-			return b.change(func() (string, error) {
-				backup, err := keepBeside(b.store.Path(), base)
-				if err != nil {
-					return "", fmt.Errorf("the old rules could not be kept, so nothing was changed: %w", err)
-				}
-				if err := b.store.Replace(base, merged); err != nil {
-					return "", err
-				}
-				_, err = fmt.Fprintf(b.out, "changed %s; the old rules are in %s\n", b.store.Path(), backup)
-				return "shipped rules merged into the file", err
-			})
+			return b.merge(base, merged)
 		},
 	}
 	cmd.Flags().BoolVar(&show, "diff", false, "show what would change")
 	cmd.Flags().BoolVar(&apply, "apply", false, "change the file and keep a backup")
 	return cmd
+}
+
+// merge puts the merged rules in the place of the old ones, of which it keeps a copy.
+func (b *ruleFile) merge(base, merged []byte) error {
+	return b.change(func() (string, error) {
+		backup, err := keepBeside(b.store.Path(), base)
+		if err != nil {
+			return "", fmt.Errorf("the old rules could not be kept, so nothing was changed: %w", err)
+		}
+		if err := b.store.Replace(base, merged); err != nil {
+			return "", err
+		}
+		_, err = fmt.Fprintf(b.out, "changed %s; the old rules are in %s\n", b.store.Path(), backup)
+		return "shipped rules merged into the file", err
+	})
+}
+
+// mergeDefaults merges the shipped rules into the worker's.
+func (s *settings) mergeDefaults(out io.Writer) error {
+	b, err := openRulebook(s, out)
+	if err != nil {
+		return err
+	}
+	base, err := b.store.Text()
+	if err != nil {
+		return err
+	}
+	merged, err := permissions.MergeDefaults(b.store.Path(), base, xdg.Home)
+	if err != nil || bytes.Equal(base, merged) {
+		return err
+	}
+	return b.merge(base, merged)
 }
 
 // keepBeside writes a copy of a file under a name that is free and returns that.

@@ -65,8 +65,11 @@ type Options struct {
 	Machine   install.Machine
 	Target    companion.Target
 	Guard     string // what keeps a server that starts now from callgate
-	// Try asks, as a host would, whether a file may be read that no rule can open; denied says that it was refused.
-	Try func(ctx context.Context, d *hosthooks.Dialect) (denied bool, err error)
+	// Try asks, as a host would, whether a file may be read; why is what the host is told, "" when it may.
+	Try     func(ctx context.Context, d *hosthooks.Dialect, path string) (why string, err error)
+	Connect func(host string) error // installs a host's hooks anew
+	Merge   func() error            // merges the shipped rules into the worker's
+	Start   func() error            // starts a hub that outlives this process
 }
 
 // examination collects findings.
@@ -87,6 +90,7 @@ func Look(ctx context.Context, o Options) []Finding {
 	x.guard()
 	x.processes()
 	x.files()
+	x.writable()
 	x.trail()
 	return x.findings
 }
@@ -128,114 +132,6 @@ func (x *examination) configuration() {
 	}
 }
 
-// hosts looks at each host on this machine: servers beside the gate, hooks, and what they have proven.
-func (x *examination) hosts() {
-	if x.o.PlanErr != nil {
-		x.add(Finding{About: "hosts", Text: x.o.PlanErr.Error()})
-		return
-	}
-	proof, err := hosthooks.ReadProof(x.o.DataDir)
-	if err != nil {
-		x.add(Finding{About: "hosts", Text: err.Error()})
-	}
-	found := false
-	for i := range x.o.Plan.Hosts {
-		h := &x.o.Plan.Hosts[i]
-		if !h.Found {
-			continue
-		}
-		found = true
-		x.host(h, proof[h.ID])
-	}
-	if !found {
-		x.add(Finding{About: "hosts", State: Warning, Text: "no host was found on this machine", Cure: "callgate connect --dry-run"})
-	}
-}
-
-func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
-	about := "host " + h.ID
-	cure := "callgate connect " + h.ID
-	var beside []string
-	hooksMissing := false
-	for i := range h.Changes {
-		c := &h.Changes[i]
-		if c.Error != "" {
-			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s cannot be changed: %s", c.Path, c.Error), Cure: cure + " --dry-run"})
-		}
-		for _, s := range c.Servers {
-			if s.Stays == "" {
-				beside = append(beside, s.Name)
-			}
-		}
-		hooksMissing = hooksMissing || c.Hooks() && c.Changes()
-	}
-	if len(beside) > 0 {
-		x.add(Finding{About: about, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(beside, ", ")), Cure: cure})
-	} else {
-		x.add(Finding{About: about, State: OK, Text: h.Name + ": no MCP server bypasses the gate"})
-	}
-	d, err := hosthooks.Find(h.ID)
-	if err != nil {
-		x.add(Finding{About: about, State: Warning, Text: h.Name + " has no hooks that callgate knows: its built-in tools are not gated"})
-		return
-	}
-	if off := x.switchedOff(d); off != "" {
-		x.add(Finding{About: about, Text: h.Name + " is told to run no hooks: " + off, Cure: "remove that setting"})
-		return
-	}
-	if hooksMissing {
-		x.add(Finding{About: about, Text: "hooks are missing: the built-in tools of " + h.Name + " are not gated", Cure: cure})
-		return
-	}
-	x.add(proven(about, h.Name, d, state))
-	if x.o.Try != nil {
-		f := Finding{About: about, State: OK, Text: "a call that no rule can allow, asked as " + h.Name + " asks, was refused; it is in the trail"}
-		switch denied, err := x.o.Try(x.ctx, d); {
-		case err != nil:
-			f.State, f.Text = Broken, "the hook does not work: "+err.Error()
-		case !denied:
-			f.State, f.Text = Broken, "the hook let a call through that no rule can allow"
-		}
-		x.add(f)
-	}
-}
-
-// switchedOff names the setting by which the host runs no hooks.
-func (x *examination) switchedOff(d *hosthooks.Dialect) string {
-	for _, p := range d.Install {
-		for name, off := range d.Off {
-			path := x.o.Machine.Path(p.Relocate, p.Path)
-			if value, said := install.Switch(path, name); said && value == off {
-				return fmt.Sprintf("%s is %v in %s", name, value, path)
-			}
-		}
-	}
-	return ""
-}
-
-// proven says what the host has shown by itself.
-func proven(about, name string, d *hosthooks.Dialect, s hosthooks.State) Finding {
-	if s.Version != "" {
-		name += " " + s.Version
-	}
-	when := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
-	switch {
-	case s.Disobeyed != nil && s.Disobeyed.At.After(s.Obeyed):
-		return Finding{About: about, Text: fmt.Sprintf("%s (%s): do not rely on its hooks", s.Disobeyed.What, when(s.Disobeyed.At)), Cure: "callgate audit --tail 50"}
-	case s.Uncovered != nil && time.Since(s.Uncovered.At) < 7*24*time.Hour:
-		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s (%s)", s.Uncovered.What, when(s.Uncovered.At)), Cure: "callgate audit --tail 50"}
-	case s.Seen.IsZero():
-		text := name + " has the hooks and has not used them yet: start it, and let it run a command"
-		if d.Note != "" {
-			text += ". " + d.Note
-		}
-		return Finding{About: about, State: Warning, Text: text}
-	case s.Obeyed.IsZero():
-		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s asks (last %s), and has not shown yet that it obeys: no call of it was denied", name, when(s.Seen))}
-	}
-	return Finding{About: about, State: OK, Text: fmt.Sprintf("hooks of %s are in force: it asks (last %s), and what was denied did not run (%s)", name, when(s.Seen), when(s.Obeyed))}
-}
-
 func (x *examination) rules() {
 	text, err := os.ReadFile(x.o.Rules)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -269,7 +165,7 @@ func (x *examination) rules() {
 	}
 	merged, err := permissions.MergeDefaults(x.o.Rules, text, x.o.Home)
 	if err == nil && !bytes.Equal(merged, text) {
-		x.add(Finding{About: "rules", State: Warning, Text: "this version ships rules that your file does not have", Cure: "callgate rules defaults --diff"})
+		x.add(Finding{About: "rules", State: Warning, Text: "this version ships rules that your file does not have", Cure: "callgate rules defaults --diff", fix: x.o.Merge})
 	}
 }
 
@@ -292,9 +188,9 @@ func (x *examination) credentials() {
 			people = append(people, e.Name())
 		}
 		info, err := e.Info()
-		if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		if err == nil && runtime.GOOS != "windows" && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") && info.Mode().Perm()&0o077 != 0 {
 			bad = true
-			x.add(Finding{About: "credentials", Text: fmt.Sprintf("others may read %s: it has to be replaced", filepath.Join(dir, e.Name())), Cure: "callgate credentials rotate " + e.Name()})
+			x.add(Finding{About: "credentials", Text: fmt.Sprintf("others may read %s: it has to be replaced", filepath.Join(dir, e.Name())), Cure: "rm " + filepath.Join(dir, e.Name()) + " (callgate makes a new one)", fix: renew(dir, e.Name())})
 		}
 	}
 	if !bad {
@@ -324,7 +220,11 @@ func (x *examination) processes() {
 	err := x.o.Target.Ask(x.ctx, "GET", "/api/info", nil, &info)
 	switch {
 	case errors.Is(err, companion.ErrNotRunning):
-		x.add(Finding{About: "hub", State: OK, Text: "no callgate runs now; hosts start it"})
+		f := Finding{About: "hub", State: OK, Text: "no callgate runs now; hosts start it"}
+		if used, err := os.ReadDir(filepath.Join(x.o.DataDir, "connect")); err == nil && len(used) > 0 {
+			f = Finding{About: "hub", State: Warning, Text: "no callgate runs now: the page is there only while a host uses callgate, or a hub runs", Cure: "callgate hub", fix: x.o.Start}
+		}
+		x.add(f)
 		x.port()
 	case err != nil:
 		x.add(Finding{About: "hub", Text: err.Error(), Cure: "callgate open --print"})

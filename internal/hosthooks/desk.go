@@ -130,9 +130,7 @@ func (d *Desk) Handle(ctx context.Context, host, name string, body []byte, env m
 		if e.Role == Before {
 			q := &question{}
 			d.judge(ctx, v, &e, q)
-			v.mu.Lock()
-			clear(v.denied) // it is no call of the host's
-			v.mu.Unlock()
+			d.forget(v) // it is no call of the host's
 			return q.reply
 		}
 		return Reply{}
@@ -383,7 +381,7 @@ func (d *Desk) judge(ctx context.Context, v *visit, e *Event, q *question) {
 	if d.o.Proof.isCanary(e.Arguments) {
 		call.Before.DeniedBy, call.Before.Reason = "canary", fmt.Sprintf("This was callgate's check that %s obeys it: the call was refused as it should be. Do not repeat it; go on with the user's task.", v.dialect.Name)
 	}
-	call.HandOver = v.dialect.Limit - margin
+	call.HandOver, call.Unasked = v.dialect.Limit-margin, e.Session == trying
 	verdict, call := d.o.Gate.Decide(ctx, v.session, call)
 	key := keyOf(e, call)
 	if verdict.Action != permissions.Allow {
@@ -502,6 +500,19 @@ func (d *Desk) finish(v *visit, r *ran, result []byte, isError bool, failure str
 	r.end(context.Background())
 	if d.o.Ended != nil {
 		d.o.Ended(v.session, r.call, r.verdict, result, failure)
+	}
+}
+
+// forget ends the calls of a visit as if they had run, and lets those that were denied prove nothing.
+func (d *Desk) forget(v *visit) {
+	v.mu.Lock()
+	running := v.running
+	v.running, v.denied = map[string][]*ran{}, map[string]string{}
+	v.mu.Unlock()
+	for _, list := range running {
+		for _, r := range list {
+			d.finish(v, r, nil, false, "")
+		}
 	}
 }
 

@@ -48,11 +48,39 @@ const judgeStart = 15 * time.Second
 // startJudge starts the process that judges, which outlives this one. A host's variables do not configure it: it judges
 // for all hosts.
 func startJudge(o door.Order) (ended <-chan error, log string, err error) {
+	args := []string{"hook", "serve", "--data-dir=" + o.DataDir, "--worker=" + o.Worker}
+	if o.Config != "" {
+		args = append(args, "--config="+o.Config)
+	}
+	return begin(o.DataDir, args)
+}
+
+// Launch starts a callgate that outlives this process, and waits until it is ready or has failed.
+func Launch(dataDir string, ready func() bool, args ...string) error {
+	ended, log, err := begin(dataDir, args)
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(judgeStart); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if ready() {
+			return nil
+		}
+		select {
+		case failed := <-ended:
+			return errors.Join(failed, errors.New(lastLine(log)))
+		default:
+		}
+	}
+	return fmt.Errorf("it does not begin: see %s", log)
+}
+
+// begin starts a callgate that writes to a log.
+func begin(dataDir string, args []string) (ended <-chan error, log string, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	log = filepath.Join(o.DataDir, "hub", "hook.log")
+	log = filepath.Join(dataDir, "hub", args[0]+".log")
 	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
 		return nil, "", err
 	}
@@ -65,11 +93,7 @@ func startJudge(o door.Order) (ended <-chan error, log string, err error) {
 		return nil, "", err
 	}
 	defer out.Close()
-	args := []string{"hook", "serve", "--data-dir=" + o.DataDir, "--worker=" + o.Worker}
-	if o.Config != "" {
-		args = append(args, "--config="+o.Config)
-	}
-	return start(program, args, o.DataDir, out), log, nil
+	return start(program, args, dataDir, out), log, nil
 }
 
 // start starts a callgate that outlives this process and takes no settings from its environment. The channel tells how it

@@ -35,6 +35,7 @@ type HookEvent struct {
 type hooked struct {
 	At      []string `json:"at"` // the list
 	Command string   `json:"command"`
+	Like    string   `json:"like,omitempty"`
 	Made    int      `json:"made,omitempty"` // so many of the last members of At were not there before
 }
 
@@ -132,7 +133,7 @@ func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 		if i := slices.IndexFunc(array.Elements, holds(e.Command)); i >= 0 {
 			if !shared(array.Elements[i]) && !alike(array.Elements[i], element) {
 				array.Elements[i].Value = element.Value
-				done = append(done, hooked{At: at, Command: e.Command})
+				done = append(done, hooked{At: at, Command: e.Command, Like: e.Like})
 			}
 			continue
 		}
@@ -146,7 +147,7 @@ func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 			} else {
 				array.Elements[i].Value = element.Value
 			}
-			done = append(done, hooked{At: at, Command: e.Command})
+			done = append(done, hooked{At: at, Command: e.Command, Like: e.Like})
 			continue
 		}
 		indent := "\n" + strings.Repeat("  ", len(at)+1)
@@ -159,7 +160,7 @@ func addHooks(text []byte, f HookFile) ([]byte, []hooked, error) {
 			array.AfterExtra = hujson.Extra(indent[:len(indent)-2])
 		}
 		array.Elements = append(array.Elements, element)
-		done = append(done, hooked{At: at, Command: e.Command, Made: made})
+		done = append(done, hooked{At: at, Command: e.Command, Like: e.Like, Made: made})
 	}
 	out := v.Pack()
 	if bom {
@@ -284,12 +285,7 @@ func removeHooks(text []byte, hooks []hooked) ([]byte, error) {
 		if array == nil {
 			continue // the host has taken it out
 		}
-		for i := slices.IndexFunc(array.Elements, holds(h.Command)); i >= 0; i = slices.IndexFunc(array.Elements, holds(h.Command)) {
-			if i > 0 && i == len(array.Elements)-1 {
-				array.Elements[i-1].AfterExtra = array.Elements[i].AfterExtra
-			}
-			array.Elements = slices.Delete(array.Elements, i, i+1)
-		}
+		removeFrom(array, h)
 		for n := 0; n < h.Made && dropEmpty(&v, h.At[:len(h.At)-n]); n++ {
 		}
 	}
@@ -298,6 +294,28 @@ func removeHooks(text []byte, hooks []hooked) ([]byte, error) {
 		out = slices.Concat(byteOrderMark, out)
 	}
 	return out, nil
+}
+
+// removeFrom takes callgate's hooks out of a list: a group with hooks of others loses only the one.
+func removeFrom(array *hujson.Array, h hooked) {
+	own := func(v hujson.Value) bool { return holds(h.Command)(v) || older(h.Like)(v) }
+	for i := 0; i < len(array.Elements); i++ {
+		switch e := array.Elements[i]; {
+		case !own(e):
+		case shared(e):
+			for v := range array.Elements[i].All() {
+				if inner, ok := v.Value.(*hujson.Array); ok {
+					removeFrom(inner, h)
+				}
+			}
+		default:
+			if i > 0 && i == len(array.Elements)-1 {
+				array.Elements[i-1].AfterExtra = e.AfterExtra
+			}
+			array.Elements = slices.Delete(array.Elements, i, i+1)
+			i--
+		}
+	}
 }
 
 // isEmpty reports whether nothing but a version is left of a file that was made for hooks.

@@ -66,6 +66,20 @@ func TestHooksOfAnEarlierFormGiveWay(t *testing.T) {
 	}
 }
 
+// What is taken out of a group with hooks of others leaves those; what another callgate put in goes too.
+func TestHooksOfOthersStayWhenOursGo(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"hooks":{"Before":[{"matcher":"x","hooks":[{"type":"command","command":"mine"},{"type":"command","command":"cg hook h --data-dir=/d"}]}]}}`:           `{"hooks":{"Before":[{"matcher":"x","hooks":[{"type":"command","command":"mine"}]}]}}`,
+		`{"hooks":{"Before":[{"matcher":"x","hooks":[{"type":"command","command":"/old hook h --data-dir=/e"},{"type":"command","command":"mine"}]},{"a":1}]}}`: `{"hooks":{"Before":[{"matcher":"x","hooks":[{"type":"command","command":"mine"}]},{"a":1}]}}`,
+		`{"hooks":{"Before":[{"hooks":[{"type":"command","command":"/old hook h --data-dir=/e"}]}]}}`:                                                           `{"hooks":{"Before":[]}}`,
+	} {
+		out, err := removeHooks([]byte(text), []hooked{{At: []string{"hooks", "Before"}, Command: "cg hook h --data-dir=/d", Like: " hook h "}})
+		if err != nil || string(out) != want {
+			t.Errorf("%s\n%s, want\n%s %v", text, out, want, err)
+		}
+	}
+}
+
 // plain is what a text means; "" and what is no JSON for everybody mean nothing.
 func plain(t *testing.T, text []byte) string {
 	t.Helper()

@@ -25,6 +25,8 @@ type Options struct {
 	Folder   string   // where callgate keeps its own files of servers
 	Records  string   // where it remembers what it changed
 	Sanitize func(string) string
+	// OnlyHooks leaves servers where they are.
+	OnlyHooks bool
 	// Hooks are what a host's own files need so that it asks callgate about its own tools; nil leaves them alone.
 	Hooks func(host string) []HookFile
 	// Check is callgate's own rule for a set of server names.
@@ -129,7 +131,7 @@ func Make(o Options) (*Plan, error) {
 				n, byPath[path] = len(hp.Changes), len(hp.Changes)
 				hp.Changes = append(hp.Changes, c)
 			}
-			if c := &hp.Changes[n]; c.Error == "" {
+			if c := &hp.Changes[n]; c.Error == "" && !o.OnlyHooks {
 				names, err := p.move(h, f, c)
 				if err != nil {
 					c.Error, c.After, c.edits, c.serving = err.Error(), c.Before, nil, nil

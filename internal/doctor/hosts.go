@@ -1,0 +1,160 @@
+package doctor
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/audit"
+	"callgate/internal/companion"
+	"callgate/internal/hosthooks"
+	"callgate/internal/install"
+)
+
+// hosts looks at each host on this machine: servers beside the gate, hooks, and what they have proven.
+func (x *examination) hosts() {
+	if x.o.PlanErr != nil {
+		x.add(Finding{About: "hosts", Text: x.o.PlanErr.Error()})
+		return
+	}
+	proof, err := hosthooks.ReadProof(x.o.DataDir)
+	if err != nil {
+		x.add(Finding{About: "hosts", Text: err.Error()})
+	}
+	found := false
+	for i := range x.o.Plan.Hosts {
+		h := &x.o.Plan.Hosts[i]
+		if !h.Found {
+			continue
+		}
+		found = true
+		x.host(h, proof[h.ID])
+	}
+	if !found {
+		x.add(Finding{About: "hosts", State: Warning, Text: "no host was found on this machine", Cure: "callgate connect --dry-run"})
+	}
+}
+
+func (x *examination) host(h *install.HostPlan, state hosthooks.State) {
+	about := "host " + h.ID
+	cure := "callgate connect " + h.ID
+	var beside []string
+	missing, outdated := false, false
+	for i := range h.Changes {
+		c := &h.Changes[i]
+		if c.Error != "" {
+			x.add(Finding{About: about, State: Warning, Text: fmt.Sprintf("%s cannot be changed: %s", c.Path, c.Error), Cure: cure + " --dry-run"})
+		}
+		for _, s := range c.Servers {
+			if s.Stays == "" {
+				beside = append(beside, s.Name)
+			}
+		}
+		if c.Hooks() && c.Changes() {
+			missing, outdated = true, outdated || ours(h.ID, c.Before)
+		}
+	}
+	if len(beside) > 0 {
+		x.add(Finding{About: about, Text: fmt.Sprintf("%s: servers bypass the gate: %s", h.Name, strings.Join(beside, ", ")), Cure: cure})
+	} else {
+		x.add(Finding{About: about, State: OK, Text: h.Name + ": no MCP server bypasses the gate"})
+	}
+	d, err := hosthooks.Find(h.ID)
+	if err != nil {
+		x.add(Finding{About: about, State: Warning, Text: h.Name + " has no hooks that callgate knows: its built-in tools are not gated"})
+		return
+	}
+	if off := x.switchedOff(d); off != "" {
+		x.add(Finding{About: about, Text: h.Name + " is told to run no hooks: " + off, Cure: "remove that setting"})
+		return
+	}
+	if outdated {
+		x.add(Finding{About: about, Text: "hooks of " + h.Name + " are of another callgate: an older version, another place or another data directory", Cure: cure, fix: func() error { return x.o.Connect(h.ID) }})
+		return
+	}
+	if missing {
+		x.add(Finding{About: about, Text: "hooks are missing: the built-in tools of " + h.Name + " are not gated", Cure: cure})
+		return
+	}
+	x.add(proven(about, h.Name, d, state))
+	if x.o.Try != nil {
+		x.add(x.walk(about, h.Name, d))
+	}
+}
+
+// ours reports whether a host's file has hooks of callgate's.
+func ours(host string, text []byte) bool {
+	return bytes.Contains(text, []byte(" hook "+host)) || bytes.Contains(text, []byte(`"hook","`+host+`"`))
+}
+
+// walk makes two calls on the way of the host's: one that no rule can allow, and one for a file of this folder, about which
+// the rules decide. Both have to be on record.
+func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
+	began := time.Now()
+	why, err := x.o.Try(x.ctx, d, filepath.Join(x.o.DataDir, "credentials", string(companion.CredentialApprove)))
+	if err != nil {
+		return Finding{About: about, Text: "the hook does not work: " + err.Error()}
+	}
+	if why == "" {
+		return Finding{About: about, Text: "the hook let a call through that no rule can allow"}
+	}
+	said := "reading a file of this folder was allowed"
+	if why, err = x.o.Try(x.ctx, d, filepath.Join(x.o.Machine.Project, "callgate-doctor.txt")); err != nil {
+		return Finding{About: about, Text: "the hook does not work: " + err.Error()}
+	} else if why != "" {
+		said = "reading a file of this folder is not allowed without you (" + strings.TrimSuffix(strings.TrimPrefix(why, "callgate: "), ".") + ")"
+	}
+	var calls []string
+	for r, err := range audit.Read(audit.Dir(x.o.DataDir), audit.Filter{Tool: d.ID + "_*", Since: began, Limit: 10}) {
+		if err != nil {
+			return Finding{About: about, Text: "the record cannot be read: " + err.Error(), Cure: "callgate audit verify"}
+		}
+		if r.Event == audit.Decision {
+			calls = append(calls, r.CallID+" "+strings.ReplaceAll(r.Decision, "_", " "))
+		}
+	}
+	if len(calls) < 2 {
+		return Finding{About: about, Text: fmt.Sprintf("calls that were asked as %s asks are not in the trail", name), Cure: "callgate audit verify"}
+	}
+	slices.Reverse(calls)
+	return Finding{About: about, State: OK, Text: fmt.Sprintf("asked as %s asks: a call that no rule can allow was refused, and %s. In the trail: %s", name, said, strings.Join(calls, ", "))}
+}
+
+// switchedOff names the setting by which the host runs no hooks.
+func (x *examination) switchedOff(d *hosthooks.Dialect) string {
+	for _, p := range d.Install {
+		for name, off := range d.Off {
+			path := x.o.Machine.Path(p.Relocate, p.Path)
+			if value, said := install.Switch(path, name); said && value == off {
+				return fmt.Sprintf("%s is %v in %s", name, value, path)
+			}
+		}
+	}
+	return ""
+}
+
+// proven says what the host has shown by itself.
+func proven(about, name string, d *hosthooks.Dialect, s hosthooks.State) Finding {
+	if s.Version != "" {
+		name += " " + s.Version
+	}
+	when := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+	switch {
+	case s.Disobeyed != nil && s.Disobeyed.At.After(s.Obeyed):
+		return Finding{About: about, Text: fmt.Sprintf("%s (%s): do not rely on its hooks", s.Disobeyed.What, when(s.Disobeyed.At)), Cure: "callgate audit --tail 50"}
+	case s.Uncovered != nil && time.Since(s.Uncovered.At) < 7*24*time.Hour:
+		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s (%s)", s.Uncovered.What, when(s.Uncovered.At)), Cure: "callgate audit --tail 50"}
+	case s.Seen.IsZero():
+		text := name + " has the hooks and has not used them yet: start it, and let it run a command"
+		if d.Note != "" {
+			text += ". " + d.Note
+		}
+		return Finding{About: about, State: Warning, Text: text}
+	case s.Obeyed.IsZero():
+		return Finding{About: about, State: Warning, Text: fmt.Sprintf("%s asks (last %s), and has not shown yet that it obeys: no call of it was denied", name, when(s.Seen))}
+	}
+	return Finding{About: about, State: OK, Text: fmt.Sprintf("hooks of %s are in force: it asks (last %s), and what was denied did not run (%s)", name, when(s.Seen), when(s.Obeyed))}
+}
