@@ -99,6 +99,9 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 		if t.Bound && isFileKind(t.Kind) && a.Risk.Exceeds(permissions.ReadOnly) {
 			o.effect = tools.EffectOwn
 		}
+		if t.Kind == "" {
+			o.ofReading(call)
+		}
 	case t.Labels.Effect != "":
 		o.ofLabels(call, &t.Labels)
 	case t.Reads() && !t.Bound:
@@ -118,6 +121,21 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 	}
 	return o
 }
+
+// ofReading reads a call of a tool that only looks: an address that it is given tells the place something.
+func (o *outgoing) ofReading(call Call) {
+	if !bytes.Contains(call.Arguments, []byte("://")) {
+		return
+	}
+	for _, v := range argumentsOf(call.Arguments) {
+		if scheme, _, ok := strings.Cut(v.text, "://"); ok && webSchemes[strings.ToLower(scheme)] {
+			o.effect, o.names = effectFetch, true
+			o.to = append(o.to, v.text)
+		}
+	}
+}
+
+var webSchemes = wordsOf("http https ws wss ftp ftps")
 
 // ofLabels reads a call of a labelled tool. Where no argument is said to carry text, all that are no destination do.
 func (o *outgoing) ofLabels(call Call, l *tools.Labels) {
@@ -328,7 +346,7 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 		mark(markFlowRuns, "It runs %s, which this session made of text from %s.", tools.Visible(file), described(from))
 	}
 	o := outgoingOf(call, v.Analysis)
-	if o.effect == "" || o.effect == tools.EffectOwn {
+	if o.effect == "" || o.effect == tools.EffectOwn && len(o.to) == 0 {
 		return marks
 	}
 	doubtful := func(what, text string) bool {
@@ -358,6 +376,9 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 				doubtful("destination", host)
 			}
 		}
+	}
+	if o.effect == tools.EffectOwn { // it goes no further than the user's own at that place
+		return marks
 	}
 	for _, p := range o.packages {
 		doubtful("package", p)

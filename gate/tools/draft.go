@@ -8,17 +8,25 @@ var draftWords = []struct {
 	words  map[string]bool
 }{
 	{EffectDeletes, deleteWords},
+	{EffectDeletes, wordSet("cancel expel kick ban evict deactivate clear reset flush void")},
 	{EffectAccess, wordSet("share grant revoke invite permission permissions role roles access member members collaborator collaborators password token apikey unshare")},
-	{EffectMoney, wordSet("pay payment payout charge refund transfer purchase buy checkout order withdraw deposit donate subscribe invoice trade sell")},
-	{EffectOutside, wordSet("send post publish comment reply email mail message notify forward tweet dm sms call upload push deploy merge trigger submit dispatch broadcast announce react reaction transfer export webhook tag")},
+	{EffectMoney, wordSet("pay payment payout charge refund transfer purchase buy checkout order withdraw deposit donate subscribe invoice trade sell book reserve rent hire lease bid")},
+	{EffectOutside, wordSet("send post publish comment reply respond email mail message notify tell whisper alert forward tweet dm sms call upload push deploy merge trigger submit dispatch broadcast announce react reaction transfer export webhook tag")},
 }
+
+// Who adds or creates a user lets somebody in.
+var addWords, userWords = wordSet("add create new register"), wordSet("user users account accounts")
+
+// personWords are what arguments are called that name people whom a tool tells.
+var personWords = wordSet("to recipient recipients cc bcc email emails guest guests participants attendees invitees")
 
 // destinationWords and contentWords are what arguments are called that name where something goes, and that carry it.
 var (
-	destinationWords = wordSet("to recipient recipients cc bcc email emails channel channels chat room conversation thread url uri webhook endpoint owner repo repository account iban phone destination target participants attendees invitees assignee assignees bucket topic space team group host domain receiver user username server workspace project org organization site")
-	contentWords     = wordSet("text body message content subject title description comment caption html markdown data payload attachment attachments summary note notes files file input prompt query blocks value values memo reason")
-	secretWords      = wordSet("secret secrets credential credentials password passwords token tokens key keys env environment")
-	webWords         = wordSet("web page url website site scrape crawl browse browser fetch internet news")
+	destinationWords = wordSet(`to recipient recipients cc bcc email emails channel channels chat room conversation thread url uri webhook endpoint owner repo repository account iban phone destination target participants attendees invitees assignee assignees bucket topic space team group host domain receiver user username server workspace project org organization site address addresses link person people
+		guest guests contact contacts customer client company hotel restaurant venue merchant vendor supplier seller payee beneficiary`)
+	contentWords = wordSet("text body message content subject title description comment caption html markdown data payload attachment attachments summary note notes files file input prompt query blocks value values memo reason")
+	secretWords  = wordSet("secret secrets credential credentials password passwords token tokens key keys env environment")
+	webWords     = wordSet("web webpage webpages page url website site scrape crawl browse browser fetch internet news")
 )
 
 // draft is what names, schema and annotations suggest of a tool that nobody labelled. Nothing of it may let a call run:
@@ -38,13 +46,18 @@ func draft(name string, d definition) (l Labels, sure bool) {
 			}
 		}
 	}
+	people := slices.ContainsFunc(d.arguments, func(a string) bool {
+		return slices.ContainsFunc(wordsOf(a), func(w string) bool { return personWords[w] })
+	})
 	switch {
 	case sure:
+	case has(addWords) && has(userWords):
+		l.Effect, sure = EffectAccess, true
 	case d.hints.destructive == yes && d.hints.readOnly != yes:
 		l.Effect = EffectDeletes
 	case (reads || d.hints.readOnly == yes) && !changes && d.hints.readOnly != no:
 		l.Effect = EffectNone
-	case changes && d.hints.openWorld == no:
+	case changes && d.hints.openWorld == no && !people:
 		l.Effect = EffectOwn
 	default:
 		l.Effect = EffectOutside
