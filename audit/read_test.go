@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callgate/internal/testserver/waits"
 )
 
 // interleaved makes two logs that were written in turns and returns all records, oldest first.
@@ -144,7 +146,7 @@ func TestFollow(t *testing.T) {
 	}
 	defer l.Close()
 	want := append(slices.Clone(past[3:]), appendN(t, l, 1)...)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waits.Limit)
 	defer cancel()
 	var got []Record
 	for r, err := range Follow(ctx, dir, Filter{Limit: 3, Tool: "commands_*"}) {
@@ -176,7 +178,7 @@ func TestFollowWaitsForTheWholeLine(t *testing.T) {
 	if err := os.WriteFile(path, []byte(lines[0]+"\n"+lines[1][:20]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waits.Limit)
 	defer cancel()
 	go func() {
 		time.Sleep(followEvery + followEvery/2)

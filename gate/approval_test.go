@@ -17,6 +17,7 @@ import (
 	"callgate/audit"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
+	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 )
 
@@ -90,7 +91,7 @@ func (b *bench) shell(id, command string) Call {
 // waiting returns the pending approvals once there are n.
 func (b *bench) waiting(n int) []*Approval {
 	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(time.Millisecond) {
 		if pending := b.gate.Pending(); len(pending) == n {
 			return pending
 		}
@@ -488,7 +489,7 @@ func TestTheSameCallIsOneQuestionAtATime(t *testing.T) {
 // inSession waits until n calls of the session wait, shown or not.
 func (b *bench) inSession(n int) {
 	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); b.gate.Sessions()[0].Pending != n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); b.gate.Sessions()[0].Pending != n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.t.Fatalf("%d calls wait, want %d", b.gate.Sessions()[0].Pending, n)
 		}

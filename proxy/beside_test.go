@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/testserver/waits"
 )
 
 // besideCases are params of tools/call and what is judged as the arguments of the call.
@@ -71,16 +71,16 @@ func TestWhatIsBesideTheArguments(t *testing.T) {
 }
 
 // asked waits for the one question.
-func (w *world) asked() *gate.Approval {
+func (w *world) asked() (a *gate.Approval) {
 	w.t.Helper()
-	for range 2000 {
-		if pending := w.gate.Pending(); len(pending) > 0 {
-			return pending[0]
+	waits.Until(w.t, "somebody is asked", func() bool {
+		pending := w.gate.Pending()
+		if len(pending) > 0 {
+			a = pending[0]
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	w.t.Fatal("nobody is asked")
-	return nil
+		return a != nil
+	})
+	return a
 }
 
 // An approver of a request to the model, or of a prompt, sees what it says; another one has another digest.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"callgate/gate/tools"
+	"callgate/internal/testserver/waits"
 )
 
 // tableOf waits until a host has as many tools.
@@ -52,10 +53,11 @@ func TestSessionsShareWhatTheySee(t *testing.T) {
 	w := newWorld(t, allowAll, false, []string{"s", "other"}, script{Lists: lists}, script{Lists: map[string]string{"tools/list": `{"tools":[{"name":"c"}]}`}})
 	_, one := w.joined(t)
 	_, two := w.joined(t)
-	first, second := tableOf(t, one, 3), tableOf(t, two, 3)
-	if first.Catalogue != second.Catalogue {
-		t.Error("two sessions hold the same twice")
-	}
+	var first, second *table
+	waits.Until(t, "two sessions hold the same once", func() bool { // as soon as each has got all lists, of prompts and resources too
+		first, second = tableOf(t, one, 3), tableOf(t, two, 3)
+		return first.Catalogue == second.Catalogue
+	})
 	if a, b := first.tool("s_a"), second.tool("s_a"); a.server == b.server || a.server.host != one || b.server.host != two || a.Tool != b.Tool {
 		t.Errorf("the tool of one session leads to the server of another: %p and %p", a.server, b.server)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
+	"callgate/internal/testserver/waits"
 )
 
 // A server cannot make callgate remember tools without end: those beyond the bound are not there.
@@ -28,7 +29,7 @@ func TestToolsBeyondWhatIsRememberedAreHidden(t *testing.T) {
 	h := w.connect().collect()
 	h.greet(helloParams)
 	n := 0
-	for deadline := time.Now().Add(30 * time.Second); n == 0 && time.Now().Before(deadline); { // the host does not wait for a slow server
+	for deadline := time.Now().Add(waits.Limit); n == 0 && time.Now().Before(deadline); { // the host does not wait for a slow server
 		h.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 		answer := h.next()
 		for answer.Method != "" { // that the list has changed

@@ -15,12 +15,13 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 )
 
 // patienceOfTests bounds every wait; it is long because machines are slow.
-const patienceOfTests = time.Minute
+const patienceOfTests = waits.Limit
 
 // approvalsWait is how long approvals of new worlds wait; 0 is as long as they do.
 var approvalsWait time.Duration

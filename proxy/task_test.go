@@ -8,6 +8,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/testserver/waits"
 	"callgate/proxy/internal/stateless"
 )
 
@@ -63,16 +64,7 @@ func TestManyTasksOfTheExtension(t *testing.T) {
 	if m := h.next(); !strings.Contains(string(m.Result), `"resultType":"complete"`) {
 		t.Errorf("cancelled: %s", m.Raw)
 	}
-	var n int
-	for range 200 {
-		if n = len(w.gate.Pending()); n == stateless.MaxTasks {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	if n != stateless.MaxTasks {
-		t.Errorf("%d approvals wait", n)
-	}
+	waits.Until(t, "as many approvals as may wait", func() bool { return len(w.gate.Pending()) == stateless.MaxTasks })
 	h.begun(call(stateless.MaxTasks + 2))
 	h.modernTask(`"g"`, "tasks/get", first)
 	if m := h.next(); !strings.Contains(string(m.Error), "there is no such task") { // it made room

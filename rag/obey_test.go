@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"callgate/internal/testserver/waits"
 	"callgate/rag/ignore"
 )
 
@@ -78,7 +79,7 @@ func TestRulesChangeWhileWritten(t *testing.T) {
 	if got := first(t, x, "refreshToken"); got == "server/token.go" {
 		t.Error("a denied file is found")
 	}
-	if took := time.Since(start); took > 30*time.Second {
+	if took := time.Since(start); took > waits.Limit {
 		t.Errorf("the search waited for the writer for %s", took)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 func TestWatch(t *testing.T) {
@@ -31,7 +33,7 @@ func TestWatch(t *testing.T) {
 	found := func(name, path string, want bool) {
 		t.Helper()
 		start := time.Now()
-		for time.Since(start) < 20*time.Second {
+		for time.Since(start) < waits.Limit {
 			hits, err := reader.Search(t.Context(), Query{Text: name})
 			if err != nil {
 				t.Fatal(err)
@@ -42,7 +44,7 @@ func TestWatch(t *testing.T) {
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
-		t.Fatalf("%s in %s: not %v within 20 s", name, path, want)
+		t.Fatalf("%s in %s: not %v", name, path, want)
 	}
 	writeFiles(t, root, map[string]string{"server/http.go": "package server\n\nfunc ListenTLS() {}\n"})
 	found("ListenTLS", "server/http.go", true)

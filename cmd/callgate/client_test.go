@@ -17,10 +17,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // patience bounds every wait of a test; it is long because machines are slow, not because callgate is.
-const patience = time.Minute
+const patience = waits.Limit
 
 // client speaks lines of JSON with a process: a host with callgate, or with a server directly.
 type client struct {
@@ -240,12 +242,27 @@ var buildServers = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", bin+string(os.PathSeparator), "callgate/examples/demo", "callgate/internal/testserver/awkward", "callgate/internal/testserver/crowd")
-	if out, err := build.CombinedOutput(); err != nil {
-		return bin, fmt.Errorf("build the servers: %w\n%s", err, out)
+	for dir, packages := range map[string][]string{
+		"":         {"callgate/examples/demo", "callgate/internal/testserver/awkward", "callgate/internal/testserver/crowd"},
+		gateFolder: {"callgate/cmd/callgate"},
+	} {
+		build := exec.Command("go", append([]string{"build", "-o", filepath.Join(bin, dir) + string(os.PathSeparator)}, packages...)...)
+		if out, err := build.CombinedOutput(); err != nil {
+			return bin, fmt.Errorf("build %v: %w\n%s", packages, err, out)
+		}
 	}
 	return bin, nil
 })
+
+// gateFolder is the folder of callgate itself below that of the servers.
+const gateFolder = "gates"
+
+// callgateProgram is callgate as users have it. Stories alone run the test binary under its name, which is callgate with
+// the race detector where the tests run with it.
+func callgateProgram(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(servers(t), gateFolder, "callgate")
+}
 
 func servers(t *testing.T) string {
 	t.Helper()

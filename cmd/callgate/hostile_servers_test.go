@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // hostileServer is an MCP server behind a URL that means harm. What is nil is as it should be.
@@ -305,7 +307,7 @@ func TestHostileServersOverHTTP(t *testing.T) {
 			if bad.era != "" {
 				era = ", era: " + bad.era
 			}
-			s := serveConfigured(t, fmt.Sprintf("servers:\n  - {name: demo, url: %q}\n  - {name: bad, url: %q, timeout: %s, maxResultBytes: 1048576%s}\n", good, web.URL, hostileTimeout, era), "--log-level", "error")
+			s := serveConfigured(t, fmt.Sprintf("servers:\n  - {name: demo, url: %q}\n  - {name: bad, url: %q, timeout: %s, maxResultBytes: 1048576%s}\n", good, web.URL, hostileTimeout(bad.want), era), "--log-level", "error")
 			s.holdsOut(t, bad.want, bad.get != nil || bad.most != nil)
 			for of, most := range bad.most {
 				if asked := int(bad.asks[of].Load()); asked > most {
@@ -375,7 +377,7 @@ func TestHostileServersOverSSE(t *testing.T) {
 			web := httptest.NewServer(bad.serve(&asked))
 			t.Cleanup(web.Close)
 			t.Cleanup(web.CloseClientConnections)
-			s := serveConfigured(t, fmt.Sprintf("servers:\n  - {name: demo, url: %q}\n  - {name: bad, url: %q, type: sse, timeout: %s}\n", good, web.URL, hostileTimeout), "--log-level", "error")
+			s := serveConfigured(t, fmt.Sprintf("servers:\n  - {name: demo, url: %q}\n  - {name: bad, url: %q, type: sse, timeout: %s}\n", good, web.URL, hostileTimeout(bad.want)), "--log-level", "error")
 			s.holdsOut(t, bad.want, bad.most > 0)
 			if n := int(asked.Load()); bad.most > 0 && n > bad.most {
 				t.Errorf("the stream was opened %d times, want at most %d", n, bad.most)
@@ -391,6 +393,15 @@ const (
 	// maxHostile bounds the memory of callgate while somebody means harm: messages of 64 MiB pass, a few times over.
 	maxHostile = 700 << 20
 )
+
+// hostileTimeout is what calls of a hostile server may take that is wanted to end so: not long where anything may come of
+// them, and as long as a slow machine needs where it is to be read.
+func hostileTimeout(want string) string {
+	if want == "" || want == "isError|error" {
+		return "3s"
+	}
+	return waits.Limit.String()
+}
 
 // holdsOut calls a good server and a bad one in one session, again and again where that takes time to do harm, and
 // checks what comes of it.

@@ -13,6 +13,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/companion"
+	"callgate/internal/testserver/waits"
 )
 
 const (
@@ -124,20 +125,6 @@ func TestTheHubIsKilled(t *testing.T) {
 	}
 }
 
-// callgateProgram is the test binary under the name by which it is callgate.
-func callgateProgram(t *testing.T) string {
-	t.Helper()
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "callgate")
-	if err := os.Symlink(executable, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // hubAt is what companion.json says of the hub.
 type hubAt struct {
 	PID     int
@@ -179,7 +166,7 @@ type crowd struct {
 // until takes in what comes until done, which is asked again after each event.
 func (c *crowd) until(what string, done func() bool) {
 	c.t.Helper()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(waits.Limit)
 	for !done() {
 		select {
 		case e, ok := <-c.person.Events():
@@ -189,7 +176,7 @@ func (c *crowd) until(what string, done func() bool) {
 			c.take(e)
 		case <-time.After(50 * time.Millisecond):
 		case <-deadline:
-			c.t.Fatalf("not within two minutes: %s; %d shown, %d over", what, len(c.asked), c.over())
+			c.t.Fatalf("waited in vain: %s; %d shown, %d over", what, len(c.asked), c.over())
 		}
 	}
 }

@@ -28,6 +28,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"callgate/internal/testserver/waits"
 )
 
 // guarded is an MCP server of mcp-go behind an OAuth server that registers clients, insists on PKCE, gives tokens
@@ -377,7 +379,7 @@ func TestLoginWhileCallgateRuns(t *testing.T) {
 		t.Fatalf("without a login: %s", got)
 	}
 	login()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(50 * time.Millisecond) {
 		tools, err := host.ListTools(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -167,8 +167,9 @@ func newGates(t *testing.T) *gates {
 		t.Fatal(err)
 	}
 	g := &gates{t: t, programs: t.TempDir()}
-	for _, name := range []string{"callgate", "features"} { // the test binary is either, under this name
-		if err := os.Symlink(executable, filepath.Join(g.programs, name)); err != nil {
+	// The test binary is features under this name.
+	for name, program := range map[string]string{"callgate": callgateProgram(t), "features": executable} {
+		if err := os.Symlink(program, filepath.Join(g.programs, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 var updatePages = flag.Bool("update", false, "write pages of docs from what was found")
 
 // Bounds of the matrix. They are long because machines are slow.
 const (
-	matrixPair = 2 * time.Minute
-	matrixCell = 30 * time.Second
+	matrixPair = 2 * patience
+	matrixCell = patience
 )
 
 // pair is a host and a server, as indices of ends.

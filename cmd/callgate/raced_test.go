@@ -4,6 +4,3 @@ package main
 
 // raced says that the race detector is at work, which multiplies memory.
 const raced = true
-
-// hostileTimeout is what calls of hostile servers may take: enough to read 64 MiB.
-const hostileTimeout = "12s"

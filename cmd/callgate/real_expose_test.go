@@ -11,7 +11,7 @@ import (
 // sees two tools of callgate's, finds those that do what it wants among the best three, and calls them.
 func TestFindsOneOfManyTools(t *testing.T) {
 	command, env := npmServer(t, "server-everything"), environment(t)
-	c := begin(t, callgateBinary(t), runsConfigured(t,
+	c := begin(t, callgateProgram(t), runsConfigured(t,
 		`{ "*": "deny", "callgate_find_tools": "allow", "crowd_restore_*": "allow", "everything_get-sum": "allow" }`,
 		map[string]any{
 			"tools": map[string]any{"expose": "search"},

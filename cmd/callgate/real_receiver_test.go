@@ -68,7 +68,7 @@ func TestRealReceiver(t *testing.T) {
 	for transport, server := range everywhere(t, command, env) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			got := run(t, "s_", map[string]any{"command": append([]string{callgateBinary(t)}, runsServer(t, allowAll, server)...)})
+			got := run(t, "s_", map[string]any{"command": append([]string{callgateProgram(t)}, runsServer(t, allowAll, server)...)})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-direct +gated:\n%s", diff)
 			}

@@ -21,7 +21,7 @@ func TestRealTasks(t *testing.T) {
 	for transport, server := range everywhere(t, command, env) {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			got := runTask(t, beginWithTasks(t, callgateBinary(t), runsServer(t, allowAll, server), env), "s_")
+			got := runTask(t, beginWithTasks(t, callgateProgram(t), runsServer(t, allowAll, server), env), "s_")
 			if diff := cmp.Diff(want.result, got.result); diff != "" {
 				t.Errorf("the result (-direct +gated):\n%s", diff)
 			}

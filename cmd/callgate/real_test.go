@@ -57,9 +57,9 @@ func direct(t *testing.T, env []string, command ...string) *client {
 func (b behind) start(t *testing.T, env []string, rules string, command ...string) *client {
 	t.Helper()
 	if b.prefix == "" {
-		return begin(t, callgateBinary(t), slices.Concat([]string{"wrap", "--name", "s"}, unprompted(t, rules), []string{"--"}, command), env)
+		return begin(t, callgateProgram(t), slices.Concat([]string{"wrap", "--name", "s"}, unprompted(t, rules), []string{"--"}, command), env)
 	}
-	return begin(t, callgateBinary(t), runsServer(t, rules, map[string]any{"name": "s", "command": command[0], "args": command[1:]}), env)
+	return begin(t, callgateProgram(t), runsServer(t, rules, map[string]any{"name": "s", "command": command[0], "args": command[1:]}), env)
 }
 
 // unprompted returns options for a callgate of its own with these rules, which denies what would ask.
@@ -96,20 +96,6 @@ func everywhere(t *testing.T, command, env []string) map[string]map[string]any {
 		servers[transport] = map[string]any{"name": "s", "url": "http://" + listening(t, append(slices.Clone(command), transport), env) + path}
 	}
 	return servers
-}
-
-// callgateBinary returns the path of callgate: the test binary is it under this name.
-func callgateBinary(t *testing.T) string {
-	t.Helper()
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	callgate := filepath.Join(t.TempDir(), "callgate")
-	if err := os.Symlink(executable, callgate); err != nil {
-		t.Fatal(err)
-	}
-	return callgate
 }
 
 // begin starts a process that answers what servers ask of hosts, and greets it.

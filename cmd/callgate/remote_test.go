@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callgate/internal/testserver/waits"
 )
 
 // TestRealServersBehindURLs compares the reference server over stdio with itself over both kinds of HTTP behind
@@ -64,7 +66,7 @@ func listening(t *testing.T, command, env []string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			conn.Close()
 			return address
@@ -81,5 +83,5 @@ func (b behind) reach(t *testing.T, env []string, address string) *client {
 	write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), allowAll)
 	config := filepath.Join(data, "callgate.yaml")
 	write(t, config, fmt.Sprintf("servers: [{name: s, url: %q}]", address))
-	return begin(t, callgateBinary(t), []string{"run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt"}, env)
+	return begin(t, callgateProgram(t), []string{"run", "--config", config, "--data-dir", data, "--listen", "off", "--mode", "no-prompt"}, env)
 }

@@ -42,7 +42,7 @@ var sdkClients = []sdkClient{
 }
 
 // sdkCell bounds what one client does at one door.
-const sdkCell = 90 * time.Second
+const sdkCell = patience
 
 // eachDoor lets a client work at some doors at the same time.
 func eachDoor(work func(ctx context.Context, door sdkDoor) ([]sdkResult, error)) func(*testing.T, string, []sdkDoor) []sdkOutcome {

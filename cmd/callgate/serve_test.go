@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"callgate/internal/endpoint"
+	"callgate/internal/testserver/waits"
 )
 
 // served is a callgate serve of a test.
@@ -43,16 +44,8 @@ func serveConfigured(t *testing.T, text string, flags ...string) *served {
 	write(t, filepath.Join(data, "workers", "default", "permissions.jsonc"), `{ "*": "allow" }`)
 	config := filepath.Join(dir, "callgate.yaml")
 	write(t, config, text)
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	callgate := filepath.Join(t.TempDir(), "callgate") // the test binary is callgate under this name
-	if err := os.Symlink(executable, callgate); err != nil {
-		t.Fatal(err)
-	}
 	args := append([]string{"serve", "--config", config, "--data-dir", data, "--listen", "off", "--mcp-listen", "127.0.0.1:0", "--log-level", "warn"}, flags...)
-	c, err := startClient(callgate, args, dir, os.Environ())
+	c, err := startClient(callgateProgram(t), args, dir, os.Environ())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +150,7 @@ func TestServeLeavesNothingBehind(t *testing.T) {
 		rounds = n
 	}
 	s := serve(t)
-	client := &http.Client{Timeout: time.Minute}
+	client := &http.Client{Timeout: waits.Limit}
 	round := func() error {
 		session, err := s.connect(client)
 		if err == nil {
@@ -288,7 +281,7 @@ func TestServeManySessions(t *testing.T) {
 		sessions, calls = n, 100
 	}
 	s := serveConfigured(t, fmt.Sprintf("servers:\n  - {name: demo, url: %q}\n", remoteEcho(t)))
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	client := &http.Client{Timeout: waits.Limit, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	connect := func(n int) (ids []string) {
 		for range n {
 			id, err := s.connect(client)

@@ -12,7 +12,7 @@ import (
 
 // A host may close callgate's standard error, or stop reading it. callgate answers all the same.
 func TestTheLogHoldsNobodyUp(t *testing.T) {
-	callgate := callgateBinary(t)
+	callgate := callgateProgram(t)
 	for _, test := range []struct {
 		name   string
 		stderr func(t *testing.T) *os.File

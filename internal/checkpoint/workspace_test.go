@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callgate/internal/testserver/waits"
 )
 
 // git runs git in the workspace, with nothing of the machine's configuration.
@@ -169,7 +171,7 @@ func TestHostileRepositories(t *testing.T) {
 			if got := d.state()["a.txt"]; got != "-rw-r--r-- old\n" {
 				t.Errorf("a.txt is %q", got)
 			}
-			if took := time.Since(began); took > time.Minute {
+			if took := time.Since(began); took > waits.Limit {
 				t.Errorf("it took %v", took)
 			}
 		})

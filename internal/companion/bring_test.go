@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/testserver/waits"
 )
 
 // fakeBringer keeps what clients bring into session s1.
@@ -71,7 +72,7 @@ func (v *fakeVisit) Leave(reason string) {
 // want waits until there says so; it is called under the lock.
 func (b *fakeBringer) want(t *testing.T, what string, there func() bool) {
 	t.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(waits.Limit)
 	for {
 		b.mu.Lock()
 		ok, change := there(), b.change

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/testserver/waits"
 	"callgate/rag"
 )
 
@@ -34,7 +35,7 @@ func dial(t *testing.T, target Target) *Client {
 // await reads events up to the first frame of type T that fits.
 func await[T any](t *testing.T, c *Client, fits func(T) bool) T {
 	t.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(waits.Limit)
 	for {
 		select {
 		case e, ok := <-c.Events():

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/testserver/waits"
 
 	"github.com/hashicorp/yamux"
 )
@@ -175,7 +176,7 @@ func TestRESTReachesEveryProcess(t *testing.T) {
 // meet waits until n processes have joined.
 func meet(t *testing.T, hub *rig, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); len(hub.fleet.all()) != n; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); len(hub.fleet.all()) != n; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d processes joined, want %d", len(hub.fleet.all()), n)
 		}
@@ -215,7 +216,7 @@ func TestTheNextHubTakesTheSameAddress(t *testing.T) {
 		t.Errorf("the next hub is at %s, want %s", at, address)
 	}
 	shown, over := map[string]int{}, 0
-	for deadline := time.After(time.Minute); over < len(others); {
+	for deadline := time.After(waits.Limit); over < len(others); {
 		select {
 		case e := <-c.Events():
 			switch f := e.Frame.(type) {
@@ -525,7 +526,7 @@ func TestAloneUntilThereIsAHub(t *testing.T) {
 			if other.Address() != r.Address() {
 				t.Errorf("reached at %s, the hub at %s", other.Address(), r.Address())
 			}
-			for deadline := time.Now().Add(time.Minute); len(Ports(r.dir)) != 1; time.Sleep(5 * time.Millisecond) {
+			for deadline := time.Now().Add(waits.Limit); len(Ports(r.dir)) != 1; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("%d ports are announced", len(Ports(r.dir)))
 				}
@@ -604,7 +605,7 @@ func TestARotatedApproveCredentialIsProvenAnew(t *testing.T) {
 	}
 	select {
 	case <-before.gone():
-	case <-time.After(time.Minute):
+	case <-time.After(waits.Limit):
 		t.Fatal("the connection that the old credential vouched for goes on")
 	}
 	meet(t, r, 1)
@@ -647,7 +648,7 @@ func TestElection(t *testing.T) {
 	address := alive[0].Address()
 	for len(alive) > 0 {
 		var hub *Server
-		for deadline := time.Now().Add(time.Minute); hub == nil || len(hub.fleet.all()) != len(alive)-1; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(waits.Limit); hub == nil || len(hub.fleet.all()) != len(alive)-1; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("of %d processes no hub has all others", len(alive))
 			}
@@ -691,7 +692,7 @@ func TestVersionsDiffer(t *testing.T) {
 	if len(all.Processes) != 2 || all.Processes[1].Version != "9.9.9" {
 		t.Errorf("%+v", all.Processes)
 	}
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(hub.log.String(), "a process of another version joined"); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); !strings.Contains(hub.log.String(), "a process of another version joined"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the log does not say so:\n%s", hub.log)
 		}
@@ -734,7 +735,7 @@ func TestVersionsDiffer(t *testing.T) {
 		t.Errorf("%d %s %v", response.StatusCode, body, err)
 	}
 	c := dial(t, hub.target())
-	for deadline := time.After(time.Minute); ; {
+	for deadline := time.After(waits.Limit); ; {
 		select {
 		case e := <-c.Events():
 			if strings.Contains(string(e.Raw), `"tomorrow"`) {
@@ -810,8 +811,6 @@ func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
 	// Who is gone has nothing.
 	third := hub.fleet.all()[2]
 	third.session.Close()
-	for slices.Contains(hub.fleet.all(), third) {
-		time.Sleep(time.Millisecond)
-	}
+	waits.Until(t, "the third has left", func() bool { return !slices.Contains(hub.fleet.all(), third) })
 	asks("of a process that is gone", 4, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404)
 }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // certified makes a certificate for 127.0.0.1 and tools.example.com, and the pool that it counts in.
@@ -69,7 +71,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	defer s.Close()
 	r := &rig{Server: s, backend: b, dir: dir, log: log}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(5 * time.Millisecond) {
 		if response, err := client.Get("https://" + address + "/health/live"); err == nil {
 			response.Body.Close()
 			break

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // TestATakeoverIsNoEventForAClient: what waits is shown once, whoever the hub is; what ended meanwhile is told.
@@ -28,7 +30,7 @@ func TestATakeoverIsNoEventForAClient(t *testing.T) {
 	b.resolve("call_3", "timeout", "callgate")
 	var over, ended []string
 	failed := false
-	for deadline := time.After(time.Minute); len(over) < 3 || len(ended) < 1; {
+	for deadline := time.After(waits.Limit); len(over) < 3 || len(ended) < 1; {
 		select {
 		case e := <-c.Events():
 			switch f := e.Frame.(type) {
@@ -88,7 +90,7 @@ func TestAnAnswerWaitsForTheApprovalsProcess(t *testing.T) {
 	}
 	s.joined(t, b)
 	meet(t, s, 1)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(time.Millisecond) {
 		err := c.Answer(answer)
 		if err == nil {
 			break

@@ -15,6 +15,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 
 	"github.com/gorilla/websocket"
@@ -59,7 +60,7 @@ func (p *peer) send(frame string) {
 }
 
 func (p *peer) read() (map[string]any, error) {
-	if err := p.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := p.conn.SetReadDeadline(time.Now().Add(waits.Limit)); err != nil {
 		return nil, err
 	}
 	_, data, err := p.conn.ReadMessage()
@@ -500,7 +501,7 @@ func TestSlowClientIsEvicted(t *testing.T) {
 	r.join(t, CredentialApprove) // and never reads
 	good := r.join(t, CredentialApprove)
 	good.want(TypeAgentState)
-	for deadline := time.Now().Add(time.Minute); b.subscribers() < 2; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); b.subscribers() < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the clients did not subscribe")
 		}
@@ -609,7 +610,7 @@ func TestSubscriptionToOneSession(t *testing.T) {
 
 func TestDeadClientIsDropped(t *testing.T) {
 	timing := defaultTiming
-	timing.ping, timing.dead = 100*time.Millisecond, 3*time.Second
+	timing.ping, timing.dead = 100*time.Millisecond, 5*time.Second
 	b := newFakeBackend("s1")
 	r := startTimed(t, b, timing)
 	live, silent := r.join(t, CredentialView), r.join(t, CredentialView)

@@ -12,6 +12,7 @@ import (
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 )
 
@@ -54,7 +55,7 @@ func watch(t *testing.T, r *rig, once bool) *terminal {
 func (x *terminal) expect(texts ...string) {
 	x.t.Helper()
 	for _, text := range texts {
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(waits.Limit); ; time.Sleep(time.Millisecond) {
 			screen := x.screen.String()
 			if at := strings.Index(screen[x.seen:], text); at >= 0 {
 				x.seen += at + len(text)
@@ -80,7 +81,7 @@ func (x *terminal) ends(want Outcome) {
 	x.t.Helper()
 	select {
 	case <-x.done:
-	case <-time.After(time.Minute):
+	case <-time.After(waits.Limit):
 		x.t.Fatal("Watch did not end")
 	}
 	if x.err != nil || x.outcome != want {

@@ -13,9 +13,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
-const patienceOfTests = time.Minute
+const patienceOfTests = waits.Limit
 
 // listening is a server whose GETs listen to one stream.
 type listening struct {

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // place is a data directory with a credential beside a workspace, and a wall around the first.
@@ -41,7 +42,7 @@ func newPlace(t *testing.T, kinds ...Kind) *place {
 // run runs a program behind the wall. Where this machine keeps no such wall the test is skipped.
 func (p *place) run(t *testing.T, args ...string) (output string, s State, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waits.Limit)
 	defer cancel()
 	path, err := exec.LookPath(args[0])
 	if err != nil {

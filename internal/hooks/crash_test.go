@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // crashVariable holds the options of a process that queues events until it is killed.
@@ -92,7 +94,7 @@ func TestKilledSenders(t *testing.T) {
 	}
 	startIn(t, dir, to.hook())
 	stored := next - 1
-	eventually(t, "everything is taken", func() bool {
+	waits.Until(t, "everything is taken", func() bool {
 		taken, _ := to.has()
 		seen := map[string]bool{}
 		for _, detail := range taken {

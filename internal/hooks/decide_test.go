@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // before is a hook that decides, a shell script.
@@ -132,7 +134,7 @@ func TestDecidingEndsWithTheCall(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the hook is a shell script")
 	}
-	r, _ := start(t, before("h", "sleep 60"))
+	r, _ := start(t, before("h", "sleep 3600"))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	began := time.Now()
@@ -141,7 +143,7 @@ func TestDecidingEndsWithTheCall(t *testing.T) {
 		got = append(got, o)
 		return Event{}, true, nil
 	})
-	if took := time.Since(began); took > 50*time.Second || len(got) != 1 || !got[0].Ask || r.List(nil)[0].Failures != 0 {
+	if took := time.Since(began); took > waits.Limit || len(got) != 1 || !got[0].Ask || r.List(nil)[0].Failures != 0 {
 		t.Errorf("after %s: %+v, %+v", took, got, r.List(nil)[0])
 	}
 }
@@ -151,11 +153,11 @@ func TestDecidingIsBounded(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the hooks are shell scripts")
 	}
-	r, _ := start(t, before("a", "sleep 60"), before("b", "sleep 60"), before("c", "exit 0"))
+	r, _ := start(t, before("a", "sleep 3600"), before("b", "sleep 3600"), before("c", "exit 0"))
 	r.pace.deciding = 300 * time.Millisecond
 	began := time.Now()
 	got := opinions(t, r, `{}`)
-	if took := time.Since(began); took > 50*time.Second || len(got) != 3 {
+	if took := time.Since(began); took > waits.Limit || len(got) != 3 {
 		t.Errorf("after %s: %+v", took, got)
 	}
 	for _, o := range got {

@@ -19,6 +19,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 )
 
@@ -86,15 +87,6 @@ func start(t *testing.T, hooks ...Config) (*Runner, *lines) {
 	}
 	t.Cleanup(r.Close)
 	return r, log
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-	}
 }
 
 // hostile is text that does something where it is read as code, or passes for something else.
@@ -283,14 +275,14 @@ func TestRunsAreBoundedAndNeverWaitedFor(t *testing.T) {
 	}
 	dir := t.TempDir()
 	r, log := start(t, Config{
-		Name: "slow", Event: []string{ToolCompleted}, Timeout: time.Minute, // none ends before it is looked at
-		Action: Action{Command: []any{"sh", "-c", `: > "$0/$$"; sleep 60`, dir}},
+		Name: "slow", Event: []string{ToolCompleted}, Timeout: maxTimeout, // none ends before it is looked at
+		Action: Action{Command: []any{"sh", "-c", `: > "$0/$$"; sleep 3600`, dir}},
 	})
 	began := time.Now()
 	for range workers + maxQueued + 50 {
 		r.Fire(Event{Name: ToolCompleted})
 	}
-	if took := time.Since(began); took > 30*time.Second { // a run takes longer
+	if took := time.Since(began); took > waits.Limit { // a run takes longer
 		t.Errorf("firing took %s", took)
 	}
 	running := func() int {
@@ -300,14 +292,14 @@ func TestRunsAreBoundedAndNeverWaitedFor(t *testing.T) {
 		}
 		return len(began)
 	}
-	eventually(t, "as many run as may", func() bool { return running() >= workers })
+	waits.Until(t, "as many run as may", func() bool { return running() >= workers })
 	time.Sleep(200 * time.Millisecond) // for one more to begin, if it could
 	if n := running(); n != workers {
 		t.Errorf("%d ran at once", n)
 	}
 	began = time.Now()
 	r.Close()
-	if took := time.Since(began); took > drain+30*time.Second {
+	if took := time.Since(began); took > waits.Limit {
 		t.Errorf("closing took %s", took)
 	}
 	status := r.List(nil)[0]
@@ -327,13 +319,13 @@ func TestMissingAndHangingPrograms(t *testing.T) {
 	followed := []string{ToolCompleted}
 	r, log := start(t,
 		Config{Name: "missing", Event: followed, Action: Action{Command: []any{"no-such-program-anywhere"}}},
-		Config{Name: "hanging", Event: followed, Timeout: time.Minute, Action: Action{Command: []any{"sleep", "60"}}},
+		Config{Name: "hanging", Event: followed, Timeout: maxTimeout, Action: Action{Command: []any{"sleep", "3600"}}},
 		Config{Name: "line", Event: followed, Action: Action{Message: "it happened"}},
 	)
 	for range 3 * workers {
 		r.Fire(Event{Name: ToolCompleted})
 	}
-	eventually(t, "the others ran", func() bool {
+	waits.Until(t, "the others ran", func() bool {
 		list := r.List(nil)
 		return list[2].Runs == 3*workers && list[0].Failures == 3*workers && list[1].Failures == 0
 	})
@@ -378,7 +370,7 @@ func TestBrokenProgramsAreCounted(t *testing.T) {
 		Config{Name: "hang", Event: []string{ToolCompleted}, Timeout: 200 * time.Millisecond, Action: command(`trap '' TERM; while :; do sleep 1; done`)},
 	)
 	r.Fire(Event{Name: ToolCompleted, Tool: "a_b", Arguments: []byte(`{"x":"` + strings.Repeat("y", 1<<19) + `"}`)})
-	eventually(t, "all have run", func() bool {
+	waits.Until(t, "all have run", func() bool {
 		failures := 0
 		for _, s := range r.List(nil) {
 			failures += s.Failures
@@ -411,7 +403,7 @@ func TestSecretsAreTakenOut(t *testing.T) {
 			Config{Name: "l", Event: []string{ToolFailed}, Secrets: whole, Action: Action{Message: "{{args}} {{error}}"}},
 		)
 		r.Fire(event)
-		eventually(t, "both have run", func() bool {
+		waits.Until(t, "both have run", func() bool {
 			_, err := os.Stat(file)
 			return err == nil && strings.Contains(log.String(), "password")
 		})
@@ -534,7 +526,7 @@ func TestCloseEndsTheWatch(t *testing.T) {
 	defer g.Close()
 	r, _ := start(t, Config{Name: "h", Event: []string{SessionStart}, Action: Action{Message: "x"}})
 	r.Watch(g)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waits.Limit)
 	defer cancel()
 	closed := make(chan struct{})
 	go func() { r.Close(); close(closed) }()

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"callgate/internal/testserver/waits"
 )
 
 const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -131,7 +133,7 @@ func TestWebhookDelivers(t *testing.T) {
 	to := newReceiver(t)
 	r, _ := startIn(t, t.TempDir(), to.hook())
 	want := fire(r, 1, 50)
-	eventually(t, "all are taken", func() bool { taken, _ := to.has(); return len(taken) >= 50 })
+	waits.Until(t, "all are taken", func() bool { taken, _ := to.has(); return len(taken) >= 50 })
 	if taken, ids := to.has(); !slices.Equal(taken, want) || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 50 {
 		t.Errorf("taken %q with %d ids", taken, len(ids))
 	}
@@ -157,7 +159,7 @@ func TestWebhookRetries(t *testing.T) {
 	}
 	r, log := startIn(t, t.TempDir(), to.hook())
 	want := fire(r, 1, 10)
-	eventually(t, "all are taken", func() bool { taken, _ := to.has(); return len(taken) >= 10 })
+	waits.Until(t, "all are taken", func() bool { taken, _ := to.has(); return len(taken) >= 10 })
 	taken, ids := to.has()
 	if !slices.Equal(taken, want) || len(slices.Compact(slices.Clone(ids))) != 10 || len(ids) < 20 {
 		t.Errorf("taken %q, attempts %q", taken, ids)
@@ -183,7 +185,7 @@ func TestWebhookGivesUp(t *testing.T) {
 	}
 	r, log := startIn(t, t.TempDir(), to.hook())
 	fire(r, 1, 3)
-	eventually(t, "the third is taken", func() bool { taken, _ := to.has(); return len(taken) == 1 })
+	waits.Until(t, "the third is taken", func() bool { taken, _ := to.has(); return len(taken) == 1 })
 	if taken, ids := to.has(); taken[0] != "event 3" || len(ids) != 3 || r.List(nil)[0].Failures != 2 {
 		t.Errorf("%q, %q, %+v", taken, ids, r.List(nil)[0])
 	}
@@ -198,7 +200,7 @@ func TestWebhookGivesUp(t *testing.T) {
 	to.answer = func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusGone) }
 	to.mu.Unlock()
 	fire(r, 4, 6)
-	eventually(t, "it is off", func() bool { return !r.List(nil)[0].Enabled })
+	waits.Until(t, "it is off", func() bool { return !r.List(nil)[0].Enabled })
 	fire(r, 7, 9)
 	r.Close()
 	if _, ids := to.has(); len(ids) != 4 || !strings.Contains(r.List(nil)[0].LastFailure.Error, "wants no more events") {
@@ -214,18 +216,18 @@ func TestWebhookToASlowReceiver(t *testing.T) {
 	defer slow.Close()
 	defer close(release)
 	hook := to.hook()
-	hook.Timeout = time.Second // of a hundred one after the other, much more than firing may take
+	hook.Timeout = time.Second // of four hundred one after the other, longer than waits.Limit
 	hook.Action.URL = slow.URL // of the same authority
 	r, log := startIn(t, t.TempDir(), hook)
 	began := time.Now()
-	fire(r, 1, 100)
-	if took := time.Since(began); took > 30*time.Second {
+	fire(r, 1, 400)
+	if took := time.Since(began); took > waits.Limit {
 		t.Errorf("firing took %s", took)
 	}
-	eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "no answer within 1s") })
+	waits.Until(t, "it is said", func() bool { return strings.Contains(log.String(), "no answer within 1s") })
 	began = time.Now()
 	r.Close()
-	if took := time.Since(began); took > drain+30*time.Second {
+	if took := time.Since(began); took > waits.Limit {
 		t.Errorf("closing took %s", took)
 	}
 }
@@ -242,7 +244,7 @@ func TestWebhookSurvivesARestart(t *testing.T) {
 	}
 	one, _ := startIn(t, dir, to.hook())
 	want := fire(one, 1, 20)
-	eventually(t, "it was tried", func() bool { _, ids := to.has(); return len(ids) > 0 })
+	waits.Until(t, "it was tried", func() bool { _, ids := to.has(); return len(ids) > 0 })
 	one.Close()
 	to.mu.Lock()
 	down = false
@@ -252,15 +254,15 @@ func TestWebhookSurvivesARestart(t *testing.T) {
 	}
 	two, _ := startIn(t, dir, to.hook())
 	three, _ := startIn(t, dir, to.hook())
-	eventually(t, "the old ones are taken", func() bool { taken, _ := to.has(); return len(taken) >= 20 })
+	waits.Until(t, "the old ones are taken", func() bool { taken, _ := to.has(); return len(taken) >= 20 })
 	if taken, _ := to.has(); !slices.Equal(taken, want) {
 		t.Errorf("taken %q", taken)
 	}
 	more := append(fire(two, 21, 40), fire(three, 41, 60)...)
-	eventually(t, "those of both are taken", func() bool { taken, _ := to.has(); return len(taken) >= 60 })
+	waits.Until(t, "those of both are taken", func() bool { taken, _ := to.has(); return len(taken) >= 60 })
 	two.Close()
 	last := fire(three, 61, 70)
-	eventually(t, "the other one goes on", func() bool { taken, _ := to.has(); return len(taken) >= 70 })
+	waits.Until(t, "the other one goes on", func() bool { taken, _ := to.has(); return len(taken) >= 70 })
 	three.Close()
 	taken, _ := to.has()
 	if got, want := slices.Sorted(slices.Values(taken)), slices.Sorted(slices.Values(slices.Concat(want, more, last))); !slices.Equal(got, want) {
@@ -409,7 +411,7 @@ func TestWebhookThatIsNotConfiguredAnyMore(t *testing.T) {
 	if orphans, err := Orphans(queues, r); err != nil || len(orphans) != 0 {
 		t.Errorf("%+v, %v", orphans, err)
 	}
-	eventually(t, "it is posted after all", func() bool { _, ids := to.has(); return len(ids) == 1 })
+	waits.Until(t, "it is posted after all", func() bool { _, ids := to.has(); return len(ids) == 1 })
 	if err := Expire(filepath.Join(dir, "nowhere"), r, logger); err != nil {
 		t.Error(err)
 	}

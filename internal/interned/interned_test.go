@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 type thing struct{ key int }
@@ -36,7 +38,7 @@ func TestNothingIsKept(t *testing.T) {
 	for i := range 100 {
 		m.Get(i, func() *thing { return &thing{key: i} })
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(time.Millisecond) {
 		runtime.GC()
 		m.mu.Lock()
 		left := len(m.of)

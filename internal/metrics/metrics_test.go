@@ -21,6 +21,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/hooks"
+	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 )
 
@@ -149,7 +150,7 @@ func TestMetrics(t *testing.T) {
 func TestMetricsFollowTheGate(t *testing.T) {
 	g, m := world(t)
 	happen(t, g, m)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(5 * time.Millisecond) {
 		if scrape(t, m)["callgate_decisions_total"] != nil {
 			return
 		}

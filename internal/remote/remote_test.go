@@ -18,9 +18,10 @@ import (
 
 	"callgate/internal/budget"
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 )
 
-const patienceOfTests = time.Minute
+const patienceOfTests = waits.Limit
 
 // talk is a conversation with a scripted server.
 type talk struct {
@@ -518,13 +519,7 @@ func TestHostileServers(t *testing.T) {
 			})
 		}
 	})
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Errorf("%d goroutines are left of %d", runtime.NumGoroutine(), before)
+	waits.Until(t, fmt.Sprintf("%d goroutines", before), func() bool { return runtime.NumGoroutine() <= before })
 }
 
 // A server that says a byte now and then holds one request up, until that is cancelled, and never the end.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/testserver/waits"
 	"callgate/rag"
 )
 
@@ -138,7 +139,7 @@ func TestShared(t *testing.T) {
 	write(t, r.root, map[string]string{"new.md": "# Beekeeping\n\nBees sleep in winter.\n"})
 	changed := time.Now()
 	for r.best(t, "s2", "beekeeping") != "new.md" || other.best(t, "s3", "beekeeping") != "new.md" {
-		if time.Since(changed) > 20*time.Second {
+		if time.Since(changed) > waits.Limit {
 			t.Fatal("a new file is not found")
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -217,7 +218,7 @@ func TestDamaged(t *testing.T) {
 	if _, err := r.Search(t.Context(), "s1", rag.Query{Text: "tulips"}); err == nil || !strings.Contains(err.Error(), "damaged and is being built again") {
 		t.Fatalf("searching says %v", err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waits.Limit); ; time.Sleep(10 * time.Millisecond) {
 		answer, err := r.Search(t.Context(), "s1", rag.Query{Text: "tulips"})
 		if err == nil && len(answer.Hits) > 0 && answer.Hits[0].Path == "notes.md" {
 			return

@@ -6,7 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // unreadableAnswers are lines that Parse refuses, or that hold no text, and the id that each answers.
@@ -73,7 +74,7 @@ func TestUnreadableAnswerEndsItsRequest(t *testing.T) {
 		if _, err := io.WriteString(w, line+"\n"); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), waits.Limit)
 		_, err = p.Wait(ctx)
 		if unreadable := (*UnreadableError)(nil); !errors.As(err, &unreadable) {
 			t.Errorf("%.80s: %v", line, err)

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"callgate/internal/remote"
+	"callgate/internal/testserver/waits"
 )
 
 func unauthorized(credential, challenge string) *remote.Refusal {
@@ -333,7 +334,7 @@ func TestAwait(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * every):
+	case <-time.After(waits.Limit):
 		t.Error("the login was not noticed")
 	}
 }

@@ -3,6 +3,7 @@
 package spawn
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"callgate/internal/testserver/waits"
 )
 
 func script(text string, args ...string) Command {
@@ -42,16 +45,23 @@ func TestRun(t *testing.T) {
 func TestRunEndsTheWholeGroup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	why := errors.New("the deadline")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	over, end := context.WithCancelCause(t.Context())
 	end(why)
 	if _, err := Run(over, script("exit 0")); !errors.Is(err, why) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
+	go func() {
+		waits.Until(t, "the program has begun", func() bool {
+			text, err := os.ReadFile(file)
+			return err == nil && bytes.HasSuffix(text, []byte("\n"))
+		})
+		cancel(why)
+	}()
 	began := time.Now()
-	_, err := Run(ctx, script(`trap '' TERM; (trap '' TERM; sleep 60) & echo $! >"$1"; wait; sleep 60`, file))
-	if !errors.Is(err, why) || time.Since(began) > 20*time.Second {
+	_, err := Run(ctx, script(`trap '' TERM; (trap '' TERM; sleep 3600) & echo $! >"$1"; wait; sleep 3600`, file))
+	if !errors.Is(err, why) || time.Since(began) > waits.Limit {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
 	gone(t, file)
@@ -61,8 +71,8 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 func TestRunLeavesNothingBehind(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	began := time.Now()
-	r, err := Run(t.Context(), script(`sleep 60 & echo $! >"$1"; echo done`, file))
-	if err != nil || string(r.Stdout) != "done\n" || time.Since(began) > 20*time.Second {
+	r, err := Run(t.Context(), script(`sleep 3600 & echo $! >"$1"; echo done`, file))
+	if err != nil || string(r.Stdout) != "done\n" || time.Since(began) > waits.Limit {
 		t.Errorf("after %s: %q: %v", time.Since(began), r.Stdout, err)
 	}
 	gone(t, file)
@@ -86,7 +96,7 @@ func gone(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); unix.Kill(pid, 0) == nil; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); unix.Kill(pid, 0) == nil; time.Sleep(20 * time.Millisecond) {
 		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && strings.Contains(string(stat), ") Z ") {
 			return // nobody reaps it here
 		}
@@ -103,10 +113,10 @@ func TestWhatLeftTheGroupIsEnded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, c := range []struct{ name, text string }{
-		{"setsid", `setsid sh -c 'echo $$ >"$1"; exec sleep 60' sh "$1" & while ! [ -s "$1" ]; do sleep 0.01; done`},
-		{"without its environment", `setsid env -i sh -c 'echo $$ >"$1"; exec sleep 60' sh "$1" & while ! [ -s "$1" ]; do sleep 0.01; done`},
-		{"double fork without its environment", `(setsid env -i sh -c '(echo $$ >"$1"; exec sleep 60) & wait' sh "$1" >/dev/null 2>&1 &); while ! [ -s "$1" ]; do sleep 0.01; done`},
-		{"double fork", `(setsid sh -c '(echo $$ >"$1"; exec sleep 60) & wait' sh "$1" >/dev/null 2>&1 &); while ! [ -s "$1" ]; do sleep 0.01; done`},
+		{"setsid", `setsid sh -c 'echo $$ >"$1"; exec sleep 3600' sh "$1" & while ! [ -s "$1" ]; do sleep 0.01; done`},
+		{"without its environment", `setsid env -i sh -c 'echo $$ >"$1"; exec sleep 3600' sh "$1" & while ! [ -s "$1" ]; do sleep 0.01; done`},
+		{"double fork without its environment", `(setsid env -i sh -c '(echo $$ >"$1"; exec sleep 3600) & wait' sh "$1" >/dev/null 2>&1 &); while ! [ -s "$1" ]; do sleep 0.01; done`},
+		{"double fork", `(setsid sh -c '(echo $$ >"$1"; exec sleep 3600) & wait' sh "$1" >/dev/null 2>&1 &); while ! [ -s "$1" ]; do sleep 0.01; done`},
 	} {
 		file := filepath.Join(dir, c.name)
 		if _, err := Run(t.Context(), script(c.text, file)); err != nil {

@@ -15,6 +15,7 @@ import (
 	core "callgate/gate"
 	"callgate/internal/companion"
 	"callgate/internal/testserver/botapi"
+	"callgate/internal/testserver/waits"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -109,7 +110,7 @@ func (g *gate) want(t *testing.T, want companion.ToolApprove) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("answered %+v, want %+v", got, want)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(waits.Limit):
 		t.Fatalf("no answer %+v", want)
 	}
 }

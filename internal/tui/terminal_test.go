@@ -12,10 +12,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 // patience bounds every wait; it is long because machines are slow, not because callgate is.
-const patience = time.Minute
+const patience = waits.Limit
 
 // desk is a real terminal (tmux) beside a real callgate with the demo server behind it.
 type desk struct {

@@ -18,6 +18,7 @@ import (
 	"callgate/internal/jsonx"
 	"callgate/internal/remote"
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 )
 
 // realServer is a server of mcp-go with a tool for everything that has to come through.
@@ -137,7 +138,7 @@ func TestRealServersBehindAddresses(t *testing.T) {
 			}
 			select {
 			case <-cancelled:
-			case <-time.After(time.Minute):
+			case <-time.After(waits.Limit):
 				t.Error("the cancellation did not reach the server")
 			}
 

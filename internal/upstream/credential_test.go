@@ -17,6 +17,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"callgate/internal/remote"
+	"callgate/internal/testserver/waits"
 )
 
 // lock lets requests in that have a key, and answers others with the status.
@@ -147,7 +148,7 @@ func TestListThatIsForbidden(t *testing.T) {
 		t.Error("it is read again at once")
 	}
 	have.Store("Bearer more")
-	for deadline := time.Now().Add(5 * reread); u.ListError(Tools) != nil; u.Reread(Tools) {
+	for deadline := time.Now().Add(waits.Limit); u.ListError(Tools) != nil; u.Reread(Tools) {
 		if time.Now().After(deadline) {
 			t.Fatal("it is not read again")
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 )
 
 const (
@@ -373,7 +374,7 @@ func TestModernStandIns(t *testing.T) {
 		}
 	}
 	listening := `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a://b"]}`
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(10 * time.Millisecond) {
 		mu.Lock()
 		all := strings.Join(seen, "\n")
 		mu.Unlock()

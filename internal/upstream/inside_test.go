@@ -13,6 +13,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 )
 
 // serveMCPGo is a real server of mcp-go inside this program.
@@ -94,7 +95,7 @@ func TestServerInsideThatDoesNotRead(t *testing.T) {
 	}
 	began := time.Now()
 	u.Close()
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > waits.Limit {
 		t.Errorf("closing took %v", took)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 var listCases = []struct {
@@ -247,7 +249,7 @@ func TestListThatFailsIsFetchedAgain(t *testing.T) {
 		Pages: map[string][]string{"tools/list": {`{"tools":7}`}},
 		Late:  map[string][]string{"tools/list": {`{"tools":[{"name":"a"}]}`}},
 	}), Options{})
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(waits.Limit); ; {
 		list, err := u.Fresh(short(t), Tools)
 		if err == nil {
 			if keys(list) != "a" {

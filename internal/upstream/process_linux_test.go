@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"callgate/internal/testserver/waits"
 )
 
 // running reports whether the process exists and is not a zombie.
@@ -28,7 +30,7 @@ func running(pid int) bool {
 // vanish waits until none of the processes is left.
 func vanish(t *testing.T, pids ...int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(waits.Limit)
 	for _, pid := range pids {
 		for running(pid) {
 			if time.Now().After(deadline) {
@@ -209,15 +211,7 @@ func TestNoGoroutineOrDescriptorIsLeft(t *testing.T) {
 	for range 3 {
 		cycle()
 	}
-	for range 100 {
-		if runtime.NumGoroutine() <= goroutines {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("%d goroutines, were %d", n, goroutines)
-	}
+	waits.Until(t, fmt.Sprintf("%d goroutines", goroutines), func() bool { return runtime.NumGoroutine() <= goroutines })
 	if n := descriptors(); n > files {
 		t.Errorf("%d descriptors, were %d", n, files)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"callgate/internal/rpc"
+	"callgate/internal/testserver/waits"
 )
 
 var hello = Hello{
@@ -66,7 +67,7 @@ func keys(l List) string {
 // wait returns the first event that begins with prefix, and forgets it and those before.
 func (h *host) wait(prefix string) string {
 	h.t.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(waits.Limit)
 	for {
 		h.mu.Lock()
 		i := slices.IndexFunc(h.lines, func(l string) bool { return strings.HasPrefix(l, prefix) })
@@ -109,7 +110,7 @@ func logger(t testing.TB) *slog.Logger {
 }
 
 func short(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waits.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }

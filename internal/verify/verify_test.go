@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"callgate/internal/testserver/waits"
 )
 
 func runner(t *testing.T, o Options) *Runner {
@@ -30,7 +32,7 @@ func runner(t *testing.T, o Options) *Runner {
 
 func verify(t *testing.T, r *Runner, dir string) *Report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waits.Limit)
 	defer cancel()
 	report, _, err := r.Verify(ctx, dir, "ck_1")
 	if err != nil {
@@ -63,7 +65,7 @@ func TestReports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := runner(t, Options{Commands: c.commands, Timeout: time.Minute, Output: 500})
+			r := runner(t, Options{Commands: c.commands, Timeout: waits.Limit, Output: 500})
 			if strings.HasPrefix(name, "hangs") {
 				r.o.Timeout = 3 * time.Second
 			}
@@ -91,6 +93,9 @@ func TestReports(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	mark := filepath.Join(dir, "mark")
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	r := runner(t, Options{Commands: [][]string{sh("(while :; do echo x >> mark; sleep 0.02; done) & sleep 600")}, Timeout: 3 * time.Second})
 	if verify(t, r, dir).Passed {
 		t.Fatal("it passed")
@@ -157,12 +162,10 @@ func TestNobodyWaits(t *testing.T) {
 	gone := errors.New("the host took it back")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
-		for range 500 {
-			if _, err := os.Stat(filepath.Join(dir, "began")); err == nil {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		waits.Until(t, "it has begun", func() bool {
+			_, err := os.Stat(filepath.Join(dir, "began"))
+			return err == nil
+		})
 		cancel(gone)
 	}()
 	if _, _, err := r.Verify(ctx, dir, ""); !errors.Is(err, gone) {
@@ -172,7 +175,7 @@ func TestNobodyWaits(t *testing.T) {
 	go func() { r.work.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(waits.Limit):
 		t.Fatal("it still runs although nobody waits")
 	}
 }

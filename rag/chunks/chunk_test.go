@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/testserver/waits"
 	"callgate/rag/internal/hostile"
 )
 
@@ -179,7 +180,7 @@ func TestHostileFiles(t *testing.T) {
 			start := time.Now()
 			chunks := Of(LanguageOf(file, nil), src)
 			checkChunks(t, src, chunks)
-			if took := time.Since(start); took > 20*time.Second {
+			if took := time.Since(start); took > waits.Limit {
 				t.Errorf("%s as %s took %s", name, file, took)
 			}
 		}
