@@ -36,105 +36,127 @@ type globParser struct {
 	branches int // alternatives seen so far, over all groups
 }
 
+// globTokens are the tokens of one sequence.
+type globTokens []globToken
+
+func (t *globTokens) add(kind globKind, text string) {
+	if n := len(*t); n > 0 && (*t)[n-1].kind == kind {
+		switch kind {
+		case tokLiteral:
+			(*t)[n-1].text += text
+			return
+		case tokStar:
+			return
+		}
+	}
+	*t = append(*t, globToken{kind, text})
+}
+
 // parse reads one sequence. At depth 0 it is the whole pattern, below that one alternative of a group.
 func (p *globParser) parse(s string, depth int) ([]globToken, error) {
 	if depth > maxGlobDepth {
 		return nil, fmt.Errorf("nests groups deeper than %d", maxGlobDepth)
 	}
-	var tokens []globToken
-	add := func(kind globKind, text string) {
-		if n := len(tokens); n > 0 && tokens[n-1].kind == kind {
-			switch kind {
-			case tokLiteral:
-				tokens[n-1].text += text
-				return
-			case tokStar:
-				return
-			}
-		}
-		tokens = append(tokens, globToken{kind, text})
-	}
-
+	var tokens globTokens
 	for i := 0; i < len(s); {
-		c := s[i]
-		if strings.IndexByte("@?*+!", c) >= 0 && i+1 < len(s) && s[i+1] == '(' {
-			token, n, err := p.group(s[i:], depth)
-			if err != nil {
-				return nil, err
-			}
-			tokens = append(tokens, token)
-			i += n
-			continue
+		n, err := p.next(&tokens, s, i, depth)
+		if err != nil {
+			return nil, err
 		}
-		switch c {
-		case '\\':
-			r, n := utf8.DecodeRuneInString(s[i+1:])
-			if n == 0 {
-				return nil, errors.New(`ends in a lone backslash; write \\ for the character`)
-			}
-			if isAlnum(s[i+1]) {
-				return nil, fmt.Errorf(`holds \%c: a backslash escapes; write / between path elements, \\ for the character`, r)
-			}
-			add(tokLiteral, s[i+1:i+1+n])
-			i += 1 + n
-		case '*':
-			n := len(s[i:]) - len(strings.TrimLeft(s[i:], "*"))
-			if i+n < len(s) && s[i+n] == '(' {
-				n-- // the last star opens a group
-			}
-			atElement := i == 0 && depth == 0 || i > 0 && s[i-1] == '/'
-			switch {
-			case n == 2 && atElement && strings.HasPrefix(s[i+n:], "/"):
-				add(tokHead, "")
-				n++
-			case n == 2 && depth == 0 && i+n == len(s) && i > 1 && s[i-1] == '/' && strings.IndexByte(`*\`, s[i-2]) < 0:
-				dropLast(&tokens, "/")
-				add(tokTail, "/")
-			default:
-				add(tokStar, "")
-			}
-			i += n
-		case '?':
-			add(tokShell, "[!/]")
-			i++
-		case '[':
-			end, ok := bracketEnd(s, i)
-			if !ok {
-				add(tokLiteral, "[")
-				i++
-				continue
-			}
-			add(tokShell, bracket(s[i:end]))
-			i = end
-		case '{':
-			parts, end, ok := split(s, i, ',')
-			if !ok {
-				return nil, errors.New(`holds an unclosed {; write \{ for the character`)
-			}
-			if len(parts) == 1 {
-				if parts, ok = expandRange(parts[0]); !ok {
-					add(tokLiteral, "{")
-					i++
-					continue
-				}
-			}
-			text, err := p.alternatives(parts, depth)
-			if err != nil {
-				return nil, err
-			}
-			add(tokShell, "@("+text+")")
-			i = end
-		case '(':
-			return nil, errors.New(`holds a bare (; write @(a|b) for alternatives, \( for the character`)
-		case '"':
-			return nil, errors.New(`holds a double quote; write \" for the character (\\\" inside a JSON string)`)
-		default:
-			_, n := utf8.DecodeRuneInString(s[i:])
-			add(tokLiteral, s[i:i+n])
-			i += n
-		}
+		i += n
 	}
 	return tokens, nil
+}
+
+// next reads the piece of s that begins at i and returns its length.
+func (p *globParser) next(tokens *globTokens, s string, i, depth int) (n int, err error) {
+	c := s[i]
+	if strings.IndexByte("@?*+!", c) >= 0 && i+1 < len(s) && s[i+1] == '(' {
+		token, n, err := p.group(s[i:], depth)
+		if err == nil {
+			*tokens = append(*tokens, token)
+		}
+		return n, err
+	}
+	switch c {
+	case '\\':
+		return escaped(tokens, s[i+1:])
+	case '*':
+		return stars(tokens, s, i, depth), nil
+	case '?':
+		tokens.add(tokShell, "[!/]")
+		return 1, nil
+	case '[':
+		end, ok := bracketEnd(s, i)
+		if !ok {
+			tokens.add(tokLiteral, "[")
+			return 1, nil
+		}
+		tokens.add(tokShell, bracket(s[i:end]))
+		return end - i, nil
+	case '{':
+		return p.braces(tokens, s, i, depth)
+	case '(':
+		return 0, errors.New(`holds a bare (; write @(a|b) for alternatives, \( for the character`)
+	case '"':
+		return 0, errors.New(`holds a double quote; write \" for the character (\\\" inside a JSON string)`)
+	}
+	_, n = utf8.DecodeRuneInString(s[i:])
+	tokens.add(tokLiteral, s[i:i+n])
+	return n, nil
+}
+
+// escaped reads what stands behind a backslash.
+func escaped(tokens *globTokens, s string) (n int, err error) {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return 0, errors.New(`ends in a lone backslash; write \\ for the character`)
+	}
+	if isAlnum(s[0]) {
+		return 0, fmt.Errorf(`holds \%c: a backslash escapes; write / between path elements, \\ for the character`, r)
+	}
+	tokens.add(tokLiteral, s[:n])
+	return 1 + n, nil
+}
+
+// stars reads the stars at i, and the slash that belongs to them.
+func stars(tokens *globTokens, s string, i, depth int) (n int) {
+	n = len(s[i:]) - len(strings.TrimLeft(s[i:], "*"))
+	if i+n < len(s) && s[i+n] == '(' {
+		n-- // the last star opens a group
+	}
+	atElement := i == 0 && depth == 0 || i > 0 && s[i-1] == '/'
+	switch {
+	case n == 2 && atElement && strings.HasPrefix(s[i+n:], "/"):
+		tokens.add(tokHead, "")
+		return n + 1
+	case n == 2 && depth == 0 && i+n == len(s) && i > 1 && s[i-1] == '/' && strings.IndexByte(`*\`, s[i-2]) < 0:
+		dropLast((*[]globToken)(tokens), "/")
+		tokens.add(tokTail, "/")
+	default:
+		tokens.add(tokStar, "")
+	}
+	return n
+}
+
+// braces reads the alternatives or the range that begins at i.
+func (p *globParser) braces(tokens *globTokens, s string, i, depth int) (n int, err error) {
+	parts, end, ok := split(s, i, ',')
+	if !ok {
+		return 0, errors.New(`holds an unclosed {; write \{ for the character`)
+	}
+	if len(parts) == 1 {
+		if parts, ok = expandRange(parts[0]); !ok {
+			tokens.add(tokLiteral, "{")
+			return 1, nil
+		}
+	}
+	text, err := p.alternatives(parts, depth)
+	if err != nil {
+		return 0, err
+	}
+	tokens.add(tokShell, "@("+text+")")
+	return end - i, nil
 }
 
 // group reads the extended group that s begins with and returns its length.
