@@ -964,6 +964,8 @@ func (j *Judge) unguided(v Verdict, call Call) string {
 			}
 		}
 	case a.Risk == permissions.ReadOnly:
+	case t.Outgrown:
+		return "Its arguments are not those that were labelled (callgate tools label)."
 	case !t.Bound || t.Labels.Effect == "":
 		return "Nobody said what the tool does (callgate tools label)."
 	case a.Risk == permissions.Unknown && t.Risk() != permissions.Unknown:

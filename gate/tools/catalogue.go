@@ -94,6 +94,9 @@ type serverTool struct {
 	Risk      string              `json:"risk,omitempty"`      // the class, where effect or kind do not say it
 	Category  string              `json:"category,omitempty"`
 	Remote    bool                `json:"remote,omitempty"`
+	// Shapes are those of the definitions that were labelled, see Shape. A tool whose definition has another is not labelled.
+	// None leaves it to the arguments: a call with one that is not listed asks.
+	Shapes []string `json:"shapes,omitempty"`
 }
 
 // entry is what the catalogue knows of one tool: its kind, the role of every argument that it takes, and
@@ -105,6 +108,13 @@ type entry struct {
 	category string           // of a tool without kind
 	remote   bool             // paths and commands are another machine's: rules for this one only tighten
 	labels   Labels
+	shapes   []string
+}
+
+// fits reports whether the definition is one of those that were labelled. Without a definition nobody can tell, and each
+// argument of a call is looked at all the same.
+func (e *entry) fits(definition []byte) bool {
+	return len(e.shapes) == 0 || definition == nil || slices.Contains(e.shapes, Shape(definition))
 }
 
 type roles map[string]Role
@@ -179,7 +189,7 @@ func (f *serverFile) entries() (map[string]entry, error) {
 }
 
 func (f *serverFile) entry(t serverTool) (e entry, err error) {
-	e = entry{kind: t.Kind, category: t.Category, remote: t.Remote, labels: t.Labels, roles: roles{}}
+	e = entry{kind: t.Kind, category: t.Category, remote: t.Remote, labels: t.Labels, shapes: t.Shapes, roles: roles{}}
 	for role, names := range t.Arguments {
 		r, err := ParseRole(role)
 		if err != nil {

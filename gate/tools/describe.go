@@ -24,6 +24,10 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 
 	switch e, from, ok := lookUp(s, name); {
 	case mapped(t, s, d):
+	case ok && !e.fits(definition):
+		t.guessFrom(d)
+		t.suspected, t.Outgrown = e.labels, true
+		t.Why = fmt.Sprintf("catalogue: %s, but its arguments are not those that were labelled: label it anew (callgate tools label %s)", from, s.Name)
 	case ok:
 		t.Kind, t.Roles, t.Bound, t.remote = e.kind, e.roles, true, e.remote
 		t.baseRisk, t.category, t.Labels = e.risk, e.category, e.labels
