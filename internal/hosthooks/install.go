@@ -151,7 +151,12 @@ const trying = "callgate doctor"
 
 // Try is what the host would send to ask whether a file may be read: event and body.
 func (d *Dialect) Try(path, folder string) (event string, body []byte) {
-	s := d.Events[d.Probe.Event]
+	return d.Probe.Event, d.message(d.Probe.Event, d.Probe.Tool, map[string]any{d.Probe.Path: path}, trying, folder)
+}
+
+// message is what the host sends about a call of its tool.
+func (d *Dialect) message(event, tool string, arguments map[string]any, session, folder string) []byte {
+	s := d.Events[event]
 	root := map[string]any{}
 	put := func(f field, value any) {
 		if len(f) == 0 {
@@ -168,19 +173,21 @@ func (d *Dialect) Try(path, folder string) (event string, body []byte) {
 		}
 		at[f[len(f)-1]] = value
 	}
-	put(d.Fields.Event, d.Probe.Event)
-	put(d.Fields.Session, trying)
+	put(d.Fields.Event, event)
+	put(d.Fields.Session, session)
 	put(d.Fields.Cwd, folder)
 	put(d.Fields.Workspace, []string{folder})
-	put(either(s.Call, d.Fields.Call), "doctor-"+door.Nonce())
+	put(either(s.Call, d.Fields.Call), "call-"+door.Nonce())
 	if s.Arguments != nil {
-		put(s.Arguments[d.Probe.Path], path)
+		for name, value := range arguments {
+			put(s.Arguments[name], value)
+		}
 	} else {
-		put(either(s.Tool, d.Fields.Tool), d.Probe.Tool)
-		put(either(s.Raw, d.Fields.Arguments), map[string]any{d.Probe.Path: path})
+		put(either(s.Tool, d.Fields.Tool), tool)
+		put(either(s.Raw, d.Fields.Arguments), arguments)
 	}
-	body, _ = json.Marshal(root) // made of strings
-	return d.Probe.Event, body
+	body, _ := json.Marshal(root) // made of strings
+	return body
 }
 
 // Bundled is the file hooks.json of a plugin or extension of the host: its hooks, which start the callgate on the PATH.
