@@ -2,6 +2,7 @@ package install
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -473,5 +474,71 @@ func FuzzRoundTrip(f *testing.F) {
 		if now := read(t, path); now != text {
 			t.Errorf("got back %q, want %q", now, text)
 		}
+		// The host writes the file anew in between, with a server more.
+		connect(t, o)
+		written := read(t, path)
+		rewritten, place := written+"\n", strings.Join(file.Servers, ".")
+		if doc, err := open(file, []byte(rewritten)); err != nil {
+			t.Fatalf("what connect wrote cannot be read: %v: %q", err, written)
+		} else if !strings.Contains(place, "*") {
+			raw := ""
+			entries, err := doc.entries(file.Servers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				if e.name == entryNames[file.Scope] {
+					raw = strings.ReplaceAll(e.raw, "callgate", "zz-late")
+				}
+			}
+			if raw != "" && doc.insert(file.Servers, entry{name: "zz-late", raw: raw}, "") == nil {
+				rewritten = string(doc.bytes())
+			}
+		}
+		if err := os.WriteFile(path, []byte(rewritten), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range disconnect(t, o) {
+			if len(u.Conflicts) > 0 {
+				t.Errorf("from %q by %q: conflicts %q", text, rewritten, u.Conflicts)
+			}
+		}
+		want, got := serversIn(t, file, text), serversIn(t, file, read(t, path))
+		delete(got, "zz-late")
+		if !maps.Equal(want, got) {
+			t.Errorf("from  %q\nby    %q\nto    %q\nwant %v\ngot  %v", text, rewritten, read(t, path), want, got)
+		}
 	})
+}
+
+// serversIn are the servers that a host's file names, each with what it says.
+func serversIn(t *testing.T, f *File, text string) map[string]string {
+	t.Helper()
+	doc, err := open(f, []byte(text))
+	if err != nil {
+		t.Fatalf("%v: %q", err, text)
+	}
+	places, err := expandPlaces(doc, f.Servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, place := range places {
+		entries, err := doc.entries(place)
+		if err != nil {
+			t.Fatalf("%v: %q", err, text)
+		}
+		for _, e := range entries {
+			value, err := json.Marshal(e.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := e.name
+			if len(places) > 1 {
+				name = strings.Join(place, ".") + "." + name
+			}
+			all[name] = string(value)
+		}
+	}
+	return all
 }
