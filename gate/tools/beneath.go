@@ -19,10 +19,10 @@ const (
 // ErrBound says that a folder holds more than could be looked at.
 var ErrBound = errors.New("the folder holds more files than can be looked at")
 
-// DeniedBeneath returns the files below folder that denied reports, sorted, following symbolic links. With an error there
-// may be more of them: there are too many, the folder is too large to look at (ErrBound), or a part of it cannot be read.
-// A folder that does not exist holds nothing. A folder may be the index of a git repository: it holds the files that it
-// lists.
+// DeniedBeneath returns the files below folder that denied reports, sorted, following symbolic links. With an error
+// there may be more of them: there are too many, the folder is too large to look at (ErrBound), or a part of it cannot
+// be read. A folder that does not exist holds nothing. The index of a git repository counts as a folder with the files
+// that it lists.
 func DeniedBeneath(folder string, denied func(path string) bool) (paths []string, err error) {
 	w := walker{denied: denied, deadline: time.Now().Add(maxWalkTime), seen: map[string]bool{}}
 	if filepath.Base(folder) == trackedFiles && !isFolder(folder) {

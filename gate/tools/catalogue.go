@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Labels say what a tool of a known server gives and where it reaches.
+// Labels say what a known server's tool returns and where it reaches.
 type Labels struct {
 	Returns     []string `json:"returns,omitempty"`     // of what it returns: "private", "untrusted", "secret", "public"
 	Effect      string   `json:"effect,omitempty"`      // one of the Effect constants; "" where the call decides, as with a shell
@@ -47,7 +47,7 @@ const (
 	ReturnsPublic    = "public"    // what anybody may read
 )
 
-// Check says what is wrong with labels that somebody wrote; an empty Effect is none.
+// Check says what is wrong with labels that somebody wrote. An empty Effect means none.
 func (l *Labels) Check() error {
 	if l.Effect != "" && !slices.Contains(Effects(), l.Effect) {
 		return fmt.Errorf("unknown effect %q: use one of %s", l.Effect, strings.Join(Effects(), ", "))

@@ -85,13 +85,13 @@ func draft(name string, d definition) (l Labels, sure bool) {
 	return l, sure
 }
 
-// Draft is what the names, the schema and the annotations of a tool suggest as its labels, for a person to correct.
+// Draft suggests labels from the names, schema and annotations of a tool, for a person to correct.
 func (t *Tool) Draft() Labels {
 	l, _ := draft(t.Name, parseDefinition(t.Definition))
 	return l
 }
 
-// Suspected is the draft of a tool that nobody labelled whose name says what it does to others. It may only tighten.
+// Suspected is the draft for an unlabelled tool whose name says what it does to others. It may only tighten.
 func (t *Tool) Suspected() (Labels, bool) { return t.suspected, t.suspected.Effect != "" }
 
 // Arguments lists the arguments of a tool in the order of its schema.

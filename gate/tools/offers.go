@@ -11,10 +11,9 @@ import (
 	"callgate/shellparse"
 )
 
-// Offers returns the patterns that an approver may grant with "always", for each subject from narrow to
-// broad. There are none for a call that only a person can release each time, because of a mark or of what one of
-// its subjects does beyond its text: what is offered for the others would not release it. a MUST be what
-// Analyze returned for c.
+// Offers returns the patterns that an approver may grant with "always", for each subject from narrow to broad. A call
+// that only a person can release each time gets none, because a grant for its other subjects would not release it. a
+// MUST be what Analyze returned for c.
 func Offers(c Call, a *Analysis) []Offer {
 	if len(a.Marks) > 0 || a.Refuse != "" || a.Risk == permissions.Escalation {
 		return nil
@@ -58,8 +57,8 @@ func Offers(c Call, a *Analysis) []Offer {
 	return list
 }
 
-// FolderOffers returns what may be granted for reading folder with the denied files below it: the same program or tool may
-// read it again as long as these are the files, which denied is the digest of.
+// FolderOffers returns what may be granted for reading folder with the denied files below it: the same program or tool
+// may read it again as long as the denied files, whose digest is denied, stay the same.
 func FolderOffers(a *Analysis, i int, folder string, files []string, denied string) []Offer {
 	s := &a.Subjects[i]
 	o := Offer{Tool: s.Tool, Risk: permissions.ReadOnly, Subject: i, Default: true, Folder: folder, Denied: denied, Glob: "*"}
@@ -194,7 +193,7 @@ func urlLadder(address string) []shellparse.Pattern {
 }
 
 // Suggestions returns the rules, from narrow to broad, each of which would allow one subject of the call: its text, and
-// what names its operation. None when no rule can.
+// the name of its operation. There are none if no rule can.
 func Suggestions(c Call, a *Analysis, i int) (rules []permissions.Rule) {
 	s := &a.Subjects[i]
 	var texts []string

@@ -16,9 +16,9 @@ import (
 	"callgate/internal/durable"
 )
 
-// Pins remembers the definition of every tool as a person has come to know it, in one file that all
-// callgate processes of a data directory share. A server that changes a definition later is noticed: what
-// was approved under the old words is not approved under the new ones. It is safe for concurrent use.
+// Pins remembers the accepted definition of every tool, in one file that all callgate processes of a data directory
+// share. It notices a server that changes a definition later: what was approved under the old one is not approved
+// under the new one. It is safe for concurrent use.
 type Pins struct {
 	path string
 

@@ -13,9 +13,9 @@ import (
 	"callgate/internal/jsonx"
 )
 
-// Poisoned says why a definition that nobody has seen before has to wait for a person; "" when it reads like others. A
-// definition tells what a tool does. One that tells the model what to do besides, what to keep from its user, or where
-// credentials lie, is the way in of most attacks on hosts of MCP. It is a sieve: what it lets pass is not proven harmless.
+// Poisoned says why a new definition has to wait for a person; "" if it reads like others. A definition tells what a
+// tool does. Most attacks on MCP hosts begin with a definition that also tells the model what to do, what to keep from
+// its user, or where credentials are. This is a sieve: what passes is not proven harmless.
 func Poisoned(definition []byte) (why string) {
 	key := sha256.Sum256(definition)
 	verdicts.Lock()
