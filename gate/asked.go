@@ -241,8 +241,8 @@ func (a *approval) reattach(repeated *approval) {
 	a.shown = &shown
 }
 
-// Leave takes every waiting call from its host and leaves the question to people: callgate ends, and hosts will find
-// it again. What people decide until then, or in the next process, is kept for the repeated calls.
+// Leave takes every waiting call from its host, because callgate ends. The questions stay: what people decide until
+// then, or in the next process, is kept for the repeated calls.
 func (g *Gate) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

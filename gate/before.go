@@ -8,8 +8,7 @@ import (
 	"callgate/permissions"
 )
 
-// Before is what was said of a call before the gate decided, by hooks that the configuration names. It can only
-// tighten: nothing in it allows.
+// Before is what hooks said of a call before the gate decided. It can only tighten: nothing in it allows.
 type Before struct {
 	DeniedBy string       // who refuses the call; "" when nobody does
 	Reason   string       // why
@@ -24,8 +23,8 @@ type Rewrite struct {
 	digest   string          // of Original
 }
 
-// Rewritten is the call with other arguments, which are judged, shown, recorded and sent in place of those that
-// came. They pass the same check. What came stays part of what an approval is bound to.
+// Rewritten is the call with other arguments, which are judged, shown, recorded and sent instead. They pass the same
+// check. The original arguments stay part of what an approval is bound to.
 func (c Call) Rewritten(arguments []byte, by string) (Call, error) {
 	if c.Fixed {
 		return c, fmt.Errorf("the arguments of this call stand for more than arguments and cannot be changed")

@@ -10,8 +10,8 @@ import (
 	"callgate/gate/tools"
 )
 
-// Call is one tools/call as it was received: immutable, and the exact bytes that are judged, digested,
-// shown, recorded and, if allowed, forwarded.
+// Call is one tools/call as it was received. It is immutable, and has the exact bytes that are judged, digested, shown,
+// recorded and, if allowed, forwarded.
 type Call struct {
 	ID        string // callgate's own, unique over all processes: "call_", the time, chance, and a number
 	SessionID string
@@ -40,8 +40,8 @@ func (c *Call) said() []text {
 	return c.texts
 }
 
-// NewCall is a call of the session's host: of tool, with the raw arguments object, from the folder and with the files of
-// place. It fails where the arguments can be read in more than one way: then the call MUST NOT run.
+// NewCall is a call of the session's host, of tool with the raw arguments object, at place. It fails if the arguments
+// can be read in more than one way: then the call MUST NOT run.
 func (s *Session) NewCall(tool *tools.Tool, arguments []byte, place tools.Place) (Call, error) {
 	c := Call{
 		ID: fmt.Sprintf("call_%x_%s", time.Now().Unix(), rand.Text()[:12]), SessionID: s.id, Agent: s.agent, Tool: tool, Place: place,
@@ -59,8 +59,8 @@ func (c *Call) revive(ctx context.Context) error {
 // Thinks reports whether the call goes to the model of the session's host.
 func (c *Call) Thinks() bool { return c.Tool != nil && c.Tool.Kind == tools.KindSampling }
 
-// Redefinition says that a tool's definition is not the one that was accepted: the call is in quarantine
-// until somebody accepts it.
+// Redefinition says that a tool's definition is not the accepted one: the call is in quarantine until somebody accepts
+// it.
 type Redefinition struct {
 	Old json.RawMessage `json:"old,omitempty"` // as it was accepted; nil when it never was
 	New json.RawMessage `json:"new"`

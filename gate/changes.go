@@ -2,8 +2,8 @@ package gate
 
 import "callgate/gate/tools"
 
-// Changes compares what a pending call would write with the files as they are now, for the people who answer it. What
-// the rules keep from being read is not shown. It returns ErrNotPending when the approval is over.
+// Changes compares what a pending call would write with the files as they are now, for approvers. It hides what the
+// rules keep from being read. It returns ErrNotPending when the approval is over.
 func (g *Gate) Changes(id string) ([]tools.FileChange, error) {
 	g.mu.Lock()
 	a, ok := g.pending[id]

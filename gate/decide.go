@@ -80,9 +80,9 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 	return v
 }
 
-// Finish ends a call that Decide allowed and returns what puts its outcome on record, which MUST be called,
-// and may be after the host has its answer: it is not kept waiting for the disk. Result is the raw result,
-// nil when none came; then failure says why.
+// Finish ends a call that Decide allowed and returns a function that records its outcome. The caller MUST call record,
+// if it likes after the host has its answer, so that the host does not wait for the disk. result is the raw result, or
+// nil if none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.runs(call, -1)
 	s.touch()
@@ -96,7 +96,7 @@ func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failur
 	}
 }
 
-// Refuse records a call that never came as far as Decide: one that is malformed, or names no tool.
+// Refuse records a call that never reached Decide, because it is malformed or names no tool.
 func (g *Gate) Refuse(s *Session, call Call, reason string) Verdict {
 	rule := "malformed"
 	if call.Digest != "" { // it could be read, but leads nowhere

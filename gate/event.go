@@ -9,8 +9,8 @@ import (
 	"callgate/permissions"
 )
 
-// Event is something that happened at the gate, for the clients of people. The concrete types are Asked,
-// Resolved, Started, Finished, AutonomyChanged, Recorded, SessionOpened and SessionClosed.
+// Event is something that happened at the gate, for people's clients. The concrete types are Asked, Resolved, Started,
+// Finished, AutonomyChanged, Recorded, SessionOpened and SessionClosed.
 type Event interface{ Session() string }
 
 // Approval is one pending question as a person sees it. It is immutable.

@@ -30,8 +30,8 @@ type Freeze struct {
 // maxFreezeText bounds, in bytes, the reason that a person gives.
 const maxFreezeText = 1000
 
-// Freezer keeps what is frozen in one file that all processes of a data directory share and look at before every call. A
-// file that cannot be read freezes everything. A nil Freezer freezes nothing.
+// Freezer keeps what is frozen in one file that all processes of a data directory read before every call. A file that
+// cannot be read freezes everything. A nil Freezer freezes nothing.
 type Freezer struct {
 	path string
 
@@ -72,7 +72,7 @@ func (f *Freezer) read() (map[string]Freeze, error) {
 	return f.held, nil
 }
 
-// List returns what is frozen at a time, that of all sessions first.
+// List returns what is frozen at a time; a freeze of all sessions comes first.
 func (f *Freezer) List(now time.Time) (list []Freeze, err error) {
 	if f == nil {
 		return nil, nil
@@ -88,7 +88,7 @@ func (f *Freezer) List(now time.Time) (list []Freeze, err error) {
 	return list, err
 }
 
-// Of returns what holds back a session's calls at a time; nil when nothing does.
+// Of returns the freeze that holds a session's calls at a time, or nil.
 func (f *Freezer) Of(sessionID string, now time.Time) (*Freeze, error) {
 	if f == nil {
 		return nil, nil
@@ -107,8 +107,8 @@ func (f *Freezer) Of(sessionID string, now time.Time) (*Freeze, error) {
 	return nil, nil
 }
 
-// Freeze holds back a session, or all of them, from the next call of every process on, also when it cannot be put on
-// record: record says so, and Freeze returns what it does.
+// Freeze holds back a session, or all of them, from the next call of every process on. It does so even if record fails,
+// and returns the error of record.
 func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	if !one.Until.IsZero() && !one.Until.After(one.At) {
 		return fmt.Errorf("%w: until %s is over already", ErrAnswer, one.Until.Format(time.RFC3339))
@@ -122,7 +122,7 @@ func (f *Freezer) Freeze(one Freeze, record func(summary string) error) error {
 	return record("Frozen: " + one.String())
 }
 
-// Unfreeze ends the freeze of a session, or that of all. It is on record before anything runs again.
+// Unfreeze ends the freeze of a session, or of all. It is on record before anything runs again.
 func (f *Freezer) Unfreeze(sessionID string, record func(summary string) error) error {
 	list, err := f.List(time.Now())
 	if err == nil && !slices.ContainsFunc(list, func(one Freeze) bool { return one.SessionID == sessionID }) {

@@ -89,8 +89,8 @@ func New(o Options) *Gate {
 	return g
 }
 
-// Protect replaces what no call may touch. The sidecar calls it when it knows the port it listens on,
-// before any host is connected.
+// Protect replaces what no call may touch. callgate calls it when it knows the port it listens on, before any host is
+// connected.
 func (g *Gate) Protect(p *Protected) { g.protected.Store(p) }
 
 // HasAgent reports whether sessions may run under the agent.
@@ -102,7 +102,7 @@ func (g *Gate) HasAgent(name string) bool {
 // Worker is the name of the worker whose rules this gate applies.
 func (g *Gate) Worker() string { return g.o.Worker }
 
-// Sessions tells the roster, oldest first.
+// Sessions lists the sessions, oldest first.
 func (g *Gate) Sessions() []SessionInfo {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,8 +130,8 @@ func (g *Gate) SetAutonomy(sessionID, level string, who audit.Author) error {
 	return nil
 }
 
-// Cancel withdraws every pending approval of the session and cancels its running calls, also when that cannot be
-// put on record; the error says so.
+// Cancel withdraws every pending approval of the session and cancels its running calls. It does so even if that cannot
+// be recorded; the error says so.
 func (g *Gate) Cancel(sessionID string, who audit.Author) error {
 	s, err := g.session(sessionID)
 	if err != nil {

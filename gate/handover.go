@@ -80,7 +80,7 @@ func (g *Gate) attach(repeated *approval) *approval {
 }
 
 // Awaits reports whether the approval with that id was handed over and its call has not come back: it still waits for a
-// person, or what was decided is kept.
+// person, or its answer waits for the call.
 func (g *Gate) Awaits(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

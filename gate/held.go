@@ -9,13 +9,13 @@ import (
 	"callgate/permissions"
 )
 
-// Note puts on record what a person changed beside answering approvals: rules, grants, definitions. The caller
-// MUST NOT change anything when it fails. sessionID is "" for what concerns no session.
+// Note records what a person changed beside answering approvals: rules, grants, definitions. If it fails, the caller
+// MUST NOT change anything. sessionID is "" for what concerns no session.
 func (g *Gate) Note(sessionID string, who audit.Author, summary string) error {
 	return g.control(who, audit.Record{SessionID: sessionID, Summary: summary})
 }
 
-// Note is that of Gate, for something that callgate itself noticed in the session.
+// Note records something that callgate itself noticed in the session.
 func (s *Session) Note(summary string) error {
 	return s.gate.Note(s.id, audit.Author{By: "callgate"}, summary)
 }
@@ -57,8 +57,8 @@ func hold(held []HeldGrant, sessionID string, book *grantBook) []HeldGrant {
 	return held
 }
 
-// RevokeHeld takes back the grants in memory that drop says true for, and returns how many there were. What they
-// let run asks again from the next call on.
+// RevokeHeld takes back the grants in memory that drop selects, and returns how many there were. What they let run asks
+// again from the next call on.
 func (g *Gate) RevokeHeld(drop func(HeldGrant) bool) int {
 	n := g.granted.remove(func(grant permissions.Grant) bool { return drop(HeldGrant{grant, ""}) })
 	for _, s := range g.openSessions() {

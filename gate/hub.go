@@ -8,8 +8,8 @@ import (
 // subscriptionBuffer is how many events a subscriber may be behind before it is dropped.
 const subscriptionBuffer = 1024
 
-// Subscription is one listener's view of what happens. Events is closed when the listener is too slow, the
-// subscription is closed, or the gate is: who wants to go on subscribes again and gets the replay.
+// Subscription is one listener's view of what happens. Events is closed when the listener is too slow, or when the
+// subscription or the gate is closed. A listener that subscribes again gets the replay.
 type Subscription struct {
 	Events <-chan Event
 	close  func()
@@ -31,8 +31,7 @@ type hub struct {
 	closed bool
 }
 
-// Subscribe begins a subscription. It starts with what a new listener has to know: every session, then
-// every pending approval, oldest first.
+// Subscribe begins a subscription. It starts with every session, then every pending approval, oldest first.
 func (g *Gate) Subscribe() Subscription {
 	g.mu.Lock() // no event about approvals can come between the replay and the subscription
 	defer g.mu.Unlock()
@@ -102,8 +101,7 @@ func (h *hub) close() {
 	}
 }
 
-// Tell hands listeners an event that happened elsewhere in callgate, in the order in which all events come. It
-// never waits.
+// Tell passes on an event that happened elsewhere in callgate, in the order of all events. It never waits.
 func (g *Gate) Tell(e Event) {
 	if g.events.listening() {
 		g.events.publish(e)

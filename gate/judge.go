@@ -11,8 +11,8 @@ import (
 	"callgate/permissions"
 )
 
-// Judge is everything that decides about a call at one moment. It is a value: the live gate makes one for
-// every call, `callgate check` makes one from a command line. The zero value denies every call.
+// Judge is everything that decides about a call at one moment. It is a value: the live gate makes one for every call,
+// `callgate check` makes one from a command line. The zero value denies every call.
 type Judge struct {
 	Policy         *permissions.Policy // nil when the rules cannot be read: everything is denied
 	PolicyError    error               // why Policy is nil

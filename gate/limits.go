@@ -21,7 +21,7 @@ type Limits struct {
 	Timeouts           []Timeout // how long a forwarded call may run; the last that matches counts
 }
 
-// Timeout bounds how long calls run, from the moment they are forwarded: a wait for a person does not count.
+// Timeout bounds how long calls run after they are forwarded. Waits for a person do not count.
 type Timeout struct {
 	Tool  *permissions.Glob // over the qualified name or the kind; nil matches every tool
 	Risk  *permissions.Risk // nil matches every class
@@ -67,7 +67,7 @@ func (t *turn) take(l *Limits, now time.Time) string {
 	return ""
 }
 
-// NewTurn begins a turn: the person sent a prompt, so that what the turn before took of its budget no longer counts.
+// NewTurn begins a turn: the person sent a prompt, so the budget starts anew.
 func (s *Session) NewTurn() {
 	s.turn.mu.Lock()
 	defer s.turn.mu.Unlock()

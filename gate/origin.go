@@ -1,7 +1,7 @@
 package gate
 
-// Origin is where a session's host works, as far as callgate can tell. People tell windows of the same host apart by
-// it; it is shown, and trusted for nothing but which sessions hear a prompt.
+// Origin is where a session's host works, as far as callgate can tell. It helps people to tell windows of a host apart.
+// It is trusted for one thing only: which sessions hear a prompt.
 type Origin struct {
 	Folder   string `json:"folder,omitempty"`   // of the project
 	Branch   string `json:"branch,omitempty"`   // that is checked out there when the session begins or its folder changes

@@ -9,8 +9,8 @@ import (
 	"callgate/gate/tools"
 )
 
-// Protected is what no tool call may touch, whatever the rules say: callgate's own files and the addresses
-// that approvals are given at. It is immutable but for the ports of others.
+// Protected is what no tool call may touch, whatever the rules say: callgate's own files and the approvers' addresses.
+// It is immutable except for the ports of others.
 type Protected struct {
 	paths   []string        // absolute, in every spelling that a path may be compared in
 	needles []needle        // texts that name one of the paths, for arguments that are not known to be paths
@@ -19,8 +19,8 @@ type Protected struct {
 	names   []string        // lower-case names of files that nothing else is called by, wherever they stand
 }
 
-// NewProtected protects the files and folders at paths with everything beneath them, and the TCP ports on
-// this machine. Home is what a leading ~ stands for.
+// NewProtected protects the files and folders at paths, everything beneath them, and the TCP ports on this machine.
+// home is what a leading ~ stands for.
 func NewProtected(paths []string, home string, ports []string) (*Protected, error) {
 	p := &Protected{ports: ports}
 	for _, path := range paths {
@@ -36,15 +36,15 @@ func NewProtected(paths []string, home string, ports []string) (*Protected, erro
 	return p, nil
 }
 
-// WithPorts is p with further ports, which are asked for at every call: companions come and go.
+// WithPorts is p with further ports. others is called at every call, because companions come and go.
 func (p *Protected) WithPorts(others func() []string) *Protected {
 	q := *p
 	q.others = others
 	return &q
 }
 
-// WithNames is p with names of files that are callgate's whatever path leads to them: that of a socket can stand in
-// the middle of a word that only the program which it is for understands.
+// WithNames is p with names of files that are callgate's whatever path leads to them: a socket's name can stand inside
+// a word that only the program it is for understands.
 func (p *Protected) WithNames(names ...string) *Protected {
 	q := *p
 	q.names = slices.Clone(p.names)
@@ -173,9 +173,8 @@ func isCallgate(word string) bool {
 	return strings.TrimSuffix(name, ".exe") == "callgate"
 }
 
-// Imitates says why a request that a server puts to the host must not reach it: it names the address that
-// approvals are given at, callgate's own files, or an approval that is pending, and so could pass for
-// callgate. "" when it may.
+// Imitates says why a server's request to the host must be refused: it names the approvers' address, callgate's own
+// files or a pending approval, and so could pass for callgate. "" if it is fine.
 func (g *Gate) Imitates(params []byte) (why string) {
 	texts := textsOf(params)
 	if p := g.protected.Load(); p != nil {

@@ -861,7 +861,7 @@ func (p *provenance) runsMade(a *tools.Analysis, trusted func(string) bool) (str
 	return "", flow.Source{}, false
 }
 
-// Heard takes what the user said to the host of a session, which holds for all sessions that were begun in the same
+// Heard takes what the user said to the host of a session. It holds for all sessions that were begun in the same
 // folder: a host has one for its own tools and one for those of MCP.
 func (g *Gate) Heard(s *Session, text string) {
 	s.Prompt(text)

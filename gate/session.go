@@ -77,8 +77,8 @@ func (b *grantBook) read() ([]permissions.Grant, int) {
 	return b.grants[:len(b.grants):len(b.grants)], b.version
 }
 
-// KeepNoGrants is for a session that stands for all hosts with one credential, which nobody can tell apart: an "always"
-// that is given for one of them would hold for the others. Answers that ask for such a grant are refused.
+// KeepNoGrants is for a session that stands for all hosts with one credential: an "always" that is given for one of
+// them would hold for the others. Answers that ask for such a grant are refused.
 func (s *Session) KeepNoGrants() { s.ungranted.Store(true) }
 
 // OpenSession begins a session under an agent profile; "" is DefaultAgent. CancelCalls is called when an
@@ -156,13 +156,13 @@ func (s *Session) retold() {
 // touch notes that something happens in the session.
 func (s *Session) touch() { s.active.Store(time.Now().UnixMilli()) }
 
-// WithdrawServer withdraws what waits for calls of one server, which is gone for good.
+// WithdrawServer withdraws what waits for calls of one server that is gone for good.
 func (s *Session) WithdrawServer(server, reason string) {
 	s.gate.withdraw(audit.Author{By: "callgate"}, reason, waitsIn(s, server))
 }
 
-// ServerEnded tells people who are asked about calls of a server that it has ended meanwhile. It may be another when it
-// runs again, so that a yes is not enough for it: they are asked once more then.
+// ServerEnded tells people who are asked about calls of a server that it has ended. It may be another one when it runs
+// again, so after a yes they are asked once more.
 func (s *Session) ServerEnded(server, reason string) {
 	g := s.gate
 	g.mu.Lock()

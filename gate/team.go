@@ -18,8 +18,8 @@ import (
 // maxAgents bounds the profiles that clients may register in one session.
 const maxAgents = 64
 
-// AgentInfo is what people see of an agent that runs in a session. But for ID and Status it is what whoever
-// registered the agent says of it: shown, never trusted.
+// AgentInfo is what people see of an agent that runs in a session. Except for ID and Status, it is what the client that
+// registered the agent says: shown, never trusted.
 type AgentInfo struct {
 	ID       string      `json:"agentId"`
 	Name     string      `json:"name,omitempty"`
@@ -86,8 +86,7 @@ func checkAgentName(name string) error {
 	return nil
 }
 
-// RemoveAgent ends a registered profile. Its calls that wait for a person are withdrawn, and calls that still name it
-// are denied: nobody knows it any more.
+// RemoveAgent ends a registered profile. Its waiting calls are withdrawn, and calls that still name it are denied.
 func (g *Gate) RemoveAgent(sessionID, id string, who audit.Author) error {
 	s, err := g.session(sessionID)
 	if err != nil {

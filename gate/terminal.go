@@ -9,9 +9,9 @@ import (
 	"callgate/permissions"
 )
 
-// Terminal is the terminal allow-list: an option for agents that need a shell for little. One plain command a
-// call, no operators of any kind, with Write too; commands that only read pass without a question, those that can write are asked about
-// where Write permits them at all, and everything else is denied. Rules still deny; they cannot add commands.
+// Terminal is the terminal allow-list, for agents that need a shell for little. It allows one plain command a call,
+// without operators. Commands that only read pass without a question; those that can write ask, if Write permits them;
+// everything else is denied. Rules can still deny, but add no commands.
 type Terminal struct {
 	Write bool // build tools, package managers and interpreters may be asked about
 }

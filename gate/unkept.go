@@ -11,15 +11,15 @@ import (
 // knows that there is no way back.
 const MarkUnkept = "no-checkpoint"
 
-// HidesFile reports whether what decides now keeps the session from reading the file at path, which is absolute
-// and real: neither a model nor a diff is shown what is in it.
+// HidesFile reports whether rules keep the session from reading the file at path, which is absolute and real. Neither a
+// model nor a diff may show its contents then.
 func (g *Gate) HidesFile(s *Session, place tools.Place, path string) bool {
 	j := g.judgeOf(s, s.agent)
 	return j.Policy == nil || j.deniesReading(path, Call{Place: place})
 }
 
-// ForbidsWriting says why a call of the session must not write the file at path, which is absolute and real; ""
-// when no rule denies it. What asks is not looked at: it is for calls that were released already.
+// ForbidsWriting says why a call of the session must not write the file at path, which is absolute and real; "" if no
+// rule denies it. It ignores rules that ask, because it is for calls that were released already.
 func (g *Gate) ForbidsWriting(s *Session, place tools.Place, path string) (why string) {
 	j := g.judgeOf(s, s.agent)
 	switch {
@@ -39,8 +39,8 @@ func (g *Gate) ForbidsWriting(s *Session, place tools.Place, path string) (why s
 	return ""
 }
 
-// Unseen says why nothing of the workspace may be run without a person: the session changed what says what a
-// build or a test runs, and nobody has looked at it since. "" when nothing is in the way.
+// Unseen says why nothing of the workspace may run without a person: the session changed a file that says what a build
+// or test runs, and nobody has looked at it since. "" if nothing is in the way.
 func (g *Gate) Unseen(s *Session) (why string) {
 	changed := s.manifests.changed()
 	if len(changed) == 0 || g.o.Off {

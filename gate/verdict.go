@@ -47,7 +47,7 @@ func (v *Verdict) Risk() permissions.Risk {
 	return v.Analysis.Risk
 }
 
-// Category is what the presets of autonomy go by; "" for a call that was not looked at.
+// Category is what the presets of autonomy go by; "" for a call that was not judged.
 func (v *Verdict) Category() string {
 	if v.Analysis == nil {
 		return ""
