@@ -52,9 +52,9 @@ var manifestGenesis = func() string {
 	return hex.EncodeToString(sum[:])
 }()
 
-// Head names one line of a chain by its file, its number and its hash. Who knows a head from elsewhere
-// can tell whether anything up to it was changed, cut or removed since. A head of the manifest covers
-// every log that the manifest had vouched for by then.
+// Head names one line of a chain by its file, its number and its hash. A head that is kept elsewhere shows whether
+// anything up to it was changed, cut or removed since. A head of the manifest covers every log that the manifest had
+// vouched for by then.
 type Head struct {
 	File string `json:"file"`
 	Seq  uint64 `json:"seq"`

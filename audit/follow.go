@@ -19,9 +19,9 @@ import (
 // network folders; a look at a folder costs microseconds.
 const followEvery = 200 * time.Millisecond
 
-// Follow yields the newest f.Limit records that f selects, oldest first, and then every new one as it is
-// written, without a gap, until ctx ends or the consumer stops. New records of several logs come in the
-// order of their times as far as they are found together. Errors are as with Read.
+// Follow yields the newest f.Limit records that f selects, oldest first, and then every new one without a gap, until
+// ctx ends or the consumer stops. New records of several logs come in the order of their times as far as they are found
+// together. Errors are as with Read.
 func Follow(ctx context.Context, dir string, f Filter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if err := f.check(); err != nil {

@@ -148,11 +148,10 @@ func (l *Log) begin(prior func() ([]entry, error)) error {
 	return nil
 }
 
-// Append writes r, redacted, as the next record and returns it as it was written. When it returns
-// without an error the operating system has the whole line: the end of the process, however it comes,
-// does not lose it. After an error the record MUST count as not written and what it was to record MUST
-// NOT happen. An error after which the file's end is not known stays: every later Append fails, until there is room
-// again if there was none.
+// Append writes r, redacted, as the next record and returns it as written. When it returns without an error, the
+// operating system has the whole line, so it survives the end of the process. After an error the record MUST count as
+// not written, and what it was to record MUST NOT happen. If the file's end is unknown after an error, every later
+// Append fails; after a full disk, until there is room again.
 func (l *Log) Append(r Record) (Record, error) {
 	original := r
 	r.redact(l.options.MaxString, l.options.MaxRecord/2)

@@ -49,12 +49,11 @@ func (f Filter) match(r *Record) bool {
 	return matched && err == nil
 }
 
-// Read yields the records of all logs in dir that f selects, newest first. It reads files from their
-// end, so a small limit costs little however long the logs are. It checks no chain: Verify does.
+// Read yields the records of all logs in dir that f selects, newest first. It reads files from their end, so a small
+// limit costs little however long the logs are. It checks no chain: Verify does.
 //
-// A line that is no record yields an error with a zero Record, and reading goes on before it; so does a
-// file that cannot be read, without the rest of that file. A line that is still being written is left
-// out. A dir that does not exist holds no records.
+// A line that is no record yields an error with a zero Record, and reading goes on before it; so does a file that
+// cannot be read. A line that is still being written is left out. A dir that does not exist holds no records.
 func Read(dir string, f Filter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if err := f.check(); err != nil {

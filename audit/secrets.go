@@ -346,8 +346,8 @@ func isTokenByte(c byte) bool {
 	return isAlnum(c) || c == '_' || c == '-' || c == '.' || c == '+' || c == '/' || c == '='
 }
 
-// Token returns the first credential in a text that its form alone gives away: the token of an issuer that is known, or
-// a private key. It is "" when there is none; a password that only its name gives away is none.
+// Token returns the first credential in a text that its form alone gives away: a known issuer's token, or a private
+// key. "" if there is none; a password is not recognised by its form.
 func Token(text string) string {
 	for i := range len(text) {
 		if i > 0 && isAlnum(text[i-1]) {

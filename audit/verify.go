@@ -86,12 +86,11 @@ func (r *Report) First() (b Break, broken bool) {
 	return r.Breaks[0], true
 }
 
-// Verify checks every log in dir against its own chain, against the manifest, and against heads that
-// were anchored elsewhere. It changes nothing and may run while logs are written. The error says that
-// something could not be read; what was broken is in the Report.
+// Verify checks every log in dir against its own chain, the manifest, and heads that were anchored elsewhere. It
+// changes nothing and may run while logs are written. The error says that something could not be read; what was broken
+// is in the Report.
 //
-// Without anchored heads it proves that nobody changed the logs who did not also rewrite the manifest:
-// who can write both can forge both.
+// Without anchored heads, somebody who can write both the logs and the manifest can forge both.
 func Verify(dir string, anchored ...Head) (Report, error) {
 	v := verifier{dir: dir, claims: make(map[string]*claim), anchored: make(map[string][]mark)}
 	for _, h := range anchored {
