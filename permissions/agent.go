@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Agent is a subagent profile: a name and the rules that bind whoever runs under it. Its denies are a veto.
+// Agent is a subagent profile: a name and rules for everything that runs under it. Its denies are final.
 type Agent struct {
 	Name        string
 	Description string
@@ -160,8 +160,8 @@ func (p *agentParser) rule(rules *[]Rule, tool, pattern string, action *yaml.Nod
 	return nil
 }
 
-// Tightened returns the profile without what could loosen: an allow becomes an ask. It is for profiles that
-// come with a repository, which may be anybody's.
+// Tightened returns the profile with every allow turned into an ask. It is for profiles that come with a repository,
+// which anybody may have written.
 func (a Agent) Tightened() Agent {
 	rules := make([]Rule, len(a.Rules))
 	for i, r := range a.Rules {

@@ -18,10 +18,9 @@ type Placed struct {
 	Yields  []Rule // rules after it that win over it where both match, with another action
 }
 
-// AddRule inserts a rule, keeping comments and order: as the last one of its tool, so that it wins over those
-// before it, or with first as the first one, so that all others win over it. A rule that could decide nothing
-// is refused, as is one whose tool and pattern the file has already: the error says what to do instead. Its
-// guarantees are those of AddGrants.
+// AddRule inserts a rule, keeping comments and order: as the last one of its tool, so that it wins over those before
+// it, or with first as the first one. It refuses a rule that could decide nothing, or whose tool and pattern the file
+// has already; the error says what to do instead. Its guarantees are those of AddGrants.
 func (s *Store) AddRule(tool, pattern string, action Action, first bool) (Placed, error) {
 	var placed Placed
 	_, err := s.edit(func(doc *document) (int, error) {
@@ -50,9 +49,8 @@ func (s *Store) AddRule(tool, pattern string, action Action, first bool) (Placed
 	return placed, err
 }
 
-// RemoveRules takes the rules of a tool out, spelled as in the file: the one with that pattern, or all of them
-// when the pattern is "". It returns what it removed. Comments on the line of a rule go with it. Its guarantees
-// are those of AddGrants.
+// RemoveRules removes the rules of a tool, spelled as in the file: the one with that pattern, or all if the pattern is
+// "". It returns what it removed. Comments on the line of a rule go with it. Its guarantees are those of AddGrants.
 func (s *Store) RemoveRules(tool, pattern string) ([]Rule, error) {
 	var removed []Rule
 	_, err := s.edit(func(doc *document) (n int, err error) {
@@ -65,7 +63,7 @@ func (s *Store) RemoveRules(tool, pattern string) ([]Rule, error) {
 	return removed, nil
 }
 
-// Text returns the file as it is, also when it does not parse; it is made on first use.
+// Text returns the file as it is, even if it does not parse. It makes the file on first use.
 func (s *Store) Text() (text []byte, err error) {
 	err = s.update(func(data []byte) ([]byte, error) {
 		text = data

@@ -140,8 +140,8 @@ func (v *view) release(c Context, s *Subject, args *arguments, f *Finding) {
 	}
 }
 
-// FolderGrant returns the grant with which the subject may read folder along with the denied files below it; denied is the
-// digest of these. nil when there is none.
+// FolderGrant returns the grant with which the subject may read folder, along with the denied files below it, or nil.
+// denied is the digest of these files.
 func FolderGrant(p *Policy, c Context, s *Subject, folder, denied string) *Grant {
 	if p == nil || p.views == nil || folder == "" || denied == "" {
 		return nil

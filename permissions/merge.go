@@ -19,9 +19,9 @@ var formerDefaults []byte
 // errNoHome says that the shipped rules cannot be read here.
 var errNoHome = errors.New("the home directory is not known, and the shipped rules speak of it")
 
-// MergeDefaults returns the shipped rules with what the file at path, whose text is given, says of its own: the shipped
-// ones first, then the file's own, which win over them, in their order and with their comments, and its grants. What the
-// file has from earlier shipped rules gives way. path and home are those of ParseFile.
+// MergeDefaults merges the shipped rules into the file at path, whose text is given. The shipped rules come first; the
+// file's own rules follow with their comments and win, and its grants stay. Earlier shipped rules in the file give way.
+// path and home are those of ParseFile.
 func MergeDefaults(path string, text []byte, home string) ([]byte, error) {
 	if home == "" {
 		return nil, errNoHome

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Policy is everything that the rules of one session say at one moment. It is immutable: a changed file
-// or a new grant makes a new Policy. Only NewPolicy and With make one that decides anything: the zero value
-// denies. It is safe for concurrent use, and worth keeping: it remembers which rules concern which tool.
+// Policy is everything that the rules of one session say at one moment. It is immutable: a changed file or a new grant
+// makes a new Policy. Only NewPolicy and With make one that decides anything: the zero value denies. It is safe for
+// concurrent use. Keep it: it remembers which rules concern which tool.
 type Policy struct {
 	Agent  []Rule  // in file order; nil when the session has no agent profile
 	File   []Rule  // in file order

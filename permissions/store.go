@@ -22,8 +22,8 @@ type StoreOptions struct {
 	Logger *slog.Logger // nil logs nothing
 }
 
-// A Store is one worker's permissions.jsonc. Several processes may have the same file open, and people edit
-// it under them: each Policy call sees the file as it is. It is safe for concurrent use.
+// A Store is one worker's permissions.jsonc. Several processes may have the file open while people edit it: each Policy
+// call sees the file as it is. It is safe for concurrent use.
 type Store struct {
 	path   string
 	home   string
@@ -174,10 +174,10 @@ func (s *Store) seed() error {
 	return nil
 }
 
-// AddGrants appends grants to "$always", keeping comments and order. It re-reads the file under the lock that
-// all callgate processes share, so that nobody's grant is lost, and replaces it in one step: after a crash
-// the file is the old one or the new one. A grant that the file has already is not written again. After an
-// error the file says what it said before; when only the directory could not be synced, what was asked.
+// AddGrants appends grants to "$always", keeping comments and order. It reads the file again under a lock that all
+// callgate processes share, so no grant is lost, and replaces it in one step: after a crash the file is the old one or
+// the new one. It skips grants that the file has already. After an error the file is unchanged, unless only the
+// directory could not be synced.
 func (s *Store) AddGrants(grants []Grant) error {
 	_, err := s.edit(func(doc *document) (int, error) { return doc.add(grants) })
 	return err
