@@ -14,7 +14,7 @@ import (
 	"callgate/rag/internal/extract"
 )
 
-// Document is a text that is no file of the workspace: a note, a tool's definition. The index keeps its text.
+// Document is a text that is no file of the workspace, such as a note or a tool's definition. The index keeps its text.
 type Document struct {
 	ID       string
 	Kind     Kind   // default: KindNote
@@ -27,8 +27,7 @@ type Document struct {
 // maxDocument bounds a document's text, in bytes.
 const maxDocument = extract.MaxText
 
-// Add adds documents, or replaces those of the same IDs. When it returns nil they can be found, by every
-// process.
+// Add adds documents, or replaces those with the same IDs. When it returns nil, every process can find them.
 func (x *Index) Add(ctx context.Context, docs ...Document) error {
 	for i := range docs {
 		d := &docs[i]

@@ -12,7 +12,7 @@ type Embedder interface {
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
 }
 
-// Purpose says which side of a search a text is on: some models want to know.
+// Purpose says which side of a search a text is on, for models that distinguish them.
 type Purpose uint8
 
 const (

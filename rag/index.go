@@ -73,8 +73,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Open opens the index in the directory dir, which it creates, or an empty one in memory if dir is "". An index
-// that is damaged opens; searches fail until it was repaired.
+// Open opens the index in the directory dir, which it creates, or an empty one in memory if dir is "". It opens a
+// damaged index too; searches fail until Sync has repaired it.
 func Open(dir string, o Options) (*Index, error) {
 	if o.Embedder == nil {
 		var err error
@@ -119,7 +119,7 @@ func Open(dir string, o Options) (*Index, error) {
 // patienceOfOpen is how long Open waits for another process that writes an index of an earlier version.
 const patienceOfOpen = 10 * time.Second
 
-// Close releases the files. It waits for a change under way in this process, not for searches, which end well.
+// Close releases the files. It waits for a change in progress in this process. Running searches end well.
 func (x *Index) Close() error {
 	<-x.writing
 	defer func() { x.writing <- struct{}{} }()
@@ -201,8 +201,8 @@ func (x *Index) Clear(ctx context.Context) error {
 	})
 }
 
-// Dir returns the directory, below the one of all indexes, of the index of the workspace root. Links on the way
-// to the workspace make no difference.
+// Dir returns the directory of the index of the workspace root, below the directory of all indexes. Links on the way to
+// the workspace make no difference.
 func Dir(indexes, root string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

@@ -58,7 +58,7 @@ func OpenKB(dir string, o Options) (*KB, error) {
 // Close closes it. One in memory is gone.
 func (kb *KB) Close() error { return kb.index.Close() }
 
-// Add adds a document as extract.Text reads it, and returns its ID. The same text again has the same ID: it takes over the
+// Add adds a document, read as by extract.Text, and returns its ID. The same text has the same ID, and takes over the
 // new metadata.
 func (kb *KB) Add(ctx context.Context, content string, metadata map[string]string) (string, error) {
 	text, err := extract.Text([]byte(content))
@@ -70,8 +70,8 @@ func (kb *KB) Add(ctx context.Context, content string, metadata map[string]strin
 	return id, kb.index.Add(ctx, Document{ID: id, Kind: KindNote, Text: text, Metadata: metadata})
 }
 
-// Search returns the documents most like the query, best first, none with a score below threshold. A limit of 0
-// means 5.
+// Search returns the documents most like the query, best first, with scores of at least threshold. A limit of 0 means
+// 5.
 func (kb *KB) Search(ctx context.Context, query string, limit int, threshold float64) ([]KBHit, error) {
 	limit = min(cmp.Or(max(0, limit), 5), maxHits)
 	// A document may have several chunks among the hits.

@@ -80,8 +80,8 @@ const (
 	depth = 200
 )
 
-// Search returns the best hits, best first. It sees every change that was finished before it began, by whatever
-// process. When the embedder fails, it searches by words.
+// Search returns the best hits, best first. It sees every change that any process finished before it began. When the
+// embedder fails, it searches by words.
 func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	if len(q.Text) > maxQuery {
 		q.Text = strings.ToValidUTF8(q.Text[:maxQuery], "")

@@ -137,8 +137,8 @@ func (x *Index) load() (*snapshot, error) {
 	return newSnapshot(*m, parts, stat), nil
 }
 
-// Rest gives the memory of mapped files back to the system, for an index that is not searched for a while. A
-// search maps them again, from the system's cache as long as it has them.
+// Rest gives the memory of mapped files back to the system, for an index that is not searched for a while. The next
+// search maps them again.
 func (x *Index) Rest() error {
 	s, err := x.acquire()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"callgate/rag/chunks"
 )
 
-// Event tells how far a Sync is: first an EventStart, an EventProgress for each file that is read, an EventDone at
-// last when all went well; from one goroutine, in order.
+// Event tells how far a Sync is: an EventStart, an EventProgress for each file read, and an EventDone if all went well.
+// Events come in order from one goroutine.
 type Event struct {
 	Kind    EventKind
 	Path    string // EventStart: the workspace; EventProgress, EventSkip: the file, relative to it
@@ -46,12 +46,12 @@ type Summary struct {
 // checkpoint is how often a long Sync publishes what it has, so that a kill loses little.
 const checkpoint = 3 * time.Second
 
-// Sync makes the index what the workspace root is: it reads what is new or has changed, and forgets what is
-// gone, ignored or denied. Documents stay. progress may be nil; it is called by the goroutine that calls Sync.
+// Sync brings the index up to date with the workspace root: it reads what is new or changed, and forgets what is gone,
+// ignored or denied. Documents stay. progress may be nil; it is called by the goroutine that calls Sync.
 //
-// When another process writes, Sync waits for it. When ctx ends, or the process, what was done stays and the
-// next Sync goes on from there. An embedder that fails is an error too, after everything else was done; the next
-// Sync asks it again.
+// When another process writes, Sync waits for it. If ctx or the process ends, finished work stays and the next Sync
+// continues from there. A failing embedder is an error too, after everything else was done; the next Sync asks it
+// again.
 func (x *Index) Sync(ctx context.Context, root string, progress func(Event)) (Summary, error) {
 	if progress == nil {
 		progress = func(Event) {}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ToolDocument makes a document of a tool's definition, so that tools are found by what they do. The ID is the
-// qualified name that the host knows the tool by. A schema that is no JSON object adds nothing.
+// ToolDocument makes a document of a tool's definition, so that search finds tools by what they do. id is the qualified
+// name that the host knows. A schema that is no JSON object adds nothing.
 func ToolDocument(id, server, name, description string, schema []byte) Document {
 	var text strings.Builder
 	text.WriteString(name + "\n" + description + "\n")

@@ -336,8 +336,8 @@ func withoutLinks(files []found, linked []int, secret []fs.FileInfo, left []skip
 	return files, left
 }
 
-// GitIgnore says what git leaves out of a workspace: its own ignore files and the user's, and nothing of what callgate
-// leaves out besides.
+// GitIgnore says what git leaves out of a workspace: its own ignore files and the user's, without callgate's own
+// exclusions.
 type GitIgnore = ignore.Git
 
 // ReadGitIgnore reads the ignore files that hold at the top folder of a workspace, which is an absolute path without

@@ -26,9 +26,9 @@ const (
 	rescan = 10 * time.Minute
 )
 
-// Watch syncs the workspace root and then keeps the index up to date until ctx ends, which is no error. A change
-// can be found within a second. Where the system cannot watch so many directories, it looks every ten seconds.
-// Several processes may watch the same workspace: the lock is held only while something changes.
+// Watch syncs the workspace root and then keeps the index up to date until ctx ends, which is no error. Search finds a
+// change within a second. If the system cannot watch so many directories, Watch looks every ten seconds. Several
+// processes may watch the same workspace: each holds the lock only while something changes.
 func (x *Index) Watch(ctx context.Context, root string, progress func(Event)) error {
 	ws, err := x.openWorkspace(root)
 	if err != nil {
