@@ -35,8 +35,8 @@ type ChatAnswer struct {
 	Usage *ChatUsage // nil where the host does not tell
 }
 
-// ChatUsage is what an answer cost, as far as the host tells. MCP has no member for it: hosts that tell use "usage",
-// in the result or in its _meta.
+// ChatUsage is what an answer cost, if the host tells. MCP has no member for it: hosts use "usage", in the result or in
+// its _meta.
 type ChatUsage struct {
 	Tokens int
 	Cost   float64
@@ -62,10 +62,9 @@ func (cs *chats) cancel() {
 // chatting is a question to the host's model that has no answer yet.
 type chatting struct{ cancel func() }
 
-// Chat asks the model of a session's host to go on with a conversation, for an approver. The request passes the gate
-// as the kind sampling of callgate itself, with what it says. It ends with ctx, and when a person cancels what the
-// session runs; the host is told. Errors are gate.ErrSession, and gate.ErrDeclined, gate.ErrCancelled and
-// gate.ErrUnavailable for what the person can be told.
+// Chat asks the model of a session's host to continue a conversation, for an approver. The request passes the gate as
+// the kind sampling. It ends with ctx, and when a person cancels what the session runs; the host is told. Errors are
+// gate.ErrSession, and gate.ErrDeclined, gate.ErrCancelled and gate.ErrUnavailable for what the person can be told.
 func (p *Proxy) Chat(ctx context.Context, sessionID string, turns []ChatTurn) (ChatAnswer, error) {
 	h, err := p.hostOf(sessionID)
 	switch {

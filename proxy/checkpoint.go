@@ -13,7 +13,7 @@ import (
 	"callgate/internal/checkpoint"
 )
 
-// Checkpoints keep files as they are before calls change them.
+// Checkpoints snapshot files before calls change them.
 type Checkpoints struct {
 	Store *checkpoint.Store
 	// Required refuses calls whose files cannot be kept, unless a person released the mark gate.MarkUnkept.
@@ -22,8 +22,8 @@ type Checkpoints struct {
 	Workspaces bool // keep git workspaces before calls of which nobody can tell what they write
 }
 
-// Unkept says why what a call writes could not be kept, "" when it could: it is the mark of calls that a person
-// shall be asked about. It keeps nothing.
+// Unkept says why the files that a call writes could not be kept, "" if they could. Such calls are marked. It keeps
+// nothing.
 func (k *Checkpoints) Unkept(call gate.Call, a *tools.Analysis) string {
 	list := notable(k.Store.Unkept(context.Background(), call.Place.Dir, pathsOf(a)))
 	if len(list) == 0 {
@@ -32,7 +32,7 @@ func (k *Checkpoints) Unkept(call gate.Call, a *tools.Analysis) string {
 	return "There is no way back: " + unkept(list)
 }
 
-// UndoOrNil is Undo, nil where nothing is kept.
+// UndoOrNil is Undo, or nil if nothing is kept.
 func (k *Checkpoints) UndoOrNil() func(gate.Call, *tools.Analysis) *gate.Undo {
 	if k == nil {
 		return nil
@@ -40,8 +40,8 @@ func (k *Checkpoints) UndoOrNil() func(gate.Call, *tools.Analysis) *gate.Undo {
 	return k.Undo
 }
 
-// Undo says whether the files that a call writes are kept first, for whom it is to be decided about; nil when it writes
-// none that anybody can tell.
+// Undo says, for the people who decide, whether the files that a call writes are kept first; nil if it writes no known
+// file.
 func (k *Checkpoints) Undo(call gate.Call, a *tools.Analysis) *gate.Undo {
 	paths := pathsOf(a)
 	if len(paths) == 0 {
@@ -76,8 +76,8 @@ func (h *host) checkpoint(ctx context.Context, call gate.Call, v *gate.Verdict) 
 	return h.p.o.Checkpoints.take(ctx, h.p.o.Gate, h.session, h.log, call, v)
 }
 
-// Take keeps what an allowed call that runs elsewhere is about to change. end MUST be called once it has run; it is never
-// nil. The error is a reason not to let it run.
+// Take keeps what an allowed call that runs elsewhere is about to change. The caller MUST call end once the call has
+// run; end is never nil. The error is a reason not to let it run.
 func (k *Checkpoints) Take(ctx context.Context, g *gate.Gate, s *gate.Session, log *slog.Logger, call gate.Call, v *gate.Verdict) (end func(context.Context), err error) {
 	one, err := k.take(ctx, g, s, log, call, v)
 	return one.end, err

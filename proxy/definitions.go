@@ -14,7 +14,7 @@ import (
 	"callgate/proxy/internal/catalogue"
 )
 
-// Standing is one tool that a host is offered, and how its definition stands.
+// Standing is one tool that a host is offered, and the state of its definition.
 type Standing struct {
 	Tool      *tools.Tool
 	Redefined *gate.Redefinition // the definition is not the one that was accepted; else nil
@@ -26,8 +26,8 @@ var (
 	ErrDefinition = errors.New("the tool's definition is another one by now")
 )
 
-// Standings returns the tools that a session is offered, by name; "" is the session that was opened first. It
-// returns that session's id, "" when no host is connected.
+// Standings returns the tools that a session is offered, by name; "" is the oldest session. It also returns the
+// session's id, "" if no host is connected.
 func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
 	h, err := p.hostOf(sessionID)
 	if h == nil || err != nil {
@@ -43,8 +43,8 @@ func (p *Proxy) Standings(sessionID string) (string, []Standing, error) {
 	return h.session.ID(), standings, nil
 }
 
-// Accept pins the definition that a tool has now, which ends its quarantine, if hash is that of it. Every host
-// takes it over with its next call.
+// Accept pins the current definition of a tool, if hash matches it, and ends the quarantine. Hosts notice with their
+// next call.
 func (p *Proxy) Accept(sessionID, qualified, hash string) error {
 	h, err := p.hostOf(sessionID)
 	switch {
@@ -94,7 +94,7 @@ type Offered struct {
 	definition []byte
 }
 
-// Identity is what the tool's definition is pinned under.
+// Identity is the name under which the tool's definition is pinned.
 func (o Offered) Identity() string { return o.server.Tools.Identity }
 
 // Survey starts the server as a host without capabilities would, and lists its tools. What it learns is

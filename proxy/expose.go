@@ -11,9 +11,9 @@ import (
 	"callgate/proxy/internal/catalogue"
 )
 
-// Expose makes hosts see few tools of many: those of callgate itself, and those that are pinned. The others are
-// found with FindTool and called with CallTool, or by their own names. Nothing about a call depends on it: what is
-// called through CallTool is the tool that it names, from here to the record.
+// Expose shows hosts few tools of many: callgate's own and the pinned ones. Hosts find the others with FindTool and
+// call them with CallTool, or by their own names. Nothing about a call depends on it: a call through CallTool is a call
+// of the tool it names, from here to the record.
 type Expose struct {
 	Pinned []*permissions.Glob // over qualified names
 }

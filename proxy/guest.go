@@ -19,9 +19,9 @@ import (
 	"callgate/proxy/internal/catalogue"
 )
 
-// Guest is a server that a client of the companion brings into one session, and whose tools the client runs
-// itself. Its calls take the way of every other: judged, pinned, recorded. Nothing of what it says about
-// itself is trusted, so its annotations can raise a risk and never lower one.
+// Guest is a server that a client of the companion brings into one session. The client runs its tools itself. Its calls
+// are judged, pinned and recorded like all others. Nothing that it says about itself is trusted: its annotations can
+// raise a risk and never lower one.
 type Guest struct {
 	Name  string   // alias; no configured server's, nor one that could be mistaken for it
 	By    string   // the client, for people; definitions are pinned under it
@@ -124,8 +124,7 @@ func (v *Visit) Offer(definitions [][]byte) { v.guest.offer(definitions) }
 // Over reports whether the session has ended.
 func (v *Visit) Over() bool { return v.host.ctx.Err() != nil }
 
-// Leave takes the tools away. What waits for a person is withdrawn, and a call that still runs fails; reason
-// says to both why.
+// Leave takes the tools away. Waiting calls are withdrawn, and running calls fail; reason says why.
 func (v *Visit) Leave(reason string) {
 	h := v.host
 	h.inviting.Lock()

@@ -15,8 +15,7 @@ import (
 	"callgate/internal/rpc"
 )
 
-// Bounds are those of every request to one server; 0 is none. The time in which the server waits for a person or the host's model
-// does not count.
+// Bounds are the limits of every request to one server; 0 is none. Waits for a person or the host's model do not count.
 type Bounds struct {
 	Timeout   time.Duration
 	MaxResult int // bytes of a result

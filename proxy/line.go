@@ -2,11 +2,11 @@ package proxy
 
 import "callgate/internal/rpc"
 
-// Line carries messages to one host. Each transport has its own. All methods may be called by many goroutines
-// at once; they may wait for a host that reads slowly, and MUST NOT wait for one that is gone.
+// Line carries messages to one host. Each transport has its own. All methods may be called by many goroutines at once;
+// they may wait for a host that reads slowly, and MUST NOT wait for a host that is gone.
 //
-// What belongs to a request of the host goes the way of that request: about is its id, as spelled, and nil for
-// what belongs to none. Notify and Ask about a request come before its Respond, and none after it.
+// Messages about a request of the host travel with that request: about is its id, as spelled, or nil for no request.
+// Notify and Ask about a request come before its Respond, never after it.
 type Line interface {
 	// Respond sends the response to the request with that id; an id of nil stands for what could not be read.
 	// A nil response says that there will be none, because the host took the request back.
@@ -23,7 +23,7 @@ type Line interface {
 	Hurry()
 }
 
-// View is what of callgate a host is shown. The zero value is everything.
+// View is the part of callgate that a host is shown. The zero value is everything.
 type View struct {
 	Server string // the alias of the one server that is shown, with its own names; "" shows all, with qualified ones
 	Agent  string // profile that the session runs under; "" is the configured one

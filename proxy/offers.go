@@ -261,7 +261,7 @@ func (o *offers) changed(k upstream.Kind) {
 	}
 }
 
-// Found are tools that a host asked for by what they do.
+// Found are the tools that answer a host's query.
 type Found struct {
 	Tools []json.RawMessage `json:"tools"` // definitions, as tools/list has them, best first
 	Of    int               `json:"of"`    // how many there are to find
@@ -275,9 +275,8 @@ const (
 	maxFoundBytes = 64 << 10
 )
 
-// FindTools returns the tools of a session that answer the query best, by the words of their names, descriptions
-// and schemas, and by their meaning. A limit of 0 means 5; it is 20 at most. Servers that are still starting are
-// waited for as tools/list waits for them.
+// FindTools returns the tools of a session that answer the query best, by the words and the meaning of their names,
+// descriptions and schemas. A limit of 0 means 5; the most is 20. It waits for starting servers as tools/list does.
 func (p *Proxy) FindTools(ctx context.Context, sessionID, query string, limit int) (Found, error) {
 	h, err := p.hostOf(sessionID)
 	if err != nil {
