@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"callgate/gate/tools"
 	"callgate/internal/address"
@@ -37,11 +38,13 @@ var floor = []func(*floored) string{
 type floored struct {
 	call Call
 	a    *tools.Analysis
+
+	sender func() string // the first command of the text that can send what others put out; "" when there is none
 }
 
 // floorMarks returns the marks of all entries that the call stands on.
 func floorMarks(call Call, a *tools.Analysis) (marks []tools.Mark) {
-	f := &floored{call, a}
+	f := &floored{call: call, a: a, sender: sync.OnceValue(func() string { return senderOf(a) })}
 	for _, entry := range floor {
 		if what := entry(f); what != "" {
 			marks = append(marks, tools.Mark{Code: MarkFloor, Text: "The floor: the call " + what + "."})
@@ -294,9 +297,8 @@ func program(c tools.CommandView) string {
 // about is what is known of a program.
 func about(program string) *programs.Command { return programs.Find(programs.Canonical(program)) }
 
-// sender is the first command of the text that can send what others put out; "" when there is none.
-func (f *floored) sender() string {
-	for _, c := range f.a.Commands {
+func senderOf(a *tools.Analysis) string {
+	for _, c := range a.Commands {
 		if len(c.Argv) == 0 {
 			continue
 		}

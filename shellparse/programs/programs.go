@@ -7,7 +7,10 @@ package programs
 
 //go:generate go run ./compile
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Command is what is known of a program, or of one with its subcommand.
 type Command struct {
@@ -219,19 +222,19 @@ func All(yield func(*Command) bool) {
 
 // Canonical returns the name by which the table knows a program: that of the one whose words it reads the same way.
 func Canonical(program string) string {
-	lo, hi := 0, len(aliases)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		switch a := &aliases[mid]; {
-		case a.name == program:
-			return a.of
-		case a.name < program:
-			lo = mid + 1
-		default:
-			hi = mid
-		}
+	if of, ok := canonical()[program]; ok {
+		return of
 	}
 	return program
 }
+
+// canonical are the aliases by name.
+var canonical = sync.OnceValue(func() map[string]string {
+	of := make(map[string]string, len(aliases))
+	for _, a := range aliases {
+		of[a.name] = a.of
+	}
+	return of
+})
 
 type alias struct{ name, of string }
