@@ -1,10 +1,10 @@
 // Package permissions says what rules and grants say of one subject, and keeps the file they are written in.
 //
-// Rules come in two layers, an agent profile's and the worker's permissions.jsonc. The profile's deny is a
-// veto; otherwise both are one list in which the last rule that matches wins, and no match means ask. Grants
-// are what people answered "always" to: they release an ask, never a deny or a confirm, and never above their
-// risk. Evaluate holds that order; it is pure. Store is the file.
+// Rules come in two layers: an agent profile's, and the worker's permissions.jsonc. A deny of the profile is final.
+// Otherwise both are one list in which the last rule that matches wins, and no match means ask. Grants are what people
+// answered "always" to: they release an ask, never a deny or a confirm, and never above their risk. Evaluate holds that
+// order; it is pure. Store is the file.
 //
-// The package knows no calls, sessions or people. Whoever decides about a call combines the findings of its
-// subjects, of which the strictest counts.
+// The package knows no calls, sessions or people. A caller that decides about a call combines the findings of its
+// subjects; the strictest counts.
 package permissions

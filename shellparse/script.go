@@ -1,8 +1,8 @@
 // Package shellparse says what a shell text would run, touch and hide, and what cannot be known.
 //
-// It judges nothing: it reports every effective command at any depth with its decoded words, the wrappers
-// it came through, the environment it runs under and the files it reads and writes, and it reports what
-// it cannot see. Whoever decides MUST treat a Script with Problems as text that no rule may allow.
+// It judges nothing. It reports every effective command at any depth, with its decoded words, its wrappers, its
+// environment, and the files it reads and writes. It also reports what it cannot see: callers MUST treat a Script with
+// Problems as text that no rule may allow.
 package shellparse
 
 // Dialect is the shell that will read the text.

@@ -1,9 +1,8 @@
-// Package companion is the side door for people: a loopback server that shows what waits at the gate and
-// takes answers, over a WebSocket (protocol version 1), REST and a page, and the Go client for it.
+// Package companion is where people answer: WebSocket, REST and a page on this machine, the hub, and a Go client.
 //
-// Nothing here decides. The server translates between the wire and one Backend, and holds the border:
-// who may connect, who may only watch, and which browsers' requests are refused. Strings that come from
-// upstreams or from the model are data all the way: no HTML is ever made of them.
+// Nothing here decides. The server translates between the wire and one Backend, and holds the border: who may connect,
+// who may only watch, and which browsers' requests are refused. Strings from servers or the model stay data: no HTML is
+// ever made of them.
 package companion
 
 import (

@@ -1,8 +1,10 @@
-// Package guard starts programs behind a wall that the kernel keeps: they cannot reach callgate's files, memory and
-// processes, nor the sockets through which a program leaves its user's session. What else they do is not changed.
+// Package guard starts programs behind a wall that the kernel keeps.
 //
-// On Linux a keeper puts up the wall: this binary started again under another name. It starts the program, stays its
-// parent and the parent of whatever the program leaves behind, and ends all of it when callgate says so or dies. That
+// Behind it they cannot reach callgate's files, memory and processes, nor the sockets through which a program leaves
+// its user's session. Everything else works as before.
+//
+// On Linux a keeper builds the wall: this binary, started again under another name. It starts the program, stays the
+// parent of the program and of everything it leaves behind, and ends all of it when callgate says so or dies. That
 // happens in this package's init, before anything heavier is loaded: a program that imports guard MUST NOT depend on
 // being started with the name "callgate-guard".
 package guard

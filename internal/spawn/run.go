@@ -1,5 +1,4 @@
-// Package spawn runs programs so that nothing of them is left behind: not when they are ended, not when
-// callgate dies.
+// Package spawn runs programs, and ends everything they started when they end or callgate dies.
 package spawn
 
 import (
