@@ -51,7 +51,23 @@ run: build ## try it: three calls through the gate (ANSWER=approve answers the q
 .PHONY: test
 test: $(NPM) $(PAGE) browser terminal languages ## go vet and all tests
 	go vet $(PKG)
-	go test -timeout 20m $(RACE) $(PKG)
+	go test -timeout 40m $(RACE) $(PKG)
+
+# How often stress runs the tests, and with how many busy loops beside them.
+ROUNDS ?= 5
+LOOPS ?= 4
+
+.PHONY: stress
+stress: $(NPM) $(PAGE) ## run the tests of PKG ROUNDS times on a busy machine, up to the first failure
+	@set -euo pipefail; for ((i = 0; i < $(LOOPS); i++)); do \
+		while kill -0 $$$$ 2>/dev/null; do :; done & \
+	done; \
+	loops="$$(jobs -p)"; trap 'kill $$loops' EXIT; \
+	for ((round = 1; round <= $(ROUNDS); round++)); do \
+		procs=$$((2 - round % 2)); \
+		echo "round $$round of $(ROUNDS), GOMAXPROCS=$$procs"; \
+		GOMAXPROCS=$$procs go test -count=1 -failfast -timeout 2h $(RACE) $(PKG); \
+	done
 
 # The approvers' page is tested in a real browser. Who is not root installs one, or does without these tests.
 .PHONY: browser
