@@ -23,6 +23,7 @@ import (
 // the checkpoint, between it and the write, in the write, before the outcome. What the call changed can be put
 // back byte for byte, with modes and absence, and what was not begun left no trace.
 func TestKilledAroundAWrite(t *testing.T) {
+	t.Parallel()
 	box, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -138,6 +138,7 @@ func (h *hostileHosts) returnsTo(t *testing.T, before int) {
 // Requests that never end keep nobody else waiting, and go with their connections. One that does not even name itself
 // is given up soon.
 func TestHostsThatNeverEndTheirRequests(t *testing.T) {
+	t.Parallel()
 	h := underHosts(t)
 	before, _, _ := h.usage()
 	nameless := h.dial(t, "POST", h.bad, "")

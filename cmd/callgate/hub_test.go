@@ -26,6 +26,7 @@ const (
 // them, and the hub is killed in the middle, twice: first one that is nothing else, then one that serves a host, whose
 // own calls are answered by then. Every call is shown once and answered once, at one address.
 func TestTheHubIsKilled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts forty processes")
 	}

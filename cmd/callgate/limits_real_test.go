@@ -17,6 +17,7 @@ import (
 
 // A call that runs too long ends with an error that says so. A real server is told to cancel it, and lives on.
 func TestATimeoutLeavesTheServerAlive(t *testing.T) {
+	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)
 	dir := t.TempDir()
 	sent := filepath.Join(dir, "sent")

@@ -10,6 +10,7 @@ import (
 // TestFindsOneOfManyTools has a real server and two hundred tools beside it behind tools.expose: search. The host
 // sees two tools of callgate's, finds those that do what it wants among the best three, and calls them.
 func TestFindsOneOfManyTools(t *testing.T) {
+	t.Parallel()
 	command, env := npmServer(t, "server-everything"), environment(t)
 	c := begin(t, callgateProgram(t), runsConfigured(t,
 		`{ "*": "deny", "callgate_find_tools": "allow", "crowd_restore_*": "allow", "everything_get-sum": "allow" }`,
