@@ -34,7 +34,7 @@ func isLogName(name string) bool {
 }
 
 // segment is one file of a log. While a process writes it, the process holds the lock of the file's name
-// with lockExt added; who gets that lock knows that the process is gone.
+// with lockExt added; a process that gets that lock knows that the process is gone.
 type segment struct {
 	disk disk
 	path string

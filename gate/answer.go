@@ -69,7 +69,7 @@ func (g *Gate) finish(id string, answer Answer, r resolution) error {
 	return r.ending.wait()
 }
 
-// answer resolves the approval as a person said. The ending says what becomes of it; who calls waits for it without
+// answer resolves the approval as a person said. The ending says what becomes of it; the caller waits for it without
 // mu. What was handed over has no call that waits, so the decision is recorded and kept here; when that fails the
 // approval stays as it is. The caller holds mu.
 func (g *Gate) answer(a *approval, r resolution) (*ending, error) {

@@ -167,7 +167,7 @@ func (g *Gate) resolve(a *approval, r resolution) bool {
 	} else {
 		a.done <- r
 	}
-	if r.ending == nil { // else whoever gets the resolution says how it ended
+	if r.ending == nil { // else the caller that gets the resolution says how it ended
 		g.events.publish(Resolved{SessionID: a.session.id, ID: a.call.ID, Decision: r.decision, By: r.by, Reason: r.reason})
 	}
 	g.resolveTwins(a, r)

@@ -10,7 +10,7 @@ import (
 )
 
 // ask puts the call before people and waits. The verdict it returns allows or denies. The resolution is how the
-// approval ended, nil when there was none: who calls MUST tell its ending once the verdict is on record.
+// approval ended, nil when there was none: the caller MUST tell its ending once the verdict is on record.
 func (g *Gate) ask(ctx context.Context, s *Session, call Call, v Verdict) (Verdict, Call, *resolution) {
 	if tired := s.refused.tired(call, time.Now()); tired != "" {
 		return v.deny(DecidedLimited, "callgate", "coolDown", tired), call, nil
@@ -57,7 +57,7 @@ func (g *Gate) shownOf(a *approval) *Approval {
 	return a.shown
 }
 
-// wait returns how the approval ended for the call that waits on it. Who calls ends it at the latest.
+// wait returns how the approval ended for the call that waits on it. The caller ends it at the latest.
 func (g *Gate) wait(ctx context.Context, s *Session, a *approval, handOver time.Duration) resolution {
 	expiry := time.NewTimer(time.Until(a.expires))
 	defer expiry.Stop()

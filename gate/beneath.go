@@ -66,7 +66,7 @@ func (b *beneath) digest() string {
 }
 
 // reader returns the only subject of a call that does nothing but read, of which a grant for a folder with denied files
-// can be: one plain command, or one tool. -1 when there is none such.
+// can be: one plain command, or one tool. -1 if there is none.
 func reader(a *tools.Analysis) int {
 	if a.Risk != permissions.ReadOnly || a.Operators || len(a.Commands) > 1 || len(a.Commands) == 1 && len(a.Commands[0].Via) > 0 {
 		return -1

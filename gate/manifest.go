@@ -13,7 +13,7 @@ import (
 const markManifest = "manifest-changed"
 
 // manifests are the files that say what a build runs and that the session has changed without anybody
-// having looked: whoever can write them decides what `npm test` does.
+// having looked: a program that can write them decides what `npm test` does.
 type manifests struct {
 	mu    sync.Mutex
 	paths []string

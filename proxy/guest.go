@@ -196,7 +196,7 @@ func (g *guestServer) serve(ctx context.Context, in io.Reader, out io.Writer) er
 	})
 }
 
-// reply writes a response. Who reads it may be gone.
+// reply writes a response. Its reader may be gone.
 func (g *guestServer) reply(conn *rpc.Conn, response []byte) { _ = conn.Write(response) }
 
 func (g *guestServer) answer(m rpc.Message) []byte {

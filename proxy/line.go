@@ -16,7 +16,7 @@ type Line interface {
 	Notify(about, message []byte) error
 
 	// Ask sends a request that compose makes for the id it is given. Label is a name for it where questions have
-	// names, and may be "". Who calls it MUST Wait or Forget.
+	// names, and may be "". The caller MUST Wait or Forget.
 	Ask(about []byte, label string, compose func(id []byte) []byte) (*rpc.Pending, error)
 
 	// Hurry is called when the session ends: what is written from now on may take a moment and no longer.

@@ -213,7 +213,7 @@ func (o *offers) resource(ctx context.Context, uri string) *server {
 	return only
 }
 
-// touch tells everybody who waits that a list or a state changed.
+// touch tells all callers that wait that a list or a state changed.
 func (o *offers) touch() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

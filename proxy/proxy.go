@@ -290,7 +290,7 @@ func (e *QuotaError) Error() string {
 		"a session ends with DELETE, or when nobody has used it for idleTimeout", e.Principal, e.Limit)
 }
 
-// enter counts a session in; the error is a *QuotaError. Who has entered MUST leave.
+// enter counts a session in; the error is a *QuotaError. A session that has entered MUST leave.
 func (q *quota) enter(principal string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

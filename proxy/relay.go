@@ -168,7 +168,7 @@ func (s *server) askHost(ctx context.Context, m rpc.Message, r *inflight) []byte
 	if err == nil {
 		m, err = disowned(m)
 	}
-	if err != nil { // the host could read it unlike whoever is asked about it
+	if err != nil { // the host could read it unlike the person who is asked about it
 		return rpc.Error(m.ID, rpc.CodeInvalidRequest, err.Error())
 	}
 	m.Label = label

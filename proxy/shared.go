@@ -299,7 +299,7 @@ func withToken(params, token []byte) ([]byte, error) {
 	return jsonx.Splice(params, jsonx.Edit{Start: at, End: at + len(old[0].Value), With: token}), nil
 }
 
-// subscribe keeps who wants to hear of a resource: the server hears of the first and of the last.
+// subscribe keeps the hosts that want to hear of a resource: the server hears of the first and of the last.
 func (sh *shared) subscribe(ctx context.Context, s *server, m rpc.Message, compose func(id []byte) []byte) (rpc.Message, error) {
 	uri, err := stringParam(m, "uri")
 	if err != nil {

@@ -159,7 +159,7 @@ func (d *disk) sweep(keep map[string]bool) error {
 			continue
 		}
 		name := f.Name()
-		if f.IsDir() && !strings.HasSuffix(name, temporary) { // at once, for who is opening it
+		if f.IsDir() && !strings.HasSuffix(name, temporary) { // at once, for the process that is opening it
 			made := name + temporary
 			if err := errors.Join(os.RemoveAll(d.path(made)), durable.Rename(d.path(name), d.path(made))); err == nil {
 				name = made

@@ -25,7 +25,7 @@ func (x *Index) obeys() bool {
 	}
 	snap, err := x.acquire()
 	if err != nil {
-		return true // who asks for something hears of it
+		return true // a caller that asks for something hears of it
 	}
 	held := snap.manifest.Rules
 	return snap.release() == nil && held == x.rules()

@@ -94,7 +94,7 @@ func (x *Index) refresh() error {
 	if sameFile(stat, x.current.stat) {
 		return nil
 	}
-	// Segments that no manifest names are removed: who reads the old manifest may come too late.
+	// Segments that no manifest names are removed: a reader of the old manifest may come too late.
 	for range 5 {
 		var s *snapshot
 		if s, err = x.load(); err == nil {

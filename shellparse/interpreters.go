@@ -11,7 +11,7 @@ import (
 // a here-string, a pipe, or a file on its standard input. A script that a word names is a file of its own, which can be
 // read.
 
-// languageOf returns the language of an interpreter, wherever it lies and whatever its version, nil when it is none.
+// languageOf returns the language of an interpreter, wherever it lies and whatever its version, nil if it is not one.
 func languageOf(name string) *programs.Language {
 	if l := programs.Find(programs.Canonical(name)).Language; l != nil {
 		return l

@@ -39,7 +39,7 @@ func ofItsType(from, to reflect.Type, value any) (any, error) {
 // inMilliseconds are the keys that other programs have in milliseconds, as a bare number.
 var inMilliseconds = []string{"timeout", "verify.timeout"}
 
-// leastMilliseconds is what a bare number has to be at least to be taken for milliseconds: who writes timeout: 30 means
+// leastMilliseconds is what a bare number has to be at least to be taken for milliseconds: somebody who writes timeout: 30 means
 // seconds, and is told to say so.
 const leastMilliseconds = 1000
 

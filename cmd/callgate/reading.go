@@ -14,7 +14,7 @@ import (
 	"callgate/permissions"
 )
 
-// reading is what the worker's rules say of reading files, for whoever reads them without a call: what they deny
+// reading is what the worker's rules say of reading files, for code that reads them without a call: what they deny
 // read_file, and callgate's own files.
 type reading struct {
 	store     *permissions.Store

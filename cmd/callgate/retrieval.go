@@ -17,7 +17,7 @@ import (
 	"callgate/rag"
 )
 
-// openRetrieval offers search and knowledge bases to the sessions of the sidecar, and returns who has to hear of
+// openRetrieval offers search and knowledge bases to the sessions of the sidecar, and returns the one who has to hear of
 // their folders; nil when rag.enabled is off.
 func (s *sidecar) openRetrieval() (proxy.Workspaces, error) {
 	c := s.config

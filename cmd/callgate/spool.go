@@ -27,7 +27,7 @@ func (e everyWriter) Write(p []byte) (int, error) {
 
 const (
 	spooledLines = 1024
-	// flushWithin bounds how long an ending process waits for who reads its log.
+	// flushWithin bounds how long an ending process waits for the reader of its log.
 	flushWithin = time.Second
 )
 

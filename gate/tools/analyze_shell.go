@@ -186,7 +186,7 @@ func (b *builder) shell(text string) {
 	}
 }
 
-// shellSubject adds a subject that rules for shell_exec judge, also for a tool that is none.
+// shellSubject adds a subject that rules for shell_exec judge, also for a tool of another kind.
 func (b *builder) shellSubject(s permissions.Subject, from source) {
 	if b.tool.Kind == KindShell {
 		b.own(s, from)

@@ -128,7 +128,7 @@ func (g *globber) list(matches []string, folder, segment string, onlyFolders, lo
 	return matches, nil
 }
 
-// read lists a folder. One that is not there, or is none, holds nothing.
+// read lists a folder. A path that does not exist, or is no folder, holds nothing.
 func (g *globber) read(folder string) ([]fs.DirEntry, error) {
 	if err := g.spend(1); err != nil {
 		return nil, err

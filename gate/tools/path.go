@@ -239,7 +239,7 @@ func (p Place) expand(path string) string {
 	return path
 }
 
-// fileURL returns the path of a "file:" URL, and given unchanged when it is none.
+// fileURL returns the path of a "file:" URL, and given itself if it is not one.
 func fileURL(given string) (path string, ok bool) {
 	if len(given) < 5 || !strings.EqualFold(given[:5], "file:") {
 		return given, false

@@ -95,7 +95,7 @@ var placesByFirst = func() map[string][]placePattern {
 	return index
 }()
 
-// matchPlace returns the protected place that path is or lies in, nil when it is none.
+// matchPlace returns the protected place that path is or lies in, nil if it is not one.
 func matchPlace(path, home string) *protected {
 	slashed := strings.ToLower(filepath.ToSlash(path[len(filepath.VolumeName(path)):]))
 	homeDepth := -1

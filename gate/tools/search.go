@@ -86,7 +86,7 @@ var searcherWords = func() map[string]map[string]bool {
 	return sets
 }()
 
-// searchOf reads what a command leaves out; nil when it is none of the programs, or not all of its words are understood.
+// searchOf reads what a command leaves out; nil if it is not one of the programs, or not all of its words are understood.
 func searchOf(c *shellparse.Command) *search {
 	name := programs.Canonical(c.Argv[0].Value)
 	p, ok := searchers[name]

@@ -172,7 +172,7 @@ func (b *Budget) release(c *Charge) {
 // most is what large messages can take together. It leaves something to the others.
 func (b *Budget) most() int64 { return b.limit - b.limit/8 }
 
-// grant lets everybody go on who has room, in the order in which they came. Those that ask for little may pass the
+// grant lets every message go on that has room, in the order in which they came. Those that ask for little may pass the
 // others. The caller holds mu.
 func (b *Budget) grant() {
 	waits := false

@@ -112,7 +112,7 @@ func (s *Store) take(ctx context.Context, r Request) (t *Taken, err error) {
 	return t, nil
 }
 
-// Unkept says which of the paths could not be kept now, without keeping any: for whoever has to be asked
+// Unkept says which of the paths could not be kept now, without keeping any: for the person who has to be asked
 // before. A conflict without a path is one of the store.
 func (s *Store) Unkept(ctx context.Context, workspace string, paths []Path) (list []Conflict) {
 	s.mu.Lock()

@@ -60,7 +60,7 @@ const (
 	sweepLock  = "sweep.lock"
 )
 
-// folder is a volume on the disk, shared by several processes. Who writes a segment holds the lock of its
+// folder is a volume on the disk, shared by several processes. A process that writes a segment holds the lock of its
 // name with lockExt added; a lock that can be taken is one of a process that has ended. Segments are made and
 // removed under sweep.lock, so that nobody takes a lock file away that another has just begun to hold.
 type folder struct {

@@ -32,7 +32,7 @@ var (
 	_ Door = (*OAuth)(nil)
 )
 
-// Anyone lets everybody in who can reach the server. It is refused where other machines can.
+// Anyone admits everybody who can reach the server. It is refused where other machines can.
 type Anyone struct{}
 
 // Admit lets in.

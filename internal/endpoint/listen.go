@@ -110,7 +110,7 @@ func (w *waiting) follow(l listener) {
 		}
 	}
 	if w.SetWriteDeadline(time.Now().Add(stuck)) == nil {
-		_, _ = w.conn.Write([]byte("0\r\n\r\n")) // who is gone does not miss the end
+		_, _ = w.conn.Write([]byte("0\r\n\r\n")) // a client that is gone does not miss the end
 	}
 }
 

@@ -382,7 +382,7 @@ func OwnEntries(m Machine, h *Host, program string) (names []string) {
 		}
 		doc, err := open(f, text)
 		if err != nil {
-			return nil // who knows what the host makes of it
+			return nil // nobody knows what the host makes of it
 		}
 		places, err := expandPlaces(doc, f.Servers)
 		if err != nil {

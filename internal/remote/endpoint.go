@@ -293,7 +293,7 @@ func (e *Endpoint) request(waiting context.Context, m rpc.Message) {
 	rest, err := e.exchange(ctx, m)
 	end := func(err error) {
 		if errors.Is(err, ErrNotRun) || err != nil && ctx.Err() == nil && !e.isBroken() {
-			e.conn.Fail(m.ID, err) // who waits for another hears why the conversation is over
+			e.conn.Fail(m.ID, err) // a caller that waits for another hears why the conversation is over
 		}
 		cancel()
 		e.exit(m.ID)

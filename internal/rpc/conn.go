@@ -92,7 +92,7 @@ func (c *Conn) Run(handle func(Message)) error {
 	}
 }
 
-// dispatch hands on what a line says. One that the end of the stream cut off answers nothing: whoever waits hears
+// dispatch hands on what a line says. One that the end of the stream cut off answers nothing: the caller that waits hears
 // of that end.
 func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) {
 	m, err := Parse(line)
@@ -112,7 +112,7 @@ func (c *Conn) dispatch(line []byte, whole bool, handle func(Message)) {
 	handle(m)
 }
 
-// dropped tells whoever waits for it that there was no room for a message, of which text is the beginning and the end.
+// dropped tells the caller that waits for it that there was no room for a message, of which text is the beginning and the end.
 func (c *Conn) dropped(text []byte, err error) {
 	head, tail, _ := bytes.Cut(text, []byte{'\n'})
 	id, ok := endsWithID(tail)
@@ -164,7 +164,7 @@ func (c *Conn) Request(ctx context.Context, method string, params []byte) (Messa
 func (c *Conn) Write(message []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	if len(message) > maxScratch && c.r != nil { // who has no reader takes a message at once
+	if len(message) > maxScratch && c.r != nil { // a connection without a reader takes a message at once
 		_, err := c.w.Write(message)
 		if err == nil {
 			_, err = c.w.Write([]byte{'\n'})

@@ -9,7 +9,7 @@ import (
 )
 
 // answered returns the id of the request that a line seems to answer although it cannot be read as a
-// message: whoever waits for that answer would wait for ever. ok is false for what does not look like an answer: a log
+// message: a caller that waits for that answer would wait for ever. ok is false for what does not look like an answer: a log
 // line, a request, a line with two ids.
 func answered(line []byte) (id []byte, ok bool) {
 	id, asks, claims := glance(line)

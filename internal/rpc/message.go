@@ -30,7 +30,7 @@ type Message struct {
 	Result []byte // of a response; nil when it is an error
 	Error  []byte
 
-	// Label is what who asks calls this question, where questions have names: it is not on the wire.
+	// Label is what the asker calls this question, where questions have names: it is not on the wire.
 	Label string
 
 	idStart, paramsStart int

@@ -59,7 +59,7 @@ func (r *Requests) Send(write func(id []byte) error) (*Pending, error) {
 	return p, nil
 }
 
-// Answer hands a response to whoever waits for it; it is false when nobody does. An id may be spelled unlike
+// Answer hands a response to the caller that waits for it; it is false when nobody does. An id may be spelled unlike
 // ours: a peer decodes it and encodes it anew.
 func (r *Requests) Answer(m Message) bool { return r.end(m.ID, answer{message: m}) }
 

@@ -36,7 +36,7 @@ var _ Client = (*companion.Client)(nil)
 type Options struct {
 	Client Client
 	Token  string  // of the bot; it MUST NOT come from the command line
-	Chats  []int64 // whoever is in one of them may answer; nobody else is heard
+	Chats  []int64 // everybody in one of them may answer; nobody else is heard
 	API    string  // base URL of the Bot API; "" means Telegram's
 	Logger *slog.Logger
 	// Freeze lets nothing but reading through from now on, for a reason, or ends that. nil takes no /freeze.

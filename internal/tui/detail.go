@@ -11,7 +11,7 @@ import (
 
 // detail describes an approval in lines of at most width columns: first what has to be known, then the exact
 // arguments, then why a person is asked and what "always" could mean. argumentsEnd is the number of lines up
-// to the end of the arguments: who has not seen that many has not seen what would run.
+// to the end of the arguments: a person who has not seen that many has not seen what would run.
 func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd int) {
 	add := func(more ...string) { lines = append(lines, more...) }
 	heading := func(text string) { add("", s.heading.Styled(cut(text, width))) }

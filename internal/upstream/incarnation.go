@@ -36,7 +36,7 @@ type incarnation struct {
 	breaking  sync.Once
 
 	over    chan struct{} // closed when down is set
-	down    *DownError    // for everybody who waits
+	down    *DownError    // for all callers that wait
 	ctx     context.Context
 	cancel  context.CancelFunc
 	workers sync.WaitGroup // fetches

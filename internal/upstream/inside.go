@@ -56,7 +56,7 @@ func (s *inside) connect(o rpc.Options) *rpc.Conn {
 func (s *inside) speak(string) {}
 
 func (s *inside) run(handle func(m rpc.Message, of []byte)) error {
-	defer s.out.Close() // who writes after the end of reading must not wait for a reader
+	defer s.out.Close() // a writer after the end of reading must not wait for a reader
 	return s.conn.Run(func(m rpc.Message) { handle(m, nil) })
 }
 

@@ -69,7 +69,7 @@ func (f *file) paragraphs(from, to int) []int {
 	return units
 }
 
-// headingLevel returns how many # stand before the text of a heading, 0 if it is none.
+// headingLevel returns how many # stand before the text of a heading, 0 if it is no heading.
 func headingLevel(text string) int {
 	n := 0
 	for n < len(text) && text[n] == '#' {

@@ -20,7 +20,7 @@ const (
 // Call is a tools/call whose host wants a task instead of the result, as hosts of 2025-11-25 can. Only its host waits
 // in another way: it is a call like any other.
 type Call struct {
-	ID      string     // callgate's own: who knows it knows nothing of the server's tasks, or of another host's
+	ID      string     // callgate's own: a host that knows it knows nothing of the server's tasks, or of another host's
 	At      func() any // the server that works on it; nil before it is forwarded
 	Unasked bool       // the server makes tasks by itself, if at all, and has no name for this one
 	Of      any        // what the caller knows of it
