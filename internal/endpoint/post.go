@@ -211,20 +211,28 @@ type response struct {
 	written chan struct{} // closed when nothing more is written
 }
 
-// whole writes the response as one document, on the goroutine of the request. What is left to do there comes after it, so
-// it is sent at once.
+// whole writes the response as one document. On the goroutine of the request it is sent at once, because what is left to
+// do there comes after it; one that a slow host may take long for is left to another, which holds nothing but the response.
 func (r *response) whole() {
 	if !r.begun.CompareAndSwap(false, true) {
 		return
 	}
-	defer close(r.written)
 	message := r.st.only()
+	if len(message) > budget.Free {
+		go r.write(message)
+		return
+	}
+	r.write(message)
+	_ = http.NewResponseController(r.v.w).Flush() // a host that is gone has its response kept
+}
+
+func (r *response) write(message []byte) {
+	defer close(r.written)
 	if message == nil {
 		r.v.w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	writeJSON(r.v.w, http.StatusOK, message)
-	_ = http.NewResponseController(r.v.w).Flush() // a host that is gone has its response kept
 }
 
 // stream lets another goroutine write what comes as events.
