@@ -167,7 +167,7 @@ func (f *floored) asksCloud() string {
 		return ""
 	}
 	for _, t := range f.call.said() {
-		if at := metadataIn(t.said, false); at != "" {
+		if at := metadataIn(t.said, f.call.Tool.Kind == tools.KindConnect); at != "" {
 			return fmt.Sprintf("leads to %s, where clouds give out the machine's credentials", tools.Visible(at))
 		}
 	}

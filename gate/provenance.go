@@ -726,7 +726,7 @@ func originOf(call Call, a *tools.Analysis) (o origin) {
 		labels()
 	case len(t.Labels.Returns) > 0 || t.Labels.Effect != "":
 		labels()
-	case t.Kind == tools.KindProcessInput, t.Kind == tools.KindShell:
+	case t.Kind == tools.KindProcessInput, t.Kind == tools.KindShell, t.Kind == tools.KindConnect:
 	default:
 		o.label = flow.Private | flow.Untrusted
 	}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
+	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/rpc"
+	"callgate/internal/sandbox"
+	"callgate/internal/traces"
 	"callgate/internal/upstream"
 )
 
@@ -42,6 +46,7 @@ func (h *host) newServer(o Server) *server {
 		s.up = s.shared.up
 		return s
 	}
+	o.Upstream.Connect = s.connects
 	s.up = upstream.New(o.Upstream, upstream.Options{
 		Budget:   h.p.o.Budget,
 		CacheDir: h.p.o.CacheDir,
@@ -87,6 +92,31 @@ func (s *server) noteWall(wall string) {
 	if err := s.host.session.Note(summary); err != nil {
 		s.host.log.Error("the guard of a server could not be recorded", "server", s.alias, "error", err)
 	}
+}
+
+// connects lets a connection that a server in a sandbox wants to make pass the gate, as the kind connect.
+func (s *server) connects(ctx context.Context, to sandbox.Peer) error {
+	h, tool := s.host, kindTool(tools.KindConnect, s)
+	arguments := append([]byte(`{"to":`), jsonx.Quote(to.String())...)
+	if to.Private.IsValid() {
+		arguments = append(append(arguments, `,"private":`...), jsonx.Quote(netip.AddrPortFrom(to.Private, to.Port).String())...)
+	}
+	arguments = append(arguments, '}')
+	digest, err := jsonx.Digest(arguments, h.session.Agent())
+	if err != nil {
+		return err
+	}
+	call := gate.Call{
+		ID: newCallID(), SessionID: h.session.ID(), Principal: h.principal, Agent: h.session.Agent(), Tool: tool, Arguments: arguments, Digest: digest, Place: h.folders.placeOf(s), Fixed: true,
+	}
+	refused := errors.New("the connection was not judged")
+	h.pass(ctx, nil, gated{call: call, method: tools.KindConnect, params: arguments, server: s, steps: stepFuncs{
+		onForward: func(context.Context, *traces.Call) (rpc.Message, error) { refused = nil; return rpc.Message{}, nil },
+		onRefuse:  func(v gate.Verdict) []byte { refused = errors.New(v.Reason); return nil },
+		onFail:    func() []byte { return nil },
+		onAnswer:  func(rpc.Message) []byte { return nil },
+	}})
+	return refused
 }
 
 // giveUp tells people who are asked about calls of a server that it has ended. It withdraws what waits when the server

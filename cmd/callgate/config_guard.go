@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/adrg/xdg"
 
 	"callgate/internal/guard"
+	"callgate/internal/sandbox"
+	"callgate/internal/upstream"
+	"callgate/permissions"
 )
 
 // onOff takes the words that YAML makes of a bare on and off.
@@ -59,6 +64,65 @@ func (c *config) commonWall() *guard.Wall {
 		}
 	}
 	return w
+}
+
+// enclose says what the server runs behind, and what it reaches when it is in a sandbox.
+func (c *config) enclose(s *serverConfig, u *upstream.Config) (err error) {
+	if u.Wall, err = c.wall(s); err != nil {
+		return err
+	}
+	level, err := sandbox.ParseLevel(onOff(s.Sandbox))
+	if err != nil {
+		return err
+	}
+	if level == sandbox.Off {
+		if len(s.Read)+len(s.Write) > 0 || s.Network != "" || s.Limits != (sandboxLimits{}) {
+			return errors.New("read, write, network and limits are for a server with sandbox: workspace or strict")
+		}
+		return nil
+	}
+	o := sandbox.Options{Level: level, Home: xdg.Home, Dir: u.Dir, Args: u.Args, Limits: guard.Limits{
+		Memory: s.Limits.MemoryBytes, FileSize: s.Limits.FileBytes, Processes: s.Limits.Processes, OpenFiles: s.Limits.OpenFiles, CPU: s.Limits.CPU,
+	}}
+	if s.Limits.MemoryBytes < 0 || s.Limits.FileBytes < 0 || s.Limits.Processes < 0 || s.Limits.OpenFiles < 0 || s.Limits.CPU < 0 || s.Limits.CPU%time.Second != 0 {
+		return errors.New("limits: use numbers above 0 and whole seconds, or leave them out")
+	}
+	if o.Net, err = guard.ParseNet(s.Network); err != nil {
+		return err
+	}
+	if s.Network == "" && level == sandbox.Workspace {
+		o.Net = guard.ProxyNet
+	}
+	if s.URL != "" {
+		return errors.New("sandbox is for servers with a command")
+	}
+	if s.Shared && o.Net == guard.ProxyNet {
+		return errors.New("a shared server in a sandbox has no session whose people could be asked about its connections: use network: none or open")
+	}
+	for _, list := range []struct {
+		key  string
+		from []string
+		to   *[]string
+	}{{"read", s.Read, &o.Read}, {"write", s.Write, &o.Write}} {
+		for _, path := range list.from {
+			path = expandHome(path)
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(u.Dir, path)
+			}
+			*list.to = append(*list.to, filepath.Clean(path))
+		}
+	}
+	wall := *u.Wall
+	u.Sandbox = func(path string) (*guard.Wall, error) {
+		policy, err := permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home}).Policy()
+		if err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+		now := o
+		now.Rules = policy.File
+		return sandbox.Wall(wall, path, now), nil
+	}
+	return nil
 }
 
 // wall is what a server runs behind: it does not reach the sockets of its user's session either, unless it is granted.

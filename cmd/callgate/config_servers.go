@@ -21,7 +21,12 @@ type serverConfig struct {
 	Enabled    *bool
 	Guard      string   // on, require or off; "" is that of the configuration
 	Grants     []string // sockets that the guard leaves reachable
-	Package    string   // what the command runs, when the command does not name it
+	Sandbox    string   // off, workspace or strict
+	Read       []string // added to what the sandbox can read
+	Write      []string // added to what it can change
+	Network    string   // of the sandbox: none, proxy or open
+	Limits     sandboxLimits
+	Package    string // what the command runs, when the command does not name it
 	Tools      []toolConfig
 	AllowTools []string // globs over the server's own names
 	HideTools  []string
@@ -32,6 +37,13 @@ type serverConfig struct {
 	IdleTimeout    time.Duration // after which a server that nobody uses is stopped; 0 is never
 
 	source string // file and entry, for messages
+}
+
+// sandboxLimits bound each process of a server in a sandbox; 0 is no bound.
+type sandboxLimits struct {
+	MemoryBytes, FileBytes int64
+	Processes, OpenFiles   int
+	CPU                    time.Duration
 }
 
 // toolConfig maps a tool to a kind.

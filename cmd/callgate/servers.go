@@ -87,7 +87,7 @@ func (c *config) servers() ([]proxy.Server, error) {
 		} else if account != nil {
 			server.Upstream.Authorize, server.Upstream.Await = account.Authorize, account.Await
 		}
-		if server.Upstream.Wall, err = c.wall(&s); err != nil {
+		if err := c.enclose(&s, &server.Upstream); err != nil {
 			return nil, fmt.Errorf("%s: server %q: %w", s.source, s.Name, err)
 		}
 		servers = append(servers, server)

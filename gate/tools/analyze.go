@@ -161,6 +161,10 @@ func (b *builder) value(role Role, s string) {
 		b.resource(s)
 	case Name:
 		b.note(Name, s)
+		if b.tool.Kind == KindConnect {
+			b.peer(s)
+			return
+		}
 		b.own(permissions.Subject{Value: s, Decides: permissions.Form{s}, Risk: b.floor}, source{})
 	case Revision:
 		b.revision(s)

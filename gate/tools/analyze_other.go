@@ -1,10 +1,12 @@
 package tools
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
 	"callgate/internal/address"
+	"callgate/internal/loopback"
 	"callgate/permissions"
 )
 
@@ -70,6 +72,25 @@ func (b *builder) address(given string) permissions.Subject {
 		s.Also = []permissions.Form{also}
 	}
 	return s
+}
+
+// peer makes the subject of a network connection: HOST, or HOST:PORT where the port is not that of https. A deny on the
+// host, or on its address as a web page, holds too.
+func (b *builder) peer(given string) {
+	s := permissions.Subject{Value: given, Decides: permissions.Form{given}, Risk: permissions.Network}
+	web, ok := address.Parse("https://" + given + "/")
+	if !ok {
+		b.mark("ambiguous-url", "It cannot be told what "+quote(given)+" is the name of.")
+	} else if web.Host != given {
+		s.Also = []permissions.Form{{given, web.Host}}
+	}
+	b.own(s, source{})
+	for _, scheme := range []string{"https://", "http://"} {
+		b.denies(b.address(scheme + given + "/"))
+	}
+	if slices.ContainsFunc(address.IPs(web.Host), func(ip netip.Addr) bool { return !loopback.Public(ip) }) || loopback.Host(web.Host) {
+		b.mark("private-address", "The connection leads to this machine or to a private network.")
+	}
 }
 
 // input makes the subject of text that goes to a running process, which may be a shell or any interpreter.

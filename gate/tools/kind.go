@@ -23,6 +23,7 @@ const (
 	KindResource     = "resource_read"
 	KindPrompt       = "prompt_get"
 	KindSampling     = "sampling"
+	KindConnect      = "connect" // a network connection of a server in a sandbox
 )
 
 // The categories that every class of risk carries, see permissions.Risk.
@@ -92,6 +93,7 @@ var kinds = map[string]kind{
 	KindResource: {permissions.ReadOnly, CategoryRead, []argumentRole{{"uri", URI}, {"params", Plain}}},
 	KindPrompt:   {permissions.ReadOnly, CategoryRead, []argumentRole{{"name", Name}, {"params", Plain}}},
 	KindSampling: {permissions.Network, CategoryNetwork, []argumentRole{{"server", Name}, {"params", Plain}}},
+	KindConnect:  {permissions.Network, CategoryNetwork, []argumentRole{{"to", Name}, {"private", Name}}},
 }
 
 // Kinds returns the names of all kinds, sorted.

@@ -43,6 +43,8 @@ func (b *builder) summary() string {
 		s = "Read the resource " + b.quoted(URI) + b.ofServer() + "."
 	case KindPrompt:
 		s = "Get the prompt " + b.quoted(Name) + b.ofServer() + "."
+	case KindConnect:
+		s = "Let the server " + quote(b.tool.Server) + " connect to " + b.quoted(Name) + "."
 	case KindSampling:
 		s = "Let the server " + b.quoted(Name) + " ask the host's model."
 	default:

@@ -3,6 +3,7 @@ package spawn
 import (
 	"errors"
 	"log/slog"
+	"net"
 	"os/exec"
 	"syscall"
 	"time"
@@ -65,6 +66,9 @@ func (t *Tree) Status() Status {
 
 // Wall is what the program runs behind, once it has started.
 func (t *Tree) Wall() guard.State { return t.state }
+
+// Proxy is what the program connects to instead of the network; nil unless its box says so. Release closes it.
+func (t *Tree) Proxy() net.Listener { return t.keeper.Proxy }
 
 // Terminate asks the processes of the program's group to end.
 func (t *Tree) Terminate() { t.signal(unix.SIGTERM) }

@@ -5,6 +5,7 @@ package spawn
 import (
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -71,6 +72,9 @@ func (t *Tree) Start(cmd *exec.Cmd) error {
 
 // Wall is what the program runs behind, once it has started.
 func (t *Tree) Wall() guard.State { return t.state }
+
+// Proxy is nil: this system has no box.
+func (t *Tree) Proxy() net.Listener { return nil }
 
 // Terminate asks all processes of the group to end.
 func (t *Tree) Terminate() { t.signal(unix.SIGTERM) }

@@ -3,6 +3,7 @@ package spawn
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"os/exec"
 	"syscall"
 	"unsafe"
@@ -70,6 +71,9 @@ func (t *Tree) adopt() error {
 	defer windows.CloseHandle(h)
 	return windows.AssignProcessToJobObject(t.job, h)
 }
+
+// Proxy is nil: this system has no box.
+func (t *Tree) Proxy() net.Listener { return nil }
 
 // Terminate asks the process's console group to end. A process without a console cannot be asked.
 func (t *Tree) Terminate() {

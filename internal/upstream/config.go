@@ -11,6 +11,7 @@ import (
 	"callgate/internal/budget"
 	"callgate/internal/guard"
 	"callgate/internal/remote"
+	"callgate/internal/sandbox"
 )
 
 // Config says which server, and how it is run.
@@ -26,6 +27,10 @@ type Config struct {
 
 	// Wall is what the process runs behind; nil is none.
 	Wall *guard.Wall
+	// Sandbox makes the wall, with a box, of the program at a path when it starts; nil for a server without a sandbox.
+	Sandbox func(path string) (*guard.Wall, error)
+	// Connect says whether a server in a sandbox may connect; nil is yes. It may wait. Without it nothing connects.
+	Connect func(ctx context.Context, to sandbox.Peer) error
 
 	URL       string           // of a remote server, instead of Command
 	Transport remote.Transport // of a server behind a URL

@@ -13,6 +13,7 @@ import (
 
 	"callgate/internal/guard"
 	"callgate/internal/rpc"
+	"callgate/internal/sandbox"
 	"callgate/internal/spawn"
 )
 
@@ -27,6 +28,7 @@ type process struct {
 	stdin  *stdin
 	stdout *output
 	stderr *stderr
+	proxy  *sandbox.Proxy // nil unless the server is in a sandbox and has a network
 
 	stderrFile *os.File
 	stopping   chan struct{} // closed when stop is called
@@ -77,7 +79,13 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 	if p.stdin, err = newStdin(inW); err != nil {
 		return nil, err
 	}
-	if p.tree, err = spawn.Plant(log, cfg.Wall); err != nil {
+	wall := cfg.Wall
+	if cfg.Sandbox != nil {
+		if wall, err = cfg.Sandbox(path); err != nil {
+			return nil, err
+		}
+	}
+	if p.tree, err = spawn.Plant(log, wall); err != nil {
 		return nil, err
 	}
 	cmd := &exec.Cmd{
@@ -88,8 +96,12 @@ func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err e
 		p.tree.Release()
 		return nil, err
 	}
-	if s := p.tree.Wall(); s.Kind == guard.None && cfg.Wall != nil && cfg.Wall.Mode == guard.On {
+	if s := p.tree.Wall(); s.Kind == guard.None && wall != nil && wall.Mode == guard.On {
 		log.Warn("the kernel does not keep this server from callgate's files", "guard", s)
+	}
+	if l := p.tree.Proxy(); l != nil {
+		p.proxy = &sandbox.Proxy{Judge: cfg.Connect, Logger: log}
+		p.proxy.Start(l)
 	}
 	closeAll([]*os.File{inR, outW, errW})
 	p.wg.Go(func() { p.stderr.read(errR) })
@@ -168,6 +180,9 @@ func (p *process) stop(grace time.Duration) (err error) {
 		}
 		p.stdout.Close()
 		p.stderrFile.Close()
+		if p.proxy != nil {
+			p.proxy.Close()
+		}
 		p.tree.Release()
 		p.wg.Wait()
 	})

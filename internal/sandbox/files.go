@@ -1,0 +1,206 @@
+// Package sandbox says what a server in a sandbox reaches: the files, made from the rules and from what the server is, and
+// the network, through a proxy that has every host judged. The kernel's part is in internal/guard.
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/internal/guard"
+	"callgate/permissions"
+)
+
+// Level says how much of the system a sandbox has.
+type Level string
+
+const (
+	Off Level = "off"
+	// Workspace has the workspace, folders that the server's command line names and caches of the program that starts it, all to
+	// change; and the proxy.
+	Workspace Level = "workspace"
+	// Strict has what the rules allow, and no network.
+	Strict Level = "strict"
+)
+
+// ParseLevel reads a level; "" is Off.
+func ParseLevel(s string) (Level, error) {
+	switch l := Level(s); l {
+	case "":
+		return Off, nil
+	case Off, Workspace, Strict:
+		return l, nil
+	}
+	return "", fmt.Errorf("sandbox is %q: use off, workspace or strict", s)
+}
+
+// Options are what a sandbox is made from.
+type Options struct {
+	Level  Level
+	Rules  []permissions.Rule // of the worker's file
+	Home   string
+	Dir    string // the workspace, where the server runs; absolute
+	Args   []string
+	Read   []string // added by the user; absolute
+	Write  []string // likewise
+	Net    guard.Net
+	Limits guard.Limits
+}
+
+// system are the places that programs need to run at all.
+var system = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/snap", "/gnu", "/etc", "/sys",
+	"/var/lib/ca-certificates", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system",
+}
+
+// secrets of the system are in none of its folders for a sandbox. They matter where callgate runs as root.
+var secrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/wireguard", "/etc/NetworkManager/system-connections"}
+
+// caches are folders below the home that package runners write to.
+var caches = map[string][]string{
+	"npx": {".npm", ".npmrc"}, "npm": {".npm", ".npmrc"}, "pnpm": {".local/share/pnpm", ".cache/pnpm", ".npmrc"}, "yarn": {".yarn", ".cache/yarn"},
+	"bunx": {".bun"}, "bun": {".bun"}, "deno": {".deno", ".cache/deno"},
+	"uvx": {".cache/uv", ".local/share/uv"}, "uv": {".cache/uv", ".local/share/uv"}, "pipx": {".local/share/pipx", ".local/pipx", ".cache/pip"},
+}
+
+// Wall puts into w a box for the program at path.
+func Wall(w guard.Wall, path string, o Options) *guard.Wall {
+	box := &guard.Box{Net: o.Net, Limits: o.Limits, Env: Env, Read: append(slices.Clone(system), o.Read...), Write: slices.Clone(o.Write)}
+	for i, rule := range o.Rules {
+		if dir, writes := opened(&o.Rules[i], &o); dir != "" && rule.Action == permissions.Allow {
+			if writes {
+				box.Write = append(box.Write, dir)
+			} else {
+				box.Read = append(box.Read, dir)
+			}
+		}
+	}
+	box.Read = append(box.Read, installation(path, o.Home)...)
+	for _, arg := range o.Args {
+		box.Read = append(box.Read, named(arg, &o, false)...)
+	}
+	if !o.wide(o.Dir) {
+		box.Read = append(box.Read, o.Dir)
+	}
+	if o.Level == Workspace {
+		if !o.wide(o.Dir) {
+			box.Write = append(box.Write, o.Dir)
+		}
+		for _, arg := range o.Args {
+			box.Write = append(box.Write, named(arg, &o, true)...)
+		}
+		for _, cache := range caches[filepath.Base(path)] {
+			box.Write = append(box.Write, filepath.Join(o.Home, cache))
+		}
+	}
+	w.Hidden = slices.Concat(w.Hidden, secrets, hostKeys())
+	w.Box = box
+	return &w
+}
+
+// hostKeys are the private keys that this machine proves itself with.
+func hostKeys() []string {
+	keys, _ := filepath.Glob("/etc/ssh/ssh_host_*_key") // the pattern is a good one
+	return keys
+}
+
+// wide reports whether a folder is too much for a sandbox unless the user names it: the root, the home, or what is above it.
+func (o *Options) wide(dir string) bool {
+	dir = filepath.Clean(dir)
+	return !filepath.IsAbs(dir) || dir == "/" || within(o.Home, dir)
+}
+
+// within reports whether a path is a folder, or lies in it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// reading and writing are the kinds of rules that files are opened for.
+var (
+	reading = []string{"read_file", "grep", "glob", "resource_read"}
+	writing = []string{"write_file", "edit_file", "delete_file", "move_file"}
+)
+
+// opened is the folder, or the file, that a rule is about; "" for one that names none. A pattern that begins with a wildcard
+// names none, and neither does one for a whole home.
+func opened(rule *permissions.Rule, o *Options) (path string, writes bool) {
+	switch {
+	case slices.Contains(writing, rule.Tool):
+		writes = true
+	case !slices.Contains(reading, rule.Tool):
+		return "", false
+	}
+	pattern := rule.Pattern
+	for prefix, dir := range map[string]string{"$WORKSPACE/": o.Dir, "~/": o.Home, "$HOME/": o.Home} {
+		if rest, ok := strings.CutPrefix(pattern, prefix); ok {
+			pattern = dir + "/" + rest
+			break
+		}
+	}
+	if !filepath.IsAbs(pattern) {
+		return "", false
+	}
+	if i := strings.IndexAny(pattern, `*?[{(\`); i >= 0 {
+		pattern = pattern[:strings.LastIndexByte(pattern[:i], '/')+1]
+	}
+	if path = filepath.Clean(pattern); o.wide(path) {
+		return "", false
+	}
+	return path, writes
+}
+
+// named are the files and folders that a word of the command line names: folders only, if wanted.
+func named(arg string, o *Options, folders bool) []string {
+	if i := strings.IndexByte(arg, '='); strings.HasPrefix(arg, "-") && i > 0 {
+		arg = arg[i+1:]
+	}
+	path := arg
+	if !filepath.IsAbs(path) {
+		if !strings.ContainsRune(path, '/') && filepath.Ext(path) == "" && path != "." && path != ".." {
+			return nil
+		}
+		path = filepath.Join(o.Dir, path)
+	}
+	path = filepath.Clean(path)
+	info, err := os.Stat(path)
+	if err != nil || o.wide(path) || folders && !info.IsDir() {
+		return nil
+	}
+	if info.IsDir() {
+		return []string{path}
+	}
+	return append(installation(path, o.Home), path)
+}
+
+// installation are the folders that a program needs of its own: what is around its bin, or the packages that it is one of.
+// Those of the system are there anyway.
+func installation(path, home string) (dirs []string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return []string{path}
+	}
+	for _, p := range []string{path, real} {
+		dir := filepath.Dir(p)
+		switch i := strings.Index(p, "/node_modules/"); {
+		case i > 0:
+			dir = p[:i]
+			if pnpm := strings.Index(p, "/.pnpm/"); pnpm > 0 && pnpm < i {
+				dir = p[:pnpm]
+			}
+			dirs = append(dirs, filepath.Join(dir, "node_modules"), filepath.Join(dir, "package.json"))
+			continue
+		case filepath.Base(dir) == "bin", filepath.Base(dir) == "dist", filepath.Base(dir) == "build":
+			if above := filepath.Dir(dir); above != "/" && !within(home, above) {
+				dir = above
+			}
+		}
+		if dir == "/" || within(home, dir) {
+			dirs = append(dirs, p)
+			continue
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
