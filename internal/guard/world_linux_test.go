@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"net"
@@ -368,5 +369,45 @@ func TestHostileWithoutWall(t *testing.T) {
 	t.Logf("%d of %d succeed without a wall; the others: %s", len(attempts)-len(beyond), len(attempts), strings.Join(beyond, ", "))
 	if len(attempts)-len(beyond) < 40 {
 		t.Error("too few of the attempts work where nothing stops them")
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of docs/walls.md")
+
+// TestPage holds the table of the page against what the attempts are tried for.
+func TestPage(t *testing.T) {
+	const page, from, to = "../../docs/walls.md", "-update -->\n", "<!-- end -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("| attempt | guard: namespaces | guard: landlock | sandbox: namespaces | sandbox: landlock |\n|---|---|---|---|---|\n")
+	for _, about := range []string{"callgate", "session", "server"} {
+		for _, a := range attempts {
+			if a.about != about {
+				continue
+			}
+			fmt.Fprintf(&table, "| %s |", a.name)
+			for _, by := range []int{byNamespaces, byLandlock, byBox, byLandlockBox} {
+				table.WriteString(map[bool]string{true: " ✓ |", false: " – |"}[a.held&by != 0])
+			}
+			table.WriteString("\n")
+		}
+	}
+	before, rest, ok := strings.Cut(string(text), from)
+	_, after, ok2 := strings.Cut(rest, to)
+	if !ok || !ok2 {
+		t.Fatal("the page has no place for the table")
+	}
+	want := before + from + table.String() + to + after
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatal("docs/walls.md is not what the tests say: go test ./internal/guard -run TestPage -update")
+	}
+	if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

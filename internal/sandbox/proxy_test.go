@@ -225,8 +225,10 @@ func BenchmarkConnect(b *testing.B) {
 		}
 	}()
 	p := &Proxy{
-		Judge:   func(context.Context, Peer) error { return nil },
-		Resolve: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil },
+		Judge: func(context.Context, Peer) error { return nil },
+		Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
+		},
 		Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", s.Addr().String())
