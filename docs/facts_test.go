@@ -76,6 +76,9 @@ func TestSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, page := range append(developers, "../ARCHITECTURE.md", "../CONTRIBUTING.md") {
+		if page == filepath.Join("dev", "release.md") { // names what a release makes
+			continue
+		}
 		for _, m := range source.FindAllStringSubmatch(read(t, page), -1) {
 			if name := m[1]; !strings.Contains(name, "NAME") && name != "callgate.yaml" && !anyFile(files, name) {
 				t.Errorf("%s names %s, which is no file", page, name)
