@@ -33,6 +33,7 @@ type Store struct {
 	seen   bool // the file existed: from now on its absence is a fault
 	stamp  stamp
 	data   []byte
+	room   []byte // to read a young file into, time and again
 	policy *Policy
 	err    error // what made the file at stamp unusable
 }
@@ -95,13 +96,14 @@ func (s *Store) forget(err error) error {
 
 // read reads and compiles the file. A text that does not parse is remembered, so that it costs one stat too.
 func (s *Store) read() (*Policy, error) {
-	data, info, err := readFile(s.path)
+	data, info, err := readFile(s.path, s.room)
 	if err != nil {
 		return nil, s.forget(err)
 	}
 	unchanged := s.data != nil && bytes.Equal(data, s.data)
 	s.stamp = stamp{info, time.Since(info.ModTime()) < youth}
-	if unchanged {
+	if s.room = nil; unchanged {
+		s.room = data
 		return s.policy, s.err
 	}
 	s.data = data
@@ -125,17 +127,17 @@ func (s *Store) compile(data []byte) (*Policy, error) {
 // errReplaced: the file that was opened is not the one that was checked.
 var errReplaced = errors.New("the file keeps being replaced while it is opened")
 
-// readFile reads a file that only its owner can change. Another process may just be replacing it.
-func readFile(path string) (data []byte, info fs.FileInfo, err error) {
+// readFile reads a file that only its owner can change, into room when it fits. Another process may just be replacing it.
+func readFile(path string, room []byte) (data []byte, info fs.FileInfo, err error) {
 	for range 10 {
-		if data, info, err = tryReadFile(path); !errors.Is(err, errReplaced) {
+		if data, info, err = tryReadFile(path, room); !errors.Is(err, errReplaced) {
 			break
 		}
 	}
 	return data, info, err
 }
 
-func tryReadFile(path string) ([]byte, fs.FileInfo, error) {
+func tryReadFile(path string, room []byte) ([]byte, fs.FileInfo, error) {
 	entry, err := os.Lstat(path)
 	if err != nil {
 		return nil, nil, err
@@ -155,11 +157,14 @@ func tryReadFile(path string) ([]byte, fs.FileInfo, error) {
 	if !os.SameFile(entry, info) {
 		return nil, nil, errReplaced
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
-	if err != nil {
+	if need := int(min(info.Size(), maxFileSize)) + bytes.MinRead; cap(room) < need {
+		room = make([]byte, 0, need)
+	}
+	data := bytes.NewBuffer(room[:0])
+	if _, err := data.ReadFrom(io.LimitReader(f, maxFileSize+1)); err != nil {
 		return nil, nil, err
 	}
-	return data, info, nil
+	return data.Bytes(), info, nil
 }
 
 // seed writes the defaults when there is no file. The caller holds the lock.
@@ -242,7 +247,7 @@ func (s *Store) ensure() error {
 }
 
 func (s *Store) tryUpdate(change func(data []byte) ([]byte, error)) error {
-	data, info, err := readFile(s.path)
+	data, info, err := readFile(s.path, nil)
 	if err != nil {
 		return s.forget(err)
 	}

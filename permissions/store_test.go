@@ -12,8 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"callgate/internal/durable"
 )
 
 // With writerEnv set the test binary is a process that writes grants: "path prefix count", where count 0 means
@@ -583,4 +586,44 @@ func BenchmarkStorePolicy(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Calls run while a file is edited many times within one tick of the clock: what a call gets is never older than the
+// last edit that had ended before it asked.
+func TestEditsInARaceHoldFromTheNextCallOn(t *testing.T) {
+	s := storeWith(t, `{"shell_exec": {"n 0000": "allow"}}`)
+	policy(t, s)
+	var done atomic.Int64 // the last edit that has ended
+	stop := make(chan struct{})
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				floor := done.Load()
+				p, err := s.Policy()
+				if err != nil {
+					t.Errorf("after edit %d: %v", floor, err)
+					return
+				}
+				var n int64
+				if _, err := fmt.Sscanf(p.File[0].Pattern, "n %d", &n); err != nil || n < floor {
+					t.Errorf("edit %d had ended, the call got %q (%v)", floor, p.File[0].Pattern, err)
+					return
+				}
+			}
+		})
+	}
+	for n := int64(1); n <= 400; n++ {
+		if err := durable.Replace(s.Path(), fmt.Appendf(nil, `{"shell_exec": {"n %04d": "allow"}}`, n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		done.Store(n)
+	}
+	close(stop)
+	callers.Wait()
 }

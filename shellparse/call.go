@@ -33,6 +33,26 @@ type call struct {
 	inside     bool    // it is the operand of a program that runs it in place of a shell
 }
 
+// frame is the room for a simple command while it is analysed. Nothing keeps it: the records of commands are copies.
+type frame struct {
+	call call
+	own  scope
+}
+
+func (a *analysis) frame() *frame {
+	if n := len(a.frames); n > 0 {
+		f := a.frames[n-1]
+		a.frames = a.frames[:n-1]
+		return f
+	}
+	return new(frame)
+}
+
+func (a *analysis) release(f *frame) {
+	*f = frame{}
+	a.frames = append(a.frames, f)
+}
+
 // simple analyses a simple command: assignments, words, redirections.
 func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *syntax.Stmt, sc *scope) {
 	for _, w := range ce.Args {
@@ -40,11 +60,10 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 			a.nested(w, sc)
 		}
 	}
-	both := &struct {
-		call
-		own scope
-	}{own: *sc}
+	both := a.frame()
+	defer a.release(both)
 	c, child := &both.call, &both.own
+	*child = *sc
 	c.sc, c.outer = child, sc
 	child.env, child.effects = slices.Clip(sc.env), slices.Clip(sc.effects) // assignments are appended
 	reads := len(ce.Args) > 0 && ce.Args[0].Lit() == "read"
@@ -58,7 +77,7 @@ func (a *analysis) simple(ce *syntax.CallExpr, rds []*syntax.Redirect, st *synta
 	var r redirs
 	if len(rds) > 0 {
 		r = a.redirs(rds, sc)
-		if r.input.kind != inputNone {
+		if r.input != nil {
 			child.input = r.input
 		}
 		c.reads, c.writes, c.effects, c.connects = r.reads, r.writes, r.effects, r.connects

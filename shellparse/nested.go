@@ -29,9 +29,9 @@ func (a *analysis) nestedParts(parts []syntax.WordPart, sc *scope) {
 			child := *sc
 			child.raw, child.sure = "", false
 			if p.Op != syntax.CmdIn {
-				child.input = input{kind: inputPipe}
+				child.input = &input{kind: inputPipe}
 			} else {
-				child.input = input{}
+				child.input = noInput
 			}
 			a.deeper(p.Stmts, &child)
 		case *syntax.ArithmExp:
@@ -71,7 +71,7 @@ func (a *analysis) deeper(list []*syntax.Stmt, sc *scope) {
 // substitution walks a command substitution.
 func (a *analysis) substitution(p *syntax.CmdSubst, sc *scope) {
 	child := *sc
-	child.raw, child.sure, child.input = "", false, input{}
+	child.raw, child.sure, child.input = "", false, noInput
 	if !p.Backquotes {
 		a.deeper(p.Stmts, &child)
 		return

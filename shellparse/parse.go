@@ -16,7 +16,7 @@ func Parse(text string, o Options) *Script {
 	if a.tables = o.Tables; a.tables == nil {
 		a.tables = builtinTables()
 	}
-	sc := &scope{src: text, sure: true, start: true}
+	sc := &scope{src: text, sure: true, start: true, input: noInput}
 	if o.Dir != "" {
 		sc.dirs = []string{clean(o.Dir)}
 	} else {
@@ -67,8 +67,9 @@ type analysis struct {
 	opts   Options
 	tables *Tables
 	script *Script
-	budget int // bytes of literal strings that may still be parsed
-	values int // bytes of values that the text may still make of itself
+	budget int      // bytes of literal strings that may still be parsed
+	frames []*frame // that are free
+	values int      // bytes of values that the text may still make of itself
 
 	poisons []Effect // effects of assignments on every command that follows them, or runs beside them
 	shell
@@ -109,18 +110,20 @@ type scope struct {
 
 	testing bool // inside of [[ ]]
 
-	sure  bool // it certainly runs, once, in the shell of the text
-	start bool // it is the text itself, not a string within it
-	input input
+	sure  bool   // it certainly runs, once, in the shell of the text
+	start bool   // it is the text itself, not a string within it
+	input *input // never nil
 }
 
-// input is what the standard input of a command is.
+// input is what the standard input of a command is. Scopes share it: nobody changes one.
 type input struct {
 	kind    inputKind
 	text    word // the text, for inputText
 	certain bool // it is an inputPipe wherever the command runs
 	list    word // the files whose names it lists, one or several a line
 }
+
+var noInput = new(input)
 
 type inputKind uint8
 
@@ -216,7 +219,7 @@ func (a *analysis) parseString(text string, sc *scope) {
 		a.guess(text, sc)
 		return
 	}
-	sc.start, sc.sure, sc.input = false, false, input{}
+	sc.start, sc.sure, sc.input = false, false, noInput
 	a.within(func() { a.parse(text, sc) })
 }
 

@@ -14,7 +14,7 @@ import (
 func (a *analysis) compoundRedirs(st *syntax.Stmt, sc, inner *scope) {
 	mark := len(a.script.Commands)
 	r := a.redirs(st.Redirs, sc)
-	if r.input.kind != inputNone {
+	if r.input != nil {
 		inner.input = r.input
 	}
 	first := len(a.script.Commands)
@@ -51,7 +51,7 @@ type redirs struct {
 	reads, writes []File
 	effects       []Effect
 	connects      []string
-	input         input
+	input         *input // nil when they give none
 }
 
 // none says that they touch nothing.
@@ -78,9 +78,9 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 		}
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			r.input = input{kind: inputText, text: a.heredoc(rd, sc)}
+			r.input = &input{kind: inputText, text: a.heredoc(rd, sc)}
 		case syntax.WordHdoc:
-			r.input = input{kind: inputText, text: a.value(rd.Word, sc)}
+			r.input = &input{kind: inputText, text: a.value(rd.Word, sc)}
 		case syntax.DplIn, syntax.DplOut:
 			w := a.target(rd.Word, sc)
 			if raw := sc.text(rd.Word); len(raw) > 1 && raw[0] == '-' {
@@ -92,7 +92,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			}
 			if w.known && (isNumber(strings.TrimSuffix(w.text, "-")) || w.text == "-") {
 				if rd.Op == syntax.DplIn && w.text != "-" {
-					r.input = input{kind: inputFile}
+					r.input = &input{kind: inputFile}
 				}
 				continue
 			}
@@ -105,9 +105,9 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			}
 		case syntax.RdrIn:
 			w := a.target(rd.Word, sc)
-			r.input = input{kind: inputFile}
+			r.input = &input{kind: inputFile}
 			if processSubst(rd.Word) {
-				r.input = input{kind: inputPipe}
+				r.input = &input{kind: inputPipe}
 			} else if !r.connection(w) {
 				r.reads = a.file(r.reads, w, "redirect", sc)
 			}
@@ -117,7 +117,7 @@ func (a *analysis) redirs(list []*syntax.Redirect, sc *scope) redirs {
 			}
 			w := a.target(rd.Word, sc)
 			if rd.Op == syntax.RdrInOut {
-				r.input = input{kind: inputFile}
+				r.input = &input{kind: inputFile}
 			}
 			if r.connection(w) {
 				continue

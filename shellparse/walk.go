@@ -92,13 +92,12 @@ func (a *analysis) stmt(st *syntax.Stmt, sc *scope) {
 	if st.Cmd == nil && len(st.Redirs) == 0 {
 		return
 	}
-	inner := *sc
-	if len(st.Redirs) > 0 {
-		a.compoundRedirs(st, sc, &inner)
-	} else {
+	if len(st.Redirs) == 0 {
 		a.compound(st, sc)
 		return
 	}
+	inner := *sc
+	a.compoundRedirs(st, sc, &inner)
 	sc.follow(&inner)
 }
 
@@ -166,13 +165,13 @@ func (a *analysis) compound(st *syntax.Stmt, sc *scope) {
 func (a *analysis) binary(cmd *syntax.BinaryCmd, sc *scope) {
 	switch cmd.Op {
 	case syntax.Pipe, syntax.PipeAll:
-		left := *sc
-		left.sure = false
-		a.within(func() { a.stmt(cmd.X, &left) })
-		right := *sc
-		right.sure = false
-		right.input = input{kind: inputPipe, certain: true, text: a.printed(cmd.X, sc), list: a.listed(cmd.X, sc)}
-		a.within(func() { a.stmt(cmd.Y, &right) })
+		side := *sc
+		side.sure = false
+		a.within(func() { a.stmt(cmd.X, &side) })
+		side = *sc // nothing keeps the scope of the left side
+		side.sure = false
+		side.input = &input{kind: inputPipe, certain: true, text: a.printed(cmd.X, sc), list: a.listed(cmd.X, sc)}
+		a.within(func() { a.stmt(cmd.Y, &side) })
 	case syntax.AndStmt:
 		a.stmt(cmd.X, sc)
 		sure := sc.sure
@@ -194,6 +193,9 @@ func (a *analysis) binary(cmd *syntax.BinaryCmd, sc *scope) {
 func (a *analysis) printed(st *syntax.Stmt, sc *scope) word {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) < 2 || len(st.Redirs) > 0 || len(call.Assigns) > 0 {
+		return word{}
+	}
+	if program := call.Args[0].Lit(); program != "" && program != "echo" && program != "printf" && !strings.Contains(program, `\`) {
 		return word{}
 	}
 	var argv []word
@@ -310,7 +312,7 @@ func (a *analysis) function(cmd *syntax.FuncDecl, sc *scope) {
 	}
 	child := *sc
 	child.sure = false
-	child.input = input{kind: inputPipe} // whatever its callers give it
+	child.input = &input{kind: inputPipe} // whatever its callers give it
 	if len(sc.dirs) != 1 || changesDir([]*syntax.Stmt{cmd.Body}) || strings.Contains(sc.src, "cd ") {
 		child.lost = true
 	}

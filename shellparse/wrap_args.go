@@ -51,7 +51,7 @@ func runXargs(a *analysis, c *call) bool {
 	}
 	inner := c.inner(argv, texts(c.argv[:at]))
 	inner.outer = nil
-	inner.sc.input = input{kind: inputFile}
+	inner.sc.input = &input{kind: inputFile}
 	a.run(inner)
 	return true
 }
