@@ -22,6 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"callgate/internal/guard"
 	"callgate/internal/testserver/botapi"
 	"callgate/internal/testserver/features"
 )
@@ -107,6 +108,15 @@ func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/stories",
 		RequireExplicitExec: true,
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "guard":
+				return (&guard.Wall{Mode: guard.On}).Probe().Kind != guard.None, nil
+			case "sandbox":
+				return sandboxes(), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
 		Setup: func(env *testscript.Env) error {
 			data := filepath.Join(env.WorkDir, "data")
 			env.Setenv("GORACE", noExitSleep)
