@@ -382,18 +382,25 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table strings.Builder
-	table.WriteString("| attempt | guard: namespaces | guard: landlock | sandbox: namespaces | sandbox: landlock |\n|---|---|---|---|---|\n")
+	table.WriteString("| guard: namespaces | guard: landlock | sandbox: namespaces | sandbox: landlock | attempts |\n|---|---|---|---|---|\n")
+	var rows []int // what is held, in the order in which attempts first have it
+	names := map[int][]string{}
 	for _, about := range []string{"callgate", "session", "server"} {
 		for _, a := range attempts {
 			if a.about != about {
 				continue
 			}
-			fmt.Fprintf(&table, "| %s |", a.name)
-			for _, by := range []int{byNamespaces, byLandlock, byBox, byLandlockBox} {
-				table.WriteString(map[bool]string{true: " ✓ |", false: " – |"}[a.held&by != 0])
+			if names[a.held] == nil {
+				rows = append(rows, a.held)
 			}
-			table.WriteString("\n")
+			names[a.held] = append(names[a.held], a.name)
 		}
+	}
+	for _, held := range rows {
+		for _, by := range []int{byNamespaces, byLandlock, byBox, byLandlockBox} {
+			table.WriteString(map[bool]string{true: "| ✓ ", false: "| – "}[held&by != 0])
+		}
+		fmt.Fprintf(&table, "| %s |\n", strings.Join(names[held], " · "))
 	}
 	before, rest, ok := strings.Cut(string(text), from)
 	_, after, ok2 := strings.Cut(rest, to)
