@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/net/publicsuffix"
@@ -180,7 +181,8 @@ func (o *outgoing) ofCommands(a *tools.Analysis) {
 			continue
 		}
 		text := strings.Join(c.Argv, " ")
-		switch sends := c.Sends || len(c.Connects) > 0 || uploads.MatchString(text); {
+		anything := c.Risk == permissions.Unknown && about(program(c)).Has(programs.SometimesSends) // of a program that sends: it may
+		switch sends := c.Sends || len(c.Connects) > 0 || anything || uploads.MatchString(text); {
 		case sends:
 			rank(tools.EffectOutside)
 			if program(c) == "git" { // a remote by its name goes where the repository's settings say
@@ -363,6 +365,10 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 			continue
 		}
 		known := m.Know(to)
+		if o.effect == effectFetch && known.In&flow.Orders != 0 && known.Said == 0 && !j.trustsSource(known.From.Tool) {
+			mark(markFlowUntrusted, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
+			continue
+		}
 		if o.effect == effectFetch || o.effect == effectUnknown && hostOf(to) != "" && !strings.Contains(to, "@") {
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && carriesData(to) {
@@ -418,7 +424,9 @@ func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
 			}
 			if c, ok := m.Carry(text, flow.Secret); ok {
 				mark(markFlowSecret, "It takes a secret out that %s held.", described(c.From))
-			} else if c, ok := m.Carry(text, flow.Private); ok && nobody && sawPrivate {
+			} else if !nobody || !sawPrivate {
+				continue
+			} else if c, ok := m.Carry(text, flow.Private); ok {
 				mark(markFlowPrivate, "It takes %s from %s %s.", shown(c.Text), described(c.From), toward(unnamed))
 			}
 		}
@@ -475,6 +483,26 @@ func carriesData(to string) bool {
 		return true
 	}
 	return u.RawQuery != "" || u.Fragment != "" || len(u.Path) > 40 || slices.ContainsFunc(strings.Split(u.Host, "."), func(label string) bool { return len(label) > 24 })
+}
+
+// carriesCode reports whether a part of an address is a long word of letters and digits: an account, a key, something
+// encoded. The name of a commit within a path is none.
+func carriesCode(to string) bool {
+	u, err := url.Parse(to)
+	if err != nil {
+		return true
+	}
+	parts := strings.FieldsFunc(u.RawQuery+"&"+u.Fragment, func(r rune) bool { return strings.ContainsRune("&=;+,/", r) })
+	for _, segment := range strings.Split(u.Path, "/") {
+		if len(segment) != 40 || strings.Trim(segment, "0123456789abcdef") != "" {
+			parts = append(parts, segment)
+		}
+	}
+	return slices.ContainsFunc(append(parts, strings.Split(u.Host, ".")...), func(part string) bool {
+		return len(part) >= 24 && strings.ContainsAny(part, "0123456789") && strings.IndexFunc(part, func(r rune) bool {
+			return r != '_' && r != '%' && !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+		}) < 0 && strings.ContainsFunc(part, unicode.IsLetter)
+	})
 }
 
 // hostOf returns the host of an address, "" for a value that has none.
@@ -904,6 +932,9 @@ func (p *provenance) taken(call Call) origin {
 func (p *provenance) saw(call Call, o origin, result []byte) {
 	switch {
 	case o.label != 0:
+		if o.label&flow.Untrusted != 0 && orders(result) {
+			o.label |= flow.Orders
+		}
 		p.memory.Saw(flow.Source{Call: call.ID, Tool: call.Tool.Qualified, Server: call.Tool.Server, At: time.Now(), Label: o.label}, jsonx.Strings(result))
 	case o.own == 0:
 		return
@@ -951,7 +982,7 @@ func (j *Judge) unguided(v Verdict, call Call) string {
 	case len(a.Commands) > 0:
 		return j.unguidedCommands(v, call, o)
 	case t.Kind == tools.KindFetch && t.Bound:
-		return ""
+		return j.unguidedFetch(v, call, o.to)
 	case t.Bound && isFileKind(t.Kind):
 		switch {
 		case a.Risk == permissions.Destructive:
@@ -981,6 +1012,30 @@ func (j *Judge) unguided(v Verdict, call Call) string {
 	case o.effect == tools.EffectOutside:
 		if why := nowhere(false); why != "" {
 			return "It sends, and " + why + "."
+		}
+	}
+	return ""
+}
+
+// unguidedFetch is unguided for what asks for pages: an address that neither anybody named nor a result holds was put
+// together, and can carry what the session knows.
+func (j *Judge) unguidedFetch(v Verdict, call Call, addresses []string) string {
+	for _, to := range addresses {
+		if j.named(v, call, to, false) {
+			continue
+		}
+		sawSecret := false
+		if j.flow != nil {
+			if j.flow.memory.Know(to).In != 0 {
+				continue
+			}
+			_, sawSecret = j.flow.memory.Seen(flow.Secret, nil)
+		}
+		switch {
+		case carriesCode(to):
+			return fmt.Sprintf("It asks for %s, which nobody named and which holds a code.", shown(to))
+		case sawSecret && carriesData(to):
+			return fmt.Sprintf("It asks for %s, which nobody named, after secrets were read.", shown(to))
 		}
 	}
 	return ""

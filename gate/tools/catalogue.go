@@ -109,6 +109,7 @@ type entry struct {
 	remote   bool             // paths and commands are another machine's: rules for this one only tighten
 	labels   Labels
 	shapes   []string
+	local    bool // nothing of it leaves this machine
 }
 
 // fits reports whether the definition is one of those that were labelled. Without a definition nobody can tell, and each
@@ -189,7 +190,7 @@ func (f *serverFile) entries() (map[string]entry, error) {
 }
 
 func (f *serverFile) entry(t serverTool) (e entry, err error) {
-	e = entry{kind: t.Kind, category: t.Category, remote: t.Remote, labels: t.Labels, shapes: t.Shapes, roles: roles{}}
+	e = entry{kind: t.Kind, category: t.Category, remote: t.Remote, labels: t.Labels, shapes: t.Shapes, local: f.Local && !t.Remote && t.Effect != EffectOutside, roles: roles{}}
 	for role, names := range t.Arguments {
 		r, err := ParseRole(role)
 		if err != nil {

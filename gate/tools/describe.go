@@ -29,7 +29,7 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 		t.suspected, t.Outgrown = e.labels, true
 		t.Why = fmt.Sprintf("catalogue: %s, but its arguments are not those that were labelled: label it anew (callgate tools label %s)", from, s.Name)
 	case ok:
-		t.Kind, t.Roles, t.Bound, t.remote = e.kind, e.roles, true, e.remote
+		t.Kind, t.Roles, t.Bound, t.remote, t.Local = e.kind, e.roles, true, e.remote, e.local
 		t.baseRisk, t.category, t.Labels = e.risk, e.category, e.labels
 		if k, ok := kinds[e.kind]; ok {
 			t.category = k.category

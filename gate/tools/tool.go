@@ -44,6 +44,7 @@ type Tool struct {
 	Roles      map[string]Role
 	Labels     Labels // from the catalogue or the configuration; empty for a tool that neither knows
 	Definition []byte // the upstream's raw definition; nil when none was seen
+	Local      bool   // its server is known to keep all that it is given on this machine
 	Outgrown   bool   // its labels were made for other arguments than its definition has, and do not count
 	Hash       string // SHA-256 of Definition in hex, "" when there is none
 

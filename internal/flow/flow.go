@@ -21,6 +21,7 @@ const (
 	Private   Label = 1 << iota // the user's own
 	Untrusted                   // what others wrote
 	Secret                      // credentials
+	Orders                      // reads as if it told the model what to do
 )
 
 // Speaker is who of the user's side said something.
@@ -275,11 +276,13 @@ func (m *Memory) Carry(value string, label Label) (c Carried, ok bool) {
 		value = unescaped(value)
 	}
 	m.reader.reset()
+	m.reader.codes = true
 	m.reader.scan(value, layers)
+	m.reader.codes = false
 	best, from, start, end := int32(0), uint16(0), int32(-1), int32(-1)
 	for i := range m.reader.prints {
 		p := &m.reader.prints[i]
-		if !p.span && (p.end-p.start < 6 || int(p.end) > len(value) || !code(value[p.start:p.end])) {
+		if !p.span && (p.end-p.start < codeLength || int(p.end) > len(value) || !code(value[p.start:p.end])) {
 			continue
 		}
 		flags, source := m.results.get(p.hash)
@@ -306,5 +309,18 @@ func (m *Memory) Carry(value string, label Label) (c Carried, ok bool) {
 
 // code reports whether a word can be a code by itself: it has a digit, and is no date, time or version.
 func code(word string) bool {
-	return strings.ContainsAny(word, "0123456789") && (!strings.ContainsAny(word, "-:./,") || strings.ContainsFunc(word, unicode.IsLetter))
+	digit, letter, parted := false, false, false
+	for i := range len(word) {
+		switch c := word[i]; {
+		case isDigit(c):
+			digit = true
+		case class[c] == wordByte:
+			letter = true
+		case c == '-' || c == ':' || c == '.' || c == '/' || c == ',':
+			parted = true
+		case class[c] == wide:
+			letter = letter || strings.ContainsFunc(word[i:], unicode.IsLetter)
+		}
+	}
+	return digit && (!parted || letter)
 }

@@ -24,6 +24,7 @@ const (
 	layers     = 2  // of encodings that are looked through
 	spanLength = 12 // characters of a span
 	encodedMin = 16 // characters of something encoded
+	codeLength = 6  // characters of a code that tells by itself
 )
 
 // print is one hash of a text: of text[start:end], or of something within it when that was encoded.
@@ -70,6 +71,7 @@ type scanner struct {
 	seed   uint64
 	prints []print
 	flush  func([]print)  // takes the prints as they come, when somebody wants no more of them than that; nil collects them
+	codes  bool           // shorter words than a code has are left out
 	recent [16]recentWord // a ring: the words of the span that ends with the last one
 	first  int            // in it, of the span
 	last   int            // behind the newest
@@ -142,12 +144,21 @@ func (s *scanner) within(text string, depth int) {
 			if !inWord {
 				word, inWord = run{hash: seed, start: i}, true
 			}
-			c := uint64(lower[b])
-			i++
-			word.hash, word.end = (word.hash^c)*prime, i
-			part.hash = (part.hash ^ c) * prime
-			token.hash = (token.hash ^ c) * prime
-			part.good, part.end, token.good, token.end = part.hash, i, token.hash, i
+			if word.hash == token.hash && part.hash == token.hash { // all began here: one hash is that of all
+				h := word.hash
+				for ; i < len(text) && class[text[i]] == wordByte; i++ {
+					h = (h ^ uint64(lower[text[i]])) * prime
+				}
+				word.hash, part.hash, token.hash = h, h, h
+			} else {
+				w, p, t := word.hash, part.hash, token.hash
+				for ; i < len(text) && class[text[i]] == wordByte; i++ {
+					c := uint64(lower[text[i]])
+					w, p, t = (w^c)*prime, (p^c)*prime, (t^c)*prime
+				}
+				word.hash, part.hash, token.hash = w, p, t
+			}
+			word.end, part.good, part.end, token.good, token.end = i, part.hash, i, token.hash, i
 			continue
 		case joins, separates:
 			if inWord {
@@ -250,6 +261,9 @@ func invisible(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Mn) }
 const enough = 512
 
 func (s *scanner) add(hash uint64, start, end int) {
+	if s.codes && end-start < codeLength {
+		return
+	}
 	if s.flush != nil && len(s.prints) >= enough {
 		s.flush(s.prints)
 		s.prints = s.prints[:0]
@@ -328,7 +342,7 @@ func (s *scanner) decode(token string, start, end, depth int) {
 	if !ok {
 		return
 	}
-	inner := scanner{seed: s.seed}
+	inner := scanner{seed: s.seed, codes: s.codes}
 	inner.scan(said, depth-1)
 	for _, p := range inner.prints {
 		p.start, p.end = int32(start), int32(end)

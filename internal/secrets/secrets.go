@@ -69,10 +69,8 @@ func (m *Memory) Learn(text, place string) {
 	for start, end := range audit.Secrets(text) {
 		value := text[start:end]
 		switch {
+		case !carriesPower(text, start, value):
 		case strings.HasPrefix(value, "-----BEGIN"):
-			if !strings.Contains(value, "PRIVATE KEY") {
-				continue
-			}
 			m.add(value, place, "private key")
 			lines := 0
 			for line := range strings.Lines(value) {
@@ -82,13 +80,25 @@ func (m *Memory) Learn(text, place string) {
 				}
 			}
 		case strings.HasPrefix(value, "Bearer ") || strings.HasPrefix(value, "Basic ") || strings.HasPrefix(value, "bearer ") || strings.HasPrefix(value, "token "):
-			if _, value, _ = strings.Cut(value, " "); len(value) >= shortest {
-				m.add(value, place, kind(value))
-			}
-		case len(value) >= shortest && strings.ContainsAny(value, "0123456789") && !passing.MatchString(text[max(0, start-48):start]):
+			_, value, _ = strings.Cut(value, " ")
+			m.add(value, place, kind(value))
+		default:
 			m.add(value, place, kind(value))
 		}
 	}
+}
+
+// carriesPower reports whether what audit.Secrets found at a place of a text lets somebody do something: a private key, a
+// token or a password, not a public key, a mark in a list or a word.
+func carriesPower(text string, start int, value string) bool {
+	switch {
+	case strings.HasPrefix(value, "-----BEGIN"):
+		return strings.Contains(value, "PRIVATE KEY")
+	case strings.HasPrefix(value, "Bearer ") || strings.HasPrefix(value, "Basic ") || strings.HasPrefix(value, "bearer ") || strings.HasPrefix(value, "token "):
+		_, value, _ = strings.Cut(value, " ")
+		return len(value) >= shortest
+	}
+	return len(value) >= shortest && strings.ContainsAny(value, "0123456789") && !passing.MatchString(text[max(0, start-48):start])
 }
 
 // LearnVariables remembers the values of a file of variables, as .env is: those that are named like a secret, and those
@@ -236,8 +246,28 @@ func (m *Memory) in(text string) (Found, bool) {
 	return Found{}, false
 }
 
-// encoded are the parts of a text that can be base64, in either alphabet, or hex.
-var encoded = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}`)
+// encoded are the parts of a text that can be base64, in either alphabet, or hex: the first 64.
+func encoded(text string) (parts []string) {
+	start := 0
+	for i := 0; i <= len(text) && len(parts) < 64; i++ {
+		if i < len(text) && codeByte[text[i]] {
+			continue
+		}
+		if i-start >= 20 {
+			parts = append(parts, text[start:i])
+		}
+		start = i + 1
+	}
+	return parts
+}
+
+// codeByte are the bytes of base64 and hex.
+var codeByte = func() (set [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-") {
+		set[c] = true
+	}
+	return set
+}()
 
 // readings are the text and what its encoded parts say, to a depth.
 func readings(text string, depth int) []string {
@@ -250,7 +280,7 @@ func readings(text string, depth int) []string {
 			list = append(list, readings(decoded, depth-1)...)
 		}
 	}
-	for _, part := range encoded.FindAllString(text, 64) {
+	for _, part := range encoded(text) {
 		if decoded, err := hex.DecodeString(part[:len(part)&^1]); err == nil {
 			list = append(list, readings(string(decoded), depth-1)...)
 			continue

@@ -1,0 +1,159 @@
+package secrets
+
+import (
+	_ "embed"
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+
+	"callgate/audit"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Credentials give themselves away by their form. What forms there are is gitleaks' knowledge, as data: gitleaks.json says
+// which version, and gitleaks.LICENSE under which licence.
+
+//go:embed gitleaks.json
+var gitleaks []byte
+
+// format is one rule of gitleaks.
+type format struct {
+	ID       string   `json:"id"`
+	Regex    string   `json:"regex"`
+	Keywords []string `json:"keywords"` // a text that holds none of them, in lower case, holds no such credential
+	Entropy  float64  `json:"entropy"`  // bits a character that the credential has at least
+	Group    int      `json:"group"`    // of Regex, that is the credential; 0 is the first there is
+
+	compiled func() *regexp.Regexp
+}
+
+// formats are the rules by the first two bytes of their keywords. A regular expression is compiled when a text first holds
+// one of its keywords.
+var formats = sync.OnceValue(func() map[[2]byte][]*keyword {
+	var file struct {
+		Rules []*format `json:"rules"`
+	}
+	if err := json.Unmarshal(gitleaks, &file); err != nil {
+		panic(err) // the file is part of the program, and a test reads it
+	}
+	table := map[[2]byte][]*keyword{}
+	for _, f := range file.Rules {
+		f.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(f.Regex) })
+		for _, k := range f.Keywords {
+			start := [2]byte{k[0], k[1]}
+			table[start] = append(table[start], &keyword{text: k, format: f})
+		}
+	}
+	return table
+})
+
+type keyword struct {
+	text   string
+	format *format
+}
+
+// starts lists the keywords by their first two bytes, without regard to case: most of a text is passed over by it.
+var starts = sync.OnceValue(func() *[1 << 16][]*keyword {
+	var s [1 << 16][]*keyword
+	for start, list := range formats() {
+		for _, a := range []byte(strings.ToLower(string(start[0])) + strings.ToUpper(string(start[0]))) {
+			for _, b := range []byte(strings.ToLower(string(start[1])) + strings.ToUpper(string(start[1]))) {
+				s[int(a)<<8|int(b)] = list
+			}
+		}
+	}
+	return &s
+})
+
+// Formed is a credential that a text holds.
+type Formed struct{ Kind, Value string }
+
+// Form returns the first credential that a text holds by its form: as it is, percent-encoded, or in base64 or hex, up to two
+// layers. fine, when not nil, passes over what may go anywhere.
+func Form(text string, fine func(value string) bool) (Formed, bool) {
+	text = visible(text[:min(len(text), searched)])
+	for _, reading := range readings(text, 2) {
+		if f, ok := formed(reading, fine); ok {
+			return f, true
+		}
+	}
+	return Formed{}, false
+}
+
+// visible is the text without the characters that show nothing: they may stand within a credential to hide it.
+func visible(text string) string {
+	hidden := func(r rune) bool { return r > unicode.MaxASCII && unicode.Is(unicode.Cf, r) }
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if hidden(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func formed(text string, fine func(string) bool) (Formed, bool) {
+	begins := starts()
+	var tried map[*format]bool
+	for i := 0; i+1 < len(text); i++ {
+		for _, k := range begins[int(text[i])<<8|int(text[i+1])] {
+			if len(text)-i < len(k.text) || len(k.text) > 2 && text[i+2]|0x20 != k.text[2]|0x20 || !strings.EqualFold(text[i:i+len(k.text)], k.text) || tried[k.format] {
+				continue
+			}
+			if tried == nil {
+				tried = map[*format]bool{}
+			}
+			tried[k.format] = true
+			if value, ok := k.format.in(text, fine); ok {
+				return Formed{strings.ReplaceAll(k.format.ID, "-", " "), value}, true
+			}
+		}
+	}
+	for start, end := range audit.Secrets(text) {
+		if value := text[start:end]; carriesPower(text, start, value) && (fine == nil || !fine(value)) {
+			return Formed{kind(value), value}, true
+		}
+	}
+	return Formed{}, false
+}
+
+// in returns a credential of the format.
+func (f *format) in(text string, fine func(string) bool) (string, bool) {
+	for _, m := range f.compiled().FindAllStringSubmatch(text, 64) {
+		value := m[0]
+		if f.Group > 0 && f.Group < len(m) {
+			value = m[f.Group]
+		} else {
+			for _, group := range m[1:] {
+				if group != "" {
+					value = group
+					break
+				}
+			}
+		}
+		if entropy(value) >= f.Entropy && (fine == nil || !fine(value)) {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// entropy is Shannon's, in bits a byte.
+func entropy(s string) (bits float64) {
+	var counts [256]int
+	for i := range len(s) {
+		counts[s[i]]++
+	}
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}

@@ -1,0 +1,71 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every rule compiles, and has keywords that its table can hold.
+func TestFormats(t *testing.T) {
+	n := 0
+	for start, list := range formats() {
+		for _, k := range list {
+			n++
+			if len(k.text) < 2 || k.text != strings.ToLower(k.text) || k.text[:2] != string(start[:]) {
+				t.Errorf("%s: keyword %q", k.format.ID, k.text)
+			}
+			if _, err := regexp.Compile(k.format.Regex); err != nil {
+				t.Errorf("%s: %v", k.format.ID, err)
+			}
+		}
+	}
+	if n < 200 {
+		t.Errorf("%d keywords", n)
+	}
+}
+
+func TestForm(t *testing.T) {
+	body := "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF4hJ6"
+	for secret, kind := range map[string]string{
+		"AKIA" + "Z7VRQTSN4KWLQ2XB": "aws access token",
+		"ghp_" + body:               "github pat",
+		"glpat-" + body[:20]:        "gitlab pat",
+		"xoxb-" + "730191371969-1413868247813-IG7Z6nYevC2hdviE3aJhb5kY": "slack bot token",
+		"dop_v1_" + strings.Repeat("a1b2c3d4", 8):                       "digitalocean pat",
+		"npm_" + body: "npm access token",
+	} {
+		for name, text := range map[string]string{
+			"raw": secret, "within": "look: " + secret + ", please", "percent": url.QueryEscape("k=" + secret + "&"),
+			"base64": base64.StdEncoding.EncodeToString([]byte("key " + secret + " end")), "hex": hex.EncodeToString([]byte(secret)),
+		} {
+			f, ok := Form(text, nil)
+			if !ok || f.Value != secret {
+				t.Errorf("%s %s: %v %v", kind, name, f, ok)
+			} else if name == "raw" && f.Kind != kind {
+				t.Errorf("%s is called %s", kind, f.Kind)
+			}
+			if _, ok := Form(text, func(v string) bool { return v == secret }); ok {
+				t.Errorf("%s: what is fine is found", name)
+			}
+		}
+	}
+	for _, text := range []string{
+		"Shall we meet for lunch tomorrow?", "the key is under the mat", "commit 4f2a9c1e7b3d5a6f8e0c2b4d6a8f0e1c3b5d7f9a", "https://example.com/a/b?page=2&next_page_token=abcdefghij0123456789",
+		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "550e8400-e29b-41d4-a716-446655440000", "password: $DB_PASSWORD", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+	} {
+		if f, ok := Form(text, nil); ok {
+			t.Errorf("%q is a %s", text, f.Kind)
+		}
+	}
+}
+
+func BenchmarkForm4KiB(b *testing.B) {
+	text := strings.Repeat("Shall we meet for lunch tomorrow at the usual place? ", 78)
+	for b.Loop() {
+		Form(text, nil)
+	}
+}
