@@ -48,7 +48,7 @@ func (s *settings) completeValues(cmd *cobra.Command) {
 	}
 	cmd.LocalFlags().VisitAll(each)
 	switch cmd.CommandPath() {
-	case "callgate check", "callgate rules remove":
+	case "callgate call", "callgate check", "callgate rules remove":
 		cmd.ValidArgsFunction = s.arguments((*config).toolWords)
 	case "callgate rules add":
 		cmd.ValidArgsFunction = s.arguments((*config).toolWords, nil, func(*config) []string { return []string{"allow", "ask", "confirm", "deny"} })

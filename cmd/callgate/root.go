@@ -65,7 +65,7 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 		return settings.checkWorker(cmd)
 	}
 	root.AddCommand(
-		settings.relaying(newRunCommand(settings)), settings.relaying(newServeCommand(settings)), settings.relaying(newWrapCommand(settings)), settings.listening(newHubCommand(settings)),
+		settings.relaying(newRunCommand(settings)), settings.relaying(newServeCommand(settings)), settings.relaying(newWrapCommand(settings)), settings.relaying(newCallCommand(settings)), settings.listening(newHubCommand(settings)),
 		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.naming(newLoginCommand(settings)), settings.naming(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
 		newConnectCommand(settings.dataDir), newDisconnectCommand(settings.dataDir), newApproveCommand(settings), newFreezeCommand(settings.dataDir), newUnfreezeCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
 		newHooksCommand(settings), settings.relaying(newHookCommand(settings)), settings.judging(newDoctorCommand(settings)), newStatusCommand(settings.dataDir), settings.keeping(newCheckpointsCommand(settings)),
