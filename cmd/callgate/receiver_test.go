@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -28,6 +29,12 @@ const receiverSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 // certificate that it makes in DIR, at the same port after a restart, answers with the status in DIR/status, and
 // writes every attempt to DIR/attempts.txt and what it took to DIR/taken.txt, if the signature is right.
 func receiver() {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt) // which a shell lets its jobs in the background ignore
+	go func() {
+		<-interrupted
+		os.Exit(0)
+	}()
 	if err := receive(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -62,6 +62,7 @@ var racedStories = []string{
 //	host NAME send JSON                         send a line as it is
 //	host NAME call ID TOOL [ARGUMENTS]          send a tools/call
 //	host NAME list METHOD                       send a list request with the method as its id
+//	[!] host NAME until ID REGEXP TOOL [ARGUMENTS]  make a tools/call again and again, until its response matches
 //	[!] host NAME expect ID REGEXP              wait for the response to ID and match it
 //	host NAME forget ID                         the next expect of ID waits for another response
 //	host NAME save ID FILE                      wait for the response to ID and write it to FILE
@@ -75,7 +76,7 @@ var racedStories = []string{
 //	host NAME ended CODE                        wait until the process has ended with the exit code
 //	pending N                                   wait until N approvals wait; $APPROVAL, $DIGEST, $SESSION are the first's
 //	answer DECISION [JSON-MEMBERS]              answer $APPROVAL by REST, with further members
-//	rest [-view] METHOD PATH [BODY]             any REST call; its body is printed
+//	rest [-view] [-until REGEXP] METHOD PATH [BODY]  any REST call, again until its body matches; the body is printed
 //	keep NAME REGEXP                            $NAME is what the first group of the regexp matches in the last output
 //	address                                     $ADDRESS and $PORT are the companion's
 //	telegram start                              run a Bot API of this machine: $BOT_API, and the token in its variable
@@ -211,22 +212,31 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 	if h == nil {
 		ts.Fatalf("host %s was not started", name)
 	}
-	needs := map[string]int{"send": 1, "call": 2, "list": 1, "expect": 2, "forget": 1, "capture": 3, "save": 2, "notified": 1, "reply": 1, "seen": 1, "order": 2, "log": 1, "ended": 1}
+	needs := map[string]int{"send": 1, "call": 2, "until": 3, "list": 1, "expect": 2, "forget": 1, "capture": 3, "save": 2, "notified": 1, "reply": 1, "seen": 1, "order": 2, "log": 1, "ended": 1}
 	if len(rest) < needs[verb] {
 		ts.Fatalf("host NAME %s needs %d arguments", verb, needs[verb])
 	}
-	if neg && verb != "expect" && verb != "seen" {
+	if neg && verb != "expect" && verb != "until" && verb != "seen" {
 		ts.Fatalf("host NAME %s has no opposite", verb)
 	}
 	switch verb {
 	case "send":
 		ts.Check(h.send(rest[0]))
 	case "call":
-		arguments := ""
-		if len(rest) > 2 {
-			arguments = `,"arguments":` + rest[2]
+		ts.Check(h.call(rest[0], rest[1:]))
+	case "until":
+		pattern := regexp.MustCompile("(?s)" + rest[1])
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+			ts.Check(h.call(rest[0], rest[2:]))
+			response, err := h.response(rest[0])
+			ts.Check(err)
+			if pattern.Match(response) != neg {
+				break
+			} else if time.Now().After(deadline) {
+				ts.Fatalf("the response to %s is still %.3000s", rest[0], response)
+			}
+			h.forget(rest[0])
 		}
-		ts.Check(h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q%s}}`, rest[0], rest[1], arguments)))
 	case "list":
 		ts.Check(h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q}`, rest[0], rest[0])))
 	case "expect":
@@ -237,9 +247,7 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("the response to %s is %.3000s", rest[0], response)
 		}
 	case "forget":
-		h.mu.Lock()
-		delete(h.responses, rest[0])
-		h.mu.Unlock()
+		h.forget(rest[0])
 	case "capture": // the first group of a match becomes a variable
 		response, err := h.response(rest[0])
 		ts.Check(err)
@@ -262,9 +270,7 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(json.Unmarshal([]byte(ts.Getenv("NOTIFICATION")), &request))
 		ts.Check(h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, request.ID, rest[0])))
 	case "sync":
-		h.mu.Lock()
-		delete(h.responses, "sync")
-		h.mu.Unlock()
+		h.forget("sync")
 		_, err := h.request("sync", "ping", "")
 		ts.Check(err)
 	case "seen":
@@ -312,6 +318,22 @@ func cmdHost(ts *testscript.TestScript, neg bool, args []string) {
 	default:
 		ts.Fatalf("unknown verb %q", verb)
 	}
+}
+
+// call sends a tools/call with the name of the tool and its arguments, if there are any.
+func (c *client) call(id string, what []string) error {
+	arguments := ""
+	if len(what) > 1 {
+		arguments = `,"arguments":` + what[1]
+	}
+	return c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q%s}}`, id, what[0], arguments))
+}
+
+// forget drops the response to an id, which may be used again.
+func (c *client) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.responses, id)
 }
 
 // matches returns which of the lines that have arrived match.
@@ -396,14 +418,22 @@ func request(ts *testscript.TestScript, credential, method, path, body string) (
 
 func cmdREST(ts *testscript.TestScript, neg bool, args []string) {
 	credential := "approve"
-	if name, ok := strings.CutPrefix(args[0], "-"); ok {
-		credential, args = name, args[1:]
+	until := regexp.MustCompile("")
+	for strings.HasPrefix(args[0], "-") {
+		if args[0] == "-until" {
+			until, args = regexp.MustCompile("(?s)"+args[1]), args[2:]
+		} else {
+			credential, args = args[0][1:], args[1:]
+		}
 	}
 	body := ""
 	if len(args) > 2 {
 		body = args[2]
 	}
 	status, answer := request(ts, credential, args[0], args[1], body)
+	for deadline := time.Now().Add(patience); !until.Match(answer) && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		status, answer = request(ts, credential, args[0], args[1], body)
+	}
 	fmt.Fprintf(ts.Stdout(), "%d %s\n", status, answer)
 	if (status < 300) == neg {
 		ts.Fatalf("%s %s: %d %s", args[0], args[1], status, answer)

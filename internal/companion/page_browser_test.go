@@ -94,6 +94,7 @@ func runScripts(t *testing.T, path string, env ...string) {
 // TestPageSources checks types, builds the page anew and compares it with what is committed, and runs the tests of
 // what needs no browser.
 func TestPageSources(t *testing.T) {
+	t.Parallel()
 	requireNode(t)
 	for _, args := range [][]string{{"node_modules/typescript/bin/tsc", "--noEmit"}, {"build.mjs", "--check"}} {
 		cmd := exec.CommandContext(t.Context(), "node", args...)
@@ -107,6 +108,7 @@ func TestPageSources(t *testing.T) {
 
 // TestPageWithCallgate plays the stories of web/test/browser against the real program.
 func TestPageWithCallgate(t *testing.T) {
+	t.Parallel()
 	chromium := requireBrowser(t)
 	bin := t.TempDir()
 	for name, pkg := range map[string]string{"callgate": "callgate/cmd/callgate", "callgate-demo": "callgate/examples/demo", "awkward": "callgate/internal/testserver/awkward"} {
@@ -116,7 +118,10 @@ func TestPageWithCallgate(t *testing.T) {
 		}
 	}
 	for _, stories := range []string{"browser/page.test.mjs", "browser/sections.test.mjs"} {
-		runScripts(t, stories, "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+filepath.Join(bin, "callgate-demo"), "AWKWARD="+filepath.Join(bin, "awkward"), "CHROMIUM="+chromium)
+		t.Run(filepath.Base(stories), func(t *testing.T) {
+			t.Parallel()
+			runScripts(t, stories, "CALLGATE="+filepath.Join(bin, "callgate"), "DEMO="+filepath.Join(bin, "callgate-demo"), "AWKWARD="+filepath.Join(bin, "awkward"), "CHROMIUM="+chromium)
+		})
 	}
 }
 
@@ -128,6 +133,7 @@ func evil(field string) string {
 
 // TestPageWithHostileStrings has such a string in every field that comes from outside.
 func TestPageWithHostileStrings(t *testing.T) {
+	t.Parallel()
 	chromium := requireBrowser(t)
 	b := newFakeBackend(evil("session"))
 	b.sessions[0].Client = gate.Client{Name: evil("client"), Version: evil("version")}
@@ -259,6 +265,7 @@ func (hostile) RestoreCheckpoint(context.Context, string, CheckpointRestore, aud
 
 // TestPageLooks checks accessibility, colours and width with several sessions and many kinds of calls.
 func TestPageLooks(t *testing.T) {
+	t.Parallel()
 	chromium := requireBrowser(t)
 	r := start(t, showcase(t))
 	r.changes, r.rules, r.tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}

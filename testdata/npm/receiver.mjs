@@ -47,7 +47,7 @@ for (;;) {
 }
 const texts = [];
 for (const name of calls) {
-  const { content } = await client.callTool({ name: prefix + name, arguments: { prompt: "p" } }, undefined, { timeout: 30_000 });
+  const { content } = await client.callTool({ name: prefix + name, arguments: { prompt: "p" } }, undefined, { timeout: 300_000 });
   texts.push(content.map((c) => c.text).join("\n"));
 }
 const { tasks } = await taskStore.listTasks();

@@ -135,7 +135,14 @@ story(
     await change;
 
     // An approval of the changed tool shows the difference, and so does the list, where it can be accepted.
-    await page.waitForTimeout(1500); // the server's list is read again a moment after it announces a change
+    // The server's list is read again a moment after it announces a change.
+    const known = page.getByText("One definition is not as accepted.");
+    do {
+      await show(page, "Approvals");
+      await show(page, "Tools");
+      await demo.getByText("demo_read_file").waitFor();
+    } while (!(await known.isVisible()));
+    await show(page, "Approvals");
     const call = gate.call("awkward_echo", { text: "x" });
     await ready(page);
     assert.match(await page.locator(".detail").innerText(), /How the tool.s definition changed[\s\S]*CHANGED/);
