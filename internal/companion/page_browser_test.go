@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +91,20 @@ func runScripts(t *testing.T, path string, env ...string) {
 	if (err != nil && !t.Failed()) || ran == 0 {
 		t.Errorf("%s: %d tests ran, %v\n%s", path, ran, err, &stderr)
 	}
+}
+
+// pagesOf is the variable with which scripts ask for addresses of the page, each when it is needed: it pairs for a minute.
+func pagesOf(t *testing.T, r *rig) string {
+	t.Helper()
+	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(w, address)
+	}))
+	t.Cleanup(pages.Close)
+	return "PAGES=" + pages.URL
 }
 
 // TestPageSources checks types, builds the page anew and compares it with what is committed, and runs the tests of
@@ -180,10 +196,6 @@ func TestPageWithHostileStrings(t *testing.T) {
 	r.changes, r.rules, r.tools = hostile{}, hostile{}, hostile{}
 	r.hooks, r.checkpoints = hostile{}, hostile{}
 	r.problems = func() []string { return []string{evil("trouble")} }
-	address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	// The script answers with an autonomy level when it has seen everything that waits: then somebody else ends it.
 	events := b.Subscribe()
 	defer events.Close()
@@ -194,7 +206,7 @@ func TestPageWithHostileStrings(t *testing.T) {
 			}
 		}
 	}()
-	runScripts(t, "browser/hostile.test.mjs", "PAGE="+address, "CHROMIUM="+chromium)
+	runScripts(t, "browser/hostile.test.mjs", pagesOf(t, r), "CHROMIUM="+chromium)
 }
 
 // hostile has such a string in every field of rules, tools and files.
@@ -270,16 +282,8 @@ func TestPageLooks(t *testing.T) {
 	r := start(t, showcase(t))
 	r.changes, r.rules, r.tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
 	r.hooks, r.checkpoints = showcaseHooks{}, showcaseCheckpoints{}
-	var pages []string
 	r.chatter = fakeChatter{r.backend, nil}
-	for range 6 {
-		address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages = append(pages, address)
-	}
-	env := []string{"PAGES=" + strings.Join(pages, " "), "CHROMIUM=" + chromium}
+	env := []string{pagesOf(t, r), "CHROMIUM=" + chromium}
 	if os.Getenv("CALLGATE_SCREENSHOTS") == "1" {
 		images, err := filepath.Abs("../../docs/images")
 		if err != nil {

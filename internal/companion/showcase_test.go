@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,10 @@ import (
 func showcase(t *testing.T) *fakeBackend {
 	t.Helper()
 	b := newFakeBackend("s-4KQ7WZP2MHXA", "s-9TN3RD6VBLEC")
-	now := time.Now()
+	now, life := time.Now(), time.Hour
+	if os.Getenv("CALLGATE_SCREENSHOTS") == "1" {
+		life = 2 * time.Minute // what people see
+	}
 	b.sessions[0].Client = gate.Client{Name: "claude-code", Version: "2.1.0"}
 	b.sessions[1].Client = gate.Client{Name: "cursor", Version: "1.9.2"}
 	b.sessions[1].Agent, b.sessions[1].Autonomy = "explore", "CAUTIOUS"
@@ -44,7 +48,7 @@ func showcase(t *testing.T) *fakeBackend {
 		s := b.sessions[session]
 		a := &gate.Approval{
 			ID: "call_" + tool + string(rune('a'+len(b.pending))), SessionID: s.ID, Worker: s.Worker, Agent: s.Agent, Server: server, Tool: tool, Kind: kind,
-			Arguments: []byte(arguments), Digest: "d" + string(rune('a'+len(b.pending))), Reason: reason, Host: s.Client, Origin: s.Origin, CreatedAt: now, ExpiresAt: now.Add(2 * time.Minute),
+			Arguments: []byte(arguments), Digest: "d" + string(rune('a'+len(b.pending))), Reason: reason, Host: s.Client, Origin: s.Origin, CreatedAt: now, ExpiresAt: now.Add(life),
 			Analysis: &tools.Analysis{Risk: risk, Category: category, Summary: summary},
 		}
 		b.pending = append(b.pending, a)

@@ -18,10 +18,13 @@ export const browser = await chromium.launch({ executablePath: process.env.CHROM
 export const desktop = { viewport: { width: 1280, height: 860 } };
 export const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 1, isMobile: true, hasTouch: true };
 
+// freshPage has the test make an address of the page, which pairs for a minute: take it when it is visited.
+export const freshPage = async () => (await fetch(process.env.PAGES)).text();
+
 // visit opens a page in a context of its own. Its check MUST be called in the end.
 export async function visit(url, options = desktop, prepare = async () => {}) {
   const context = await browser.newContext({ locale: "en-GB", ...options });
-  context.setDefaultTimeout(120_000);
+  context.setDefaultTimeout(300_000);
   const page = await context.newPage();
   const origin = new URL(url).origin;
   const trouble = [];

@@ -1,12 +1,12 @@
 // A string that tries everything, in every field that comes from outside.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { browser, quiet, setLevel, visit } from "./browser.mjs";
+import { browser, freshPage, quiet, setLevel, visit } from "./browser.mjs";
 
 after(() => browser.close());
 
-test("hostile strings stay text", { timeout: 600_000 }, async () => {
-  const page = await visit(process.env.PAGE);
+test("hostile strings stay text", { timeout: 1_200_000 }, async () => {
+  const page = await visit(await freshPage());
   await page.locator(".detail").waitFor();
   // Each field shows its string from the beginning to the characters that hide, as text.
   const shows = async (where, ...fields) => {

@@ -5,11 +5,10 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { browser, phone, quiet, ready, visit } from "./browser.mjs";
+import { browser, freshPage, phone, quiet, ready, visit } from "./browser.mjs";
 
 after(() => browser.close());
 
-const pages = process.env.PAGES.split(" ");
 const scale = process.env.SCREENSHOTS ? 2 : 1; // pictures are as sharp as a good screen
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -28,8 +27,8 @@ async function accessible(page, where) {
 }
 
 for (const scheme of ["light", "dark"]) {
-  test(`accessible, ${scheme}`, { timeout: 600_000 }, async () => {
-    const page = await visit(pages.shift(), { viewport: { width: 1160, height: 820 }, deviceScaleFactor: scale, colorScheme: scheme });
+  test(`accessible, ${scheme}`, { timeout: 1_200_000 }, async () => {
+    const page = await visit(await freshPage(), { viewport: { width: 1160, height: 820 }, deviceScaleFactor: scale, colorScheme: scheme });
     await ready(page);
     assert.equal(await page.locator(".group").count(), 2, "what waits is grouped by session");
     await accessible(page, "an approval");
@@ -108,8 +107,8 @@ for (const scheme of ["light", "dark"]) {
   });
 }
 
-test("a phone", { timeout: 600_000 }, async () => {
-  const page = await visit(pages.shift(), { ...phone, deviceScaleFactor: scale });
+test("a phone", { timeout: 1_200_000 }, async () => {
+  const page = await visit(await freshPage(), { ...phone, deviceScaleFactor: scale });
   await ready(page);
   const fits = async (where) => assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)) <= 0, `${where} is wider than the screen`);
   await fits("an approval");
@@ -127,8 +126,8 @@ test("a phone", { timeout: 600_000 }, async () => {
 });
 
 // However long a name is, the list is not wider than its place, and what approves a selection is in sight.
-test("a long queue on every width", { timeout: 600_000 }, async () => {
-  const page = await visit(pages.shift(), { viewport: { width: 1280, height: 800 }, deviceScaleFactor: scale });
+test("a long queue on every width", { timeout: 1_200_000 }, async () => {
+  const page = await visit(await freshPage(), { viewport: { width: 1280, height: 800 }, deviceScaleFactor: scale });
   await ready(page);
   for (const width of [375, 768, 1280, 1920]) {
     await page.setViewportSize({ width, height: 800 });
@@ -148,8 +147,8 @@ test("a long queue on every width", { timeout: 600_000 }, async () => {
 });
 
 // A view, an approval and a record have an address: reload, Back and links lead there.
-test("addresses", { timeout: 600_000 }, async () => {
-  const page = await visit(pages.shift(), { viewport: { width: 1280, height: 800 } });
+test("addresses", { timeout: 1_200_000 }, async () => {
+  const page = await visit(await freshPage(), { viewport: { width: 1280, height: 800 } });
   await ready(page);
   const hash = () => page.evaluate(() => location.hash);
   assert.match(await hash(), /^#\/approvals\/call_/);
@@ -177,8 +176,8 @@ test("addresses", { timeout: 600_000 }, async () => {
   await page.check();
 });
 
-test("not paired", { timeout: 600_000 }, async () => {
-  const page = await visit(new URL(pages.shift()).origin);
+test("not paired", { timeout: 1_200_000 }, async () => {
+  const page = await visit(new URL(await freshPage()).origin);
   await page.locator(".unpaired").waitFor();
   await accessible(page, "the first look");
   await page.check();

@@ -268,7 +268,7 @@ story("keyboard and selection", async (gate, page) => {
   assert.deepEqual((await Promise.all(calls)).map((c) => c.isError).sort(), [false, false, true]);
 });
 
-test("the hub is killed while a call waits", { timeout: 600_000 }, async () => {
+test("the hub is killed while a call waits", { timeout: 1_200_000 }, async () => {
   const hub = await Gate.start();
   const other = await Gate.start({ beside: hub, client: "Other Host" });
   try {
@@ -481,7 +481,7 @@ story("a rotated credential ends the page", async (gate, page) => {
   await call.catch(() => {});
 });
 
-test("desktop notifications while nobody looks", { timeout: 600_000 }, async () => {
+test("desktop notifications while nobody looks", { timeout: 1_200_000 }, async () => {
   const gate = await Gate.start();
   const page = await visit(gate.page(), desktop, (p) =>
     p.addInitScript(() => {

@@ -5,7 +5,7 @@ import { Gate } from "./gate.mjs";
 
 // story runs one test with a callgate and a page of its own.
 export function story(name, run, { options = desktop, open = [], skip = false, ...gateOptions } = {}) {
-  test(name, { timeout: 600_000, skip }, async () => {
+  test(name, { timeout: 1_200_000, skip }, async () => {
     const gate = await Gate.start(gateOptions);
     try {
       const page = await visit(gate.page(...open), options);
