@@ -9,8 +9,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Arity returns how many of the leading words name the command: 1 for cat, 2 for git push, 3 for npm run build.
-// Words are those of Command.Argv. It is never more than len(argv), and options end it.
+// Arity returns how many of the leading words name the command: 1 for cat, 2 for git push, 3 for npm run build. The
+// words are those of Command.Argv; options end the name.
 func Arity(argv []Word) int { return arity(argv, wanted(argv, nil)) }
 
 func arity(argv []Word, want int) int {
@@ -41,7 +41,7 @@ func operation(argv []Word, want int, own map[string]int) int {
 	return len(argv)
 }
 
-// Pattern is a rule that a person can be offered for a command.
+// Pattern is a rule that can be offered to a person for a command.
 type Pattern struct {
 	Text    string // a glob as permissions.jsonc takes it; what was literal is escaped
 	Default bool   // the one to preselect where nothing is known of what was asked before
@@ -50,10 +50,9 @@ type Pattern struct {
 	Bound bool
 }
 
-// Patterns returns the rules that can be offered for a command, from narrow to broad: the exact text, the name
-// with its first operand, the name. It returns none for a command that no rule should cover: dynamic words,
-// effects that no rule names, inline code, a gain of privileges. Whoever asks MUST NOT offer any when the Script has
-// Problems.
+// Patterns returns the rules that can be offered for a command, from narrow to broad: the exact text, the name with its
+// first operand, the name. It returns none for a command that no rule should cover: dynamic words, effects that no rule
+// names, inline code, a gain of privileges. Callers MUST NOT offer any when the Script has Problems.
 func Patterns(c *Command) []Pattern {
 	if len(c.Argv) == 0 || !c.Argv[0].Known || c.Escalates || c.DenyOnly || neverOffered(c) {
 		return nil

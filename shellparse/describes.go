@@ -6,8 +6,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Describes reports whether the built-in tables say what the options of a command do. The words are a program,
-// or one with its subcommand: "git log". Who keeps a list of commands can hold it against the tables with that.
+// Describes reports whether the built-in tables know the options of a command. The words are a program, or one with its
+// subcommand: "git log".
 func Describes(words string) bool {
 	names := strings.Fields(words)
 	names[0] = programs.Canonical(names[0])

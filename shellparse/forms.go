@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Forms returns every text that a deny rule has to look at: the command as it is, as it was written, with its
-// options before the subcommand, behind each of its wrappers, by the name of its program wherever that
-// lies, and with its paths spelled plainly.
+// Forms returns every text that a deny rule has to look at: the command as it is, as it was written, with its options
+// before the subcommand, behind each of its wrappers, by the name of its program in any folder, and with plain paths.
 func (c *Command) Forms() []string {
 	text := c.Text()
 	forms := []string{text}

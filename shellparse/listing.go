@@ -10,8 +10,8 @@ import (
 	"callgate/shellparse/programs"
 )
 
-// Listing is data that says which files a command writes: a patch or an archive. Who can read it finds their names
-// there; who cannot MUST NOT take the command for one that writes only what its words name.
+// Listing is data that says which files a command writes: a patch or an archive. A caller that cannot read the names
+// there MUST NOT assume that the command writes only what its words name.
 type Listing struct {
 	Format string   // "patch", "tar", or "zip"
 	From   File     // where the data lies; its Path is empty for Text, and for data that nobody can look at

@@ -32,8 +32,8 @@ type Script struct {
 	Plain bool
 }
 
-// Problem is one reason why a text cannot be known: a dynamic command word, text that does not parse or
-// that shells read differently, a cap that is exceeded.
+// Problem is one reason why a text cannot be known: a dynamic command word, text that does not parse or that shells
+// read differently, or a limit that is exceeded.
 type Problem struct {
 	Code string // stable, for programs: "dynamic", "unparsable", "control", "disagreement", "too-long", "too-deep", "foreign"
 	Text string // one sentence for people; quotes the offending text

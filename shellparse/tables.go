@@ -59,8 +59,8 @@ type Env struct {
 	Values string
 }
 
-// Tables are what is known of programs and variables: the built-in table, and rows that were added. The zero value is not
-// usable: NewTables makes them.
+// Tables hold what is known of programs and variables: the built-in table, and added rows. Only NewTables makes usable
+// ones.
 type Tables struct {
 	rows     map[string]*programs.Row // of added programs
 	wrappers map[string]*programs.Wrapper
@@ -78,7 +78,7 @@ var builtinTables = sync.OnceValue(func() *Tables {
 	return t
 })
 
-// NewTables returns the built-in tables with rows added or, where the name is the same, replaced.
+// NewTables returns the built-in tables with rows added, or replaced if the name is the same.
 func NewTables(list []Program, wrappers []Wrapper, env []Env) (*Tables, error) {
 	t := &Tables{arities: map[string]int{}, rows: map[string]*programs.Row{}, wrappers: map[string]*programs.Wrapper{}, own: map[string]bool{}, env: map[string]*Env{}}
 	for _, p := range list {

@@ -42,10 +42,10 @@ func (a *analysis) runLauncher(c *call) bool {
 	return true
 }
 
-// Started returns the commands that c may start if it is a program which starts others: each of its words that names
-// one of the system's tools, with the words after it, and what is in each text that could be one for a shell. They are
-// for denials; c itself is the caller's to judge. known says that c is a program of which something is known: then only
-// words count that make it do what its words do not show, unless it is one whose words spell commands.
+// Started returns the commands that c may start if it is a program that starts others: each of its words that names one
+// of the system's tools, with the words after it, and the contents of each text that could be shell text. They are for
+// denials; the caller judges c itself. known says that callgate knows the program: then only words count that make it
+// do more than its words show, unless its words spell commands.
 func Started(c *Command, known bool) (commands []string) {
 	if len(c.Argv) < 2 && !c.Input.Known {
 		return nil
