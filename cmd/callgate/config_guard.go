@@ -81,36 +81,9 @@ func (c *config) enclose(s *serverConfig, u *upstream.Config) (err error) {
 		}
 		return nil
 	}
-	o := sandbox.Options{Level: level, Home: xdg.Home, Dir: u.Dir, Args: u.Args, Limits: guard.Limits{
-		Memory: s.Limits.MemoryBytes, FileSize: s.Limits.FileBytes, Processes: s.Limits.Processes, OpenFiles: s.Limits.OpenFiles, CPU: s.Limits.CPU,
-	}}
-	if s.Limits.MemoryBytes < 0 || s.Limits.FileBytes < 0 || s.Limits.Processes < 0 || s.Limits.OpenFiles < 0 || s.Limits.CPU < 0 || s.Limits.CPU%time.Second != 0 {
-		return errors.New("limits: use numbers above 0 and whole seconds, or leave them out")
-	}
-	if o.Net, err = guard.ParseNet(s.Network); err != nil {
+	o, err := s.sandbox(level, u)
+	if err != nil {
 		return err
-	}
-	if s.Network == "" && level == sandbox.Workspace {
-		o.Net = guard.ProxyNet
-	}
-	if s.URL != "" {
-		return errors.New("sandbox is for servers with a command")
-	}
-	if s.Shared && o.Net == guard.ProxyNet {
-		return errors.New("a shared server in a sandbox has no session whose people could be asked about its connections: use network: none or open")
-	}
-	for _, list := range []struct {
-		key  string
-		from []string
-		to   *[]string
-	}{{"read", s.Read, &o.Read}, {"write", s.Write, &o.Write}} {
-		for _, path := range list.from {
-			path = expandHome(path)
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(u.Dir, path)
-			}
-			*list.to = append(*list.to, filepath.Clean(path))
-		}
 	}
 	wall := *u.Wall
 	u.Sandbox = func(path string) (*guard.Wall, error) {
@@ -123,6 +96,40 @@ func (c *config) enclose(s *serverConfig, u *upstream.Config) (err error) {
 		return sandbox.Wall(wall, path, now), nil
 	}
 	return nil
+}
+
+// sandbox is what the server's sandbox is made from, but for the rules.
+func (s *serverConfig) sandbox(level sandbox.Level, u *upstream.Config) (o sandbox.Options, err error) {
+	l := &s.Limits
+	o = sandbox.Options{Level: level, Home: xdg.Home, Dir: u.Dir, Args: u.Args, Limits: guard.Limits{
+		Memory: l.MemoryBytes, FileSize: l.FileBytes, Processes: l.Processes, OpenFiles: l.OpenFiles, CPU: l.CPU,
+	}}
+	if min(l.MemoryBytes, l.FileBytes, int64(l.Processes), int64(l.OpenFiles), int64(l.CPU)) < 0 || l.CPU%time.Second != 0 {
+		return o, errors.New("limits: use numbers above 0 and whole seconds, or leave them out")
+	}
+	if o.Net, err = guard.ParseNet(s.Network); err != nil {
+		return o, err
+	}
+	if s.Network == "" && level == sandbox.Workspace {
+		o.Net = guard.ProxyNet
+	}
+	if s.URL != "" {
+		return o, errors.New("sandbox is for servers with a command")
+	}
+	if s.Shared && o.Net == guard.ProxyNet {
+		return o, errors.New("a shared server in a sandbox has no session whose people could be asked about its connections: use network: none or open")
+	}
+	beside := func(paths []string) (list []string) {
+		for _, path := range paths {
+			if path = expandHome(path); !filepath.IsAbs(path) {
+				path = filepath.Join(u.Dir, path)
+			}
+			list = append(list, filepath.Clean(path))
+		}
+		return list
+	}
+	o.Read, o.Write = beside(s.Read), beside(s.Write)
+	return o, nil
 }
 
 // wall is what a server runs behind: it does not reach the sockets of its user's session either, unless it is granted.

@@ -70,6 +70,11 @@ func (b *Box) enter() error {
 
 // furnish puts into the new root what the box has, and what programs expect.
 func (b *Box) furnish() error {
+	if home := os.Getenv("HOME"); filepath.IsAbs(home) && filepath.Clean(home) != "/" { // an empty one, unless the box has more
+		if err := os.MkdirAll(newRoot+filepath.Clean(home), 0o755); err != nil {
+			return err
+		}
+	}
 	for _, dir := range []string{"/proc", "/dev", "/dev/shm", "/dev/pts", "/tmp", "/var/tmp", "/run"} {
 		if err := os.MkdirAll(newRoot+dir, 0o755); err != nil {
 			return err

@@ -178,7 +178,7 @@ func TestOrdinaryUser(t *testing.T) {
 	if err := os.WriteFile(program, binary, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "-test.run", "TestHostile|TestOrdinary$|TestTyping|TestProgramMissing", "-test.v")
+	cmd := exec.CommandContext(t.Context(), program, "-test.run", "TestHostile$|TestBox|TestOrdinary$|TestTyping|TestProgramMissing", "-test.v")
 	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "HOME=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()

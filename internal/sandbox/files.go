@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -174,33 +175,65 @@ func named(arg string, o *Options, folders bool) []string {
 	return append(installation(path, o.Home), path)
 }
 
-// installation are the folders that a program needs of its own: what is around its bin, or the packages that it is one of.
-// Those of the system are there anyway.
+// installation are the folders that a program needs of its own: what is around its bin, or the packages that it is one of,
+// and what interprets it. Those of the system are there anyway.
 func installation(path, home string) (dirs []string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return []string{path}
 	}
 	for _, p := range []string{path, real} {
-		dir := filepath.Dir(p)
-		switch i := strings.Index(p, "/node_modules/"); {
-		case i > 0:
-			dir = p[:i]
-			if pnpm := strings.Index(p, "/.pnpm/"); pnpm > 0 && pnpm < i {
-				dir = p[:pnpm]
-			}
-			dirs = append(dirs, filepath.Join(dir, "node_modules"), filepath.Join(dir, "package.json"))
-			continue
-		case filepath.Base(dir) == "bin", filepath.Base(dir) == "dist", filepath.Base(dir) == "build":
-			if above := filepath.Dir(dir); above != "/" && !within(home, above) {
-				dir = above
-			}
-		}
-		if dir == "/" || within(home, dir) {
-			dirs = append(dirs, p)
-			continue
-		}
-		dirs = append(dirs, dir)
+		dirs = append(dirs, around(p, home)...)
+	}
+	if by := interpreter(real); by != "" && by != path {
+		dirs = append(dirs, installation(by, home)...)
 	}
 	return dirs
+}
+
+// around are the folders that belong to a program: the one above its bin, unless that holds the files of others too.
+func around(p, home string) []string {
+	dir := filepath.Dir(p)
+	if i := strings.Index(p, "/node_modules/"); i > 0 {
+		return []string{p[:i] + "/node_modules", p[:i] + "/package.json"}
+	}
+	if slices.Contains([]string{"bin", "dist", "build", "shims"}, filepath.Base(dir)) {
+		if above := filepath.Dir(dir); above != "/" && above != filepath.Join(home, ".local") && !within(home, above) {
+			dir = above
+		}
+	}
+	if dir == "/" || within(home, dir) {
+		return []string{p}
+	}
+	return []string{dir}
+}
+
+// interpreter is the program that a script names in its first line, "" for a program that is none.
+func interpreter(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	var head [256]byte
+	n, _ := f.Read(head[:]) // what cannot be read names nothing
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	line, ok := strings.CutPrefix(line, "#!")
+	words := strings.Fields(line)
+	if !ok || len(words) == 0 {
+		return ""
+	}
+	if filepath.Base(words[0]) != "env" {
+		return words[0]
+	}
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		if by, err := exec.LookPath(word); err == nil {
+			return by
+		}
+		return ""
+	}
+	return ""
 }

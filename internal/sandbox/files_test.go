@@ -1,0 +1,80 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"callgate/internal/guard"
+	"callgate/permissions"
+)
+
+// made makes files below a folder of the test's.
+func made(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	home := t.TempDir()
+	made(t, home, map[string]string{
+		".venv/bin/python": "\x7fELF", "tools/bin/server": "#!" + home + "/.venv/bin/python\n", ".local/bin/uvx": "\x7fELF",
+		"app/a.txt": "", "docs/b.txt": "", "x/node_modules/server/dist/index.js": "#!/usr/bin/env node\n",
+	})
+	at := func(path string) string { return filepath.Join(home, path) }
+	rule := func(tool, pattern string, action permissions.Action) permissions.Rule {
+		return permissions.Rule{Tool: tool, Pattern: pattern, Action: action}
+	}
+	for _, c := range []struct {
+		name            string
+		program         string
+		o               Options
+		read, write, no []string
+	}{
+		{"the workspace", at("tools/bin/server"), Options{Level: Workspace, Dir: at("app"), Args: []string{at("docs"), "--verbose"}},
+			[]string{"/usr", at("tools"), at(".venv")}, []string{at("app"), at("docs")}, []string{home, at(".local")}},
+		{"strictly", at("tools/bin/server"), Options{Level: Strict, Dir: at("app"), Args: []string{at("docs")}},
+			[]string{at("app"), at("docs")}, nil, []string{home}},
+		{"by rules", at("tools/bin/server"), Options{Level: Strict, Dir: at("app"), Rules: []permissions.Rule{
+			rule("read_file", "~/notes/*", permissions.Allow), rule("write_file", "$WORKSPACE/out/*.txt", permissions.Allow), rule("edit_file", "~/one.txt", permissions.Allow),
+			rule("read_file", "~/asked/*", permissions.Ask), rule("read_file", "~/denied/*", permissions.Deny), rule("read_file", "*", permissions.Allow), rule("write_file", "~/*", permissions.Allow), rule("shell_exec", "/cmd/*", permissions.Allow),
+		}}, []string{at("notes")}, []string{at("app/out"), at("one.txt")}, []string{home, "/", at("asked"), at("denied"), "/cmd"}},
+		{"a home is no workspace", at("tools/bin/server"), Options{Level: Workspace, Dir: home, Args: []string{"/", ".", ".."}},
+			[]string{at("tools")}, nil, []string{home, "/", filepath.Dir(home)}},
+		{"packages", "/usr/bin/env", Options{Level: Strict, Dir: at("app"), Args: []string{at("x/node_modules/server/dist/index.js")}},
+			[]string{at("x/node_modules")}, nil, []string{at("x"), home}},
+		{"a runner", at(".local/bin/uvx"), Options{Level: Workspace, Dir: at("app")},
+			[]string{at(".local/bin")}, []string{at(".cache/uv"), at("app")}, []string{at(".local"), home}},
+		{"added", "/usr/bin/env", Options{Level: Strict, Dir: at("app"), Read: []string{"/data"}, Write: []string{"/out"}}, []string{"/data"}, []string{"/out"}, nil},
+	} {
+		c.o.Home = home
+		box := Wall(guard.Wall{}, c.program, c.o).Box
+		for _, path := range c.read {
+			if !slices.Contains(box.Read, path) {
+				t.Errorf("%s: %s cannot be read: %v", c.name, path, box.Read)
+			}
+		}
+		for _, path := range c.write {
+			if !slices.Contains(box.Write, path) {
+				t.Errorf("%s: %s cannot be written: %v", c.name, path, box.Write)
+			}
+		}
+		if c.write == nil && len(box.Write) > 0 {
+			t.Errorf("%s: %v can be written", c.name, box.Write)
+		}
+		for _, path := range c.no {
+			if slices.Contains(box.Read, path) || slices.Contains(box.Write, path) {
+				t.Errorf("%s: %s is open", c.name, path)
+			}
+		}
+	}
+}
