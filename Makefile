@@ -129,7 +129,7 @@ bench: build ## compare callgate with no proxy and with the cheapest one
 	bin/bench -bin bin $(BENCHFLAGS)
 	go test -run '^$$' -bench BenchmarkAround -benchmem ./proxy
 	go test -run '^$$' -bench BenchmarkHook -benchtime 100x ./cmd/callgate
-	go test -run '^$$' -bench 'Saw|Carry|Flow' -benchmem ./internal/flow ./gate
+	go test -run '^$$' -bench 'Saw|Carry|Flow|Form' -benchmem ./internal/flow ./internal/secrets ./gate
 
 # Other MCP proxies are installed in the user's cache, in versions that internal/bench/peers.go names.
 .PHONY: bench-peers

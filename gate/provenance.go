@@ -792,10 +792,18 @@ func (s *Session) will(call Call, v *Verdict) {
 	if s.flow.off || v.Analysis == nil {
 		return
 	}
-	p := &s.flow
-	o := originOf(call, v.Analysis)
+	s.flow.before(call, v.Analysis)
+	if v.Decision == DecidedApproved {
+		out := outgoingOf(call, v.Analysis)
+		s.flow.memory.Said(flow.Answer, slices.Concat(out.to, out.packages)...)
+	}
+}
+
+// before notes what a call is about to give, and what it makes.
+func (p *provenance) before(call Call, a *tools.Analysis) {
+	o := originOf(call, a)
 	p.mu.Lock()
-	for _, path := range v.Analysis.Paths {
+	for _, path := range a.Paths {
 		if from, ok := p.madeOf(path); ok {
 			o.label |= from.Label
 			o.own = 0
@@ -806,11 +814,7 @@ func (s *Session) will(call Call, v *Verdict) {
 	}
 	p.results[call.ID] = o
 	p.mu.Unlock()
-	p.makes(call, v.Analysis, o)
-	if v.Decision == DecidedApproved {
-		out := outgoingOf(call, v.Analysis)
-		p.memory.Said(flow.Answer, slices.Concat(out.to, out.packages)...)
-	}
+	p.makes(call, a, o)
 }
 
 // makes notes the files that a call makes of untrusted text: what it fetches, and what it writes of a result.
@@ -913,9 +917,11 @@ func (g *Gate) Prompt(sessionID, text string) error {
 }
 
 // Prompt tells the session what its user said to the model: what the user names may be written to and sent to.
-func (s *Session) Prompt(text string) {
-	if !s.flow.off {
-		s.flow.memory.Said(flow.Prompt, text)
+func (s *Session) Prompt(text string) { s.flow.prompted(text) }
+
+func (p *provenance) prompted(text string) {
+	if !p.off {
+		p.memory.Said(flow.Prompt, text)
 	}
 }
 

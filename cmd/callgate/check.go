@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/adrg/xdg"
@@ -17,6 +18,7 @@ import (
 
 func newCheckCommand(s *settings) *cobra.Command {
 	var fromStdin, asJSON, explain bool
+	var session string
 	cmd := &cobra.Command{
 		Use:   "check TOOL [ARGUMENTS]",
 		Short: "Show what would happen to a call and why, without running it",
@@ -26,6 +28,9 @@ a configured server's tool. ARGUMENTS is a JSON object, or the main argument as 
 With --stdin it reads one JSON object a line,
   {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?}
 and answers each with one line. "permissions" replaces the worker's rules file for that line.
+
+With --session it judges as in a session that saw what FILE says, one JSON object a line: {"prompt": "…"} for what the user
+said, {"tool", "arguments", "result"} for a call before. The reason then says what came from which result.
 
 Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered.`,
 		Example: `  callgate check shell_exec 'git push && rm -rf build'
@@ -51,6 +56,11 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 				return err
 			}
 			checker.Explain = explain
+			if session != "" {
+				if err := rememberFile(checker, session); err != nil {
+					return err
+				}
+			}
 			if fromStdin {
 				return checker.Lines(cmd.InOrStdin(), cmd.OutOrStdout())
 			}
@@ -78,7 +88,21 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 	cmd.Flags().BoolVar(&fromStdin, "stdin", false, "read calls from standard input, a JSON object a line")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&explain, "explain", false, "also show the rules and grants that did not decide, and why")
+	cmd.Flags().StringVar(&session, "session", "", "judge as after the prompts and results in `FILE`")
 	return cmd
+}
+
+// rememberFile tells the checker what a session saw.
+func rememberFile(checker *rulebook.Checker, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := checker.Remember(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // newChecker judges as the configuration says.
