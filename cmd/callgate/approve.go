@@ -10,7 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/console"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/tui"
 )
 
@@ -81,9 +84,9 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 			switch {
 			case err != nil:
 				return explain(err)
-			case outcome == companion.Rejected:
+			case outcome == wire.Rejected:
 				return exitRejected
-			case outcome == companion.Withdrawn:
+			case outcome == wire.Withdrawn:
 				return exitWithdrawn
 			}
 			return nil
@@ -109,63 +112,63 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	return cmd
 }
 
-func approve(ctx context.Context, dataDir string, o approving) (companion.Outcome, error) {
+func approve(ctx context.Context, dataDir string, o approving) (wire.Outcome, error) {
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	if !o.asJSON && (!term.IsTerminal(in) || !term.IsTerminal(out)) {
-		return companion.Ended, errors.New("standard input and output must be a terminal; programs use --json, and ssh needs -t")
+		return wire.Ended, errors.New("standard input and output must be a terminal; programs use --json, and ssh needs -t")
 	}
 	kind := "tui"
 	if o.asJSON {
 		kind = "custom"
 	}
-	credential, person, err := approverAs(companion.CredentialApprove, o.as)
+	credential, person, err := approverAs(credentials.Approve, o.as)
 	if err != nil {
-		return companion.Ended, err
+		return wire.Ended, err
 	}
-	target := companion.Target{
+	target := companionclient.Target{
 		DataDir: dataDir, Address: o.address, Sessions: o.sessions, Credential: credential,
-		Client: companion.ClientInfo{Name: person, Version: version, Kind: kind},
+		Client: wire.ClientInfo{Name: person, Version: version, Kind: kind},
 	}
-	client, err := companion.Dial(ctx, target)
+	approver, err := companionclient.Dial(ctx, target)
 	if err != nil {
-		return companion.Ended, err
+		return wire.Ended, err
 	}
-	defer client.Close()
+	defer approver.Close()
 	switch {
 	case o.asJSON:
-		return companion.Relay(ctx, client, os.Stdin, os.Stdout, o.once)
+		return console.Relay(ctx, approver, os.Stdin, os.Stdout, o.once)
 	case o.plain || os.Getenv("TERM") == "dumb":
-		return approveLines(ctx, client, o.once)
+		return approveLines(ctx, approver, o.once)
 	}
 	return tui.Run(ctx, tui.Options{
-		Client: client, Target: target, Once: o.once, Bell: o.notify,
+		Client: approver, Target: target, Once: o.once, Bell: o.notify,
 		NoColor: o.noColor || os.Getenv("NO_COLOR") != "",
 	})
 }
 
 // approveLines asks line by line.
-func approveLines(ctx context.Context, client *companion.Client, once bool) (companion.Outcome, error) {
+func approveLines(ctx context.Context, approver *companionclient.Client, once bool) (wire.Outcome, error) {
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	state, err := term.MakeRaw(in)
 	if err != nil {
-		return companion.Ended, err
+		return wire.Ended, err
 	}
 	defer func() {
 		_ = term.Restore(in, state)        // nothing is left to do with a terminal that refuses
 		_, _ = os.Stdout.WriteString("\n") // the shell's prompt goes below ours
 	}()
-	console := companion.NewConsole(os.Stdin, os.Stdout, func() (int, int, error) { return term.GetSize(out) })
-	defer console.Close()
-	return companion.Watch(ctx, client, console, once)
+	lines := console.NewConsole(os.Stdin, os.Stdout, func() (int, int, error) { return term.GetSize(out) })
+	defer lines.Close()
+	return console.Watch(ctx, approver, lines, once)
 }
 
 // approverAs is the credential that a person shows, and the name that goes on record. "" is the person at this
 // terminal, with the credential that is nobody's in particular.
-func approverAs(role companion.Credential, person string) (companion.Credential, string, error) {
+func approverAs(role credentials.Credential, person string) (credentials.Credential, string, error) {
 	if person == "" {
 		return role, userName(), nil
 	}
-	credential, err := companion.CredentialOf(role, person)
+	credential, err := credentials.Of(role, person)
 	return credential, person, err
 }
 
@@ -180,17 +183,17 @@ func userName() string {
 // explain adds what can be done about it.
 func explain(err error) error {
 	switch {
-	case errors.Is(err, companion.ErrNotRunning):
+	case errors.Is(err, wire.ErrNotRunning):
 		return fmt.Errorf("%w\nStart a host: it starts callgate with its MCP servers. Or run \"callgate hub\" to look at the record and the rules without one.", err)
-	case errors.Is(err, companion.ErrUnreachable):
+	case errors.Is(err, wire.ErrUnreachable):
 		return fmt.Errorf("%w\nIt may have ended without cleaning up; start the host again, or name the right --address.", err)
-	case errors.Is(err, companion.ErrImpostor):
+	case errors.Is(err, wire.ErrImpostor):
 		return fmt.Errorf("%w\nThe credential was not sent.", err)
-	case errors.Is(err, companion.ErrNameTaken):
+	case errors.Is(err, wire.ErrNameTaken):
 		return fmt.Errorf("%w\nShow it with --as.", err)
-	case errors.Is(err, companion.ErrNoCredential):
+	case errors.Is(err, wire.ErrNoCredential):
 		return fmt.Errorf("%w\nMake it with \"callgate credentials add\".", err)
-	case errors.Is(err, companion.ErrVersion):
+	case errors.Is(err, wire.ErrVersion):
 		return fmt.Errorf("%w\nUse the same version of callgate on both sides.", err)
 	}
 	return err

@@ -13,7 +13,9 @@ import (
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // restful is how long the keyboard has to rest before a key answers: what was typed into the terminal before the question
@@ -21,43 +23,43 @@ import (
 const restful = 400 * time.Millisecond
 
 // approveNext shows the call that has waited longest and takes one key for an answer.
-func approveNext(ctx context.Context, dataDir string, o approving) (companion.Outcome, error) {
+func approveNext(ctx context.Context, dataDir string, o approving) (wire.Outcome, error) {
 	in := int(os.Stdin.Fd())
 	if !term.IsTerminal(in) || !term.IsTerminal(int(os.Stdout.Fd())) {
-		return companion.Ended, errors.New("standard input and output must be a terminal; programs use --json")
+		return wire.Ended, errors.New("standard input and output must be a terminal; programs use --json")
 	}
-	credential, person, err := approverAs(companion.CredentialApprove, o.as)
+	credential, person, err := approverAs(credentials.Approve, o.as)
 	if err != nil {
-		return companion.Ended, err
+		return wire.Ended, err
 	}
-	target := companion.Target{DataDir: dataDir, Address: o.address, Credential: credential, Client: companion.ClientInfo{Name: person, Version: version, Kind: "tui"}}
+	target := companionclient.Target{DataDir: dataDir, Address: o.address, Credential: credential, Client: wire.ClientInfo{Name: person, Version: version, Kind: "tui"}}
 	var list struct {
-		Approvals []companion.ToolApproveRequest `json:"approvals"`
+		Approvals []wire.ToolApproveRequest `json:"approvals"`
 	}
 	if err := target.Ask(ctx, http.MethodGet, "/api/approvals", nil, &list); err != nil {
-		return companion.Ended, err
+		return wire.Ended, err
 	}
 	if len(list.Approvals) == 0 {
 		fmt.Fprintln(os.Stdout, "No pending approvals.")
-		return companion.Ended, nil
+		return wire.Ended, nil
 	}
 	a := &list.Approvals[0]
 	fmt.Fprint(os.Stdout, shownNext(a, len(list.Approvals)))
 	key, err := readKey(in)
 	if err != nil {
-		return companion.Ended, err
+		return wire.Ended, err
 	}
-	decision, outcome, done := "", companion.Ended, "left as it is"
+	decision, outcome, done := "", wire.Ended, "left as it is"
 	switch key {
 	case 'y':
-		decision, outcome, done = "approve", companion.Approved, "approved"
+		decision, outcome, done = "approve", wire.Approved, "approved"
 	case 'n':
-		decision, outcome, done = "reject", companion.Rejected, "denied"
+		decision, outcome, done = "reject", wire.Rejected, "denied"
 	}
 	if decision != "" {
 		body := map[string]string{"sessionId": a.SessionID, "argsDigest": a.ArgsDigest, "decision": decision}
 		if err := target.Ask(ctx, http.MethodPost, "/api/approvals/"+a.ApprovalID, body, nil); err != nil {
-			return companion.Ended, err
+			return wire.Ended, err
 		}
 	}
 	fmt.Fprintln(os.Stdout, done)
@@ -65,7 +67,7 @@ func approveNext(ctx context.Context, dataDir string, o approving) (companion.Ou
 }
 
 // shownNext is a call as people see it before they answer with one key.
-func shownNext(a *companion.ToolApproveRequest, waiting int) string {
+func shownNext(a *wire.ToolApproveRequest, waiting int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s (%s)\n", tools.Visible(a.Tool), a.Risk.Label, tools.Visible(a.Client.Name), tools.Visible(a.Origin.Folder))
 	fmt.Fprintf(&b, "%s\n%s\n", tools.Visible(a.Summary), tools.Visible(a.Reason))

@@ -13,7 +13,9 @@ import (
 	"strconv"
 	"strings"
 
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/loopback"
 	"callgate/internal/telegram"
 )
@@ -64,23 +66,23 @@ func approveTelegram(ctx context.Context, c *config, o approving) error {
 	}
 	outlivePipes()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.logLevel}))
-	target := companion.Target{
+	target := companionclient.Target{
 		DataDir: c.DataDir, Address: o.address, Sessions: o.sessions, Logger: log,
-		Client: companion.ClientInfo{Name: "telegram", Version: version, Kind: "custom"},
+		Client: wire.ClientInfo{Name: "telegram", Version: version, Kind: "custom"},
 	}
-	client, err := companion.Dial(ctx, target)
+	approver, err := companionclient.Dial(ctx, target)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	return telegram.Run(ctx, telegram.Options{Client: client, Token: token, Chats: c.Telegram.chats, API: c.Telegram.API, Logger: log, Freeze: func(ctx context.Context, end bool, reason, person string) error {
+	defer approver.Close()
+	return telegram.Run(ctx, telegram.Options{Client: approver, Token: token, Chats: c.Telegram.chats, API: c.Telegram.API, Logger: log, Freeze: func(ctx context.Context, end bool, reason, person string) error {
 		as := target
 		as.Client.Name += "/" + person
 		method := http.MethodPut
 		if end {
 			method, reason = http.MethodDelete, ""
 		}
-		return as.Ask(ctx, method, "/api/freeze", companion.FreezeRequest{Reason: reason}, nil)
+		return as.Ask(ctx, method, "/api/freeze", wire.FreezeRequest{Reason: reason}, nil)
 	}})
 }
 
@@ -89,7 +91,7 @@ func telegramToken(dataDir string) (string, error) {
 	if token := strings.TrimSpace(os.Getenv(telegramVariable)); token != "" {
 		return token, nil
 	}
-	token, err := companion.Foreign(dataDir, "telegram")
+	token, err := credentials.Foreign(dataDir, "telegram")
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("no bot: put the token that @BotFather gave you into %s (mode 0600), or into %s", filepath.Join(dataDir, "credentials", "telegram"), telegramVariable)
 	}

@@ -7,6 +7,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 )
@@ -54,24 +55,24 @@ func (b backend) Changes(id string) ([]tools.FileChange, error) { return b.s.gat
 
 func (b backend) Note(summary string, who audit.Author) error { return b.s.gate.Note("", who, summary) }
 
-func (b backend) Upstreams() []companion.UpstreamState {
-	var states []companion.UpstreamState
+func (b backend) Upstreams() []wire.UpstreamState {
+	var states []wire.UpstreamState
 	if b.s.onlooker {
 		return nil
 	}
 	for _, u := range b.s.proxy.Upstreams() {
-		state := companion.UpstreamStarting
+		state := wire.UpstreamStarting
 		switch u.State {
 		case upstream.Ready:
-			state = companion.UpstreamUp
+			state = wire.UpstreamUp
 		case upstream.Idle:
-			if state = companion.UpstreamIdle; u.Resting {
-				state = companion.UpstreamUp
+			if state = wire.UpstreamIdle; u.Resting {
+				state = wire.UpstreamUp
 			}
 		case upstream.Down, upstream.Closed:
-			state = companion.UpstreamDown
+			state = wire.UpstreamDown
 		}
-		states = append(states, companion.UpstreamState{Name: u.Name, State: state, Tools: u.Tools, Error: u.Reason, Guard: u.Guard})
+		states = append(states, wire.UpstreamState{Name: u.Name, State: state, Tools: u.Tools, Error: u.Reason, Guard: u.Guard})
 	}
 	return states
 }

@@ -7,6 +7,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 	"callgate/internal/retrieval"
 	"callgate/proxy"
 )
@@ -16,19 +17,19 @@ var _ companion.Chatter = backend{}
 func (b backend) Tell(e gate.Event) { b.s.gate.Tell(e) }
 
 // Recall finds nothing where search is off.
-func (b backend) Recall(ctx context.Context, sessionID, message string) (passages []companion.Passage, err error) {
+func (b backend) Recall(ctx context.Context, sessionID, message string) (passages []wire.Passage, err error) {
 	if b.s.retrieval == nil {
 		return nil, nil
 	}
 	found, err := b.s.retrieval.Recall(ctx, sessionID, message, 0)
 	for _, p := range found {
-		passages = append(passages, companion.Passage{Source: p.Source, Text: p.Text})
+		passages = append(passages, wire.Passage{Source: p.Source, Text: p.Text})
 	}
 	return passages, err
 }
 
 // Chat asks the host's model. What was found about a question goes with that question alone, not with those after it.
-func (b backend) Chat(ctx context.Context, sessionID string, turns []companion.ChatTurn, who audit.Author) (companion.ChatAnswer, error) {
+func (b backend) Chat(ctx context.Context, sessionID string, turns []wire.ChatTurn, who audit.Author) (companion.ChatAnswer, error) {
 	conversation := make([]proxy.ChatTurn, len(turns))
 	size := 0
 	for i, t := range turns {
@@ -54,7 +55,7 @@ func (b backend) Chat(ctx context.Context, sessionID string, turns []companion.C
 	})
 	out := companion.ChatAnswer{Text: answer.Text, Model: answer.Model}
 	if answer.Usage != nil {
-		out.Usage = &companion.Usage{Tokens: answer.Usage.Tokens, Cost: answer.Usage.Cost}
+		out.Usage = &wire.Usage{Tokens: answer.Usage.Tokens, Cost: answer.Usage.Cost}
 	}
 	return out, err
 }

@@ -8,27 +8,28 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 	"callgate/permissions"
 	"callgate/proxy"
 )
 
 var _ companion.Tools = backend{}
 
-func (b backend) Tools(sessionID string) (companion.ToolsView, error) {
+func (b backend) Tools(sessionID string) (wire.ToolsView, error) {
 	session, standings, err := b.s.proxy.Standings(sessionID)
 	if err != nil {
-		return companion.ToolsView{}, err
+		return wire.ToolsView{}, err
 	}
-	view := companion.ToolsView{SessionID: session}
+	view := wire.ToolsView{SessionID: session}
 	for _, u := range b.Upstreams() {
-		view.Servers = append(view.Servers, companion.ServerView{UpstreamState: u})
+		view.Servers = append(view.Servers, wire.ServerView{UpstreamState: u})
 	}
 	if session == "" {
 		return view, nil
 	}
 	see, err := b.sight(session)
 	if err != nil {
-		return companion.ToolsView{}, err
+		return wire.ToolsView{}, err
 	}
 	for _, standing := range standings {
 		for i := range view.Servers {
@@ -41,7 +42,7 @@ func (b backend) Tools(sessionID string) (companion.ToolsView, error) {
 }
 
 // sight returns what shows a tool to people as the session's rules see it. Rules that cannot be read deny.
-func (b backend) sight(session string) (func(proxy.Standing) companion.ToolView, error) {
+func (b backend) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
 	policy, fault := b.s.gate.Policy(session)
 	if errors.Is(fault, gate.ErrSession) {
 		return nil, fault
@@ -52,14 +53,14 @@ func (b backend) sight(session string) (func(proxy.Standing) companion.ToolView,
 			level = s.Autonomy
 		}
 	}
-	return func(standing proxy.Standing) companion.ToolView {
+	return func(standing proxy.Standing) wire.ToolView {
 		t := standing.Tool
-		view := companion.ToolView{
+		view := wire.ToolView{
 			Tool: t.Qualified, Name: t.Name, Description: t.Description(), Kind: t.Kind, Bound: t.Bound, Why: t.Why,
 			Subjects: judged(t), Hash: t.Hash, Verdict: permissions.Deny.String(),
 		}
 		if r := standing.Redefined; r != nil {
-			view.DefinitionChanged = &companion.Redefinition{Old: string(r.Old), New: string(r.New), Why: r.Why}
+			view.DefinitionChanged = &wire.Redefinition{Old: string(r.Old), New: string(r.New), Why: r.Why}
 		}
 		if fault != nil {
 			view.Rule = fault.Error()

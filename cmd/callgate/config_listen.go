@@ -6,11 +6,12 @@ import (
 	"net"
 
 	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
 )
 
 // listenSettings say where approvers come in, for every subcommand that lets them.
 var listenSettings = []setting{
-	{"listen", "listen", "`address` for approvers (page, terminal, REST); port 0 picks a port, off: none", companion.DefaultAddress},
+	{"listen", "listen", "`address` for approvers (page, terminal, REST); port 0 picks a port, off: none", companionclient.DefaultAddress},
 	{"listenRemote", "listen-remote", "`address` for approvers on other machines, over TLS; empty: none", ""},
 	{"listenHosts", "listen-host", "`name` or address of this machine for approvers on other machines, without port; repeatable", []string{}},
 	{"tls.cert", "tls-cert", "`file` with the certificate chain; required for addresses that other machines can reach", ""},
@@ -32,7 +33,7 @@ func (c *config) remote() (*companion.Remote, error) {
 // validateListen checks that other machines come in over TLS and by a name.
 func (c *config) validateListen() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil && c.Listen != "" && c.Listen != "off" {
-		return fmt.Errorf("listen: %q: use an address with a port, such as %s, or off", c.Listen, companion.DefaultAddress)
+		return fmt.Errorf("listen: %q: use an address with a port, such as %s, or off", c.Listen, companionclient.DefaultAddress)
 	}
 	if c.ListenRemote == "" {
 		if len(c.ListenHosts) > 0 {

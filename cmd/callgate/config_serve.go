@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/credentials"
 	"callgate/internal/endpoint"
 	"callgate/proxy"
 )
@@ -107,7 +107,7 @@ func (c *serveConfig) validate() error {
 			return fmt.Errorf("mcpHosts: %w", err)
 		}
 	}
-	names := []string{string(companion.CredentialMCP), proxy.StdioPrincipal}
+	names := []string{string(credentials.MCP), proxy.StdioPrincipal}
 	for i, t := range c.MCPTokens {
 		switch {
 		case !tokenName.MatchString(t.Name):
@@ -131,12 +131,12 @@ func (c *serveConfig) door(ctx context.Context, dataDir string, log *slog.Logger
 	case "oauth":
 		return endpoint.NewOAuth(ctx, endpoint.OAuthConfig{Issuer: c.OAuth.Issuer, Audience: c.OAuth.Audience, JWKS: c.OAuth.JWKS, Scope: c.OAuth.Scope})
 	}
-	credentials, err := companion.OpenCredentials(dataDir)
+	held, err := credentials.Open(dataDir)
 	if err != nil {
 		return nil, err
 	}
-	own := func() (string, error) { return credentials.Token(companion.CredentialMCP) }
-	tokens := []endpoint.Token{{Name: endpoint.Principal(companion.CredentialMCP), Secret: complaining(own, string(companion.CredentialMCP), log)}}
+	own := func() (string, error) { return held.Token(credentials.MCP) }
+	tokens := []endpoint.Token{{Name: endpoint.Principal(credentials.MCP), Secret: complaining(own, string(credentials.MCP), log)}}
 	for _, t := range c.MCPTokens {
 		file, err := filepath.Abs(expandHome(t.File))
 		if err != nil {
@@ -168,11 +168,11 @@ func complaining(read func() (string, error), name string, log *slog.Logger) fun
 // knows it can make handles. As long as it is the same their state survives a restart; nil, where there is none yet
 // or it cannot be read, lets it end with the process.
 func (c *config) sealingSecret() []byte {
-	credentials, err := companion.OpenCredentials(c.DataDir)
+	held, err := credentials.Open(c.DataDir)
 	if err != nil {
 		return nil // who needs the credentials says what is wrong with them
 	}
-	token, err := credentials.Token(companion.CredentialWorker)
+	token, err := held.Token(credentials.Worker)
 	if err != nil {
 		return nil
 	}

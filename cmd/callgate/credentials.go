@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/credentials"
 )
 
 // credentialNames are the secrets that can be replaced.
-var credentialNames = []string{string(companion.CredentialApprove), string(companion.CredentialView), string(companion.CredentialMCP), string(companion.CredentialWorker), string(companion.CredentialTools), string(companion.CredentialHook), string(companion.CredentialPrompt)}
+var credentialNames = []string{string(credentials.Approve), string(credentials.View), string(credentials.MCP), string(credentials.Worker), string(credentials.Tools), string(credentials.Hook), string(credentials.Prompt)}
 
 func newCredentialsCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
@@ -31,17 +31,17 @@ A person can have a credential of their own, such as approve@alice.`,
 		Example: `  callgate credentials rotate mcp
   callgate credentials add approve@alice`,
 	}
-	change := func(done string, do func(*companion.Credentials, companion.Credential) error) func(*cobra.Command, []string) error {
+	change := func(done string, do func(*credentials.Store, credentials.Credential) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
 			dir, err := dataDir()
 			if err != nil {
 				return err
 			}
-			credentials, err := companion.OpenCredentials(dir)
+			held, err := credentials.Open(dir)
 			if err != nil {
 				return err
 			}
-			if err := do(credentials, companion.Credential(args[0])); err != nil {
+			if err := do(held, credentials.Credential(args[0])); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), done+"\n", args[0], filepath.Join(dir, "credentials", args[0]))
@@ -53,7 +53,7 @@ A person can have a credential of their own, such as approve@alice.`,
 			return err
 		}
 		role, person, _ := strings.Cut(args[0], "@")
-		_, err := companion.CredentialOf(companion.Credential(role), person)
+		_, err := credentials.Of(credentials.Credential(role), person)
 		return err
 	}
 	cmd.AddCommand(
@@ -67,12 +67,12 @@ A person can have a credential of their own, such as approve@alice.`,
 				if err := exactly(1)(cmd, args); err != nil {
 					return err
 				}
-				if companion.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames, args[0]) {
+				if credentials.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames, args[0]) {
 					return fmt.Errorf("%q is no credential: use %s, or approve@NAME or view@NAME of a person", args[0], strings.Join(credentialNames, ", "))
 				}
 				return nil
 			},
-			RunE: change("the credential %[1]s is a new secret now", (*companion.Credentials).Rotate),
+			RunE: change("the credential %[1]s is a new secret now", (*credentials.Store).Rotate),
 		},
 		&cobra.Command{
 			Use:   "add ROLE@PERSON",
@@ -83,14 +83,14 @@ proves that alice answered, because nobody else can use the name.`,
   callgate open --as alice
   callgate approve --as alice`,
 			Args: named,
-			RunE: change("the credential %s is in %s", (*companion.Credentials).Add),
+			RunE: change("the credential %s is in %s", (*credentials.Store).Add),
 		},
 		&cobra.Command{
 			Use:     "remove ROLE@PERSON",
 			Short:   "Remove a person's credential; clients with it lose access at once",
 			Example: "  callgate credentials remove approve@alice",
 			Args:    named,
-			RunE:    change("the credential %[1]s opens nothing any more", (*companion.Credentials).Remove),
+			RunE:    change("the credential %[1]s opens nothing any more", (*credentials.Store).Remove),
 		},
 		newCredentialsListCommand(dataDir),
 	)
@@ -107,11 +107,11 @@ func newCredentialsListCommand(dataDir func() (string, error)) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			credentials, err := companion.OpenCredentials(dir)
+			held, err := credentials.Open(dir)
 			if err != nil {
 				return err
 			}
-			people, err := credentials.People()
+			people, err := held.People()
 			if err != nil {
 				return err
 			}

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
 	"callgate/internal/doctor"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
@@ -65,7 +66,7 @@ files that others may read or change, and a hub that does not run. The exit code
 
 // examine looks at everything, also when the configuration cannot be read.
 func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
-	o := doctor.Options{Version: version, Home: xdg.Home, Kinds: tools.Kinds(), Listen: companion.DefaultAddress}
+	o := doctor.Options{Version: version, Home: xdg.Home, Kinds: tools.Kinds(), Listen: companionclient.DefaultAddress}
 	c, err := s.load()
 	if err != nil {
 		o.ConfigErr = err
@@ -78,7 +79,7 @@ func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
 	}
 	o.Guard = c.commonWall().Probe().String()
 	o.DataDir, o.Rules = c.DataDir, c.permissionsFile()
-	o.Target = companion.Target{DataDir: c.DataDir, Credential: companion.CredentialView}
+	o.Target = companionclient.Target{DataDir: c.DataDir, Credential: credentials.View}
 	here, err := os.Getwd()
 	if err != nil {
 		return nil, err

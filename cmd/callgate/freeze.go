@@ -14,6 +14,9 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 func newFreezeCommand(dataDir func() (string, error)) *cobra.Command {
@@ -44,7 +47,7 @@ A freeze holds from the next call of every process, also after a restart, until 
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
 			}
-			one := companion.FreezeRequest{SessionID: session, Reason: reason}
+			one := wire.FreezeRequest{SessionID: session, Reason: reason}
 			if one.Until, err = readUntil(until, time.Now()); err != nil {
 				return err
 			}
@@ -83,7 +86,7 @@ func newUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
 			}
-			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, companion.FreezeRequest{SessionID: session}, func(f frozenBy, who audit.Author) error {
+			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, wire.FreezeRequest{SessionID: session}, func(f frozenBy, who audit.Author) error {
 				return f.Unfreeze(session, who)
 			}); err != nil {
 				return err
@@ -104,20 +107,20 @@ func openFreezer(dataDir string) *gate.Freezer {
 }
 
 // changeFreeze has the running callgate do it, which shows it at once, and does it here when none runs.
-func changeFreeze(ctx context.Context, dataDir, as, method string, body companion.FreezeRequest, here func(frozenBy, audit.Author) error) error {
-	credential, person, err := approverAs(companion.CredentialApprove, as)
+func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.FreezeRequest, here func(frozenBy, audit.Author) error) error {
+	credential, person, err := approverAs(credentials.Approve, as)
 	if err != nil {
 		return err
 	}
-	target := companion.Target{DataDir: dataDir, Credential: credential, Client: companion.ClientInfo{Name: person, Version: version, Kind: "tui"}}
+	target := companionclient.Target{DataDir: dataDir, Credential: credential, Client: wire.ClientInfo{Name: person, Version: version, Kind: "tui"}}
 	err = target.Ask(ctx, method, "/api/freeze", body, nil)
-	if !errors.Is(err, companion.ErrNotRunning) && !errors.Is(err, companion.ErrUnreachable) {
+	if !errors.Is(err, wire.ErrNotRunning) && !errors.Is(err, wire.ErrUnreachable) {
 		return explain(err)
 	}
 	if as != "" {
 		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", explain(err), as)
 	}
-	if _, err := companion.OpenCredentials(dataDir); err != nil { // of this data directory's own people
+	if _, err := credentials.Open(dataDir); err != nil { // of this data directory's own people
 		return err
 	}
 	return here(frozenBy{dataDir}, audit.Author{By: "cli:" + person})

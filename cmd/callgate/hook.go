@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
 )
@@ -102,15 +103,15 @@ func (s *settings) printPosting(cmd *cobra.Command, host string) error {
 	if err != nil {
 		return err
 	}
-	address := cmp.Or(c.Listen, companion.DefaultAddress)
+	address := cmp.Or(c.Listen, companionclient.DefaultAddress)
 	if _, port, err := net.SplitHostPort(address); err != nil || port == "0" {
-		return fmt.Errorf("a host that posts needs an address that stays: set listen to %s, not to %s", companion.DefaultAddress, address)
+		return fmt.Errorf("a host that posts needs an address that stays: set listen to %s, not to %s", companionclient.DefaultAddress, address)
 	}
-	credentials, err := companion.OpenCredentials(c.DataDir)
+	held, err := credentials.Open(c.DataDir)
 	if err != nil {
 		return err
 	}
-	token, err := credentials.Token(companion.CredentialHook)
+	token, err := held.Token(credentials.Hook)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
-	"callgate/internal/companion"
+	"callgate/internal/companion/credentials"
 	"callgate/internal/hooks"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
@@ -32,11 +32,11 @@ func (s *settings) serveHooks(cmd *cobra.Command) error {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return err
 	}
-	credentials, err := companion.OpenCredentials(c.DataDir)
+	held, err := credentials.Open(c.DataDir)
 	if err != nil {
 		return err
 	}
-	token := func() (string, error) { return credentials.Token(companion.CredentialHook) }
+	token := func() (string, error) { return held.Token(credentials.Hook) }
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	server, err := hosthooks.Listen(door.Socket(c.DataDir, worker, config), token, log)
 	if errors.Is(err, hosthooks.ErrTaken) {

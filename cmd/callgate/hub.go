@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
 )
 
 func newHubCommand(s *settings) *cobra.Command {
@@ -35,7 +35,7 @@ takes over when it ends.`,
 // runHub serves people until the context ends.
 func (c *config) runHub(cmd *cobra.Command) error {
 	if c.Listen == "off" {
-		return fmt.Errorf("a hub has to listen, and listen is off: use --listen %s, or leave it out", companion.DefaultAddress)
+		return fmt.Errorf("a hub has to listen, and listen is off: use --listen %s, or leave it out", companionclient.DefaultAddress)
 	}
 	s := &sidecar{config: c, onlooker: true}
 	defer s.close()

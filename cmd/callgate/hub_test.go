@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 )
 
@@ -56,7 +57,7 @@ func TestTheHubIsKilled(t *testing.T) {
 			}
 		}
 	}
-	person, err := companion.Dial(t.Context(), companion.Target{DataDir: data, Client: companion.ClientInfo{Name: "ada", Kind: "custom"}})
+	person, err := companionclient.Dial(t.Context(), companionclient.Target{DataDir: data, Client: wire.ClientInfo{Name: "ada", Kind: "custom"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func awaitHub(t *testing.T, data string, before int) (at hubAt) {
 
 // question is one call as the person sees it.
 type question struct {
-	frame    *companion.ToolApproveRequest
+	frame    *wire.ToolApproveRequest
 	shown    int // times
 	sent     bool
 	ended    int // times
@@ -159,7 +160,7 @@ type question struct {
 type crowd struct {
 	t        *testing.T
 	data     string // directory
-	person   *companion.Client
+	person   *companionclient.Client
 	asked    map[string]*question
 	rostered time.Time // when a session was shown last, which a new connection begins with
 }
@@ -182,16 +183,16 @@ func (c *crowd) until(what string, done func() bool) {
 	}
 }
 
-func (c *crowd) take(e companion.Event) {
+func (c *crowd) take(e wire.Event) {
 	switch f := e.Frame.(type) {
-	case companion.Disconnected, companion.Connected:
+	case wire.Disconnected, wire.Connected:
 		c.t.Logf("%T: what was known is void", f)
 		for _, q := range c.asked {
 			if q.ended == 0 {
 				q.shown, q.sent = 0, false
 			}
 		}
-	case *companion.ToolApproveRequest:
+	case *wire.ToolApproveRequest:
 		q := c.asked[f.ToolCallID]
 		if q == nil {
 			q = &question{}
@@ -199,7 +200,7 @@ func (c *crowd) take(e companion.Event) {
 		}
 		q.frame, q.sent = f, false
 		q.shown++
-	case *companion.ToolApproveResolved:
+	case *wire.ToolApproveResolved:
 		q := c.asked[f.ToolCallID]
 		if q == nil {
 			break
@@ -211,11 +212,11 @@ func (c *crowd) take(e companion.Event) {
 		}
 		q.ended++
 		q.decision = f.Decision
-	case *companion.TeamUpdate:
+	case *wire.TeamUpdate:
 		c.rostered = time.Now()
-	case *companion.Error:
+	case *wire.Error:
 		c.t.Logf("%s: %s", f.Code, f.Message)
-		if q := c.asked[f.ToolCallID]; q != nil && f.Code == companion.CodeInternal { // the call still waits
+		if q := c.asked[f.ToolCallID]; q != nil && f.Code == wire.CodeInternal { // the call still waits
 			q.sent = false
 		}
 	}
@@ -230,10 +231,10 @@ func (c *crowd) answer(n int, session string) {
 		if q.sent || q.ended > 0 || q.shown == 0 || session != "" && q.frame.SessionID != session {
 			continue
 		}
-		err := c.person.Answer(companion.ToolApprove{
-			Head: companion.Head{SessionID: q.frame.SessionID}, ToolCallID: id, ArgsDigest: q.frame.ArgsDigest, Decision: "approve",
+		err := c.person.Answer(wire.ToolApprove{
+			Head: wire.Head{SessionID: q.frame.SessionID}, ToolCallID: id, ArgsDigest: q.frame.ArgsDigest, Decision: "approve",
 		})
-		if errors.Is(err, companion.ErrClosed) {
+		if errors.Is(err, wire.ErrClosed) {
 			return // between two hubs; it is asked for again
 		}
 		q.sent = err == nil

@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
 )
 
 func newOpenCommand(dataDir func() (string, error)) *cobra.Command {
@@ -33,15 +34,15 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
 			if err != nil {
 				return err
 			}
-			role := companion.CredentialApprove
+			role := credentials.Approve
 			if view {
-				role = companion.CredentialView
+				role = credentials.View
 			}
-			target := companion.Target{DataDir: dir, Address: address}
+			target := companionclient.Target{DataDir: dir, Address: address}
 			if target.Credential, target.Client.Name, err = approverAs(role, as); err != nil {
 				return err
 			}
-			page, err := companion.PageURL(cmd.Context(), target)
+			page, err := companionclient.PageURL(cmd.Context(), target)
 			if err != nil {
 				return explain(err)
 			}

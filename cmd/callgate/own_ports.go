@@ -8,14 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
 	"callgate/internal/endpoint"
 )
 
 // ownPorts returns a function that lists the ports of every callgate that shares the data directory, and with it the
 // credentials: where approvals are given, and where tools are called. It is asked at every call.
 func (c *config) ownPorts() func() []string {
-	approvals := notes{dir: companion.PortsDir(c.DataDir), read: func() []string { return companion.Ports(c.DataDir) }}
+	approvals := notes{dir: companionclient.PortsDir(c.DataDir), read: func() []string { return companionclient.Ports(c.DataDir) }}
 	tools := notes{dir: endpoint.PortsDir(c.DataDir), read: func() []string { return endpoint.Ports(c.DataDir) }}
 	return func() []string { return slices.Concat(approvals.list(), tools.list()) }
 }

@@ -17,6 +17,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/budget"
 	"callgate/internal/companion"
+	"callgate/internal/companion/credentials"
 	"callgate/internal/guard"
 	"callgate/internal/hooks"
 	"callgate/internal/hosthooks"
@@ -201,7 +202,7 @@ func (s *sidecar) openAudit() (*audit.Log, error) {
 func (s *sidecar) openCompanion() error {
 	var ports []string
 	if s.config.Listen != "off" {
-		credentials, err := companion.OpenCredentials(s.config.DataDir)
+		held, err := credentials.Open(s.config.DataDir)
 		if err != nil {
 			return err
 		}
@@ -211,8 +212,8 @@ func (s *sidecar) openCompanion() error {
 		}
 		options := companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: version, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.gate, Checkpoints: s.shownCheckpoints(), Problems: s.problems.list, Credentials: credentials, Logger: s.log,
-			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return credentials.Token(companion.CredentialHook) }),
+			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.gate, Checkpoints: s.shownCheckpoints(), Problems: s.problems.list, Credentials: held, Logger: s.log,
+			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}
 		if !s.onlooker {
 			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.config.Worker, backend{s}, backend{s}, backend{s}, backend{s}

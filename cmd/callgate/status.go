@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
-	"callgate/internal/companion"
+	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // summary is how the gate stands, for prompts and status bars.
@@ -59,17 +61,17 @@ func summarize(ctx context.Context, dataDir string) (one summary, err error) {
 	one.Guard = "none"
 	frozen, err := openFreezer(dataDir).Of("", time.Now())
 	one.Frozen = frozen != nil || err != nil
-	target := companion.Target{DataDir: dataDir, Credential: companion.CredentialView}
+	target := companionclient.Target{DataDir: dataDir, Credential: credentials.View}
 	var sessions struct {
 		Sessions []gate.SessionInfo `json:"sessions"`
 	}
 	err = target.Ask(ctx, "GET", "/api/sessions", nil, &sessions)
-	if errors.Is(err, companion.ErrNotRunning) {
+	if errors.Is(err, wire.ErrNotRunning) {
 		return one, nil
 	}
 	var info struct {
-		Upstreams []companion.UpstreamState `json:"upstreams"`
-		Problems  []string                  `json:"problems"`
+		Upstreams []wire.UpstreamState `json:"upstreams"`
+		Problems  []string             `json:"problems"`
 	}
 	if err = errors.Join(err, target.Ask(ctx, "GET", "/api/info", nil, &info)); err != nil {
 		return one, err

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"callgate/audit"
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 	"callgate/internal/metrics"
 	"callgate/internal/traces"
 )
@@ -47,7 +47,7 @@ func (s *sidecar) metricsHandler() http.Handler {
 // is there.
 func (s *sidecar) upstreamsUp() (states []metrics.Upstream) {
 	for _, u := range (backend{s}).Upstreams() {
-		states = append(states, metrics.Upstream{Name: u.Name, Up: u.State == companion.UpstreamUp, Tools: u.Tools})
+		states = append(states, metrics.Upstream{Name: u.Name, Up: u.State == wire.UpstreamUp, Tools: u.Tools})
 	}
 	return states
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"callgate/internal/visible"
 )
 
 func TestVisible(t *testing.T) {
@@ -41,7 +43,7 @@ func FuzzVisible(f *testing.F) {
 			t.Errorf("%q is no UTF-8", out)
 		}
 		for _, r := range out {
-			if !visible(r) {
+			if !visible.Rune(r) {
 				t.Errorf("%q holds %U", out, r)
 			}
 		}

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/permissions"
-
 	"golang.org/x/text/unicode/norm"
+
+	"callgate/internal/visible"
+	"callgate/permissions"
 )
 
 // location is one reading of a path argument: what it is in all spellings, and where it really leads.
@@ -359,7 +360,7 @@ func otherNormalForms(path string) (forms []string) {
 // withoutIgnored drops format characters and others that show as nothing.
 func withoutIgnored(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 0x80 && !visible(r) {
+		if r >= 0x80 && !visible.Rune(r) {
 			return -1
 		}
 		return r

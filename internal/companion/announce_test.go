@@ -11,16 +11,20 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // named is the address in companion.json, "" when there is none.
 func named(t *testing.T, dataDir string) string {
 	t.Helper()
-	data, err := os.ReadFile(announcePath(dataDir))
+	data, err := os.ReadFile(client.AnnouncePath(dataDir))
 	if errors.Is(err, os.ErrNotExist) {
 		return ""
 	}
-	var a announcement
+	var a client.Announcement
 	if err != nil || json.Unmarshal(data, &a) != nil {
 		t.Fatalf("%s: %v", data, err)
 	}
@@ -58,7 +62,7 @@ func noHub(t *testing.T, dataDir string) {
 func TestOfSeveralThatAreAloneTheNewestThatAnswersIsNamed(t *testing.T) {
 	r := startIn(t, newFakeBackend(), defaultTiming, func(dir string) { noHub(t, dir) })
 	second, third := r.another(t), r.another(t)
-	ports := Ports(r.dir)
+	ports := client.Ports(r.dir)
 	for _, s := range []*Server{r.Server, second, third} {
 		if !slices.Contains(ports, port(t, s.Address())) {
 			t.Errorf("the ports %s lack %s", ports, s.Address())
@@ -79,10 +83,10 @@ func TestOfSeveralThatAreAloneTheNewestThatAnswersIsNamed(t *testing.T) {
 	if got := named(t, r.dir); got != r.Address() {
 		t.Errorf("companion.json names %q, want the survivor", got)
 	}
-	if c := dial(t, r.target()); await[Connected](t, c, nil).Address != r.Address() {
+	if c := dial(t, r.target()); await[wire.Connected](t, c, nil).Address != r.Address() {
 		t.Error("the client did not find the survivor")
 	}
-	if got := Ports(r.dir); !slices.Equal(got, []string{port(t, r.Address())}) {
+	if got := client.Ports(r.dir); !slices.Equal(got, []string{port(t, r.Address())}) {
 		t.Errorf("ports %s", got)
 	}
 	if err := r.Close(); err != nil {
@@ -106,13 +110,13 @@ func crashed(t *testing.T, dataDir string) (path, address string) {
 	}
 	address = listener.Addr().String()
 	listener.Close()
-	data, err := json.Marshal(announcement{PID: cmd.Process.Pid, Address: address, Started: time.Now().Add(time.Minute)})
+	data, err := json.Marshal(client.Announcement{PID: cmd.Process.Pid, Address: address, Started: time.Now().Add(time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	path = filepath.Join(PortsDir(dataDir), strconv.Itoa(cmd.Process.Pid)+"-"+port(t, address)+".json")
-	for _, p := range []string{path, announcePath(dataDir)} {
-		if err := writePrivate(p, data); err != nil {
+	path = filepath.Join(client.PortsDir(dataDir), strconv.Itoa(cmd.Process.Pid)+"-"+port(t, address)+".json")
+	for _, p := range []string{path, client.AnnouncePath(dataDir)} {
+		if err := credentials.WritePrivate(p, data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,7 +126,7 @@ func crashed(t *testing.T, dataDir string) (path, address string) {
 func TestACrashedCompanionIsPassedOver(t *testing.T) {
 	r := startIn(t, newFakeBackend(), defaultTiming, func(dir string) { noHub(t, dir) })
 	path, address := crashed(t, r.dir)
-	if c := dial(t, r.target()); await[Connected](t, c, nil).Address != r.Address() {
+	if c := dial(t, r.target()); await[wire.Connected](t, c, nil).Address != r.Address() {
 		t.Error("the client did not find the one that lives")
 	}
 	if got := named(t, r.dir); got != address {

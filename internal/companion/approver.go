@@ -7,11 +7,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate/tools"
+	"callgate/internal/companion/wire"
 )
-
-// clientHeader says in a REST request who sends it, as hello does for a WebSocket: "kind:name", the name
-// percent-encoded, as in "web:alice".
-const clientHeader = "Callgate-Client"
 
 // fromHeader is where the hub says that the client of a request which it passes on came from.
 const fromHeader = "Callgate-From"
@@ -37,11 +34,11 @@ func authorOf(r *http.Request) audit.Author {
 	return who
 }
 
-func clientOf(r *http.Request) (client ClientInfo, named bool) {
-	header := r.Header.Get(clientHeader)
+func clientOf(r *http.Request) (client wire.ClientInfo, named bool) {
+	header := r.Header.Get(wire.ClientHeader)
 	kind, name, _ := strings.Cut(header, ":")
 	if decoded, err := url.PathUnescape(name); err == nil {
 		name = decoded
 	}
-	return ClientInfo{Kind: kind, Name: name}, header != ""
+	return wire.ClientInfo{Kind: kind, Name: name}, header != ""
 }

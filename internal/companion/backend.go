@@ -1,4 +1,4 @@
-// Package companion is where people answer: WebSocket, REST and a page on this machine, the hub, and a Go client.
+// Package companion is where people answer: WebSocket, REST and a page on this machine, and the hub.
 //
 // Nothing here decides. The server translates between the wire and one Backend, and holds the border: who may connect,
 // who may only watch, and which browsers' requests are refused. Strings from servers or the model stay data: no HTML is
@@ -14,6 +14,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
 
@@ -48,29 +49,10 @@ type Backend interface {
 	Note(summary string, who audit.Author) error
 
 	// Upstreams returns what is known of each MCP server behind callgate.
-	Upstreams() []UpstreamState
+	Upstreams() []wire.UpstreamState
 
 	// Audit returns the records that match f, newest first, and where those before them begin: "" when there are none.
 	Audit(f AuditQuery) (records []AuditRecord, next string, err error)
-}
-
-// States of an upstream.
-const (
-	UpstreamIdle     = "idle" // nobody needs it now: the next host or call starts it
-	UpstreamStarting = "starting"
-	UpstreamUp       = "up"
-	UpstreamDown     = "down"
-)
-
-// UpstreamState is what people see of one MCP server behind callgate.
-type UpstreamState struct {
-	Name  string `json:"name"`
-	State string `json:"state"` // idle, starting, up or down
-	Tools int    `json:"tools"`
-	Error string `json:"error,omitempty"` // why it is down
-	Guard string `json:"guard,omitempty"` // what keeps its process from callgate: namespaces, landlock, or none and why
-
-	Process int `json:"process"` // id of the callgate that it is behind; the server fills it in
 }
 
 // AuditQuery selects audit records. Empty fields do not restrict.

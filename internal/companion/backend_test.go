@@ -11,6 +11,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
 
@@ -23,7 +24,7 @@ type fakeBackend struct {
 	pending   []*gate.Approval
 	answers   []gate.Answer // that were applied
 	cancelled []string
-	upstreams []UpstreamState
+	upstreams []wire.UpstreamState
 	records   []audit.Record
 	query     AuditQuery
 	broken    error                  // what Answer and Audit fail with
@@ -215,7 +216,7 @@ func (b *fakeBackend) Note(summary string, who audit.Author) error {
 	return b.broken
 }
 
-func (b *fakeBackend) Upstreams() []UpstreamState {
+func (b *fakeBackend) Upstreams() []wire.UpstreamState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.upstreams)

@@ -4,19 +4,21 @@ import (
 	"testing"
 
 	"callgate/gate"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
 
 // BenchmarkFrame is what one event costs for each connected client.
 func BenchmarkFrame(b *testing.B) {
-	s := newStream(nil, CredentialApprove)
+	s := newStream(nil, credentials.Approve)
 	event := gate.Started{SessionID: "s1", Agent: "main", ID: "call_0123456789abcdef", Tool: "files_read_file", Arguments: []byte(`{"path":"src/main.go"}`), Risk: permissions.ReadOnly}
-	defer func(check func([]byte)) { encoded = check }(encoded)
-	encoded = nil // what tests do with a frame is not what it costs
+	defer func(check func([]byte)) { wire.Encoded = check }(wire.Encoded)
+	wire.Encoded = nil // what tests do with a frame is not what it costs
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, frame := range s.frames(event) {
-			if _, err := encode(frame); err != nil {
+			if _, err := wire.Encode(frame); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -26,17 +28,17 @@ func BenchmarkFrame(b *testing.B) {
 // BenchmarkIdentify is what a credential check costs, files read included.
 func BenchmarkIdentify(b *testing.B) {
 	dir := b.TempDir()
-	c, err := OpenCredentials(dir)
+	c, err := credentials.Open(dir)
 	if err != nil {
 		b.Fatal(err)
 	}
-	token, err := c.Token(CredentialView)
+	token, err := c.Token(credentials.View)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if name, err := c.identify(token); err != nil || name != CredentialView {
+		if name, err := c.Identify(token); err != nil || name != credentials.View {
 			b.Fatal(name, err)
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // Bringer lets clients bring tools of their own into sessions. Nil in Options means that nobody can.
@@ -89,7 +92,7 @@ func (b *toolbox) close() {
 }
 
 // take is mcp_tools: these are the tools that the client has for the session from now on.
-func (b *toolbox) take(f MCPTools) error {
+func (b *toolbox) take(f wire.MCPTools) error {
 	servers, definitions, refused := definitionsOf(f.Tools)
 	if refused != nil {
 		return refused
@@ -105,7 +108,7 @@ func (b *toolbox) take(f MCPTools) error {
 		}
 	}
 	if len(b.visits)+len(servers) > maxVisits {
-		return refuse(CodeBadMessage, "a client brings at most %d servers", maxVisits)
+		return wire.Refuse(wire.CodeBadMessage, "a client brings at most %d servers", maxVisits)
 	}
 	for _, server := range servers {
 		key := visitKey{f.SessionID, server}
@@ -131,39 +134,39 @@ func (b *toolbox) take(f MCPTools) error {
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // definitionsOf writes the tools as MCP has them, by server; servers are in the order of the frame.
-func definitionsOf(tools []MCPTool) (servers []string, definitions map[string][][]byte, _ *refusal) {
+func definitionsOf(tools []wire.MCPTool) (servers []string, definitions map[string][][]byte, _ *wire.Refusal) {
 	definitions = map[string][][]byte{}
 	names := map[visitKey]bool{}
 	for i, tool := range tools {
 		name := visitKey{tool.Server, tool.Name}
 		switch {
 		case tool.Server == "":
-			return nil, nil, refuse(CodeBadMessage, "tools[%d]: server is missing", i)
+			return nil, nil, wire.Refuse(wire.CodeBadMessage, "tools[%d]: server is missing", i)
 		case !toolName.MatchString(tool.Name):
-			return nil, nil, refuse(CodeBadMessage, "tools[%d]: the name has to be 1 to 128 letters, digits, _, - and .", i)
+			return nil, nil, wire.Refuse(wire.CodeBadMessage, "tools[%d]: the name has to be 1 to 128 letters, digits, _, - and .", i)
 		case names[name]:
-			return nil, nil, refuse(CodeBadMessage, "tools[%d]: %s has two tools %q", i, tool.Server, tool.Name)
+			return nil, nil, wire.Refuse(wire.CodeBadMessage, "tools[%d]: %s has two tools %q", i, tool.Server, tool.Name)
 		case !bytes.HasPrefix(tool.InputSchema, []byte("{")):
-			return nil, nil, refuse(CodeBadMessage, "tools[%d]: inputSchema has to be a JSON Schema of an object", i)
+			return nil, nil, wire.Refuse(wire.CodeBadMessage, "tools[%d]: inputSchema has to be a JSON Schema of an object", i)
 		}
 		names[name] = true
-		definition, err := encode(struct {
+		definition, err := wire.Encode(struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description,omitempty"`
 			InputSchema json.RawMessage `json:"inputSchema"`
 			Annotations json.RawMessage `json:"annotations,omitempty"`
 		}{tool.Name, tool.Description, tool.InputSchema, tool.Annotations})
 		if err != nil {
-			return nil, nil, refuse(CodeBadMessage, "tools[%d]: %v", i, err)
+			return nil, nil, wire.Refuse(wire.CodeBadMessage, "tools[%d]: %v", i, err)
 		}
 		if len(definition) > maxDefinition {
-			return nil, nil, refuse(CodeBadMessage, "tools[%d]: the definition is larger than %d bytes", i, maxDefinition)
+			return nil, nil, wire.Refuse(wire.CodeBadMessage, "tools[%d]: the definition is larger than %d bytes", i, maxDefinition)
 		}
 		if definitions[tool.Server] == nil {
 			servers = append(servers, tool.Server)
 		}
 		if definitions[tool.Server] = append(definitions[tool.Server], definition); len(definitions[tool.Server]) > maxBrought {
-			return nil, nil, refuse(CodeBadMessage, "%s has more than %d tools", tool.Server, maxBrought)
+			return nil, nil, wire.Refuse(wire.CodeBadMessage, "%s has more than %d tools", tool.Server, maxBrought)
 		}
 	}
 	return servers, definitions, nil
@@ -171,16 +174,16 @@ func definitionsOf(tools []MCPTool) (servers []string, definitions map[string][]
 
 // mcpTools takes tools of the client in. It needs a credential of its own, which opens nothing else: who approves
 // must not be able to bring what is approved, nor the other way round, unless the person gave out both.
-func (c *socket) mcpTools(data []byte) *refusal {
-	var f MCPTools
+func (c *socket) mcpTools(data []byte) *wire.Refusal {
+	var f wire.MCPTools
 	if refused := c.brings(data, &f); refused != nil {
 		return refused
 	}
 	return c.change(f.SessionID, func() error { return c.toolbox.take(f) })
 }
 
-func (c *socket) mcpResult(data []byte) *refusal {
-	var f MCPResult
+func (c *socket) mcpResult(data []byte) *wire.Refusal {
+	var f wire.MCPResult
 	if refused := c.brings(data, &f); refused != nil {
 		return refused
 	}
@@ -188,14 +191,14 @@ func (c *socket) mcpResult(data []byte) *refusal {
 }
 
 // brings decodes a frame of a client that brings tools.
-func (c *socket) brings(data []byte, f any) *refusal {
+func (c *socket) brings(data []byte, f any) *wire.Refusal {
 	switch {
-	case c.may() != CredentialTools:
-		return refuse(CodeUnauthorized, "only the tools credential brings tools")
+	case c.may() != credentials.Tools:
+		return wire.Refuse(wire.CodeUnauthorized, "only the tools credential brings tools")
 	case c.server.bringer == nil:
-		return refuse(CodeBadMessage, "this callgate takes no tools from clients")
+		return wire.Refuse(wire.CodeBadMessage, "this callgate takes no tools from clients")
 	}
-	return decode(data, f)
+	return wire.Decode(data, f)
 }
 
 // call has the client run a tool.
@@ -207,7 +210,7 @@ func (b *toolbox) call(ctx context.Context, key visitKey, tool string, arguments
 	}
 	defer b.end(id)
 	select {
-	case b.out <- MCPCall{Head: head(TypeMCPCall, key.session), ToolCallID: id, Server: key.server, Tool: tool, Args: object(arguments)}:
+	case b.out <- wire.MCPCall{Head: wire.NewHead(wire.TypeMCPCall, key.session), ToolCallID: id, Server: key.server, Tool: tool, Args: wire.Object(arguments)}:
 	default:
 		return nil, fmt.Errorf("the client %s, which runs this tool, does not read", b.by)
 	}
@@ -218,7 +221,7 @@ func (b *toolbox) call(ctx context.Context, key visitKey, tool string, arguments
 		return o.result, o.err
 	case <-ctx.Done():
 		select {
-		case b.out <- MCPCancel{Head: head(TypeMCPCancel, key.session), ToolCallID: id}:
+		case b.out <- wire.MCPCancel{Head: wire.NewHead(wire.TypeMCPCancel, key.session), ToolCallID: id}:
 		default: // it does not read, and will find out when it answers
 		}
 		if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
@@ -247,7 +250,7 @@ func (b *toolbox) end(id string) {
 }
 
 // give is mcp_result. Only calls that were sent to this client can be answered, and each of them once.
-func (b *toolbox) give(f MCPResult) *refusal {
+func (b *toolbox) give(f wire.MCPResult) *wire.Refusal {
 	outcome, refused := outcomeOfFrame(f)
 	if refused != nil {
 		return refused
@@ -256,7 +259,7 @@ func (b *toolbox) give(f MCPResult) *refusal {
 	defer b.mu.Unlock()
 	call, ok := b.calls[f.ToolCallID]
 	if !ok || call.session != f.SessionID {
-		return refuse(CodeNotPending, "no call of that id waits for this client: it was answered, cancelled, or sent to somebody else")
+		return wire.Refuse(wire.CodeNotPending, "no call of that id waits for this client: it was answered, cancelled, or sent to somebody else")
 	}
 	delete(b.calls, f.ToolCallID)
 	call.done <- outcome
@@ -264,10 +267,10 @@ func (b *toolbox) give(f MCPResult) *refusal {
 }
 
 // outcomeOfFrame checks what the client says of a call.
-func outcomeOfFrame(f MCPResult) (o outcomeOfCall, _ *refusal) {
+func outcomeOfFrame(f wire.MCPResult) (o outcomeOfCall, _ *wire.Refusal) {
 	switch {
 	case (len(f.Result) == 0) == (f.Error == ""):
-		return o, refuse(CodeBadMessage, "mcp_result needs either result or error")
+		return o, wire.Refuse(wire.CodeBadMessage, "mcp_result needs either result or error")
 	case f.Error != "":
 		return outcomeOfCall{err: errors.New(f.Error)}, nil
 	case len(f.Result) > maxResultSent:
@@ -275,9 +278,9 @@ func outcomeOfFrame(f MCPResult) (o outcomeOfCall, _ *refusal) {
 	}
 	var text string
 	if json.Unmarshal(f.Result, &text) == nil {
-		result, err := encode(map[string]any{"content": []map[string]string{{"type": "text", "text": text}}})
+		result, err := wire.Encode(map[string]any{"content": []map[string]string{{"type": "text", "text": text}}})
 		if err != nil {
-			return o, refuse(CodeBadMessage, "result: %v", err)
+			return o, wire.Refuse(wire.CodeBadMessage, "result: %v", err)
 		}
 		return outcomeOfCall{result: result}, nil
 	}
@@ -285,7 +288,7 @@ func outcomeOfFrame(f MCPResult) (o outcomeOfCall, _ *refusal) {
 		Content json.RawMessage `json:"content"`
 	}
 	if err := json.Unmarshal(f.Result, &result); err != nil || !bytes.HasPrefix(result.Content, []byte("[")) {
-		return o, refuse(CodeBadMessage, `result has to be a text, or that of tools/call, as in {"content": [{"type": "text", "text": "done"}]}`)
+		return o, wire.Refuse(wire.CodeBadMessage, `result has to be a text, or that of tools/call, as in {"content": [{"type": "text", "text": "done"}]}`)
 	}
 	return outcomeOfCall{result: slices.Clone(f.Result)}, nil
 }

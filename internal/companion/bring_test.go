@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 )
 
@@ -124,8 +126,8 @@ func startBringing(t *testing.T, timing timing) (*rig, *fakeBringer) {
 // bringer is a client with the tools credential that knows of session s1.
 func (r *rig) provider(t *testing.T) *peer {
 	t.Helper()
-	p := r.join(t, CredentialTools)
-	if f := p.want(TypeTeamUpdate); f["sessionId"] != "s1" {
+	p := r.join(t, credentials.Tools)
+	if f := p.want(wire.TypeTeamUpdate); f["sessionId"] != "s1" {
 		t.Fatalf("%v", f)
 	}
 	return p
@@ -141,7 +143,7 @@ func TestBringTools(t *testing.T) {
 		t.Errorf("%s brought %s", v.By, v.Tools)
 	}
 	done := b.call(t.Context(), "desk", "clock", `{"n":1.0}`)
-	f := p.want(TypeMCPCall)
+	f := p.want(wire.TypeMCPCall)
 	if f["server"] != "desk" || f["tool"] != "clock" || fmt.Sprint(f["args"]) != "map[n:1]" {
 		t.Errorf("%v", f)
 	}
@@ -152,24 +154,24 @@ func TestBringTools(t *testing.T) {
 	// What is no answer leaves the call waiting.
 	for _, members := range []string{`"x":1`, `"result":{"content":[]},"error":"both"`, `"result":{"text":"done"}`, `"result":[]`, `"result":{"content":"done"}`} {
 		answer(members)
-		p.wantError(CodeBadMessage)
+		p.wantError(wire.CodeBadMessage)
 	}
 	answer(`"result":{"content":[{"type":"text","text":"noon"}],"x": 1.0}`)
 	if got := <-done; got != `{"content":[{"type":"text","text":"noon"}],"x": 1.0}` {
 		t.Errorf("the result is %s", got)
 	}
 	answer(`"result":{"content":[]}`) // once
-	p.wantError(CodeNotPending)
+	p.wantError(wire.CodeNotPending)
 
 	done = b.call(t.Context(), "desk", "clock", "")
-	f = p.want(TypeMCPCall)
+	f = p.want(wire.TypeMCPCall)
 	answer(`"result":"it is <noon>"`)
 	if got := <-done; got != `{"content":[{"text":"it is <noon>","type":"text"}]}` {
 		t.Errorf("the result is %s", got)
 	}
 
 	done = b.call(t.Context(), "desk", "clock", "")
-	f = p.want(TypeMCPCall)
+	f = p.want(wire.TypeMCPCall)
 	answer(`"error":"the clock has stopped"`)
 	if got := <-done; got != "error: the clock has stopped" {
 		t.Errorf("%s", got)
@@ -189,14 +191,14 @@ func TestBringToolsAnswersOfOthers(t *testing.T) {
 	p.send(desk("clock"))
 	b.want(t, "the server", func() bool { return b.visits["desk"] != nil })
 	done := b.call(t.Context(), "desk", "clock", "{}")
-	id := p.want(TypeMCPCall)["toolCallId"]
+	id := p.want(wire.TypeMCPCall)["toolCallId"]
 	result := func(session string) string {
 		return fmt.Sprintf(`{"v":1,"type":"mcp_result","sessionId":%q,"toolCallId":%q,"result":{"content":[]}}`, session, id)
 	}
 	other.send(result("s1"))
-	other.wantError(CodeNotPending)
+	other.wantError(wire.CodeNotPending)
 	p.send(result("s2"))
-	p.wantError(CodeNotPending)
+	p.wantError(wire.CodeNotPending)
 	p.send(result("s1"))
 	if got := <-done; got != `{"content":[]}` {
 		t.Errorf("%s", got)
@@ -212,24 +214,24 @@ func TestBringToolsEnds(t *testing.T) {
 	b.want(t, "the server", func() bool { return b.visits["desk"] != nil })
 
 	done := b.call(t.Context(), "desk", "clock", "{}")
-	id := p.want(TypeMCPCall)["toolCallId"]
+	id := p.want(wire.TypeMCPCall)["toolCallId"]
 	if got := <-done; got != "error: the client custom:alice, which runs this tool, did not answer within 50ms" {
 		t.Errorf("%s", got)
 	}
-	if f := p.want(TypeMCPCancel); f["toolCallId"] != id {
+	if f := p.want(wire.TypeMCPCancel); f["toolCallId"] != id {
 		t.Errorf("%v", f)
 	}
 	p.send(fmt.Sprintf(`{"v":1,"type":"mcp_result","sessionId":"s1","toolCallId":%q,"error":"late"}`, id))
-	p.wantError(CodeNotPending)
+	p.wantError(wire.CodeNotPending)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done = b.call(ctx, "desk", "clock", "{}")
-	p.want(TypeMCPCall)
+	p.want(wire.TypeMCPCall)
 	cancel()
 	if got := <-done; got != "error: context canceled" {
 		t.Errorf("%s", got)
 	}
-	p.want(TypeMCPCancel)
+	p.want(wire.TypeMCPCancel)
 }
 
 func TestBringToolsDisconnects(t *testing.T) {
@@ -238,7 +240,7 @@ func TestBringToolsDisconnects(t *testing.T) {
 	p.send(desk("clock"))
 	b.want(t, "the server", func() bool { return b.visits["desk"] != nil })
 	done := b.call(t.Context(), "desk", "clock", "{}")
-	p.want(TypeMCPCall)
+	p.want(wire.TypeMCPCall)
 	p.conn.Close()
 	if got := <-done; got != "error: the client custom:alice, which ran this tool, has disconnected" {
 		t.Errorf("%s", got)
@@ -273,12 +275,12 @@ func TestBringToolsBounds(t *testing.T) {
 		"everywhere": `{"v":1,"type":"mcp_tools","sessionId":"*","tools":[]}`,
 	} {
 		p.send(frame)
-		if f := p.wantError(CodeBadMessage); len(f["message"].(string)) > 300 {
+		if f := p.wantError(wire.CodeBadMessage); len(f["message"].(string)) > 300 {
 			t.Errorf("%s: %v", name, f)
 		}
 	}
 	p.send(strings.Replace(desk("clock"), `"s1"`, `"s9"`, 1))
-	p.wantError(CodeSessionNotFound)
+	p.wantError(wire.CodeSessionNotFound)
 
 	p.send(desk("clock"))
 	b.want(t, "the server", func() bool { return b.visits["desk"] != nil })
@@ -306,12 +308,12 @@ func TestBringToolsBounds(t *testing.T) {
 // None of the credentials implies another: who approves brings nothing, and who brings tools sees and answers nothing.
 func TestBringToolsCredentials(t *testing.T) {
 	r, _ := startBringing(t, defaultTiming)
-	for _, name := range []Credential{CredentialApprove, CredentialView} {
+	for _, name := range []credentials.Credential{credentials.Approve, credentials.View} {
 		p := r.join(t, name)
 		p.send(desk("clock"))
-		p.wantError(CodeUnauthorized)
+		p.wantError(wire.CodeUnauthorized)
 		p.send(`{"v":1,"type":"mcp_result","sessionId":"s1","toolCallId":"x","error":"no"}`)
-		p.wantError(CodeUnauthorized)
+		p.wantError(wire.CodeUnauthorized)
 	}
 	p := r.provider(t)
 	r.backend.ask(approval("call_1"))
@@ -322,7 +324,7 @@ func TestBringToolsCredentials(t *testing.T) {
 	} {
 		p.send(frame)
 		f, err := p.read()
-		if err != nil || f["type"] != TypeError || f["code"] != CodeUnauthorized {
+		if err != nil || f["type"] != wire.TypeError || f["code"] != wire.CodeUnauthorized {
 			t.Errorf("%s: %v, %v", frame, f, err)
 		}
 	}
@@ -330,11 +332,11 @@ func TestBringToolsCredentials(t *testing.T) {
 		t.Errorf("applied %+v", got)
 	}
 	for _, path := range []string{"/api/approvals", "/api/sessions", "/api/audit", "/api/info"} {
-		if response, _ := r.do(t, CredentialTools, "GET", path, ""); response.StatusCode != 403 {
+		if response, _ := r.do(t, credentials.Tools, "GET", path, ""); response.StatusCode != 403 {
 			t.Errorf("%s: %d", path, response.StatusCode)
 		}
 	}
-	if response, _ := r.do(t, CredentialTools, "POST", "/api/approvals/call_1", `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`); response.StatusCode != 403 {
+	if response, _ := r.do(t, credentials.Tools, "POST", "/api/approvals/call_1", `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`); response.StatusCode != 403 {
 		t.Errorf("%d", response.StatusCode)
 	}
 }
@@ -342,16 +344,16 @@ func TestBringToolsCredentials(t *testing.T) {
 func TestClientBringsTools(t *testing.T) {
 	r, b := startBringing(t, defaultTiming)
 	target := r.target()
-	target.Credential = CredentialTools
+	target.Credential = credentials.Tools
 	c := dial(t, target)
-	await(t, c, func(f *TeamUpdate) bool { return f.SessionID == "s1" })
-	if err := c.BringTools("s1", []MCPTool{{Server: "desk", Name: "clock", InputSchema: json.RawMessage(`{"type":"object"}`)}}); err != nil {
+	await(t, c, func(f *wire.TeamUpdate) bool { return f.SessionID == "s1" })
+	if err := c.BringTools("s1", []wire.MCPTool{{Server: "desk", Name: "clock", InputSchema: json.RawMessage(`{"type":"object"}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	b.want(t, "the server", func() bool { return b.visits["desk"] != nil })
 	done := b.call(t.Context(), "desk", "clock", `{}`)
-	f := await[*MCPCall](t, c, nil)
-	if err := c.Result(MCPResult{Head: Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, Result: json.RawMessage(`{"content":[]}`)}); err != nil {
+	f := await[*wire.MCPCall](t, c, nil)
+	if err := c.Result(wire.MCPResult{Head: wire.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, Result: json.RawMessage(`{"content":[]}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-done; got != `{"content":[]}` {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"callgate/gate/tools"
+	"callgate/internal/companion/wire"
 )
 
 // Changes compares what a pending call would write with the files on the disk. Nil in Options compares nothing. It
@@ -21,7 +22,7 @@ func (s *Server) changeRoutes(path func(string, methods)) {
 
 func (s *Server) handleChanges(w http.ResponseWriter, r *http.Request) {
 	if s.changes == nil {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate does not compare files")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not compare files")
 		return
 	}
 	changes, err := s.changes.Changes(r.PathValue("id"))
@@ -29,5 +30,5 @@ func (s *Server) handleChanges(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"changes": list(changes)})
+	writeJSON(w, http.StatusOK, map[string]any{"changes": wire.List(changes)})
 }

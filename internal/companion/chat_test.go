@@ -10,6 +10,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // fakeChatter answers with the conversation as it was given, or waits when the last message is "wait".
@@ -20,14 +22,14 @@ type fakeChatter struct {
 
 func (f fakeChatter) Tell(e gate.Event) { f.publish(e) }
 
-func (f fakeChatter) Recall(_ context.Context, session, message string) ([]Passage, error) {
+func (f fakeChatter) Recall(_ context.Context, session, message string) ([]wire.Passage, error) {
 	if strings.Contains(message, "tulips") {
-		return []Passage{{"notes.md:1-3", "Tulips are planted in autumn."}}, nil
+		return []wire.Passage{{Source: "notes.md:1-3", Text: "Tulips are planted in autumn."}}, nil
 	}
 	return nil, nil
 }
 
-func (f fakeChatter) Chat(ctx context.Context, session string, turns []ChatTurn, who audit.Author) (ChatAnswer, error) {
+func (f fakeChatter) Chat(ctx context.Context, session string, turns []wire.ChatTurn, who audit.Author) (ChatAnswer, error) {
 	var said []string
 	for _, t := range turns {
 		said = append(said, t.Text)
@@ -44,7 +46,7 @@ func (f fakeChatter) Chat(ctx context.Context, session string, turns []ChatTurn,
 	case message == "no model":
 		return ChatAnswer{}, fmt.Errorf("%w: this host does not offer sampling", gate.ErrUnavailable)
 	}
-	return ChatAnswer{Text: who.By + ": " + strings.Join(said, " | "), Model: "m", Usage: &Usage{Tokens: len(turns), Cost: 0.5}}, nil
+	return ChatAnswer{Text: who.By + ": " + strings.Join(said, " | "), Model: "m", Usage: &wire.Usage{Tokens: len(turns), Cost: 0.5}}, nil
 }
 
 func chatFrame(session, message string) string {
@@ -53,104 +55,104 @@ func chatFrame(session, message string) string {
 
 func TestChat(t *testing.T) {
 	r := start(t, newFakeBackend("s1", "s2"))
-	nobody := r.join(t, CredentialApprove)
+	nobody := r.join(t, credentials.Approve)
 	nobody.send(chatFrame("s1", "hello"))
-	nobody.wantError(CodeBadMessage)
+	nobody.wantError(wire.CodeBadMessage)
 	r.chatter = fakeChatter{r.backend, make(chan struct{}, 1)}
-	p, other := r.join(t, CredentialApprove), r.join(t, CredentialView)
-	p.want(TypeTeamUpdate)
-	other.want(TypeTeamUpdate)
+	p, other := r.join(t, credentials.Approve), r.join(t, credentials.View)
+	p.want(wire.TypeTeamUpdate)
+	other.want(wire.TypeTeamUpdate)
 	p.send(chatFrame("s1", "hello <you>"))
 	for name, c := range map[string]*peer{"who asks": p, "who watches": other} {
-		if f := c.want(TypeChatAsked); f["text"] != "hello <you>" || f["by"] != "custom:alice" || f["context"] != nil {
+		if f := c.want(wire.TypeChatAsked); f["text"] != "hello <you>" || f["by"] != "custom:alice" || f["context"] != nil {
 			t.Errorf("%s: %v", name, f)
 		}
-		if f := c.want(TypeToken); f["content"] != "custom:alice: hello <you>" || f["agentId"] != "main" {
+		if f := c.want(wire.TypeToken); f["content"] != "custom:alice: hello <you>" || f["agentId"] != "main" {
 			t.Errorf("%s: %v", name, f)
 		}
-		if f := c.want(TypeDone); fmt.Sprint(f["usage"]) != "map[cost:0.5 tokens:1]" || f["model"] != "m" {
+		if f := c.want(wire.TypeDone); fmt.Sprint(f["usage"]) != "map[cost:0.5 tokens:1]" || f["model"] != "m" {
 			t.Errorf("%s: %v", name, f)
 		}
 	}
 	for _, tt := range []struct{ frame, code string }{
-		{chatFrame("s1", " \n"), CodeBadMessage},
-		{chatFrame("s1", strings.Repeat("x", maxChatMessage+1)), CodeBadMessage},
-		{chatFrame("s1", "refused"), CodeRefused},
-		{chatFrame("s1", "no model"), CodeUnavailable},
-		{chatFrame("s9", "hello"), CodeSessionNotFound},
-		{chatFrame("*", "hello"), CodeBadMessage},
+		{chatFrame("s1", " \n"), wire.CodeBadMessage},
+		{chatFrame("s1", strings.Repeat("x", maxChatMessage+1)), wire.CodeBadMessage},
+		{chatFrame("s1", "refused"), wire.CodeRefused},
+		{chatFrame("s1", "no model"), wire.CodeUnavailable},
+		{chatFrame("s9", "hello"), wire.CodeSessionNotFound},
+		{chatFrame("*", "hello"), wire.CodeBadMessage},
 	} {
 		p.send(tt.frame)
 		p.wantError(tt.code)
 	}
-	if f := other.wantError(CodeRefused); f["message"] != "refused: the question was not sent to the model. not now" {
+	if f := other.wantError(wire.CodeRefused); f["message"] != "refused: the question was not sent to the model. not now" {
 		t.Errorf("others are told %v", f)
 	}
-	other.wantError(CodeUnavailable)
+	other.wantError(wire.CodeUnavailable)
 	other.send(chatFrame("s1", "hello"))
-	other.wantError(CodeUnauthorized)
+	other.wantError(wire.CodeUnauthorized)
 
 	// The conversation goes on, for whoever asks next; what failed is no part of it. A session has its own.
 	p.send(chatFrame("s1", "and tulips?"))
-	if f := p.want(TypeChatAsked); fmt.Sprint(f["context"]) != "[map[source:notes.md:1-3 text:Tulips are planted in autumn.]]" {
+	if f := p.want(wire.TypeChatAsked); fmt.Sprint(f["context"]) != "[map[source:notes.md:1-3 text:Tulips are planted in autumn.]]" {
 		t.Errorf("%v", f)
 	}
-	if f := p.want(TypeToken); f["content"] != "custom:alice: hello <you> | custom:alice: hello <you> | and tulips?" {
+	if f := p.want(wire.TypeToken); f["content"] != "custom:alice: hello <you> | custom:alice: hello <you> | and tulips?" {
 		t.Errorf("%v", f)
 	}
-	p.want(TypeDone)
+	p.want(wire.TypeDone)
 	p.send(`{"v":1,"type":"chat","sessionId":"s1","message":"tulips again","context":false}`)
-	if f := p.want(TypeChatAsked); f["context"] != nil {
+	if f := p.want(wire.TypeChatAsked); f["context"] != nil {
 		t.Errorf("%v", f)
 	}
-	p.want(TypeDone)
+	p.want(wire.TypeDone)
 	p.send(`{"v":1,"type":"chat_reset","sessionId":"s1"}`)
-	if f := other.want(TypeChatCleared); f["by"] != "custom:alice" {
+	if f := other.want(wire.TypeChatCleared); f["by"] != "custom:alice" {
 		t.Errorf("%v", f)
 	}
 	p.send(chatFrame("s1", "anew"))
-	if f := p.want(TypeToken); f["content"] != "custom:alice: anew" {
+	if f := p.want(wire.TypeToken); f["content"] != "custom:alice: anew" {
 		t.Errorf("%v", f)
 	}
-	p.want(TypeDone)
+	p.want(wire.TypeDone)
 
 	// A model that takes its time holds nobody up; one question of a session is asked at a time, and ends with who asked.
 	p.send(chatFrame("s1", "wait"))
 	<-r.chatter.(fakeChatter).waiting
-	second := r.join(t, CredentialApprove)
-	second.want(TypeTeamUpdate)
+	second := r.join(t, credentials.Approve)
+	second.want(wire.TypeTeamUpdate)
 	second.send(chatFrame("s1", "hello"))
-	if f := second.wantError(CodeBadMessage); !strings.Contains(f["message"].(string), "still answering") {
+	if f := second.wantError(wire.CodeBadMessage); !strings.Contains(f["message"].(string), "still answering") {
 		t.Errorf("%v", f)
 	}
 	p.conn.Close()
-	second.wantError(CodeCancelled)
+	second.wantError(wire.CodeCancelled)
 }
 
 // Who does not follow the session is answered all the same, once.
 func TestChatUnsubscribed(t *testing.T) {
 	r := start(t, newFakeBackend("s1", "s2"))
 	r.chatter = fakeChatter{r.backend, nil}
-	p := r.connect(t, CredentialApprove)
+	p := r.connect(t, credentials.Approve)
 	p.send(`{"v":1,"type":"hello","client":{"name":"alice","version":"1","kind":"custom"},"sessions":["s2"]}`)
 	p.send(chatFrame("s1", "hello"))
-	p.want(TypeToken)
-	p.want(TypeDone)
+	p.want(wire.TypeToken)
+	p.want(wire.TypeDone)
 	p.send(chatFrame("s1", "refused"))
-	p.wantError(CodeRefused)
+	p.wantError(wire.CodeRefused)
 }
 
 func TestConversationIsBounded(t *testing.T) {
 	var c conversation
 	for i := range 3 * maxConversation {
-		c.remember(ChatTurn{Role: "user", Text: fmt.Sprint(i)}, ChatTurn{Role: "assistant", Text: "ok"})
+		c.remember(wire.ChatTurn{Role: "user", Text: fmt.Sprint(i)}, wire.ChatTurn{Role: "assistant", Text: "ok"})
 	}
 	if len(c.turns) != maxConversation || c.turns[0].Role != "user" {
 		t.Errorf("%d turns, the first by the %s", len(c.turns), c.turns[0].Role)
 	}
 	large := strings.Repeat("x", maxChatMemory/3)
 	for range 4 {
-		c.remember(ChatTurn{Role: "user", Text: large}, ChatTurn{Role: "assistant", Text: "ok"})
+		c.remember(wire.ChatTurn{Role: "user", Text: large}, wire.ChatTurn{Role: "assistant", Text: "ok"})
 	}
 	if len(c.turns) != 4 {
 		t.Errorf("%d turns are kept of large ones", len(c.turns))
@@ -160,30 +162,30 @@ func TestConversationIsBounded(t *testing.T) {
 func TestChatOverREST(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	r.chatter = fakeChatter{r.backend, nil}
-	if response, body := r.do(t, CredentialApprove, "POST", "/api/sessions/s1/chat", `{"message":"tulips"}`); response.StatusCode != http.StatusOK || !strings.Contains(body, "rest: tulips") || !strings.Contains(body, "planted in autumn") {
+	if response, body := r.do(t, credentials.Approve, "POST", "/api/sessions/s1/chat", `{"message":"tulips"}`); response.StatusCode != http.StatusOK || !strings.Contains(body, "rest: tulips") || !strings.Contains(body, "planted in autumn") {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
-	_, body := r.do(t, CredentialView, "GET", "/api/sessions/s1/chat", "")
-	var got struct{ Turns []ChatTurn }
+	_, body := r.do(t, credentials.View, "GET", "/api/sessions/s1/chat", "")
+	var got struct{ Turns []wire.ChatTurn }
 	if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Turns) != 2 || got.Turns[1].Usage.Tokens != 1 {
 		t.Errorf("%s, %v", body, err)
 	}
 	for _, tt := range []struct {
-		as           Credential
+		as           credentials.Credential
 		method, body string
 		status       int
 	}{
-		{CredentialView, "POST", `{"message":"hello"}`, http.StatusForbidden},
-		{CredentialApprove, "POST", `{"message":"refused"}`, http.StatusForbidden},
-		{CredentialApprove, "POST", `{"message":"no model"}`, http.StatusServiceUnavailable},
-		{CredentialApprove, "POST", `{"message":""}`, http.StatusBadRequest},
-		{CredentialApprove, "DELETE", "", http.StatusOK},
+		{credentials.View, "POST", `{"message":"hello"}`, http.StatusForbidden},
+		{credentials.Approve, "POST", `{"message":"refused"}`, http.StatusForbidden},
+		{credentials.Approve, "POST", `{"message":"no model"}`, http.StatusServiceUnavailable},
+		{credentials.Approve, "POST", `{"message":""}`, http.StatusBadRequest},
+		{credentials.Approve, "DELETE", "", http.StatusOK},
 	} {
 		if response, body := r.do(t, tt.as, tt.method, "/api/sessions/s1/chat", tt.body); response.StatusCode != tt.status {
 			t.Errorf("%s %s: %d %s", tt.method, tt.body, response.StatusCode, body)
 		}
 	}
-	if _, body := r.do(t, CredentialView, "GET", "/api/sessions/s1/chat", ""); !strings.Contains(body, `"turns":[]`) {
+	if _, body := r.do(t, credentials.View, "GET", "/api/sessions/s1/chat", ""); !strings.Contains(body, `"turns":[]`) {
 		t.Errorf("after the reset: %s", body)
 	}
 }
@@ -192,16 +194,16 @@ func TestClientChats(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	r.chatter = fakeChatter{r.backend, nil}
 	c := dial(t, r.target())
-	await[Connected](t, c, nil)
-	if err := c.Chat(Chat{Head: Head{SessionID: "s1"}, Message: "hello"}); err != nil {
+	await[wire.Connected](t, c, nil)
+	if err := c.Chat(wire.Chat{Head: wire.Head{SessionID: "s1"}, Message: "hello"}); err != nil {
 		t.Fatal(err)
 	}
-	if f := await[*Token](t, c, nil); f.Content != "tui:alice: hello" {
+	if f := await[*wire.Token](t, c, nil); f.Content != "tui:alice: hello" {
 		t.Errorf("%+v", f)
 	}
-	await[*Done](t, c, nil)
+	await[*wire.Done](t, c, nil)
 	if err := c.ResetChat("s1"); err != nil {
 		t.Fatal(err)
 	}
-	await[*ChatCleared](t, c, nil)
+	await[*wire.ChatCleared](t, c, nil)
 }

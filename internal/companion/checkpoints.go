@@ -9,6 +9,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/checkpoint"
+	"callgate/internal/companion/wire"
 )
 
 // Checkpoints is what was kept of files before calls changed them. Nil in Options means that nothing is. All
@@ -103,7 +104,7 @@ func (s *Server) checkpointRoutes(path func(string, methods)) {
 
 func (s *Server) keeps(w http.ResponseWriter) bool {
 	if s.checkpoints == nil {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "checkpoints are off: set checkpoints.storage to disk or memory")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "checkpoints are off: set checkpoints.storage to disk or memory")
 		return false
 	}
 	return true
@@ -117,7 +118,7 @@ func (s *Server) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > auditMost {
-			writeError(w, http.StatusBadRequest, CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(auditMost))
+			writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(auditMost))
 			return
 		}
 		limit = n
@@ -127,7 +128,7 @@ func (s *Server) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
 		s.failCheckpoint(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, list(views))
+	writeJSON(w, http.StatusOK, wire.List(views))
 }
 
 // handleCheckpointDiff takes `?path=`, repeatable, to show only these files.
@@ -140,7 +141,7 @@ func (s *Server) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
 		s.failCheckpoint(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"files": list(files)})
+	writeJSON(w, http.StatusOK, map[string]any{"files": wire.List(files)})
 }
 
 func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request) {
@@ -162,11 +163,11 @@ func (s *Server) failCheckpoint(w http.ResponseWriter, r *http.Request, err erro
 	switch {
 	case errors.As(err, &conflict):
 		writeJSON(w, http.StatusConflict, map[string]any{
-			"error":     restError{CodeBadMessage, "nothing was restored: some files are not as the call left them, or cannot be put back"},
+			"error":     wire.RestError{Code: wire.CodeBadMessage, Message: "nothing was restored: some files are not as the call left them, or cannot be put back"},
 			"conflicts": conflict.Conflicts,
 		})
 	case errors.Is(err, checkpoint.ErrUnknown):
-		writeError(w, http.StatusNotFound, CodeBadMessage, err.Error())
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

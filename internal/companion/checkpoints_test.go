@@ -10,6 +10,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/checkpoint"
+	"callgate/internal/companion/credentials"
 )
 
 // fakeCheckpoints has one checkpoint, of which a file was changed since.
@@ -60,35 +61,35 @@ func TestCheckpointsByREST(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	for _, method := range []string{"GET /api/checkpoints", "GET /api/checkpoints/ck_1/diff", "POST /api/checkpoints/ck_1/restore"} {
 		verb, path, _ := strings.Cut(method, " ")
-		if response, body := r.do(t, CredentialApprove, verb, path, `{"force":true}`); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "checkpoints are off") {
+		if response, body := r.do(t, credentials.Approve, verb, path, `{"force":true}`); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "checkpoints are off") {
 			t.Errorf("%s without checkpoints: %d %s", method, response.StatusCode, body)
 		}
 	}
 	fake := &fakeCheckpoints{}
 	r.checkpoints = fake
 	for _, tt := range []struct {
-		credential Credential
+		credential credentials.Credential
 		method     string
 		path, body string
 		want       int
 		says       string
 	}{
-		{CredentialView, "GET", "/api/checkpoints", "", 200, `[{"id":"ck_1","toolCallId":"call_1","tool":"fs_write_file","sessionId":"s1"`},
-		{CredentialView, "GET", "/api/checkpoints", "", 200, `"files":[{"path":"/home/alice/app/a.txt","state":"file","size":3,"change":"changed"},{"path":"/home/alice/app/b.txt","state":"absent","size":0,"change":"created"}]`},
-		{CredentialView, "GET", "/api/checkpoints?limit=1", "", 200, `"more":1`},
-		{CredentialView, "GET", "/api/checkpoints?sessionId=other", "", 200, `[]`},
-		{CredentialView, "GET", "/api/checkpoints?limit=0", "", 400, "limit"},
-		{CredentialMCP, "GET", "/api/checkpoints", "", 401, ""},
+		{credentials.View, "GET", "/api/checkpoints", "", 200, `[{"id":"ck_1","toolCallId":"call_1","tool":"fs_write_file","sessionId":"s1"`},
+		{credentials.View, "GET", "/api/checkpoints", "", 200, `"files":[{"path":"/home/alice/app/a.txt","state":"file","size":3,"change":"changed"},{"path":"/home/alice/app/b.txt","state":"absent","size":0,"change":"created"}]`},
+		{credentials.View, "GET", "/api/checkpoints?limit=1", "", 200, `"more":1`},
+		{credentials.View, "GET", "/api/checkpoints?sessionId=other", "", 200, `[]`},
+		{credentials.View, "GET", "/api/checkpoints?limit=0", "", 400, "limit"},
+		{credentials.MCP, "GET", "/api/checkpoints", "", 401, ""},
 		{"", "GET", "/api/checkpoints/ck_1/diff", "", 401, ""},
-		{CredentialView, "GET", "/api/checkpoints/ck_1/diff?path=/home/alice/app/a.txt&path=/home/alice/app/b", "", 200, `"changedSince":true`},
-		{CredentialView, "GET", "/api/checkpoints/ck_9/diff", "", 404, "no such checkpoint"},
-		{CredentialView, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 403, ""},
-		{CredentialMCP, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 401, ""},
-		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{}`, 409, `"conflicts":[{"path":"/home/alice/app/a.txt","why":"it was changed since"}]`},
-		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{"force":"yes"}`, 400, ""},
-		{CredentialApprove, "POST", "/api/checkpoints/ck_9/restore", `{"force":true}`, 404, "no such checkpoint"},
-		{CredentialApprove, "POST", "/api/checkpoints/ck_1/restore", `{"force":true,"paths":["/home/alice/app/a.txt"]}`, 200, `"checkpoint":"ck_2","files":["/home/alice/app/a.txt"]`},
-		{CredentialApprove, "GET", "/api/checkpoints/ck_1/restore", "", 405, ""},
+		{credentials.View, "GET", "/api/checkpoints/ck_1/diff?path=/home/alice/app/a.txt&path=/home/alice/app/b", "", 200, `"changedSince":true`},
+		{credentials.View, "GET", "/api/checkpoints/ck_9/diff", "", 404, "no such checkpoint"},
+		{credentials.View, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 403, ""},
+		{credentials.MCP, "POST", "/api/checkpoints/ck_1/restore", `{"force":true}`, 401, ""},
+		{credentials.Approve, "POST", "/api/checkpoints/ck_1/restore", `{}`, 409, `"conflicts":[{"path":"/home/alice/app/a.txt","why":"it was changed since"}]`},
+		{credentials.Approve, "POST", "/api/checkpoints/ck_1/restore", `{"force":"yes"}`, 400, ""},
+		{credentials.Approve, "POST", "/api/checkpoints/ck_9/restore", `{"force":true}`, 404, "no such checkpoint"},
+		{credentials.Approve, "POST", "/api/checkpoints/ck_1/restore", `{"force":true,"paths":["/home/alice/app/a.txt"]}`, 200, `"checkpoint":"ck_2","files":["/home/alice/app/a.txt"]`},
+		{credentials.Approve, "GET", "/api/checkpoints/ck_1/restore", "", 405, ""},
 	} {
 		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body)
 		if response.StatusCode != tt.want || !strings.Contains(body, tt.says) {

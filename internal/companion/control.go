@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"callgate/gate"
+	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
 
@@ -18,26 +19,17 @@ func (s *Server) controlRoutes(path func(string, methods)) {
 	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.approver(s.handleRemoveAgent)})
 }
 
-// OwnCommand is a shell command that a person runs on their own machine, outside the gate. It is put on record before
-// it runs, and again with its outcome.
-type OwnCommand struct {
-	Command  string `json:"command"`
-	Dir      string `json:"dir,omitempty"`
-	Outcome  string `json:"outcome,omitempty"`  // "ended with exit code 0"; "" before it runs
-	Duration *int64 `json:"duration,omitempty"` // milliseconds
-}
-
 // maxOwnCommand bounds a text of an OwnCommand, in bytes.
 const maxOwnCommand = 16 << 10
 
 // handleOwnCommand puts a command of a person's own on record; nothing is run here.
 func (s *Server) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
-	var f OwnCommand
+	var f wire.OwnCommand
 	if !s.body(w, r, &f) {
 		return
 	}
 	if f.Command == "" || len(f.Command) > maxOwnCommand || len(f.Dir) > maxOwnCommand || len(f.Outcome) > maxOwnCommand {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "command is missing, or a text is larger than 16 KiB")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "command is missing, or a text is larger than 16 KiB")
 		return
 	}
 	summary := fmt.Sprintf("A person runs a shell command of their own, outside the gate: %q in %q.", f.Command, f.Dir)
@@ -56,7 +48,7 @@ func (s *Server) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 
 // handleAutonomy takes the members of set_autonomy, without v and type.
 func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
-	var f SetAutonomy
+	var f wire.SetAutonomy
 	id, ok := s.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
@@ -70,7 +62,7 @@ func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 
 // handleCancel ends the running calls of a session and withdraws what waits in it.
 func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
-	var f Cancel
+	var f wire.Cancel
 	id, ok := s.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
@@ -84,14 +76,14 @@ func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 
 // handleAddAgent takes the members of agent_add, without v and type, and answers with the agent's id.
 func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
-	var f AgentAdd
+	var f wire.AgentAdd
 	id, ok := s.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
 	}
-	profile, info, refused := f.profile()
+	profile, info, refused := profileOf(&f)
 	if refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	agent, err := s.backend.AddAgent(id, profile, info, authorOf(r))
@@ -119,12 +111,12 @@ func (s *Server) ofSession(w http.ResponseWriter, r *http.Request, f any, named 
 		return "", false
 	}
 	id = r.PathValue("id")
-	if refused := oneSession(id); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+	if refused := wire.OneSession(id); refused != nil {
+		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return "", false
 	}
 	if *named != "" && *named != id {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "sessionId is not the session in the path")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "sessionId is not the session in the path")
 		return "", false
 	}
 	return id, true
@@ -133,7 +125,7 @@ func (s *Server) ofSession(w http.ResponseWriter, r *http.Request, f any, named 
 // maxDescribed bounds, in bytes, what is said of one agent: everybody who watches gets it with each change of a team.
 const maxDescribed = 16 << 10
 
-func (f *AgentAdd) described() int {
+func described(f *wire.AgentAdd) int {
 	size := len(f.Name) + len(f.Role) + len(f.Goal) + len(f.Domain) + len(f.Provider) + len(f.Model)
 	for _, r := range f.Roles {
 		size += len(r.Name) + len(r.Goal) + len(r.Domain) + len(`{"name":"","goal":"","domain":""}`)
@@ -141,27 +133,27 @@ func (f *AgentAdd) described() int {
 	return size
 }
 
-// profile reads what the frame says of an agent.
-func (f *AgentAdd) profile() (permissions.Agent, gate.AgentInfo, *refusal) {
-	profile, info := permissions.Agent{Name: f.Name, Source: TypeAgentAdd}, gate.AgentInfo{
+// profileOf reads what the frame says of an agent.
+func profileOf(f *wire.AgentAdd) (permissions.Agent, gate.AgentInfo, *wire.Refusal) {
+	profile, info := permissions.Agent{Name: f.Name, Source: wire.TypeAgentAdd}, gate.AgentInfo{
 		Name: f.Name,
-		Role: f.Role, Goal: f.Goal, Domain: f.Domain, Provider: f.Provider, Model: f.Model, Roles: f.Roles,
+		Role: f.Role, Goal: f.Goal, Domain: f.Domain, Provider: f.Provider, Model: f.Model, Roles: converted(f.Roles, func(r wire.AgentRole) gate.AgentRole { return gate.AgentRole(r) }),
 	}
 	if f.Role == "" {
-		return profile, info, refuse(CodeBadMessage, "agent_add needs a role")
+		return profile, info, wire.Refuse(wire.CodeBadMessage, "agent_add needs a role")
 	}
-	if size := f.described(); size > maxDescribed {
-		return profile, info, refuse(CodeBadMessage, "what describes the agent is %d bytes; at most %d are kept", size, maxDescribed)
+	if size := described(f); size > maxDescribed {
+		return profile, info, wire.Refuse(wire.CodeBadMessage, "what describes the agent is %d bytes; at most %d are kept", size, maxDescribed)
 	}
 	if f.Permissions == nil {
 		return profile, info, nil
 	}
-	file, err := permissions.ParseFile(TypeAgentAdd, f.Permissions, "")
+	file, err := permissions.ParseFile(wire.TypeAgentAdd, f.Permissions, "")
 	if err != nil {
-		return profile, info, refuse(CodeBadMessage, "permissions: %v", err)
+		return profile, info, wire.Refuse(wire.CodeBadMessage, "permissions: %v", err)
 	}
 	if len(file.Grants) > 0 {
-		return profile, info, refuse(CodeBadMessage, "permissions: an agent has no grants")
+		return profile, info, wire.Refuse(wire.CodeBadMessage, "permissions: an agent has no grants")
 	}
 	for i := range file.Rules {
 		file.Rules[i].Layer = permissions.LayerAgent

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"syscall"
 	"time"
@@ -148,20 +147,4 @@ func (s *Server) bind(addresses []string) (listener net.Listener, err error) {
 func taken(err error) bool {
 	const windows = syscall.Errno(10048) // WSAEADDRINUSE, which the syscall package does not take for EADDRINUSE
 	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windows)
-}
-
-// loopback checks that an address is one that only this machine reaches, and spells it with an IP. "" is
-// DefaultAddress.
-func loopback(address string) (string, error) {
-	host, port, err := net.SplitHostPort(cmp.Or(address, DefaultAddress))
-	if err != nil {
-		return "", fmt.Errorf("companion address: %w", err)
-	}
-	if host == "" || host == "localhost" {
-		host = "127.0.0.1"
-	}
-	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return "", fmt.Errorf("companion address %s is not on loopback: other machines come in over TLS, at an address of their own (listenRemote, with tls.cert and tls.key); use 127.0.0.1 here", address)
-	}
-	return net.JoinHostPort(host, port), nil
 }

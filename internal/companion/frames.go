@@ -1,13 +1,10 @@
 package companion
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"unicode/utf8"
-
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
 
@@ -23,10 +20,10 @@ type stream struct {
 	roster   roster
 }
 
-func newStream(sessions []string, as Credential) *stream {
-	s := &stream{roster: roster{}, bare: as != CredentialApprove && as != CredentialView}
+func newStream(sessions []string, as credentials.Credential) *stream {
+	s := &stream{roster: roster{}, bare: as != credentials.Approve && as != credentials.View}
 	for _, id := range sessions {
-		if id == AllSessions {
+		if id == wire.AllSessions {
 			s.sessions = nil
 			break
 		}
@@ -55,15 +52,15 @@ func (s *stream) frames(event gate.Event) []any {
 	case gate.SessionOpened:
 		out = append(out, teamUpdate(e.Info), autonomyChanged(e.Info.ID, e.Info.Autonomy, ""))
 	case gate.SessionClosed:
-		out = append(out, noTeam(e.Info.ID))
+		out = append(out, wire.NoTeam(e.Info.ID))
 	case gate.Asked:
 		out = append(out, approveRequest(e.Approval))
 	case gate.Resolved:
 		out = append(out, resolved(e)...)
 	case gate.Started:
-		out = append(out, ToolStart{
-			Head: head(TypeToolStart, e.SessionID), AgentID: e.Agent, ToolCallID: e.ID, Tool: e.Tool,
-			Args: object(e.Arguments), Risk: e.Risk.String(), RiskLabel: e.Risk.Label(),
+		out = append(out, wire.ToolStart{
+			Head: wire.NewHead(wire.TypeToolStart, e.SessionID), AgentID: e.Agent, ToolCallID: e.ID, Tool: e.Tool,
+			Args: wire.Object(e.Arguments), Risk: e.Risk.String(), RiskLabel: e.Risk.Label(),
 		})
 	case gate.Finished:
 		out = append(out, result(e))
@@ -95,29 +92,22 @@ func strategyOf(agents []gate.AgentInfo) string {
 }
 
 // escalated is the error that everybody is told of a call that would raise privileges and was refused unasked.
-func escalated(r audit.Record) (Error, bool) {
+func escalated(r audit.Record) (wire.Error, bool) {
 	if r.Risk != permissions.Escalation.String() || r.By != "risk" || r.Decision != gate.DecidedRejected {
-		return Error{}, false
+		return wire.Error{}, false
 	}
-	return Error{Head: head(TypeError, r.SessionID), Code: CodeEscalation, ToolCallID: r.CallID, Message: r.Reason}, true
+	return wire.Error{Head: wire.NewHead(wire.TypeError, r.SessionID), Code: wire.CodeEscalation, ToolCallID: r.CallID, Message: r.Reason}, true
 }
 
-func head(kind, session string) Head { return Head{V: Version, Type: kind, SessionID: session} }
-
-func teamUpdate(info gate.SessionInfo) TeamUpdate {
-	f := TeamUpdate{Head: head(TypeTeamUpdate, info.ID), Agents: []TeamAgent{}, Strategy: strategyOf(info.Agents)}
+func teamUpdate(info gate.SessionInfo) wire.TeamUpdate {
+	f := wire.TeamUpdate{Head: wire.NewHead(wire.TypeTeamUpdate, info.ID), Agents: []wire.TeamAgent{}, Strategy: strategyOf(info.Agents)}
 	for _, a := range info.Agents {
-		f.Agents = append(f.Agents, TeamAgent{
-			AgentID: a.ID, Name: a.Name, Role: a.Role, Goal: a.Goal, Domain: a.Domain, Provider: a.Provider, Model: a.Model, Roles: a.Roles,
-			Tools: list(info.Tools), Client: info.Client, Permissions: info.Mode,
+		f.Agents = append(f.Agents, wire.TeamAgent{
+			AgentID: a.ID, Name: a.Name, Role: a.Role, Goal: a.Goal, Domain: a.Domain, Provider: a.Provider, Model: a.Model, Roles: converted(a.Roles, func(r gate.AgentRole) wire.AgentRole { return wire.AgentRole(r) }),
+			Tools: wire.List(info.Tools), Client: wire.Host(info.Client), Permissions: info.Mode,
 		})
 	}
 	return f
-}
-
-// noTeam says that a session has ended.
-func noTeam(session string) TeamUpdate {
-	return TeamUpdate{Head: head(TypeTeamUpdate, session), Agents: []TeamAgent{}, Strategy: strategyOf(nil)}
 }
 
 // bareFrames is what those are told who neither watch nor answer.
@@ -126,18 +116,18 @@ func bareFrames(event gate.Event) []any {
 	case gate.SessionOpened:
 		return []any{teamUpdate(e.Info)}
 	case gate.SessionClosed:
-		return []any{noTeam(e.Info.ID)}
+		return []any{wire.NoTeam(e.Info.ID)}
 	}
 	return nil
 }
 
-func autonomyChanged(session, level, by string) AutonomyChanged {
-	return AutonomyChanged{Head: head(TypeAutonomyChanged, session), Level: level, By: by}
+func autonomyChanged(session, level, by string) wire.AutonomyChanged {
+	return wire.AutonomyChanged{Head: wire.NewHead(wire.TypeAutonomyChanged, session), Level: level, By: by}
 }
 
-func approveRequest(a *gate.Approval) ToolApproveRequest {
-	f := ToolApproveRequest{
-		Head:       head(TypeToolApproveRequest, a.SessionID),
+func approveRequest(a *gate.Approval) wire.ToolApproveRequest {
+	f := wire.ToolApproveRequest{
+		Head:       wire.NewHead(wire.TypeToolApproveRequest, a.SessionID),
 		AgentID:    a.Agent,
 		ToolCallID: a.ID,
 		ApprovalID: a.ID,
@@ -145,60 +135,60 @@ func approveRequest(a *gate.Approval) ToolApproveRequest {
 		Server:     a.Server,
 		Tool:       a.Tool,
 		Kind:       a.Kind,
-		Args:       object(a.Arguments),
+		Args:       wire.Object(a.Arguments),
 		ArgsDigest: a.Digest,
-		Client:     a.Host,
-		Origin:     a.Origin,
-		Undo:       a.Undo,
+		Client:     wire.Host(a.Host),
+		Origin:     wire.Origin(a.Origin),
+		Undo:       (*wire.Undo)(a.Undo),
 		Reason:     a.Reason,
-		Reasons:    make([]Reason, 0, len(a.Reasons)),
-		Always:     make([]Offer, 0, len(a.Offers)),
+		Reasons:    make([]wire.Reason, 0, len(a.Reasons)),
+		Always:     make([]wire.Offer, 0, len(a.Offers)),
 
 		Description:       a.Says,
-		DefinitionChanged: a.Redefined,
-		Rewritten:         a.Rewrite,
+		DefinitionChanged: (*wire.DefinitionChange)(a.Redefined),
+		Rewritten:         rewritten(a.Rewrite),
 		CreatedAt:         a.CreatedAt.UTC(),
 		ExpiresAt:         a.ExpiresAt.UTC(),
 		AwaitsHost:        a.AwaitsHost,
 	}
 	for _, r := range a.Reasons {
-		f.Reasons = append(f.Reasons, Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})
+		f.Reasons = append(f.Reasons, wire.Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})
 	}
 	for _, o := range a.Offers {
-		f.Always = append(f.Always, Offer{Tool: o.Tool, Pattern: o.Pattern, Risk: o.Risk.String(), Subject: o.Subject, Default: o.Default, NewlyAllows: o.NewlyAllows})
+		f.Always = append(f.Always, wire.Offer{Tool: o.Tool, Pattern: o.Pattern, Risk: o.Risk.String(), Subject: o.Subject, Default: o.Default, NewlyAllows: (*wire.Widening)(o.NewlyAllows)})
 	}
 	for _, m := range a.Marks {
-		f.Marks = append(f.Marks, Mark{Code: m.Code, Text: m.Text})
+		f.Marks = append(f.Marks, wire.Mark{Code: m.Code, Text: m.Text})
 	}
 	analysis := a.Analysis
 	if analysis == nil {
-		f.Risk = Risk{Class: "UNKNOWN", Label: "high"}
+		f.Risk = wire.Risk{Class: "UNKNOWN", Label: "high"}
 		return f
 	}
 	f.Summary = analysis.Summary
-	f.Risk = Risk{Class: analysis.Risk.String(), Label: analysis.Risk.Label(), Category: analysis.Category}
+	f.Risk = wire.Risk{Class: analysis.Risk.String(), Label: analysis.Risk.Label(), Category: analysis.Category}
 	for _, c := range analysis.Commands {
-		f.Commands = append(f.Commands, Command{Argv: c.Argv, Via: c.Via, Writes: c.Writes, Reads: c.Reads, Risk: c.Risk.String()})
+		f.Commands = append(f.Commands, wire.Command{Argv: c.Argv, Via: c.Via, Writes: c.Writes, Reads: c.Reads, Risk: c.Risk.String()})
 	}
 	return f
 }
 
 func resolved(e gate.Resolved) []any {
-	out := []any{ToolApproveResolved{
-		Head: head(TypeToolApproveResolved, e.SessionID), ToolCallID: e.ID, Decision: e.Decision, By: e.By, Reason: e.Reason,
+	out := []any{wire.ToolApproveResolved{
+		Head: wire.NewHead(wire.TypeToolApproveResolved, e.SessionID), ToolCallID: e.ID, Decision: e.Decision, By: e.By, Reason: e.Reason,
 	}}
 	if e.Decision == "timeout" {
-		out = append(out, Error{
-			Head: head(TypeError, e.SessionID), Code: CodeApprovalTimeout, ToolCallID: e.ID,
+		out = append(out, wire.Error{
+			Head: wire.NewHead(wire.TypeError, e.SessionID), Code: wire.CodeApprovalTimeout, ToolCallID: e.ID,
 			Message: "nobody answered in time: the call was denied",
 		})
 	}
 	return out
 }
 
-func result(e gate.Finished) ToolResult {
-	f := ToolResult{
-		Head: head(TypeToolResult, e.SessionID), AgentID: e.Agent, ToolCallID: e.ID, Tool: e.Tool,
+func result(e gate.Finished) wire.ToolResult {
+	f := wire.ToolResult{
+		Head: wire.NewHead(wire.TypeToolResult, e.SessionID), AgentID: e.Agent, ToolCallID: e.ID, Tool: e.Tool,
 		Duration: e.Duration.Milliseconds(), Result: e.Result, IsError: e.IsError,
 	}
 	if len(e.Result) > maxResult {
@@ -207,9 +197,9 @@ func result(e gate.Finished) ToolResult {
 	return f
 }
 
-func auditEntry(r audit.Record) AuditEntry {
-	return AuditEntry{
-		Head: head(TypeAuditEntry, r.SessionID), ToolCallID: r.CallID, AgentID: r.Agent, Tool: r.Tool, Risk: r.Risk, RiskLabel: labelOf(r.Risk),
+func auditEntry(r audit.Record) wire.AuditEntry {
+	return wire.AuditEntry{
+		Head: wire.NewHead(wire.TypeAuditEntry, r.SessionID), ToolCallID: r.CallID, AgentID: r.Agent, Tool: r.Tool, Risk: r.Risk, RiskLabel: labelOf(r.Risk),
 		Decision: r.Decision, Timestamp: r.Time.UTC(), Summary: r.Summary, By: r.By, From: r.From, Rule: r.Rule, Digest: r.Digest,
 	}
 }
@@ -223,33 +213,21 @@ func labelOf(class string) string {
 	return risk.Label()
 }
 
-// object returns the arguments as they were received, and {} for a call that has none.
-func object(arguments json.RawMessage) json.RawMessage {
-	if len(arguments) == 0 {
-		return json.RawMessage("{}")
+func rewritten(r *gate.Rewrite) *wire.Rewrite {
+	if r == nil {
+		return nil
 	}
-	return arguments
+	return &wire.Rewrite{By: r.By, Original: r.Original}
 }
 
-// encode writes one frame or one REST answer as JSON text. Raw JSON keeps its spelling of numbers, and text
-// stays as people read it: && is not \u0026\u0026. Bytes that are not UTF-8, which an upstream's result may
-// hold and a WebSocket text frame may not, become U+FFFD.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
+// converted makes the same list of another type; nil stays nil.
+func converted[From, To any](list []From, one func(From) To) []To {
+	if list == nil {
+		return nil
 	}
-	data := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	if !utf8.Valid(data) {
-		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
+	out := make([]To, len(list))
+	for i, item := range list {
+		out[i] = one(item)
 	}
-	if encoded != nil {
-		encoded(data)
-	}
-	return data, nil
+	return out
 }
-
-// encoded sees every text that encode makes. Tests hold each frame against the schema with it; else it is nil.
-var encoded func(text []byte)

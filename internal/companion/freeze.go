@@ -2,10 +2,10 @@ package companion
 
 import (
 	"net/http"
-	"time"
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/wire"
 )
 
 // Freezer holds back everything but reading, for all processes of the data directory or for one session.
@@ -14,13 +14,6 @@ type Freezer interface {
 	Freeze(one gate.Freeze, who audit.Author) error
 	// Unfreeze ends the freeze of a session, "" that of all.
 	Unfreeze(sessionID string, who audit.Author) error
-}
-
-// FreezeRequest is the body of PUT and DELETE /api/freeze.
-type FreezeRequest struct {
-	SessionID string    `json:"sessionId,omitempty"` // "" for all sessions of all processes
-	Until     time.Time `json:"until,omitzero"`      // zero until somebody ends it
-	Reason    string    `json:"reason,omitempty"`
 }
 
 // Frozen is the answer of /api/freeze: what is frozen now.
@@ -42,11 +35,11 @@ func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, Frozen{list(frozen)})
+	writeJSON(w, http.StatusOK, Frozen{wire.List(frozen)})
 }
 
 func (s *Server) handleFreeze(w http.ResponseWriter, r *http.Request) {
-	var f FreezeRequest
+	var f wire.FreezeRequest
 	if !s.body(w, r, &f) {
 		return
 	}
@@ -58,7 +51,7 @@ func (s *Server) handleFreeze(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) handleUnfreeze(w http.ResponseWriter, r *http.Request) {
-	var f FreezeRequest
+	var f wire.FreezeRequest
 	if !s.body(w, r, &f) {
 		return
 	}

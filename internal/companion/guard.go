@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/gorilla/websocket"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // Header that pages of the companion are locked down with: they load nothing, run nothing and are framed
@@ -24,7 +27,7 @@ const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 
 func (s *Server) guard(d *door, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
-			writeError(w, http.StatusServiceUnavailable, CodeInternal, "callgate ends")
+			writeError(w, http.StatusServiceUnavailable, wire.CodeInternal, "callgate ends")
 			return
 		}
 		defer s.serving.Done()
@@ -37,25 +40,25 @@ func (s *Server) guard(d *door, next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		if why := d.foreign(r); why != "" {
 			s.log.Warn("companion: request refused", "why", why, "host", r.Host, "path", r.URL.Path)
-			writeError(w, http.StatusForbidden, CodeUnauthorized, why)
+			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, why)
 			return
 		}
 		query := r.URL.Query()
 		for _, name := range []string{"token", "access_token", "bearer", "authorization"} {
 			if query.Has(name) {
-				writeError(w, http.StatusBadRequest, CodeBadMessage, "a credential does not belong in an address: send it as a Bearer header, and rotate this one")
+				writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "a credential does not belong in an address: send it as a Bearer header, and rotate this one")
 				return
 			}
 		}
 		shown := s.identify(bearer(r, websocket.Subprotocols(r)))
 		if s.tooFast(d, r, shown) {
 			h.Set("Retry-After", "1")
-			writeError(w, http.StatusTooManyRequests, CodeBadMessage, "too many requests: wait a second")
+			writeError(w, http.StatusTooManyRequests, wire.CodeBadMessage, "too many requests: wait a second")
 			return
 		}
 		person, refused := s.proven(r, shown)
 		if refused != nil {
-			writeError(w, http.StatusForbidden, refused.code, refused.message)
+			writeError(w, http.StatusForbidden, refused.Code, refused.Message)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, person)))
@@ -94,7 +97,7 @@ func bearer(r *http.Request, subprotocols []string) string {
 		}
 		return token
 	}
-	if len(subprotocols) == 2 && subprotocols[0] == Subprotocol {
+	if len(subprotocols) == 2 && subprotocols[0] == wire.Subprotocol {
 		token, _ := strings.CutPrefix(subprotocols[1], "bearer.")
 		return token
 	}
@@ -102,8 +105,8 @@ func bearer(r *http.Request, subprotocols []string) string {
 }
 
 // identify returns the credential that token is, or "". A credential that cannot be read opens nothing.
-func (s *Server) identify(token string) Credential {
-	name, err := s.credentials.identify(token)
+func (s *Server) identify(token string) credentials.Credential {
+	name, err := s.credentials.Identify(token)
 	if err != nil {
 		s.log.Error("companion: credentials cannot be read", slog.Any("error", err))
 		return ""

@@ -2,7 +2,6 @@ package companion
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -13,6 +12,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"callgate/internal/companion/credentials"
 )
 
 // A process joins the hub over its unix socket. The two prove to each other what they hold before anything else
@@ -54,12 +55,6 @@ type verdict struct {
 // errRefused is why one side does not want the other; trying again at once would not help.
 var errRefused = errors.New("hub and this callgate cannot work together")
 
-func nonce() string {
-	var random [nonceLength / 2]byte
-	rand.Read(random[:])
-	return hex.EncodeToString(random[:])
-}
-
 // vouch is what only a holder of token can say as role about the two nonces.
 func vouch(token, role, own, peers string) string {
 	mac := hmac.New(sha256.New, []byte(token))
@@ -75,20 +70,20 @@ func (s *Server) joinHub(conn *net.UnixConn) (hub introduction, token string, er
 	if err := sameUser(conn); err != nil {
 		return hub, "", fmt.Errorf("%w: %w", errRefused, err)
 	}
-	own := introduction{V: hubVersion, Version: s.version, PID: os.Getpid(), Worker: s.worker, Nonce: nonce()}
+	own := introduction{V: hubVersion, Version: s.version, PID: os.Getpid(), Worker: s.worker, Nonce: credentials.Nonce()}
 	if err := errors.Join(say(conn, own), hear(conn, &hub)); err != nil {
 		return hub, "", err
 	}
 	if hub.V != hubVersion {
 		return hub, "", fmt.Errorf("%w: the hub is callgate %s in process %d, and this is callgate %s", errRefused, hub.Version, hub.PID, s.version)
 	}
-	if token, err = s.credentials.Token(CredentialApprove); err != nil {
+	if token, err = s.credentials.Token(credentials.Approve); err != nil {
 		return hub, "", err
 	}
 	if !hmac.Equal([]byte(hub.Proof), []byte(vouch(token, "hub", hub.Nonce, own.Nonce))) {
 		return hub, "", fmt.Errorf("%w: what listens at %s does not hold the approve credential", errRefused, hubSocket(s.dataDir))
 	}
-	workers, err := s.credentials.Token(CredentialWorker)
+	workers, err := s.credentials.Token(credentials.Worker)
 	if err != nil {
 		return hub, "", err
 	}
@@ -113,8 +108,8 @@ func (s *Server) admit(conn *net.UnixConn, address string) (peer introduction, t
 	if err := hear(conn, &peer); err != nil {
 		return peer, "", err
 	}
-	own := introduction{V: hubVersion, Version: s.version, PID: os.Getpid(), Address: address, Nonce: nonce()}
-	approve, err := s.credentials.Token(CredentialApprove)
+	own := introduction{V: hubVersion, Version: s.version, PID: os.Getpid(), Address: address, Nonce: credentials.Nonce()}
+	approve, err := s.credentials.Token(credentials.Approve)
 	if err != nil {
 		return peer, "", err
 	}
@@ -123,7 +118,7 @@ func (s *Server) admit(conn *net.UnixConn, address string) (peer introduction, t
 	if err := errors.Join(say(conn, own), hear(conn, &proof)); err != nil {
 		return peer, "", err
 	}
-	if token, err = s.credentials.Token(CredentialWorker); err != nil {
+	if token, err = s.credentials.Token(credentials.Worker); err != nil {
 		return peer, "", err
 	}
 	if !hmac.Equal([]byte(proof), []byte(vouch(token, "worker", peer.Nonce, own.Nonce))) {

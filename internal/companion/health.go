@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+
+	"callgate/internal/companion/wire"
 )
 
 // health counts upstreams by state: enough for a probe, and nothing that a stranger on this machine could
@@ -19,17 +21,17 @@ type health struct {
 // health counts the upstreams of this process and, at the hub, of those that joined. A process that does not
 // answer counts as an upstream that is down.
 func (s *Server) health(r *http.Request) health {
-	h := health{Status: "up", Upstreams: map[string]int{UpstreamIdle: 0, UpstreamStarting: 0, UpstreamUp: 0, UpstreamDown: 0}}
+	h := health{Status: "up", Upstreams: map[string]int{wire.UpstreamIdle: 0, wire.UpstreamStarting: 0, wire.UpstreamUp: 0, wire.UpstreamDown: 0}}
 	for _, u := range s.backend.Upstreams() {
 		h.Upstreams[u.State]++
 	}
 	others := s.others(r)
 	answers := others.each(r, others.processes, "/health")
-	h.Upstreams[UpstreamDown] += len(others.processes) - len(answers)
+	h.Upstreams[wire.UpstreamDown] += len(others.processes) - len(answers)
 	for _, one := range answers {
 		var theirs health
 		if json.Unmarshal(one.body, &theirs) != nil {
-			h.Upstreams[UpstreamDown]++
+			h.Upstreams[wire.UpstreamDown]++
 		}
 		h.Problems += theirs.Problems
 		for state, n := range theirs.Upstreams {
@@ -39,7 +41,7 @@ func (s *Server) health(r *http.Request) health {
 	if h.Problems += len(s.problems()); h.Problems > 0 {
 		h.Status = "degraded"
 	}
-	if n := h.Upstreams[UpstreamDown]; n > 0 {
+	if n := h.Upstreams[wire.UpstreamDown]; n > 0 {
 		h.Status = "degraded"
 		h.Reasons = append(h.Reasons, fmt.Sprintf("%s down: GET /api/info says which and why", servers(n)))
 	}
@@ -87,7 +89,7 @@ func (s *Server) handleLive(w http.ResponseWriter, _ *http.Request) {
 // their first host are ready.
 func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	h, retry := s.health(r), retryDown
-	if n := h.Upstreams[UpstreamStarting]; n > 0 {
+	if n := h.Upstreams[wire.UpstreamStarting]; n > 0 {
 		h.Reasons, retry = append(h.Reasons, servers(n)+" starting"), retryStarting
 	}
 	h.answer(w, retry)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"callgate/audit"
+	"callgate/internal/companion/wire"
 	"callgate/internal/hooks"
 )
 
@@ -32,10 +33,10 @@ func (s *Server) hookRoutes(path func(string, methods)) {
 
 func (s *Server) handleHooks(w http.ResponseWriter, _ *http.Request) {
 	if s.hooks == nil {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate does not show its hooks")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its hooks")
 		return
 	}
-	writeJSON(w, http.StatusOK, list(s.hooks.Hooks()))
+	writeJSON(w, http.StatusOK, wire.List(s.hooks.Hooks()))
 }
 
 func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +51,7 @@ func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Enabled == nil {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, `the body has to say {"enabled": true} or {"enabled": false}`)
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, `the body has to say {"enabled": true} or {"enabled": false}`)
 		return
 	}
 	name := r.PathValue("name")
@@ -58,7 +59,7 @@ func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]any{"name": name, "enabled": *f.Enabled})
 	case errors.Is(err, hooks.ErrUnknown):
-		writeError(w, http.StatusNotFound, CodeBadMessage, err.Error())
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

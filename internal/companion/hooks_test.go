@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/companion/credentials"
 	"callgate/internal/hooks"
 )
 
@@ -68,29 +69,29 @@ func TestHooksByREST(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	for _, method := range []string{"GET /api/hooks", "PUT /api/hooks/ring"} {
 		verb, path, _ := strings.Cut(method, " ")
-		if response, body := r.do(t, CredentialApprove, verb, path, `{"enabled":true}`); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "does not show") {
+		if response, body := r.do(t, credentials.Approve, verb, path, `{"enabled":true}`); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "does not show") {
 			t.Errorf("%s without hooks: %d %s", method, response.StatusCode, body)
 		}
 	}
 	fake := &fakeHooks{}
 	r.hooks = fake
 	for _, tt := range []struct {
-		credential Credential
+		credential credentials.Credential
 		method     string
 		path, body string
 		want       int
 		says       string
 	}{
-		{CredentialView, "GET", "/api/hooks", "", 200, `[{"name":"ring","event":["approval.requested"]`},
+		{credentials.View, "GET", "/api/hooks", "", 200, `[{"name":"ring","event":["approval.requested"]`},
 		{"", "GET", "/api/hooks", "", 401, ""},
-		{CredentialView, "PUT", "/api/hooks/ring", `{"enabled":true}`, 403, ""},
-		{CredentialMCP, "PUT", "/api/hooks/ring", `{"enabled":true}`, 401, ""},
-		{CredentialApprove, "PUT", "/api/hooks/ring", `{"enabled":true}`, 200, `{"enabled":true,"name":"ring"}`},
-		{CredentialView, "GET", "/api/hooks", "", 200, `"enabled":true`},
-		{CredentialApprove, "PUT", "/api/hooks/ring", `{}`, 400, "enabled"},
-		{CredentialApprove, "PUT", "/api/hooks/ring", `{"enabled":"yes"}`, 400, ""},
-		{CredentialApprove, "PUT", "/api/hooks/other", `{"enabled":true}`, 404, "no hook has this name"},
-		{CredentialApprove, "POST", "/api/hooks/ring", `{"enabled":true}`, 405, ""},
+		{credentials.View, "PUT", "/api/hooks/ring", `{"enabled":true}`, 403, ""},
+		{credentials.MCP, "PUT", "/api/hooks/ring", `{"enabled":true}`, 401, ""},
+		{credentials.Approve, "PUT", "/api/hooks/ring", `{"enabled":true}`, 200, `{"enabled":true,"name":"ring"}`},
+		{credentials.View, "GET", "/api/hooks", "", 200, `"enabled":true`},
+		{credentials.Approve, "PUT", "/api/hooks/ring", `{}`, 400, "enabled"},
+		{credentials.Approve, "PUT", "/api/hooks/ring", `{"enabled":"yes"}`, 400, ""},
+		{credentials.Approve, "PUT", "/api/hooks/other", `{"enabled":true}`, 404, "no hook has this name"},
+		{credentials.Approve, "POST", "/api/hooks/ring", `{"enabled":true}`, 405, ""},
 	} {
 		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body)
 		if response.StatusCode != tt.want || !strings.Contains(body, tt.says) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/hashicorp/yamux"
+
+	"callgate/internal/companion/credentials"
 )
 
 // hub is the place of the one process that people's clients come to. It lets other processes join and passes on
@@ -48,7 +50,7 @@ func (s *Server) lead(lock *flock.Flock, address string, own *door) (_ place, er
 	if err != nil {
 		return nil, fmt.Errorf("hub: no unix socket can be made: %w", err)
 	}
-	if err := makePrivate(path); err != nil {
+	if err := credentials.MakePrivate(path); err != nil {
 		return nil, errors.Join(fmt.Errorf("hub: %w", err), h.listener.Close())
 	}
 	if h.door == nil {
@@ -164,13 +166,13 @@ func (h *hub) admit(ctx context.Context, conn *net.UnixConn) {
 	if p.version != h.s.version {
 		h.s.log.Warn("companion: a process of another version joined; what one of the two does not know cannot be done through the hub", "process", p.pid, "version", p.version, "hub", h.s.version)
 	}
-	h.s.whileHolding(CredentialWorker, token, session, func() bool { return false })
+	h.s.whileHolding(credentials.Worker, token, session, func() bool { return false })
 	h.s.log.Info("companion: a process is gone", "process", p.pid)
 }
 
 // whileHolding returns when the session ends. It ends the session when the credential that the other side has proven
 // to hold is replaced, and when the other side's process is stopped.
-func (s *Server) whileHolding(name Credential, token string, session *yamux.Session, stopped func() bool) {
+func (s *Server) whileHolding(name credentials.Credential, token string, session *yamux.Session, stopped func() bool) {
 	ticker := time.NewTicker(time.Second / 2)
 	defer ticker.Stop()
 	for {

@@ -16,10 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"callgate/gate"
-	"callgate/internal/testserver/waits"
-
 	"github.com/hashicorp/yamux"
+
+	"callgate/gate"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
+	"callgate/internal/testserver/waits"
 )
 
 // joined starts another server on the rig's data directory, which joins the rig's.
@@ -62,25 +65,25 @@ func TestOneAddressForAllProcesses(t *testing.T) {
 	if other.Address() != hub.Address() {
 		t.Fatalf("the second is reached at %s, the hub at %s", other.Address(), hub.Address())
 	}
-	if n := len(Ports(hub.dir)); n != 1 {
+	if n := len(client.Ports(hub.dir)); n != 1 {
 		t.Errorf("%d ports are announced", n)
 	}
 	c := dial(t, hub.target())
-	f := await[*ToolApproveRequest](t, c, nil)
+	f := await[*wire.ToolApproveRequest](t, c, nil)
 	if f.ToolCallID != "call_2" || f.SessionID != "s2" {
 		t.Fatalf("%+v", f)
 	}
 	// What comes later, on both sides.
 	hub.backend.ask(approval("call_1"))
-	await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
-	for _, a := range []ToolApprove{
-		{Head: Head{SessionID: "s2"}, ToolCallID: "call_2", ArgsDigest: "d-call_2", Decision: "approve"},
-		{Head: Head{SessionID: "s1"}, ToolCallID: "call_1", ArgsDigest: "d-call_1", Decision: "reject"},
+	await(t, c, func(f *wire.ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
+	for _, a := range []wire.ToolApprove{
+		{Head: wire.Head{SessionID: "s2"}, ToolCallID: "call_2", ArgsDigest: "d-call_2", Decision: "approve"},
+		{Head: wire.Head{SessionID: "s1"}, ToolCallID: "call_1", ArgsDigest: "d-call_1", Decision: "reject"},
 	} {
 		if err := c.Answer(a); err != nil {
 			t.Fatal(err)
 		}
-		await(t, c, func(f *ToolApproveResolved) bool {
+		await(t, c, func(f *wire.ToolApproveResolved) bool {
 			return f.ToolCallID == a.ToolCallID && f.Decision == a.Decision && f.By == "tui:alice"
 		})
 	}
@@ -93,26 +96,26 @@ func TestOneAddressForAllProcesses(t *testing.T) {
 	if err := c.SetAutonomy("s2", "MANUAL"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, c, func(f *AutonomyChanged) bool {
+	await(t, c, func(f *wire.AutonomyChanged) bool {
 		return f.SessionID == "s2" && f.Level == "MANUAL" && f.By == "tui:alice"
 	})
 	// Errors come back from where the session lives.
 	if err := c.SetAutonomy("s2", "always-ask"); err != nil {
 		t.Fatal(err)
 	}
-	if f := await[*Error](t, c, nil); f.SessionID != "s2" || f.Code != CodeBadMessage {
+	if f := await[*wire.Error](t, c, nil); f.SessionID != "s2" || f.Code != wire.CodeBadMessage {
 		t.Errorf("%+v", f)
 	}
 	// A third process is shown to those who are connected already, and taken back when it ends.
 	b3 := newFakeBackend("s3")
 	b3.ask(approvalOf("s3", "call_3"))
 	third := hub.joined(t, b3)
-	await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_3" })
+	await(t, c, func(f *wire.ToolApproveRequest) bool { return f.ToolCallID == "call_3" })
 	if err := third.Close(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, c, func(f *ToolApproveResolved) bool { return f.ToolCallID == "call_3" && f.Decision == "withdrawn" })
-	await(t, c, func(f *TeamUpdate) bool { return f.SessionID == "s3" && len(f.Agents) == 0 })
+	await(t, c, func(f *wire.ToolApproveResolved) bool { return f.ToolCallID == "call_3" && f.Decision == "withdrawn" })
+	await(t, c, func(f *wire.TeamUpdate) bool { return f.SessionID == "s3" && len(f.Agents) == 0 })
 }
 
 func TestRESTReachesEveryProcess(t *testing.T) {
@@ -122,11 +125,11 @@ func TestRESTReachesEveryProcess(t *testing.T) {
 	early := approvalOf("s2", "call_2")
 	early.CreatedAt = early.CreatedAt.Add(-time.Minute)
 	b.ask(early)
-	b.upstreams = []UpstreamState{{Name: "files", State: UpstreamDown}}
+	b.upstreams = []wire.UpstreamState{{Name: "files", State: wire.UpstreamDown}}
 	other := hub.joined(t, b)
 	meet(t, hub, 1)
 
-	var approvals struct{ Approvals []ToolApproveRequest }
+	var approvals struct{ Approvals []wire.ToolApproveRequest }
 	hub.get(t, "/api/approvals", &approvals)
 	if len(approvals.Approvals) != 2 || approvals.Approvals[0].ToolCallID != "call_2" || string(approvals.Approvals[0].Args) != `{"command":"git push","n":1.0e2}` {
 		t.Errorf("approvals, oldest first: %+v", approvals)
@@ -146,22 +149,22 @@ func TestRESTReachesEveryProcess(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name         string
-		as           Credential
+		as           credentials.Credential
 		method, path string
 		body         string
 		status       int
 		says         string
 	}{
-		{"autonomy of the other's session", CredentialApprove, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 200, "MANUAL"},
-		{"a viewer changes nothing there", CredentialView, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 403, CodeUnauthorized},
-		{"nor somebody without credential", "", "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 401, CodeUnauthorized},
-		{"other arguments", CredentialApprove, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"x","decision":"approve"}`, 409, CodeBadMessage},
-		{"an answer to the other", CredentialApprove, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"d-call_2","decision":"approve"}`, 200, `"applied":true`},
-		{"a second answer", CredentialApprove, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"d-call_2","decision":"reject"}`, 404, `"applied":false`},
-		{"an answer to the hub", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`, 200, `"applied":true`},
-		{"a session of nobody", CredentialApprove, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404, CodeSessionNotFound},
-		{"no such path", CredentialApprove, "GET", "/api/nothing", "", 404, CodeBadMessage},
-		{"no such path of the other", CredentialApprove, "GET", "/api/nothing?sessionId=s2", "", 404, CodeBadMessage},
+		{"autonomy of the other's session", credentials.Approve, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 200, "MANUAL"},
+		{"a viewer changes nothing there", credentials.View, "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 403, wire.CodeUnauthorized},
+		{"nor somebody without credential", "", "PUT", "/api/sessions/s2/autonomy", `{"level":"MANUAL"}`, 401, wire.CodeUnauthorized},
+		{"other arguments", credentials.Approve, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"x","decision":"approve"}`, 409, wire.CodeBadMessage},
+		{"an answer to the other", credentials.Approve, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"d-call_2","decision":"approve"}`, 200, `"applied":true`},
+		{"a second answer", credentials.Approve, "POST", "/api/approvals/call_2", `{"sessionId":"s2","argsDigest":"d-call_2","decision":"reject"}`, 404, `"applied":false`},
+		{"an answer to the hub", credentials.Approve, "POST", "/api/approvals/call_1", `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`, 200, `"applied":true`},
+		{"a session of nobody", credentials.Approve, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404, wire.CodeSessionNotFound},
+		{"no such path", credentials.Approve, "GET", "/api/nothing", "", 404, wire.CodeBadMessage},
+		{"no such path of the other", credentials.Approve, "GET", "/api/nothing?sessionId=s2", "", 404, wire.CodeBadMessage},
 	} {
 		response, body := hub.do(t, tt.as, tt.method, tt.path, tt.body)
 		if response.StatusCode != tt.status || !strings.Contains(body, tt.says) {
@@ -185,7 +188,7 @@ func meet(t *testing.T, hub *rig, n int) {
 
 func (r *rig) get(t *testing.T, path string, into any) {
 	t.Helper()
-	response, body := r.do(t, CredentialView, "GET", path, "")
+	response, body := r.do(t, credentials.View, "GET", path, "")
 	if response.StatusCode != 200 {
 		t.Fatalf("GET %s: %d %s", path, response.StatusCode, body)
 	}
@@ -206,13 +209,13 @@ func TestTheNextHubTakesTheSameAddress(t *testing.T) {
 	address := first.Address()
 	c := dial(t, first.target())
 	for range others {
-		await[*ToolApproveRequest](t, c, nil)
+		await[*wire.ToolApproveRequest](t, c, nil)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	await[Disconnected](t, c, nil)
-	if at := await[Connected](t, c, nil).Address; at != address {
+	await[wire.Disconnected](t, c, nil)
+	if at := await[wire.Connected](t, c, nil).Address; at != address {
 		t.Errorf("the next hub is at %s, want %s", at, address)
 	}
 	shown, over := map[string]int{}, 0
@@ -220,12 +223,12 @@ func TestTheNextHubTakesTheSameAddress(t *testing.T) {
 		select {
 		case e := <-c.Events():
 			switch f := e.Frame.(type) {
-			case *ToolApproveRequest:
+			case *wire.ToolApproveRequest:
 				shown[f.ToolCallID]++
-				if err := c.Answer(ToolApprove{Head: Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
+				if err := c.Answer(wire.ToolApprove{Head: wire.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
 					t.Fatal(err)
 				}
-			case *ToolApproveResolved:
+			case *wire.ToolApproveResolved:
 				over++
 			}
 		case <-deadline:
@@ -259,7 +262,7 @@ func joinAs(t *testing.T, r *rig, token string) (*yamux.Session, verdict) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	own := introduction{V: hubVersion, Version: "0.1", PID: os.Getpid(), Worker: "fake", Nonce: nonce()}
+	own := introduction{V: hubVersion, Version: "0.1", PID: os.Getpid(), Worker: "fake", Nonce: credentials.Nonce()}
 	var hub introduction
 	var v verdict
 	if err := errors.Join(say(conn, own), hear(conn, &hub), say(conn, vouch(token, "worker", own.Nonce, hub.Nonce)), hear(conn, &v)); err != nil {
@@ -278,16 +281,16 @@ func joinAs(t *testing.T, r *rig, token string) (*yamux.Session, verdict) {
 
 func TestWhoMayJoin(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP} {
+	for _, name := range []credentials.Credential{credentials.Approve, credentials.View, credentials.MCP} {
 		if _, v := joinAs(t, r, r.token(t, name)); v.Refused == "" {
 			t.Errorf("the %s credential lets a process join", name)
 		}
 	}
-	if session, v := joinAs(t, r, r.token(t, CredentialWorker)); session == nil {
+	if session, v := joinAs(t, r, r.token(t, credentials.Worker)); session == nil {
 		t.Errorf("the worker credential does not let a process join: %s", v.Refused)
 	}
 	meet(t, r, 1)
-	if err := r.credentials.Rotate(CredentialWorker); err != nil {
+	if err := r.credentials.Rotate(credentials.Worker); err != nil {
 		t.Fatal(err)
 	}
 	meet(t, r, 0)
@@ -296,7 +299,7 @@ func TestWhoMayJoin(t *testing.T) {
 // fakeProcess joins with the worker credential and says frames to every client that the hub connects it with.
 func fakeProcess(t *testing.T, r *rig, frames ...string) (heard chan string) {
 	t.Helper()
-	session, _ := joinAs(t, r, r.token(t, CredentialWorker))
+	session, _ := joinAs(t, r, r.token(t, credentials.Worker))
 	heard = make(chan string, 1024)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		for name, values := range req.Header {
@@ -335,31 +338,31 @@ func TestAFakeProcessSpeaksForItselfAlone(t *testing.T) {
 	b.ask(approval("call_1"))
 	r := start(t, b)
 	victim := dial(t, r.target())
-	await[*ToolApproveRequest](t, victim, nil)
+	await[*wire.ToolApproveRequest](t, victim, nil)
 	heard := fakeProcess(t, r,
 		`{"v":1,"type":"tool_approve_resolved","sessionId":"s1","toolCallId":"call_1","decision":"approve","by":"web:alice","reason":""}`,
 		`{"v":1,"type":"tool_approve_request","sessionId":"s9","toolCallId":"call_1","approvalId":"call_1","args":{"command":"ls"},"argsDigest":"d-call_1"}`,
 		`{"v":1,"type":"team_update","sessionId":"s1","agents":[],"strategy":"single"}`,
 		`{"v":1,"type":"team_update","sessionId":"s9","agents":[{"agentId":"main"}],"strategy":"single"}`,
 	)
-	f := await(t, victim, func(f *TeamUpdate) bool { return f.SessionID == "s9" || len(f.Agents) == 0 })
+	f := await(t, victim, func(f *wire.TeamUpdate) bool { return f.SessionID == "s9" || len(f.Agents) == 0 })
 	if f.SessionID != "s9" {
 		t.Error("a fake process ended another's session")
 	}
-	if err := victim.Answer(ToolApprove{Head: Head{SessionID: "s1"}, ToolCallID: "call_1", ArgsDigest: "d-call_1", Decision: "approve"}); err != nil {
+	if err := victim.Answer(wire.ToolApprove{Head: wire.Head{SessionID: "s1"}, ToolCallID: "call_1", ArgsDigest: "d-call_1", Decision: "approve"}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, victim, func(f *ToolApproveResolved) bool { return f.ToolCallID == "call_1" })
+	await(t, victim, func(f *wire.ToolApproveResolved) bool { return f.ToolCallID == "call_1" })
 	if len(b.applied()) != 1 {
 		t.Error("the answer did not reach the process that owns the call")
 	}
 	// By REST the hub's own session is its own, whatever the other lists. No secret has crossed.
-	if response, body := r.do(t, CredentialApprove, "PUT", "/api/sessions/s1/autonomy", `{"level":"MANUAL"}`); response.StatusCode != 200 {
+	if response, body := r.do(t, credentials.Approve, "PUT", "/api/sessions/s1/autonomy", `{"level":"MANUAL"}`); response.StatusCode != 200 {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	for len(heard) > 0 {
 		text := <-heard
-		for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker} {
+		for _, name := range []credentials.Credential{credentials.Approve, credentials.View, credentials.MCP, credentials.Worker} {
 			if strings.Contains(text, r.token(t, name)) {
 				t.Errorf("the %s credential crossed: %s", name, text)
 			}
@@ -398,7 +401,7 @@ func TestAFloodOfAProcessIsItsOwnHarm(t *testing.T) {
 	fakeProcess(t, r, flood...)
 	r.backend.ask(approval("call_1"))
 	began := time.Now()
-	await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
+	await(t, c, func(f *wire.ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
 	t.Logf("shown after %v beside a flood", time.Since(began))
 	meet(t, r, 0)
 	if !strings.Contains(r.log.String(), "a process was cut off") {
@@ -414,17 +417,17 @@ func TestAProcessThatNeverReadsHarmsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	own := introduction{V: hubVersion, PID: 1, Nonce: nonce()}
+	own := introduction{V: hubVersion, PID: 1, Nonce: credentials.Nonce()}
 	var hub introduction
 	var v verdict
-	if err := errors.Join(say(conn, own), hear(conn, &hub), say(conn, vouch(r.token(t, CredentialWorker), "worker", own.Nonce, hub.Nonce)), hear(conn, &v)); err != nil {
+	if err := errors.Join(say(conn, own), hear(conn, &hub), say(conn, vouch(r.token(t, credentials.Worker), "worker", own.Nonce, hub.Nonce)), hear(conn, &v)); err != nil {
 		t.Fatal(err)
 	}
 	meet(t, r, 1)
 	c := dial(t, r.target())
 	b.ask(approval("call_1"))
-	await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
-	var approvals struct{ Approvals []ToolApproveRequest }
+	await(t, c, func(f *wire.ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
+	var approvals struct{ Approvals []wire.ToolApproveRequest }
 	r.get(t, "/api/approvals", &approvals)
 	if len(approvals.Approvals) != 1 {
 		t.Errorf("%d approvals", len(approvals.Approvals))
@@ -438,19 +441,19 @@ func TestAProcessThatNeverReadsHarmsNobody(t *testing.T) {
 
 func TestAFalseHubIsNotJoined(t *testing.T) {
 	dir := privateDir(t)
-	credentials, err := OpenCredentials(dir)
+	held, err := credentials.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Somebody holds the lock and listens, and has the worker credential at most.
 	r := start(t, newFakeBackend("s1"))
 	for _, own := range []introduction{
-		{V: hubVersion, Version: "1.2.3", Nonce: nonce(), Proof: "00"},
-		{V: hubVersion + 1, Version: "9.9", Nonce: nonce()},
+		{V: hubVersion, Version: "1.2.3", Nonce: credentials.Nonce(), Proof: "00"},
+		{V: hubVersion + 1, Version: "9.9", Nonce: credentials.Nonce()},
 	} {
 		server, client := unixPair(t)
 		s := r.Server
-		s.credentials = credentials
+		s.credentials = held
 		done := make(chan error, 1)
 		go func() {
 			_, _, err := s.joinHub(client)
@@ -519,16 +522,16 @@ func TestAloneUntilThereIsAHub(t *testing.T) {
 			own := r.target()
 			own.Address = other.Address()
 			c := dial(t, own)
-			await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_2" })
+			await(t, c, func(f *wire.ToolApproveRequest) bool { return f.ToolCallID == "call_2" })
 			mend()
-			await[Disconnected](t, c, nil)
+			await[wire.Disconnected](t, c, nil)
 			meet(t, r, 1)
 			if other.Address() != r.Address() {
 				t.Errorf("reached at %s, the hub at %s", other.Address(), r.Address())
 			}
-			for deadline := time.Now().Add(waits.Limit); len(Ports(r.dir)) != 1; time.Sleep(5 * time.Millisecond) {
+			for deadline := time.Now().Add(waits.Limit); len(client.Ports(r.dir)) != 1; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatalf("%d ports are announced", len(Ports(r.dir)))
+					t.Fatalf("%d ports are announced", len(client.Ports(r.dir)))
 				}
 			}
 			if said := other.problems(); len(said) != 0 {
@@ -600,7 +603,7 @@ func TestARotatedApproveCredentialIsProvenAnew(t *testing.T) {
 	other := r.joined(t, newFakeBackend("s2"))
 	meet(t, r, 1)
 	before := r.fleet.all()[0]
-	if err := r.credentials.Rotate(CredentialApprove); err != nil {
+	if err := r.credentials.Rotate(credentials.Approve); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -613,14 +616,14 @@ func TestARotatedApproveCredentialIsProvenAnew(t *testing.T) {
 		t.Error("the process did not come back")
 	}
 	c := dial(t, r.target())
-	await(t, c, func(f *TeamUpdate) bool { return f.SessionID == "s2" })
+	await(t, c, func(f *wire.TeamUpdate) bool { return f.SessionID == "s2" })
 }
 
 // TestElection: of processes that start at once one is the hub, and of those that are left when it ends one again.
 func TestElection(t *testing.T) {
 	const processes = 12
 	dir := privateDir(t)
-	credentials, err := OpenCredentials(dir)
+	credentials, err := credentials.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -676,7 +679,7 @@ func TestElection(t *testing.T) {
 		}
 		alive = slices.DeleteFunc(alive, func(s *Server) bool { return s == hub })
 	}
-	if left, err := companions(dir); err == nil {
+	if left, err := client.Companions(dir); err == nil {
 		t.Errorf("still announced: %+v", left)
 	}
 }
@@ -698,7 +701,7 @@ func TestVersionsDiffer(t *testing.T) {
 		}
 	}
 	// A process that answers a path and says a frame that this version has not heard of.
-	session, _ := joinAs(t, hub, hub.token(t, CredentialWorker))
+	session, _ := joinAs(t, hub, hub.token(t, credentials.Worker))
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/sessions":
@@ -725,7 +728,7 @@ func TestVersionsDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+hub.token(t, CredentialView))
+	request.Header.Set("Authorization", "Bearer "+hub.token(t, credentials.View))
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request) // which the schema does not know
 	if err != nil {
 		t.Fatal(err)
@@ -780,7 +783,7 @@ func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
 	asks := func(what string, most int32, method, path, body string, status int) {
 		t.Helper()
 		asked.Store(0)
-		response, said := hub.do(t, CredentialApprove, method, path, body)
+		response, said := hub.do(t, credentials.Approve, method, path, body)
 		if n := asked.Load(); response.StatusCode != status || n != most {
 			t.Errorf("%s: %d %s; the processes were asked %d times, want %d", what, response.StatusCode, said, n, most)
 		}
@@ -802,9 +805,9 @@ func TestTheHubKnowsWhoseAnApprovalIs(t *testing.T) {
 	asks("a session in the query", 1, "GET", "/api/sessions?sessionId=s2", "", 200)
 
 	// What comes later is known from its frame.
-	c := hub.join(t, CredentialApprove)
+	c := hub.join(t, credentials.Approve)
 	backends[0].ask(approvalOf("s2", "call_2z"))
-	for c.want(TypeToolApproveRequest)["toolCallId"] != "call_2z" {
+	for c.want(wire.TypeToolApproveRequest)["toolCallId"] != "call_2z" {
 	}
 	do("shown to a client", 1, "s2", "call_2z")
 

@@ -7,6 +7,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/wire"
 	"callgate/internal/retrieval"
 	"callgate/rag"
 )
@@ -29,29 +30,6 @@ type Retrieval interface {
 	RemoveDocument(ctx context.Context, sessionID, id string, who audit.Author) (found bool, err error)
 }
 
-// IndexStart: a workspace is being indexed.
-type IndexStart struct {
-	Head
-	Path       string `json:"path"`
-	TotalFiles int    `json:"totalFiles"`
-}
-
-// IndexProgress: how far that is.
-type IndexProgress struct {
-	Head
-	IndexedFiles int    `json:"indexedFiles"`
-	TotalFiles   int    `json:"totalFiles"`
-	CurrentFile  string `json:"currentFile"`
-}
-
-// IndexDone: the index is up to date.
-type IndexDone struct {
-	Head
-	FileCount  int   `json:"fileCount"`
-	ChunkCount int   `json:"chunkCount"`
-	Duration   int64 `json:"duration"` // milliseconds
-}
-
 // framed is an event that is a frame for those who follow its session. It comes through the gate's subscriptions,
 // but is not the gate's.
 type framed interface {
@@ -70,11 +48,11 @@ func (e Indexed) Session() string { return e.SessionID }
 func (e Indexed) frame() any {
 	switch e.Event.Kind {
 	case rag.EventStart:
-		return IndexStart{head(TypeIndexStart, e.SessionID), e.Event.Path, e.Event.Total}
+		return wire.IndexStart{Head: wire.NewHead(wire.TypeIndexStart, e.SessionID), Path: e.Event.Path, TotalFiles: e.Event.Total}
 	case rag.EventDone:
-		return IndexDone{head(TypeIndexDone, e.SessionID), e.Event.Summary.Files, e.Event.Summary.Chunks, e.Event.Summary.Duration.Milliseconds()}
+		return wire.IndexDone{Head: wire.NewHead(wire.TypeIndexDone, e.SessionID), FileCount: e.Event.Summary.Files, ChunkCount: e.Event.Summary.Chunks, Duration: e.Event.Summary.Duration.Milliseconds()}
 	default:
-		return IndexProgress{head(TypeIndexProgress, e.SessionID), e.Event.Indexed, e.Event.Total, e.Event.Path}
+		return wire.IndexProgress{Head: wire.NewHead(wire.TypeIndexProgress, e.SessionID), IndexedFiles: e.Event.Indexed, TotalFiles: e.Event.Total, CurrentFile: e.Event.Path}
 	}
 }
 
@@ -89,7 +67,7 @@ func (s *Server) indexRoutes(path func(string, methods)) {
 
 func (s *Server) retrieves(w http.ResponseWriter) bool {
 	if s.retrieval == nil {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "search is off: set rag.enabled in the configuration")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "search is off: set rag.enabled in the configuration")
 	}
 	return s.retrieval != nil
 }
@@ -98,22 +76,22 @@ func (s *Server) retrieves(w http.ResponseWriter) bool {
 func (s *Server) failRetrieval(w http.ResponseWriter, r *http.Request, err error) {
 	if refused := retrievalRefusal(err); refused != nil {
 		status := http.StatusNotFound
-		if refused.code == CodeBadMessage && !errors.Is(err, retrieval.ErrNoWorkspace) {
+		if refused.Code == wire.CodeBadMessage && !errors.Is(err, retrieval.ErrNoWorkspace) {
 			status = http.StatusBadRequest
 		}
-		writeError(w, status, refused.code, refused.message)
+		writeError(w, status, refused.Code, refused.Message)
 		return
 	}
 	s.fail(w, r, err)
 }
 
 // retrievalRefusal says in the words of the protocol what the error means; nil for a failure of callgate itself.
-func retrievalRefusal(err error) *refusal {
+func retrievalRefusal(err error) *wire.Refusal {
 	switch {
 	case errors.Is(err, retrieval.ErrSession):
-		return refuse(CodeSessionNotFound, "%v", err)
+		return wire.Refuse(wire.CodeSessionNotFound, "%v", err)
 	case errors.Is(err, retrieval.ErrNoWorkspace), errors.Is(err, retrieval.ErrDenied), errors.Is(err, rag.ErrQuery):
-		return refuse(CodeBadMessage, "%v", err)
+		return wire.Refuse(wire.CodeBadMessage, "%v", err)
 	}
 	return nil
 }
@@ -123,7 +101,7 @@ func (s *Server) answerIndexes(w http.ResponseWriter, r *http.Request, status in
 		s.failRetrieval(w, r, err)
 		return
 	}
-	writeJSON(w, status, map[string]any{"indexes": list(statuses)})
+	writeJSON(w, status, map[string]any{"indexes": wire.List(statuses)})
 }
 
 func (s *Server) handleIndexStatus(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +158,7 @@ func (s *Server) handleSearch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Query == "" {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "query is missing: a question, some words, or the name of a symbol")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "query is missing: a question, some words, or the name of a symbol")
 		return
 	}
 	answer, err := s.retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
@@ -190,6 +168,6 @@ func (s *Server) handleSearch(w http.ResponseWriter, r *http.Request) {
 		s.failRetrieval(w, r, err)
 		return
 	}
-	answer.Hits = list(answer.Hits)
+	answer.Hits = wire.List(answer.Hits)
 	writeJSON(w, http.StatusOK, answer)
 }

@@ -5,17 +5,19 @@ import (
 	"net/http"
 	"os"
 	"slices"
+
+	"callgate/internal/companion/wire"
 )
 
 // info is what GET /api/info answers: this process and, at the hub, all that joined.
 type info struct {
-	Name      string          `json:"name"`
-	Version   string          `json:"version"`
-	Protocols protocols       `json:"protocols"`
-	Sessions  int             `json:"sessions"`           // of all processes
-	Upstreams []UpstreamState `json:"upstreams"`          // of all processes
-	Processes []processInfo   `json:"processes"`          // this one first
-	Problems  []string        `json:"problems,omitempty"` // with what callgate keeps: its audit log, its files
+	Name      string               `json:"name"`
+	Version   string               `json:"version"`
+	Protocols protocols            `json:"protocols"`
+	Sessions  int                  `json:"sessions"`           // of all processes
+	Upstreams []wire.UpstreamState `json:"upstreams"`          // of all processes
+	Processes []wire.ProcessInfo   `json:"processes"`          // this one first
+	Problems  []string             `json:"problems,omitempty"` // with what callgate keeps: its audit log, its files
 }
 
 type protocols struct {
@@ -23,22 +25,12 @@ type protocols struct {
 	MCP       []string `json:"mcp"`
 }
 
-// processInfo is what people see of one callgate.
-type processInfo struct {
-	PID      int    `json:"pid"`
-	Worker   string `json:"workerId"` // "" for one that judges nothing
-	Version  string `json:"version"`
-	Hub      bool   `json:"hub"`
-	Sessions int    `json:"sessions"`
-	Silent   bool   `json:"silent,omitempty"` // it joined and does not answer
-}
-
 func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 	sessions := len(s.backend.Sessions())
 	all := info{
-		Name: "callgate", Version: s.version, Protocols: protocols{[]int{Version}, list(s.protocols)},
-		Sessions: sessions, Upstreams: list(slices.Clone(s.backend.Upstreams())),
-		Processes: []processInfo{{PID: os.Getpid(), Worker: s.worker, Version: s.version, Hub: s.leads.Load(), Sessions: sessions}},
+		Name: "callgate", Version: s.version, Protocols: protocols{[]int{wire.Version}, wire.List(s.protocols)},
+		Sessions: sessions, Upstreams: wire.List(slices.Clone(s.backend.Upstreams())),
+		Processes: []wire.ProcessInfo{{PID: os.Getpid(), Worker: s.worker, Version: s.version, Hub: s.leads.Load(), Sessions: sessions}},
 	}
 	all.Problems = s.problems()
 	for i := range all.Upstreams {
@@ -61,7 +53,7 @@ func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		all.Upstreams = append(all.Upstreams, theirs.Upstreams...)
-		all.Processes = append(all.Processes, processInfo{PID: p.pid, Worker: p.worker, Version: p.version, Sessions: theirs.Sessions, Silent: !answered})
+		all.Processes = append(all.Processes, wire.ProcessInfo{PID: p.pid, Worker: p.worker, Version: p.version, Sessions: theirs.Sessions, Silent: !answered})
 	}
 	writeJSON(w, http.StatusOK, all)
 }

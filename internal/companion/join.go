@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // membership is the place of a process that joined the hub.
@@ -66,7 +69,7 @@ func (m *membership) hold(ctx context.Context) place {
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(m.session) }) // ends with the session, whose end is told below
 	defer context.AfterFunc(ctx, func() { m.session.Close() })()
-	m.s.whileHolding(CredentialApprove, m.token, m.session, m.stopped)
+	m.s.whileHolding(credentials.Approve, m.token, m.session, m.stopped)
 	stop()
 	server.Close()
 	m.session.Close()
@@ -89,12 +92,12 @@ func membershipOf(r *http.Request) *membership {
 const onBehalf = "Callgate-Credential"
 
 // credential is what the hub passes on, "" when the hub no longer holds what makes it one.
-func (m *membership) credential(r *http.Request) Credential {
-	if now, err := m.s.credentials.Token(CredentialApprove); err != nil || now != m.token {
+func (m *membership) credential(r *http.Request) credentials.Credential {
+	if now, err := m.s.credentials.Token(credentials.Approve); err != nil || now != m.token {
 		return ""
 	}
-	switch c := Credential(r.Header.Get(onBehalf)); c {
-	case CredentialApprove, CredentialView, CredentialTools, CredentialPrompt:
+	switch c := credentials.Credential(r.Header.Get(onBehalf)); c {
+	case credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt:
 		return c
 	}
 	return ""
@@ -104,7 +107,7 @@ func (m *membership) credential(r *http.Request) Credential {
 func (s *Server) admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
-			writeError(w, http.StatusServiceUnavailable, CodeInternal, "callgate ends")
+			writeError(w, http.StatusServiceUnavailable, wire.CodeInternal, "callgate ends")
 			return
 		}
 		defer s.serving.Done()
@@ -113,7 +116,7 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 }
 
 // caller says what the request may do, whichever way it came; "" is nothing.
-func (s *Server) caller(r *http.Request, subprotocols []string) Credential {
+func (s *Server) caller(r *http.Request, subprotocols []string) credentials.Credential {
 	if m := membershipOf(r); m != nil {
 		return m.credential(r)
 	}

@@ -2,86 +2,16 @@ package companion
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
 
-	"callgate/rag"
-
 	"github.com/gorilla/websocket"
+
+	"callgate/internal/companion/wire"
+	"callgate/rag"
 )
-
-// KBAdd adds a document to the session's knowledge base.
-type KBAdd struct {
-	Head
-	Content  string   `json:"content"`
-	Metadata metadata `json:"metadata,omitempty"`
-}
-
-// KBSearch searches it. Documents with a score below Threshold, which is from 0 to 1, are left out.
-type KBSearch struct {
-	Head
-	Query     string  `json:"query"`
-	Limit     int     `json:"limit,omitempty"` // default 5
-	Threshold float64 `json:"threshold,omitempty"`
-}
-
-// KBList lists it.
-type KBList struct{ Head }
-
-// KBRemove removes a document.
-type KBRemove struct {
-	Head
-	DocumentID string `json:"documentId"`
-}
-
-// KBAdded answers KBAdd.
-type KBAdded struct {
-	Head
-	DocumentID string `json:"documentId"`
-}
-
-// KBSearchResult answers KBSearch, best first.
-type KBSearchResult struct {
-	Head
-	Results []rag.KBHit `json:"results"`
-}
-
-// KBListResult answers KBList, oldest first.
-type KBListResult struct {
-	Head
-	Documents  []rag.KBDocument `json:"documents"`
-	TotalCount int              `json:"totalCount"`
-}
-
-// KBRemoved answers KBRemove.
-type KBRemoved struct {
-	Head
-	DocumentID string `json:"documentId"`
-	Found      bool   `json:"found"`
-}
-
-// metadata is what is remembered of a document, as texts. A member that is no text is kept as its JSON.
-type metadata map[string]string
-
-func (m *metadata) UnmarshalJSON(data []byte) error {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return errors.New("metadata is not an object")
-	}
-	*m = make(metadata, len(members))
-	for name, value := range members {
-		var text string
-		if json.Unmarshal(value, &text) != nil || string(value) == "null" {
-			text = string(value)
-		}
-		(*m)[name] = text
-	}
-	return nil
-}
 
 // questions are those of a client that are being answered beside the reading goroutine: an embedder on the network,
 // or a model, must not keep an approval from being heard. begin is the reader's; end comes after the last of it.
@@ -135,9 +65,9 @@ func (q *questions) end() {
 }
 
 // knowledge does what a kb_ frame asks for. To ask takes the credential that answers: knowledge bases hold whole texts.
-func (c *socket) knowledge(head Head, data []byte) *refusal {
+func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
 	if c.server.retrieval == nil {
-		return refuse(CodeBadMessage, "knowledge bases are off: set rag.enabled in the configuration")
+		return wire.Refuse(wire.CodeBadMessage, "knowledge bases are off: set rag.enabled in the configuration")
 	}
 	ask, refused := c.question(head, data)
 	if refused != nil {
@@ -154,74 +84,62 @@ func (c *socket) knowledge(head Head, data []byte) *refusal {
 		refused := retrievalRefusal(err)
 		if refused == nil {
 			c.server.log.Error("companion: frame failed", "client", c.who.By, "session", head.SessionID, slog.Any("error", err))
-			refused = refuse(CodeInternal, failedText)
+			refused = wire.Refuse(wire.CodeInternal, failedText)
 		}
 		return func() { c.reply(refused, head.SessionID, "") }
 	})
 	if !begun {
-		return refuse(CodeBadMessage, "%d questions to the knowledge base are being answered: wait for one of them", maxQuestions)
+		return wire.Refuse(wire.CodeBadMessage, "%d questions to the knowledge base are being answered: wait for one of them", maxQuestions)
 	}
 	return nil
 }
 
 // question reads the frame into what has to be asked.
-func (c *socket) question(common Head, data []byte) (func(context.Context) (any, error), *refusal) {
+func (c *socket) question(common wire.Head, data []byte) (func(context.Context) (any, error), *wire.Refusal) {
 	r, session := c.server.retrieval, common.SessionID
 	switch common.Type {
-	case TypeKBAdd:
-		var f KBAdd
-		if refused := decode(data, &f); refused != nil {
+	case wire.TypeKBAdd:
+		var f wire.KBAdd
+		if refused := wire.Decode(data, &f); refused != nil {
 			return nil, refused
 		}
 		if f.Content == "" {
-			return nil, refuse(CodeBadMessage, "content is missing")
+			return nil, wire.Refuse(wire.CodeBadMessage, "content is missing")
 		}
 		return func(ctx context.Context) (any, error) {
 			id, err := r.AddDocument(ctx, session, f.Content, f.Metadata, c.who)
-			return KBAdded{head(TypeKBAdded, session), id}, err
+			return wire.KBAdded{Head: wire.NewHead(wire.TypeKBAdded, session), DocumentID: id}, err
 		}, nil
-	case TypeKBSearch:
-		var f KBSearch
-		if refused := decode(data, &f); refused != nil {
+	case wire.TypeKBSearch:
+		var f wire.KBSearch
+		if refused := wire.Decode(data, &f); refused != nil {
 			return nil, refused
 		}
-		if refused := f.check(); refused != nil {
+		if refused := f.Check(); refused != nil {
 			return nil, refused
 		}
 		return func(ctx context.Context) (any, error) {
 			hits, err := r.SearchDocuments(ctx, session, f.Query, f.Limit, f.Threshold)
-			return KBSearchResult{head(TypeKBSearchResult, session), list(hits)}, err
+			return wire.KBSearchResult{Head: wire.NewHead(wire.TypeKBSearchResult, session), Results: wire.List(converted(hits, hitOf))}, err
 		}, nil
-	case TypeKBList:
+	case wire.TypeKBList:
 		return func(context.Context) (any, error) {
 			documents, err := r.Documents(session)
-			return KBListResult{head(TypeKBListResult, session), list(documents), len(documents)}, err
+			return wire.KBListResult{Head: wire.NewHead(wire.TypeKBListResult, session), Documents: wire.List(converted(documents, func(d rag.KBDocument) wire.KBDocument { return wire.KBDocument(d) })), TotalCount: len(documents)}, err
 		}, nil
 	default:
-		var f KBRemove
-		if refused := decode(data, &f); refused != nil {
+		var f wire.KBRemove
+		if refused := wire.Decode(data, &f); refused != nil {
 			return nil, refused
 		}
 		if f.DocumentID == "" {
-			return nil, refuse(CodeBadMessage, "documentId is missing")
+			return nil, wire.Refuse(wire.CodeBadMessage, "documentId is missing")
 		}
 		return func(ctx context.Context) (any, error) {
 			found, err := r.RemoveDocument(ctx, session, f.DocumentID, c.who)
-			return KBRemoved{head(TypeKBRemoved, session), f.DocumentID, found}, err
+			return wire.KBRemoved{Head: wire.NewHead(wire.TypeKBRemoved, session), DocumentID: f.DocumentID, Found: found}, err
 		}, nil
 	}
-}
-
-func (f *KBSearch) check() *refusal {
-	switch {
-	case f.Query == "":
-		return refuse(CodeBadMessage, "query is missing")
-	case f.Limit < 0:
-		return refuse(CodeBadMessage, "limit must be positive")
-	case f.Threshold < 0 || f.Threshold > 1:
-		return refuse(CodeBadMessage, "threshold must be between 0 and 1")
-	}
-	return nil
 }
 
 // kbRoutes are answered by the process that serves the session, which all of them name: `?sessionId=`.
@@ -237,8 +155,8 @@ func (s *Server) kbSession(w http.ResponseWriter, r *http.Request) string {
 		return ""
 	}
 	session := r.URL.Query().Get("sessionId")
-	if refused := oneSession(session); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+	if refused := wire.OneSession(session); refused != nil {
+		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return ""
 	}
 	return session
@@ -246,12 +164,12 @@ func (s *Server) kbSession(w http.ResponseWriter, r *http.Request) string {
 
 func (s *Server) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 	session := s.kbSession(w, r)
-	var f KBAdd
+	var f wire.KBAdd
 	if session == "" || !s.body(w, r, &f) {
 		return
 	}
 	if f.Content == "" {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "content is missing")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "content is missing")
 		return
 	}
 	id, err := s.retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
@@ -264,12 +182,12 @@ func (s *Server) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 	session := s.kbSession(w, r)
-	var f KBSearch
+	var f wire.KBSearch
 	if session == "" || !s.body(w, r, &f) {
 		return
 	}
-	if refused := f.check(); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+	if refused := f.Check(); refused != nil {
+		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	hits, err := s.retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
@@ -277,7 +195,7 @@ func (s *Server) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 		s.failRetrieval(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"results": list(hits)})
+	writeJSON(w, http.StatusOK, map[string]any{"results": wire.List(hits)})
 }
 
 // kbPage is how many documents a list has at most.
@@ -292,7 +210,7 @@ func (s *Server) handleKBList(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > kbPage {
-			writeError(w, http.StatusBadRequest, CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(kbPage))
+			writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "limit must be between 1 and "+strconv.Itoa(kbPage))
 			return
 		}
 		limit = n
@@ -302,7 +220,7 @@ func (s *Server) handleKBList(w http.ResponseWriter, r *http.Request) {
 		s.failRetrieval(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"documents": list(documents[:min(len(documents), limit)]), "totalCount": len(documents)})
+	writeJSON(w, http.StatusOK, map[string]any{"documents": wire.List(documents[:min(len(documents), limit)]), "totalCount": len(documents)})
 }
 
 func (s *Server) handleKBRemove(w http.ResponseWriter, r *http.Request) {
@@ -316,8 +234,13 @@ func (s *Server) handleKBRemove(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !found {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "there is no such document")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "there is no such document")
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"documentId": r.PathValue("id"), "found": true})
+}
+
+func hitOf(h rag.KBHit) wire.KBHit {
+	passages := converted(h.Passages, func(p rag.KBPassage) wire.KBPassage { return wire.KBPassage(p) })
+	return wire.KBHit{DocumentID: h.DocumentID, Content: h.Content, Passages: passages, Score: h.Score, Metadata: h.Metadata}
 }

@@ -10,6 +10,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"callgate/internal/companion/wire"
 )
 
 // metricRoutes are answered by the hub for every process that counts: their series differ by the label process.
@@ -43,7 +45,7 @@ func (s *Server) handleMetrics(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if !counting {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate counts nothing: set metrics: true in its configuration")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate counts nothing: set metrics: true in its configuration")
 		return
 	}
 	format := expfmt.NewFormat(expfmt.TypeTextPlain)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"callgate/internal/companion/credentials"
 )
 
 // A client that asks more often than people and their programs need to is told to wait, so that the others are
@@ -60,7 +62,7 @@ func (p *paces) forget() {
 }
 
 // tooFast reports whether the client has to wait. shown is the credential that it showed.
-func (s *Server) tooFast(d *door, r *http.Request, shown Credential) bool {
+func (s *Server) tooFast(d *door, r *http.Request, shown credentials.Credential) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || shown == "" && !d.remote {
 		return false

@@ -6,11 +6,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"callgate/internal/companion/credentials"
 )
 
 func TestAClientThatAsksTooOftenWaits(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	token := r.token(t, CredentialView)
+	token := r.token(t, credentials.View)
 	var limited atomic.Int32
 	var asking sync.WaitGroup
 	for range 8 {
@@ -42,7 +44,7 @@ func TestAClientThatAsksTooOftenWaits(t *testing.T) {
 		t.Errorf("none of %d requests was too many", 8*burst)
 	}
 	// Others are answered: who may answer, and who shows nothing.
-	if response, body := r.do(t, CredentialApprove, "GET", "/api/sessions", ""); response.StatusCode != 200 {
+	if response, body := r.do(t, credentials.Approve, "GET", "/api/sessions", ""); response.StatusCode != 200 {
 		t.Errorf("another client: %d %s", response.StatusCode, body)
 	}
 	for range burst + 1 {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"callgate/internal/companion/wire"
 )
 
 // page holds what web/ builds. It is committed, so that a machine without Node builds callgate.
@@ -43,7 +45,7 @@ func (s *Server) handlePage(w http.ResponseWriter, r *http.Request) {
 	name := cmp.Or(r.PathValue("file"), "index.html")
 	data, err := page.ReadFile("page/" + name)
 	if err != nil {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "there is nothing at this path")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
 		return
 	}
 	h := w.Header()

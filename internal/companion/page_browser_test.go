@@ -18,6 +18,8 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/wire"
 	"callgate/internal/hooks"
 	"callgate/permissions"
 )
@@ -97,7 +99,7 @@ func runScripts(t *testing.T, path string, env ...string) {
 func pagesOf(t *testing.T, r *rig) string {
 	t.Helper()
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
+		address, err := client.PageURL(t.Context(), client.Target{DataDir: r.dir, Client: wire.ClientInfo{Name: "alice"}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -234,13 +236,13 @@ func (hostile) Grants() ([]GrantView, error) {
 	}}, nil
 }
 
-func (hostile) Tools(string) (ToolsView, error) {
-	tool := ToolView{
+func (hostile) Tools(string) (wire.ToolsView, error) {
+	tool := wire.ToolView{
 		Tool: evil("toolname"), Name: evil("name"), Description: evil("tooldescription"), Kind: evil("toolkind"), Why: evil("toolwhy"),
 		Subjects: map[string]string{evil("toolargument"): evil("toolrole")}, Verdict: "ask", Rule: evil("toolrule"), Hash: "h",
-		DefinitionChanged: &Redefinition{Old: evil("olddefinition"), New: evil("newdefinition"), Why: evil("definitionwhy")},
+		DefinitionChanged: &wire.Redefinition{Old: evil("olddefinition"), New: evil("newdefinition"), Why: evil("definitionwhy")},
 	}
-	return ToolsView{SessionID: evil("session"), Servers: []ServerView{{UpstreamState{Name: evil("upstream"), State: UpstreamDown, Error: evil("downwhy"), Guard: evil("guard")}, []ToolView{tool}}}}, nil
+	return wire.ToolsView{SessionID: evil("session"), Servers: []wire.ServerView{{UpstreamState: wire.UpstreamState{Name: evil("upstream"), State: wire.UpstreamDown, Error: evil("downwhy"), Guard: evil("guard")}, Offered: []wire.ToolView{tool}}}}, nil
 }
 
 func (hostile) AcceptTool(_, _, _ string, _ audit.Author) error { return ErrNoTool }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"callgate/gate/tools"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // Pairing hands a credential to the web page without a person having to copy one. "callgate open", which holds
@@ -39,7 +41,7 @@ const (
 // pairing is one code that may still be exchanged, and what for.
 type pairing struct {
 	hash       [sha256.Size]byte
-	credential Credential
+	credential credentials.Credential
 	name       string // what the audit trail is to call the person
 	expires    time.Time
 }
@@ -53,8 +55,8 @@ type pairings struct {
 }
 
 // mint returns a new code.
-func (p *pairings) mint(credential Credential, name string) string {
-	var secret [tokenBytes]byte
+func (p *pairings) mint(credential credentials.Credential, name string) string {
+	var secret [credentials.TokenBytes]byte
 	rand.Read(secret[:])
 	code := base64.RawURLEncoding.EncodeToString(secret[:])
 	p.mu.Lock()
@@ -103,58 +105,47 @@ func (p *pairings) expire() {
 	}
 }
 
-// pairRequest is what POST /api/pair takes.
-type pairRequest struct {
-	Credential Credential `json:"credential"` // approve or view; none means view
-	Name       string     `json:"name"`       // of the person, for the audit trail
-}
-
-// pairCode is what it answers.
-type pairCode struct {
-	Code      string `json:"code"`
-	ExpiresIn int    `json:"expiresIn"` // seconds
-}
-
 // handlePair mints a code. It stands behind approver.
 func (s *Server) handlePair(w http.ResponseWriter, r *http.Request) {
-	var f pairRequest
+	var f wire.PairRequest
 	if !s.body(w, r, &f) {
 		return
 	}
-	switch f.Credential.Role() {
+	wanted := credentials.Credential(f.Credential)
+	switch wanted.Role() {
 	case "":
-		f.Credential = CredentialView
-	case CredentialView, CredentialApprove:
+		wanted = credentials.View
+	case credentials.View, credentials.Approve:
 	default:
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve or view")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve or view")
 		return
 	}
 	if person := personOf(r); person != "" { // who hands on what is theirs, and nobody else's
 		f.Name = person
-		if f.Credential.Role() == CredentialApprove {
-			f.Credential = Credential("approve@" + person)
+		if wanted.Role() == credentials.Approve {
+			wanted = credentials.Credential("approve@" + person)
 		}
-	} else if person := f.Credential.Person(); person != "" {
+	} else if person := wanted.Person(); person != "" {
 		f.Name = person
 	} else if refused := s.free(f.Name); refused != nil {
-		writeError(w, http.StatusForbidden, refused.code, refused.message)
+		writeError(w, http.StatusForbidden, refused.Code, refused.Message)
 		return
 	}
 	name := []rune(tools.Visible(f.Name))
-	code := s.pairings.mint(f.Credential, string(name[:min(len(name), maxName)]))
-	s.log.Info("companion: pairing code minted", "credential", f.Credential)
-	writeJSON(w, http.StatusOK, pairCode{Code: code, ExpiresIn: int(codeLife.Seconds())})
+	code := s.pairings.mint(wanted, string(name[:min(len(name), maxName)]))
+	s.log.Info("companion: pairing code minted", "credential", wanted)
+	writeJSON(w, http.StatusOK, wire.PairCode{Code: code, ExpiresIn: int(codeLife.Seconds())})
 }
 
 // handleRedeem exchanges a code for the credential that it was minted for. It needs no credential.
 func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
 	if !jsonBody(r) {
-		writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
+		writeError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
 		return
 	}
 	if err := checkPeer(r); err != nil {
 		s.log.Warn("companion: pairing refused", slog.Any("error", err))
-		writeError(w, http.StatusForbidden, CodeUnauthorized, "a browser of the user who runs callgate pairs, and no other")
+		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, "a browser of the user who runs callgate pairs, and no other")
 		return
 	}
 	var f struct {
@@ -168,11 +159,11 @@ func (s *Server) handleRedeem(w http.ResponseWriter, r *http.Request) {
 	case limited:
 		s.log.Warn("companion: pairing refused: too many wrong codes")
 		w.Header().Set("Retry-After", "60")
-		writeError(w, http.StatusTooManyRequests, CodeUnauthorized, "too many wrong codes: wait a minute, then run callgate open again")
+		writeError(w, http.StatusTooManyRequests, wire.CodeUnauthorized, "too many wrong codes: wait a minute, then run callgate open again")
 		return
 	case !ok:
 		s.log.Warn("companion: pairing refused: the code is wrong, used or too old")
-		writeError(w, http.StatusUnauthorized, CodeUnauthorized, "the code is wrong, was used already, or is older than a minute")
+		writeError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "the code is wrong, was used already, or is older than a minute")
 		return
 	}
 	token, err := s.credentials.Token(found.credential)

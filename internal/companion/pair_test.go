@@ -8,6 +8,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // paired is what an exchange answers.
@@ -29,7 +33,7 @@ func (r *rig) redeem(t *testing.T, code string) (int, paired) {
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			t.Fatal(err)
 		}
-	} else if !strings.Contains(text, CodeUnauthorized) {
+	} else if !strings.Contains(text, wire.CodeUnauthorized) {
 		t.Errorf("%d %s", response.StatusCode, text)
 	}
 	return response.StatusCode, p
@@ -37,12 +41,12 @@ func (r *rig) redeem(t *testing.T, code string) (int, paired) {
 
 func (r *rig) mint(t *testing.T, body string) string {
 	t.Helper()
-	response, text := r.do(t, CredentialApprove, "POST", "/api/pair", body)
-	var minted pairCode
+	response, text := r.do(t, credentials.Approve, "POST", "/api/pair", body)
+	var minted wire.PairCode
 	if err := json.Unmarshal([]byte(text), &minted); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s: %v", response.StatusCode, text, err)
 	}
-	if minted.ExpiresIn != 60 || len(minted.Code) != tokenLength {
+	if minted.ExpiresIn != 60 || len(minted.Code) != 43 {
 		t.Errorf("minted %+v", minted)
 	}
 	return minted.Code
@@ -58,14 +62,14 @@ func TestPairing(t *testing.T) {
 	} {
 		code := r.mint(t, tt.body)
 		status, p := r.redeem(t, code)
-		if status != 200 || p.Credential != tt.credential || p.Name != tt.name || p.Token != r.token(t, Credential(tt.credential)) {
+		if status != 200 || p.Credential != tt.credential || p.Name != tt.name || p.Token != r.token(t, credentials.Credential(tt.credential)) {
 			t.Errorf("%s: %d %q %q", tt.body, status, p.Credential, p.Name)
 		}
 		if status, _ := r.redeem(t, code); status != 401 {
 			t.Errorf("%s: a used code answers %d", tt.body, status)
 		}
 	}
-	if strings.Contains(r.log.String(), r.token(t, CredentialApprove)) {
+	if strings.Contains(r.log.String(), r.token(t, credentials.Approve)) {
 		t.Error("the log holds a credential")
 	}
 }
@@ -75,17 +79,17 @@ func TestPairingIsRefused(t *testing.T) {
 	origin := []string{"Origin", "http://" + r.Address()}
 	for _, tt := range []struct {
 		name       string
-		credential Credential
+		credential credentials.Credential
 		path, body string
 		headers    []string
 		want       int
 	}{
 		{"mint without a credential", "", "/api/pair", `{}`, nil, 401},
-		{"mint with view", CredentialView, "/api/pair", `{}`, nil, 403},
-		{"mint with mcp", CredentialMCP, "/api/pair", `{}`, nil, 401},
-		{"mint the mcp credential", CredentialApprove, "/api/pair", `{"credential":"mcp"}`, nil, 400},
-		{"mint no JSON", CredentialApprove, "/api/pair", `x`, nil, 400},
-		{"mint as a form", CredentialApprove, "/api/pair", `{}`, []string{"Content-Type", "text/plain"}, 415},
+		{"mint with view", credentials.View, "/api/pair", `{}`, nil, 403},
+		{"mint with mcp", credentials.MCP, "/api/pair", `{}`, nil, 401},
+		{"mint the mcp credential", credentials.Approve, "/api/pair", `{"credential":"mcp"}`, nil, 400},
+		{"mint no JSON", credentials.Approve, "/api/pair", `x`, nil, 400},
+		{"mint as a form", credentials.Approve, "/api/pair", `{}`, []string{"Content-Type", "text/plain"}, 415},
 		{"redeem as a form", "", "/api/pair/redeem", `{"code":"x"}`, []string{"Content-Type", "text/plain"}, 415},
 		{"redeem from a foreign page", "", "/api/pair/redeem", `{"code":"x"}`, []string{"Origin", "http://evil.example"}, 403},
 		{"redeem cross-site", "", "/api/pair/redeem", `{"code":"x"}`, []string{"Sec-Fetch-Site", "cross-site"}, 403},
@@ -105,10 +109,10 @@ func TestPairingIsRefused(t *testing.T) {
 func TestPairingGivesTheCredentialOfNow(t *testing.T) {
 	r := start(t, newFakeBackend())
 	code := r.mint(t, `{"credential":"approve"}`)
-	if err := r.credentials.Rotate(CredentialApprove); err != nil {
+	if err := r.credentials.Rotate(credentials.Approve); err != nil {
 		t.Fatal(err)
 	}
-	if status, p := r.redeem(t, code); status != 200 || p.Token != r.token(t, CredentialApprove) {
+	if status, p := r.redeem(t, code); status != 200 || p.Token != r.token(t, credentials.Approve) {
 		t.Errorf("%d, another token than the rotated one", status)
 	}
 }
@@ -116,14 +120,14 @@ func TestPairingGivesTheCredentialOfNow(t *testing.T) {
 func TestPairingCodesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pairings
-		old := p.mint(CredentialApprove, "")
+		old := p.mint(credentials.Approve, "")
 		time.Sleep(codeLife - time.Nanosecond)
-		young := p.mint(CredentialApprove, "")
+		young := p.mint(credentials.Approve, "")
 		time.Sleep(time.Nanosecond)
 		if _, ok, _ := p.redeem(old); ok {
 			t.Error("a code worked after its time")
 		}
-		if found, ok, _ := p.redeem(young); !ok || found.credential != CredentialApprove {
+		if found, ok, _ := p.redeem(young); !ok || found.credential != credentials.Approve {
 			t.Error("a young code did not work")
 		}
 	})
@@ -133,7 +137,7 @@ func TestPairingHoldsFewCodes(t *testing.T) {
 	var p pairings
 	codes := make([]string, maxCodes+1)
 	for i := range codes {
-		codes[i] = p.mint(CredentialView, "")
+		codes[i] = p.mint(credentials.View, "")
 	}
 	if _, ok, _ := p.redeem(codes[0]); ok {
 		t.Error("the oldest code still works")
@@ -153,7 +157,7 @@ func TestPairingIsLimited(t *testing.T) {
 				t.Fatal("limited too early")
 			}
 		}
-		code := p.mint(CredentialApprove, "")
+		code := p.mint(credentials.Approve, "")
 		if _, ok, limited := p.redeem("guess"); ok || !limited {
 			t.Error("a guess is not limited")
 		}
@@ -172,7 +176,7 @@ func TestPairingIsLimited(t *testing.T) {
 
 func TestPageURL(t *testing.T) {
 	r := start(t, newFakeBackend())
-	address, err := PageURL(t.Context(), Target{DataDir: r.dir, Client: ClientInfo{Name: "alice"}})
+	address, err := client.PageURL(t.Context(), client.Target{DataDir: r.dir, Client: wire.ClientInfo{Name: "alice"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,14 +190,14 @@ func TestPageURL(t *testing.T) {
 func TestPageURLAsksForProof(t *testing.T) {
 	r := start(t, newFakeBackend())
 	other := start(t, newFakeBackend()) // other credentials, and another data directory
-	_, err := PageURL(t.Context(), Target{DataDir: r.dir, Address: other.Address()})
-	if !errors.Is(err, ErrImpostor) {
+	_, err := client.PageURL(t.Context(), client.Target{DataDir: r.dir, Address: other.Address()})
+	if !errors.Is(err, wire.ErrImpostor) {
 		t.Errorf("error is %v", err)
 	}
 	if strings.Contains(other.log.String(), "minted") {
 		t.Error("a code was minted")
 	}
-	if _, err := PageURL(t.Context(), Target{DataDir: privateDir(t)}); !errors.Is(err, ErrNotRunning) {
+	if _, err := client.PageURL(t.Context(), client.Target{DataDir: privateDir(t)}); !errors.Is(err, wire.ErrNotRunning) {
 		t.Errorf("error is %v", err)
 	}
 }

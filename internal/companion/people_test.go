@@ -6,11 +6,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
-func personal(t *testing.T, r *rig, name string) Credential {
+func personal(t *testing.T, r *rig, name string) credentials.Credential {
 	t.Helper()
-	c := Credential(name)
+	c := credentials.Credential(name)
 	if err := r.credentials.Add(c); err != nil {
 		t.Fatal(err)
 	}
@@ -31,33 +34,33 @@ func TestAPersonsCredentialNamesThePerson(t *testing.T) {
 	target := hub.target()
 	target.Credential, target.Client.Name = alice, "mallory"
 	c := dial(t, target)
-	f := await(t, c, func(f *ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
-	if err := c.Answer(ToolApprove{Head: Head{SessionID: "s2"}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
+	f := await(t, c, func(f *wire.ToolApproveRequest) bool { return f.ToolCallID == "call_1" })
+	if err := c.Answer(wire.ToolApprove{Head: wire.Head{SessionID: "s2"}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
 		t.Fatal(err)
 	}
-	if f := await(t, c, func(f *ToolApproveResolved) bool { return f.ToolCallID == "call_1" }); f.By != "tui:alice" {
+	if f := await(t, c, func(f *wire.ToolApproveResolved) bool { return f.ToolCallID == "call_1" }); f.By != "tui:alice" {
 		t.Errorf("answered by %s", f.By)
 	}
 	// By REST.
-	answer := func(as Credential, id string, headers ...string) int {
+	answer := func(as credentials.Credential, id string, headers ...string) int {
 		response, _ := hub.do(t, as, "POST", "/api/approvals/"+id, `{"sessionId":"s2","argsDigest":"d-`+id+`","decision":"approve"}`, headers...)
 		return response.StatusCode
 	}
-	if got := answer(alice, "call_2", clientHeader, "web:mallory"); got != 200 {
+	if got := answer(alice, "call_2", wire.ClientHeader, "web:mallory"); got != 200 {
 		t.Errorf("alice: %d", got)
 	}
 	// Nobody else can go by the name.
 	for _, name := range []string{"alice", "Alice", " alice", "bob"} {
-		if got := answer(CredentialApprove, "call_3", clientHeader, "web:"+name); got != http.StatusForbidden {
+		if got := answer(credentials.Approve, "call_3", wire.ClientHeader, "web:"+name); got != http.StatusForbidden {
 			t.Errorf("somebody as %q: %d", name, got)
 		}
 	}
 	target = hub.target() // its client is alice, without proof
 	taken := dial(t, target)
-	if f := await[Disconnected](t, taken, nil); !f.Final || !errors.Is(f.Err, ErrNameTaken) {
+	if f := await[wire.Disconnected](t, taken, nil); !f.Final || !errors.Is(f.Err, wire.ErrNameTaken) {
 		t.Errorf("%+v", f)
 	}
-	if got := answer(CredentialApprove, "call_3", clientHeader, "web:carol"); got != 200 {
+	if got := answer(credentials.Approve, "call_3", wire.ClientHeader, "web:carol"); got != 200 {
 		t.Errorf("carol: %d", got)
 	}
 	// A viewer stays one, and one that was removed is nobody.
@@ -67,10 +70,10 @@ func TestAPersonsCredentialNamesThePerson(t *testing.T) {
 	if err := hub.credentials.Remove(alice); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Answer(ToolApprove{Head: Head{SessionID: "s2"}, ToolCallID: "call_4", ArgsDigest: "d-call_4", Decision: "approve"}); err != nil {
+	if err := c.Answer(wire.ToolApprove{Head: wire.Head{SessionID: "s2"}, ToolCallID: "call_4", ArgsDigest: "d-call_4", Decision: "approve"}); err != nil {
 		t.Fatal(err)
 	}
-	if f := await[*Error](t, c, nil); f.Code != CodeUnauthorized {
+	if f := await[*wire.Error](t, c, nil); f.Code != wire.CodeUnauthorized {
 		t.Errorf("%+v", f)
 	}
 	var by []string
@@ -87,15 +90,15 @@ func TestAPersonPairsAPageAsThemselves(t *testing.T) {
 	alice := personal(t, r, "approve@alice")
 	for _, tt := range []struct {
 		name   string
-		as     Credential
+		as     credentials.Credential
 		body   string
 		status int
 	}{
 		{"for herself", alice, `{"credential":"approve","name":"mallory"}`, 200},
 		{"for another", alice, `{"credential":"approve@bob"}`, 200}, // it is hers all the same
-		{"by the owner", CredentialApprove, `{"credential":"approve@alice","name":"mallory"}`, 200},
-		{"in her name", CredentialApprove, `{"credential":"approve","name":"alice"}`, 403},
-		{"what pairs nobody", CredentialApprove, `{"credential":"mcp@alice"}`, 400},
+		{"by the owner", credentials.Approve, `{"credential":"approve@alice","name":"mallory"}`, 200},
+		{"in her name", credentials.Approve, `{"credential":"approve","name":"alice"}`, 403},
+		{"what pairs nobody", credentials.Approve, `{"credential":"mcp@alice"}`, 400},
 	} {
 		response, body := r.do(t, tt.as, "POST", "/api/pair", tt.body)
 		if response.StatusCode != tt.status {
@@ -115,22 +118,22 @@ func TestAPersonPairsAPageAsThemselves(t *testing.T) {
 func TestNamesOfPersons(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	personal(t, r, "approve@alice")
-	for _, name := range []Credential{"approve@alice", "view@alice", "view@ALICE", "view@a1ice", "view@aIice"} {
+	for _, name := range []credentials.Credential{"approve@alice", "view@alice", "view@ALICE", "view@a1ice", "view@aIice"} {
 		if err := r.credentials.Add(name); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, person := range []string{"", ".", "..", "../x", "a/b", "a b", "-x", strings.Repeat("a", 64), "a@b"} {
-		if c, err := CredentialOf(CredentialApprove, person); err == nil {
+		if c, err := credentials.Of(credentials.Approve, person); err == nil {
 			t.Errorf("%q is %s", person, c)
 		}
 	}
-	for _, role := range []Credential{CredentialMCP, CredentialWorker, "", "approve@x"} {
-		if c, err := CredentialOf(role, "alice"); err == nil {
+	for _, role := range []credentials.Credential{credentials.MCP, credentials.Worker, "", "approve@x"} {
+		if c, err := credentials.Of(role, "alice"); err == nil {
 			t.Errorf("%q is %s", role, c)
 		}
 	}
-	if err := r.credentials.Remove(CredentialApprove); err == nil {
+	if err := r.credentials.Remove(credentials.Approve); err == nil {
 		t.Error("the credential of everybody was removed")
 	}
 	if got, err := r.credentials.People(); err != nil || len(got) != 1 || got[0] != "approve@alice" {
@@ -150,7 +153,7 @@ func TestNamesThatLookLikeAPersons(t *testing.T) {
 		"bob": true, "Дмитрий": true, "明": true, "さくら桜": true, "alice2": true, "alicia": true, "Zoë": true, "محمد": true,
 	} {
 		if got := r.free(name) == nil; got != want {
-			t.Errorf("%+q (%s): may be used: %v", name, skeleton(name), got)
+			t.Errorf("%+q (%s): may be used: %v", name, credentials.Skeleton(name), got)
 		}
 	}
 }

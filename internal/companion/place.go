@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"callgate/internal/companion/credentials"
 	"callgate/internal/durable"
 )
 
@@ -124,7 +125,7 @@ func (s *Server) prepareHubDir() error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("hub: %w", err)
 	}
-	return checkPrivate(dir)
+	return credentials.CheckPrivate(dir)
 }
 
 // alone is a process with a door that leads to it and to no other.

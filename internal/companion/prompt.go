@@ -1,6 +1,10 @@
 package companion
 
-import "net/http"
+import (
+	"net/http"
+
+	"callgate/internal/companion/wire"
+)
 
 // Prompter takes what the user of a session said to the model. A Backend that is none takes no prompts.
 type Prompter interface {
@@ -8,24 +12,18 @@ type Prompter interface {
 	Prompt(sessionID, text string) error
 }
 
-// PromptTold is the body of POST /api/sessions/{id}/prompt.
-type PromptTold struct {
-	SessionID string `json:"sessionId,omitempty"`
-	Prompt    string `json:"prompt"`
-}
-
 const promptOnly = "the prompt credential tells what the user said, and neither watches nor answers"
 
 // handlePrompt takes a prompt. Nothing of it is kept but fingerprints, in memory.
 func (s *Server) handlePrompt(w http.ResponseWriter, r *http.Request) {
-	var f PromptTold
+	var f wire.PromptTold
 	id, ok := s.ofSession(w, r, &f, &f.SessionID)
 	if !ok {
 		return
 	}
 	p, takes := s.backend.(Prompter)
 	if f.Prompt == "" || !takes {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "prompt is missing: the text that the user gave to the model")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
 		return
 	}
 	if err := p.Prompt(id, f.Prompt); err != nil {

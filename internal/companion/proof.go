@@ -1,12 +1,13 @@
 package companion
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io/fs"
 	"net/http"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // A client that finds an announced address cannot know who listens there: callgate may have
@@ -14,38 +15,28 @@ import (
 // credential it asks for a proof that the other side holds the same one. The proof covers the address, so
 // that nobody can get it by passing the question on to the true companion at another port.
 
-// nonceLength is the length of a nonce in hex digits.
-const nonceLength = 64
-
-// prove is what only a holder of token can say about nonce at address.
-func prove(token, nonce, address string) string {
-	mac := hmac.New(sha256.New, []byte(token))
-	mac.Write([]byte("callgate companion proof v1\x00" + nonce + "\x00" + address))
-	return hex.EncodeToString(mac.Sum(nil))
-}
-
 // handleProof answers GET /api/proof?credential=approve&nonce=HEX. It needs no credential, and tells
 // nothing to those who have none.
 func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
-	name, nonce := Credential(r.URL.Query().Get("credential")), r.URL.Query().Get("nonce")
+	name, nonce := credentials.Credential(r.URL.Query().Get("credential")), r.URL.Query().Get("nonce")
 	switch name.Role() {
-	case CredentialApprove, CredentialView, CredentialTools, CredentialPrompt:
+	case credentials.Approve, credentials.View, credentials.Tools, credentials.Prompt:
 	default:
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "credential must be approve, view, tools or prompt")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "credential must be approve, view, tools or prompt")
 		return
 	}
-	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != nonceLength || len(raw) == 0 {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "nonce must be 64 hex digits")
+	if raw, err := hex.DecodeString(nonce); err != nil || len(nonce) != credentials.NonceLength || len(raw) == 0 {
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "nonce must be 64 hex digits")
 		return
 	}
 	door := doorOf(r)
 	if door == nil {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "the hub has had its proof")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "the hub has had its proof")
 		return
 	}
 	token, err := s.credentials.Token(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "there is no such credential")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "there is no such credential")
 		return
 	}
 	if err != nil {
@@ -56,5 +47,5 @@ func (s *Server) handleProof(w http.ResponseWriter, r *http.Request) {
 	if door.remote { // the name that the client knows, which guard has checked, and the certificate has proven
 		address = r.Host
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"proof": prove(token, nonce, address)})
+	writeJSON(w, http.StatusOK, map[string]string{"proof": credentials.Proof(token, nonce, address)})
 }

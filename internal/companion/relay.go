@@ -11,11 +11,14 @@ import (
 	"sync"
 	"time"
 
-	"callgate/gate"
-
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/websocket"
+
+	"callgate/gate"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // relay connects one client of the hub with every process that joined: a WebSocket (protocol version 1) to each,
@@ -26,12 +29,12 @@ import (
 // A session or an approval belongs to the process that showed it first. What another says of it is dropped.
 type relay struct {
 	server     *Server
-	hello      []byte            // as it goes to each process
-	credential func() Credential // of the client, now
-	from       string            // where the client is
-	frames     chan []byte       // to the client; unbuffered, so that processes take turns
-	failed     chan struct{}     // closed when the client has to come again to hear everything
-	fail       func()            // closes failed
+	hello      []byte                        // as it goes to each process
+	credential func() credentials.Credential // of the client, now
+	from       string                        // where the client is
+	frames     chan []byte                   // to the client; unbuffered, so that processes take turns
+	failed     chan struct{}                 // closed when the client has to come again to hear everything
+	fail       func()                        // closes failed
 
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -48,15 +51,16 @@ type owned struct {
 }
 
 const (
-	maxOwned  = 20000 // sessions and approvals of all processes together
-	linkQueue = 32    // frames of a client that may wait for one process
-	linkAgain = time.Second
+	maxOwned    = 20000 // sessions and approvals of all processes together
+	linkQueue   = 32    // frames of a client that may wait for one process
+	linkAgain   = time.Second
+	linkTimeout = 5 * time.Second // to connect to a process
 )
 
 var errFlood = errors.New("it sends more than a client could be shown")
 
 // newRelay begins to follow all processes. The caller MUST close it.
-func (s *Server) newRelay(hello []byte, credential func() Credential, from string) *relay {
+func (s *Server) newRelay(hello []byte, credential func() credentials.Credential, from string) *relay {
 	r := &relay{
 		server: s, hello: hello, credential: credential, from: from,
 		frames: make(chan []byte), failed: make(chan struct{}), owners: make(map[string]owned),
@@ -116,21 +120,21 @@ func (r *relay) deliver(data []byte) bool {
 type link struct {
 	relay   *relay
 	process *process
-	as      Credential  // what the client had shown when the link was made
-	out     chan []byte // frames of the client
+	as      credentials.Credential // what the client had shown when the link was made
+	out     chan []byte            // frames of the client
 }
 
 // send queues a frame of the client, for the process to judge. A client that may no longer do what it could when it
 // came is refused here: the process knows only what the hub told it then.
-func (l *link) send(data []byte) *refusal {
+func (l *link) send(data []byte) *wire.Refusal {
 	if l.relay.credential() != l.as {
-		return refuse(CodeUnauthorized, "this credential was rotated: connect again")
+		return wire.Refuse(wire.CodeUnauthorized, "this credential was rotated: connect again")
 	}
 	select {
 	case l.out <- data:
 		return nil
 	default:
-		return refuse(CodeInternal, "the process that owns the session takes no more frames")
+		return wire.Refuse(wire.CodeInternal, "the process that owns the session takes no more frames")
 	}
 }
 
@@ -182,14 +186,14 @@ func (l *link) end() {
 
 // open connects in the client's name.
 func (l *link) open() (*websocket.Conn, error) {
-	ctx, cancel := context.WithTimeout(l.relay.ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(l.relay.ctx, linkTimeout)
 	defer cancel()
-	dialer := websocket.Dialer{NetDialContext: l.process.dial, HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
+	dialer := websocket.Dialer{NetDialContext: l.process.dial, HandshakeTimeout: linkTimeout, Subprotocols: []string{wire.Subprotocol}}
 	conn, _, err := dialer.DialContext(ctx, "ws://process/ws", http.Header{onBehalf: {string(l.as)}, fromHeader: {l.relay.from}})
 	if err != nil {
 		return nil, err
 	}
-	conn.SetReadLimit(maxServer)
+	conn.SetReadLimit(client.MaxServer)
 	err = conn.SetWriteDeadline(time.Now().Add(l.relay.server.timing.write))
 	if err == nil {
 		err = conn.WriteMessage(websocket.TextMessage, l.relay.hello)
@@ -267,16 +271,16 @@ func (l *link) owns(data []byte) (bool, error) {
 	}
 	if f.session != "" {
 		r.owners[f.session] = owned{link: l}
-		l.process.shows("/api/sessions", f.session, !(f.kind == TypeTeamUpdate && f.empty))
+		l.process.shows("/api/sessions", f.session, !(f.kind == wire.TypeTeamUpdate && f.empty))
 	}
 	switch {
-	case f.kind == TypeToolApproveRequest && f.call != "":
+	case f.kind == wire.TypeToolApproveRequest && f.call != "":
 		r.owners[f.call] = owned{l, f.session}
 		l.process.shows("/api/approvals", f.call, true)
-	case f.kind == TypeToolApproveResolved:
+	case f.kind == wire.TypeToolApproveResolved:
 		delete(r.owners, f.call)
 		l.process.shows("/api/approvals", f.call, false)
-	case f.kind == TypeTeamUpdate && f.empty:
+	case f.kind == wire.TypeTeamUpdate && f.empty:
 		delete(r.owners, f.session)
 	}
 	return true, nil
@@ -292,10 +296,10 @@ func (l *link) retract() {
 		case o.link != l:
 			continue
 		case o.session == "":
-			sessions = append(sessions, noTeam(id))
+			sessions = append(sessions, wire.NoTeam(id))
 		default:
-			calls = append(calls, ToolApproveResolved{
-				Head: head(TypeToolApproveResolved, o.session), ToolCallID: id, Decision: "withdrawn", By: "callgate",
+			calls = append(calls, wire.ToolApproveResolved{
+				Head: wire.NewHead(wire.TypeToolApproveResolved, o.session), ToolCallID: id, Decision: "withdrawn", By: "callgate",
 				Reason: "The process whose host waited has ended.",
 			})
 		}
@@ -303,7 +307,7 @@ func (l *link) retract() {
 	}
 	r.mu.Unlock()
 	for _, frame := range append(calls, sessions...) {
-		data, err := encode(frame)
+		data, err := wire.Encode(frame)
 		if err != nil {
 			r.server.log.Error("companion: frame left out", slog.Any("error", err))
 			continue

@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 )
 
@@ -47,7 +50,7 @@ func certified(t *testing.T) (*tls.Certificate, *x509.CertPool) {
 
 func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	dir := privateDir(t)
-	credentials, err := OpenCredentials(dir)
+	held, err := credentials.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	b.ask(approval("call_1"))
 	log := new(lockedBuffer)
 	s, err := Listen(Options{
-		DataDir: dir, Address: ":0", Backend: b, Credentials: credentials, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		DataDir: dir, Address: ":0", Backend: b, Credentials: held, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Remote: &Remote{Address: address, Hosts: []string{"127.0.0.1", "tools.example.com"}, Certificate: certificate},
 	})
 	if err != nil {
@@ -70,9 +73,9 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	}
 	defer s.Close()
 	r := &rig{Server: s, backend: b, dir: dir, log: log}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
 	for deadline := time.Now().Add(waits.Limit); ; time.Sleep(5 * time.Millisecond) {
-		if response, err := client.Get("https://" + address + "/health/live"); err == nil {
+		if response, err := browser.Get("https://" + address + "/health/live"); err == nil {
 			response.Body.Close()
 			break
 		} else if time.Now().After(deadline) {
@@ -109,7 +112,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 				request.Header.Set(tt.headers[i], tt.headers[i+1])
 			}
 		}
-		response, err := client.Do(request)
+		response, err := browser.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +129,7 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 		}
 	}
 	// A page there talks to its own server alone, over TLS.
-	response, err := client.Get("https://" + address + "/")
+	response, err := browser.Get("https://" + address + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,47 +139,47 @@ func TestOtherMachinesComeInOverTLS(t *testing.T) {
 	}
 	// The Go client, which wants proof there too, and another certificate is refused.
 	target := r.target()
-	target.Address, target.roots = "https://"+address, roots
+	target.Address, target.Roots = "https://"+address, roots
 	c := dial(t, target)
-	f := await[*ToolApproveRequest](t, c, nil)
-	if err := c.Answer(ToolApprove{Head: Head{SessionID: "s1"}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
+	f := await[*wire.ToolApproveRequest](t, c, nil)
+	if err := c.Answer(wire.ToolApprove{Head: wire.Head{SessionID: "s1"}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, c, func(f *ToolApproveResolved) bool { return f.Decision == "approve" })
-	_, target.roots = certified(t)
-	if _, err := Dial(t.Context(), target); !errors.Is(err, ErrUnreachable) {
+	await(t, c, func(f *wire.ToolApproveResolved) bool { return f.Decision == "approve" })
+	_, target.Roots = certified(t)
+	if _, err := client.Dial(t.Context(), target); !errors.Is(err, wire.ErrUnreachable) {
 		t.Errorf("with another's certificate: %v", err)
 	}
 	// A code that was minted here pairs a page there.
-	target.roots = roots
-	page, err := PageURL(t.Context(), target)
+	target.Roots = roots
+	page, err := client.PageURL(t.Context(), target)
 	if err != nil || !strings.HasPrefix(page, "https://"+address+"/#pair=") {
 		t.Fatalf("%s, %v", page, err)
 	}
 	code := page[strings.Index(page, "=")+1:]
-	response, err = client.Post("https://"+address+"/api/pair/redeem", "application/json", strings.NewReader(`{"code":"`+code+`"}`))
+	response, err = browser.Post("https://"+address+"/api/pair/redeem", "application/json", strings.NewReader(`{"code":"`+code+`"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, err := io.ReadAll(response.Body)
 	response.Body.Close()
-	if err != nil || !strings.Contains(string(body), r.token(t, CredentialApprove)) {
+	if err != nil || !strings.Contains(string(body), r.token(t, credentials.Approve)) {
 		t.Errorf("%d %s %v", response.StatusCode, body, err)
 	}
 	// No tool may talk to the port, and clients of this machine do not go there.
-	if ports := Ports(dir); len(ports) != 2 || !strings.Contains(strings.Join(ports, " "), port) {
+	if ports := client.Ports(dir); len(ports) != 2 || !strings.Contains(strings.Join(ports, " "), port) {
 		t.Errorf("protected are the ports %s", ports)
 	}
-	if at := await[Connected](t, dial(t, r.target()), nil).Address; at != s.Address() {
+	if at := await[wire.Connected](t, dial(t, r.target()), nil).Address; at != s.Address() {
 		t.Errorf("a client of this machine went to %s", at)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if ports := Ports(dir); len(ports) != 0 {
+	if ports := client.Ports(dir); len(ports) != 0 {
 		t.Errorf("still announced: %s", ports)
 	}
-	if left, err := filepath.Glob(filepath.Join(PortsDir(dir), "*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(client.PortsDir(dir), "*")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %s %v", left, err)
 	}
 }

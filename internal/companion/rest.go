@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 const (
-	maxMessage   = 4 << 20 // bytes of one request body or one frame: edited arguments can be a whole file
-	auditDefault = 100     // records
+	auditDefault = 100 // records
 	auditMost    = 1000
 )
 
@@ -56,7 +57,7 @@ func (s *Server) routes() http.Handler {
 	s.indexRoutes(path)
 	s.kbRoutes(path)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "there is nothing at this path")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "there is nothing at this path")
 	})
 	return mux
 }
@@ -74,7 +75,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		slices.Sort(allowed)
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		writeError(w, http.StatusMethodNotAllowed, CodeBadMessage, "method not allowed here: use "+strings.Join(allowed, " or "))
+		writeError(w, http.StatusMethodNotAllowed, wire.CodeBadMessage, "method not allowed here: use "+strings.Join(allowed, " or "))
 		return
 	}
 	serve(w, r)
@@ -84,12 +85,12 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch s.caller(r, nil) {
-		case CredentialApprove, CredentialView:
+		case credentials.Approve, credentials.View:
 			next(w, r)
-		case CredentialTools:
-			writeError(w, http.StatusForbidden, CodeUnauthorized, toolsOnly)
-		case CredentialPrompt:
-			writeError(w, http.StatusForbidden, CodeUnauthorized, promptOnly)
+		case credentials.Tools:
+			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
+		case credentials.Prompt:
+			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
 		default:
 			unauthorized(w)
 		}
@@ -100,10 +101,10 @@ func (s *Server) viewer(next http.HandlerFunc) http.HandlerFunc {
 func (s *Server) prompter(serve, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case s.caller(r, nil) != CredentialPrompt:
+		case s.caller(r, nil) != credentials.Prompt:
 			next(w, r)
 		case !saysJSON(r):
-			writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
+			writeError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
 		default:
 			serve(w, r)
 		}
@@ -116,27 +117,27 @@ const toolsOnly = "the tools credential brings tools, and neither watches nor an
 func (s *Server) approver(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch s.caller(r, nil) {
-		case CredentialApprove:
-		case CredentialView:
-			writeError(w, http.StatusForbidden, CodeUnauthorized, "the view credential may watch, not answer")
+		case credentials.Approve:
+		case credentials.View:
+			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, "the view credential may watch, not answer")
 			return
-		case CredentialTools:
-			writeError(w, http.StatusForbidden, CodeUnauthorized, toolsOnly)
+		case credentials.Tools:
+			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, toolsOnly)
 			return
-		case CredentialPrompt:
-			writeError(w, http.StatusForbidden, CodeUnauthorized, promptOnly)
+		case credentials.Prompt:
+			writeError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
 			return
 		default:
 			unauthorized(w)
 			return
 		}
 		if !saysJSON(r) {
-			writeError(w, http.StatusUnsupportedMediaType, CodeBadMessage, "the body must be application/json")
+			writeError(w, http.StatusUnsupportedMediaType, wire.CodeBadMessage, "the body must be application/json")
 			return
 		}
 		if client, named := clientOf(r); named {
-			if refused := checkClient(client); refused != nil {
-				writeError(w, http.StatusBadRequest, refused.code, clientHeader+" must be kind:name, as in web:alice: "+refused.message)
+			if refused := wire.CheckClient(client); refused != nil {
+				writeError(w, http.StatusBadRequest, refused.Code, wire.ClientHeader+" must be kind:name, as in web:alice: "+refused.Message)
 				return
 			}
 		}
@@ -157,7 +158,7 @@ func jsonBody(r *http.Request) bool {
 
 func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
 	pending := s.backend.Pending()
-	frames := make([]ToolApproveRequest, 0, len(pending))
+	frames := make([]wire.ToolApproveRequest, 0, len(pending))
 	for _, a := range pending {
 		frames = append(frames, approveRequest(a))
 	}
@@ -167,13 +168,13 @@ func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
 // handleAnswer takes the members of tool_approve, without v and type. toolCallId may be left out: the
 // path has it.
 func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
-	var f ToolApprove
+	var f wire.ToolApprove
 	if !s.body(w, r, &f) {
 		return
 	}
 	id := r.PathValue("id")
 	if f.ToolCallID != "" && f.ToolCallID != id {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "toolCallId is not the approval in the path")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "toolCallId is not the approval in the path")
 		return
 	}
 	f.ToolCallID = id
@@ -186,9 +187,9 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, gate.ErrNotPending)
 		return
 	}
-	answer, refused := f.answer(authorOf(r))
+	answer, refused := answerOf(&f, authorOf(r))
 	if refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	applied, err := s.backend.Answer(r.Context(), id, answer)
@@ -207,19 +208,19 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 func notApplied(w http.ResponseWriter, status int, err error) {
 	refused := refusalOf(err)
 	writeJSON(w, status, struct {
-		Applied bool      `json:"applied"`
-		Error   restError `json:"error"`
-	}{false, restError{refused.code, refused.message}})
+		Applied bool           `json:"applied"`
+		Error   wire.RestError `json:"error"`
+	}{false, wire.RestError{Code: refused.Code, Message: refused.Message}})
 }
 
 func (s *Server) handleSessions(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"sessions": list(s.backend.Sessions())})
+	writeJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.backend.Sessions())})
 }
 
 func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
 	query, refused := auditQuery(r.URL.Query().Get)
 	if refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	records, next, err := s.backend.Audit(query)
@@ -227,26 +228,26 @@ func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	answer := map[string]any{"records": list(records)}
+	answer := map[string]any{"records": wire.List(records)}
 	if next != "" {
 		answer["next"] = next
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
 
-func auditQuery(get func(string) string) (AuditQuery, *refusal) {
+func auditQuery(get func(string) string) (AuditQuery, *wire.Refusal) {
 	q := AuditQuery{SessionID: get("sessionId"), Decision: get("decision"), Tool: get("tool"), Text: get("q"), Before: get("before"), Calls: get("calls") == "true", Limit: auditDefault}
 	if text := get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > auditMost {
-			return q, refuse(CodeBadMessage, "limit must be between 1 and %d", auditMost)
+			return q, wire.Refuse(wire.CodeBadMessage, "limit must be between 1 and %d", auditMost)
 		}
 		q.Limit = n
 	}
 	if text := get("since"); text != "" {
 		since, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			return q, refuse(CodeBadMessage, "since must be a time like 2026-11-20T10:00:00Z")
+			return q, wire.Refuse(wire.CodeBadMessage, "since must be a time like 2026-11-20T10:00:00Z")
 		}
 		q.Since = since
 	}
@@ -255,17 +256,17 @@ func auditQuery(get func(string) string) (AuditQuery, *refusal) {
 
 // body reads the JSON body into f. When it is false the response is written.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		writeError(w, http.StatusRequestEntityTooLarge, CodeBadMessage, "the body is larger than 4 MiB")
+		writeError(w, http.StatusRequestEntityTooLarge, wire.CodeBadMessage, "the body is larger than 4 MiB")
 		return false
 	}
 	if err != nil {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "the body could not be read")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read")
 		return false
 	}
-	if refused := decode(data, f); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+	if refused := wire.Decode(data, f); refused != nil {
+		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return false
 	}
 	return true
@@ -276,49 +277,36 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refused := refusalOf(err)
 	status := http.StatusBadRequest
 	switch {
-	case refused.code == CodeInternal:
+	case refused.Code == wire.CodeInternal:
 		s.log.Error("companion: request failed", "path", r.URL.Path, slog.Any("error", err))
 		status = http.StatusInternalServerError
-	case refused.code == CodeNotPending, refused.code == CodeSessionNotFound:
+	case refused.Code == wire.CodeNotPending, refused.Code == wire.CodeSessionNotFound:
 		status = http.StatusNotFound
-	case refused.code == CodeRefused:
+	case refused.Code == wire.CodeRefused:
 		status = http.StatusForbidden
-	case refused.code == CodeUnavailable:
+	case refused.Code == wire.CodeUnavailable:
 		status = http.StatusServiceUnavailable
-	case refused.code == CodeCancelled, errors.Is(err, gate.ErrDigest):
+	case refused.Code == wire.CodeCancelled, errors.Is(err, gate.ErrDigest):
 		status = http.StatusConflict
 	}
-	writeError(w, status, refused.code, refused.message)
-}
-
-type restError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	writeError(w, status, refused.Code, refused.Message)
 }
 
 func unauthorized(w http.ResponseWriter) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	writeError(w, http.StatusUnauthorized, CodeUnauthorized, "a valid credential is required: Authorization: Bearer TOKEN")
+	writeError(w, http.StatusUnauthorized, wire.CodeUnauthorized, "a valid credential is required: Authorization: Bearer TOKEN")
 }
 
 func writeError(w http.ResponseWriter, status int, code, message string) {
-	writeJSON(w, status, map[string]restError{"error": {code, message}})
+	writeJSON(w, status, map[string]wire.RestError{"error": {Code: code, Message: message}})
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	data, err := encode(v)
+	data, err := wire.Encode(v)
 	if err != nil {
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"INTERNAL","message":"the answer could not be written as JSON"}}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(data, '\n')) // a client that is gone gets nothing
-}
-
-// list makes JSON of no items [] and not null.
-func list[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
 }

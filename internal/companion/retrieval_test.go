@@ -11,6 +11,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/retrieval"
 	"callgate/rag"
 )
@@ -69,66 +71,66 @@ func withRetrieval(t *testing.T) (*rig, string) {
 // TestKnowledgeBase adds, finds, lists and removes a document over the WebSocket.
 func TestKnowledgeBase(t *testing.T) {
 	r, _ := withRetrieval(t)
-	p := r.join(t, CredentialApprove)
+	p := r.join(t, credentials.Approve)
 	p.send(`{"v":1,"type":"kb_add","sessionId":"s1","content":"Hooks run at the top level of components.","metadata":{"source":"docs","page":3}}`)
-	id, _ := p.want(TypeKBAdded)["documentId"].(string)
+	id, _ := p.want(wire.TypeKBAdded)["documentId"].(string)
 	if id == "" {
 		t.Fatal("the document has no id")
 	}
 	p.send(`{"v":1,"type":"kb_search","sessionId":"s1","query":"rules of hooks","limit":5,"threshold":0.1}`)
-	results, _ := p.want(TypeKBSearchResult)["results"].([]any)
+	results, _ := p.want(wire.TypeKBSearchResult)["results"].([]any)
 	if len(results) != 1 || !strings.Contains(fmt.Sprint(results[0]), "top level") || !strings.Contains(fmt.Sprint(results[0]), "page:3") {
 		t.Errorf("found %v", results)
 	}
 	p.send(`{"v":1,"type":"kb_search","sessionId":"s1","query":"rules of hooks","threshold":0.99}`)
-	if results, _ := p.want(TypeKBSearchResult)["results"].([]any); len(results) != 0 {
+	if results, _ := p.want(wire.TypeKBSearchResult)["results"].([]any); len(results) != 0 {
 		t.Errorf("above the threshold: %v", results)
 	}
 	p.send(`{"v":1,"type":"kb_add","sessionId":"s1","content":"` + strings.Repeat("é", 150) + `"}`)
-	p.want(TypeKBAdded)
+	p.want(wire.TypeKBAdded)
 	p.send(`{"v":1,"type":"kb_list","sessionId":"s1"}`)
-	list := p.want(TypeKBListResult)
+	list := p.want(wire.TypeKBListResult)
 	documents, _ := list["documents"].([]any)
 	if list["totalCount"] != 2.0 || len(documents) != 2 || len([]rune(documents[1].(map[string]any)["preview"].(string))) != 100 || documents[1].(map[string]any)["length"] != 150.0 {
 		t.Errorf("listed %v", list)
 	}
 	p.send(fmt.Sprintf(`{"v":1,"type":"kb_remove","sessionId":"s1","documentId":%q}`, id))
-	if removed := p.want(TypeKBRemoved); removed["found"] != true || removed["documentId"] != id {
+	if removed := p.want(wire.TypeKBRemoved); removed["found"] != true || removed["documentId"] != id {
 		t.Errorf("removed %v", removed)
 	}
 	p.send(fmt.Sprintf(`{"v":1,"type":"kb_remove","sessionId":"s1","documentId":%q}`, id))
-	if removed := p.want(TypeKBRemoved); removed["found"] != false {
+	if removed := p.want(wire.TypeKBRemoved); removed["found"] != false {
 		t.Errorf("removed twice: %v", removed)
 	}
 
 	for frame, code := range map[string]string{
-		`{"v":1,"type":"kb_add","sessionId":"s1"}`:                                                       CodeBadMessage,
-		`{"v":1,"type":"kb_add","sessionId":"s1","content":"x","metadata":[1]}`:                          CodeBadMessage,
-		`{"v":1,"type":"kb_add","sessionId":"s1","content":"trees","metadata":{"path":"secret.txt"}}`:    CodeBadMessage,
-		`{"v":1,"type":"kb_search","sessionId":"s1"}`:                                                    CodeBadMessage,
-		`{"v":1,"type":"kb_search","sessionId":"s1","query":"x","threshold":2}`:                          CodeBadMessage,
-		`{"v":1,"type":"kb_remove","sessionId":"s1"}`:                                                    CodeBadMessage,
-		`{"v":1,"type":"kb_list","sessionId":"*"}`:                                                       CodeBadMessage,
-		`{"v":1,"type":"kb_list"}`:                                                                       CodeBadMessage,
-		`{"v":1,"type":"kb_list","sessionId":"nobody"}`:                                                  CodeSessionNotFound,
-		`{"v":1,"type":"kb_search","sessionId":"nobody","query":"x"}`:                                    CodeSessionNotFound,
-		`{"v":1,"type":"kb_add","sessionId":"nobody","content":"x","metadata":{"path":"file:///x/y/z"}}`: CodeSessionNotFound,
+		`{"v":1,"type":"kb_add","sessionId":"s1"}`:                                                       wire.CodeBadMessage,
+		`{"v":1,"type":"kb_add","sessionId":"s1","content":"x","metadata":[1]}`:                          wire.CodeBadMessage,
+		`{"v":1,"type":"kb_add","sessionId":"s1","content":"trees","metadata":{"path":"secret.txt"}}`:    wire.CodeBadMessage,
+		`{"v":1,"type":"kb_search","sessionId":"s1"}`:                                                    wire.CodeBadMessage,
+		`{"v":1,"type":"kb_search","sessionId":"s1","query":"x","threshold":2}`:                          wire.CodeBadMessage,
+		`{"v":1,"type":"kb_remove","sessionId":"s1"}`:                                                    wire.CodeBadMessage,
+		`{"v":1,"type":"kb_list","sessionId":"*"}`:                                                       wire.CodeBadMessage,
+		`{"v":1,"type":"kb_list"}`:                                                                       wire.CodeBadMessage,
+		`{"v":1,"type":"kb_list","sessionId":"nobody"}`:                                                  wire.CodeSessionNotFound,
+		`{"v":1,"type":"kb_search","sessionId":"nobody","query":"x"}`:                                    wire.CodeSessionNotFound,
+		`{"v":1,"type":"kb_add","sessionId":"nobody","content":"x","metadata":{"path":"file:///x/y/z"}}`: wire.CodeSessionNotFound,
 	} {
 		p.send(frame)
-		if e := p.want(TypeError); e["code"] != code {
+		if e := p.want(wire.TypeError); e["code"] != code {
 			t.Errorf("%s: %v, want %s", frame, e, code)
 		}
 	}
-	watcher := r.join(t, CredentialView)
+	watcher := r.join(t, credentials.View)
 	watcher.send(`{"v":1,"type":"kb_list","sessionId":"s1"}`)
-	watcher.wantError(CodeUnauthorized)
+	watcher.wantError(wire.CodeUnauthorized)
 }
 
 func TestKnowledgeBaseIsOff(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	p := r.join(t, CredentialApprove)
+	p := r.join(t, credentials.Approve)
 	p.send(`{"v":1,"type":"kb_list","sessionId":"s1"}`)
-	if e := p.wantError(CodeBadMessage); !strings.Contains(fmt.Sprint(e["message"]), "rag.enabled") {
+	if e := p.wantError(wire.CodeBadMessage); !strings.Contains(fmt.Sprint(e["message"]), "rag.enabled") {
 		t.Errorf("it says %v", e)
 	}
 }
@@ -136,44 +138,44 @@ func TestKnowledgeBaseIsOff(t *testing.T) {
 // TestIndexByREST: people empty an index and have it made again, and clients hear how far it is.
 func TestIndexByREST(t *testing.T) {
 	r, root := withRetrieval(t)
-	p := r.join(t, CredentialView)
+	p := r.join(t, credentials.View)
 	hears := func() {
-		started := p.want(TypeIndexStart)
+		started := p.want(wire.TypeIndexStart)
 		if started["totalFiles"] != 1.0 || started["sessionId"] != "s1" {
 			t.Errorf("told %v", started)
 		}
-		p.want(TypeIndexProgress)
-		if done := p.want(TypeIndexDone); done["fileCount"] != 1.0 || done["chunkCount"] != 1.0 {
+		p.want(wire.TypeIndexProgress)
+		if done := p.want(wire.TypeIndexDone); done["fileCount"] != 1.0 || done["chunkCount"] != 1.0 {
 			t.Errorf("told %v", done)
 		}
 	}
 	for _, tt := range []struct {
-		credential         Credential
+		credential         credentials.Credential
 		method, path, body string
 		want               int
 		says               string
 	}{
-		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{"query":"digging holes for trees"}`, 200, `"path":"garden.go"`},
-		{CredentialView, "GET", "/api/index/status?sessionId=s1", "", 200, `"state":"ready","indexedFiles":1,"totalFiles":1,"fileCount":1`},
-		{CredentialView, "GET", "/api/index/status", "", 200, `"fileCount":1`},
-		{CredentialView, "GET", "/api/index/status?sessionId=nobody", "", 404, CodeSessionNotFound},
-		{CredentialView, "DELETE", "/api/index?sessionId=s1", "", 403, ""},
+		{credentials.Approve, "POST", "/api/search?sessionId=s1", `{"query":"digging holes for trees"}`, 200, `"path":"garden.go"`},
+		{credentials.View, "GET", "/api/index/status?sessionId=s1", "", 200, `"state":"ready","indexedFiles":1,"totalFiles":1,"fileCount":1`},
+		{credentials.View, "GET", "/api/index/status", "", 200, `"fileCount":1`},
+		{credentials.View, "GET", "/api/index/status?sessionId=nobody", "", 404, wire.CodeSessionNotFound},
+		{credentials.View, "DELETE", "/api/index?sessionId=s1", "", 403, ""},
 		{"", "GET", "/api/index/status", "", 401, ""},
-		{CredentialApprove, "DELETE", "/api/index?sessionId=s1&path=/elsewhere", "", 404, "no workspace"},
-		{CredentialApprove, "DELETE", "/api/index?sessionId=s1", "", 200, `"state":"cleared"`},
-		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{"query":"trees"}`, 200, "not complete: it was cleared"},
-		{CredentialApprove, "POST", "/api/index?sessionId=s1", fmt.Sprintf(`{"path":%q,"force":true}`, root), 202, `"indexes":[{"path"`},
-		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{"query":"PlantTree","limit":1,"path":"*.go","language":"go","kind":"code"}`, 200, `"symbol":"PlantTree"`},
-		{CredentialApprove, "POST", "/api/index/cancel?sessionId=s1", `{}`, 200, `"watching":false`},
-		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{}`, 400, "query is missing"},
-		{CredentialApprove, "POST", "/api/search?sessionId=s1", `{"query":"x","path":"[a"}`, 400, "not a query"},
-		{CredentialView, "POST", "/api/search?sessionId=s1", `{"query":"x"}`, 403, ""},
-		{CredentialApprove, "POST", "/api/kb?sessionId=s1", `{"content":"Spades are in the shed."}`, 201, `"documentId":"doc-`},
-		{CredentialApprove, "POST", "/api/kb", `{"content":"x"}`, 400, "sessionId is missing"},
-		{CredentialApprove, "POST", "/api/kb/search?sessionId=s1", `{"query":"spades"}`, 200, `"results":[{"documentId":"doc-`},
-		{CredentialView, "GET", "/api/kb?sessionId=s1", "", 200, `"totalCount":1`},
-		{CredentialView, "GET", "/api/kb?sessionId=s1&limit=0", "", 400, "limit"},
-		{CredentialApprove, "DELETE", "/api/kb/doc-none?sessionId=s1", "", 404, ""},
+		{credentials.Approve, "DELETE", "/api/index?sessionId=s1&path=/elsewhere", "", 404, "no workspace"},
+		{credentials.Approve, "DELETE", "/api/index?sessionId=s1", "", 200, `"state":"cleared"`},
+		{credentials.Approve, "POST", "/api/search?sessionId=s1", `{"query":"trees"}`, 200, "not complete: it was cleared"},
+		{credentials.Approve, "POST", "/api/index?sessionId=s1", fmt.Sprintf(`{"path":%q,"force":true}`, root), 202, `"indexes":[{"path"`},
+		{credentials.Approve, "POST", "/api/search?sessionId=s1", `{"query":"PlantTree","limit":1,"path":"*.go","language":"go","kind":"code"}`, 200, `"symbol":"PlantTree"`},
+		{credentials.Approve, "POST", "/api/index/cancel?sessionId=s1", `{}`, 200, `"watching":false`},
+		{credentials.Approve, "POST", "/api/search?sessionId=s1", `{}`, 400, "query is missing"},
+		{credentials.Approve, "POST", "/api/search?sessionId=s1", `{"query":"x","path":"[a"}`, 400, "not a query"},
+		{credentials.View, "POST", "/api/search?sessionId=s1", `{"query":"x"}`, 403, ""},
+		{credentials.Approve, "POST", "/api/kb?sessionId=s1", `{"content":"Spades are in the shed."}`, 201, `"documentId":"doc-`},
+		{credentials.Approve, "POST", "/api/kb", `{"content":"x"}`, 400, "sessionId is missing"},
+		{credentials.Approve, "POST", "/api/kb/search?sessionId=s1", `{"query":"spades"}`, 200, `"results":[{"documentId":"doc-`},
+		{credentials.View, "GET", "/api/kb?sessionId=s1", "", 200, `"totalCount":1`},
+		{credentials.View, "GET", "/api/kb?sessionId=s1&limit=0", "", 400, "limit"},
+		{credentials.Approve, "DELETE", "/api/kb/doc-none?sessionId=s1", "", 404, ""},
 	} {
 		if strings.Contains(tt.path, "/index/cancel") { // before it ends what the events tell of
 			hears()
@@ -189,7 +191,7 @@ func TestIndexIsOff(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
 	for _, path := range []string{"GET /api/index/status", "POST /api/index", "DELETE /api/index", "POST /api/index/cancel", "POST /api/search", "GET /api/kb?sessionId=s1", "POST /api/kb?sessionId=s1"} {
 		method, path, _ := strings.Cut(path, " ")
-		if response, body := r.do(t, CredentialApprove, method, path, `{"query":"x","content":"x"}`); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "rag.enabled") {
+		if response, body := r.do(t, credentials.Approve, method, path, `{"query":"x","content":"x"}`); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "rag.enabled") {
 			t.Errorf("%s %s: %d %s", method, path, response.StatusCode, body)
 		}
 	}

@@ -1,6 +1,9 @@
 package companion
 
-import "callgate/gate"
+import (
+	"callgate/gate"
+	"callgate/internal/companion/wire"
+)
 
 // roster follows what each session's agents are doing, from the events that one client sees.
 type roster map[string]*crew
@@ -19,7 +22,7 @@ type member struct {
 
 // apply takes an event in and returns the new states of the session's agents that it changed. Calls that
 // were running when the client came are known from the agents' own status alone, until one ends.
-func (r roster) apply(event gate.Event) []AgentState {
+func (r roster) apply(event gate.Event) []wire.AgentState {
 	id := event.Session()
 	c := r[id]
 	switch e := event.(type) {
@@ -50,7 +53,7 @@ func (r roster) apply(event gate.Event) []AgentState {
 }
 
 // muster takes over who is there, and returns what each of them does.
-func (c *crew) muster(info gate.SessionInfo) (states []AgentState) {
+func (c *crew) muster(info gate.SessionInfo) (states []wire.AgentState) {
 	before := c.members
 	c.own, c.members = info.Agent, map[string]*member{}
 	enlist := func(a gate.AgentInfo) {
@@ -72,7 +75,7 @@ func (c *crew) muster(info gate.SessionInfo) (states []AgentState) {
 }
 
 // changed applies a change to the session's own agent and to the one that it is about, when that is another.
-func (c *crew) changed(session, agent string, change func(*member)) (states []AgentState) {
+func (c *crew) changed(session, agent string, change func(*member)) (states []wire.AgentState) {
 	concerned := []*member{c.members[c.own]}
 	if m := c.members[agent]; m != nil && agent != c.own {
 		concerned = append(concerned, m)
@@ -112,6 +115,6 @@ func (m *member) does() string {
 	return "thinking"
 }
 
-func (m *member) state(session string) AgentState {
-	return AgentState{Head: head(TypeAgentState, session), AgentID: m.info.ID, Status: m.info.Status, Role: m.info.Role, Provider: m.info.Provider, Model: m.info.Model}
+func (m *member) state(session string) wire.AgentState {
+	return wire.AgentState{Head: wire.NewHead(wire.TypeAgentState, session), AgentID: m.info.ID, Status: m.info.Status, Role: m.info.Role, Provider: m.info.Provider, Model: m.info.Model}
 }

@@ -6,6 +6,8 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // Every agent of a session has a state of its own; the session's own agent has the whole session's.
@@ -79,10 +81,10 @@ func TestEscalationIsBroadcast(t *testing.T) {
 		errors int
 	}{"refused": {refused, 1}, "approved": {approved, 0}, "a person's no": {person, 0}} {
 		told := 0
-		for _, frame := range newStream(nil, CredentialView).frames(gate.Recorded{Record: tt.record}) {
-			if e, ok := frame.(Error); ok {
+		for _, frame := range newStream(nil, credentials.View).frames(gate.Recorded{Record: tt.record}) {
+			if e, ok := frame.(wire.Error); ok {
 				told++
-				if e.Code != CodeEscalation || e.ToolCallID != "call_1" || e.Message == "" {
+				if e.Code != wire.CodeEscalation || e.ToolCallID != "call_1" || e.Message == "" {
 					t.Errorf("%+v", e)
 				}
 			}

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"callgate/gate"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // What the hub does with a REST request, so that every path works for every process, those of later versions
@@ -46,8 +49,8 @@ func (s *Server) routed(own http.Handler) http.Handler {
 		processes := s.fleet.all()
 		as := s.caller(r, nil)
 		reading := r.Method == http.MethodGet || r.Method == http.MethodHead
-		prompts := as == CredentialPrompt && things == "/api/sessions"
-		if !ok || len(processes) == 0 || as != CredentialApprove && as != CredentialView && !prompts || !reading && (as == CredentialView || !saysJSON(r)) {
+		prompts := as == credentials.Prompt && things == "/api/sessions"
+		if !ok || len(processes) == 0 || as != credentials.Approve && as != credentials.View && !prompts || !reading && (as == credentials.View || !saysJSON(r)) {
 			own.ServeHTTP(w, r) // or refuses
 			return
 		}
@@ -86,9 +89,9 @@ func thing(path string) (things, id string, ok bool) {
 // asking is one request with those whom it may concern.
 type asking struct {
 	s         *Server
-	own       http.Handler // this process' answers
-	as        Credential   // what the client has shown
-	from      string       // where the client is
+	own       http.Handler           // this process' answers
+	as        credentials.Credential // what the client has shown
+	from      string                 // where the client is
 	processes []*process
 }
 
@@ -146,7 +149,7 @@ func (a asking) forward(w http.ResponseWriter, r *http.Request, to *process) {
 		Transport: to.http.Transport,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			a.s.log.Warn("companion: a process did not answer", "process", to.pid, "path", r.URL.Path, slog.Any("error", err))
-			writeError(w, http.StatusBadGateway, CodeInternal, "the process that has this did not answer; the hub's log says why")
+			writeError(w, http.StatusBadGateway, wire.CodeInternal, "the process that has this did not answer; the hub's log says why")
 		},
 	}
 	proxy.ServeHTTP(w, r)
@@ -174,7 +177,7 @@ func (a asking) each(r *http.Request, whom []*process, uri string) []answer {
 				if v := recover(); v != nil {
 					a.s.panicked("GET "+uri, v)
 					answers[i] = answer{process: p}
-					writeError(&answers[i], http.StatusInternalServerError, CodeInternal, failedText)
+					writeError(&answers[i], http.StatusInternalServerError, wire.CodeInternal, failedText)
 				}
 			}()
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://process"+uri, nil)
@@ -192,7 +195,7 @@ func (a asking) each(r *http.Request, whom []*process, uri string) []answer {
 			response, err := p.http.Do(request)
 			if err == nil {
 				defer response.Body.Close()
-				answers[i].body, err = io.ReadAll(io.LimitReader(response.Body, maxServer))
+				answers[i].body, err = io.ReadAll(io.LimitReader(response.Body, client.MaxServer))
 			}
 			if err != nil {
 				a.s.log.Warn("companion: a process did not answer", "process", p.pid, "path", r.URL.Path, slog.Any("error", err))
@@ -324,10 +327,10 @@ func (a asking) union(w http.ResponseWriter, r *http.Request, things string) {
 		all = oldestFirst(all)
 	}
 	if name == "" {
-		writeJSON(w, http.StatusOK, list(all))
+		writeJSON(w, http.StatusOK, wire.List(all))
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string]any{name: list(all)})
+	writeJSON(w, http.StatusOK, map[string]any{name: wire.List(all)})
 }
 
 // once leaves out items that another process listed before: they share them. count, which may be nil, adds what such

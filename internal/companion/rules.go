@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
 
@@ -104,9 +105,9 @@ func (s *Server) ruled(w http.ResponseWriter, r *http.Request) bool {
 	worker := r.URL.Query().Get("worker")
 	switch {
 	case s.rules == nil:
-		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate does not show its rules")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its rules")
 	case worker != "" && worker != s.rules.Worker():
-		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate runs another worker")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate runs another worker")
 	default:
 		return true
 	}
@@ -122,7 +123,7 @@ func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	view.Layers = list(view.Layers)
+	view.Layers = wire.List(view.Layers)
 	writeJSON(w, http.StatusOK, view)
 }
 
@@ -147,7 +148,7 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Base == nil || f.Text == nil {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
 		return
 	}
 	err := s.rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
@@ -157,10 +158,10 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		s.handleRules(w, r)
 	case errors.As(err, &fault):
 		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{
-			"error": restError{CodeBadMessage, fault.Error()}, "fault": RulesFault{fault.Line, fault.Column, fault.Message},
+			"error": wire.RestError{Code: wire.CodeBadMessage, Message: fault.Error()}, "fault": RulesFault{fault.Line, fault.Column, fault.Message},
 		})
 	case errors.Is(err, permissions.ErrRulesChanged):
-		writeError(w, http.StatusConflict, CodeBadMessage, "the rules were changed by somebody else since you began to edit; load them again, nothing was saved")
+		writeError(w, http.StatusConflict, wire.CodeBadMessage, "the rules were changed by somebody else since you began to edit; load them again, nothing was saved")
 	default:
 		s.fail(w, r, err)
 	}
@@ -175,7 +176,7 @@ func (s *Server) handleGrants(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, map[string][]GrantView{"grants": list(grants)})
+	writeJSON(w, http.StatusOK, map[string][]GrantView{"grants": wire.List(grants)})
 }
 
 func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +188,7 @@ func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]string{"revoked": id})
 	case errors.Is(err, ErrNoGrant):
-		writeError(w, http.StatusNotFound, CodeBadMessage, err.Error())
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"callgate/audit"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/permissions"
 )
 
@@ -66,7 +68,7 @@ func TestPowersThatAreAbsent(t *testing.T) {
 		{"GET", "/api/grants", ""}, {"DELETE", "/api/grants/g1", ""}, {"GET", "/api/tools", ""}, {"POST", "/api/tools/accept?sessionId=s1", `{"tool":"t","hash":"h"}`},
 		{"GET", "/api/approvals/a1/changes", ""},
 	} {
-		if response, body := r.do(t, CredentialApprove, request[0], request[1], request[2]); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "this callgate does not ") {
+		if response, body := r.do(t, credentials.Approve, request[0], request[1], request[2]); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "this callgate does not ") {
 			t.Errorf("%s %s: %d %s", request[0], request[1], response.StatusCode, body)
 		}
 	}
@@ -78,31 +80,31 @@ func TestRulesByREST(t *testing.T) {
 	r.rules = rules
 	for _, tt := range []struct {
 		name       string
-		credential Credential
+		credential credentials.Credential
 		method     string
 		path, body string
 		headers    []string
 		want       int
 		says       string
 	}{
-		{"seen", CredentialView, "GET", "/api/rules", "", nil, 200, `"text":"{}"`},
-		{"of this worker", CredentialView, "GET", "/api/rules?worker=default", "", nil, 200, `"worker":"default"`},
-		{"not of another worker", CredentialApprove, "PUT", "/api/rules?worker=other", `{"base":"{}","text":"{ }"}`, nil, 404, "another worker"},
+		{"seen", credentials.View, "GET", "/api/rules", "", nil, 200, `"text":"{}"`},
+		{"of this worker", credentials.View, "GET", "/api/rules?worker=default", "", nil, 200, `"worker":"default"`},
+		{"not of another worker", credentials.Approve, "PUT", "/api/rules?worker=other", `{"base":"{}","text":"{ }"}`, nil, 404, "another worker"},
 		{"not without a credential", "", "GET", "/api/rules", "", nil, 401, ""},
-		{"not changed by who watches", CredentialView, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, nil, 403, ""},
-		{"not with the credential of hosts", CredentialMCP, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, nil, 401, ""},
-		{"not by a form", CredentialApprove, "PUT", "/api/rules", `base=x`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, ""},
-		{"not from another page", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{"Origin", "http://evil.example"}, 403, ""},
-		{"not without what was edited", CredentialApprove, "PUT", "/api/rules", `{"text":"{ }"}`, nil, 400, "base and text"},
-		{"not over what is newer", CredentialApprove, "PUT", "/api/rules", `{"base":"","text":"{ }"}`, nil, 409, "somebody else"},
-		{"not what is no file", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{"}`, nil, 422, `"fault":{"line":1,"column":2,"message":"it ends too soon"}`},
-		{"not by a name that could pass for a rule", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "rule:alice"}, 400, "kind must be"},
-		{"changed", CredentialApprove, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{clientHeader, "web:al%C3%ADce"}, 200, `"text":"{ }"`},
-		{"checked", CredentialApprove, "POST", "/api/rules/check", `{"text":"{ \"*\": \"ask\" }"}`, nil, 200, `"rules":1`},
-		{"grants are seen", CredentialView, "GET", "/api/grants", "", nil, 200, `"grants":[]`},
-		{"a grant that is not there", CredentialApprove, "DELETE", "/api/grants/g2", "", nil, 404, "no such grant"},
-		{"a grant", CredentialApprove, "DELETE", "/api/grants/g1", "", nil, 200, `"revoked":"g1"`},
-		{"no other method", CredentialApprove, "DELETE", "/api/rules", "", nil, 405, "GET or PUT"},
+		{"not changed by who watches", credentials.View, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, nil, 403, ""},
+		{"not with the credential of hosts", credentials.MCP, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, nil, 401, ""},
+		{"not by a form", credentials.Approve, "PUT", "/api/rules", `base=x`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, ""},
+		{"not from another page", credentials.Approve, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{"Origin", "http://evil.example"}, 403, ""},
+		{"not without what was edited", credentials.Approve, "PUT", "/api/rules", `{"text":"{ }"}`, nil, 400, "base and text"},
+		{"not over what is newer", credentials.Approve, "PUT", "/api/rules", `{"base":"","text":"{ }"}`, nil, 409, "somebody else"},
+		{"not what is no file", credentials.Approve, "PUT", "/api/rules", `{"base":"{}","text":"{"}`, nil, 422, `"fault":{"line":1,"column":2,"message":"it ends too soon"}`},
+		{"not by a name that could pass for a rule", credentials.Approve, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{wire.ClientHeader, "rule:alice"}, 400, "kind must be"},
+		{"changed", credentials.Approve, "PUT", "/api/rules", `{"base":"{}","text":"{ }"}`, []string{wire.ClientHeader, "web:al%C3%ADce"}, 200, `"text":"{ }"`},
+		{"checked", credentials.Approve, "POST", "/api/rules/check", `{"text":"{ \"*\": \"ask\" }"}`, nil, 200, `"rules":1`},
+		{"grants are seen", credentials.View, "GET", "/api/grants", "", nil, 200, `"grants":[]`},
+		{"a grant that is not there", credentials.Approve, "DELETE", "/api/grants/g2", "", nil, 404, "no such grant"},
+		{"a grant", credentials.Approve, "DELETE", "/api/grants/g1", "", nil, 200, `"revoked":"g1"`},
+		{"no other method", credentials.Approve, "DELETE", "/api/rules", "", nil, 405, "GET or PUT"},
 	} {
 		response, body := r.do(t, tt.credential, tt.method, tt.path, tt.body, tt.headers...)
 		if response.StatusCode != tt.want || !strings.Contains(body, tt.says) {
@@ -113,7 +115,7 @@ func TestRulesByREST(t *testing.T) {
 		t.Errorf("changed by %s", got)
 	}
 	rules.fail = errDisk
-	if response, body := r.do(t, CredentialApprove, "PUT", "/api/rules", `{"base":"{ }","text":"{}"}`); response.StatusCode != 500 || strings.Contains(body, "secret") {
+	if response, body := r.do(t, credentials.Approve, "PUT", "/api/rules", `{"base":"{ }","text":"{}"}`); response.StatusCode != 500 || strings.Contains(body, "secret") {
 		t.Errorf("a failure: %d %s", response.StatusCode, body)
 	}
 }

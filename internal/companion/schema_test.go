@@ -14,9 +14,10 @@ import (
 	"sync"
 	"testing"
 
-	"callgate/docs"
-
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"callgate/docs"
+	"callgate/internal/companion/wire"
 )
 
 // Every frame that the server or the Go client makes in this package's tests, and every REST body that they
@@ -39,7 +40,7 @@ func violated(what string, text []byte) {
 }
 
 func TestMain(m *testing.M) {
-	encoded = checkFrame
+	wire.Encoded = checkFrame
 	code := m.Run()
 	for what, text := range violations.found {
 		fmt.Fprintf(os.Stderr, "not as docs/protocol.schema.json says: %s\nin %.2000s\n", what, text)

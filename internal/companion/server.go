@@ -11,33 +11,33 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-)
 
-// DefaultAddress is where the companion listens unless it is told otherwise.
-const DefaultAddress = "127.0.0.1:7777"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+)
 
 // Options configures a Server. Backend, Credentials and Logger are required.
 type Options struct {
-	DataDir     string          // the processes that share it have one hub
-	Address     string          // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
-	Remote      *Remote         // where other machines come in while this process is the hub; nil nowhere
-	Version     string          // of callgate, for people
-	Worker      string          // whose rules this process goes by; "" when it judges nothing
-	Protocols   []string        // MCP revisions that callgate speaks, for people
-	Backend     Backend         // what waits, and who takes the answers
-	Changes     Changes         // nil compares nothing
-	Rules       Rules           // nil shows none
-	Tools       Tools           // nil shows none
-	Hooks       Hooks           // nil shows none
-	HostHooks   http.Handler    // answers hosts that post their hooks, and knows who may; nil answers none
-	Freezer     Freezer         // nil freezes nothing
-	Metrics     http.Handler    // answers scrapes; nil counts nothing
-	Checkpoints Checkpoints     // nil when none are kept
-	Chatter     Chatter         // nil passes no chats on
-	Bringer     Bringer         // nil takes no tools from clients
-	Retrieval   Retrieval       // nil offers no search and no knowledge bases
-	Problems    func() []string // what is wrong with what callgate keeps; nil when nobody looks
-	Credentials *Credentials    // who may watch and answer
+	DataDir     string             // the processes that share it have one hub
+	Address     string             // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
+	Remote      *Remote            // where other machines come in while this process is the hub; nil nowhere
+	Version     string             // of callgate, for people
+	Worker      string             // whose rules this process goes by; "" when it judges nothing
+	Protocols   []string           // MCP revisions that callgate speaks, for people
+	Backend     Backend            // what waits, and who takes the answers
+	Changes     Changes            // nil compares nothing
+	Rules       Rules              // nil shows none
+	Tools       Tools              // nil shows none
+	Hooks       Hooks              // nil shows none
+	HostHooks   http.Handler       // answers hosts that post their hooks, and knows who may; nil answers none
+	Freezer     Freezer            // nil freezes nothing
+	Metrics     http.Handler       // answers scrapes; nil counts nothing
+	Checkpoints Checkpoints        // nil when none are kept
+	Chatter     Chatter            // nil passes no chats on
+	Bringer     Bringer            // nil takes no tools from clients
+	Retrieval   Retrieval          // nil offers no search and no knowledge bases
+	Problems    func() []string    // what is wrong with what callgate keeps; nil when nobody looks
+	Credentials *credentials.Store // who may watch and answer
 	Logger      *slog.Logger
 }
 
@@ -84,7 +84,7 @@ type Server struct {
 	retrieval     Retrieval
 	problems      func() []string
 	apart         atomic.Bool // there is a hub that does not answer, or no way to it
-	credentials   *Credentials
+	credentials   *credentials.Store
 	log           *slog.Logger
 	version       string
 	worker        string
@@ -114,7 +114,7 @@ type Server struct {
 func Listen(o Options) (*Server, error) { return listen(o, defaultTiming) }
 
 func listen(o Options, t timing) (*Server, error) {
-	wanted, err := loopback(o.Address)
+	wanted, err := client.Loopback(o.Address)
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // rig is a running server with a fake backend behind it.
@@ -39,7 +43,7 @@ func startIn(t *testing.T, b *fakeBackend, timing timing, prepare func(dataDir s
 	if prepare != nil {
 		prepare(dir)
 	}
-	creds, err := OpenCredentials(dir)
+	creds, err := credentials.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +75,7 @@ func privateDir(t *testing.T) string {
 	return dir
 }
 
-func (r *rig) token(t *testing.T, name Credential) string {
+func (r *rig) token(t *testing.T, name credentials.Credential) string {
 	t.Helper()
 	token, err := r.credentials.Token(name)
 	if err != nil {
@@ -81,7 +85,7 @@ func (r *rig) token(t *testing.T, name Credential) string {
 }
 
 // do sends a request with the credential name, "" for none, and returns status and body.
-func (r *rig) do(t *testing.T, name Credential, method, path, body string, headers ...string) (*http.Response, string) {
+func (r *rig) do(t *testing.T, name credentials.Credential, method, path, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequest(method, "http://"+r.Address()+path, strings.NewReader(body))
 	if err != nil {
@@ -164,14 +168,14 @@ func TestBorder(t *testing.T) {
 
 func TestREST(t *testing.T) {
 	b := newFakeBackend("s1")
-	b.upstreams = []UpstreamState{{Name: "files", State: UpstreamUp, Tools: 3}}
+	b.upstreams = []wire.UpstreamState{{Name: "files", State: wire.UpstreamUp, Tools: 3}}
 	b.records = []audit.Record{{Seq: 2, Event: audit.Decision, CallID: "call_1", Decision: "denied", Tool: "files_read"}}
 	b.ask(approval("call_1"))
 	r := start(t, b)
 	const answer = `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`
 	for _, tt := range []struct {
 		name   string
-		as     Credential
+		as     credentials.Credential
 		method string
 		path   string
 		body   string
@@ -183,35 +187,35 @@ func TestREST(t *testing.T) {
 		{"ready", "", "GET", "/health/ready", "", 200, `"up":1`},
 		{"page", "", "GET", "/", "", 200, "callgate approve"},
 		{"nothing there", "", "GET", "/api/nothing", "", 404, `"error":{`},
-		{"info without credential", "", "GET", "/api/info", "", 401, CodeUnauthorized},
-		{"info with the mcp credential", CredentialMCP, "GET", "/api/info", "", 401, CodeUnauthorized},
-		{"info", CredentialView, "GET", "/api/info", "", 200, `"version":"1.2.3"`},
-		{"approvals", CredentialView, "GET", "/api/approvals", "", 200, `"args":{"command":"git push","n":1.0e2}`},
-		{"sessions", CredentialView, "GET", "/api/sessions", "", 200, `"sessionId":"s1"`},
-		{"audit", CredentialView, "GET", "/api/audit?sessionId=s1&limit=5&decision=denied&tool=files_read&since=2026-11-20T10:00:00Z", "", 200, `"decision":"denied"`},
-		{"audit, limit too large", CredentialView, "GET", "/api/audit?limit=1001", "", 400, CodeBadMessage},
-		{"audit, limit zero", CredentialView, "GET", "/api/audit?limit=0", "", 400, CodeBadMessage},
-		{"audit, bad since", CredentialView, "GET", "/api/audit?since=yesterday", "", 400, CodeBadMessage},
-		{"wrong method", CredentialApprove, "DELETE", "/api/approvals", "", 405, "GET"},
-		{"watcher answers", CredentialView, "POST", "/api/approvals/call_1", answer, 403, CodeUnauthorized},
-		{"nobody answers", "", "POST", "/api/approvals/call_1", answer, 401, CodeUnauthorized},
-		{"not JSON", CredentialApprove, "POST", "/api/approvals/call_1", "decision=approve", 400, CodeBadMessage},
-		{"duplicate member", CredentialApprove, "POST", "/api/approvals/call_1", `{"decision":"reject","decision":"approve","sessionId":"s1","argsDigest":"d-call_1"}`, 400, CodeBadMessage},
-		{"case variant is another member", CredentialApprove, "POST", "/api/approvals/call_1", `{"Decision":"approve","sessionId":"s1","argsDigest":"d-call_1"}`, 400, "decision must be"},
-		{"no session, and no such approval", CredentialApprove, "POST", "/api/approvals/call_9", `{"argsDigest":"d-call_9","decision":"approve"}`, 404, "NOT_PENDING"},
-		{"every session", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"*","argsDigest":"d-call_1","decision":"approve"}`, 400, "never"},
-		{"unknown session", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s9","argsDigest":"d-call_1","decision":"approve"}`, 404, CodeSessionNotFound},
-		{"no digest", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s1","decision":"approve"}`, 400, "argsDigest"},
-		{"other digest", CredentialApprove, "POST", "/api/approvals/call_1", `{"sessionId":"s1","argsDigest":"d-other","decision":"approve"}`, 409, "other arguments"},
-		{"other id in the body", CredentialApprove, "POST", "/api/approvals/call_1", `{"toolCallId":"call_2","sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`, 400, "path"},
-		{"body too large", CredentialApprove, "POST", "/api/approvals/call_1", `{"feedback":"` + strings.Repeat("x", maxMessage) + `"}`, 413, "4 MiB"},
-		{"answer", CredentialApprove, "POST", "/api/approvals/call_1", answer, 200, `{"applied":true}`},
-		{"answer again", CredentialApprove, "POST", "/api/approvals/call_1", answer, 404, `{"applied":false,"error":{"code":"NOT_PENDING"`},
-		{"level", CredentialApprove, "PUT", "/api/sessions/s1/autonomy", `{"level":"MANUAL"}`, 200, `"MANUAL"`},
-		{"level, watcher", CredentialView, "PUT", "/api/sessions/s1/autonomy", `{"level":"FULL_AUTO"}`, 403, CodeUnauthorized},
-		{"level of every session", CredentialApprove, "PUT", "/api/sessions/*/autonomy", `{"level":"MANUAL"}`, 400, "never"},
-		{"level of no session", CredentialApprove, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404, CodeSessionNotFound},
-		{"no such level", CredentialApprove, "PUT", "/api/sessions/s1/autonomy", `{"level":"GOD"}`, 400, "unknown level"},
+		{"info without credential", "", "GET", "/api/info", "", 401, wire.CodeUnauthorized},
+		{"info with the mcp credential", credentials.MCP, "GET", "/api/info", "", 401, wire.CodeUnauthorized},
+		{"info", credentials.View, "GET", "/api/info", "", 200, `"version":"1.2.3"`},
+		{"approvals", credentials.View, "GET", "/api/approvals", "", 200, `"args":{"command":"git push","n":1.0e2}`},
+		{"sessions", credentials.View, "GET", "/api/sessions", "", 200, `"sessionId":"s1"`},
+		{"audit", credentials.View, "GET", "/api/audit?sessionId=s1&limit=5&decision=denied&tool=files_read&since=2026-11-20T10:00:00Z", "", 200, `"decision":"denied"`},
+		{"audit, limit too large", credentials.View, "GET", "/api/audit?limit=1001", "", 400, wire.CodeBadMessage},
+		{"audit, limit zero", credentials.View, "GET", "/api/audit?limit=0", "", 400, wire.CodeBadMessage},
+		{"audit, bad since", credentials.View, "GET", "/api/audit?since=yesterday", "", 400, wire.CodeBadMessage},
+		{"wrong method", credentials.Approve, "DELETE", "/api/approvals", "", 405, "GET"},
+		{"watcher answers", credentials.View, "POST", "/api/approvals/call_1", answer, 403, wire.CodeUnauthorized},
+		{"nobody answers", "", "POST", "/api/approvals/call_1", answer, 401, wire.CodeUnauthorized},
+		{"not JSON", credentials.Approve, "POST", "/api/approvals/call_1", "decision=approve", 400, wire.CodeBadMessage},
+		{"duplicate member", credentials.Approve, "POST", "/api/approvals/call_1", `{"decision":"reject","decision":"approve","sessionId":"s1","argsDigest":"d-call_1"}`, 400, wire.CodeBadMessage},
+		{"case variant is another member", credentials.Approve, "POST", "/api/approvals/call_1", `{"Decision":"approve","sessionId":"s1","argsDigest":"d-call_1"}`, 400, "decision must be"},
+		{"no session, and no such approval", credentials.Approve, "POST", "/api/approvals/call_9", `{"argsDigest":"d-call_9","decision":"approve"}`, 404, "NOT_PENDING"},
+		{"every session", credentials.Approve, "POST", "/api/approvals/call_1", `{"sessionId":"*","argsDigest":"d-call_1","decision":"approve"}`, 400, "never"},
+		{"unknown session", credentials.Approve, "POST", "/api/approvals/call_1", `{"sessionId":"s9","argsDigest":"d-call_1","decision":"approve"}`, 404, wire.CodeSessionNotFound},
+		{"no digest", credentials.Approve, "POST", "/api/approvals/call_1", `{"sessionId":"s1","decision":"approve"}`, 400, "argsDigest"},
+		{"other digest", credentials.Approve, "POST", "/api/approvals/call_1", `{"sessionId":"s1","argsDigest":"d-other","decision":"approve"}`, 409, "other arguments"},
+		{"other id in the body", credentials.Approve, "POST", "/api/approvals/call_1", `{"toolCallId":"call_2","sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`, 400, "path"},
+		{"body too large", credentials.Approve, "POST", "/api/approvals/call_1", `{"feedback":"` + strings.Repeat("x", wire.MaxMessage) + `"}`, 413, "4 MiB"},
+		{"answer", credentials.Approve, "POST", "/api/approvals/call_1", answer, 200, `{"applied":true}`},
+		{"answer again", credentials.Approve, "POST", "/api/approvals/call_1", answer, 404, `{"applied":false,"error":{"code":"NOT_PENDING"`},
+		{"level", credentials.Approve, "PUT", "/api/sessions/s1/autonomy", `{"level":"MANUAL"}`, 200, `"MANUAL"`},
+		{"level, watcher", credentials.View, "PUT", "/api/sessions/s1/autonomy", `{"level":"FULL_AUTO"}`, 403, wire.CodeUnauthorized},
+		{"level of every session", credentials.Approve, "PUT", "/api/sessions/*/autonomy", `{"level":"MANUAL"}`, 400, "never"},
+		{"level of no session", credentials.Approve, "PUT", "/api/sessions/s9/autonomy", `{"level":"MANUAL"}`, 404, wire.CodeSessionNotFound},
+		{"no such level", credentials.Approve, "PUT", "/api/sessions/s1/autonomy", `{"level":"GOD"}`, 400, "unknown level"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			response, body := r.do(t, tt.as, tt.method, tt.path, tt.body)
@@ -238,12 +242,12 @@ func TestContentType(t *testing.T) {
 	r := start(t, b)
 	const answer = `{"sessionId":"s1","argsDigest":"d-call_1","decision":"approve"}`
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", ""} {
-		response, _ := r.do(t, CredentialApprove, "POST", "/api/approvals/call_1", answer, "Content-Type", kind)
+		response, _ := r.do(t, credentials.Approve, "POST", "/api/approvals/call_1", answer, "Content-Type", kind)
 		if response.StatusCode != http.StatusUnsupportedMediaType {
 			t.Errorf("%q: status %d, want 415", kind, response.StatusCode)
 		}
 	}
-	response, body := r.do(t, CredentialApprove, "POST", "/api/approvals/call_1", answer, "Content-Type", "application/json; charset=utf-8")
+	response, body := r.do(t, credentials.Approve, "POST", "/api/approvals/call_1", answer, "Content-Type", "application/json; charset=utf-8")
 	if response.StatusCode != 200 {
 		t.Errorf("JSON with charset: %d %s", response.StatusCode, body)
 	}
@@ -257,15 +261,15 @@ func TestHealthOfUpstreams(t *testing.T) {
 		health, ready int
 	}{
 		{nil, 200, 200},
-		{[]string{UpstreamUp, UpstreamUp}, 200, 200},
-		{[]string{UpstreamIdle, UpstreamUp}, 200, 200},
-		{[]string{UpstreamUp, UpstreamStarting}, 200, 503},
-		{[]string{UpstreamUp, UpstreamDown}, 503, 503},
+		{[]string{wire.UpstreamUp, wire.UpstreamUp}, 200, 200},
+		{[]string{wire.UpstreamIdle, wire.UpstreamUp}, 200, 200},
+		{[]string{wire.UpstreamUp, wire.UpstreamStarting}, 200, 503},
+		{[]string{wire.UpstreamUp, wire.UpstreamDown}, 503, 503},
 	} {
 		b.mu.Lock()
 		b.upstreams = nil
 		for _, state := range tt.states {
-			b.upstreams = append(b.upstreams, UpstreamState{Name: "secret-name", State: state, Error: "secret-error"})
+			b.upstreams = append(b.upstreams, wire.UpstreamState{Name: "secret-name", State: state, Error: "secret-error"})
 		}
 		b.mu.Unlock()
 		for path, want := range map[string]int{"/health": tt.health, "/health/ready": tt.ready, "/health/live": 200} {
@@ -287,8 +291,8 @@ func TestFailureIsLoggedNotTold(t *testing.T) {
 	b := newFakeBackend("s1")
 	b.broken = errDisk
 	r := start(t, b)
-	response, body := r.do(t, CredentialApprove, "POST", "/api/approvals/x", `{"sessionId":"s1","argsDigest":"d","decision":"reject"}`)
-	if response.StatusCode != 500 || strings.Contains(body, "/secret/path") || !strings.Contains(body, CodeInternal) {
+	response, body := r.do(t, credentials.Approve, "POST", "/api/approvals/x", `{"sessionId":"s1","argsDigest":"d","decision":"reject"}`)
+	if response.StatusCode != 500 || strings.Contains(body, "/secret/path") || !strings.Contains(body, wire.CodeInternal) {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	if !strings.Contains(r.log.String(), "/secret/path") {
@@ -298,14 +302,14 @@ func TestFailureIsLoggedNotTold(t *testing.T) {
 
 func TestRotatedCredential(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	old := r.token(t, CredentialApprove)
-	if err := r.credentials.Rotate(CredentialApprove); err != nil {
+	old := r.token(t, credentials.Approve)
+	if err := r.credentials.Rotate(credentials.Approve); err != nil {
 		t.Fatal(err)
 	}
 	if response, _ := r.do(t, "", "GET", "/api/info", "", "Authorization", "Bearer "+old); response.StatusCode != 401 {
 		t.Errorf("old credential: %d, want 401", response.StatusCode)
 	}
-	if response, _ := r.do(t, CredentialApprove, "GET", "/api/info", ""); response.StatusCode != 200 {
+	if response, _ := r.do(t, credentials.Approve, "GET", "/api/info", ""); response.StatusCode != 200 {
 		t.Errorf("new credential: %d, want 200", response.StatusCode)
 	}
 }
@@ -342,7 +346,7 @@ func TestListenAddresses(t *testing.T) {
 		if !strings.HasPrefix(s.Address(), "127.0.0.1:") || s.Address() == taken.Addr().String() {
 			t.Errorf("%s: listens on %s", tt.address, s.Address())
 		}
-		if found, err := companions(dir); err != nil || found[0].Address != s.Address() || found[0].PID != os.Getpid() {
+		if found, err := client.Companions(dir); err != nil || found[0].Address != s.Address() || found[0].PID != os.Getpid() {
 			t.Errorf("%s: announced as %+v, %v", tt.address, found, err)
 		}
 		if strings.HasSuffix(tt.address, taken.Addr().String()) && !strings.Contains(log.String(), "not free") {
@@ -351,7 +355,7 @@ func TestListenAddresses(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := companions(dir); err == nil {
+		if _, err := client.Companions(dir); err == nil {
 			t.Errorf("%s: still announced after Close", tt.address)
 		}
 		if err := s.Close(); err != nil {
@@ -368,11 +372,11 @@ func TestProof(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil || response.StatusCode != 200 {
 		t.Fatalf("%d %s", response.StatusCode, body)
 	}
-	token := r.token(t, CredentialApprove)
-	if got.Proof != prove(token, nonce, r.Address()) {
+	token := r.token(t, credentials.Approve)
+	if got.Proof != credentials.Proof(token, nonce, r.Address()) {
 		t.Error("the proof is not the one expected")
 	}
-	for _, other := range []string{prove(token, nonce, "127.0.0.1:1"), prove(token, strings.Repeat("cd", 32), r.Address()), prove(r.token(t, CredentialView), nonce, r.Address())} {
+	for _, other := range []string{credentials.Proof(token, nonce, "127.0.0.1:1"), credentials.Proof(token, strings.Repeat("cd", 32), r.Address()), credentials.Proof(r.token(t, credentials.View), nonce, r.Address())} {
 		if got.Proof == other {
 			t.Error("the proof does not depend on credential, nonce and address")
 		}
@@ -407,7 +411,7 @@ func TestAnswerByIDAlone(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
 	b.ask(approval("call_1"))
-	if response, body := r.do(t, CredentialApprove, "POST", "/api/approvals/call_1", `{"argsDigest":"d-call_1","decision":"approve"}`); response.StatusCode != 200 || !strings.Contains(body, `"applied":true`) {
+	if response, body := r.do(t, credentials.Approve, "POST", "/api/approvals/call_1", `{"argsDigest":"d-call_1","decision":"approve"}`); response.StatusCode != 200 || !strings.Contains(body, `"applied":true`) {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	if got := b.applied(); len(got) != 1 || got[0].SessionID != "s1" {
@@ -434,7 +438,7 @@ func TestAuditOfCalls(t *testing.T) {
 	}
 	read := func(query string) (calls []string, next string) {
 		t.Helper()
-		_, body := r.do(t, CredentialView, "GET", "/api/audit?"+query, "")
+		_, body := r.do(t, credentials.View, "GET", "/api/audit?"+query, "")
 		var got struct {
 			Records []AuditRecord
 			Next    string
@@ -486,11 +490,11 @@ func TestOwnCommand(t *testing.T) {
 	b := newFakeBackend()
 	r := start(t, b)
 	for body, status := range map[string]int{`{"command":"git status","dir":"/src"}`: 200, `{"command":"make","outcome":"ended with exit code 2","duration":12}`: 200, `{"dir":"/"}`: 400} {
-		if response, answer := r.do(t, CredentialApprove, "POST", "/api/commands", body, "Callgate-Client", "tui:alice"); response.StatusCode != status {
+		if response, answer := r.do(t, credentials.Approve, "POST", "/api/commands", body, "Callgate-Client", "tui:alice"); response.StatusCode != status {
 			t.Errorf("%s: %d %s", body, response.StatusCode, answer)
 		}
 	}
-	if response, _ := r.do(t, CredentialView, "POST", "/api/commands", `{"command":"x"}`); response.StatusCode != 403 {
+	if response, _ := r.do(t, credentials.View, "POST", "/api/commands", `{"command":"x"}`); response.StatusCode != 403 {
 		t.Errorf("who watches: %d", response.StatusCode)
 	}
 	noted := strings.Join(b.cancelled, "\n")
@@ -498,7 +502,25 @@ func TestOwnCommand(t *testing.T) {
 		t.Error(noted)
 	}
 	b.broken = errDisk
-	if response, _ := r.do(t, CredentialApprove, "POST", "/api/commands", `{"command":"x"}`); response.StatusCode != 500 {
+	if response, _ := r.do(t, credentials.Approve, "POST", "/api/commands", `{"command":"x"}`); response.StatusCode != 500 {
 		t.Errorf("what cannot be recorded: %d", response.StatusCode)
+	}
+}
+
+// A server whose credentials became readable to others turns everybody away.
+func TestServerRefusesOpenCredentials(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes do not say who may read")
+	}
+	r := start(t, newFakeBackend())
+	token := r.token(t, credentials.Approve)
+	if err := os.Chmod(filepath.Join(r.dir, "credentials", "approve"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if response, _ := r.do(t, "", "GET", "/api/info", "", "Authorization", "Bearer "+token); response.StatusCode != 401 {
+		t.Errorf("status %d, want 401", response.StatusCode)
+	}
+	if !strings.Contains(r.log.String(), "open to other users") {
+		t.Error("the log does not say why")
 	}
 }

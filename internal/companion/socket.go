@@ -12,10 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"callgate/audit"
 	"callgate/gate"
-
-	"github.com/gorilla/websocket"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 const (
@@ -28,10 +30,10 @@ const (
 
 var upgrader = websocket.Upgrader{
 	HandshakeTimeout: 5 * time.Second,
-	Subprotocols:     []string{Subprotocol},
+	Subprotocols:     []string{wire.Subprotocol},
 	CheckOrigin:      func(*http.Request) bool { return true }, // guard has done it for every path
 	Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
-		writeError(w, status, CodeBadMessage, reason.Error())
+		writeError(w, status, wire.CodeBadMessage, reason.Error())
 	},
 }
 
@@ -42,10 +44,10 @@ var upgrader = websocket.Upgrader{
 type socket struct {
 	server    *Server
 	conn      *websocket.Conn
-	as        Credential        // what the client could do when it came
-	may       func() Credential // what the client may do now: a credential that was rotated opens nothing any more
-	who       audit.Author      // "kind:name" and where the client is, for the record
-	person    string            // whose credential the client has shown; "" when it is nobody's in particular
+	as        credentials.Credential        // what the client could do when it came
+	may       func() credentials.Credential // what the client may do now: a credential that was rotated opens nothing any more
+	who       audit.Author                  // "kind:name" and where the client is, for the record
+	person    string                        // whose credential the client has shown; "" when it is nobody's in particular
 	replies   chan reply
 	stream    *stream   // what of the events the client is shown; the writer's, but for wants
 	toolbox   *toolbox  // what the client brought
@@ -92,14 +94,14 @@ func (p *places) leave(holder string) {
 }
 
 func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
-	may := func() Credential { return s.caller(r, websocket.Subprotocols(r)) }
+	may := func() credentials.Credential { return s.caller(r, websocket.Subprotocols(r)) }
 	as := may()
 	if as == "" {
 		unauthorized(w)
 		return
 	}
-	if as == CredentialPrompt {
-		writeError(w, http.StatusForbidden, CodeUnauthorized, promptOnly)
+	if as == credentials.Prompt {
+		writeError(w, http.StatusForbidden, wire.CodeUnauthorized, promptOnly)
 		return
 	}
 	holder := string(as)
@@ -107,7 +109,7 @@ func (s *Server) handleSocket(w http.ResponseWriter, r *http.Request) {
 		holder += "@" + person
 	}
 	if !s.sockets.enter(holder) {
-		writeError(w, http.StatusServiceUnavailable, CodeBadMessage, fmt.Sprintf("%d clients are connected with the credential %s, which is as many as may: close one; other credentials have places of their own", maxSockets, holder))
+		writeError(w, http.StatusServiceUnavailable, wire.CodeBadMessage, fmt.Sprintf("%d clients are connected with the credential %s, which is as many as may: close one; other credentials have places of their own", maxSockets, holder))
 		return
 	}
 	defer s.sockets.leave(holder)
@@ -133,7 +135,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		case <-closing:
 		}
 	})
-	c.conn.SetReadLimit(maxMessage)
+	c.conn.SetReadLimit(wire.MaxMessage)
 
 	hello, err := c.hello()
 	if err != nil {
@@ -153,7 +155,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 	defer c.server.log.Info("companion: client gone", "client", c.who.By)
 
 	if all {
-		raw, err := encode(hello)
+		raw, err := wire.Encode(hello)
 		if err != nil {
 			c.server.log.Error("companion: client refused", slog.Any("error", err))
 			return
@@ -179,18 +181,18 @@ func (c *socket) serve(ctx context.Context, all bool) {
 }
 
 // hello waits for the first frame and checks it. When it fails the client has been told.
-func (c *socket) hello() (Hello, error) {
-	var hello Hello
+func (c *socket) hello() (wire.Hello, error) {
+	var hello wire.Hello
 	if err := c.conn.SetReadDeadline(time.Now().Add(c.server.timing.hello)); err != nil {
 		return hello, err
 	}
 	for {
 		data, err := c.next()
 		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
-			c.turnAway(refuse(CodeBadMessage, "no hello within %v", c.server.timing.hello))
+			c.turnAway(wire.Refuse(wire.CodeBadMessage, "no hello within %v", c.server.timing.hello))
 			return hello, err
 		}
-		if refused := (*refusal)(nil); errors.As(err, &refused) {
+		if refused := (*wire.Refusal)(nil); errors.As(err, &refused) {
 			c.turnAway(refused)
 			return hello, err
 		}
@@ -201,14 +203,14 @@ func (c *socket) hello() (Hello, error) {
 			continue
 		}
 		head, refused := readHead(data)
-		if refused == nil && head.Type != TypeHello {
-			refused = refuse(CodeBadMessage, "the first frame must be hello")
+		if refused == nil && head.Type != wire.TypeHello {
+			refused = wire.Refuse(wire.CodeBadMessage, "the first frame must be hello")
 		}
 		if refused == nil {
-			refused = decode(data, &hello)
+			refused = wire.Decode(data, &hello)
 		}
 		if refused == nil {
-			refused = checkClient(hello.Client)
+			refused = wire.CheckClient(hello.Client)
 		}
 		if refused != nil {
 			c.turnAway(refused)
@@ -219,19 +221,19 @@ func (c *socket) hello() (Hello, error) {
 }
 
 // turnAway sends an error and closes, before the writer runs.
-func (c *socket) turnAway(r *refusal) {
-	if err := c.send(errorFrame(r, "", "")); err != nil {
+func (c *socket) turnAway(r *wire.Refusal) {
+	if err := c.send(wire.ErrorFrame(r, "", "")); err != nil {
 		return
 	}
-	c.bye(cmp.Or(r.close, websocket.ClosePolicyViolation), r.message)
+	c.bye(cmp.Or(r.Close, websocket.ClosePolicyViolation), r.Message)
 }
 
 // reply queues an error for the writer. It is false when the connection has to end: the refusal says so,
 // or the client does not read what it is sent.
-func (c *socket) reply(r *refusal, session, call string) bool {
+func (c *socket) reply(r *wire.Refusal, session, call string) bool {
 	select {
-	case c.replies <- reply{errorFrame(r, session, call), r.close, r.message}:
-		return r.close == 0
+	case c.replies <- reply{wire.ErrorFrame(r, session, call), r.Close, r.Message}:
+		return r.Close == 0
 	default:
 		c.bye(websocket.ClosePolicyViolation, "too slow")
 		return false
@@ -303,7 +305,7 @@ func (c *socket) write(events <-chan gate.Event) {
 // as JSON is left out: the client would meet it again after every reconnect.
 func (c *socket) send(frames ...any) error {
 	for _, frame := range frames {
-		data, err := encode(frame)
+		data, err := wire.Encode(frame)
 		if err != nil {
 			c.server.log.Error("companion: frame left out", slog.Any("error", err))
 			continue
@@ -340,12 +342,4 @@ func (c *socket) bye(code int, reason string) {
 		c.server.log.Debug("companion: close frame not sent", slog.Any("error", err))
 	}
 	c.conn.Close()
-}
-
-// errorFrame names the session that the refused frame named, if it could be one.
-func errorFrame(r *refusal, session, call string) Error {
-	if session == AllSessions {
-		session = ""
-	}
-	return Error{Head: head(TypeError, session), Message: r.message, Code: r.code, ToolCallID: call}
 }

@@ -13,12 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 	"callgate/permissions"
-
-	"github.com/gorilla/websocket"
 )
 
 // peer is a client written out by hand, so that it can say anything.
@@ -30,22 +33,22 @@ type peer struct {
 const helloFrame = `{"v":1,"type":"hello","client":{"name":"alice","version":"1","kind":"custom"},"sessions":["*"]}`
 
 // connect opens a WebSocket with the credential and says nothing.
-func (r *rig) connect(t *testing.T, name Credential) *peer {
+func (r *rig) connect(t *testing.T, name credentials.Credential) *peer {
 	t.Helper()
-	dialer := websocket.Dialer{Subprotocols: []string{Subprotocol, "bearer." + r.token(t, name)}}
+	dialer := websocket.Dialer{Subprotocols: []string{wire.Subprotocol, "bearer." + r.token(t, name)}}
 	conn, response, err := dialer.Dial("ws://"+r.Address()+"/ws", nil)
 	if err != nil {
 		t.Fatalf("dial: %v (%v)", err, response)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if got := conn.Subprotocol(); got != Subprotocol {
-		t.Errorf("subprotocol %q, want %q and never the credential", got, Subprotocol)
+	if got := conn.Subprotocol(); got != wire.Subprotocol {
+		t.Errorf("subprotocol %q, want %q and never the credential", got, wire.Subprotocol)
 	}
 	return &peer{t, conn}
 }
 
 // join connects and says hello.
-func (r *rig) join(t *testing.T, name Credential) *peer {
+func (r *rig) join(t *testing.T, name credentials.Credential) *peer {
 	t.Helper()
 	p := r.connect(t, name)
 	p.send(helloFrame)
@@ -93,7 +96,7 @@ func (p *peer) want(kind string) map[string]any {
 
 func (p *peer) wantError(code string) map[string]any {
 	p.t.Helper()
-	frame := p.want(TypeError)
+	frame := p.want(wire.TypeError)
 	if frame["code"] != code {
 		p.t.Fatalf("error %v, want %s", frame, code)
 	}
@@ -121,7 +124,7 @@ func approve(id, session, digest, decision string) string {
 
 func TestUpgradeIsRefused(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	good := r.token(t, CredentialApprove)
+	good := r.token(t, credentials.Approve)
 	for _, tt := range []struct {
 		name   string
 		header http.Header
@@ -129,7 +132,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 	}{
 		{"no credential", http.Header{}, 401},
 		{"wrong credential", http.Header{"Authorization": {"Bearer " + strings.Repeat("A", 43)}}, 401},
-		{"mcp credential", http.Header{"Authorization": {"Bearer " + r.token(t, CredentialMCP)}}, 401},
+		{"mcp credential", http.Header{"Authorization": {"Bearer " + r.token(t, credentials.MCP)}}, 401},
 		{"prefix of the credential", http.Header{"Authorization": {"Bearer " + good[:42]}}, 401},
 		{"basic", http.Header{"Authorization": {"Basic " + good}}, 401},
 		{"two headers", http.Header{"Authorization": {"Bearer x", "Bearer " + good}}, 401},
@@ -155,7 +158,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 	if n := r.backend.subscribers(); n != 0 {
 		t.Errorf("%d subscriptions by strangers", n)
 	}
-	response, body := r.do(t, CredentialApprove, "GET", "/ws", "")
+	response, body := r.do(t, credentials.Approve, "GET", "/ws", "")
 	if response.StatusCode != 400 {
 		t.Errorf("plain GET of /ws: %d %s, want 400", response.StatusCode, body)
 	}
@@ -171,17 +174,17 @@ func TestHello(t *testing.T) {
 		code  string
 		close int
 	}{
-		{"silence", "", CodeBadMessage, websocket.ClosePolicyViolation},
-		{"only pings", "ping", CodeBadMessage, websocket.ClosePolicyViolation},
-		{"an answer first", approve("call_1", "s1", "d", "approve"), CodeBadMessage, websocket.ClosePolicyViolation},
-		{"not JSON", "hello", CodeBadMessage, websocket.ClosePolicyViolation},
-		{"version 2", `{"v":2,"type":"hello","client":{"name":"a","kind":"tui"}}`, CodeProtocolMismatch, closeProtocolMismatch},
-		{"no version", `{"type":"hello","client":{"name":"a","kind":"tui"}}`, CodeProtocolMismatch, closeProtocolMismatch},
-		{"no name", `{"v":1,"type":"hello","client":{"kind":"tui"}}`, CodeBadMessage, websocket.ClosePolicyViolation},
-		{"a kind that is none", `{"v":1,"type":"hello","client":{"name":"a","kind":"rule"}}`, CodeBadMessage, websocket.ClosePolicyViolation},
+		{"silence", "", wire.CodeBadMessage, websocket.ClosePolicyViolation},
+		{"only pings", "ping", wire.CodeBadMessage, websocket.ClosePolicyViolation},
+		{"an answer first", approve("call_1", "s1", "d", "approve"), wire.CodeBadMessage, websocket.ClosePolicyViolation},
+		{"not JSON", "hello", wire.CodeBadMessage, websocket.ClosePolicyViolation},
+		{"version 2", `{"v":2,"type":"hello","client":{"name":"a","kind":"tui"}}`, wire.CodeProtocolMismatch, wire.CloseProtocolMismatch},
+		{"no version", `{"type":"hello","client":{"name":"a","kind":"tui"}}`, wire.CodeProtocolMismatch, wire.CloseProtocolMismatch},
+		{"no name", `{"v":1,"type":"hello","client":{"kind":"tui"}}`, wire.CodeBadMessage, websocket.ClosePolicyViolation},
+		{"a kind that is none", `{"v":1,"type":"hello","client":{"name":"a","kind":"rule"}}`, wire.CodeBadMessage, websocket.ClosePolicyViolation},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := r.connect(t, CredentialApprove)
+			p := r.connect(t, credentials.Approve)
 			if tt.first != "" {
 				p.send(tt.first)
 			}
@@ -194,22 +197,22 @@ func TestHello(t *testing.T) {
 func TestEveryServerFrame(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
-	p := r.join(t, CredentialView)
+	p := r.join(t, credentials.View)
 
-	team := p.want(TypeTeamUpdate)
+	team := p.want(wire.TypeTeamUpdate)
 	agents := team["agents"].([]any)
 	if len(agents) != 1 || agents[0].(map[string]any)["agentId"] != "main" || team["sessionId"] != "s1" {
 		t.Errorf("team_update %v", team)
 	}
-	if f := p.want(TypeAutonomyChanged); f["level"] != "NONE" {
+	if f := p.want(wire.TypeAutonomyChanged); f["level"] != "NONE" {
 		t.Errorf("autonomy on connect: %v", f)
 	}
-	if f := p.want(TypeAgentState); f["status"] != "idle" || f["agentId"] != "main" {
+	if f := p.want(wire.TypeAgentState); f["status"] != "idle" || f["agentId"] != "main" {
 		t.Errorf("state on connect: %v", f)
 	}
 
 	b.ask(approval("call_1"))
-	f := p.want(TypeToolApproveRequest)
+	f := p.want(wire.TypeToolApproveRequest)
 	for key, want := range map[string]any{
 		"sessionId": "s1", "agentId": "main", "toolCallId": "call_1", "approvalId": "call_1", "workerId": "default", "server": "commands",
 		"tool": "commands_run", "kind": "shell_exec", "argsDigest": "d-call_1", "reason": "no rule matched",
@@ -219,56 +222,56 @@ func TestEveryServerFrame(t *testing.T) {
 			t.Errorf("tool_approve_request %s: %v, want %v", key, f[key], want)
 		}
 	}
-	if f := p.want(TypeAgentState); f["status"] != "waiting" {
+	if f := p.want(wire.TypeAgentState); f["status"] != "waiting" {
 		t.Errorf("state while it waits: %v", f)
 	}
 
 	b.resolve("call_1", "approve", "web:bob")
-	if f := p.want(TypeToolApproveResolved); f["decision"] != "approve" || f["by"] != "web:bob" {
+	if f := p.want(wire.TypeToolApproveResolved); f["decision"] != "approve" || f["by"] != "web:bob" {
 		t.Errorf("tool_approve_resolved %v", f)
 	}
-	p.want(TypeAgentState)
+	p.want(wire.TypeAgentState)
 
 	b.publish(gate.Started{SessionID: "s1", Agent: "main", ID: "call_1", Tool: "commands_run", Risk: permissions.Network})
-	if f := p.want(TypeToolStart); f["risk"] != "NETWORK" || len(f["args"].(map[string]any)) != 0 {
+	if f := p.want(wire.TypeToolStart); f["risk"] != "NETWORK" || len(f["args"].(map[string]any)) != 0 {
 		t.Errorf("tool_start %v", f)
 	}
-	if f := p.want(TypeAgentState); f["status"] != "running" {
+	if f := p.want(wire.TypeAgentState); f["status"] != "running" {
 		t.Errorf("state while it runs: %v", f)
 	}
 
 	b.publish(gate.Finished{SessionID: "s1", Agent: "main", ID: "call_1", Tool: "commands_run", Duration: 1500 * time.Millisecond, Result: []byte("{\"text\":\"<b>\xff</b>\"}"), IsError: true})
-	if f := p.want(TypeToolResult); f["duration"] != 1500.0 || f["isError"] != true || f["result"].(map[string]any)["text"] != "<b>\uFFFD</b>" {
+	if f := p.want(wire.TypeToolResult); f["duration"] != 1500.0 || f["isError"] != true || f["result"].(map[string]any)["text"] != "<b>\uFFFD</b>" {
 		t.Errorf("tool_result %v", f)
 	}
 
 	b.publish(gate.Finished{SessionID: "s1", ID: "call_2", Result: []byte(`"` + strings.Repeat("x", maxResult) + `"`)})
-	if f := p.want(TypeToolResult); f["result"] != nil || f["omittedBytes"] != float64(maxResult+2) {
+	if f := p.want(wire.TypeToolResult); f["result"] != nil || f["omittedBytes"] != float64(maxResult+2) {
 		t.Errorf("large tool_result: %v bytes omitted", f["omittedBytes"])
 	}
 
 	b.publish(gate.Recorded{Record: audit.Record{Event: audit.Outcome, SessionID: "s1", CallID: "call_1"}})
 	b.publish(gate.Recorded{Record: audit.Record{Event: audit.Decision, SessionID: "s1", CallID: "call_3", Decision: "denied", Risk: "WRITE", By: "rule", Digest: "d"}})
-	if f := p.want(TypeAuditEntry); f["toolCallId"] != "call_3" || f["decision"] != "denied" || f["risk"] != "WRITE" || f["by"] != "rule" {
+	if f := p.want(wire.TypeAuditEntry); f["toolCallId"] != "call_3" || f["decision"] != "denied" || f["risk"] != "WRITE" || f["by"] != "rule" {
 		t.Errorf("audit_entry %v", f)
 	}
 
 	b.publish(gate.AutonomyChanged{SessionID: "s1", Level: "MANUAL", By: "rest"})
-	if f := p.want(TypeAutonomyChanged); f["level"] != "MANUAL" || f["by"] != "rest" {
+	if f := p.want(wire.TypeAutonomyChanged); f["level"] != "MANUAL" || f["by"] != "rest" {
 		t.Errorf("autonomy_changed %v", f)
 	}
 
 	b.ask(approval("call_4"))
 	b.resolve("call_4", "timeout", "timeout")
-	if f := p.want(TypeToolApproveResolved); f["decision"] != "timeout" {
+	if f := p.want(wire.TypeToolApproveResolved); f["decision"] != "timeout" {
 		t.Errorf("timeout: %v", f)
 	}
-	if f := p.wantError(CodeApprovalTimeout); f["toolCallId"] != "call_4" || f["sessionId"] != "s1" {
+	if f := p.wantError(wire.CodeApprovalTimeout); f["toolCallId"] != "call_4" || f["sessionId"] != "s1" {
 		t.Errorf("timeout error: %v", f)
 	}
 
 	b.publish(gate.SessionClosed{Info: b.Sessions()[0]})
-	if f := p.want(TypeTeamUpdate); len(f["agents"].([]any)) != 0 {
+	if f := p.want(wire.TypeTeamUpdate); len(f["agents"].([]any)) != 0 {
 		t.Errorf("team_update after the end: %v", f)
 	}
 }
@@ -276,11 +279,11 @@ func TestEveryServerFrame(t *testing.T) {
 func TestBadResultDoesNotEndTheConnection(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
-	p := r.join(t, CredentialView)
-	p.want(TypeAgentState)
+	p := r.join(t, credentials.View)
+	p.want(wire.TypeAgentState)
 	b.publish(gate.Finished{SessionID: "s1", ID: "call_1", Result: []byte(`{broken`)})
 	b.publish(gate.Finished{SessionID: "s1", ID: "call_2", Result: []byte(`{}`)})
-	if f := p.want(TypeToolResult); f["toolCallId"] != "call_2" {
+	if f := p.want(wire.TypeToolResult); f["toolCallId"] != "call_2" {
 		t.Errorf("%v", f)
 	}
 	if !strings.Contains(r.log.String(), "frame left out") {
@@ -294,7 +297,7 @@ func TestAnswers(t *testing.T) {
 		b.ask(approval(fmt.Sprint("call_", i)))
 	}
 	r := start(t, b)
-	p := r.join(t, CredentialApprove)
+	p := r.join(t, credentials.Approve)
 	for _, tt := range []struct {
 		name  string
 		frame string
@@ -302,37 +305,37 @@ func TestAnswers(t *testing.T) {
 		has   string
 	}{
 		{"approve", approve("call_0", "s1", "d-call_0", "approve"), "", "custom:alice"},
-		{"again", approve("call_0", "s1", "d-call_0", "approve"), CodeNotPending, "pending"},
-		{"no such call", approve("call_x", "s1", "d", "approve"), CodeNotPending, "pending"},
-		{"other arguments", approve("call_1", "s1", "d-call_0", "approve"), CodeBadMessage, "other arguments"},
-		{"no digest", approve("call_1", "s1", "", "approve"), CodeBadMessage, "argsDigest"},
-		{"no call", approve("", "s1", "d", "approve"), CodeBadMessage, "toolCallId"},
-		{"every session", approve("call_1", "*", "d-call_1", "approve"), CodeBadMessage, "never"},
-		{"no session", approve("call_1", "", "d-call_1", "approve"), CodeBadMessage, "sessionId"},
-		{"unknown session", approve("call_1", "s9", "d-call_1", "approve"), CodeSessionNotFound, "session"},
-		{"no decision", approve("call_1", "s1", "d-call_1", ""), CodeBadMessage, "decision"},
-		{"invented decision", approve("call_1", "s1", "d-call_1", "APPROVE"), CodeBadMessage, "decision"},
-		{"duplicate decision", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"reject","decision":"approve"}`, CodeBadMessage, "duplicate"},
-		{"grants with approve", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"approve","grants":[{"tool":"x","pattern":"*"}]}`, CodeBadMessage, "always"},
-		{"feedback with approve", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"approve","feedback":"no!"}`, CodeBadMessage, "reject"},
-		{"arguments with always", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","arguments":{}}`, CodeBadMessage, "approve"},
-		{"arguments that are no object", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"approve","arguments":[1]}`, CodeBadMessage, "object"},
-		{"scope of its own", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","scope":"world"}`, CodeBadMessage, "scope"},
-		{"negative expiry", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","expiresIn":-1}`, CodeBadMessage, "expiresIn"},
-		{"endless expiry", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","expiresIn":9223372036854775807}`, CodeBadMessage, "expiresIn"},
+		{"again", approve("call_0", "s1", "d-call_0", "approve"), wire.CodeNotPending, "pending"},
+		{"no such call", approve("call_x", "s1", "d", "approve"), wire.CodeNotPending, "pending"},
+		{"other arguments", approve("call_1", "s1", "d-call_0", "approve"), wire.CodeBadMessage, "other arguments"},
+		{"no digest", approve("call_1", "s1", "", "approve"), wire.CodeBadMessage, "argsDigest"},
+		{"no call", approve("", "s1", "d", "approve"), wire.CodeBadMessage, "toolCallId"},
+		{"every session", approve("call_1", "*", "d-call_1", "approve"), wire.CodeBadMessage, "never"},
+		{"no session", approve("call_1", "", "d-call_1", "approve"), wire.CodeBadMessage, "sessionId"},
+		{"unknown session", approve("call_1", "s9", "d-call_1", "approve"), wire.CodeSessionNotFound, "session"},
+		{"no decision", approve("call_1", "s1", "d-call_1", ""), wire.CodeBadMessage, "decision"},
+		{"invented decision", approve("call_1", "s1", "d-call_1", "APPROVE"), wire.CodeBadMessage, "decision"},
+		{"duplicate decision", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"reject","decision":"approve"}`, wire.CodeBadMessage, "duplicate"},
+		{"grants with approve", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"approve","grants":[{"tool":"x","pattern":"*"}]}`, wire.CodeBadMessage, "always"},
+		{"feedback with approve", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"approve","feedback":"no!"}`, wire.CodeBadMessage, "reject"},
+		{"arguments with always", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","arguments":{}}`, wire.CodeBadMessage, "approve"},
+		{"arguments that are no object", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"approve","arguments":[1]}`, wire.CodeBadMessage, "object"},
+		{"scope of its own", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","scope":"world"}`, wire.CodeBadMessage, "scope"},
+		{"negative expiry", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","expiresIn":-1}`, wire.CodeBadMessage, "expiresIn"},
+		{"endless expiry", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"always","expiresIn":9223372036854775807}`, wire.CodeBadMessage, "expiresIn"},
 		{"reject", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"reject","feedback":"use make","future":[1]}`, "", "reject"},
 		{"always", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_2","argsDigest":"d-call_2","decision":"always","grants":[{"tool":"t","pattern":"p *"}],"scope":"session","expiresIn":60}`, "", "always"},
 		{"always by default", approve("call_3", "s1", "d-call_3", "always"), "", "always"},
 		{"edited", `{"v":1,"type":"tool_approve","sessionId":"s1","toolCallId":"call_4","argsDigest":"d-call_4","decision":"approve","arguments":{"n":1.0e2}}`, "", "approve"},
-		{"unknown type", `{"v":1,"type":"chat_more","sessionId":"s1"}`, CodeBadMessage, "chat_more"},
-		{"second hello", helloFrame, CodeBadMessage, "already"},
-		{"not JSON", `{`, CodeBadMessage, "valid"},
-		{"not UTF-8", "{\"v\":1,\"type\":\"cancel\",\"sessionId\":\"\xff\"}", CodeBadMessage, "UTF-8"},
-		{"level", `{"v":1,"type":"set_autonomy","sessionId":"s1","level":"GOD"}`, CodeBadMessage, "level"},
-		{"level of every session", `{"v":1,"type":"set_autonomy","sessionId":"*","level":"FULL_AUTO"}`, CodeBadMessage, "never"},
-		{"level of unknown session", `{"v":1,"type":"set_autonomy","sessionId":"s9","level":"MANUAL"}`, CodeSessionNotFound, "session"},
-		{"cancel every session", `{"v":1,"type":"cancel","sessionId":"*"}`, CodeBadMessage, "never"},
-		{"cancel unknown session", `{"v":1,"type":"cancel","sessionId":"s9"}`, CodeSessionNotFound, "session"},
+		{"unknown type", `{"v":1,"type":"chat_more","sessionId":"s1"}`, wire.CodeBadMessage, "chat_more"},
+		{"second hello", helloFrame, wire.CodeBadMessage, "already"},
+		{"not JSON", `{`, wire.CodeBadMessage, "valid"},
+		{"not UTF-8", "{\"v\":1,\"type\":\"cancel\",\"sessionId\":\"\xff\"}", wire.CodeBadMessage, "UTF-8"},
+		{"level", `{"v":1,"type":"set_autonomy","sessionId":"s1","level":"GOD"}`, wire.CodeBadMessage, "level"},
+		{"level of every session", `{"v":1,"type":"set_autonomy","sessionId":"*","level":"FULL_AUTO"}`, wire.CodeBadMessage, "never"},
+		{"level of unknown session", `{"v":1,"type":"set_autonomy","sessionId":"s9","level":"MANUAL"}`, wire.CodeSessionNotFound, "session"},
+		{"cancel every session", `{"v":1,"type":"cancel","sessionId":"*"}`, wire.CodeBadMessage, "never"},
+		{"cancel unknown session", `{"v":1,"type":"cancel","sessionId":"s9"}`, wire.CodeSessionNotFound, "session"},
 		{"cancel", `{"v":1,"type":"cancel","sessionId":"s1"}`, "", "withdrawn"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -342,7 +345,7 @@ func TestAnswers(t *testing.T) {
 			if tt.code != "" {
 				got = p.wantError(tt.code)
 			} else {
-				got = p.want(TypeToolApproveResolved)
+				got = p.want(wire.TypeToolApproveResolved)
 			}
 			if text := fmt.Sprint(got); !strings.Contains(text, tt.has) {
 				t.Errorf("%v does not say %q", got, tt.has)
@@ -367,16 +370,16 @@ func TestAnswers(t *testing.T) {
 
 func TestAgents(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	p := r.join(t, CredentialApprove)
-	p.want(TypeAgentState)
+	p := r.join(t, credentials.Approve)
+	p.want(wire.TypeAgentState)
 	for _, tt := range []struct{ frame, code, has string }{
-		{`{"v":1,"type":"agent_add","sessionId":"s1"}`, CodeBadMessage, "role"},
-		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","permissions":{"shell_exec":"perhaps"}}`, CodeBadMessage, "perhaps"},
-		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","permissions":[]}`, CodeBadMessage, "permissions"},
-		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","roles":[{"name":"` + strings.Repeat("n", maxDescribed) + `"}]}`, CodeBadMessage, "at most"},
-		{`{"v":1,"type":"agent_add","sessionId":"*","role":"r"}`, CodeBadMessage, "never"},
-		{`{"v":1,"type":"agent_add","sessionId":"s9","role":"r"}`, CodeSessionNotFound, "s9"},
-		{`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"nobody"}`, CodeBadMessage, "nobody"},
+		{`{"v":1,"type":"agent_add","sessionId":"s1"}`, wire.CodeBadMessage, "role"},
+		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","permissions":{"shell_exec":"perhaps"}}`, wire.CodeBadMessage, "perhaps"},
+		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","permissions":[]}`, wire.CodeBadMessage, "permissions"},
+		{`{"v":1,"type":"agent_add","sessionId":"s1","role":"r","roles":[{"name":"` + strings.Repeat("n", maxDescribed) + `"}]}`, wire.CodeBadMessage, "at most"},
+		{`{"v":1,"type":"agent_add","sessionId":"*","role":"r"}`, wire.CodeBadMessage, "never"},
+		{`{"v":1,"type":"agent_add","sessionId":"s9","role":"r"}`, wire.CodeSessionNotFound, "s9"},
+		{`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"nobody"}`, wire.CodeBadMessage, "nobody"},
 	} {
 		p.send(tt.frame)
 		if got := p.wantError(tt.code); !strings.Contains(fmt.Sprint(got), tt.has) {
@@ -386,17 +389,17 @@ func TestAgents(t *testing.T) {
 
 	p.send(`{"v":1,"type":"agent_add","sessionId":"s1","name":"rev","role":"reviewer","goal":"read","domain":"go","provider":"p","model":"m","roles":[{"name":"critic"}],"permissions":{"*":"deny"}}`)
 	want := "[map[agentId:rev-00000001 client:map[name: version:] domain:go goal:read model:m name:rev permissions: provider:p role:reviewer roles:[map[domain: goal: name:critic]] tools:[]]]"
-	if got := p.want(TypeTeamUpdate); fmt.Sprint(got["agents"]) != want {
+	if got := p.want(wire.TypeTeamUpdate); fmt.Sprint(got["agents"]) != want {
 		t.Errorf("the team is %v, want %s", got["agents"], want)
 	}
-	if got := p.want(TypeAgentState); got["provider"] != nil {
+	if got := p.want(wire.TypeAgentState); got["provider"] != nil {
 		t.Errorf("the session's own agent: %v", got)
 	}
-	if got := p.want(TypeAgentState); got["provider"] != "p" || got["model"] != "m" {
+	if got := p.want(wire.TypeAgentState); got["provider"] != "p" || got["model"] != "m" {
 		t.Errorf("%v", got)
 	}
 	p.send(`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"rev-00000001"}`)
-	if got := p.want(TypeTeamUpdate); len(got["agents"].([]any)) != 0 {
+	if got := p.want(wire.TypeTeamUpdate); len(got["agents"].([]any)) != 0 {
 		t.Errorf("the team is %v", got["agents"])
 	}
 }
@@ -405,7 +408,7 @@ func TestWatcherCannotMutate(t *testing.T) {
 	b := newFakeBackend("s1")
 	b.ask(approval("call_1"))
 	r := start(t, b)
-	p := r.join(t, CredentialView)
+	p := r.join(t, credentials.View)
 	for _, frame := range []string{
 		approve("call_1", "s1", "d-call_1", "approve"),
 		`{"v":1,"type":"set_autonomy","sessionId":"s1","level":"FULL_AUTO"}`,
@@ -414,7 +417,7 @@ func TestWatcherCannotMutate(t *testing.T) {
 		`{"v":1,"type":"agent_remove","sessionId":"s1","agentId":"rev-00000001"}`,
 	} {
 		p.send(frame)
-		p.wantError(CodeUnauthorized)
+		p.wantError(wire.CodeUnauthorized)
 	}
 	if len(b.applied()) != 0 || len(b.cancelled) != 0 || len(b.Pending()) != 1 {
 		t.Error("a watcher changed something")
@@ -427,9 +430,9 @@ func TestRotationEndsAnswering(t *testing.T) {
 	b := newFakeBackend("s1")
 	b.ask(approval("call_1"))
 	r := startTimed(t, b, timing)
-	p := r.join(t, CredentialApprove)
-	p.want(TypeToolApproveRequest)
-	if err := r.credentials.Rotate(CredentialApprove); err != nil {
+	p := r.join(t, credentials.Approve)
+	p.want(wire.TypeToolApproveRequest)
+	if err := r.credentials.Rotate(credentials.Approve); err != nil {
 		t.Fatal(err)
 	}
 	p.send(approve("call_1", "s1", "d-call_1", "approve"))
@@ -441,17 +444,17 @@ func TestRotationEndsAnswering(t *testing.T) {
 
 func TestVersionMismatchLater(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	p := r.join(t, CredentialApprove)
+	p := r.join(t, credentials.Approve)
 	p.send(`{"v":2,"type":"cancel","sessionId":"s1"}`)
-	p.wantError(CodeProtocolMismatch)
-	p.wantClose(closeProtocolMismatch)
+	p.wantError(wire.CodeProtocolMismatch)
+	p.wantClose(wire.CloseProtocolMismatch)
 }
 
 func TestOversizedFrame(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	p := r.join(t, CredentialApprove)
-	p.want(TypeAgentState)
-	frame := `{"v":1,"type":"cancel","sessionId":"s1","padding":"` + strings.Repeat("x", maxMessage) + `"}`
+	p := r.join(t, credentials.Approve)
+	p.want(wire.TypeAgentState)
+	frame := `{"v":1,"type":"cancel","sessionId":"s1","padding":"` + strings.Repeat("x", wire.MaxMessage) + `"}`
 	err := p.conn.WriteMessage(websocket.TextMessage, []byte(frame))
 	for err == nil {
 		_, err = p.read()
@@ -468,20 +471,20 @@ func TestOversizedFrame(t *testing.T) {
 
 func TestBinaryFrame(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	p := r.join(t, CredentialApprove)
+	p := r.join(t, credentials.Approve)
 	if err := p.conn.WriteMessage(websocket.BinaryMessage, []byte(`{"v":1,"type":"cancel","sessionId":"s1"}`)); err != nil {
 		t.Fatal(err)
 	}
-	p.wantError(CodeBadMessage)
+	p.wantError(wire.CodeBadMessage)
 	p.send(`{"v":1,"type":"set_autonomy","sessionId":"s1","level":"MANUAL"}`)
-	for p.want(TypeAutonomyChanged)["level"] != "MANUAL" {
+	for p.want(wire.TypeAutonomyChanged)["level"] != "MANUAL" {
 	}
 }
 
 func TestFlood(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	other := r.join(t, CredentialApprove)
-	p := r.join(t, CredentialApprove)
+	other := r.join(t, credentials.Approve)
+	p := r.join(t, credentials.Approve)
 	for range 20 * maxPerWhile {
 		if p.conn.WriteMessage(websocket.TextMessage, []byte("ping")) != nil {
 			break
@@ -489,7 +492,7 @@ func TestFlood(t *testing.T) {
 	}
 	p.wantClose(websocket.ClosePolicyViolation)
 	r.backend.ask(approval("call_1"))
-	other.want(TypeToolApproveRequest)
+	other.want(wire.TypeToolApproveRequest)
 }
 
 // A client that never reads fills its own queue and is dropped; the others get everything, in order.
@@ -498,9 +501,9 @@ func TestSlowClientIsEvicted(t *testing.T) {
 	timing.write = 200 * time.Millisecond
 	b := newFakeBackend("s1")
 	r := startTimed(t, b, timing)
-	r.join(t, CredentialApprove) // and never reads
-	good := r.join(t, CredentialApprove)
-	good.want(TypeAgentState)
+	r.join(t, credentials.Approve) // and never reads
+	good := r.join(t, credentials.Approve)
+	good.want(wire.TypeAgentState)
 	for deadline := time.Now().Add(waits.Limit); b.subscribers() < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the clients did not subscribe")
@@ -513,12 +516,12 @@ func TestSlowClientIsEvicted(t *testing.T) {
 			t.Fatal("200 MB later the slow client is still there")
 		}
 		b.publish(gate.Finished{SessionID: "s1", ID: fmt.Sprint(sent), Result: large})
-		if f := good.want(TypeToolResult); f["toolCallId"] != fmt.Sprint(sent) {
+		if f := good.want(wire.TypeToolResult); f["toolCallId"] != fmt.Sprint(sent) {
 			t.Fatalf("the good client missed frame %d", sent)
 		}
 	}
 	b.ask(approval("call_1"))
-	good.want(TypeToolApproveRequest)
+	good.want(wire.TypeToolApproveRequest)
 }
 
 // Two clients answer the same approval at the same moment: one is applied, the other is told so, and both
@@ -527,14 +530,14 @@ func TestRace(t *testing.T) {
 	const rounds = 20
 	b := newFakeBackend("s1")
 	r := start(t, b)
-	peers := []*peer{r.join(t, CredentialApprove), r.join(t, CredentialApprove)}
+	peers := []*peer{r.join(t, credentials.Approve), r.join(t, credentials.Approve)}
 	for round := range rounds {
 		id := fmt.Sprint("call_", round)
 		b.ask(approval(id))
 		var wait sync.WaitGroup
 		var late atomic.Int32
 		for _, p := range peers {
-			p.want(TypeToolApproveRequest)
+			p.want(wire.TypeToolApproveRequest)
 		}
 		for _, p := range peers {
 			wait.Go(func() {
@@ -546,9 +549,9 @@ func TestRace(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					resolved = resolved || f["type"] == TypeToolApproveResolved && f["toolCallId"] == id
-					last = last || f["code"] == CodeBadMessage
-					if f["code"] == CodeNotPending {
+					resolved = resolved || f["type"] == wire.TypeToolApproveResolved && f["toolCallId"] == id
+					last = last || f["code"] == wire.CodeBadMessage
+					if f["code"] == wire.CodeNotPending {
 						late.Add(1)
 					}
 				}
@@ -567,7 +570,7 @@ func TestReplayOnReconnect(t *testing.T) {
 	b.ask(approval("call_2"))
 	r := start(t, b)
 	for range 2 {
-		p := r.join(t, CredentialApprove)
+		p := r.join(t, credentials.Approve)
 		var order []string
 		for len(order) < 8 {
 			f, err := p.read()
@@ -585,7 +588,7 @@ func TestReplayOnReconnect(t *testing.T) {
 		if fmt.Sprint(order) != want {
 			t.Errorf("replay\n%v\nwant\n%s", order, want)
 		}
-		if f := p.want(TypeToolApproveRequest); f["toolCallId"] != "call_2" {
+		if f := p.want(wire.TypeToolApproveRequest); f["toolCallId"] != "call_2" {
 			t.Errorf("second approval: %v", f)
 		}
 		p.conn.Close()
@@ -595,15 +598,15 @@ func TestReplayOnReconnect(t *testing.T) {
 func TestSubscriptionToOneSession(t *testing.T) {
 	b := newFakeBackend("s1", "s2")
 	r := start(t, b)
-	p := r.connect(t, CredentialView)
+	p := r.connect(t, credentials.View)
 	p.send(`{"v":1,"type":"hello","client":{"name":"a","kind":"web"},"sessions":["s2"]}`)
-	if f := p.want(TypeAgentState); f["sessionId"] != "s2" {
+	if f := p.want(wire.TypeAgentState); f["sessionId"] != "s2" {
 		t.Errorf("%v", f)
 	}
 	b.ask(approval("call_1"))
 	b.publish(gate.AutonomyChanged{SessionID: "s2", Level: "MANUAL"})
 	f, err := p.read()
-	if err != nil || f["type"] != TypeAutonomyChanged {
+	if err != nil || f["type"] != wire.TypeAutonomyChanged {
 		t.Errorf("%v, %v: want only frames of s2", f, err)
 	}
 }
@@ -613,7 +616,7 @@ func TestDeadClientIsDropped(t *testing.T) {
 	timing.ping, timing.dead = 100*time.Millisecond, 5*time.Second
 	b := newFakeBackend("s1")
 	r := startTimed(t, b, timing)
-	live, silent := r.join(t, CredentialView), r.join(t, CredentialView)
+	live, silent := r.join(t, credentials.View), r.join(t, credentials.View)
 	silent.conn.SetPingHandler(func(string) error { return nil }) // answers no ping
 	go func() {
 		_, err := silent.read()
@@ -627,14 +630,14 @@ func TestDeadClientIsDropped(t *testing.T) {
 		time.Sleep(timing.dead / 2) // for which the other has been as silent but for its pongs
 		b.ask(approval("call_1"))
 	}()
-	live.want(TypeToolApproveRequest) // and answers pings meanwhile
+	live.want(wire.TypeToolApproveRequest) // and answers pings meanwhile
 }
 
 // A flood with one credential keeps nobody out who has another, and says what is full.
 func TestTooManyClients(t *testing.T) {
 	r := start(t, newFakeBackend())
 	personal(t, r, "approve@alice")
-	for _, flooded := range []Credential{CredentialView, CredentialTools} {
+	for _, flooded := range []credentials.Credential{credentials.View, credentials.Tools} {
 		for range maxSockets {
 			r.connect(t, flooded)
 		}
@@ -643,19 +646,19 @@ func TestTooManyClients(t *testing.T) {
 			t.Errorf("%s client %d: %v, %v, %v", flooded, maxSockets+1, conn, response, err)
 			continue
 		}
-		_, _, err = Target{DataDir: r.dataDir, Address: r.Address(), Credential: flooded, Client: ClientInfo{Name: "x", Kind: "tui"}, Logger: slog.New(slog.DiscardHandler)}.connect(t.Context())
-		if err == nil || errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "the credential "+string(flooded)) {
+		_, err = client.Dial(t.Context(), client.Target{DataDir: r.dataDir, Address: r.Address(), Credential: flooded, Client: wire.ClientInfo{Name: "x", Kind: "tui"}, Logger: slog.New(slog.DiscardHandler)})
+		if err == nil || errors.Is(err, wire.ErrUnreachable) || !strings.Contains(err.Error(), "the credential "+string(flooded)) {
 			t.Errorf("the client says: %v", err)
 		}
 	}
-	r.connect(t, CredentialApprove)
+	r.connect(t, credentials.Approve)
 	r.connect(t, "approve@alice")
 }
 
 func TestCloseTellsClients(t *testing.T) {
 	r := start(t, newFakeBackend("s1"))
-	joined, silent := r.join(t, CredentialView), r.connect(t, CredentialView)
-	joined.want(TypeAgentState)
+	joined, silent := r.join(t, credentials.View), r.connect(t, credentials.View)
+	joined.want(wire.TypeAgentState)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -664,7 +667,7 @@ func TestCloseTellsClients(t *testing.T) {
 }
 
 func TestApproverName(t *testing.T) {
-	for in, want := range map[ClientInfo]string{
+	for in, want := range map[wire.ClientInfo]string{
 		{Name: "alice", Kind: "web"}:                                  "web:alice",
 		{Name: "rule\n\x1b[2J", Kind: "tui"}:                          "tui:rule⟨U+000A⟩⟨U+001B⟩[2J",
 		{Name: "\u202eecila", Kind: "custom"}:                         "custom:⟨U+202E⟩ecila",

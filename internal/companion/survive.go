@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+
+	"callgate/internal/companion/wire"
 )
 
 // A mistake of ours in one request MUST NOT end the process, which serves others too: every goroutine that works for a
@@ -23,10 +25,10 @@ func (s *Server) survive(what string) {
 }
 
 // surviveAs is survive for work whose client is told of a refusal.
-func (s *Server) surviveAs(refused **refusal, what string) {
+func (s *Server) surviveAs(refused **wire.Refusal, what string) {
 	if p := recover(); p != nil {
 		s.panicked(what, p)
-		*refused = refuse(CodeInternal, failedText)
+		*refused = wire.Refuse(wire.CodeInternal, failedText)
 	}
 }
 
@@ -49,7 +51,7 @@ func (s *Server) surviving(next http.Handler) http.Handler {
 			if begun.yes {
 				panic(http.ErrAbortHandler) // the HTTP server takes it
 			}
-			writeError(w, http.StatusInternalServerError, CodeInternal, failedText)
+			writeError(w, http.StatusInternalServerError, wire.CodeInternal, failedText)
 		}()
 		next.ServeHTTP(begun, r)
 	})

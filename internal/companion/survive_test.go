@@ -5,6 +5,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 func TestAPanicFailsOneRequest(t *testing.T) {
@@ -15,24 +18,24 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 	member := hub.joined(t, b)
 	meet(t, hub, 1)
 	answer, sessions := "Answer", "Sessions"
-	c := hub.join(t, CredentialApprove)
+	c := hub.join(t, credentials.Approve)
 	for range 2 {
-		c.want(TypeToolApproveRequest)
+		c.want(wire.TypeToolApproveRequest)
 	}
 	for _, one := range []struct {
 		of            *rig
 		session, call string
 	}{{hub, "s1", "call_1"}, {member, "s2", "call_2"}} {
 		one.of.backend.panics.Store(&answer)
-		response, body := hub.do(t, CredentialApprove, "POST", "/api/approvals/"+one.call, `{"sessionId":"`+one.session+`","argsDigest":"d-`+one.call+`","decision":"approve"}`)
-		if response.StatusCode != http.StatusInternalServerError || !strings.Contains(body, CodeInternal) || strings.Contains(body, "mistake") {
+		response, body := hub.do(t, credentials.Approve, "POST", "/api/approvals/"+one.call, `{"sessionId":"`+one.session+`","argsDigest":"d-`+one.call+`","decision":"approve"}`)
+		if response.StatusCode != http.StatusInternalServerError || !strings.Contains(body, wire.CodeInternal) || strings.Contains(body, "mistake") {
 			t.Errorf("%s: %d %s", one.call, response.StatusCode, body)
 		}
 		if log := one.of.log.String(); !strings.Contains(log, "a mistake in Answer") || !strings.Contains(log, "backend_test.go") {
 			t.Errorf("%s: the log does not show the stack: %s", one.call, log)
 		}
 		c.send(approve(one.call, one.session, "d-"+one.call, "approve"))
-		if f := c.wantError(CodeInternal); f["toolCallId"] != one.call {
+		if f := c.wantError(wire.CodeInternal); f["toolCallId"] != one.call {
 			t.Errorf("%v", f)
 		}
 		one.of.backend.panics.Store(nil)
@@ -40,11 +43,11 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 
 	// A part of an answer is made on a goroutine of its own.
 	hub.backend.panics.Store(&sessions)
-	if response, body := hub.do(t, CredentialView, "GET", "/api/sessions", ""); response.StatusCode != http.StatusOK || !strings.Contains(body, `"s2"`) {
+	if response, body := hub.do(t, credentials.View, "GET", "/api/sessions", ""); response.StatusCode != http.StatusOK || !strings.Contains(body, `"s2"`) {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	member.backend.panics.Store(&sessions)
-	if response, body := hub.do(t, CredentialView, "GET", "/api/sessions", ""); response.StatusCode != http.StatusInternalServerError || !strings.Contains(body, CodeInternal) {
+	if response, body := hub.do(t, credentials.View, "GET", "/api/sessions", ""); response.StatusCode != http.StatusInternalServerError || !strings.Contains(body, wire.CodeInternal) {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 	hub.backend.panics.Store(nil)
@@ -53,7 +56,7 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 	// The connection and both processes go on.
 	for session, call := range map[string]string{"s1": "call_1", "s2": "call_2"} {
 		c.send(approve(call, session, "d-"+call, "approve"))
-		c.want(TypeToolApproveResolved)
+		c.want(wire.TypeToolApproveResolved)
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"time"
 
-	"callgate/gate"
-
 	"github.com/gorilla/websocket"
+
+	"callgate/gate"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // read takes frames until the connection or the client's welcome ends.
@@ -20,7 +22,7 @@ func (c *socket) read() {
 			return
 		}
 		data, err := c.next()
-		if refused := (*refusal)(nil); errors.As(err, &refused) {
+		if refused := (*wire.Refusal)(nil); errors.As(err, &refused) {
 			if !c.reply(refused, "", "") {
 				return
 			}
@@ -48,10 +50,10 @@ func (c *socket) next() ([]byte, error) {
 		c.window, c.count = now, 0
 	}
 	if c.count++; c.count > maxPerWhile {
-		return nil, &refusal{CodeBadMessage, "too many frames", websocket.ClosePolicyViolation}
+		return nil, &wire.Refusal{Code: wire.CodeBadMessage, Message: "too many frames", Close: websocket.ClosePolicyViolation}
 	}
 	if kind != websocket.TextMessage {
-		return nil, refuse(CodeBadMessage, "frames must be text")
+		return nil, wire.Refuse(wire.CodeBadMessage, "frames must be text")
 	}
 	return data, nil
 }
@@ -63,7 +65,7 @@ func (c *socket) take(data []byte) bool {
 	return refused == nil || c.reply(refused, head.SessionID, call)
 }
 
-func (c *socket) perform(data []byte) (head Head, call string, refused *refusal) {
+func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wire.Refusal) {
 	defer c.server.surviveAs(&refused, "a frame of a client")
 	if head, refused = readHead(data); refused != nil {
 		return head, "", refused
@@ -72,46 +74,46 @@ func (c *socket) perform(data []byte) (head Head, call string, refused *refusal)
 		return head, "", l.send(data)
 	}
 	switch head.Type {
-	case TypeToolApprove:
+	case wire.TypeToolApprove:
 		call, refused = c.toolApprove(data)
-	case TypeCancel:
+	case wire.TypeCancel:
 		refused = c.mutate(head.SessionID, func() error { return c.server.backend.Cancel(head.SessionID, c.who) })
-	case TypeSetAutonomy:
-		var f SetAutonomy
-		if refused = decode(data, &f); refused == nil {
+	case wire.TypeSetAutonomy:
+		var f wire.SetAutonomy
+		if refused = wire.Decode(data, &f); refused == nil {
 			refused = c.mutate(f.SessionID, func() error { return c.server.backend.SetAutonomy(f.SessionID, f.Level, c.who) })
 		}
-	case TypeAgentAdd:
+	case wire.TypeAgentAdd:
 		refused = c.agentAdd(data)
-	case TypeAgentRemove:
-		var f AgentRemove
-		if refused = decode(data, &f); refused == nil {
+	case wire.TypeAgentRemove:
+		var f wire.AgentRemove
+		if refused = wire.Decode(data, &f); refused == nil {
 			refused = c.mutate(f.SessionID, func() error { return c.server.backend.RemoveAgent(f.SessionID, f.AgentID, c.who) })
 		}
-	case TypeMCPTools:
+	case wire.TypeMCPTools:
 		refused = c.mcpTools(data)
-	case TypeMCPResult:
+	case wire.TypeMCPResult:
 		refused = c.mcpResult(data)
-	case TypeKBAdd, TypeKBSearch, TypeKBList, TypeKBRemove:
+	case wire.TypeKBAdd, wire.TypeKBSearch, wire.TypeKBList, wire.TypeKBRemove:
 		refused = c.knowledge(head, data)
-	case TypeChat:
+	case wire.TypeChat:
 		refused = c.chat(data)
-	case TypeChatReset:
+	case wire.TypeChatReset:
 		refused = c.mutate(head.SessionID, func() error { return c.server.forget(head.SessionID, c.who) })
-	case TypeHello:
-		refused = refuse(CodeBadMessage, "hello was already said")
+	case wire.TypeHello:
+		refused = wire.Refuse(wire.CodeBadMessage, "hello was already said")
 	default:
-		refused = refuse(CodeBadMessage, "unknown type %q", head.Type)
+		refused = wire.Refuse(wire.CodeBadMessage, "unknown type %q", head.Type)
 	}
 	return head, call, refused
 }
 
-func (c *socket) agentAdd(data []byte) *refusal {
-	var f AgentAdd
-	if refused := decode(data, &f); refused != nil {
+func (c *socket) agentAdd(data []byte) *wire.Refusal {
+	var f wire.AgentAdd
+	if refused := wire.Decode(data, &f); refused != nil {
 		return refused
 	}
-	profile, info, refused := f.profile()
+	profile, info, refused := profileOf(&f)
 	if refused != nil {
 		return refused
 	}
@@ -121,12 +123,12 @@ func (c *socket) agentAdd(data []byte) *refusal {
 	})
 }
 
-func (c *socket) toolApprove(data []byte) (call string, _ *refusal) {
-	var f ToolApprove
-	if refused := decode(data, &f); refused != nil {
+func (c *socket) toolApprove(data []byte) (call string, _ *wire.Refusal) {
+	var f wire.ToolApprove
+	if refused := wire.Decode(data, &f); refused != nil {
 		return "", refused
 	}
-	answer, refused := f.answer(c.who)
+	answer, refused := answerOf(&f, c.who)
 	if refused != nil {
 		return f.ToolCallID, refused
 	}
@@ -141,21 +143,21 @@ func (c *socket) toolApprove(data []byte) (call string, _ *refusal) {
 
 // mutate runs change if the client may change the session. The credential is looked up again: one that
 // was rotated while the connection was open no longer answers.
-func (c *socket) mutate(session string, change func() error) *refusal {
+func (c *socket) mutate(session string, change func() error) *wire.Refusal {
 	switch c.may() {
-	case CredentialApprove:
-	case CredentialTools:
-		return refuse(CodeUnauthorized, toolsOnly)
+	case credentials.Approve:
+	case credentials.Tools:
+		return wire.Refuse(wire.CodeUnauthorized, toolsOnly)
 	default:
-		return refuse(CodeUnauthorized, "this credential may watch, not answer")
+		return wire.Refuse(wire.CodeUnauthorized, "this credential may watch, not answer")
 	}
 	return c.change(session, change)
 }
 
 // change runs what the client may do, and words its error.
-func (c *socket) change(session string, change func() error) (refused *refusal) {
+func (c *socket) change(session string, change func() error) (refused *wire.Refusal) {
 	defer c.server.surviveAs(&refused, "a frame of a client")
-	if refused := oneSession(session); refused != nil {
+	if refused := wire.OneSession(session); refused != nil {
 		return refused
 	}
 	err := change()
@@ -166,22 +168,22 @@ func (c *socket) change(session string, change func() error) (refused *refusal) 
 }
 
 // worded is refusalOf, and logs what callgate failed at.
-func (s *Server) worded(err error, by, session string) *refusal {
+func (s *Server) worded(err error, by, session string) *wire.Refusal {
 	refused := refusalOf(err)
-	if refused.code == CodeInternal {
+	if refused.Code == wire.CodeInternal {
 		s.log.Error("companion: frame failed", "client", by, "session", session, slog.Any("error", err))
 	}
 	return refused
 }
 
 // readHead checks what every frame must have.
-func readHead(data []byte) (Head, *refusal) {
-	var head Head
-	if refused := decode(data, &head); refused != nil {
+func readHead(data []byte) (wire.Head, *wire.Refusal) {
+	var head wire.Head
+	if refused := wire.Decode(data, &head); refused != nil {
 		return head, refused
 	}
-	if head.V != Version {
-		return head, &refusal{CodeProtocolMismatch, fmt.Sprintf("this is protocol version %d", Version), closeProtocolMismatch}
+	if head.V != wire.Version {
+		return head, &wire.Refusal{Code: wire.CodeProtocolMismatch, Message: fmt.Sprintf("this is protocol version %d", wire.Version), Close: wire.CloseProtocolMismatch}
 	}
 	return head, nil
 }

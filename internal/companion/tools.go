@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"callgate/audit"
+	"callgate/internal/companion/wire"
 )
 
 // Tools is what the servers offer, as people see it. Nil in Options means that there is nothing to see. All
@@ -12,7 +13,7 @@ import (
 type Tools interface {
 	// Tools lists servers and their tools as the host of a session is offered them, "" for the session that was
 	// opened first. It returns gate.ErrSession when there is no such session.
-	Tools(sessionID string) (ToolsView, error)
+	Tools(sessionID string) (wire.ToolsView, error)
 
 	// AcceptTool accepts a tool's definition, which ends its quarantine. hash is that of the definition that was
 	// looked at. It returns ErrNoTool when the tool is not there, and ErrDefinition when it has another definition.
@@ -26,42 +27,6 @@ var (
 	ErrDefinition = errors.New("the tool's definition is another one by now; look at it again")
 )
 
-// ToolsView is what one session is offered.
-type ToolsView struct {
-	SessionID string       `json:"sessionId"` // "" while no host is connected: nothing is known of tools then
-	Servers   []ServerView `json:"servers"`
-}
-
-// ServerView is one MCP server with its tools.
-type ServerView struct {
-	UpstreamState
-	Offered []ToolView `json:"offered"`
-}
-
-// ToolView is one tool. Everything that its server says of it is a claim.
-type ToolView struct {
-	Tool        string            `json:"tool"` // what rules see
-	Name        string            `json:"name"` // the server's own
-	Description string            `json:"description"`
-	Kind        string            `json:"kind,omitempty"`
-	Bound       bool              `json:"bound"`              // the kind is certain: it counts for allow rules
-	Why         string            `json:"why"`                // how the kind was found
-	Subjects    map[string]string `json:"subjects,omitempty"` // argument → role, for the arguments that are judged
-	Verdict     string            `json:"verdict"`            // of a call with values that no pattern is about
-	Rule        string            `json:"rule"`               // which gives it
-	Patterns    int               `json:"patterns"`           // rules for this tool that look at values
-	Hash        string            `json:"hash"`               // of the definition
-	// DefinitionChanged holds the definition as it was accepted and as it is; nil when they are the same.
-	DefinitionChanged *Redefinition `json:"definitionChanged,omitempty"`
-}
-
-// Redefinition is two definitions as JSON text: a client that decodes it itself loses nothing.
-type Redefinition struct {
-	Old string `json:"old,omitempty"` // "" for a tool that was never accepted
-	New string `json:"new"`
-	Why string `json:"why"`
-}
-
 // toolRoutes are answered by the process that serves the session: `?sessionId=`, or the member of the body.
 func (s *Server) toolRoutes(path func(string, methods)) {
 	path("/api/tools", methods{"GET": s.viewer(s.handleTools)})
@@ -70,7 +35,7 @@ func (s *Server) toolRoutes(path func(string, methods)) {
 
 func (s *Server) tooled(w http.ResponseWriter) bool {
 	if s.tools == nil {
-		writeError(w, http.StatusNotFound, CodeBadMessage, "this callgate does not show its tools")
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its tools")
 	}
 	return s.tools != nil
 }
@@ -84,9 +49,9 @@ func (s *Server) handleTools(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	view.Servers = list(view.Servers)
+	view.Servers = wire.List(view.Servers)
 	for i := range view.Servers {
-		view.Servers[i].Offered = list(view.Servers[i].Offered)
+		view.Servers[i].Offered = wire.List(view.Servers[i].Offered)
 	}
 	writeJSON(w, http.StatusOK, view)
 }
@@ -100,21 +65,21 @@ func (s *Server) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f.Tool == "" || f.Hash == "" {
-		writeError(w, http.StatusBadRequest, CodeBadMessage, "tool and hash are required: the hash of the definition that was looked at, as GET /api/tools gave it")
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "tool and hash are required: the hash of the definition that was looked at, as GET /api/tools gave it")
 		return
 	}
 	session := r.URL.Query().Get("sessionId")
-	if refused := oneSession(session); refused != nil {
-		writeError(w, http.StatusBadRequest, refused.code, refused.message)
+	if refused := wire.OneSession(session); refused != nil {
+		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
 	switch err := s.tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r)); {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]string{"accepted": f.Tool})
 	case errors.Is(err, ErrNoTool):
-		writeError(w, http.StatusNotFound, CodeBadMessage, err.Error())
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, err.Error())
 	case errors.Is(err, ErrDefinition):
-		writeError(w, http.StatusConflict, CodeBadMessage, err.Error())
+		writeError(w, http.StatusConflict, wire.CodeBadMessage, err.Error())
 	default:
 		s.fail(w, r, err)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/companion/console"
+	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/waits"
 	"callgate/permissions"
 )
@@ -22,7 +24,7 @@ type terminal struct {
 	keys    *io.PipeWriter
 	screen  *lockedBuffer
 	seen    int // bytes of the screen that expect has passed
-	outcome Outcome
+	outcome wire.Outcome
 	err     error
 	done    chan struct{}
 }
@@ -32,21 +34,19 @@ const restBetweenKeys = 10 * time.Millisecond
 
 func watch(t *testing.T, r *rig, once bool) *terminal {
 	t.Helper()
-	client := dial(t, r.target())
+	approver := dial(t, r.target())
 	in, keys := io.Pipe()
 	x := &terminal{t: t, keys: keys, screen: new(lockedBuffer), done: make(chan struct{})}
-	console := NewConsole(in, x.screen, func() (int, int, error) { return 200, 50, nil })
-	console.keyboard.mu.Lock()
-	console.keyboard.rest = restBetweenKeys
-	console.keyboard.mu.Unlock()
+	c := console.NewConsole(in, x.screen, func() (int, int, error) { return 200, 50, nil })
+	c.Rest(restBetweenKeys)
 	go func() {
 		defer close(x.done)
-		x.outcome, x.err = Watch(t.Context(), client, console, once)
+		x.outcome, x.err = console.Watch(t.Context(), approver, c, once)
 	}()
 	t.Cleanup(func() {
 		keys.Close()
 		<-x.done
-		console.Close()
+		c.Close()
 	})
 	return x
 }
@@ -77,7 +77,7 @@ func (x *terminal) types(line string) {
 	}
 }
 
-func (x *terminal) ends(want Outcome) {
+func (x *terminal) ends(want wire.Outcome) {
 	x.t.Helper()
 	select {
 	case <-x.done:
@@ -89,7 +89,10 @@ func (x *terminal) ends(want Outcome) {
 	}
 }
 
-const prompt = "commands_run: y n a s ? > "
+const (
+	prompt       = "commands_run: y n a s ? > "
+	nothingWaits = "(nothing waits) "
+)
 
 func shellApproval(id, command string) *gate.Approval {
 	a := approval(id)
@@ -139,7 +142,7 @@ func TestWatchAnswers(t *testing.T) {
 		t.Fatalf("applied %+v", got)
 	}
 	x.types("y")
-	x.expect("commands_run was approved by tui:alice.", idlePrompt)
+	x.expect("commands_run was approved by tui:alice.", nothingWaits)
 	x.types("y")
 	x.expect("Nothing waits for an answer.")
 
@@ -156,11 +159,11 @@ func TestWatchAnswers(t *testing.T) {
 	b.ask(shellApproval("call_4", "git push"))
 	x.expect(prompt)
 	x.types("s")
-	x.expect(idlePrompt)
+	x.expect(nothingWaits)
 	b.resolve("call_4", "timeout", "timeout")
 	x.expect("timed out and was denied")
 	x.types("q")
-	x.ends(Ended)
+	x.ends(wire.Ended)
 
 	got, want := b.applied(), []gate.Answer{
 		{SessionID: "s1", Digest: "d-call_1", Decision: "approve", By: "tui:alice"},
@@ -196,27 +199,12 @@ func TestWatchNeverAnswersAnotherCall(t *testing.T) {
 	}
 }
 
-// Lines that were read while another prompt stood are not answers, however late they are looked at.
-func TestWatchDropsLinesOfEarlierTurns(t *testing.T) {
-	w := &watcher{current: &ToolApproveRequest{}, turn: 2, viewed: true, console: quietConsole()}
-	for _, text := range []string{"y", "a", "n"} {
-		if leave, err := w.line(line{text: text, turn: 1}); leave || err != nil || w.sent {
-			t.Errorf("%s: leave %v, error %v, sent %v", text, leave, err, w.sent)
-		}
-	}
-}
-
-func quietConsole() *Console {
-	in, _ := io.Pipe()
-	return NewConsole(in, io.Discard, func() (int, int, error) { return 80, 24, nil })
-}
-
 // Arguments too large for one look have to be looked at before they are approved.
 func TestWatchWantsLargeArgumentsViewed(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
 	x := watch(t, r, false)
-	b.ask(shellApproval("call_1", strings.Repeat("x", shownBytes)+"THE END"))
+	b.ask(shellApproval("call_1", strings.Repeat("x", 8<<10)+"THE END"))
 	x.expect("… and more", prompt)
 	x.types("y")
 	x.expect("Type v first. Nothing was sent.")
@@ -252,8 +240,8 @@ func TestWatchShowsChangedArguments(t *testing.T) {
 func TestWatchOnce(t *testing.T) {
 	for _, tt := range []struct {
 		decision string
-		want     Outcome
-	}{{"approve", Approved}, {"always", Approved}, {"reject", Rejected}, {"timeout", Withdrawn}, {"withdrawn", Withdrawn}} {
+		want     wire.Outcome
+	}{{"approve", wire.Approved}, {"always", wire.Approved}, {"reject", wire.Rejected}, {"timeout", wire.Withdrawn}, {"withdrawn", wire.Withdrawn}} {
 		t.Run(tt.decision, func(t *testing.T) {
 			b := newFakeBackend("s1")
 			x := watch(t, start(t, b), true)
@@ -278,7 +266,7 @@ func TestWatchTellsThatTheAnswerWasTooLate(t *testing.T) {
 	x.types("y")
 	x.expect("callgate says: no such approval is pending", prompt)
 	x.types("s")
-	x.expect(idlePrompt)
+	x.expect(nothingWaits)
 }
 
 func TestWatchSurvivesALostConnection(t *testing.T) {
@@ -290,7 +278,7 @@ func TestWatchSurvivesALostConnection(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	x.expect("The connection is lost; trying again.", idlePrompt)
+	x.expect("The connection is lost; trying again.", nothingWaits)
 	x.types("y")
 	x.expect("Nothing waits for an answer.")
 	next, err := Listen(Options{DataDir: r.dir, Address: ":0", Backend: b, Credentials: r.credentials, Logger: r.Server.log})
@@ -308,25 +296,25 @@ func TestCtrlCLeaves(t *testing.T) {
 	x := watch(t, start(t, b), false)
 	b.ask(shellApproval("call_1", "ls"))
 	x.expect(prompt)
-	if _, err := x.keys.Write([]byte{ctrlC}); err != nil {
+	if _, err := x.keys.Write([]byte{3}); err != nil {
 		t.Fatal(err)
 	}
-	x.ends(Ended)
+	x.ends(wire.Ended)
 }
 
 func TestRelay(t *testing.T) {
 	b := newFakeBackend("s1")
 	r := start(t, b)
-	client := dial(t, r.target())
+	approver := dial(t, r.target())
 	in, lines := io.Pipe()
 	out, printed := io.Pipe()
 	defer lines.Close()
-	done := make(chan Outcome, 1)
+	done := make(chan wire.Outcome, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
 		defer printed.Close()
-		outcome, err := Relay(ctx, client, in, printed, true)
+		outcome, err := console.Relay(ctx, approver, in, printed, true)
 		if err != nil {
 			t.Error(err)
 		}
@@ -336,7 +324,7 @@ func TestRelay(t *testing.T) {
 	want := func(kind, has string) {
 		t.Helper()
 		for scanner.Scan() {
-			var f Head
+			var f wire.Head
 			if err := json.Unmarshal(scanner.Bytes(), &f); err != nil {
 				t.Fatalf("%s: %v", scanner.Bytes(), err)
 			}
@@ -355,29 +343,29 @@ func TestRelay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want(TypeAgentState, "idle")
+	want(wire.TypeAgentState, "idle")
 	b.ask(approval("call_1"))
-	want(TypeToolApproveRequest, `"args":{"command":"git push","n":1.0e2}`)
+	want(wire.TypeToolApproveRequest, `"args":{"command":"git push","n":1.0e2}`)
 	for line, code := range map[string]string{
-		`{"type":"hello"}`:                   CodeBadMessage,
-		`nonsense`:                           CodeBadMessage,
-		`{"v":2,"type":"chat"}`:              CodeProtocolMismatch,
-		`{"type":"cancel","sessionId":"s9"}`: CodeSessionNotFound,
-		`{"type":"set_autonomy","sessionId":"s9","level":"MANUAL"}`: CodeSessionNotFound,
+		`{"type":"hello"}`:                   wire.CodeBadMessage,
+		`nonsense`:                           wire.CodeBadMessage,
+		`{"v":2,"type":"chat"}`:              wire.CodeProtocolMismatch,
+		`{"type":"cancel","sessionId":"s9"}`: wire.CodeSessionNotFound,
+		`{"type":"set_autonomy","sessionId":"s9","level":"MANUAL"}`: wire.CodeSessionNotFound,
 	} {
 		write(line)
-		want(TypeError, code)
+		want(wire.TypeError, code)
 	}
 	write(`{"type":"agent_add","sessionId":"s1","role":"reviewer","name":"rev","permissions":{"*":"deny"}}`)
-	want(TypeTeamUpdate, `"agentId":"rev-00000001"`)
-	want(TypeAgentState, "idle") // the last of what it brings about
+	want(wire.TypeTeamUpdate, `"agentId":"rev-00000001"`)
+	want(wire.TypeAgentState, "idle") // the last of what it brings about
 	write(`{"type":"agent_remove","sessionId":"s1","agentId":"rev-00000001"}`)
-	want(TypeTeamUpdate, `"agents":[]`)
-	want(TypeAgentState, "idle")
+	want(wire.TypeTeamUpdate, `"agents":[]`)
+	want(wire.TypeAgentState, "idle")
 	write("")
 	write(`{"type":"tool_approve","sessionId":"s1","toolCallId":"call_1","argsDigest":"d-call_1","decision":"reject","feedback":"no"}`)
-	want(TypeToolApproveResolved, `"reject"`)
-	if outcome := <-done; outcome != Rejected {
+	want(wire.TypeToolApproveResolved, `"reject"`)
+	if outcome := <-done; outcome != wire.Rejected {
 		t.Errorf("outcome %v", outcome)
 	}
 }

@@ -19,7 +19,9 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/companion"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
 	"callgate/permissions"
@@ -63,7 +65,7 @@ type Options struct {
 	Plan      *install.Plan // what connect would change
 	PlanErr   error
 	Machine   install.Machine
-	Target    companion.Target
+	Target    client.Target
 	Guard     string // what keeps a server that starts now from callgate
 	// Try asks, as a host would, whether a file may be read; why is what the host is told, "" when it may.
 	Try     func(ctx context.Context, d *hosthooks.Dialect, path string) (why string, err error)
@@ -184,7 +186,7 @@ func (x *examination) credentials() {
 	var people []string
 	bad := false
 	for _, e := range entries {
-		if person := companion.Credential(e.Name()).Person(); person != "" {
+		if person := credentials.Credential(e.Name()).Person(); person != "" {
 			people = append(people, e.Name())
 		}
 		info, err := e.Info()
@@ -213,13 +215,13 @@ type process struct {
 // processes looks at what runs.
 func (x *examination) processes() {
 	var info struct {
-		Processes []process                 `json:"processes"`
-		Upstreams []companion.UpstreamState `json:"upstreams"`
-		Problems  []string                  `json:"problems"`
+		Processes []process            `json:"processes"`
+		Upstreams []wire.UpstreamState `json:"upstreams"`
+		Problems  []string             `json:"problems"`
 	}
 	err := x.o.Target.Ask(x.ctx, "GET", "/api/info", nil, &info)
 	switch {
-	case errors.Is(err, companion.ErrNotRunning):
+	case errors.Is(err, wire.ErrNotRunning):
 		f := Finding{About: "hub", State: OK, Text: "no callgate runs now; hosts start it"}
 		if used, err := os.ReadDir(filepath.Join(x.o.DataDir, "connect")); err == nil && len(used) > 0 {
 			f = Finding{About: "hub", State: Warning, Text: "no callgate runs now: the page is there only while a host uses callgate, or a hub runs", Cure: "callgate hub", fix: x.o.Start}

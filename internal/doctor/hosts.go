@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"callgate/audit"
-	"callgate/internal/companion"
+	"callgate/internal/companion/credentials"
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
 )
@@ -94,7 +94,7 @@ func ours(host string, text []byte) bool {
 // the rules decide. Both have to be on record.
 func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 	began := time.Now()
-	why, err := x.o.Try(x.ctx, d, filepath.Join(x.o.DataDir, "credentials", string(companion.CredentialApprove)))
+	why, err := x.o.Try(x.ctx, d, filepath.Join(x.o.DataDir, "credentials", string(credentials.Approve)))
 	if err != nil {
 		return Finding{About: about, Text: "the hook does not work: " + err.Error()}
 	}

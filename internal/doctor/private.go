@@ -7,19 +7,19 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/credentials"
 )
 
 // renew returns what replaces a credential that others may have read. A person's own is replaced by that person.
 func renew(dir, name string) func() error {
-	if companion.Credential(name).Person() != "" {
+	if credentials.Credential(name).Person() != "" {
 		return nil
 	}
 	return func() error {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		_, err := companion.OpenCredentials(filepath.Dir(dir)) // makes what is missing
+		_, err := credentials.Open(filepath.Dir(dir)) // makes what is missing
 		return err
 	}
 }

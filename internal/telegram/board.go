@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // board is what the chats are to show. Frames and buttons change it; post brings the chats in line with it,
@@ -25,7 +25,7 @@ type board struct {
 // question is one approval in the chats.
 type question struct {
 	number  int
-	request *companion.ToolApproveRequest
+	request *wire.ToolApproveRequest
 	key     string        // of the buttons: another one whenever what is asked is another
 	scopes  bool          // the buttons ask how far an "always" goes
 	note    string        // why the last answer did nothing
@@ -48,7 +48,7 @@ func (b *board) poke() {
 
 // ask takes a question in. One that is known and the same stays as it is: callgate tells it again after every
 // break of the connection.
-func (b *board) ask(f *companion.ToolApproveRequest) {
+func (b *board) ask(f *wire.ToolApproveRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q, note := b.questions[f.ToolCallID], ""
@@ -67,7 +67,7 @@ func (b *board) ask(f *companion.ToolApproveRequest) {
 }
 
 // resolve ends a question, whoever answered it.
-func (b *board) resolve(f *companion.ToolApproveResolved) {
+func (b *board) resolve(f *wire.ToolApproveResolved) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if q := b.questions[f.ToolCallID]; q != nil {
@@ -96,14 +96,14 @@ func (b *board) news() []string {
 }
 
 // failed notes that an answer did nothing.
-func (b *board) failed(f *companion.Error) {
+func (b *board) failed(f *wire.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.questions[f.ToolCallID]
-	if q == nil || f.Code == companion.CodeApprovalTimeout { // which resolve has said
+	if q == nil || f.Code == wire.CodeApprovalTimeout { // which resolve has said
 		return
 	}
-	if f.Code == companion.CodeNotPending {
+	if f.Code == wire.CodeNotPending {
 		q.over = "It was over already."
 	}
 	q.note, q.scopes = f.Message, false
@@ -161,7 +161,7 @@ func (b *board) done(id, shown string, posted map[int64]int) {
 
 // press returns the question that a button stands under and remembers what the person chooses next. It is nil
 // when the button is not good any more.
-func (b *board) press(key, action string) *companion.ToolApproveRequest {
+func (b *board) press(key, action string) *wire.ToolApproveRequest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, q := range b.questions {
@@ -178,7 +178,7 @@ func (b *board) press(key, action string) *companion.ToolApproveRequest {
 }
 
 // at returns the question whose message a reply is to; nil when none waits there.
-func (b *board) at(chat int64, message int) *companion.ToolApproveRequest {
+func (b *board) at(chat int64, message int) *wire.ToolApproveRequest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, q := range b.questions {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
-	"callgate/gate/tools"
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
+	"callgate/internal/visible"
 )
 
 // lookAgain is how often the board is looked at when nothing happens: questions end by time too, and what
@@ -214,9 +214,9 @@ func (a *approver) freezes(ctx context.Context, m *models.Message) bool {
 
 // answer sends what a person decided about the arguments that the message shows, and says what to tell them.
 // What became of it comes back as a frame and changes the message.
-func (a *approver) answer(f *companion.ToolApproveRequest, action, feedback, who string) (say string) {
-	answer := companion.ToolApprove{
-		Head: companion.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Person: who,
+func (a *approver) answer(f *wire.ToolApproveRequest, action, feedback, who string) (say string) {
+	answer := wire.ToolApprove{
+		Head: wire.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Person: who,
 	}
 	switch action {
 	case actionApprove:
@@ -246,5 +246,5 @@ func person(u *models.User) string {
 	if name == "" {
 		name = u.FirstName
 	}
-	return fmt.Sprintf("%s#%d", tools.Visible(name), u.ID)
+	return fmt.Sprintf("%s#%d", visible.Text(name), u.ID)
 }

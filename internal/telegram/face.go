@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-telegram/bot/models"
 
-	"callgate/gate/tools"
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
+	"callgate/internal/visible"
 )
 
 // What a message has room for, in UTF-16 units as Telegram counts them; it takes 4096 in all.
@@ -63,26 +63,26 @@ func (q *question) face() face {
 		return html.EscapeString(short)
 	}
 	line := func(text string) string {
-		short, _ := clip(tools.Visible(text), roomLine)
+		short, _ := clip(visible.Text(text), roomLine)
 		return html.EscapeString(short)
 	}
 
 	fmt.Fprintf(&b, "%s <b>%s</b>\n", sign(f.Risk.Label), line(f.Tool))
-	fmt.Fprintf(&b, "Risk %s: %s\n", strings.ToUpper(line(f.Risk.Label)), html.EscapeString(companion.RiskWords(f.Risk.Class)))
+	fmt.Fprintf(&b, "Risk %s: %s\n", strings.ToUpper(line(f.Risk.Label)), html.EscapeString(wire.RiskWords(f.Risk.Class)))
 	fmt.Fprintf(&b, "Server %s, session %s, agent %s, worker %s\n", line(f.Server), line(f.SessionID), line(f.AgentID), line(f.WorkerID))
 	if f.Summary != "" {
 		fmt.Fprintf(&b, "%s\n", line(f.Summary))
 	}
 	fmt.Fprintf(&b, "<i>%s</i>\n", line(f.Reason))
-	if marks := texts(f.Marks, func(m companion.Mark) string { return "⚠ " + tools.Visible(m.Text) }); marks != "" {
+	if marks := texts(f.Marks, func(m wire.Mark) string { return "⚠ " + visible.Text(m.Text) }); marks != "" {
 		fmt.Fprintf(&b, "%s\n", part(marks, roomMarks))
 	}
-	fmt.Fprintf(&b, "<pre>%s</pre>\n", part(strings.Join(companion.Readable(f.Args), "\n"), roomArguments))
-	if commands := texts(f.Commands, companion.CommandText); commands != "" {
+	fmt.Fprintf(&b, "<pre>%s</pre>\n", part(strings.Join(wire.Readable(f.Args), "\n"), roomArguments))
+	if commands := texts(f.Commands, wire.CommandText); commands != "" {
 		fmt.Fprintf(&b, "Runs\n<pre>%s</pre>\n", part(commands, roomCommands))
 	}
-	offered, complete := clip(texts(defaults(f), func(o companion.Offer) string {
-		return tools.Visible(o.Tool) + " " + companion.Quoted(o.Pattern)
+	offered, complete := clip(texts(defaults(f), func(o wire.Offer) string {
+		return visible.Text(o.Tool) + " " + wire.Quoted(o.Pattern)
 	}), roomOffers)
 	if offered != "" && complete && whole && q.over == "" {
 		fmt.Fprintf(&b, "Always would allow\n<pre>%s</pre>\n", html.EscapeString(offered))
@@ -126,7 +126,7 @@ func (q *question) buttons(whole, always bool) [][]models.InlineKeyboardButton {
 }
 
 // defaults are the offers that an "always" without a choice takes.
-func defaults(f *companion.ToolApproveRequest) (offers []companion.Offer) {
+func defaults(f *wire.ToolApproveRequest) (offers []wire.Offer) {
 	for _, o := range f.Always {
 		if o.Default {
 			offers = append(offers, o)
@@ -158,7 +158,7 @@ func sign(label string) string {
 }
 
 // ending says how an approval ended.
-func ending(f *companion.ToolApproveResolved) string {
+func ending(f *wire.ToolApproveResolved) string {
 	words := map[string]string{
 		"approve": "✅ Approved by ", "always": "✅ Approved, always, by ", "reject": "⛔ Denied by ",
 		"timeout": "⌛ Nobody answered in time: denied by ", "withdrawn": "Withdrawn by ",

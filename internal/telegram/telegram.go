@@ -21,16 +21,17 @@ import (
 
 	"github.com/go-telegram/bot"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/wire"
 )
 
-// Client is what an approver needs of the companion. *companion.Client is one.
+// Client is what an approver needs of the companion. *client.Client is one.
 type Client interface {
-	Events() <-chan companion.Event
-	Answer(companion.ToolApprove) error
+	Events() <-chan wire.Event
+	Answer(wire.ToolApprove) error
 }
 
-var _ Client = (*companion.Client)(nil)
+var _ Client = (*client.Client)(nil)
 
 // Options say where questions go. Client, Token and Chats are required.
 type Options struct {
@@ -112,20 +113,20 @@ func (a *approver) listen(ctx context.Context) error {
 				return ctx.Err()
 			}
 			switch f := event.Frame.(type) {
-			case companion.Connected:
+			case wire.Connected:
 				a.log.Info("telegram: connected to callgate", "address", f.Address)
-			case companion.Notice:
+			case wire.Notice:
 				a.board.notice(f.Problems)
-			case companion.Disconnected:
+			case wire.Disconnected:
 				if f.Final {
 					return f.Err
 				}
 				a.log.Warn("telegram: the connection to callgate is lost; trying again", "error", f.Err)
-			case *companion.ToolApproveRequest:
+			case *wire.ToolApproveRequest:
 				a.board.ask(f)
-			case *companion.ToolApproveResolved:
+			case *wire.ToolApproveResolved:
 				a.board.resolve(f)
-			case *companion.Error:
+			case *wire.Error:
 				a.board.failed(f)
 			}
 		}

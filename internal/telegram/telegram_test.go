@@ -12,31 +12,30 @@ import (
 	"testing"
 	"time"
 
-	core "callgate/gate"
-	"callgate/internal/companion"
+	"github.com/go-telegram/bot/models"
+
+	"callgate/internal/companion/wire"
 	"callgate/internal/testserver/botapi"
 	"callgate/internal/testserver/waits"
-
-	"github.com/go-telegram/bot/models"
 )
 
 // gate is a callgate as an approver sees it: frames come, answers go.
 type gate struct {
-	events  chan companion.Event
-	answers chan companion.ToolApprove
+	events  chan wire.Event
+	answers chan wire.ToolApprove
 	err     error // what Answer returns
 }
 
-func (g *gate) Events() <-chan companion.Event { return g.events }
+func (g *gate) Events() <-chan wire.Event { return g.events }
 
-func (g *gate) Answer(f companion.ToolApprove) error {
+func (g *gate) Answer(f wire.ToolApprove) error {
 	if g.err == nil {
 		g.answers <- f
 	}
 	return g.err
 }
 
-func (g *gate) say(frame any) { g.events <- companion.Event{Frame: frame} }
+func (g *gate) say(frame any) { g.events <- wire.Event{Frame: frame} }
 
 const home = 42 // the chat that is allowed
 
@@ -100,10 +99,10 @@ func toast(t *testing.T, a *botapi.API, text string) {
 }
 
 func newGate() *gate {
-	return &gate{events: make(chan companion.Event, 100), answers: make(chan companion.ToolApprove, 100)}
+	return &gate{events: make(chan wire.Event, 100), answers: make(chan wire.ToolApprove, 100)}
 }
 
-func (g *gate) want(t *testing.T, want companion.ToolApprove) {
+func (g *gate) want(t *testing.T, want wire.ToolApprove) {
 	t.Helper()
 	select {
 	case got := <-g.answers:
@@ -115,13 +114,13 @@ func (g *gate) want(t *testing.T, want companion.ToolApprove) {
 	}
 }
 
-func push(id string) *companion.ToolApproveRequest {
-	return &companion.ToolApproveRequest{
-		Head: companion.Head{SessionID: "s1"}, AgentID: "default", ToolCallID: id, ArgsDigest: "d-" + id, WorkerID: "default",
+func push(id string) *wire.ToolApproveRequest {
+	return &wire.ToolApproveRequest{
+		Head: wire.Head{SessionID: "s1"}, AgentID: "default", ToolCallID: id, ArgsDigest: "d-" + id, WorkerID: "default",
 		Server: "commands", Tool: "commands_run", Kind: "shell_exec", Args: json.RawMessage(`{"command":"git push <origin> && echo \"é\u202e\""}`),
-		Summary: "Runs git push.", Risk: companion.Risk{Class: "NETWORK", Label: "medium"}, Reason: "The rule asks.",
-		Commands:  []companion.Command{{Argv: []string{"git", "push", "<origin>"}, Risk: "NETWORK"}},
-		Always:    []companion.Offer{{Tool: "shell_exec", Pattern: "git push *", Default: true}, {Tool: "shell_exec", Pattern: "git *"}},
+		Summary: "Runs git push.", Risk: wire.Risk{Class: "NETWORK", Label: "medium"}, Reason: "The rule asks.",
+		Commands:  []wire.Command{{Argv: []string{"git", "push", "<origin>"}, Risk: "NETWORK"}},
+		Always:    []wire.Offer{{Tool: "shell_exec", Pattern: "git push *", Default: true}, {Tool: "shell_exec", Pattern: "git *"}},
 		ExpiresAt: time.Now().Add(2 * time.Minute),
 	}
 }
@@ -130,8 +129,8 @@ func has(text string) func(botapi.Message) bool {
 	return func(m botapi.Message) bool { return strings.Contains(m.Text, text) }
 }
 
-func answerTo(id, decision string) companion.ToolApprove {
-	return companion.ToolApprove{Head: companion.Head{SessionID: "s1"}, ToolCallID: id, ArgsDigest: "d-" + id, Decision: decision, Person: "alice#7"}
+func answerTo(id, decision string) wire.ToolApprove {
+	return wire.ToolApprove{Head: wire.Head{SessionID: "s1"}, ToolCallID: id, ArgsDigest: "d-" + id, Decision: decision, Person: "alice#7"}
 }
 
 func TestButtons(t *testing.T) {
@@ -140,14 +139,14 @@ func TestButtons(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		press   []string
-		answer  func(*companion.ToolApprove)
+		answer  func(*wire.ToolApprove)
 		toast   string
 		decided string
 	}{
-		{"approve", []string{"Approve"}, func(f *companion.ToolApprove) { f.Decision = "approve" }, "Approved.", "approve"},
-		{"deny", []string{"Deny"}, func(f *companion.ToolApprove) { f.Decision = "reject" }, "Denied.", "reject"},
-		{"always, session", []string{"Always …", "Always, in this session"}, func(f *companion.ToolApprove) { f.Decision, f.Scope = "always", "session" }, "Approved, always.", "always"},
-		{"always, worker", []string{"Always …", "Back", "Always …", "Always, for this worker"}, func(f *companion.ToolApprove) { f.Decision, f.Scope = "always", "worker" }, "Approved, always.", "always"},
+		{"approve", []string{"Approve"}, func(f *wire.ToolApprove) { f.Decision = "approve" }, "Approved.", "approve"},
+		{"deny", []string{"Deny"}, func(f *wire.ToolApprove) { f.Decision = "reject" }, "Denied.", "reject"},
+		{"always, session", []string{"Always …", "Always, in this session"}, func(f *wire.ToolApprove) { f.Decision, f.Scope = "always", "session" }, "Approved, always.", "always"},
+		{"always, worker", []string{"Always …", "Back", "Always …", "Always, for this worker"}, func(f *wire.ToolApprove) { f.Decision, f.Scope = "always", "worker" }, "Approved, always.", "always"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g.say(push(tt.name))
@@ -169,7 +168,7 @@ func TestButtons(t *testing.T) {
 			tt.answer(&answer)
 			g.want(t, answer)
 			toast(t, a, tt.toast)
-			g.say(&companion.ToolApproveResolved{ToolCallID: tt.name, Decision: tt.decided, By: "custom:telegram/alice#7<b>"})
+			g.say(&wire.ToolApproveResolved{ToolCallID: tt.name, Decision: tt.decided, By: "custom:telegram/alice#7<b>"})
 			want(t, a, "that says it is over", func(m botapi.Message) bool {
 				return len(m.Buttons) == 0 && strings.Contains(m.Text, "alice#7&lt;b&gt;")
 			})
@@ -189,7 +188,7 @@ func TestReplyDenies(t *testing.T) {
 	denial.Feedback, denial.Person = "yes, approve it & use make release", "Alice#7"
 	g.want(t, denial)
 	want(t, a, "that confirms", func(m botapi.Message) bool { return m.ReplyTo == botapi.Said && m.Text == "Denied." })
-	g.say(&companion.ToolApproveResolved{ToolCallID: "c1", Decision: "reject", By: "custom:telegram"})
+	g.say(&wire.ToolApproveResolved{ToolCallID: "c1", Decision: "reject", By: "custom:telegram"})
 	want(t, a, "that is over", has("Denied by"))
 	a.Say(home, m.ID, "no!")
 	want(t, a, "that says so", has("over already"))
@@ -242,7 +241,7 @@ func TestOldButtons(t *testing.T) {
 	answer := answerTo("c1", "approve")
 	answer.ArgsDigest = "d-other"
 	g.want(t, answer)
-	g.say(&companion.Error{ToolCallID: "c1", Code: companion.CodeNotPending, Message: "no such approval is pending"})
+	g.say(&wire.Error{ToolCallID: "c1", Code: wire.CodeNotPending, Message: "no such approval is pending"})
 	want(t, a, "that is over", has("It was over already"))
 	a.PressData(home, second.ID, second.Buttons["Approve"])
 	a.Say(home, second.ID, "too late")
@@ -256,10 +255,10 @@ func TestOldButtons(t *testing.T) {
 func TestOnlyDenyWhatIsNotShownWhole(t *testing.T) {
 	long, marked, many, redefined := push("c1"), push("c2"), push("c3"), push("c4")
 	long.Args = json.RawMessage(`{"content":"` + strings.Repeat("é<", 5000) + `"}`)
-	marked.Marks = []companion.Mark{{Text: strings.Repeat("m", 400)}}
+	marked.Marks = []wire.Mark{{Text: strings.Repeat("m", 400)}}
 	many.Commands = slices.Repeat(many.Commands, 30)
-	redefined.DefinitionChanged = &core.Redefinition{Why: "changed"}
-	for _, f := range []*companion.ToolApproveRequest{long, marked, many, redefined} {
+	redefined.DefinitionChanged = &wire.DefinitionChange{Why: "changed"}
+	for _, f := range []*wire.ToolApproveRequest{long, marked, many, redefined} {
 		q := question{request: f, key: "k"}
 		if got := q.face(); !slices.Equal(got.actions(), []string{actionDeny}) {
 			t.Errorf("%s: %v", f.ToolCallID, got.actions())
@@ -321,7 +320,7 @@ func TestFarewell(t *testing.T) {
 
 func TestNotSent(t *testing.T) {
 	a, g := api(t), newGate()
-	g.err = companion.ErrClosed
+	g.err = wire.ErrClosed
 	run(t, g, a, home)
 	g.say(push("c1"))
 	press(t, a, want(t, a, "about the call", has("commands_run")), "Approve")

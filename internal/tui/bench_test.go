@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // BenchmarkKey is a key that scrolls, with the screen that follows it.
@@ -17,7 +17,7 @@ func BenchmarkKey(b *testing.B) {
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
 	f := push()
 	f.Args = json.RawMessage(`{"content":"` + strings.Repeat(`one line of text\n`, 1000) + `"}`)
-	m.event(companion.Event{Frame: f})
+	m.event(wire.Event{Frame: f})
 	m.quiet.last = time.Time{}
 	keys := []tea.KeyPressMsg{named["pgdown"], named["pgup"]}
 	b.ReportAllocs()

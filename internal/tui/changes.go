@@ -3,19 +3,19 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/gate/tools"
+	"callgate/internal/companion/wire"
 )
 
 // changesMsg is what a call would make of files.
 type changesMsg struct {
 	approval *approval
-	changes  []tools.FileChange
+	changes  []wire.FileChange
 }
 
 // compare asks what a call that writes a file would make of it on the disk. Where nobody can say, what the arguments
 // tell has to do.
 func (m *model) compare(a *approval) tea.Cmd {
-	if m.rest == nil || a.Kind != tools.KindWriteFile && a.Kind != tools.KindEditFile {
+	if m.rest == nil || a.Kind != wire.KindWriteFile && a.Kind != wire.KindEditFile {
 		return nil
 	}
 	ctx, address, ask := m.ctx, m.address, m.rest
@@ -41,22 +41,22 @@ func (m *model) takeChanges(msg changesMsg) {
 }
 
 // changeLines shows what becomes of files; nil when that is not known.
-func (s *styles) changeLines(changes []tools.FileChange, width int) (lines []string) {
+func (s *styles) changeLines(changes []wire.FileChange, width int) (lines []string) {
 	for _, c := range changes {
-		if c.State == tools.ChangeUnknown {
+		if c.State == wire.ChangeUnknown {
 			return nil
 		}
 		name := shown(c.Path)
 		switch c.State {
-		case tools.ChangeNew:
+		case wire.ChangeNew:
 			name += ", a new file"
-		case tools.ChangeNone:
+		case wire.ChangeNone:
 			name += " has this content already"
 		}
 		for _, line := range wrap(name, width, "  ") {
 			lines = append(lines, s.title.Styled(line))
 		}
-		if c.State != tools.ChangeNone {
+		if c.State != wire.ChangeNone {
 			lines = append(lines, s.diffLines(c.Before, c.After, width)...)
 		}
 		for _, line := range wrap(shown(c.Why), width, "") {

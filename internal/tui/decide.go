@@ -3,7 +3,7 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // choose does what a choice means for the current approval. All of them but a denial need that the arguments
@@ -24,7 +24,7 @@ func (m *model) choose(choice int) tea.Cmd {
 	}
 	switch choice {
 	case chooseApprove:
-		return m.answer(a, companion.ToolApprove{Decision: "approve"})
+		return m.answer(a, wire.ToolApprove{Decision: "approve"})
 	case chooseAlways:
 		if len(a.Always) == 0 {
 			m.hint("Nothing was sent: this call cannot be allowed always.")
@@ -39,7 +39,7 @@ func (m *model) choose(choice int) tea.Cmd {
 
 // answer sends an answer to a. Only the first one for what is on the screen goes out. Approvals pass here
 // alone, so this is where the last look is taken: MUST not be called for what was not read.
-func (m *model) answer(a *approval, f companion.ToolApprove) tea.Cmd {
+func (m *model) answer(a *approval, f wire.ToolApprove) tea.Cmd {
 	m.dialog = nil
 	if a.sent != "" || f.Decision != "reject" && !a.read {
 		return nil

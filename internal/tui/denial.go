@@ -3,7 +3,7 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // maxFeedback bounds what the model is told with a denial, in characters.
@@ -23,7 +23,7 @@ func (d *denial) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 		m.dialog = nil
 		return nil
 	case "enter":
-		return m.answer(d.approval, companion.ToolApprove{Decision: "reject", Feedback: string(d.input.text)})
+		return m.answer(d.approval, wire.ToolApprove{Decision: "reject", Feedback: string(d.input.text)})
 	}
 	d.input.key(k)
 	return nil

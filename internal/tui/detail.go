@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // detail describes an approval in lines of at most width columns: first what has to be known, then the exact
@@ -35,7 +35,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		field("From", from)
 	}
 	field("Where", strings.Join(append(place, "worker "+shown(a.WorkerID)), ", "))
-	risk := s.risk(a.Risk.Label) + " " + companion.RiskWords(a.Risk.Class)
+	risk := s.risk(a.Risk.Label) + " " + wire.RiskWords(a.Risk.Class)
 	if a.Risk.Category != "" {
 		risk += " (" + shown(a.Risk.Class) + ", " + shown(a.Risk.Category) + ")"
 	}
@@ -48,7 +48,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		}
 		field("Undo", style.Styled(shown(a.Undo.Text)))
 	}
-	if !slices.ContainsFunc(a.Marks, func(m companion.Mark) bool { return m.Text == a.Reason }) {
+	if !slices.ContainsFunc(a.Marks, func(m wire.Mark) bool { return m.Text == a.Reason }) {
 		field("Why", shown(a.Reason)) // else the mark says it, louder
 	}
 	for _, mark := range a.Marks {
@@ -103,7 +103,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 		heading("Always could allow")
 	}
 	for _, o := range a.Always {
-		text := "• " + shown(o.Tool) + " " + companion.Quoted(o.Pattern) + ", at worst: " + companion.RiskWords(o.Risk)
+		text := "• " + shown(o.Tool) + " " + wire.Quoted(o.Pattern) + ", at worst: " + wire.RiskWords(o.Risk)
 		add(wrap(text, width, "  ")...)
 	}
 	if a.Description != "" {
@@ -118,7 +118,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 }
 
 // command shows one effective command and what it touches.
-func (s *styles) command(c companion.Command, width int) (lines []string) {
+func (s *styles) command(c wire.Command, width int) (lines []string) {
 	for i, line := range fold(words(c.Argv), width-4) {
 		mark := "$ "
 		if i > 0 {
@@ -126,7 +126,7 @@ func (s *styles) command(c companion.Command, width int) (lines []string) {
 		}
 		lines = append(lines, "  "+mark+line)
 	}
-	text := s.risk(riskLabel(c.Risk)) + " " + companion.RiskWords(c.Risk)
+	text := s.risk(riskLabel(c.Risk)) + " " + wire.RiskWords(c.Risk)
 	for _, part := range []struct {
 		name  string
 		items []string

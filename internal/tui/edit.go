@@ -16,7 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // maxEdited bounds edited arguments, in bytes: a frame takes no more.
@@ -158,7 +158,7 @@ func (d *review) send(m *model) tea.Cmd {
 		m.hint("Nothing was sent: read all of the change first (Space).")
 		return nil
 	}
-	return m.answer(d.approval, companion.ToolApprove{Decision: "approve", Arguments: bytes.TrimSpace(d.text)})
+	return m.answer(d.approval, wire.ToolApprove{Decision: "approve", Arguments: bytes.TrimSpace(d.text)})
 }
 
 func (d *review) content(m *model, width, rows int) boxed {

@@ -3,51 +3,51 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // event takes in what the client delivers.
-func (m *model) event(e companion.Event) tea.Cmd {
+func (m *model) event(e wire.Event) tea.Cmd {
 	switch f := e.Frame.(type) {
-	case companion.Connected:
+	case wire.Connected:
 		return m.connected(f)
-	case companion.Notice:
+	case wire.Notice:
 		for _, problem := range f.Problems {
 			m.toast(toastBad, "%s.", problem)
 		}
-	case companion.Disconnected:
+	case wire.Disconnected:
 		return m.disconnected(f)
-	case *companion.ToolApproveRequest:
+	case *wire.ToolApproveRequest:
 		return m.asked(f)
-	case *companion.ToolApproveResolved:
+	case *wire.ToolApproveResolved:
 		return m.resolved(f)
-	case *companion.Error:
+	case *wire.Error:
 		m.failed(f)
-	case *companion.TeamUpdate:
+	case *wire.TeamUpdate:
 		m.roster.team(f)
-	case *companion.AgentState:
+	case *wire.AgentState:
 		m.roster.state(f)
-	case *companion.AutonomyChanged:
+	case *wire.AutonomyChanged:
 		m.roster.level(f)
 		if f.By != "" {
 			m.toast(toastInfo, "Autonomy of session %s is now %s, set by %s.", f.SessionID, f.Level, f.By)
 		}
-	case *companion.ChatAsked:
+	case *wire.ChatAsked:
 		m.chatted(f.SessionID, f.By, f.Text, true)
-	case *companion.Token:
+	case *wire.Token:
 		m.chatted(f.SessionID, "model", f.Content, true)
-	case *companion.Done:
+	case *wire.Done:
 		m.chatted(f.SessionID, "", "", false)
-	case *companion.ChatCleared:
+	case *wire.ChatCleared:
 		delete(m.talks, f.SessionID)
-	case *companion.AuditEntry:
+	case *wire.AuditEntry:
 		m.log.add(entryOf(f))
 	}
 	return nil
 }
 
 // connected: everything that was known is void, and told again.
-func (m *model) connected(f companion.Connected) tea.Cmd {
+func (m *model) connected(f wire.Connected) tea.Cmd {
 	m.forget()
 	m.address = f.Address
 	again := "Connected"
@@ -58,7 +58,7 @@ func (m *model) connected(f companion.Connected) tea.Cmd {
 	return m.refresh(true)
 }
 
-func (m *model) disconnected(f companion.Disconnected) tea.Cmd {
+func (m *model) disconnected(f wire.Disconnected) tea.Cmd {
 	if f.Final {
 		m.err = f.Err
 		return tea.Quit
@@ -87,7 +87,7 @@ func (m *model) show(a *approval) {
 	m.quiet.arm(m.now)
 }
 
-func (m *model) asked(f *companion.ToolApproveRequest) tea.Cmd {
+func (m *model) asked(f *wire.ToolApproveRequest) tea.Cmd {
 	known := m.queue.find(f.ToolCallID) != nil
 	a := m.queue.put(f)
 	switch {
@@ -107,7 +107,7 @@ func (m *model) asked(f *companion.ToolApproveRequest) tea.Cmd {
 	return m.compare(a)
 }
 
-func (m *model) resolved(f *companion.ToolApproveResolved) tea.Cmd {
+func (m *model) resolved(f *wire.ToolApproveResolved) tea.Cmd {
 	gone, heir := m.queue.remove(f.ToolCallID)
 	if gone == nil {
 		return nil
@@ -126,8 +126,8 @@ func (m *model) resolved(f *companion.ToolApproveResolved) tea.Cmd {
 }
 
 // failed: an error that names an approval means that the answer did nothing.
-func (m *model) failed(f *companion.Error) {
-	if f.Code == companion.CodeApprovalTimeout {
+func (m *model) failed(f *wire.Error) {
+	if f.Code == wire.CodeApprovalTimeout {
 		return // the resolved frame said it
 	}
 	if of, ok := m.talks[f.SessionID]; ok && f.ToolCallID == "" {
@@ -143,12 +143,12 @@ func (m *model) failed(f *companion.Error) {
 	m.toast(toastBad, "callgate says: %s", f.Message)
 }
 
-func outcomeOf(decision string) companion.Outcome {
+func outcomeOf(decision string) wire.Outcome {
 	switch decision {
 	case "approve", "always":
-		return companion.Approved
+		return wire.Approved
 	case "reject":
-		return companion.Rejected
+		return wire.Rejected
 	}
-	return companion.Withdrawn
+	return wire.Withdrawn
 }

@@ -15,8 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"callgate/gate"
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 func TestAnswers(t *testing.T) {
@@ -26,7 +25,7 @@ func TestAnswers(t *testing.T) {
 			p.event(f)
 			p.rests()
 			p.types(k)
-			want := companion.ToolApprove{Head: companion.Head{SessionID: "s-1"}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}
+			want := wire.ToolApprove{Head: wire.Head{SessionID: "s-1"}, ToolCallID: f.ToolCallID, ArgsDigest: f.ArgsDigest, Decision: "approve"}
 			if diff := cmp.Diff(want, p.sentOne()); diff != "" {
 				t.Error(diff)
 			}
@@ -91,7 +90,7 @@ func TestAnswers(t *testing.T) {
 		p.event(f)
 		p.rests()
 		p.types("y")
-		p.event(&companion.Error{ToolCallID: f.ToolCallID, Code: companion.CodeInternal, Message: "the record cannot be written"})
+		p.event(&wire.Error{ToolCallID: f.ToolCallID, Code: wire.CodeInternal, Message: "the record cannot be written"})
 		p.sees("callgate says: the record cannot be written")
 		p.types("y")
 		p.sentOne() // the error popped up: the keyboard has to rest
@@ -102,7 +101,7 @@ func TestAnswers(t *testing.T) {
 		}
 	})
 	story(t, "a frame that could not be written is told", func(t *testing.T, p *person) {
-		p.sendErr = companion.ErrClosed
+		p.sendErr = wire.ErrClosed
 		p.event(push())
 		p.rests()
 		p.types("y")
@@ -115,7 +114,7 @@ func TestAnswers(t *testing.T) {
 
 func TestAlways(t *testing.T) {
 	type grant struct{ Tool, Pattern string }
-	grants := func(f companion.ToolApprove) (out []grant) {
+	grants := func(f wire.ToolApprove) (out []grant) {
 		for _, g := range f.Grants {
 			out = append(out, grant{g.Tool, g.Pattern})
 		}
@@ -177,7 +176,7 @@ func TestAlways(t *testing.T) {
 }
 
 func TestReading(t *testing.T) {
-	long := func() *companion.ToolApproveRequest {
+	long := func() *wire.ToolApproveRequest {
 		f := push()
 		f.Args = json.RawMessage(`{"content":"` + strings.Repeat(`line\n`, 500) + `"}`)
 		return f
@@ -364,18 +363,18 @@ func TestSessions(t *testing.T) {
 		if !slices.Equal(p.levels, want) {
 			t.Errorf("set %q, want %q", p.levels, want)
 		}
-		p.event(&companion.AutonomyChanged{Head: companion.Head{SessionID: "s-1"}, Level: "GUIDED", By: "tui:ann"})
+		p.event(&wire.AutonomyChanged{Head: wire.Head{SessionID: "s-1"}, Level: "GUIDED", By: "tui:ann"})
 		p.sees("Autonomy of session s-1 is now GUIDED, set by tui:ann.", "autonomy GUIDED")
 	})
 	story(t, "stopping what runs", func(t *testing.T, p *person) {
 		host(p)
-		p.event(&companion.TeamUpdate{Head: companion.Head{SessionID: "s-2"}, Agents: []companion.TeamAgent{{AgentID: "explore"}}})
+		p.event(&wire.TeamUpdate{Head: wire.Head{SessionID: "s-2"}, Agents: []wire.TeamAgent{{AgentID: "explore"}}})
 		p.rests()
 		p.types("2", "down", "j", "k", "down", "x", "enter", "x", "right", "left", "enter", "x", "n", "x", "right", "enter")
 		if !slices.Equal(p.cancels, []string{"s-2"}) {
 			t.Errorf("stopped %q", p.cancels)
 		}
-		p.event(&companion.TeamUpdate{Head: companion.Head{SessionID: "s-2"}})
+		p.event(&wire.TeamUpdate{Head: wire.Head{SessionID: "s-2"}})
 		p.seesNot("s-2")
 		p.types("x", "esc", "u", "esc", "y")
 	})
@@ -393,7 +392,7 @@ func TestSessions(t *testing.T) {
 		p.sees("git⟨U+202E⟩hub", "starting", "0/1 up")
 		p.update(statusMsg{"127.0.0.1:1", status{err: errors.New("of a connection that is gone")}})
 		p.seesNot("gone")
-		p.update(statusMsg{p.m.address, status{err: companion.ErrImpostor}})
+		p.update(statusMsg{p.m.address, status{err: wire.ErrImpostor}})
 		p.sees("Their state is not known")
 	})
 }
@@ -407,9 +406,9 @@ func TestTrail(t *testing.T) {
 			}
 			return list
 		}
-		p.event(&companion.AuditEntry{ToolCallID: "C", Tool: "tool_C", Decision: "approved", Timestamp: now.Add(2 * time.Second)})
+		p.event(&wire.AuditEntry{ToolCallID: "C", Tool: "tool_C", Decision: "approved", Timestamp: now.Add(2 * time.Second)})
 		p.update(statusMsg{p.m.address, status{records: entries(0, 3)}})
-		p.event(&companion.AuditEntry{ToolCallID: "D", Tool: "tool_D", Decision: "approved", Timestamp: now.Add(3 * time.Second)})
+		p.event(&wire.AuditEntry{ToolCallID: "D", Tool: "tool_D", Decision: "approved", Timestamp: now.Add(3 * time.Second)})
 		var got []string
 		for _, e := range p.m.log.entries {
 			got = append(got, e.CallID)
@@ -425,7 +424,7 @@ func TestTrail(t *testing.T) {
 		p.update(tea.WindowSizeMsg{Width: 80, Height: 12})
 		add := func(n int) {
 			for range n {
-				p.event(&companion.AuditEntry{ToolCallID: "x", Tool: "tool", Decision: "denied", Timestamp: time.Now(), Summary: time.Now().Format("05.000")})
+				p.event(&wire.AuditEntry{ToolCallID: "x", Tool: "tool", Decision: "denied", Timestamp: time.Now(), Summary: time.Now().Format("05.000")})
 				p.waits(time.Millisecond)
 			}
 		}
@@ -452,10 +451,10 @@ func TestConnection(t *testing.T) {
 		p.event(f)
 		p.rests()
 		p.types("y")
-		p.event(companion.Disconnected{Err: companion.ErrUnreachable})
+		p.event(wire.Disconnected{Err: wire.ErrUnreachable})
 		p.sees("no connection", "The connection is lost; trying again.", "It is not known whether the answer to demo_shell_exec arrived.")
 		p.types("y", "n", "enter")
-		p.event(companion.Connected{Address: "127.0.0.1:7778"})
+		p.event(wire.Connected{Address: "127.0.0.1:7778"})
 		p.event(f)
 		p.sees("Connected again to callgate at 127.0.0.1:7778.")
 		p.types("y")
@@ -467,13 +466,13 @@ func TestConnection(t *testing.T) {
 		}
 	})
 	story(t, "it is lost for good", func(t *testing.T, p *person) {
-		p.event(companion.Disconnected{Err: companion.ErrVersion, Final: true})
-		if !p.quit || !errors.Is(p.m.err, companion.ErrVersion) {
+		p.event(wire.Disconnected{Err: wire.ErrVersion, Final: true})
+		if !p.quit || !errors.Is(p.m.err, wire.ErrVersion) {
 			t.Errorf("quit %v with %v", p.quit, p.m.err)
 		}
 	})
-	for decision, want := range map[string]companion.Outcome{
-		"approve": companion.Approved, "always": companion.Approved, "reject": companion.Rejected, "timeout": companion.Withdrawn, "withdrawn": companion.Withdrawn,
+	for decision, want := range map[string]wire.Outcome{
+		"approve": wire.Approved, "always": wire.Approved, "reject": wire.Rejected, "timeout": wire.Withdrawn, "withdrawn": wire.Withdrawn,
 	} {
 		story(t, "once: "+decision, func(t *testing.T, p *person) {
 			p.m.once = true
@@ -510,7 +509,7 @@ func TestConnection(t *testing.T) {
 	story(t, "a timeout is told once", func(t *testing.T, p *person) {
 		p.event(push())
 		p.event(over(push(), "timeout", "timeout", ""))
-		p.event(&companion.Error{ToolCallID: "call_0001", Code: companion.CodeApprovalTimeout, Message: "nobody answered in time"})
+		p.event(&wire.Error{ToolCallID: "call_0001", Code: wire.CodeApprovalTimeout, Message: "nobody answered in time"})
 		p.sees("demo_shell_exec timed out and was denied")
 		p.seesNot("nobody answered in time")
 	})
@@ -666,7 +665,7 @@ func TestWhatCameAndWhatIsSaid(t *testing.T) {
 		f := push()
 		f.Marks, f.Commands, f.Always = nil, nil, nil
 		f.Description = "Runs a command.\u202E"
-		f.Rewritten = &gate.Rewrite{By: "add-dry-run\x1b", Original: json.RawMessage(`{"command":"git push","timeout_seconds":30}`)}
+		f.Rewritten = &wire.Rewrite{By: "add-dry-run\x1b", Original: json.RawMessage(`{"command":"git push","timeout_seconds":30}`)}
 		p.event(f)
 		p.sees("What a hook changed in the arguments", "add-dry-run⟨U+001B⟩", `-   "command": "git push",`, `+   "command": "git push origin main && rm -rf build",`)
 		p.sees("The server says of this tool", "Runs a command.⟨U+202E⟩")

@@ -7,8 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
-	"callgate/permissions"
+	"callgate/internal/companion/wire"
 )
 
 // expiries are how long an "always" may hold.
@@ -36,17 +35,11 @@ type ladder struct {
 func newLadder(a *approval) *ladder {
 	d := &ladder{approval: a, picked: make([]bool, len(a.Always))}
 	for i, o := range a.Always {
-		if o.Default && !highRisk(o.Risk) { // what may lose data is never allowed for good by a mere Enter
+		if o.Default && !wire.HighRisk(o.Risk) { // what may lose data is never allowed for good by a mere Enter
 			d.pick(i)
 		}
 	}
 	return d
-}
-
-// highRisk reports whether a class of risk is high or critical; one that nobody knows is.
-func highRisk(class string) bool {
-	risk, err := permissions.ParseRisk(class)
-	return err != nil || risk.Label() == "high" || risk.Label() == "critical"
 }
 
 // Rows below the offers.
@@ -111,7 +104,7 @@ func (d *ladder) grant(m *model) tea.Cmd {
 		m.hint("Nothing was sent: pick a pattern with Space, or go back.")
 		return nil
 	}
-	f := companion.ToolApprove{Decision: "always", Scope: scopes[d.scope].name, ExpiresIn: int64(expiries[d.expiry].d / time.Second)}
+	f := wire.ToolApprove{Decision: "always", Scope: scopes[d.scope].name, ExpiresIn: int64(expiries[d.expiry].d / time.Second)}
 	for i, o := range d.approval.Always {
 		if d.picked[i] {
 			n := len(f.Grants)
@@ -123,7 +116,7 @@ func (d *ladder) grant(m *model) tea.Cmd {
 }
 
 // reach says which known commands an offer would let run besides, "" when there are none.
-func reach(o companion.Offer) string {
+func reach(o wire.Offer) string {
 	if o.NewlyAllows == nil || o.NewlyAllows.Count == 0 {
 		return ""
 	}
@@ -173,7 +166,7 @@ func (d *ladder) content(m *model, width, _ int) boxed {
 		if d.picked[i] {
 			radio = "(•) "
 		}
-		add(i, radio+shown(o.Tool)+" "+companion.Quoted(o.Pattern)+" · at worst "+companion.RiskWords(o.Risk))
+		add(i, radio+shown(o.Tool)+" "+wire.Quoted(o.Pattern)+" · at worst "+wire.RiskWords(o.Risk))
 		for _, line := range wrap(reach(o), width-6, "") {
 			b.lines = append(b.lines, "      "+s.warn.Styled(line))
 		}

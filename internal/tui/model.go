@@ -6,15 +6,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
-// approver is what the model needs of *companion.Client to answer.
+// approver is what the model needs of *client.Client to answer.
 type approver interface {
-	Answer(companion.ToolApprove) error
+	Answer(wire.ToolApprove) error
 	SetAutonomy(sessionID, level string) error
 	Cancel(sessionID string) error
-	Chat(companion.Chat) error
+	Chat(wire.Chat) error
 	ResetChat(sessionID string) error
 }
 
@@ -34,13 +34,13 @@ var screenNames = [...]string{approvals: "Approvals", sessions: "Sessions", trai
 type model struct {
 	styles  styles
 	client  approver
-	events  <-chan companion.Event
+	events  <-chan wire.Event
 	rest    asker // nil asks nothing
 	ctx     context.Context
 	once    bool
 	bell    bool
-	outcome companion.Outcome // what Run returns
-	err     error             // what Run returns
+	outcome wire.Outcome // what Run returns
+	err     error        // what Run returns
 
 	now           time.Time
 	width, height int
@@ -133,7 +133,7 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 		}
 	case tea.ResumeMsg:
 		m.quiet.arm(m.now)
-	case companion.Event:
+	case wire.Event:
 		return tea.Batch(m.event(msg), m.listen())
 	case closedMsg:
 		return tea.Quit

@@ -12,8 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"callgate/gate/tools"
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -25,7 +24,7 @@ func TestMain(m *testing.M) {
 type person struct {
 	t       testing.TB
 	m       *model
-	answers []companion.ToolApprove
+	answers []wire.ToolApprove
 	levels  []string
 	cancels []string
 	asked   []string // of models
@@ -36,7 +35,7 @@ type person struct {
 	msgs    chan tea.Msg
 }
 
-func (p *person) Answer(f companion.ToolApprove) error {
+func (p *person) Answer(f wire.ToolApprove) error {
 	p.answers = append(p.answers, f)
 	return p.sendErr
 }
@@ -51,7 +50,7 @@ func (p *person) Cancel(session string) error {
 	return p.sendErr
 }
 
-func (p *person) Chat(f companion.Chat) error {
+func (p *person) Chat(f wire.Chat) error {
 	text := f.SessionID + " " + f.Message
 	if f.Context != nil && !*f.Context {
 		text += " (plain)"
@@ -71,17 +70,17 @@ func sit(t testing.TB, width, height int) *person {
 	t.Cleanup(func() { p.waits(time.Minute) }) // until no timer of a command is left
 	p.m = newModel(p, false, false)
 	p.update(tea.WindowSizeMsg{Width: width, Height: height})
-	p.event(companion.Connected{Address: "127.0.0.1:7777"})
+	p.event(wire.Connected{Address: "127.0.0.1:7777"})
 	return p
 }
 
 // event delivers a frame as the client does.
 func (p *person) event(frame any) {
 	p.t.Helper()
-	events := make(chan companion.Event) // closed: the command that listens ends
+	events := make(chan wire.Event) // closed: the command that listens ends
 	close(events)
 	p.m.events = events
-	p.update(companion.Event{Frame: frame})
+	p.update(wire.Event{Frame: frame})
 }
 
 func (p *person) update(msg tea.Msg) {
@@ -179,7 +178,7 @@ func (p *person) seesNot(text string) {
 }
 
 // sentOne returns the only answer that was sent.
-func (p *person) sentOne() companion.ToolApprove {
+func (p *person) sentOne() wire.ToolApprove {
 	p.t.Helper()
 	if len(p.answers) != 1 {
 		p.t.Fatalf("%d answers were sent, not one: %+v\n%s", len(p.answers), p.answers, p.screen())
@@ -198,44 +197,44 @@ func (p *person) sentNothing() {
 func at() time.Time { return time.Now().UTC() }
 
 // push is a question about a shell command, as the companion puts it.
-func push() *companion.ToolApproveRequest {
-	return &companion.ToolApproveRequest{
-		Head:    companion.Head{V: 1, Type: companion.TypeToolApproveRequest, SessionID: "s-1"},
+func push() *wire.ToolApproveRequest {
+	return &wire.ToolApproveRequest{
+		Head:    wire.Head{V: 1, Type: wire.TypeToolApproveRequest, SessionID: "s-1"},
 		AgentID: "main", ToolCallID: "call_0001", ApprovalID: "call_0001", WorkerID: "default",
 		Server: "demo", Tool: "demo_shell_exec", Kind: "shell_exec",
 		Args:       json.RawMessage(`{"command":"git push origin main && rm -rf build","timeout_seconds":30}`),
 		ArgsDigest: "sha256:1f0e", Summary: "Runs git push origin main && rm -rf build",
-		Risk:    companion.Risk{Class: "DESTRUCTIVE", Label: "high", Category: "terminal-write"},
+		Risk:    wire.Risk{Class: "DESTRUCTIVE", Label: "high", Category: "terminal-write"},
 		Reason:  "The rules ask for shell_exec.",
-		Reasons: []companion.Reason{{Subject: "git push origin main", Rule: `shell_exec "*" ask (permissions.jsonc:9, file)`, Layer: "file", Action: "ask"}},
-		Commands: []companion.Command{
+		Reasons: []wire.Reason{{Subject: "git push origin main", Rule: `shell_exec "*" ask (permissions.jsonc:9, file)`, Layer: "file", Action: "ask"}},
+		Commands: []wire.Command{
 			{Argv: []string{"git", "push", "origin", "main"}, Risk: "NETWORK", Reads: []string{".git/config"}},
 			{Argv: []string{"rm", "-rf", "build"}, Risk: "DESTRUCTIVE", Writes: []string{"build"}},
 		},
-		Always: []companion.Offer{
+		Always: []wire.Offer{
 			{Tool: "shell_exec", Pattern: "git push origin main", Risk: "NETWORK", Subject: 0},
-			{Tool: "shell_exec", Pattern: "git push *", Risk: "NETWORK", Subject: 0, Default: true, NewlyAllows: &tools.Widening{Count: 2, Examples: []string{"git push origin dev", "git push --tags"}}},
+			{Tool: "shell_exec", Pattern: "git push *", Risk: "NETWORK", Subject: 0, Default: true, NewlyAllows: &wire.Widening{Count: 2, Examples: []string{"git push origin dev", "git push --tags"}}},
 			{Tool: "shell_exec", Pattern: "rm -rf build", Risk: "DESTRUCTIVE", Subject: 1, Default: true},
 		},
-		Marks:     []companion.Mark{{Code: "startup", Text: "It writes a file that a shell runs when it starts."}},
+		Marks:     []wire.Mark{{Code: "startup", Text: "It writes a file that a shell runs when it starts."}},
 		CreatedAt: at(), ExpiresAt: at().Add(2 * time.Minute),
 	}
 }
 
 // edits is a question about a file, from another session.
-func edits() *companion.ToolApproveRequest {
+func edits() *wire.ToolApproveRequest {
 	f := push()
 	f.SessionID, f.ToolCallID, f.ApprovalID, f.Tool, f.Kind = "s-2", "call_0002", "call_0002", "demo_edit_file", "edit_file"
 	f.Args = json.RawMessage(`{"path":"src/main.go","old_text":"func main() {\n\tprintln(\"hello\")\n}\n","new_text":"func main() {\n\tprintln(\"good bye\")\n}\n"}`)
-	f.Summary, f.Risk = "Edits src/main.go", companion.Risk{Class: "WRITE", Label: "medium", Category: "workspace-write"}
+	f.Summary, f.Risk = "Edits src/main.go", wire.Risk{Class: "WRITE", Label: "medium", Category: "workspace-write"}
 	f.Commands, f.Marks = nil, nil
-	f.Always = []companion.Offer{{Tool: "edit_file", Pattern: "src/*", Risk: "WRITE", Default: true}}
+	f.Always = []wire.Offer{{Tool: "edit_file", Pattern: "src/*", Risk: "WRITE", Default: true}}
 	f.ArgsDigest = "sha256:2222"
 	return f
 }
 
-func over(f *companion.ToolApproveRequest, decision, by, reason string) *companion.ToolApproveResolved {
-	return &companion.ToolApproveResolved{Head: companion.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, Decision: decision, By: by, Reason: reason}
+func over(f *wire.ToolApproveRequest, decision, by, reason string) *wire.ToolApproveResolved {
+	return &wire.ToolApproveResolved{Head: wire.Head{SessionID: f.SessionID}, ToolCallID: f.ToolCallID, Decision: decision, By: by, Reason: reason}
 }
 
 // story runs with a clock of its own, before a screen that shows all of a question.

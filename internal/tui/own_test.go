@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 func TestOwnCommand(t *testing.T) {
@@ -72,27 +72,27 @@ func TestTalk(t *testing.T) {
 		if len(p.asked) != 1 || p.asked[0] != "s-1 Hi" {
 			t.Fatalf("%q", p.asked)
 		}
-		head := companion.Head{SessionID: "s-1"}
-		p.event(&companion.ChatAsked{Head: head, ChatTurn: companion.ChatTurn{Role: "user", Text: "Hi", By: "tui:alice"}})
+		head := wire.Head{SessionID: "s-1"}
+		p.event(&wire.ChatAsked{Head: head, ChatTurn: wire.ChatTurn{Role: "user", Text: "Hi", By: "tui:alice"}})
 		p.sees("tui:alice", "Hi", "The model is thinking")
 		p.types("x", "enter") // one question at a time
-		p.event(&companion.Token{Head: head, Content: "Hello there"})
-		p.event(&companion.Done{Head: head})
+		p.event(&wire.Token{Head: head, Content: "Hello there"})
+		p.event(&wire.Done{Head: head})
 		p.sees("Hello there")
 		p.seesNot("thinking")
 		p.types("ctrl+p", "enter")
 		if len(p.asked) != 2 || p.asked[1] != "s-1 x (plain)" {
 			t.Errorf("%q", p.asked)
 		}
-		p.event(&companion.ChatAsked{Head: head, ChatTurn: companion.ChatTurn{Role: "user", Text: "x", By: "tui:alice"}})
-		p.event(&companion.Error{Head: head, Code: companion.CodeRefused, Message: "refused: not now"})
+		p.event(&wire.ChatAsked{Head: head, ChatTurn: wire.ChatTurn{Role: "user", Text: "x", By: "tui:alice"}})
+		p.event(&wire.Error{Head: head, Code: wire.CodeRefused, Message: "refused: not now"})
 		p.sees("refused: not now")
 		p.seesNot("thinking")
 		p.types("ctrl+r", "ctrl+x")
 		if len(p.asked) != 3 || p.asked[2] != "reset s-1" || len(p.cancels) != 1 {
 			t.Errorf("%q, %q", p.asked, p.cancels)
 		}
-		p.event(&companion.ChatCleared{Head: head})
+		p.event(&wire.ChatCleared{Head: head})
 		p.seesNot("Hello there")
 	})
 }

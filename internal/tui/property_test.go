@@ -15,7 +15,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // keyboard is every key that means something, and some that do not.
@@ -135,13 +135,13 @@ func FuzzScreen(f *testing.F) {
 				case 3:
 					p.event(hostileRequest(text, next()))
 				case 4:
-					p.event(&companion.ToolApproveResolved{ToolCallID: fmt.Sprint(next() % 5), Decision: text(), By: text(), Reason: text()})
+					p.event(&wire.ToolApproveResolved{ToolCallID: fmt.Sprint(next() % 5), Decision: text(), By: text(), Reason: text()})
 				case 5:
 					id := fmt.Sprint(next() % 3)
-					p.event(&companion.TeamUpdate{Head: companion.Head{SessionID: id}, Agents: []companion.TeamAgent{{AgentID: text(), Permissions: text()}}})
-					p.event(&companion.AutonomyChanged{Head: companion.Head{SessionID: id}, Level: text(), By: text()})
-					p.event(&companion.AuditEntry{ToolCallID: text(), Tool: text(), Decision: text(), Risk: text(), By: text(), Summary: text()})
-					p.event(&companion.Error{Message: text(), ToolCallID: id})
+					p.event(&wire.TeamUpdate{Head: wire.Head{SessionID: id}, Agents: []wire.TeamAgent{{AgentID: text(), Permissions: text()}}})
+					p.event(&wire.AutonomyChanged{Head: wire.Head{SessionID: id}, Level: text(), By: text()})
+					p.event(&wire.AuditEntry{ToolCallID: text(), Tool: text(), Decision: text(), Risk: text(), By: text(), Summary: text()})
+					p.event(&wire.Error{Message: text(), ToolCallID: id})
 				case 6:
 					p.update(statusMsg{p.m.address, status{servers: []server{{Name: text(), State: text(), Error: text()}}}})
 					p.update(tea.PasteMsg{Content: text()})
@@ -153,15 +153,15 @@ func FuzzScreen(f *testing.F) {
 	})
 }
 
-func hostileRequest(text func() string, n int) *companion.ToolApproveRequest {
+func hostileRequest(text func() string, n int) *wire.ToolApproveRequest {
 	f := push()
 	f.ToolCallID, f.SessionID = fmt.Sprint(n%5), fmt.Sprint(n%3)
 	f.Tool, f.Server, f.Summary, f.Reason, f.AgentID = text(), text(), text(), text(), text()
-	f.Risk = companion.Risk{Class: text(), Label: text(), Category: text()}
-	f.Commands = []companion.Command{{Argv: []string{text(), text()}, Via: []string{text()}, Reads: []string{text()}, Risk: text()}, {}}
-	f.Reasons = []companion.Reason{{Subject: text(), Action: text(), Layer: text()}}
-	f.Always = []companion.Offer{{Tool: text(), Pattern: text(), Subject: -n, Default: true}, {Tool: text(), Pattern: text(), Subject: n}}
-	f.Marks = []companion.Mark{{Text: text()}}
+	f.Risk = wire.Risk{Class: text(), Label: text(), Category: text()}
+	f.Commands = []wire.Command{{Argv: []string{text(), text()}, Via: []string{text()}, Reads: []string{text()}, Risk: text()}, {}}
+	f.Reasons = []wire.Reason{{Subject: text(), Action: text(), Layer: text()}}
+	f.Always = []wire.Offer{{Tool: text(), Pattern: text(), Subject: -n, Default: true}, {Tool: text(), Pattern: text(), Subject: n}}
+	f.Marks = []wire.Mark{{Text: text()}}
 	if args, err := json.Marshal(map[string]any{"old_text": text(), "new_text": text(), "edits": []any{map[string]string{"oldText": text(), "newText": text()}}}); err == nil {
 		f.Args = args
 	}

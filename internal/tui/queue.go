@@ -3,17 +3,16 @@ package tui
 import (
 	"slices"
 
-	"callgate/gate/tools"
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // approval is one pending question, and what happened to it on this screen.
 type approval struct {
-	*companion.ToolApproveRequest
+	*wire.ToolApproveRequest
 	read bool   // its arguments were on the screen to their end
 	sent string // the decision that is on its way, or ""
 
-	changes []tools.FileChange // what it would make of files; nil as long as nobody has said
+	changes []wire.FileChange // what it would make of files; nil as long as nobody has said
 }
 
 // queue holds what waits, in groups of one session each. Groups and what is in them stand in the order in
@@ -54,7 +53,7 @@ func (q *queue) find(id string) *approval {
 
 // put adds an approval. One that is known already is replaced, for its arguments were edited, and whatever
 // was read or sent of it is void.
-func (q *queue) put(f *companion.ToolApproveRequest) *approval {
+func (q *queue) put(f *wire.ToolApproveRequest) *approval {
 	a := &approval{ToolApproveRequest: f}
 	for g := range q.groups {
 		if q.groups[g].session != f.SessionID {

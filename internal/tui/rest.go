@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"callgate/gate/tools"
-	"callgate/internal/companion"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/wire"
 )
 
 const (
@@ -21,15 +21,15 @@ const (
 // the client is connected to, and the answer is about that one.
 type asker interface {
 	status(ctx context.Context, address string, history bool) status
-	changes(ctx context.Context, address, call string) ([]tools.FileChange, error)
-	tools(ctx context.Context, address, session string) (companion.ToolsView, error)
+	changes(ctx context.Context, address, call string) ([]wire.FileChange, error)
+	tools(ctx context.Context, address, session string) (wire.ToolsView, error)
 	accept(ctx context.Context, address, session, tool, hash string) error
 	freeze(ctx context.Context, address string, end bool) error
 	own(ctx context.Context, address, dir string, c ownCommand) error
 }
 
 // rest asks the companion with the credential of the client.
-type rest struct{ target companion.Target }
+type rest struct{ target client.Target }
 
 var _ asker = (*rest)(nil)
 
@@ -41,7 +41,7 @@ type status struct {
 }
 
 // server is an MCP server behind callgate.
-type server = companion.UpstreamState
+type server = wire.UpstreamState
 
 // status asks for the servers and, with history, for the last records: those from before this screen began to
 // follow.
@@ -68,7 +68,7 @@ func (r *rest) status(ctx context.Context, address string, history bool) (s stat
 
 // together makes one of what each host's server of a name is: as bad as the worst of them.
 func together(servers []server) []server {
-	worse := map[string]int{companion.UpstreamUp: 1, companion.UpstreamIdle: 0, companion.UpstreamStarting: 2, companion.UpstreamDown: 3}
+	worse := map[string]int{wire.UpstreamUp: 1, wire.UpstreamIdle: 0, wire.UpstreamStarting: 2, wire.UpstreamDown: 3}
 	var all []server
 	for _, one := range servers {
 		at := slices.IndexFunc(all, func(s server) bool { return s.Name == one.Name })
@@ -86,7 +86,7 @@ func together(servers []server) []server {
 
 // own puts a command of the person's own on record.
 func (r *rest) own(ctx context.Context, address, dir string, c ownCommand) error {
-	body := companion.OwnCommand{Command: c.command, Dir: dir}
+	body := wire.OwnCommand{Command: c.command, Dir: dir}
 	if c.ended {
 		took := c.took.Milliseconds()
 		body.Outcome, body.Duration = c.outcome(), &took
@@ -95,14 +95,14 @@ func (r *rest) own(ctx context.Context, address, dir string, c ownCommand) error
 }
 
 // changes asks what a waiting call would make of files.
-func (r *rest) changes(ctx context.Context, address, call string) ([]tools.FileChange, error) {
-	var answer struct{ Changes []tools.FileChange }
+func (r *rest) changes(ctx context.Context, address, call string) ([]wire.FileChange, error) {
+	var answer struct{ Changes []wire.FileChange }
 	err := r.ask(ctx, address, http.MethodGet, "/api/approvals/"+url.PathEscape(call)+"/changes", nil, &answer)
 	return answer.Changes, err
 }
 
 // tools asks what a session is offered.
-func (r *rest) tools(ctx context.Context, address, session string) (view companion.ToolsView, err error) {
+func (r *rest) tools(ctx context.Context, address, session string) (view wire.ToolsView, err error) {
 	err = r.ask(ctx, address, http.MethodGet, "/api/tools?sessionId="+url.QueryEscape(session), nil, &view)
 	return view, err
 }
@@ -119,7 +119,7 @@ func (r *rest) freeze(ctx context.Context, address string, end bool) error {
 	if end {
 		method = http.MethodDelete
 	}
-	return r.ask(ctx, address, method, "/api/freeze", companion.FreezeRequest{}, nil)
+	return r.ask(ctx, address, method, "/api/freeze", wire.FreezeRequest{}, nil)
 }
 
 func (r *rest) ask(ctx context.Context, address, method, path string, body, answer any) error {

@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // fakeCompanion serves what status asks for. It answers the proof with secret.
@@ -49,11 +51,11 @@ func fakeCompanion(t *testing.T, secret string) (address string, asked *[]string
 
 func viewToken(t *testing.T, dir string) string {
 	t.Helper()
-	credentials, err := companion.OpenCredentials(dir)
+	held, err := credentials.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := credentials.Token(companion.CredentialView)
+	token, err := held.Token(credentials.View)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,7 @@ func viewToken(t *testing.T, dir string) string {
 func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	address, _ := fakeCompanion(t, viewToken(t, dir))
-	got := (&rest{companion.Target{DataDir: dir, Credential: companion.CredentialView}}).status(t.Context(), address, true)
+	got := (&rest{client.Target{DataDir: dir, Credential: credentials.View}}).status(t.Context(), address, true)
 	want := status{
 		servers: []server{{Name: "demo", State: "up", Tools: 6}},
 		records: []entry{{Event: "decision", CallID: "1", SessionID: "s-1"}, {Event: "decision", CallID: "2", SessionID: "s-2"}},
@@ -71,11 +73,11 @@ func TestStatus(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(status{}), cmpopts.EquateErrors()); diff != "" {
 		t.Error(diff)
 	}
-	got = (&rest{companion.Target{DataDir: dir, Credential: companion.CredentialView, Sessions: []string{"s-2"}}}).status(t.Context(), address, true)
+	got = (&rest{client.Target{DataDir: dir, Credential: credentials.View, Sessions: []string{"s-2"}}}).status(t.Context(), address, true)
 	if len(got.records) != 1 || got.records[0].CallID != "2" {
 		t.Errorf("records of one session: %+v", got.records)
 	}
-	if got = (&rest{companion.Target{DataDir: dir, Credential: companion.CredentialView}}).status(t.Context(), address, false); len(got.records) != 0 || got.err != nil || len(got.servers) != 1 {
+	if got = (&rest{client.Target{DataDir: dir, Credential: credentials.View}}).status(t.Context(), address, false); len(got.records) != 0 || got.err != nil || len(got.servers) != 1 {
 		t.Errorf("without history: %+v", got)
 	}
 }
@@ -85,13 +87,13 @@ func TestStatusImpostor(t *testing.T) {
 	dir := t.TempDir()
 	viewToken(t, dir)
 	address, asked := fakeCompanion(t, "another secret")
-	if got := (&rest{companion.Target{DataDir: dir, Credential: companion.CredentialView}}).status(t.Context(), address, true); !errors.Is(got.err, companion.ErrImpostor) {
+	if got := (&rest{client.Target{DataDir: dir, Credential: credentials.View}}).status(t.Context(), address, true); !errors.Is(got.err, wire.ErrImpostor) {
 		t.Errorf("error %v", got.err)
 	}
 	if diff := cmp.Diff([]string{"/api/proof"}, *asked); diff != "" {
 		t.Error(diff)
 	}
-	if got := (&rest{companion.Target{DataDir: dir, Credential: companion.CredentialView}}).status(t.Context(), "127.0.0.1:1", true); got.err == nil {
+	if got := (&rest{client.Target{DataDir: dir, Credential: credentials.View}}).status(t.Context(), "127.0.0.1:1", true); got.err == nil {
 		t.Error("nobody listens, and there is no error")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // roster is what frames tell of the sessions.
@@ -29,7 +29,7 @@ type agent struct {
 
 func newRoster() roster { return roster{sessions: map[string]session{}} }
 
-func (r *roster) team(f *companion.TeamUpdate) {
+func (r *roster) team(f *wire.TeamUpdate) {
 	if len(f.Agents) == 0 {
 		delete(r.sessions, f.SessionID)
 		r.order = slices.DeleteFunc(r.order, func(id string) bool { return id == f.SessionID })
@@ -46,7 +46,7 @@ func (r *roster) team(f *companion.TeamUpdate) {
 }
 
 // teamOf describes the agents that clients registered; what they do is known from before.
-func teamOf(agents []companion.TeamAgent, before []agent) []agent {
+func teamOf(agents []wire.TeamAgent, before []agent) []agent {
 	team := make([]agent, len(agents))
 	for i, a := range agents {
 		one := agent{id: a.AgentID, role: a.Role}
@@ -69,7 +69,7 @@ func teamOf(agents []companion.TeamAgent, before []agent) []agent {
 	return team
 }
 
-func (r *roster) state(f *companion.AgentState) {
+func (r *roster) state(f *wire.AgentState) {
 	s := r.known(f.SessionID)
 	if f.AgentID == s.id {
 		s.status = f.Status
@@ -83,7 +83,7 @@ func (r *roster) state(f *companion.AgentState) {
 	r.sessions[f.SessionID] = s
 }
 
-func (r *roster) level(f *companion.AutonomyChanged) {
+func (r *roster) level(f *wire.AutonomyChanged) {
 	s := r.known(f.SessionID)
 	s.level = f.Level
 	r.sessions[f.SessionID] = s

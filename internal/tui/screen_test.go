@@ -12,9 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
-	"callgate/gate"
-	"callgate/gate/tools"
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden screens")
@@ -45,21 +43,21 @@ var scenes = []struct {
 	}},
 	{"team", func(p *person) {
 		host(p)
-		head := companion.Head{SessionID: "s-1"}
-		p.event(&companion.TeamUpdate{Head: head, Agents: []companion.TeamAgent{
-			{AgentID: "main", Role: "main", Permissions: "ask", Client: gate.Client{Name: "claude-code", Version: "2.1"}},
-			{AgentID: "rev-5f0e12ab", Role: "reviewer", Goal: "Look through the change before it is pushed", Domain: "go", Provider: "local", Model: "m-1", Roles: []gate.AgentRole{{Name: "critic", Domain: "tests"}}},
+		head := wire.Head{SessionID: "s-1"}
+		p.event(&wire.TeamUpdate{Head: head, Agents: []wire.TeamAgent{
+			{AgentID: "main", Role: "main", Permissions: "ask", Client: wire.Host{Name: "claude-code", Version: "2.1"}},
+			{AgentID: "rev-5f0e12ab", Role: "reviewer", Goal: "Look through the change before it is pushed", Domain: "go", Provider: "local", Model: "m-1", Roles: []wire.AgentRole{{Name: "critic", Domain: "tests"}}},
 			{AgentID: "fix-00112233", Role: "fixer"},
 		}})
-		p.event(&companion.AgentState{Head: head, AgentID: "main", Status: "running"})
-		p.event(&companion.AgentState{Head: head, AgentID: "rev-5f0e12ab", Status: "idle"})
-		p.event(&companion.AgentState{Head: head, AgentID: "fix-00112233", Status: "running"})
+		p.event(&wire.AgentState{Head: head, AgentID: "main", Status: "running"})
+		p.event(&wire.AgentState{Head: head, AgentID: "rev-5f0e12ab", Status: "idle"})
+		p.event(&wire.AgentState{Head: head, AgentID: "fix-00112233", Status: "running"})
 		p.rests()
 		p.types("2")
 	}},
 	{"audit", func(p *person) {
 		for i, decision := range []string{"auto_approved", "denied", "approved", "timeout"} {
-			p.event(&companion.AuditEntry{ToolCallID: fmt.Sprint(i), Tool: "demo_shell_exec", Risk: "NETWORK", Decision: decision, Timestamp: at(), Summary: "Runs git push origin main", By: "tui:ann"})
+			p.event(&wire.AuditEntry{ToolCallID: fmt.Sprint(i), Tool: "demo_shell_exec", Risk: "NETWORK", Decision: decision, Timestamp: at(), Summary: "Runs git push origin main", By: "tui:ann"})
 		}
 		p.types("3")
 	}},
@@ -73,8 +71,8 @@ var scenes = []struct {
 	}},
 	{"disk", func(p *person) {
 		p.event(edits())
-		p.update(changesMsg{p.m.current, []tools.FileChange{{
-			Path: "/home/ann/src/app/src/main.go", State: tools.ChangeEdited,
+		p.update(changesMsg{p.m.current, []wire.FileChange{{
+			Path: "/home/ann/src/app/src/main.go", State: wire.ChangeEdited,
 			Before: "package main\n\nfunc main() {\n\tprintln(\"hello\")\n}\n", After: "package main\n\nfunc main() {\n\tprintln(\"good bye\")\n}\n",
 		}}})
 		p.rests()
@@ -88,15 +86,15 @@ var scenes = []struct {
 	}},
 	{"lost", func(p *person) {
 		p.event(push())
-		p.event(companion.Disconnected{Err: companion.ErrUnreachable})
+		p.event(wire.Disconnected{Err: wire.ErrUnreachable})
 	}},
 }
 
 // host tells of a session whose host has a name.
 func host(p *person) {
-	p.event(&companion.TeamUpdate{Head: companion.Head{SessionID: "s-1"}, Agents: []companion.TeamAgent{{AgentID: "main", Role: "main", Permissions: "ask"}}})
+	p.event(&wire.TeamUpdate{Head: wire.Head{SessionID: "s-1"}, Agents: []wire.TeamAgent{{AgentID: "main", Role: "main", Permissions: "ask"}}})
 	p.m.roster.sessions["s-1"] = session{client: "claude-code 2.1", agent: "main", mode: "ask", status: "waiting"}
-	p.event(&companion.AutonomyChanged{Head: companion.Head{SessionID: "s-1"}, Level: "CAUTIOUS"})
+	p.event(&wire.AutonomyChanged{Head: wire.Head{SessionID: "s-1"}, Level: "CAUTIOUS"})
 }
 
 func TestScreens(t *testing.T) {
@@ -159,11 +157,11 @@ func TestAnOrdinaryCallFitsTheUsualWindow(t *testing.T) {
 		p := sit(t, 80, 24)
 		f := push()
 		f.Args = []byte(`{"command":"npm install left-pad","timeout_seconds":30}`)
-		f.Summary, f.Risk = "Runs npm install left-pad", companion.Risk{Class: "NETWORK", Label: "medium", Category: "package-install"}
-		f.Commands, f.Marks = []companion.Command{{Argv: []string{"npm", "install", "left-pad"}, Risk: "NETWORK", Writes: []string{"node_modules"}}}, nil
-		f.Client = gate.Client{Name: "claude-code", Version: "2.1"}
-		f.Origin = gate.Origin{Folder: "/home/ann/src/app", Branch: "main", Terminal: "pts/3"}
-		f.Undo = &gate.Undo{Kept: true, Text: "The files are kept before it runs."}
+		f.Summary, f.Risk = "Runs npm install left-pad", wire.Risk{Class: "NETWORK", Label: "medium", Category: "package-install"}
+		f.Commands, f.Marks = []wire.Command{{Argv: []string{"npm", "install", "left-pad"}, Risk: "NETWORK", Writes: []string{"node_modules"}}}, nil
+		f.Client = wire.Host{Name: "claude-code", Version: "2.1"}
+		f.Origin = wire.Origin{Folder: "/home/ann/src/app", Branch: "main", Terminal: "pts/3"}
+		f.Undo = &wire.Undo{Kept: true, Text: "The files are kept before it runs."}
 		p.event(f)
 		p.rests()
 		fits(t, p.m)

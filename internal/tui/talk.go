@@ -3,7 +3,7 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // maxQuestion bounds, in characters, what the model is asked from here.
@@ -49,7 +49,7 @@ func (d *talk) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 			return nil
 		}
 		d.input, d.top = input{limit: maxQuestion}, 0
-		question := companion.Chat{Head: companion.Head{SessionID: d.session}, Message: text}
+		question := wire.Chat{Head: wire.Head{SessionID: d.session}, Message: text}
 		if d.plain {
 			question.Context = new(bool)
 		}

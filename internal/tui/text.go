@@ -7,18 +7,18 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"callgate/gate/tools"
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
+	"callgate/internal/visible"
 )
 
 // shown is the way of every string of a frame to the screen: what cannot be seen, or would change how the
 // rest is seen, becomes visible.
-func shown(s string) string { return tools.Visible(s) }
+func shown(s string) string { return visible.Text(s) }
 
 func words(list []string) string {
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = companion.Quoted(s)
+		out[i] = wire.Quoted(s)
 	}
 	return strings.Join(out, " ")
 }

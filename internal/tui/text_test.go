@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"callgate/internal/companion"
-
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
+
+	"callgate/internal/companion/wire"
 )
 
 func TestArgumentLines(t *testing.T) {
@@ -106,7 +106,7 @@ func TestWord(t *testing.T) {
 	for s, want := range map[string]string{
 		"": `""`, "git": "git", "a b": `"a b"`, `a"b\`: `"a\"b\\"`, "$(x)": `"$(x)"`, "\x1b": `"⟨U+001B⟩"`, "--x=y": "--x=y", "*": "*",
 	} {
-		if got := companion.Quoted(s); got != want {
+		if got := wire.Quoted(s); got != want {
 			t.Errorf("%q is shown as %s, want %s", s, got, want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestRisks(t *testing.T) {
 		if got := riskLabel(class); got != want {
 			t.Errorf("%q is %s, want %s", class, got, want)
 		}
-		if companion.RiskWords(class) == "" && class != "" {
+		if wire.RiskWords(class) == "" && class != "" {
 			t.Errorf("%q has no words", class)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 const (
@@ -104,17 +104,17 @@ func (m *model) toastLines(rows int) (lines []string) {
 
 // notSent says what a failed write means.
 func notSent(err error) string {
-	if errors.Is(err, companion.ErrNotBack) {
+	if errors.Is(err, wire.ErrNotBack) {
 		return "The process that asks has not come to the new hub yet. Nothing was sent; answer again in a moment."
 	}
-	if errors.Is(err, companion.ErrClosed) {
+	if errors.Is(err, wire.ErrClosed) {
 		return "There is no connection. Nothing was sent."
 	}
 	return "It may not have arrived: " + err.Error()
 }
 
 // resolvedText says how an approval ended.
-func resolvedText(tool string, f *companion.ToolApproveResolved) (toastKind, string) {
+func resolvedText(tool string, f *wire.ToolApproveResolved) (toastKind, string) {
 	kind, word := toastInfo, "ended: "+f.Decision
 	switch f.Decision {
 	case "approve":

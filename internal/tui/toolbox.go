@@ -8,13 +8,13 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // offered is what the tools screen knows: the servers of one session and their tools.
 type offered struct {
 	session string // that was asked about
-	servers []companion.ServerView
+	servers []wire.ServerView
 	err     string
 	chosen  string // qualified name
 	wanted  bool   // chosen was asked for by a key on an approval: it is opened when it is known
@@ -23,7 +23,7 @@ type offered struct {
 // toolsMsg is what a session is offered.
 type toolsMsg struct {
 	address, session string
-	view             companion.ToolsView
+	view             wire.ToolsView
 	err              error
 }
 
@@ -62,7 +62,7 @@ func (m *model) takeTools(msg toolsMsg) {
 		return // of a connection that is gone, or another session
 	}
 	o.servers, o.err = msg.view.Servers, ""
-	var refused *companion.RequestError
+	var refused *wire.RequestError
 	switch {
 	case errors.As(msg.err, &refused) && refused.Status == http.StatusNotFound:
 		o.err = "This callgate does not show its tools."
@@ -89,16 +89,16 @@ func (m *model) takeAccepted(msg acceptedMsg) tea.Cmd {
 }
 
 // all returns the tools in the order of the screen: per server, those with a changed definition first.
-func (o *offered) all() (all []companion.ToolView) {
+func (o *offered) all() (all []wire.ToolView) {
 	for _, s := range o.servers {
 		all = append(all, inOrder(s.Offered)...)
 	}
 	return all
 }
 
-func inOrder(tools []companion.ToolView) []companion.ToolView {
+func inOrder(tools []wire.ToolView) []wire.ToolView {
 	sorted := slices.Clone(tools)
-	slices.SortStableFunc(sorted, func(a, b companion.ToolView) int {
+	slices.SortStableFunc(sorted, func(a, b wire.ToolView) int {
 		switch {
 		case (a.DefinitionChanged != nil) == (b.DefinitionChanged != nil):
 			return 0
@@ -111,12 +111,12 @@ func inOrder(tools []companion.ToolView) []companion.ToolView {
 }
 
 // selected returns the chosen tool, or the first.
-func (o *offered) selected() (companion.ToolView, bool) {
+func (o *offered) selected() (wire.ToolView, bool) {
 	all := o.all()
 	if len(all) == 0 {
-		return companion.ToolView{}, false
+		return wire.ToolView{}, false
 	}
-	at := slices.IndexFunc(all, func(t companion.ToolView) bool { return t.Tool == o.chosen })
+	at := slices.IndexFunc(all, func(t wire.ToolView) bool { return t.Tool == o.chosen })
 	return all[max(0, at)], true
 }
 
@@ -140,7 +140,7 @@ func (m *model) toolKey(k string) {
 		return
 	}
 	now, _ := m.offered.selected()
-	at := slices.IndexFunc(all, func(t companion.ToolView) bool { return t.Tool == now.Tool }) + step
+	at := slices.IndexFunc(all, func(t wire.ToolView) bool { return t.Tool == now.Tool }) + step
 	m.offered.chosen = all[min(max(0, at), len(all)-1)].Tool
 }
 
@@ -153,7 +153,7 @@ func (m *model) openTool() {
 // verdictWords says what happens to a call today.
 var verdictWords = map[string]string{"allow": "runs", "ask": "asks", "confirm": "asks every time", "deny": "denied", "by risk": "by risk"}
 
-func (s *styles) verdict(t *companion.ToolView) string {
+func (s *styles) verdict(t *wire.ToolView) string {
 	verdict := t.Verdict
 	if t.DefinitionChanged != nil && verdict != "deny" {
 		verdict = "confirm"
@@ -217,7 +217,7 @@ func (m *model) toolLines(width, rows int) []string {
 // definition shows a tool, and asks whether its definition is accepted where it is not the one that was. The
 // difference has to be read to its end first.
 type definition struct {
-	tool    companion.ToolView
+	tool    wire.ToolView
 	session string
 	view    pane
 	width   int // that view was filled for

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
 )
 
 // maxEntries is how much of the audit trail the screen keeps.
@@ -24,7 +24,7 @@ type entry struct {
 	Summary   string    `json:"summary"`
 }
 
-func entryOf(f *companion.AuditEntry) entry {
+func entryOf(f *wire.AuditEntry) entry {
 	return entry{
 		Time: f.Timestamp, CallID: f.ToolCallID, SessionID: f.SessionID, Tool: f.Tool,
 		Decision: f.Decision, Risk: f.Risk, By: f.By, Rule: f.Rule, Summary: f.Summary,

@@ -14,16 +14,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"callgate/internal/companion"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/wire"
 )
 
 // Options say what Run shows, and how.
 type Options struct {
-	Client  *companion.Client
-	Target  companion.Target // of the client, for what is asked by REST
-	Once    bool             // end when the first approval that was shown is over
-	Bell    bool             // ring the terminal's bell for each approval that comes in
-	NoColor bool             // words and attributes alone; NO_COLOR in the environment does the same
+	Client  *client.Client
+	Target  client.Target // of the client, for what is asked by REST
+	Once    bool          // end when the first approval that was shown is over
+	Bell    bool          // ring the terminal's bell for each approval that comes in
+	NoColor bool          // words and attributes alone; NO_COLOR in the environment does the same
 
 	Input  io.Reader // nil means standard input
 	Output io.Writer // nil means standard output
@@ -31,7 +32,7 @@ type Options struct {
 
 // Run shows the approver until the person leaves, ctx ends, the connection is gone for good, or, with Once,
 // the first approval that was shown is over, whoever ended it. The caller closes the client afterwards.
-func Run(ctx context.Context, o Options) (companion.Outcome, error) {
+func Run(ctx context.Context, o Options) (wire.Outcome, error) {
 	within, cancel := context.WithCancel(ctx) // what was asked for by REST ends with the screen
 	defer cancel()
 	m := newModel(o.Client, o.Once, o.Bell)
@@ -49,7 +50,7 @@ func Run(ctx context.Context, o Options) (companion.Outcome, error) {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
 	if _, err := tea.NewProgram(m, options...).Run(); err != nil && !(errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil) {
-		return companion.Ended, err
+		return wire.Ended, err
 	}
 	return m.outcome, m.err
 }

@@ -1,8 +1,9 @@
-package companion
+// Package client connects approvers with a running callgate: it finds the announced address, has it prove itself, and
+// follows it over restarts and changes of the hub.
+package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,23 +14,14 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-)
 
-// Errors of Dial, besides ErrNotRunning.
-var (
-	ErrUnreachable  = errors.New("callgate does not answer")
-	ErrImpostor     = errors.New("whatever listens there does not hold this user's credentials: it is not callgate, or one with another data directory")
-	ErrUnauthorized = errors.New("callgate refused the credential")
-	ErrNameTaken    = errors.New("the name is a person's who has a credential of their own")
-	ErrNoCredential = errors.New("there is no such credential of a person")
-	ErrVersion      = errors.New("callgate speaks another version of the protocol")
-	ErrClosed       = errors.New("the connection is closed")
-	ErrNotBack      = fmt.Errorf("%w: the process that asks has not come to the new hub yet", ErrClosed)
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 const (
 	dialTimeout   = 5 * time.Second
-	maxServer     = 64 << 20 // bytes of one frame from the server: arguments come whole
+	MaxServer     = 64 << 20 // bytes of one frame from the server: arguments come whole
 	firstBackoff  = 250 * time.Millisecond
 	longestWait   = 10 * time.Second
 	noticeEvery   = 5 * time.Second // how often a client asks for problems
@@ -37,34 +29,11 @@ const (
 	clientSilence = 5 * time.Second // how long the server may say nothing, not even that it is there
 )
 
-// Event is what a Client delivers: one frame of the server, or a change of the connection.
-type Event struct {
-	// Frame points to a wire type of the server (*ToolApproveRequest, *Error, …), to Connected or to
-	// Disconnected. It is nil for a frame whose type this version does not know.
-	Frame any
-	Raw   json.RawMessage // the frame as it came; nil for Connected and Disconnected
-}
-
-// Connected: the connection is there, again or for the first time. What was known is void: the replay of
-// what waits follows. A connection that is renewed within two seconds, as when another process becomes the hub, is
-// no event: the stream goes on.
-type Connected struct{ Address string }
-
-// Notice is what a person who looks through this connection should know: calls that cannot be seen here, damage to
-// what callgate keeps. It comes soon after each connection that has any, and when there are none any more.
-type Notice struct{ Problems []string }
-
-// Disconnected: the connection is gone. The client tries again by itself, unless Final is set.
-type Disconnected struct {
-	Err   error
-	Final bool
-}
-
 // Client is a connection of an approver, renewed when it breaks. Its methods may be called by any
 // goroutine.
 type Client struct {
 	target Target
-	events chan Event
+	events chan wire.Event
 	ledger ledger
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -80,12 +49,12 @@ type Client struct {
 // the data directory each time and never shown before the other side has proved that it holds it too.
 func Dial(ctx context.Context, t Target) (*Client, error) {
 	if t.Credential == "" {
-		t.Credential = CredentialApprove
+		t.Credential = credentials.Approve
 	}
 	if t.Logger == nil {
 		t.Logger = slog.New(slog.DiscardHandler)
 	}
-	if refused := checkClient(t.Client); refused != nil {
+	if refused := wire.CheckClient(t.Client); refused != nil {
 		return nil, refused
 	}
 	conn, address, err := t.connect(ctx)
@@ -93,90 +62,90 @@ func Dial(ctx context.Context, t Target) (*Client, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	c := &Client{target: t, events: make(chan Event, 64), cancel: cancel, done: make(chan struct{})}
+	c := &Client{target: t, events: make(chan wire.Event, 64), cancel: cancel, done: make(chan struct{})}
 	go c.run(ctx, conn, address)
 	return c, nil
 }
 
 // Events returns the stream of events. It is closed after the last one: a final Disconnected, or the end
 // of the context. A reader that stops reading stops the connection too.
-func (c *Client) Events() <-chan Event { return c.events }
+func (c *Client) Events() <-chan wire.Event { return c.events }
 
 // Answer sends an answer. Head is filled in but for SessionID. What became of it comes as an event: a
 // ToolApproveResolved, or an Error with the same ToolCallID. With ErrNotBack, which is an ErrClosed, nothing was sent:
 // the approval may be answered again in a moment, or is told to be over.
-func (c *Client) Answer(f ToolApprove) error {
-	f.V, f.Type = Version, TypeToolApprove
+func (c *Client) Answer(f wire.ToolApprove) error {
+	f.V, f.Type = wire.Version, wire.TypeToolApprove
 	return c.sendNoted(f, func() error { return c.ledger.answered(f.ToolCallID) })
 }
 
 // SetAutonomy asks for a level. An AutonomyChanged or an Error comes back as an event.
 func (c *Client) SetAutonomy(sessionID, level string) error {
-	return c.send(SetAutonomy{Head: head(TypeSetAutonomy, sessionID), Level: level})
+	return c.Send(wire.SetAutonomy{Head: wire.NewHead(wire.TypeSetAutonomy, sessionID), Level: level})
 }
 
 // Cancel ends what runs and waits in a session.
 func (c *Client) Cancel(sessionID string) error {
-	return c.send(Cancel{Head: head(TypeCancel, sessionID)})
+	return c.Send(wire.Cancel{Head: wire.NewHead(wire.TypeCancel, sessionID)})
 }
 
 // AddAgent registers a subagent profile in a session. A TeamUpdate with its id, or an Error, comes back as an event.
 // Head is filled in but for SessionID, as in the frames of all methods below.
-func (c *Client) AddAgent(f AgentAdd) error {
-	f.V, f.Type = Version, TypeAgentAdd
-	return c.send(f)
+func (c *Client) AddAgent(f wire.AgentAdd) error {
+	f.V, f.Type = wire.Version, wire.TypeAgentAdd
+	return c.Send(f)
 }
 
 // RemoveAgent ends a registered profile.
 func (c *Client) RemoveAgent(sessionID, agentID string) error {
-	return c.send(AgentRemove{Head: head(TypeAgentRemove, sessionID), AgentID: agentID})
+	return c.Send(wire.AgentRemove{Head: wire.NewHead(wire.TypeAgentRemove, sessionID), AgentID: agentID})
 }
 
 // BringTools says which tools the client runs itself for a session; none takes all of them back. The client has to
 // have connected with CredentialTools. Each call comes as an MCPCall, which Result MUST answer.
-func (c *Client) BringTools(sessionID string, tools []MCPTool) error {
-	return c.send(MCPTools{Head: head(TypeMCPTools, sessionID), Tools: list(tools)})
+func (c *Client) BringTools(sessionID string, tools []wire.MCPTool) error {
+	return c.Send(wire.MCPTools{Head: wire.NewHead(wire.TypeMCPTools, sessionID), Tools: wire.List(tools)})
 }
 
 // Result answers an MCPCall, once.
-func (c *Client) Result(f MCPResult) error {
-	f.V, f.Type = Version, TypeMCPResult
-	return c.send(f)
+func (c *Client) Result(f wire.MCPResult) error {
+	f.V, f.Type = wire.Version, wire.TypeMCPResult
+	return c.Send(f)
 }
 
 // Chat asks the model of a session's host. A ChatAsked, and then a Token and a Done, or an Error, come back as events.
 // Head is filled in but for SessionID.
-func (c *Client) Chat(f Chat) error {
-	f.V, f.Type = Version, TypeChat
-	return c.send(f)
+func (c *Client) Chat(f wire.Chat) error {
+	f.V, f.Type = wire.Version, wire.TypeChat
+	return c.Send(f)
 }
 
 // ResetChat ends the conversation of a session. A ChatCleared comes back as an event.
 func (c *Client) ResetChat(sessionID string) error {
-	return c.send(ChatReset{Head: head(TypeChatReset, sessionID)})
+	return c.Send(wire.ChatReset{Head: wire.NewHead(wire.TypeChatReset, sessionID)})
 }
 
 // Add, Search, List and Remove speak with the knowledge base of a session. Head is filled in but for SessionID. A
 // KBAdded, KBSearchResult, KBListResult or KBRemoved, or an Error, comes back as an event.
-func (c *Client) Add(f KBAdd) error {
-	f.V, f.Type = Version, TypeKBAdd
-	return c.send(f)
+func (c *Client) Add(f wire.KBAdd) error {
+	f.V, f.Type = wire.Version, wire.TypeKBAdd
+	return c.Send(f)
 }
 
 // Search is described at Add.
-func (c *Client) Search(f KBSearch) error {
-	f.V, f.Type = Version, TypeKBSearch
-	return c.send(f)
+func (c *Client) Search(f wire.KBSearch) error {
+	f.V, f.Type = wire.Version, wire.TypeKBSearch
+	return c.Send(f)
 }
 
 // List is described at Add.
 func (c *Client) List(sessionID string) error {
-	return c.send(KBList{Head: head(TypeKBList, sessionID)})
+	return c.Send(wire.KBList{Head: wire.NewHead(wire.TypeKBList, sessionID)})
 }
 
 // Remove is described at Add.
 func (c *Client) Remove(sessionID, documentID string) error {
-	return c.send(KBRemove{Head: head(TypeKBRemove, sessionID), DocumentID: documentID})
+	return c.Send(wire.KBRemove{Head: wire.NewHead(wire.TypeKBRemove, sessionID), DocumentID: documentID})
 }
 
 // Close ends the connection and waits until nothing of the client runs any more.
@@ -185,20 +154,21 @@ func (c *Client) Close() {
 	<-c.done
 }
 
-func (c *Client) send(frame any) error {
+// Send sends a frame that is complete.
+func (c *Client) Send(frame any) error {
 	return c.sendNoted(frame, func() error { return nil })
 }
 
 // sendNoted calls note, and sends the frame unless that fails. The connection is the same to both.
 func (c *Client) sendNoted(frame any, note func() error) error {
-	data, err := encode(frame)
+	data, err := wire.Encode(frame)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.conn == nil {
-		return ErrClosed
+		return wire.ErrClosed
 	}
 	if err := note(); err != nil {
 		return err
@@ -226,10 +196,10 @@ func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) 
 		}
 		final := true
 		switch {
-		case websocket.IsCloseError(err, closeProtocolMismatch):
-			err = ErrVersion
-		case websocket.IsCloseError(err, closeNameTaken):
-			err = ErrNameTaken
+		case websocket.IsCloseError(err, wire.CloseProtocolMismatch):
+			err = wire.ErrVersion
+		case websocket.IsCloseError(err, wire.CloseNameTaken):
+			err = wire.ErrNameTaken
 		default:
 			final = false
 		}
@@ -241,7 +211,7 @@ func (c *Client) run(ctx context.Context, conn *websocket.Conn, address string) 
 				return
 			}
 		}
-		if !c.deliver(ctx, Event{Frame: Disconnected{Err: err, Final: final}}) || final {
+		if !c.deliver(ctx, wire.Event{Frame: wire.Disconnected{Err: err, Final: final}}) || final {
 			return
 		}
 		if conn, address, err = c.again(ctx, &wait); err != nil {
@@ -304,7 +274,7 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 	}()
 	if renewed {
 		defer c.settleLater(ctx)()
-	} else if !c.deliver(ctx, Event{Frame: Connected{Address: address}}) {
+	} else if !c.deliver(ctx, wire.Event{Frame: wire.Connected{Address: address}}) {
 		return ctx.Err()
 	}
 	alive := func() error { return conn.SetReadDeadline(time.Now().Add(clientSilence)) }
@@ -325,11 +295,11 @@ func (c *Client) follow(ctx context.Context, conn *websocket.Conn, address strin
 		if err != nil {
 			return err
 		}
-		frame, err := decodeServer(data)
+		frame, err := wire.DecodeServer(data)
 		if err != nil {
 			return err
 		}
-		for _, e := range c.ledger.take(Event{Frame: frame, Raw: data}) {
+		for _, e := range c.ledger.take(wire.Event{Frame: frame, Raw: data}) {
 			if !c.deliver(ctx, e) {
 				return ctx.Err()
 			}
@@ -364,7 +334,7 @@ func (c *Client) notice(ctx context.Context) {
 		case err != nil:
 			c.target.Logger.Debug("companion client: problems not known", slog.Any("error", err))
 		case !slices.Equal(problems, c.noticed):
-			if !c.deliver(ctx, Event{Frame: Notice{problems}}) {
+			if !c.deliver(ctx, wire.Event{Frame: wire.Notice{Problems: problems}}) {
 				return
 			}
 			c.noticed = problems
@@ -381,7 +351,7 @@ func (c *Client) notice(ctx context.Context) {
 func (t Target) Problems(ctx context.Context) ([]string, error) {
 	var all struct {
 		Problems  []string
-		Processes []processInfo
+		Processes []wire.ProcessInfo
 	}
 	if err := t.Ask(ctx, http.MethodGet, "/api/info", nil, &all); err != nil {
 		return nil, err
@@ -390,7 +360,7 @@ func (t Target) Problems(ctx context.Context) ([]string, error) {
 }
 
 // problemsOf adds to what a companion says of itself the processes that joined it and do not answer.
-func problemsOf(said []string, processes []processInfo) []string {
+func problemsOf(said []string, processes []wire.ProcessInfo) []string {
 	for _, p := range processes {
 		if p.Silent {
 			said = append(said, fmt.Sprintf("calls of the callgate with process id %d cannot be seen: it does not answer. "+
@@ -400,7 +370,7 @@ func problemsOf(said []string, processes []processInfo) []string {
 	return said
 }
 
-func (c *Client) deliver(ctx context.Context, e Event) bool {
+func (c *Client) deliver(ctx context.Context, e wire.Event) bool {
 	select {
 	case c.events <- e:
 		return true

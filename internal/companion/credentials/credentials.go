@@ -1,4 +1,6 @@
-package companion
+// Package credentials makes, reads and proves the secrets of one data directory. No secret is shown to the other side
+// before that side has proven that it holds the same one.
+package credentials
 
 import (
 	"crypto/rand"
@@ -18,17 +20,17 @@ import (
 type Credential string
 
 const (
-	CredentialApprove Credential = "approve" // may watch and answer
-	CredentialView    Credential = "view"    // may watch
-	CredentialMCP     Credential = "mcp"     // lets a host speak MCP over HTTP; opens nothing here
-	CredentialWorker  Credential = "worker"  // lets a process join the hub and show its own approvals there
-	CredentialTools   Credential = "tools"   // may bring tools into sessions, and sees which sessions there are
-	CredentialHook    Credential = "hook"    // lets the hooks of hosts ask whether a call may run; opens nothing here
-	CredentialPrompt  Credential = "prompt"  // may tell what the user said to the model, and sees which sessions there are
+	Approve Credential = "approve" // may watch and answer
+	View    Credential = "view"    // may watch
+	MCP     Credential = "mcp"     // lets a host speak MCP over HTTP; opens nothing here
+	Worker  Credential = "worker"  // lets a process join the hub and show its own approvals there
+	Tools   Credential = "tools"   // may bring tools into sessions, and sees which sessions there are
+	Hook    Credential = "hook"    // lets the hooks of hosts ask whether a call may run; opens nothing here
+	Prompt  Credential = "prompt"  // may tell what the user said to the model, and sees which sessions there are
 )
 
 const (
-	tokenBytes  = 32
+	TokenBytes  = 32
 	tokenLength = 43 // of tokenBytes in unpadded base64url
 )
 
@@ -38,23 +40,23 @@ const (
 //
 // Files are read again on every use, which is rare (a connection, a REST call, an answer), so that a
 // rotated secret stops working at once in every process.
-type Credentials struct{ dir string }
+type Store struct{ dir string }
 
-func credentialsDir(dataDir string) string { return filepath.Join(dataDir, "credentials") }
+func Dir(dataDir string) string { return filepath.Join(dataDir, "credentials") }
 
 // OpenCredentials makes what is missing and checks what is there. Processes that start at the same time
 // agree on the same secrets. Files or directories that others may read or write are refused: what was
 // readable once has to be rotated, not repaired.
-func OpenCredentials(dataDir string) (*Credentials, error) {
-	c := &Credentials{dir: credentialsDir(dataDir)}
+func Open(dataDir string) (*Store, error) {
+	c := &Store{dir: Dir(dataDir)}
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("credentials: %w", err)
 	}
-	if err := checkPrivate(c.dir); err != nil {
+	if err := CheckPrivate(c.dir); err != nil {
 		return nil, err
 	}
 	err := c.locked(func() error {
-		for _, name := range []Credential{CredentialApprove, CredentialView, CredentialMCP, CredentialWorker, CredentialTools, CredentialHook, CredentialPrompt} {
+		for _, name := range []Credential{Approve, View, MCP, Worker, Tools, Hook, Prompt} {
 			_, err := c.Token(name)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = c.replace(name)
@@ -71,14 +73,17 @@ func OpenCredentials(dataDir string) (*Credentials, error) {
 	return c, nil
 }
 
+// At returns the secrets of a data directory as they are. It makes none.
+func At(dataDir string) *Store { return &Store{dir: Dir(dataDir)} }
+
 // Token returns the secret called name. The error wraps fs.ErrNotExist when it was never made.
-func (c *Credentials) Token(name Credential) (string, error) {
-	data, err := readPrivate(filepath.Join(c.dir, string(name)))
+func (c *Store) Token(name Credential) (string, error) {
+	data, err := ReadPrivate(filepath.Join(c.dir, string(name)))
 	if err != nil {
 		return "", err
 	}
 	token := string(data)
-	if raw, err := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || len(raw) != tokenBytes {
+	if raw, err := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || len(raw) != TokenBytes {
 		return "", fmt.Errorf("credential %q in %s is damaged: rotate it", name, c.dir)
 	}
 	return token, nil
@@ -88,17 +93,17 @@ func (c *Credentials) Token(name Credential) (string, error) {
 // look: {dataDir}/credentials/{name}. It has to be as private as they are. The error wraps fs.ErrNotExist
 // when there is none.
 func Foreign(dataDir, name string) (string, error) {
-	data, err := readPrivate(filepath.Join(credentialsDir(dataDir), name))
+	data, err := ReadPrivate(filepath.Join(Dir(dataDir), name))
 	return strings.TrimSpace(string(data)), err
 }
 
 // Rotate replaces the secret called name. Clients that hold the old one are turned away from now on.
-func (c *Credentials) Rotate(name Credential) error {
+func (c *Store) Rotate(name Credential) error {
 	return c.locked(func() error { return c.replace(name) })
 }
 
 // identify returns which of the credentials of the companion token is, a person's among them, or "".
-func (c *Credentials) identify(token string) (Credential, error) {
+func (c *Store) Identify(token string) (Credential, error) {
 	if len(token) != tokenLength {
 		return "", nil
 	}
@@ -106,7 +111,7 @@ func (c *Credentials) identify(token string) (Credential, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, name := range append(people, CredentialApprove, CredentialView, CredentialTools, CredentialPrompt) {
+	for _, name := range append(people, Approve, View, Tools, Prompt) {
 		want, err := c.Token(name)
 		if errors.Is(err, fs.ErrNotExist) && name.Person() != "" { // removed meanwhile
 			continue
@@ -122,7 +127,7 @@ func (c *Credentials) identify(token string) (Credential, error) {
 }
 
 // locked runs f while no other process makes secrets.
-func (c *Credentials) locked(f func() error) error {
+func (c *Store) locked(f func() error) error {
 	if err := durable.Locked(filepath.Join(c.dir, ".lock"), f); err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
@@ -130,9 +135,9 @@ func (c *Credentials) locked(f func() error) error {
 }
 
 // replace writes a new secret. The caller MUST hold the lock.
-func (c *Credentials) replace(name Credential) error {
-	var secret [tokenBytes]byte
+func (c *Store) replace(name Credential) error {
+	var secret [TokenBytes]byte
 	rand.Read(secret[:])
 	token := base64.RawURLEncoding.EncodeToString(secret[:])
-	return writePrivate(filepath.Join(c.dir, string(name)), []byte(token))
+	return WritePrivate(filepath.Join(c.dir, string(name)), []byte(token))
 }

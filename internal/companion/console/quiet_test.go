@@ -1,4 +1,4 @@
-package companion
+package console
 
 import (
 	"io"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"callgate/internal/companion/wire"
 )
 
 // typist types into a keyboard and collects what comes through.
@@ -129,4 +131,19 @@ func TestNewTurnEmptiesTheEditor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Lines that were read while another prompt stood are not answers, however late they are looked at.
+func TestWatchDropsLinesOfEarlierTurns(t *testing.T) {
+	w := &watcher{current: &wire.ToolApproveRequest{}, turn: 2, viewed: true, console: quietConsole()}
+	for _, text := range []string{"y", "a", "n"} {
+		if leave, err := w.line(line{text: text, turn: 1}); leave || err != nil || w.sent {
+			t.Errorf("%s: leave %v, error %v, sent %v", text, leave, err, w.sent)
+		}
+	}
+}
+
+func quietConsole() *Console {
+	in, _ := io.Pipe()
+	return NewConsole(in, io.Discard, func() (int, int, error) { return 80, 24, nil })
 }

@@ -1,4 +1,4 @@
-package companion
+package credentials
 
 import (
 	"strings"
@@ -27,7 +27,7 @@ var drawnAlike = strings.NewReplacer(
 )
 
 // skeleton is what a name looks like: without case, without accents, and without what nobody sees.
-func skeleton(name string) string {
+func Skeleton(name string) string {
 	seen := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.Mn, unicode.Me, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
@@ -39,7 +39,7 @@ func skeleton(name string) string {
 }
 
 // scripts counts the scripts that the letters of a name are of.
-func scripts(name string) int {
+func Scripts(name string) int {
 	found := map[string]bool{}
 	for _, r := range norm.NFKC.String(name) {
 		if !unicode.IsLetter(r) {

@@ -1,4 +1,6 @@
-package companion
+// Package console is the approver for a plain terminal and for programs: one approval at a time, or one frame a line.
+// Nothing counts as an answer that was typed before its question appeared.
+package console
 
 import (
 	"context"
@@ -9,57 +11,38 @@ import (
 	"strings"
 	"time"
 
-	"callgate/gate"
-	"callgate/gate/tools"
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/wire"
+	"callgate/internal/visible"
 )
-
-// Outcome is how watching ended.
-type Outcome int
-
-const (
-	Ended     Outcome = iota // nobody wanted to go on
-	Approved                 // once: the approval was approved
-	Rejected                 // once: it was rejected
-	Withdrawn                // once: it timed out, or the host took it back
-)
-
-func outcomeOf(decision string) Outcome {
-	switch decision {
-	case "approve", "always":
-		return Approved
-	case "reject":
-		return Rejected
-	}
-	return Withdrawn
-}
 
 // Watch shows what waits, one approval at a time, and takes answers from the console. It ends when the
 // person leaves, ctx ends, the connection is gone for good, or, with once, when the first approval that it
 // showed is over, whoever ended it.
-func Watch(ctx context.Context, client *Client, console *Console, once bool) (Outcome, error) {
+func Watch(ctx context.Context, client *client.Client, console *Console, once bool) (wire.Outcome, error) {
 	w := &watcher{client: client, console: console, skipped: map[string]bool{}}
 	for {
 		select {
 		case <-ctx.Done():
-			return Ended, nil
+			return wire.Ended, nil
 		case event, ok := <-client.Events():
 			if !ok {
-				return Ended, ctx.Err()
+				return wire.Ended, ctx.Err()
 			}
 			over, err := w.event(event)
 			if err != nil {
-				return Ended, err
+				return wire.Ended, err
 			}
 			if once && over != nil {
-				return outcomeOf(over.Decision), nil
+				return wire.OutcomeOf(over.Decision), nil
 			}
 		case line, ok := <-console.lines:
 			if !ok {
-				return Ended, nil
+				return wire.Ended, nil
 			}
 			leave, err := w.line(line)
 			if leave || err != nil {
-				return Ended, err
+				return wire.Ended, err
 			}
 		}
 	}
@@ -67,29 +50,29 @@ func Watch(ctx context.Context, client *Client, console *Console, once bool) (Ou
 
 // watcher is the state of Watch.
 type watcher struct {
-	client  *Client
+	client  *client.Client
 	console *Console
-	waiting []*ToolApproveRequest // oldest first
+	waiting []*wire.ToolApproveRequest // oldest first
 	skipped map[string]bool
 
-	current *ToolApproveRequest // the one that the prompt asks about, or nil
-	turn    int                 // of its prompt: lines of other turns are not meant for it
-	viewed  bool                // all of its arguments were shown
-	sent    bool                // an answer is on its way: nothing more is taken for it
+	current *wire.ToolApproveRequest // the one that the prompt asks about, or nil
+	turn    int                      // of its prompt: lines of other turns are not meant for it
+	viewed  bool                     // all of its arguments were shown
+	sent    bool                     // an answer is on its way: nothing more is taken for it
 }
 
 // event takes in one event. over is what ended an approval that was shown.
-func (w *watcher) event(e Event) (over *ToolApproveResolved, err error) {
+func (w *watcher) event(e wire.Event) (over *wire.ToolApproveResolved, err error) {
 	switch f := e.Frame.(type) {
-	case Connected:
+	case wire.Connected:
 		return nil, w.reset(fmt.Sprintf("Connected to callgate at %s.", f.Address))
-	case Notice:
+	case wire.Notice:
 		for _, problem := range f.Problems {
 			if err := w.say("Attention: %s.", problem); err != nil {
 				return nil, err
 			}
 		}
-	case Disconnected:
+	case wire.Disconnected:
 		if f.Final {
 			return nil, f.Err
 		}
@@ -98,13 +81,13 @@ func (w *watcher) event(e Event) (over *ToolApproveResolved, err error) {
 			note += " It is not known whether the last answer arrived."
 		}
 		return nil, w.reset(note)
-	case *ToolApproveRequest:
+	case *wire.ToolApproveRequest:
 		return nil, w.add(f)
-	case *ToolApproveResolved:
+	case *wire.ToolApproveResolved:
 		return w.remove(f)
-	case *Error:
+	case *wire.Error:
 		return nil, w.failed(f)
-	case *AutonomyChanged:
+	case *wire.AutonomyChanged:
 		if f.By != "" {
 			return nil, w.say("Autonomy of session %s is now %s, set by %s.", f.SessionID, f.Level, f.By)
 		}
@@ -123,8 +106,8 @@ func (w *watcher) reset(note string) error {
 
 // add takes an approval in. One that is known already is shown again: its arguments were edited, and what
 // the person looked at is void.
-func (w *watcher) add(f *ToolApproveRequest) error {
-	known := slices.IndexFunc(w.waiting, func(o *ToolApproveRequest) bool { return o.ToolCallID == f.ToolCallID })
+func (w *watcher) add(f *wire.ToolApproveRequest) error {
+	known := slices.IndexFunc(w.waiting, func(o *wire.ToolApproveRequest) bool { return o.ToolCallID == f.ToolCallID })
 	if known < 0 {
 		w.waiting = append(w.waiting, f)
 	} else {
@@ -143,8 +126,8 @@ func (w *watcher) add(f *ToolApproveRequest) error {
 	return w.next()
 }
 
-func (w *watcher) remove(f *ToolApproveResolved) (*ToolApproveResolved, error) {
-	at := slices.IndexFunc(w.waiting, func(o *ToolApproveRequest) bool { return o.ToolCallID == f.ToolCallID })
+func (w *watcher) remove(f *wire.ToolApproveResolved) (*wire.ToolApproveResolved, error) {
+	at := slices.IndexFunc(w.waiting, func(o *wire.ToolApproveRequest) bool { return o.ToolCallID == f.ToolCallID })
 	if at < 0 {
 		return nil, nil
 	}
@@ -161,7 +144,7 @@ func (w *watcher) remove(f *ToolApproveResolved) (*ToolApproveResolved, error) {
 	return f, w.next()
 }
 
-func resolvedText(tool string, f *ToolApproveResolved) string {
+func resolvedText(tool string, f *wire.ToolApproveResolved) string {
 	words := map[string]string{
 		"approve": "was approved", "always": "was approved, always", "reject": "was rejected",
 		"timeout": "timed out and was denied", "withdrawn": "was withdrawn",
@@ -178,8 +161,8 @@ func resolvedText(tool string, f *ToolApproveResolved) string {
 }
 
 // failed shows an error. One that concerns the current approval means that the answer did nothing.
-func (w *watcher) failed(f *Error) error {
-	if f.Code == CodeApprovalTimeout {
+func (w *watcher) failed(f *wire.Error) error {
+	if f.Code == wire.CodeApprovalTimeout {
 		return nil // the resolved frame said it
 	}
 	if err := w.say("callgate says: %s", f.Message); err != nil {
@@ -214,7 +197,7 @@ func (w *watcher) next() error {
 }
 
 func (w *watcher) prompt() (err error) {
-	w.turn, err = w.console.ask(tools.Visible(w.current.Tool) + ": y n a s ? > ")
+	w.turn, err = w.console.ask(visible.Text(w.current.Tool) + ": y n a s ? > ")
 	return err
 }
 
@@ -247,9 +230,9 @@ func (w *watcher) line(l line) (leave bool, err error) {
 		if rest != "" {
 			return false, w.say("y takes nothing after it. Nothing was sent.")
 		}
-		return false, w.answer(ToolApprove{Decision: "approve"})
+		return false, w.answer(wire.ToolApprove{Decision: "approve"})
 	case "n":
-		return false, w.answer(ToolApprove{Decision: "reject", Feedback: rest})
+		return false, w.answer(wire.ToolApprove{Decision: "reject", Feedback: rest})
 	case "a":
 		f, problem := chooseGrants(w.current.Always, strings.Fields(rest))
 		if problem != "" {
@@ -271,7 +254,7 @@ func (w *watcher) line(l line) (leave bool, err error) {
 }
 
 // chooseGrants reads the words after "a".
-func chooseGrants(offers []Offer, words []string) (f ToolApprove, problem string) {
+func chooseGrants(offers []wire.Offer, words []string) (f wire.ToolApprove, problem string) {
 	f.Decision = "always"
 	if len(offers) == 0 {
 		return f, "This call cannot be allowed always."
@@ -288,21 +271,21 @@ func chooseGrants(offers []Offer, words []string) (f ToolApprove, problem string
 		if err != nil || n < 1 || n > len(offers) {
 			return f, fmt.Sprintf("%q is neither a number from 1 to %d nor session or worker.", word, len(offers))
 		}
-		f.Grants = append(f.Grants, gate.GrantChoice{Tool: offers[n-1].Tool, Pattern: offers[n-1].Pattern})
+		f.Grants = append(f.Grants, wire.GrantChoice{Tool: offers[n-1].Tool, Pattern: offers[n-1].Pattern})
 	}
 	return f, ""
 }
 
 // answer sends an answer to the current approval.
-func (w *watcher) answer(f ToolApprove) error {
+func (w *watcher) answer(f wire.ToolApprove) error {
 	if !w.viewed && f.Decision != "reject" {
 		return w.say("Not all arguments were shown yet. Type v first. Nothing was sent.")
 	}
 	f.SessionID, f.ToolCallID, f.ArgsDigest = w.current.SessionID, w.current.ToolCallID, w.current.ArgsDigest
 	switch err := w.client.Answer(f); {
-	case errors.Is(err, ErrNotBack):
+	case errors.Is(err, wire.ErrNotBack):
 		return w.say("The process that asks has not come to the new hub yet. Nothing was sent; answer again in a moment.")
-	case errors.Is(err, ErrClosed):
+	case errors.Is(err, wire.ErrClosed):
 		return w.say("There is no connection. Nothing was sent.")
 	case err != nil:
 		return w.say("The answer may not have arrived: %v", err)
@@ -313,5 +296,5 @@ func (w *watcher) answer(f ToolApprove) error {
 
 // say prints one line. What it is given may come from anywhere.
 func (w *watcher) say(format string, args ...any) error {
-	return w.console.print(tools.Visible(fmt.Sprintf(format, args...)) + "\n")
+	return w.console.print(visible.Text(fmt.Sprintf(format, args...)) + "\n")
 }

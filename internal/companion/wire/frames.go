@@ -1,11 +1,10 @@
-package companion
+// Package wire is what people's clients and callgate say to each other: frames, REST bodies and error codes of protocol
+// version 1, and how they read. It knows nothing of gates and rules, so a client needs no more of callgate than this.
+package wire
 
 import (
 	"encoding/json"
 	"time"
-
-	"callgate/gate"
-	"callgate/gate/tools"
 )
 
 // Version is the version of the protocol that every frame carries as "v".
@@ -76,10 +75,13 @@ const (
 )
 
 // closeProtocolMismatch is the WebSocket close code that follows PROTOCOL_MISMATCH.
-const closeProtocolMismatch = 4406
+const CloseProtocolMismatch = 4406
 
 // closeNameTaken is the WebSocket close code for a client that goes by the name of a person it has not proven to be.
-const closeNameTaken = 4403
+const CloseNameTaken = 4403
+
+// maxMessage bounds one frame or one request body of a client, in bytes: edited arguments can be a whole file.
+const MaxMessage = 4 << 20
 
 // AllSessions subscribes to every session in Hello. No other frame may carry it.
 const AllSessions = "*"
@@ -91,7 +93,8 @@ type Head struct {
 	SessionID string `json:"sessionId,omitempty"`
 }
 
-func (h *Head) self() *Head { return h }
+// Self is the head of any frame.
+func (h *Head) Self() *Head { return h }
 
 // ClientInfo names an approver. It is what the audit trail calls it, "kind:name".
 type ClientInfo struct {
@@ -110,16 +113,22 @@ type Hello struct {
 // ToolApprove answers one approval.
 type ToolApprove struct {
 	Head
-	ToolCallID string             `json:"toolCallId"`
-	ArgsDigest string             `json:"argsDigest"`
-	Decision   string             `json:"decision"`            // approve, reject or always
-	Grants     []gate.GrantChoice `json:"grants,omitempty"`    // always: of the offered ones
-	Scope      string             `json:"scope,omitempty"`     // always: session or worker
-	ExpiresIn  int64              `json:"expiresIn,omitempty"` // always: seconds; 0 means never
-	Feedback   string             `json:"feedback,omitempty"`  // reject: what the model is told
-	Arguments  json.RawMessage    `json:"arguments,omitempty"` // approve: replaces the arguments
-	Together   bool               `json:"together,omitempty"`  // one of several answered at once: refused for what has to be looked at by itself
-	Person     string             `json:"person,omitempty"`    // who answered, where a client speaks for several; the audit trail adds it to the client's name
+	ToolCallID string          `json:"toolCallId"`
+	ArgsDigest string          `json:"argsDigest"`
+	Decision   string          `json:"decision"`            // approve, reject or always
+	Grants     []GrantChoice   `json:"grants,omitempty"`    // always: of the offered ones
+	Scope      string          `json:"scope,omitempty"`     // always: session or worker
+	ExpiresIn  int64           `json:"expiresIn,omitempty"` // always: seconds; 0 means never
+	Feedback   string          `json:"feedback,omitempty"`  // reject: what the model is told
+	Arguments  json.RawMessage `json:"arguments,omitempty"` // approve: replaces the arguments
+	Together   bool            `json:"together,omitempty"`  // one of several answered at once: refused for what has to be looked at by itself
+	Person     string          `json:"person,omitempty"`    // who answered, where a client speaks for several; the audit trail adds it to the client's name
+}
+
+// GrantChoice is one of the offers that an "always" takes.
+type GrantChoice struct {
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
 }
 
 // Cancel ends running calls and pending approvals of a session.
@@ -135,14 +144,21 @@ type SetAutonomy struct {
 // is judged under the profile's permissions too; its id comes back in team_update.
 type AgentAdd struct {
 	Head
-	Role        string           `json:"role"`
-	Name        string           `json:"name,omitempty"`
-	Goal        string           `json:"goal,omitempty"`
-	Domain      string           `json:"domain,omitempty"`
-	Provider    string           `json:"provider,omitempty"`
-	Model       string           `json:"model,omitempty"`
-	Roles       []gate.AgentRole `json:"roles,omitempty"`
-	Permissions json.RawMessage  `json:"permissions,omitempty"` // rules as in permissions.jsonc; absent adds none
+	Role        string          `json:"role"`
+	Name        string          `json:"name,omitempty"`
+	Goal        string          `json:"goal,omitempty"`
+	Domain      string          `json:"domain,omitempty"`
+	Provider    string          `json:"provider,omitempty"`
+	Model       string          `json:"model,omitempty"`
+	Roles       []AgentRole     `json:"roles,omitempty"`
+	Permissions json.RawMessage `json:"permissions,omitempty"` // rules as in permissions.jsonc; absent adds none
+}
+
+// AgentRole is one of several roles of an agent.
+type AgentRole struct {
+	Name   string `json:"name"`
+	Goal   string `json:"goal"`
+	Domain string `json:"domain"`
 }
 
 // AgentRemove ends a registered profile.
@@ -215,8 +231,8 @@ type ToolApproveRequest struct {
 	ArgsDigest string          `json:"argsDigest"`
 	Summary    string          `json:"summary"`
 	Risk       Risk            `json:"risk"`
-	Client     gate.Client     `json:"client"` // the host's own name for itself
-	Origin     gate.Origin     `json:"origin"` // where the host works
+	Client     Host            `json:"client"` // the host's own name for itself
+	Origin     Origin          `json:"origin"` // where the host works
 	Reason     string          `json:"reason"` // one sentence: why a person is asked
 	Reasons    []Reason        `json:"reasons"`
 	Commands   []Command       `json:"commands,omitempty"`
@@ -224,15 +240,53 @@ type ToolApproveRequest struct {
 	// Description is what the tool's server says of it: a claim.
 	Description string `json:"description,omitempty"`
 	// DefinitionChanged holds the tool's definition as it was accepted and as it is; nil when they are the same.
-	DefinitionChanged *gate.Redefinition `json:"definitionChanged,omitempty"`
+	DefinitionChanged *DefinitionChange `json:"definitionChanged,omitempty"`
 	// Rewritten holds the arguments as they came when a hook changed them; nil when args are what came.
-	Rewritten *gate.Rewrite `json:"rewritten,omitempty"`
-	Marks     []Mark        `json:"marks,omitempty"`
-	Undo      *gate.Undo    `json:"undo,omitempty"` // whether what it changes can be brought back; nil when nobody can tell
-	CreatedAt time.Time     `json:"createdAt"`
-	ExpiresAt time.Time     `json:"expiresAt"`
+	Rewritten *Rewrite  `json:"rewritten,omitempty"`
+	Marks     []Mark    `json:"marks,omitempty"`
+	Undo      *Undo     `json:"undo,omitempty"` // whether what it changes can be brought back; nil when nobody can tell
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt"`
 	// AwaitsHost says that callgate was restarted since: the host has to repeat the call, and the answer is kept for it.
 	AwaitsHost bool `json:"awaitsHost,omitempty"`
+}
+
+// Host is how the program that made a call names itself: a claim.
+type Host struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Origin is where a host works, as far as callgate can tell.
+type Origin struct {
+	Folder   string `json:"folder,omitempty"`
+	Branch   string `json:"branch,omitempty"`
+	Terminal string `json:"terminal,omitempty"`
+}
+
+// DefinitionChange holds two definitions of a tool as JSON.
+type DefinitionChange struct {
+	Old json.RawMessage `json:"old,omitempty"` // as it was accepted; nil when it never was
+	New json.RawMessage `json:"new"`
+	Why string          `json:"why"`
+}
+
+// Rewrite says that a hook changed the arguments of a call.
+type Rewrite struct {
+	By       string          `json:"by"`
+	Original json.RawMessage `json:"original"` // as they came; null when there were none
+}
+
+// Undo says whether what a call changes can be brought back.
+type Undo struct {
+	Kept bool   `json:"kept"`
+	Text string `json:"text"` // one line for people
+}
+
+// Widening counts commands that a grant would newly allow, with examples.
+type Widening struct {
+	Count    int      `json:"count"`
+	Examples []string `json:"examples"`
 }
 
 // Risk is a class with what people read of it.
@@ -267,7 +321,7 @@ type Offer struct {
 	Subject int    `json:"subject"` // which of the call's subjects it is for
 	Default bool   `json:"default"`
 	// NewlyAllows counts known commands that the grant would allow from now on; nil when there are none.
-	NewlyAllows *tools.Widening `json:"newlyAllows,omitempty"`
+	NewlyAllows *Widening `json:"newlyAllows,omitempty"`
 }
 
 // Mark is a reason why only a person can release the call.
@@ -317,17 +371,17 @@ type TeamUpdate struct {
 
 // TeamAgent is one agent in the roster: the session's own, or one that agent_add registered, as it was described.
 type TeamAgent struct {
-	AgentID     string           `json:"agentId"`
-	Name        string           `json:"name,omitempty"`
-	Role        string           `json:"role"`
-	Goal        string           `json:"goal,omitempty"`
-	Domain      string           `json:"domain,omitempty"`
-	Provider    string           `json:"provider,omitempty"`
-	Model       string           `json:"model,omitempty"`
-	Roles       []gate.AgentRole `json:"roles,omitempty"`
-	Tools       []string         `json:"tools"` // that the host is offered, by qualified name
-	Client      gate.Client      `json:"client"`
-	Permissions string           `json:"permissions"` // the mode of the session's gate
+	AgentID     string      `json:"agentId"`
+	Name        string      `json:"name,omitempty"`
+	Role        string      `json:"role"`
+	Goal        string      `json:"goal,omitempty"`
+	Domain      string      `json:"domain,omitempty"`
+	Provider    string      `json:"provider,omitempty"`
+	Model       string      `json:"model,omitempty"`
+	Roles       []AgentRole `json:"roles,omitempty"`
+	Tools       []string    `json:"tools"` // that the host is offered, by qualified name
+	Client      Host        `json:"client"`
+	Permissions string      `json:"permissions"` // the mode of the session's gate
 }
 
 // AutonomyChanged: the session's level, NONE when rules alone decide.

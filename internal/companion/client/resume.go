@@ -1,10 +1,12 @@
-package companion
+package client
 
 import (
 	"bytes"
 	"context"
 	"sync"
 	"time"
+
+	"callgate/internal/companion/wire"
 )
 
 // When the hub ends, another is there within a second, and the same approvals still wait. A client that comes back
@@ -27,7 +29,7 @@ type ledger struct {
 }
 
 type waitingRequest struct {
-	frame   *ToolApproveRequest
+	frame   *wire.ToolApproveRequest
 	raw     []byte
 	answer  bool // an answer was sent, and nothing was heard of it
 	missing bool // the connection was renewed since, and it was not shown again yet
@@ -50,7 +52,7 @@ func (l *ledger) answered(id string) error {
 	switch {
 	case w == nil:
 	case w.missing:
-		return ErrNotBack
+		return wire.ErrNotBack
 	default:
 		w.answer = true
 	}
@@ -58,19 +60,19 @@ func (l *ledger) answered(id string) error {
 }
 
 // take notes a frame and returns what is to be delivered for it.
-func (l *ledger) take(e Event) []Event {
+func (l *ledger) take(e wire.Event) []wire.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch f := e.Frame.(type) {
-	case *ToolApproveRequest:
+	case *wire.ToolApproveRequest:
 		if w := l.waiting[f.ToolCallID]; w != nil && w.missing && bytes.Equal(w.raw, e.Raw) {
 			w.missing = false
 			if !w.answer {
 				return nil
 			}
 			w.answer = false
-			return told(Error{
-				Head: head(TypeError, f.SessionID), Code: CodeInternal, ToolCallID: f.ToolCallID,
+			return told(wire.Error{
+				Head: wire.NewHead(wire.TypeError, f.SessionID), Code: wire.CodeInternal, ToolCallID: f.ToolCallID,
 				Message: "The connection broke before the answer arrived. The call still waits.",
 			})
 		}
@@ -78,21 +80,21 @@ func (l *ledger) take(e Event) []Event {
 			l.waiting = make(map[string]*waitingRequest)
 		}
 		l.waiting[f.ToolCallID] = &waitingRequest{frame: f, raw: e.Raw}
-	case *ToolApproveResolved:
+	case *wire.ToolApproveResolved:
 		delete(l.waiting, f.ToolCallID)
-	case *TeamUpdate:
+	case *wire.TeamUpdate:
 		if l.sessions == nil {
 			l.sessions = make(map[string]bool)
 		}
 		if l.sessions[f.SessionID] = true; len(f.Agents) == 0 {
 			delete(l.sessions, f.SessionID)
 		}
-	case *Error:
+	case *wire.Error:
 		if w := l.waiting[f.ToolCallID]; w != nil {
 			w.answer = false
 		}
 	}
-	return []Event{e}
+	return []wire.Event{e}
 }
 
 // renewed notes that the connection is another: everything has to be shown again.
@@ -108,7 +110,7 @@ func (l *ledger) renewed() {
 }
 
 // settle returns what is to be delivered for approvals and sessions that were not shown again.
-func (l *ledger) settle() (events []Event) {
+func (l *ledger) settle() (events []wire.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, w := range l.waiting {
@@ -116,27 +118,27 @@ func (l *ledger) settle() (events []Event) {
 			continue
 		}
 		delete(l.waiting, id)
-		events = append(events, told(ToolApproveResolved{
-			Head: head(TypeToolApproveResolved, w.frame.SessionID), ToolCallID: id, Decision: "withdrawn", By: "callgate",
+		events = append(events, told(wire.ToolApproveResolved{
+			Head: wire.NewHead(wire.TypeToolApproveResolved, w.frame.SessionID), ToolCallID: id, Decision: "withdrawn", By: "callgate",
 			Reason: "It was answered, or its process ended, while the connection was being renewed.",
 		})...)
 	}
 	for id, shown := range l.sessions {
 		if !shown {
 			delete(l.sessions, id)
-			events = append(events, told(noTeam(id))...)
+			events = append(events, told(wire.NoTeam(id))...)
 		}
 	}
 	return events
 }
 
 // told makes an event of a frame that the server did not send, as if it had.
-func told[T any](frame T) []Event {
-	raw, err := encode(frame)
+func told[T any](frame T) []wire.Event {
+	raw, err := wire.Encode(frame)
 	if err != nil {
 		return nil // frames of this file hold ids and constant texts
 	}
-	return []Event{{Frame: &frame, Raw: raw}}
+	return []wire.Event{{Frame: &frame, Raw: raw}}
 }
 
 // settleLater delivers what is over when the replay of a renewed connection has had its time. The caller calls

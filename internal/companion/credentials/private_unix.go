@@ -1,6 +1,6 @@
 //go:build unix
 
-package companion
+package credentials
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // checkPrivate refuses what another user can read or write, or could have put there: wrong mode, wrong
 // owner, a symbolic link, anything that is neither a file nor a directory.
-func checkPrivate(path string) error {
+func CheckPrivate(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -28,4 +28,4 @@ func checkPrivate(path string) error {
 }
 
 // makePrivate takes the rights of others at path away.
-func makePrivate(path string) error { return os.Chmod(path, 0o600) }
+func MakePrivate(path string) error { return os.Chmod(path, 0o600) }

@@ -1,4 +1,4 @@
-package companion
+package client
 
 import (
 	"cmp"
@@ -21,19 +21,21 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"callgate/gate/tools"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
+	"callgate/internal/visible"
 )
 
 // Target says where a client connects and as whom.
 type Target struct {
-	DataDir    string     // has the announcements and the credentials
-	Address    string     // host:port, https://host:port on another machine; "" means the hub, or the newest that answers
-	Credential Credential // "" means approve
-	Client     ClientInfo
+	DataDir    string                 // has the announcements and the credentials
+	Address    string                 // host:port, https://host:port on another machine; "" means the hub, or the newest that answers
+	Credential credentials.Credential // "" means approve
+	Client     wire.ClientInfo
 	Sessions   []string // to watch; nil means all
 	Logger     *slog.Logger
 
-	roots *x509.CertPool // whose certificates count; nil means the system's
+	Roots *x509.CertPool // whose certificates count; nil means the system's
 }
 
 // connect finds the companion, has it prove itself, opens the WebSocket and says hello.
@@ -44,23 +46,23 @@ func (t Target) connect(ctx context.Context) (_ *websocket.Conn, address string,
 	if err != nil {
 		return nil, "", err
 	}
-	dialer := websocket.Dialer{TLSClientConfig: t.tls(), HandshakeTimeout: dialTimeout, Subprotocols: []string{Subprotocol}}
+	dialer := websocket.Dialer{TLSClientConfig: t.tls(), HandshakeTimeout: dialTimeout, Subprotocols: []string{wire.Subprotocol}}
 	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(urlOf(address), "http")+"/ws", http.Header{"Authorization": {"Bearer " + token}})
 	if response != nil && response.StatusCode == http.StatusUnauthorized {
-		return nil, "", ErrUnauthorized
+		return nil, "", wire.ErrUnauthorized
 	}
 	if said := refusedWith(response); err != nil && said != "" {
 		return nil, "", fmt.Errorf("callgate at %s lets nobody else in: %s", address, said)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+		return nil, "", fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
 	}
-	conn.SetReadLimit(maxServer)
+	conn.SetReadLimit(MaxServer)
 	sessions := t.Sessions
 	if sessions == nil {
-		sessions = []string{AllSessions}
+		sessions = []string{wire.AllSessions}
 	}
-	hello, err := encode(Hello{Head: head(TypeHello, ""), Client: t.Client, Sessions: sessions})
+	hello, err := wire.Encode(wire.Hello{Head: wire.NewHead(wire.TypeHello, ""), Client: t.Client, Sessions: sessions})
 	if err == nil {
 		err = conn.WriteMessage(websocket.TextMessage, hello)
 	}
@@ -77,13 +79,13 @@ func refusedWith(response *http.Response) string {
 		return ""
 	}
 	var said struct {
-		Error restError `json:"error"`
+		Error wire.RestError `json:"error"`
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxPrivate))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxProof))
 	if err != nil || json.Unmarshal(body, &said) != nil {
 		return ""
 	}
-	return tools.Visible(said.Error.Message)
+	return visible.Text(said.Error.Message)
 }
 
 // direct follows no redirects and asks no proxy: what is said there is for one other side.
@@ -94,14 +96,14 @@ func (t Target) direct() *http.Client {
 	}
 }
 
-func (t Target) tls() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots} }
+func (t Target) tls() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.Roots} }
 
 // prove finds a companion, reads the credential and has the other side prove that it holds it too. Of several
 // that are announced it takes the newest that can.
-func (t Target) prove(ctx context.Context, name Credential) (address, token string, err error) {
+func (t Target) prove(ctx context.Context, name credentials.Credential) (address, token string, err error) {
 	addresses := []string{t.Address}
 	if t.Address == "" {
-		found, err := companions(t.DataDir)
+		found, err := Companions(t.DataDir)
 		if err != nil {
 			return "", "", err
 		}
@@ -110,9 +112,9 @@ func (t Target) prove(ctx context.Context, name Credential) (address, token stri
 			addresses = append(addresses, a.Address)
 		}
 	}
-	token, err = (&Credentials{dir: credentialsDir(t.DataDir)}).Token(name)
+	token, err = credentials.At(t.DataDir).Token(name)
 	if errors.Is(err, fs.ErrNotExist) && name.Person() != "" {
-		return "", "", fmt.Errorf("%w: %s", ErrNoCredential, name)
+		return "", "", fmt.Errorf("%w: %s", wire.ErrNoCredential, name)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("read the %s credential: %w", name, err)
@@ -128,7 +130,7 @@ func (t Target) prove(ctx context.Context, name Credential) (address, token stri
 	return "", "", first
 }
 
-func (t Target) proveAt(ctx context.Context, address string, name Credential, token string) (string, error) {
+func (t Target) proveAt(ctx context.Context, address string, name credentials.Credential, token string) (string, error) {
 	if t.Address == "" { // one of several must not use up the others' time
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, proofTimeout)
@@ -142,12 +144,15 @@ func (t Target) proveAt(ctx context.Context, address string, name Credential, to
 		address = remoteScheme + net.JoinHostPort(host, port)
 	} else {
 		var err error
-		if address, err = loopback(address); err != nil {
+		if address, err = Loopback(address); err != nil {
 			return "", err
 		}
 	}
 	return address, t.challenge(ctx, address, name, token)
 }
+
+// maxProof bounds what is read of a side that has proven nothing yet, in bytes.
+const maxProof = 4096
 
 // remoteScheme begins the address of a callgate on another machine.
 const remoteScheme = "https://"
@@ -161,8 +166,8 @@ func urlOf(address string) string {
 }
 
 // challenge asks whoever listens at address to prove that it holds token, without showing it.
-func (t Target) challenge(ctx context.Context, address string, name Credential, token string) error {
-	var random [nonceLength / 2]byte
+func (t Target) challenge(ctx context.Context, address string, name credentials.Credential, token string) error {
+	var random [credentials.NonceLength / 2]byte
 	rand.Read(random[:])
 	nonce := hex.EncodeToString(random[:])
 	query := url.Values{"credential": {string(name)}, "nonce": {nonce}}
@@ -172,18 +177,18 @@ func (t Target) challenge(ctx context.Context, address string, name Credential, 
 	}
 	response, err := t.direct().Do(request)
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+		return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
 	}
 	defer response.Body.Close()
 	var answer struct {
 		Proof string `json:"proof"`
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxPrivate))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxProof))
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+		return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || !hmac.Equal([]byte(answer.Proof), []byte(prove(token, nonce, strings.TrimPrefix(address, remoteScheme)))) {
-		return fmt.Errorf("%s: %w", address, ErrImpostor)
+	if err := json.Unmarshal(body, &answer); err != nil || !hmac.Equal([]byte(answer.Proof), []byte(credentials.Proof(token, nonce, strings.TrimPrefix(address, remoteScheme)))) {
+		return fmt.Errorf("%s: %w", address, wire.ErrImpostor)
 	}
 	return nil
 }

@@ -1,11 +1,9 @@
-package companion
+package credentials
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +17,7 @@ import (
 var personalName = regexp.MustCompile(`^(approve|view)@([A-Za-z0-9][A-Za-z0-9._-]{0,62})$`)
 
 // CredentialOf names the secret of one person. role is approve or view.
-func CredentialOf(role Credential, person string) (Credential, error) {
+func Of(role Credential, person string) (Credential, error) {
 	c := Credential(string(role) + "@" + person)
 	if !personalName.MatchString(string(c)) {
 		return "", fmt.Errorf("%q: a person's credential is approve@NAME or view@NAME, the name of letters, digits, dots, - and _, at most 63", c)
@@ -44,7 +42,7 @@ func (c Credential) Person() string {
 }
 
 // People lists the credentials of persons, sorted.
-func (c *Credentials) People() (all []Credential, err error) {
+func (c *Store) People() (all []Credential, err error) {
 	dir, err := os.Open(c.dir)
 	if err != nil {
 		return nil, err
@@ -61,14 +59,14 @@ func (c *Credentials) People() (all []Credential, err error) {
 }
 
 // Add makes a person's credential. One person has one: a second is an error that wraps fs.ErrExist.
-func (c *Credentials) Add(name Credential) error {
+func (c *Store) Add(name Credential) error {
 	return c.locked(func() error {
 		known, err := c.People()
 		if err != nil {
 			return err
 		}
 		for _, other := range known {
-			if skeleton(other.Person()) == skeleton(name.Person()) {
+			if Skeleton(other.Person()) == Skeleton(name.Person()) {
 				return fmt.Errorf("%s: %w, or looks the same: rotate it, or remove it first", other, fs.ErrExist)
 			}
 		}
@@ -77,7 +75,7 @@ func (c *Credentials) Add(name Credential) error {
 }
 
 // Remove takes a person's credential away. It opens nothing from now on.
-func (c *Credentials) Remove(name Credential) error {
+func (c *Store) Remove(name Credential) error {
 	if name.Person() == "" {
 		return fmt.Errorf("%s is nobody's in particular: rotate it", name)
 	}
@@ -86,43 +84,4 @@ func (c *Credentials) Remove(name Credential) error {
 		return fmt.Errorf("there is no credential %s", name)
 	}
 	return err
-}
-
-// errTaken refuses a name that is a person's who did not prove to be the client.
-var errTaken = &refusal{CodeUnauthorized, "this name is a person's who has a credential of their own: show that one (callgate approve --as NAME), or go by another name", closeNameTaken}
-
-// proven finds out whose credential shown is, and has the request carry that name, whatever it said. It
-// refuses a name that another person owns.
-func (s *Server) proven(r *http.Request, shown Credential) (person string, _ *refusal) {
-	person = shown.Person()
-	client, named := clientOf(r)
-	switch {
-	case person != "":
-		if checkClient(client) != nil {
-			client.Kind = "custom"
-		}
-		r.Header.Set(clientHeader, client.Kind+":"+url.PathEscape(person))
-	case named:
-		return "", s.free(client.Name)
-	}
-	return person, nil
-}
-
-// free refuses the name of a person who has a credential of their own, and what could be read as such a name.
-func (s *Server) free(name string) *refusal {
-	known, err := s.credentials.People()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return refuse(CodeInternal, "the credentials cannot be read; the log says why")
-	}
-	if len(known) == 0 {
-		return nil
-	}
-	looks := skeleton(name)
-	if slices.ContainsFunc(known, func(c Credential) bool { return skeleton(c.Person()) == looks }) {
-		return errTaken
-	}
-	if scripts(name) > 1 {
-		return refuse(CodeBadMessage, "the name mixes letters of several scripts, which people cannot tell apart: use one")
-	}
-	return nil
 }

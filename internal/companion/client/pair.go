@@ -1,4 +1,4 @@
-package companion
+package client
 
 import (
 	"cmp"
@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 // PageURL returns the address of the page with a code in its fragment that gives the page t.Credential, once,
@@ -16,8 +19,8 @@ import (
 func PageURL(ctx context.Context, t Target) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	want := cmp.Or(t.Credential, CredentialApprove)
-	if t.Credential = CredentialApprove; want.Role() == CredentialApprove {
+	want := cmp.Or(t.Credential, credentials.Approve)
+	if t.Credential = credentials.Approve; want.Role() == credentials.Approve {
 		t.Credential = want
 	}
 	address, _, err := t.prove(ctx, t.Credential)
@@ -25,23 +28,23 @@ func PageURL(ctx context.Context, t Target) (string, error) {
 		return "", err
 	}
 	if want.Person() != "" {
-		if _, err := (&Credentials{dir: credentialsDir(t.DataDir)}).Token(want); err != nil {
-			return "", fmt.Errorf("%w: %s", ErrNoCredential, want)
+		if _, err := credentials.At(t.DataDir).Token(want); err != nil {
+			return "", fmt.Errorf("%w: %s", wire.ErrNoCredential, want)
 		}
 	}
 	t.Address = address // the code is good there and nowhere else
-	var minted pairCode
-	err = t.Ask(ctx, http.MethodPost, "/api/pair", pairRequest{Credential: want, Name: t.Client.Name}, &minted)
-	var refused *RequestError
+	var minted wire.PairCode
+	err = t.Ask(ctx, http.MethodPost, "/api/pair", wire.PairRequest{Credential: string(want), Name: t.Client.Name}, &minted)
+	var refused *wire.RequestError
 	switch {
 	case errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
-		return "", ErrUnauthorized
+		return "", wire.ErrUnauthorized
 	case errors.As(err, &refused):
-		return "", fmt.Errorf("%w: it has no page to pair with (%d)", ErrVersion, refused.Status)
+		return "", fmt.Errorf("%w: it has no page to pair with (%d)", wire.ErrVersion, refused.Status)
 	case err != nil:
 		return "", err
 	case minted.Code == "":
-		return "", fmt.Errorf("%w: its pairing code cannot be read", ErrVersion)
+		return "", fmt.Errorf("%w: its pairing code cannot be read", wire.ErrVersion)
 	}
 	return urlOf(address) + "/#pair=" + minted.Code, nil
 }

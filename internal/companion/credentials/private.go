@@ -1,4 +1,4 @@
-package companion
+package credentials
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 const maxPrivate = 4096
 
 // readPrivate reads a small file that only the user can read and write.
-func readPrivate(path string) ([]byte, error) {
-	if err := checkPrivate(path); err != nil {
+func ReadPrivate(path string) ([]byte, error) {
+	if err := CheckPrivate(path); err != nil {
 		return nil, err
 	}
 	f, err := durable.Open(path)
@@ -31,4 +31,4 @@ func readPrivate(path string) ([]byte, error) {
 }
 
 // writePrivate puts data at path, whole or not at all, readable and writable by the user alone.
-func writePrivate(path string, data []byte) error { return durable.Replace(path, data, 0o600) }
+func WritePrivate(path string, data []byte) error { return durable.Replace(path, data, 0o600) }

@@ -1,94 +1,15 @@
-package companion
+package wire
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"callgate/gate/tools"
+	"callgate/internal/visible"
 )
-
-// What is shown of arguments before a person asks for all of them.
-const (
-	shownLines = 60
-	shownBytes = 8 << 10
-)
-
-// show describes an approval for a terminal. Every string of it goes through tools.Visible or quote: it may come
-// from the model or from an upstream, and must not move the cursor, pass for another part of the display,
-// or hide. whole shows arguments of any size; complete says that all of them were shown.
-func show(f *ToolApproveRequest, now time.Time, whole bool) (text string, complete bool) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n── %s ──\n", tools.Visible(f.Tool))
-	fmt.Fprintf(&b, "Server %s, session %s, agent %s, worker %s, %s left\n",
-		tools.Visible(f.Server), tools.Visible(f.SessionID), tools.Visible(f.AgentID), tools.Visible(f.WorkerID), left(f, now))
-	fmt.Fprintf(&b, "Risk   %s: %s", strings.ToUpper(tools.Visible(f.Risk.Label)), RiskWords(f.Risk.Class))
-	if f.Risk.Category != "" {
-		fmt.Fprintf(&b, " (%s)", tools.Visible(f.Risk.Category))
-	}
-	b.WriteByte('\n')
-	section(&b, "What   ", tools.Visible(f.Summary))
-	section(&b, "Why    ", tools.Visible(f.Reason))
-	for _, m := range f.Marks {
-		fmt.Fprintf(&b, "!      %s\n", tools.Visible(m.Text))
-	}
-	if f.Rewritten != nil {
-		fmt.Fprintf(&b, "!      The hook %s changed the arguments. They came as %s\n", tools.Visible(f.Rewritten.By), tools.Visible(string(f.Rewritten.Original)))
-	}
-	complete = showArguments(&b, f.Args, whole)
-	for i, c := range f.Commands {
-		if i == 0 {
-			b.WriteString("Runs\n")
-		}
-		fmt.Fprintf(&b, "  %s\n", CommandText(c))
-	}
-	for i, r := range f.Reasons {
-		if i == 0 {
-			b.WriteString("Rules\n")
-		}
-		rule := r.Rule
-		if rule == "" {
-			rule = r.Action + " by " + r.Layer
-		}
-		fmt.Fprintf(&b, "  %s: %s\n", tools.Visible(r.Subject), tools.Visible(rule))
-	}
-	for i, o := range f.Always {
-		if i == 0 {
-			b.WriteString("Always could allow\n")
-		}
-		fmt.Fprintf(&b, "  %d. %s %s, at worst: %s", i+1, tools.Visible(o.Tool), Quoted(o.Pattern), RiskWords(o.Risk))
-		if o.Default {
-			b.WriteString(" (chosen when you name none)")
-		}
-		b.WriteByte('\n')
-	}
-	return b.String(), complete
-}
-
-func section(b *strings.Builder, title, text string) {
-	if text != "" {
-		b.WriteString(title + text + "\n")
-	}
-}
-
-// showArguments writes arguments as Readable does, indented.
-func showArguments(b *strings.Builder, args json.RawMessage, whole bool) (complete bool) {
-	b.WriteString("Arguments\n")
-	size := 0
-	for shown, line := range Readable(args) {
-		if size += len(line) + 2; !whole && (shown >= shownLines || size > shownBytes) {
-			fmt.Fprintf(b, "  … and more, %d bytes in all. Type v to see everything, then answer.\n", len(args))
-			return false
-		}
-		b.WriteString("  " + line + "\n")
-	}
-	return true
-}
 
 // Readable returns arguments as people read them, line by line: one member a line, text of several lines
 // going on behind a bar, escapes that hide something taken out, and what cannot be seen made visible.
@@ -100,7 +21,7 @@ func Readable(args json.RawMessage) (text []string) {
 	}
 	for _, line := range lines {
 		for i, part := range fold(unescape(line)) {
-			if part = tools.Visible(part); i > 0 {
+			if part = visible.Text(part); i > 0 {
 				part = "│ " + part
 			}
 			text = append(text, part)
@@ -123,7 +44,7 @@ func unescape(text string) string {
 			i += 2
 		default:
 			r, n := escaped(text[i:])
-			if n == 0 || tools.Visible(string(r)) != string(r) || r == '"' || r == '\\' {
+			if n == 0 || visible.Text(string(r)) != string(r) || r == '"' || r == '\\' {
 				n = max(n, 2)
 				b.WriteString(text[i : i+n])
 			} else {
@@ -202,7 +123,7 @@ func CommandText(c Command) string {
 func Quoted(word string) string {
 	for _, r := range word {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,~*", r) {
-			return `"` + tools.Visible(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word)) + `"`
+			return `"` + visible.Text(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word)) + `"`
 		}
 	}
 	if word == "" {
@@ -229,11 +150,14 @@ func RiskWords(class string) string {
 	case "UNKNOWN":
 		return "effect unknown"
 	}
-	return tools.Visible(class)
+	return visible.Text(class)
 }
 
-// left is the time until the call is denied.
-func left(f *ToolApproveRequest, now time.Time) string {
-	seconds := max(0, int(f.ExpiresAt.Sub(now).Seconds()))
-	return strconv.Itoa(seconds) + " s"
+// HighRisk reports whether a class of risk is high or critical. A class that nobody knows is.
+func HighRisk(class string) bool {
+	switch class {
+	case "READ_ONLY", "BUILD_TEST", "WRITE", "NETWORK":
+		return false
+	}
+	return true
 }

@@ -1,8 +1,10 @@
-package companion
+package wire
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // serverFrames are the frames that a server sends.
@@ -31,8 +33,11 @@ var serverFrames = map[string]func() any{
 	TypeError:               func() any { return new(Error) },
 }
 
+// ServerTypes are the types of frames that a server sends.
+func ServerTypes() []string { return slices.Sorted(maps.Keys(serverFrames)) }
+
 // decodeServer reads a frame of the server. It is nil for a type that this version does not know.
-func decodeServer(data []byte) (any, error) {
+func DecodeServer(data []byte) (any, error) {
 	var head Head
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("frame from callgate: %w", err)

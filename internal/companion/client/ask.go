@@ -1,4 +1,4 @@
-package companion
+package client
 
 import (
 	"bytes"
@@ -9,18 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
-
-// RequestError is a REST request that the companion refused.
-type RequestError struct {
-	Status  int // of HTTP
-	Code    string
-	Message string
-}
-
-func (e *RequestError) Error() string {
-	return cmp.Or(e.Message, http.StatusText(e.Status), "the request was refused")
-}
 
 // Ask makes one REST request with t.Credential: body is sent as JSON unless it is nil, and the answer read into
 // answer unless that is nil. The other side proves itself before it is shown the credential. What it refuses is a
@@ -28,13 +20,13 @@ func (e *RequestError) Error() string {
 func (t Target) Ask(ctx context.Context, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	address, token, err := t.prove(ctx, cmp.Or(t.Credential, CredentialApprove))
+	address, token, err := t.prove(ctx, cmp.Or(t.Credential, credentials.Approve))
 	if err != nil {
 		return err
 	}
 	var sent []byte
 	if body != nil {
-		if sent, err = encode(body); err != nil {
+		if sent, err = wire.Encode(body); err != nil {
 			return err
 		}
 	}
@@ -45,29 +37,29 @@ func (t Target) Ask(ctx context.Context, method, path string, body, answer any) 
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
 	if t.Client.Kind != "" {
-		request.Header.Set(clientHeader, t.Client.Kind+":"+url.PathEscape(t.Client.Name))
+		request.Header.Set(wire.ClientHeader, t.Client.Kind+":"+url.PathEscape(t.Client.Name))
 	}
 	response, err := t.direct().Do(request)
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+		return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
 	}
 	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxServer))
+	data, err := io.ReadAll(io.LimitReader(response.Body, MaxServer))
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", ErrUnreachable, address, err)
+		return fmt.Errorf("%w at %s: %w", wire.ErrUnreachable, address, err)
 	}
 	if response.StatusCode != http.StatusOK {
 		var refused struct {
-			Error restError `json:"error"`
+			Error wire.RestError `json:"error"`
 		}
 		_ = json.Unmarshal(data, &refused) // who answers with something else has said nothing more than the status
-		return &RequestError{response.StatusCode, refused.Error.Code, refused.Error.Message}
+		return &wire.RequestError{Status: response.StatusCode, Code: refused.Error.Code, Message: refused.Error.Message}
 	}
 	if answer == nil {
 		return nil
 	}
 	if err := json.Unmarshal(data, answer); err != nil {
-		return fmt.Errorf("%w: its answer to %s %s cannot be read", ErrVersion, method, path)
+		return fmt.Errorf("%w: its answer to %s %s cannot be read", wire.ErrVersion, method, path)
 	}
 	return nil
 }

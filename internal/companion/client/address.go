@@ -1,0 +1,27 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// DefaultAddress is where the companion listens unless it is told otherwise.
+const DefaultAddress = "127.0.0.1:7777"
+
+// loopback checks that an address is one that only this machine reaches, and spells it with an IP. "" is
+// DefaultAddress.
+func Loopback(address string) (string, error) {
+	host, port, err := net.SplitHostPort(cmp.Or(address, DefaultAddress))
+	if err != nil {
+		return "", fmt.Errorf("companion address: %w", err)
+	}
+	if host == "" || host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+		return "", fmt.Errorf("companion address %s is not on loopback: other machines come in over TLS, at an address of their own (listenRemote, with tls.cert and tls.key); use 127.0.0.1 here", address)
+	}
+	return net.JoinHostPort(host, port), nil
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
+)
+
+// announcement says how clients of the same user find one running companion.
+type Announcement struct {
+	PID     int       `json:"pid"`
+	Address string    `json:"address"`          // host:port
+	Hub     bool      `json:"hub"`              // all processes of the data directory that could join are reached there
+	Remote  bool      `json:"remote,omitempty"` // for other machines: clients of this one go elsewhere
+	Started time.Time `json:"started"`
+}
+
+func AnnouncePath(dataDir string) string { return filepath.Join(dataDir, "companion.json") }
+
+// PortsDir is the folder in which companions are announced, each in a file of its own.
+func PortsDir(dataDir string) string { return filepath.Join(dataDir, "companions") }
+
+// companions reads the announcement of every door for clients of this machine; see announced.
+func Companions(dataDir string) ([]Announcement, error) {
+	found, err := Announced(dataDir)
+	found = slices.DeleteFunc(found, func(a Announcement) bool { return a.Remote })
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%w with the data directory %s", wire.ErrNotRunning, dataDir)
+	}
+	return found, err
+}
+
+// announced reads every announcement, the hub's first, then the newest. Some may be of processes that are gone; what
+// cannot be read is left out unless it is all there is. The error is ErrNotRunning when there is none.
+func Announced(dataDir string) (found []Announcement, err error) {
+	files, err := os.ReadDir(PortsDir(dataDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var unreadable error
+	for _, file := range files {
+		if _, ok := announcedPort(file.Name()); !ok {
+			continue
+		}
+		path := filepath.Join(PortsDir(dataDir), file.Name())
+		data, err := credentials.ReadPrivate(path)
+		if errors.Is(err, fs.ErrNotExist) { // withdrawn meanwhile
+			continue
+		}
+		var a Announcement
+		if err == nil {
+			err = json.Unmarshal(data, &a)
+		}
+		if err != nil {
+			unreadable = errors.Join(unreadable, fmt.Errorf("%s: %w", path, err))
+			continue
+		}
+		found = append(found, a)
+	}
+	if len(found) == 0 && unreadable == nil {
+		return nil, fmt.Errorf("%w with the data directory %s", wire.ErrNotRunning, dataDir)
+	}
+	if len(found) == 0 {
+		return nil, unreadable
+	}
+	slices.SortStableFunc(found, func(a, b Announcement) int {
+		if a.Hub != b.Hub {
+			if a.Hub {
+				return -1
+			}
+			return 1
+		}
+		return b.Started.Compare(a.Started)
+	})
+	return found, nil
+}
+
+// Ports lists the TCP ports of all companions that are announced in the data directory. It reads names alone,
+// which is cheap enough for every call.
+func Ports(dataDir string) (ports []string) {
+	dir, err := os.Open(PortsDir(dataDir))
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		if port, ok := announcedPort(name); ok {
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
+
+// announcedPort reads the port from the name PID-PORT.json.
+func announcedPort(name string) (port string, ok bool) {
+	name, ok = strings.CutSuffix(name, ".json")
+	if !ok {
+		return "", false
+	}
+	_, port, ok = strings.Cut(name, "-")
+	return port, ok
+}
+
+// proofTimeout is how long one of several announced companions may take to prove itself.
+const proofTimeout = 2 * time.Second
+
+// answers reports whether this user's callgate listens at address.
+func Answers(dataDir, address string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), proofTimeout)
+	defer cancel()
+	_, _, err := Target{DataDir: dataDir, Address: address}.prove(ctx, credentials.View)
+	return err == nil
+}

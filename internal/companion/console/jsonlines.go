@@ -1,0 +1,143 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"callgate/internal/companion/client"
+	"callgate/internal/companion/wire"
+)
+
+// Relay is Watch for programs: every frame of the server goes to out as one line of JSON, and every line
+// of in is one of lineFrames (v may be left out). A line that is none gets an
+// error frame on out. The end of in ends only the answers; in is read until the process ends.
+func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writer, once bool) (wire.Outcome, error) {
+	lines := make(chan []byte)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(nil, wire.MaxMessage)
+		for scanner.Scan() {
+			select {
+			case lines <- append([]byte(nil), scanner.Bytes()...):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	pending := map[string]bool{}
+	for {
+		select {
+		case <-ctx.Done():
+			return wire.Ended, nil
+		case event, ok := <-client.Events():
+			if !ok {
+				return wire.Ended, ctx.Err()
+			}
+			if event.Raw != nil {
+				if _, err := out.Write(append(event.Raw, '\n')); err != nil {
+					return wire.Ended, err
+				}
+			}
+			switch f := event.Frame.(type) {
+			case wire.Connected:
+				clear(pending)
+			case wire.Notice:
+				for _, problem := range f.Problems {
+					frame, err := wire.Encode(wire.Error{Head: wire.NewHead(wire.TypeError, ""), Code: wire.CodeProblem, Message: problem})
+					if err == nil {
+						_, err = out.Write(append(frame, '\n'))
+					}
+					if err != nil {
+						return wire.Ended, err
+					}
+				}
+			case wire.Disconnected:
+				if f.Final {
+					return wire.Ended, f.Err
+				}
+			case *wire.ToolApproveRequest:
+				pending[f.ToolCallID] = true
+			case *wire.ToolApproveResolved:
+				if once && pending[f.ToolCallID] {
+					return wire.OutcomeOf(f.Decision), nil
+				}
+			}
+		case data, ok := <-lines:
+			if !ok {
+				lines = nil
+				continue
+			}
+			if len(data) == 0 {
+				continue
+			}
+			if refused := relayLine(client, data); refused != nil {
+				frame, err := wire.Encode(wire.ErrorFrame(refused, "", ""))
+				if err == nil {
+					_, err = out.Write(append(frame, '\n'))
+				}
+				if err != nil {
+					return wire.Ended, err
+				}
+			}
+		}
+	}
+}
+
+// clientFrame is a frame of a client.
+type clientFrame interface{ Self() *wire.Head }
+
+// lineFrames are the frames that a line may be.
+var lineFrames = map[string]func() clientFrame{
+	wire.TypeToolApprove: func() clientFrame { return new(wire.ToolApprove) },
+	wire.TypeCancel:      func() clientFrame { return new(wire.Cancel) },
+	wire.TypeSetAutonomy: func() clientFrame { return new(wire.SetAutonomy) },
+	wire.TypeAgentAdd:    func() clientFrame { return new(wire.AgentAdd) },
+	wire.TypeAgentRemove: func() clientFrame { return new(wire.AgentRemove) },
+	wire.TypeChat:        func() clientFrame { return new(wire.Chat) },
+	wire.TypeChatReset:   func() clientFrame { return new(wire.ChatReset) },
+	wire.TypeKBAdd:       func() clientFrame { return new(wire.KBAdd) },
+	wire.TypeKBSearch:    func() clientFrame { return new(wire.KBSearch) },
+	wire.TypeKBList:      func() clientFrame { return new(wire.KBList) },
+	wire.TypeKBRemove:    func() clientFrame { return new(wire.KBRemove) },
+}
+
+// relayLine sends what one line of JSON asks for.
+func relayLine(c *client.Client, data []byte) *wire.Refusal {
+	var head wire.Head
+	if refused := wire.Decode(data, &head); refused != nil {
+		return refused
+	}
+	if head.V != 0 && head.V != wire.Version {
+		return wire.Refuse(wire.CodeProtocolMismatch, "this is protocol version %d", wire.Version)
+	}
+	make, ok := lineFrames[head.Type]
+	if !ok {
+		return wire.Refuse(wire.CodeBadMessage, "type must be one of %s", strings.Join(slices.Sorted(maps.Keys(lineFrames)), ", "))
+	}
+	frame := make()
+	if refused := wire.Decode(data, frame); refused != nil {
+		return refused
+	}
+	frame.Self().V = wire.Version
+	var err error
+	if answer, ok := frame.(*wire.ToolApprove); ok {
+		err = c.Answer(*answer)
+	} else {
+		err = c.Send(frame)
+	}
+	switch {
+	case errors.Is(err, wire.ErrNotBack):
+		return wire.Refuse(wire.CodeInternal, "%v; nothing was sent, try again in a moment", err)
+	case errors.Is(err, wire.ErrClosed):
+		return wire.Refuse(wire.CodeInternal, "there is no connection; nothing was sent")
+	case err != nil:
+		return wire.Refuse(wire.CodeInternal, "the frame may not have arrived: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package wire
+
+import "testing"
+
+func TestUnescape(t *testing.T) {
+	for in, want := range map[string]string{
+		`r\u006d -rf`:        "r" + "m -rf",
+		`a \u0026\u0026 b`:   "a && b",
+		`\u003cb\u003E`:      "<b>",
+		`\/tmp`:              "/tmp",
+		`\ud83d\ude00`:       "\U0001F600",
+		`\u4e16`:             "世",
+		`\u0022\u005c`:       `\u0022\u005c`,
+		`\u001b\u202e\u200b`: `\u001b\u202e\u200b`,
+		`\udb40\udc41`:       `\udb40\udc41`,
+		`\ud83d x`:           `\ud83d x`,
+		`\ud83d\u0041`:       `\ud83dA`,
+		`\\u006d`:            `\\u006d`,
+		`\n\t\"\\`:           `\n\t\"\\`,
+		`\u00`:               `\u00`,
+		`\uzzzz\`:            `\uzzzz\`,
+		`\u+123`:             `\u+123`,
+		"":                   "",
+	} {
+		if got := unescape(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"":           `""`,
+		"git":        "git",
+		"--a=b,c":    "--a=b,c",
+		"a b":        `"a b"`,
+		`a"b\`:       `"a\"b\\"`,
+		"$(rm)":      `"$(rm)"`,
+		"-\u202e":    `"-⟨U+202E⟩"`,
+		`\u202e`:     `"\\u202e"`,
+		"a\nb":       `"a⟨U+000A⟩b"`,
+		"src/**/*.x": "src/**/*.x",
+	} {
+		if got := Quoted(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
