@@ -141,7 +141,7 @@ func approve(ctx context.Context, dataDir string, o approving) (wire.Outcome, er
 		return approveLines(ctx, approver, o.once)
 	}
 	return tui.Run(ctx, tui.Options{
-		Client: approver, Target: target, Once: o.once, Bell: o.notify,
+		Client: approver, Ask: target.AskAt, Watches: target.Sessions, Once: o.once, Bell: o.notify,
 		NoColor: o.noColor || os.Getenv("NO_COLOR") != "",
 	})
 }

@@ -168,7 +168,7 @@ func checkREST(method, path, request string, response *http.Response, body strin
 
 // The schema has every frame type that the protocol's constants name, and says which side sends it.
 func TestSchemaHasEveryFrame(t *testing.T) {
-	source, err := os.ReadFile("wire.go")
+	source, err := os.ReadFile("wire/frames.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestSchemaHasEveryFrame(t *testing.T) {
 		named[m[1]] = true
 	}
 	if len(named) < 15 || !maps.Equal(listed, named) {
-		t.Errorf("the schema lists the frames %v, wire.go has %v", slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(named)))
+		t.Errorf("the schema lists the frames %v, wire/frames.go has %v", slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(named)))
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 
 	"github.com/go-telegram/bot"
 
-	"callgate/internal/companion/client"
 	"callgate/internal/companion/wire"
 )
 
@@ -30,8 +29,6 @@ type Client interface {
 	Events() <-chan wire.Event
 	Answer(wire.ToolApprove) error
 }
-
-var _ Client = (*client.Client)(nil)
 
 // Options say where questions go. Client, Token and Chats are required.
 type Options struct {

@@ -3,12 +3,10 @@ package tui
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
-	"callgate/internal/companion/client"
 	"callgate/internal/companion/wire"
 )
 
@@ -29,7 +27,10 @@ type asker interface {
 }
 
 // rest asks the companion with the credential of the client.
-type rest struct{ target client.Target }
+type rest struct {
+	ask      Ask
+	sessions []string // that the screen follows; nil means all
+}
 
 var _ asker = (*rest)(nil)
 
@@ -47,7 +48,7 @@ type server = wire.UpstreamState
 // follow.
 func (r *rest) status(ctx context.Context, address string, history bool) (s status) {
 	var info struct{ Upstreams []server }
-	if err := r.ask(ctx, address, http.MethodGet, "/api/info", nil, &info); err != nil {
+	if err := r.within(ctx, address, "GET", "/api/info", nil, &info); err != nil {
 		return status{err: err}
 	}
 	s.servers = together(info.Upstreams)
@@ -55,11 +56,11 @@ func (r *rest) status(ctx context.Context, address string, history bool) (s stat
 		return s
 	}
 	var audit struct{ Records []entry }
-	if err := r.ask(ctx, address, http.MethodGet, fmt.Sprintf("/api/audit?limit=%d", records), nil, &audit); err != nil {
+	if err := r.within(ctx, address, "GET", fmt.Sprintf("/api/audit?limit=%d", records), nil, &audit); err != nil {
 		return status{err: err}
 	}
 	for _, e := range slices.Backward(audit.Records) {
-		if e.Event == "decision" && (r.target.Sessions == nil || slices.Contains(r.target.Sessions, e.SessionID)) {
+		if e.Event == "decision" && (r.sessions == nil || slices.Contains(r.sessions, e.SessionID)) {
 			s.records = append(s.records, e)
 		}
 	}
@@ -91,41 +92,40 @@ func (r *rest) own(ctx context.Context, address, dir string, c ownCommand) error
 		took := c.took.Milliseconds()
 		body.Outcome, body.Duration = c.outcome(), &took
 	}
-	return r.ask(ctx, address, http.MethodPost, "/api/commands", body, nil)
+	return r.within(ctx, address, "POST", "/api/commands", body, nil)
 }
 
 // changes asks what a waiting call would make of files.
 func (r *rest) changes(ctx context.Context, address, call string) ([]wire.FileChange, error) {
 	var answer struct{ Changes []wire.FileChange }
-	err := r.ask(ctx, address, http.MethodGet, "/api/approvals/"+url.PathEscape(call)+"/changes", nil, &answer)
+	err := r.within(ctx, address, "GET", "/api/approvals/"+url.PathEscape(call)+"/changes", nil, &answer)
 	return answer.Changes, err
 }
 
 // tools asks what a session is offered.
 func (r *rest) tools(ctx context.Context, address, session string) (view wire.ToolsView, err error) {
-	err = r.ask(ctx, address, http.MethodGet, "/api/tools?sessionId="+url.QueryEscape(session), nil, &view)
+	err = r.within(ctx, address, "GET", "/api/tools?sessionId="+url.QueryEscape(session), nil, &view)
 	return view, err
 }
 
 // accept accepts the definition of a tool that has that hash.
 func (r *rest) accept(ctx context.Context, address, session, tool, hash string) error {
 	body := map[string]string{"tool": tool, "hash": hash}
-	return r.ask(ctx, address, http.MethodPost, "/api/tools/accept?sessionId="+url.QueryEscape(session), body, nil)
+	return r.within(ctx, address, "POST", "/api/tools/accept?sessionId="+url.QueryEscape(session), body, nil)
 }
 
 // freeze holds back everything but reading in all sessions, or ends that.
 func (r *rest) freeze(ctx context.Context, address string, end bool) error {
-	method := http.MethodPut
+	method := "PUT"
 	if end {
-		method = http.MethodDelete
+		method = "DELETE"
 	}
-	return r.ask(ctx, address, method, "/api/freeze", wire.FreezeRequest{}, nil)
+	return r.within(ctx, address, method, "/api/freeze", wire.FreezeRequest{}, nil)
 }
 
-func (r *rest) ask(ctx context.Context, address, method, path string, body, answer any) error {
+// within asks, and waits no longer than a screen may.
+func (r *rest) within(ctx context.Context, address, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()
-	target := r.target
-	target.Address = address
-	return target.Ask(ctx, method, path, body, answer)
+	return r.ask(ctx, address, method, path, body, answer)
 }

@@ -49,6 +49,9 @@ func fakeCompanion(t *testing.T, secret string) (address string, asked *[]string
 	return strings.TrimPrefix(server.URL, "http://"), asked
 }
 
+// asks asks with the view credential of a data directory.
+func asks(dir string) Ask { return client.Target{DataDir: dir, Credential: credentials.View}.AskAt }
+
 func viewToken(t *testing.T, dir string) string {
 	t.Helper()
 	held, err := credentials.Open(dir)
@@ -65,7 +68,7 @@ func viewToken(t *testing.T, dir string) string {
 func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	address, _ := fakeCompanion(t, viewToken(t, dir))
-	got := (&rest{client.Target{DataDir: dir, Credential: credentials.View}}).status(t.Context(), address, true)
+	got := (&rest{ask: asks(dir)}).status(t.Context(), address, true)
 	want := status{
 		servers: []server{{Name: "demo", State: "up", Tools: 6}},
 		records: []entry{{Event: "decision", CallID: "1", SessionID: "s-1"}, {Event: "decision", CallID: "2", SessionID: "s-2"}},
@@ -73,11 +76,11 @@ func TestStatus(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(status{}), cmpopts.EquateErrors()); diff != "" {
 		t.Error(diff)
 	}
-	got = (&rest{client.Target{DataDir: dir, Credential: credentials.View, Sessions: []string{"s-2"}}}).status(t.Context(), address, true)
+	got = (&rest{ask: asks(dir), sessions: []string{"s-2"}}).status(t.Context(), address, true)
 	if len(got.records) != 1 || got.records[0].CallID != "2" {
 		t.Errorf("records of one session: %+v", got.records)
 	}
-	if got = (&rest{client.Target{DataDir: dir, Credential: credentials.View}}).status(t.Context(), address, false); len(got.records) != 0 || got.err != nil || len(got.servers) != 1 {
+	if got = (&rest{ask: asks(dir)}).status(t.Context(), address, false); len(got.records) != 0 || got.err != nil || len(got.servers) != 1 {
 		t.Errorf("without history: %+v", got)
 	}
 }
@@ -87,13 +90,13 @@ func TestStatusImpostor(t *testing.T) {
 	dir := t.TempDir()
 	viewToken(t, dir)
 	address, asked := fakeCompanion(t, "another secret")
-	if got := (&rest{client.Target{DataDir: dir, Credential: credentials.View}}).status(t.Context(), address, true); !errors.Is(got.err, wire.ErrImpostor) {
+	if got := (&rest{ask: asks(dir)}).status(t.Context(), address, true); !errors.Is(got.err, wire.ErrImpostor) {
 		t.Errorf("error %v", got.err)
 	}
 	if diff := cmp.Diff([]string{"/api/proof"}, *asked); diff != "" {
 		t.Error(diff)
 	}
-	if got := (&rest{client.Target{DataDir: dir, Credential: credentials.View}}).status(t.Context(), "127.0.0.1:1", true); got.err == nil {
+	if got := (&rest{ask: asks(dir)}).status(t.Context(), "127.0.0.1:1", true); got.err == nil {
 		t.Error("nobody listens, and there is no error")
 	}
 }

@@ -3,13 +3,15 @@ package tui
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
 	"callgate/internal/companion/wire"
 )
+
+// notFound is the status of HTTP with which a callgate without that view answers.
+const notFound = 404
 
 // offered is what the tools screen knows: the servers of one session and their tools.
 type offered struct {
@@ -64,7 +66,7 @@ func (m *model) takeTools(msg toolsMsg) {
 	o.servers, o.err = msg.view.Servers, ""
 	var refused *wire.RequestError
 	switch {
-	case errors.As(msg.err, &refused) && refused.Status == http.StatusNotFound:
+	case errors.As(msg.err, &refused) && refused.Status == notFound:
 		o.err = "This callgate does not show its tools."
 	case msg.err != nil:
 		o.err = msg.err.Error()

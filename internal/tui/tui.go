@@ -14,17 +14,27 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"callgate/internal/companion/client"
 	"callgate/internal/companion/wire"
 )
 
+// Client is what the screen needs of a connection: *client.Client is one.
+type Client interface {
+	approver
+	Events() <-chan wire.Event
+}
+
+// Ask makes one REST request of the companion at address: body is sent as JSON unless it is nil, and the answer read
+// into answer unless that is nil. What the companion refuses is a *wire.RequestError.
+type Ask func(ctx context.Context, address, method, path string, body, answer any) error
+
 // Options say what Run shows, and how.
 type Options struct {
-	Client  *client.Client
-	Target  client.Target // of the client, for what is asked by REST
-	Once    bool          // end when the first approval that was shown is over
-	Bell    bool          // ring the terminal's bell for each approval that comes in
-	NoColor bool          // words and attributes alone; NO_COLOR in the environment does the same
+	Client  Client
+	Ask     Ask      // for what is asked by REST
+	Watches []string // the sessions that the client follows; nil means all
+	Once    bool     // end when the first approval that was shown is over
+	Bell    bool     // ring the terminal's bell for each approval that comes in
+	NoColor bool     // words and attributes alone; NO_COLOR in the environment does the same
 
 	Input  io.Reader // nil means standard input
 	Output io.Writer // nil means standard output
@@ -37,7 +47,7 @@ func Run(ctx context.Context, o Options) (wire.Outcome, error) {
 	defer cancel()
 	m := newModel(o.Client, o.Once, o.Bell)
 	m.events = o.Client.Events()
-	m.rest = &rest{o.Target}
+	m.rest = &rest{ask: o.Ask, sessions: o.Watches}
 	m.ctx = within
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler()} // signals end ctx
 	if o.Input != nil {

@@ -63,3 +63,9 @@ func (t Target) Ask(ctx context.Context, method, path string, body, answer any) 
 	}
 	return nil
 }
+
+// AskAt is Ask at another address than t.Address.
+func (t Target) AskAt(ctx context.Context, address, method, path string, body, answer any) error {
+	t.Address = address
+	return t.Ask(ctx, method, path, body, answer)
+}
