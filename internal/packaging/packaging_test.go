@@ -341,6 +341,19 @@ func TestReleaseInstalls(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		err := filepath.WalkDir(filepath.Join(root, "usr"), func(path string, e os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if want := os.FileMode(0o444); err == nil && (info.Mode()&want != want || e.IsDir() && info.Mode()&0o111 != 0o111 || info.Mode()&0o022 != 0) {
+				t.Errorf("%s has mode %s", path, info.Mode())
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
 		do("", "dpkg", append(dpkg, "--purge", "callgate")...)
 		if left, err := os.ReadDir(filepath.Join(root, "usr")); err == nil {
 			t.Errorf("it left %v", left)
