@@ -106,7 +106,7 @@ func callOnce(ctx context.Context, c *config, servers []proxy.Server, tool strin
 		toHost.Close()
 		served <- err
 	}()
-	defer func() { toGate.Close(); <-served }()
+	defer func() { _ = toGate.Close(); <-served }()
 	host := mcpclient.NewClient(transport.NewIO(fromGate, toGate, io.NopCloser(strings.NewReader(""))))
 	if err := host.Start(ctx); err != nil {
 		return nil, err

@@ -189,8 +189,8 @@ func TestOrdinaryUser(t *testing.T) {
 }
 
 func BenchmarkStart(b *testing.B) {
-	for _, w := range []*Wall{{Mode: Off}, {Mode: Require, Hidden: []string{b.TempDir()}, kinds: []Kind{Namespaces}}, {Mode: Require, Hidden: []string{b.TempDir()}, kinds: []Kind{Landlock}}} {
-		b.Run(fmt.Sprint(w.Mode, w.kinds), func(b *testing.B) {
+	for _, w := range []*Wall{{Mode: Off}, {Mode: Require, Hidden: []string{b.TempDir()}, kinds: []Kind{Namespaces}}, {Mode: Require, Hidden: []string{b.TempDir()}, kinds: []Kind{Landlock}}, {Mode: Require, Box: &Box{Read: system, Net: ProxyNet}, kinds: []Kind{Namespaces}}, {Mode: Require, Box: &Box{Read: system, Net: ProxyNet}, kinds: []Kind{Landlock}}} {
+		b.Run(fmt.Sprint(w.Mode, w.kinds, w.Box != nil), func(b *testing.B) {
 			for b.Loop() {
 				cmd := exec.Command("/bin/true")
 				k, _, err := w.Start(cmd)
