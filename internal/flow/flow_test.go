@@ -129,9 +129,6 @@ func TestBounded(t *testing.T) {
 	for i := range 200 {
 		saw(&m, Untrusted, text(i))
 	}
-	if n := len(m.results.young.entries) + len(m.results.older.entries) + len(m.said.young.entries); n*8 > 8<<20 {
-		t.Errorf("%d bytes of hashes", n*8)
-	}
 	if !m.results.forgot || m.Know("w0x1").In != 0 {
 		t.Error("nothing was forgotten")
 	}
@@ -209,4 +206,32 @@ func BenchmarkCarry4KiB(b *testing.B) {
 	for b.Loop() {
 		m.Carry(text, Private)
 	}
+}
+
+// However much a session reads, and says, what is kept of it stays below 8 MiB.
+func TestMemoryIsBounded(t *testing.T) {
+	var m Memory
+	var text strings.Builder
+	for i := range 40 {
+		text.Reset()
+		text.WriteString("[")
+		for k := range 8000 {
+			fmt.Fprintf(&text, `{"id":"u%d-%d","name":"name%d of%d"},`, i, k, k*i, k)
+		}
+		saw(&m, Private|Untrusted, text.String()+"{}]")
+		m.Said(Files, text.String())
+	}
+	words := 0
+	for _, names := range m.aliases {
+		words += 1 + len(names)
+	}
+	entries := 0
+	for _, h := range []half{m.results.young, m.results.older, m.said.young, m.said.older} {
+		entries += cap(h.entries)
+	}
+	bytes := 8*entries + 8*words + 64*len(m.aliases) + 128*cap(m.sources) + 24*cap(m.reader.prints)
+	if !m.results.forgot || !m.said.forgot || bytes > 8<<20 {
+		t.Errorf("%d KiB: %d entries, %d aliases, %d prints", bytes>>10, entries, len(m.aliases), cap(m.reader.prints))
+	}
+	t.Logf("%d KiB", bytes>>10)
 }

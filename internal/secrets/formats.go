@@ -105,6 +105,9 @@ func formed(text string, fine func(string) bool) (Formed, bool) {
 			if len(text)-i < len(k.text) || len(k.text) > 2 && text[i+2]|0x20 != k.text[2]|0x20 || !strings.EqualFold(text[i:i+len(k.text)], k.text) || tried[k.format] {
 				continue
 			}
+			if len(k.text) < shortKeyword && !runsOn(text[i+len(k.text):]) {
+				continue
+			}
 			if tried == nil {
 				tried = map[*format]bool{}
 			}
@@ -120,6 +123,23 @@ func formed(text string, fine func(string) bool) (Formed, bool) {
 		}
 	}
 	return Formed{}, false
+}
+
+// shortKeyword is how long a keyword is that says something by itself: many words hold "ey" or "sk". Of the formats with
+// shorter ones the credential begins there, so that a long word has to follow.
+const shortKeyword = 4
+
+// runsOn reports whether a text begins with twelve bytes of a credential.
+func runsOn(text string) bool {
+	if len(text) < 12 {
+		return false
+	}
+	for i := range 12 {
+		if c := text[i]; !codeByte[c] && c != '.' && c != '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // in returns a credential of the format.

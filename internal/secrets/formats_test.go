@@ -37,6 +37,7 @@ func TestForm(t *testing.T) {
 		"xoxb-" + "730191371969-1413868247813-IG7Z6nYevC2hdviE3aJhb5kY": "slack bot token",
 		"dop_v1_" + strings.Repeat("a1b2c3d4", 8):                       "digitalocean pat",
 		"npm_" + body: "npm access token",
+		"SK" + "3f9a1c7be02d4856a1f0c9d7e8b35246": "twilio api key",
 	} {
 		for name, text := range map[string]string{
 			"raw": secret, "within": "look: " + secret + ", please", "percent": url.QueryEscape("k=" + secret + "&"),
@@ -53,6 +54,9 @@ func TestForm(t *testing.T) {
 			}
 		}
 	}
+	if f, ok := Form("token eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P", nil); !ok || f.Kind != "jwt" {
+		t.Errorf("a JWT is %v", f)
+	}
 	for _, text := range []string{
 		"Shall we meet for lunch tomorrow?", "the key is under the mat", "commit 4f2a9c1e7b3d5a6f8e0c2b4d6a8f0e1c3b5d7f9a", "https://example.com/a/b?page=2&next_page_token=abcdefghij0123456789",
 		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "550e8400-e29b-41d4-a716-446655440000", "password: $DB_PASSWORD", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -64,7 +68,7 @@ func TestForm(t *testing.T) {
 }
 
 func BenchmarkForm4KiB(b *testing.B) {
-	text := strings.Repeat("Shall we meet for lunch tomorrow at the usual place? ", 78)
+	text := strings.Repeat("They ask for the key of Mike's desk, and you say: it is at the usual place. ", 54)
 	for b.Loop() {
 		Form(text, nil)
 	}
