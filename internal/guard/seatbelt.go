@@ -10,7 +10,7 @@ func Profile(hidden, fixed []string) string {
 		b.WriteString("(deny file-read* file-write* process-exec* network-outbound (subpath " + quoted(path) + "))\n")
 	}
 	for _, path := range fixed {
-		b.WriteString("(deny file-write* (literal " + quoted(path) + "))\n")
+		b.WriteString("(deny file-write* (subpath " + quoted(path) + "))\n")
 	}
 	// Renaming a folder above would move what is hidden out of the profile's sight.
 	for _, path := range append(append([]string{}, hidden...), fixed...) {
