@@ -105,6 +105,9 @@ func (f *floored) tellsSecrets() string {
 	if len(f.a.Commands) == 0 {
 		return f.toolTellsSecrets()
 	}
+	if what := f.pushesSecrets(); what != "" {
+		return what
+	}
 	sender := f.sender()
 	if sender == "" {
 		return ""
@@ -122,6 +125,28 @@ func (f *floored) tellsSecrets() string {
 		}
 		if store := storeIn(c); store != "" {
 			return fmt.Sprintf("hands over %s, which holds credentials, and %s can send it away", tools.Visible(store), tools.Visible(sender))
+		}
+	}
+	return ""
+}
+
+// pushesSecrets looks for a credential store that git takes into a repository, in a text that pushes too.
+func (f *floored) pushesSecrets() string {
+	runs := func(c tools.CommandView, of ...string) bool {
+		return len(c.Argv) > 1 && program(c) == "git" && slices.Contains(of, c.Argv[1])
+	}
+	if !slices.ContainsFunc(f.a.Commands, func(c tools.CommandView) bool { return runs(c, "push", "send-pack") }) {
+		return ""
+	}
+	for _, c := range f.a.Commands {
+		if !runs(c, "add", "stage", "commit", "notes", "tag", "hash-object", "update-index") {
+			continue
+		}
+		for _, word := range c.Argv[2:] {
+			store := tools.CredentialStore(strings.TrimPrefix(strings.TrimPrefix(word, "--file="), "-F"))
+			if store != "" && !template(store) && !strings.ContainsAny(word, " \t\n") {
+				return fmt.Sprintf("takes %s, which holds credentials, into a repository and pushes it", tools.Visible(store))
+			}
 		}
 	}
 	return ""

@@ -179,6 +179,34 @@ func (a *analysis) listed(st *syntax.Stmt, sc *scope) word {
 	return w
 }
 
+// listedIn returns what a word becomes that is one substitution of a command that prints names of files, and nothing
+// else: wc -l $(git ls-files). Names that zero bytes divide run together there, and nothing is known of them.
+func (a *analysis) listedIn(w *syntax.Word, sc *scope) word {
+	if len(w.Parts) != 1 {
+		return word{}
+	}
+	p, ok := w.Parts[0].(*syntax.CmdSubst)
+	if !ok || p.TempFile || p.ReplyVar || len(p.Stmts) != 1 {
+		return word{}
+	}
+	divided := true
+	syntax.Walk(p.Stmts[0], func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp:
+			divided = false
+		case *syntax.Lit:
+			divided = divided && n.Value != "-z" && n.Value != "-print0" && !strings.Contains(n.Value, `\`)
+		case *syntax.SglQuoted:
+			divided = divided && n.Value != "-z" && n.Value != "-print0"
+		}
+		return divided
+	})
+	if !divided {
+		return word{}
+	}
+	return a.listed(p.Stmts[0], sc)
+}
+
 // gitNames returns the patterns of the files whose names a git command prints, and whether it prints those of tracked
 // files alone. It returns no patterns for one that may print something else.
 func gitNames(words []word) (globs []string, tracked bool) {

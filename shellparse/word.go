@@ -97,6 +97,10 @@ func plain(s string) bool {
 
 // split appends the fields of a word without braces: one, unless a known variable is split.
 func (a *analysis) split(argv []word, w *syntax.Word, src string, sc *scope) []word {
+	if names := a.listedIn(w, sc); len(names.globs) > 0 {
+		names.text = src
+		return append(argv, names)
+	}
 	d := decoder{a: a, sc: sc, splitting: true, globbing: true}
 	d.parts(w.Parts, false)
 	return d.fields(argv, src)

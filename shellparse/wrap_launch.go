@@ -68,7 +68,7 @@ func Started(c *Command, known bool) (commands []string) {
 			text = value
 		}
 		if coded {
-			commands = append(commands, a.spelled(text)...)
+			commands = append(append(commands, a.spelled(text)...), a.joined(text)...)
 			continue
 		}
 		text = strings.TrimPrefix(text, "!") // an alias of git
@@ -186,6 +186,30 @@ func contained(text string) (commands []string) {
 
 // stringLiteral is a string in most languages.
 var stringLiteral = regexp.MustCompile("\"([^\"\\n]{1,500})\"|'([^'\\n]{1,500})'|`([^`\\n]{1,500})`")
+
+// runsStrings are the words by which code runs a string as a command.
+var runsStrings = regexp.MustCompile(`(?i)(?:\b|_)(?:exec\w*|system|spawn\w*|popen\w*|open|subprocess|passthru|shell|getline|qx)\b|\|`)
+
+// joined returns the commands that the strings in code spell when it puts them together: "r" "m x", 'r' + 'm x', and
+// a="r"; b="m x"; system(a b).
+func (a *analysis) joined(code string) (commands []string) {
+	if !runsStrings.MatchString(code) {
+		return nil
+	}
+	found := stringLiteral.FindAllStringSubmatch(code, maxCandidates)
+	for i := range found {
+		var b strings.Builder
+		for n, part := range found[i:] {
+			b.WriteString(part[1] + part[2] + part[3])
+			words := strings.Fields(b.String())
+			if n > 0 && len(words) > 1 && a.systemTool(words[0]) {
+				commands = append(commands, strings.Join(words, " "))
+				break
+			}
+		}
+	}
+	return commands
+}
 
 // spelled returns the commands that the strings in code spell: one that begins with the name of a tool, or several of
 // which the first is one.

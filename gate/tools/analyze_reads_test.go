@@ -100,6 +100,19 @@ func TestReadsThatAreNotNamed(t *testing.T) {
 		`find "$x" -name '*.go' -exec cat {} +`:           permissions.Ask,
 		`find . -name "$x" -exec cat {} +`:                permissions.Ask,
 		`find . -name '.e*' -exec cat {} +`:               permissions.Deny,
+		`cat none*.env`:                                   permissions.Deny, // the shell hands it on as it is
+		`cat $(find . -name none.env)`:                    permissions.Deny,
+		`cat none*.txt`:                                   permissions.Allow,
+		`wc -l $(find docs -type f)`:                      permissions.Allow,
+		"wc -l `find docs -type f`":                       permissions.Allow,
+		`wc -l $(find . -name '*.md' | head -3)`:          permissions.Allow,
+		`cat $(find . -type f)`:                           permissions.Ask,
+		`cat $(find . -name '*.go')`:                      permissions.Ask, // "b c.go"
+		`cat $(find . -name '*.md' -print0)`:              permissions.Ask, // the names run together
+		`cat "$(find docs -type f)"`:                      permissions.Ask, // one name of several lines
+		`cat $(find $(echo docs) -type f)`:                permissions.Ask,
+		`cat $(find . -name '.e*')`:                       permissions.Deny,
+		`cat x$(find docs -type f)`:                       permissions.Ask,
 		`find docs -type f | xargs cat`:                   permissions.Allow,
 		`find . -name '*.md' | xargs cat`:                 permissions.Allow,
 		`find . -name '*.go' | xargs cat`:                 permissions.Ask, // "b c.go"

@@ -3,6 +3,7 @@ package tools
 import (
 	"testing"
 
+	"callgate/internal/jsonx"
 	"callgate/permissions"
 )
 
@@ -33,6 +34,33 @@ func TestDeniedCommandsInUnknownArguments(t *testing.T) {
 		}
 		if want == permissions.Allow && len(a.Marks) > 0 {
 			t.Errorf("%s: marks %v", arguments, a.Marks)
+		}
+	}
+}
+
+// A deny on commands holds for a command that code puts together of strings.
+func TestDeniedCommandsInJoinedStrings(t *testing.T) {
+	p := workspace(t, nil)
+	pol := policy(t, `{ "shell_exec": { "*": "allow", "rm *": "deny" } }`)
+	for command, want := range map[string]permissions.Action{
+		`awk 'BEGIN{system("r" "m x")}'`:                                    permissions.Deny,
+		`awk 'BEGIN{a="r"; b="m x"; system(a b)}'`:                          permissions.Deny,
+		`awk 'BEGIN{"r" "m x" | getline}'`:                                  permissions.Deny,
+		`gawk 'BEGIN{c="r" "m" " " "x"; print | c}'`:                        permissions.Deny,
+		`python3 -c 'import os; os.system("r" + "m x")'`:                    permissions.Deny,
+		`python3 -c 'import os; a="r"; os.popen(a+"m x")'`:                  permissions.Deny,
+		`perl -e 'system("r" . "m x")'`:                                     permissions.Deny,
+		`node -e 'require("child_process").execSync("r" + "m x")'`:          permissions.Deny,
+		`ruby -e 'exec("r" + "m x")'`:                                       permissions.Deny,
+		`php -r 'shell_exec("r" . "m x");'`:                                 permissions.Deny,
+		`awk 'BEGIN{print "r", "m x"}'`:                                     permissions.Allow,
+		`python3 -c 'print("r" + "m x")'`:                                   permissions.Allow,
+		`awk -F: '{print $1 ": " $2}' a`:                                    permissions.Allow,
+		`python3 -c 'import subprocess; subprocess.run(["ls", "-l", "x"])'`: permissions.Allow,
+	} {
+		a := Analyze(Call{Tool: KindTool(KindShell), Arguments: []byte(`{"command":` + string(jsonx.Quote(command)) + `}`), Place: p})
+		if got := verdict(pol, a); got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
 		}
 	}
 }

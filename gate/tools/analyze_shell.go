@@ -505,6 +505,9 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool, lea
 		unknown(": " + Visible(err.Error()))
 		return
 	}
+	if len(found.files)+len(found.folders) == 0 {
+		b.reads(f.Pattern) // the name that the shell hands on, and what may be there by then
+	}
 	for _, folder := range found.folders {
 		if f.Split {
 			if split, err := b.globs.splits(folder); split || err != nil {

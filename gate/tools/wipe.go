@@ -140,18 +140,26 @@ func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
 	if len(c.Argv) < 2 || c.Argv[1].Value != "clean" {
 		return
 	}
-	force := false
+	force, value := false, false
+	var named []shellparse.Word // the folders that it is told to clean
 	for _, w := range c.Argv[2:] {
 		switch {
+		case value:
+			value = false
+		case w.Value == "-e" || w.Value == "--exclude":
+			value = true
 		case isBundle(w.Value) && strings.Contains(w.Value, "n"), strings.HasPrefix(w.Value, "--dry"):
 			return
 		case isBundle(w.Value):
 			force = force || strings.Contains(w.Value, "f")
 		case strings.HasPrefix(w.Value, "--f"):
 			force = true
-		case w.Value != "--" && w.Value != "." && !strings.HasPrefix(w.Value, "-"):
-			return // some folders of it
+		case !strings.HasPrefix(w.Value, "-"):
+			named = append(named, w)
 		}
+	}
+	if !force {
+		return
 	}
 	dir := "."
 	for i, w := range c.Globals {
@@ -159,8 +167,14 @@ func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
 			dir = c.Globals[i+1].Value
 		}
 	}
-	if force {
-		b.wipesFile(c, shellparse.Word{Value: dir, Known: true}, "", whole, Cleaned)
+	if len(named) == 0 {
+		named = []shellparse.Word{{Value: ".", Known: true}}
+	}
+	for _, w := range named {
+		if w.Known && !filepath.IsAbs(w.Value) && !strings.HasPrefix(w.Value, "~") {
+			w.Value = filepath.Join(dir, strings.TrimPrefix(w.Value, ":/"))
+		}
+		b.wipesFile(c, w, "", whole, Cleaned)
 	}
 }
 
@@ -253,6 +267,9 @@ func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, w
 	place := b.place
 	if b.tool.remote {
 		place = Place{}
+	}
+	if strings.HasPrefix(w.Value, "$(") || strings.HasPrefix(w.Value, "`") {
+		pattern = "" // some of the names below a folder, not the folder
 	}
 	switch {
 	case w.Known:
