@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/rulebook"
 	"callgate/permissions"
 	"callgate/proxy"
 )
@@ -118,6 +120,34 @@ func liveTools(ctx context.Context, c *config) ([]permissions.LintTool, error) {
 		list = append(list, permissions.LintTool{Name: proxy.OwnName + "_" + name})
 	}
 	return list, nil
+}
+
+// lintFlow says which tools are the three parts of an exfiltration with these servers and rules.
+func lintFlow(ctx context.Context, b *ruleFile, asJSON bool) error {
+	servers, err := b.config.servers()
+	if err != nil {
+		return err
+	}
+	checker, err := newChecker(b.config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveWait)
+	defer cancel()
+	rows, _, failures := listTools(ctx, b.config, checker, servers)
+	for name, why := range failures {
+		return fmt.Errorf("server %s: %s", name, why)
+	}
+	list := make([]rulebook.LabeledTool, 0, len(rows))
+	for _, r := range rows {
+		runs := r.Verdict == permissions.Allow.String() || r.Verdict == "by risk" && b.config.autonomy == gate.FullAuto
+		list = append(list, rulebook.LabeledTool{Name: r.Tool, Kind: r.Kind, Labels: r.Labels, Runs: runs})
+	}
+	found := rulebook.FindLeaks(list, !b.config.noFlow && !b.config.gateOff)
+	if asJSON {
+		return printJSON(b.out, found)
+	}
+	return found.Print(b.out)
 }
 
 func printProblems(w io.Writer, problems []permissions.Problem) error {

@@ -1,4 +1,5 @@
-// Package rulebook judges calls for people who write rules: checks, test cases, and recorded calls under other rules.
+// Package rulebook judges calls for people who write rules: checks, test cases, recorded calls under other rules, and
+// what rules and servers leave open.
 //
 // It judges as the live gate would, and runs nothing. Nothing that it says lets a call run.
 package rulebook

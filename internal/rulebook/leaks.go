@@ -1,0 +1,90 @@
+package rulebook
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"callgate/gate/tools"
+)
+
+// Leaks is what rules and servers together leave open: text of others comes in, private data is at hand, and data
+// can leave.
+type Leaks struct {
+	Untrusted []string `json:"untrusted"` // tools whose results others write
+	Private   []string `json:"private"`   // tools whose results are private or secret
+	Unguarded []string `json:"unguarded"` // tools that let data out unasked as far as the rules and the level go
+	Unknown   []string `json:"unknown"`   // tools without labels that run unasked
+	Flow      bool     `json:"flow"`      // flow asks about what the rules leave open
+	Open      bool     `json:"open"`      // nothing asks
+}
+
+// LabeledTool is a tool of a server, as far as leaks go.
+type LabeledTool struct {
+	Name   string
+	Kind   string
+	Labels *tools.Labels // nil if the catalogue does not know the tool
+	Runs   bool          // it runs unasked
+}
+
+// FindLeaks says which tools are the three parts of an exfiltration. flow says whether flow is on. A tool that nobody
+// labelled counts as untrusted and private.
+func FindLeaks(list []LabeledTool, flow bool) *Leaks {
+	found := &Leaks{Untrusted: []string{}, Private: []string{}, Unguarded: []string{}, Unknown: []string{}, Flow: flow}
+	for _, t := range list {
+		found.add(t)
+	}
+	found.Open = !flow && len(found.Untrusted) > 0 && len(found.Private) > 0 && len(found.Unguarded)+len(found.Unknown) > 0
+	return found
+}
+
+func (l *Leaks) add(t LabeledTool) {
+	if t.Labels == nil || t.Labels.Effect == "" && t.Kind == "" {
+		l.Untrusted, l.Private = append(l.Untrusted, t.Name), append(l.Private, t.Name)
+		if t.Runs {
+			l.Unknown = append(l.Unknown, t.Name)
+		}
+		return
+	}
+	returns, shell := t.Labels.Returns, t.Kind == tools.KindShell
+	if slices.Contains(returns, tools.ReturnsUntrusted) || t.Kind == tools.KindFetch || shell {
+		l.Untrusted = append(l.Untrusted, t.Name)
+	}
+	if slices.Contains(returns, tools.ReturnsPrivate) || slices.Contains(returns, tools.ReturnsSecret) || t.Kind == tools.KindReadFile || shell {
+		l.Private = append(l.Private, t.Name)
+	}
+	if t.Runs && (letsOut(t.Labels) || shell) {
+		l.Unguarded = append(l.Unguarded, t.Name)
+	}
+}
+
+// letsOut reports whether a tool with these labels acts on the world outside.
+func letsOut(labels *tools.Labels) bool {
+	return labels.Effect == tools.EffectOutside || labels.Effect == tools.EffectMoney || labels.Effect == tools.EffectAccess
+}
+
+// Print says in text which tools they are, and what cures them.
+func (l *Leaks) Print(w io.Writer) error {
+	var text strings.Builder
+	line := func(what string, names []string) {
+		if len(names) == 0 {
+			names = []string{"none"}
+		}
+		fmt.Fprintf(&text, "%s: %s\n", what, tools.Visible(strings.Join(names, ", ")))
+	}
+	line("text of others comes from", l.Untrusted)
+	line("private data comes from", l.Private)
+	line("data leaves unasked, as far as rules go, through", l.Unguarded)
+	line("tools without labels that run unasked", l.Unknown)
+	switch {
+	case l.Open:
+		fmt.Fprintln(&text, "OPEN: what others write can take private data out without a question. Cure: flow: on, or rules that ask.")
+	case len(l.Unguarded)+len(l.Unknown) > 0 && l.Flow:
+		fmt.Fprintln(&text, "Flow asks about the destinations that nobody named. Tools without labels: callgate tools label SERVER.")
+	default:
+		fmt.Fprintln(&text, "Nothing leaves unasked.")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
