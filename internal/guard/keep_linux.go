@@ -73,9 +73,8 @@ func keep() int {
 	fmt.Fprintf(out, "%c%d\n", reportStarted, program)
 	go func() {
 		_, _ = in.ReadByte() // whatever comes, and the end too
-		if left := endAll(); len(left) > 0 {
-			fmt.Fprintf(out, "%c%s\n", reportLeft, strings.Join(left, " "))
-		}
+		left := endAll()
+		fmt.Fprintf(out, "%c%s\n", reportLeft, strings.Join(left, " "))
 		os.Exit(125)
 	}()
 	return reap(program, out)
@@ -162,8 +161,9 @@ const (
 	endingPause = 2 * time.Millisecond
 )
 
-// endAll kills every process below this one until there is none, and returns those that do not die. It stops all of them
-// first: none of them can start another while the rest is killed.
+// endAll kills every process below this one, and returns those that do not die. It stops all of them first: none of them
+// can start another while the rest is killed. That nothing is left, only reap knows, and then ends the keeper: a list of
+// processes misses one whose parent ends while the list is read.
 func endAll() (left []string) {
 	for deadline := time.Now().Add(endingLimit); ; time.Sleep(endingPause) {
 		stopped := map[int]bool{}
@@ -178,9 +178,6 @@ func endAll() (left []string) {
 			if len(stopped) == before {
 				break
 			}
-		}
-		if len(stopped) == 0 {
-			return nil
 		}
 		for pid := range stopped {
 			_ = unix.Kill(pid, unix.SIGKILL) // what may not be killed is still there at the deadline

@@ -474,6 +474,9 @@ func TestServerThatFailsEveryRequestIsDown(t *testing.T) {
 	u := open(t, Config{Name: "s", URL: web.URL, Era: Legacy}, Options{Events: h.events()})
 	call(t, u, "x", "")
 	h.wait("state ready")
+	for _, kind := range []Kind{Tools, Prompts, Resources, Templates} {
+		h.wait(fmt.Sprintf("list %v", kind)) // an answer in between would begin the count anew
+	}
 	s.mu.Lock()
 	s.broken = true
 	s.mu.Unlock()
