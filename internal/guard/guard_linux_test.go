@@ -51,7 +51,7 @@ func (p *place) run(t *testing.T, args ...string) (output string, s State, err e
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.workspace, &out, &out
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "CALLGATE_PID=" + fmt.Sprint(os.Getpid()), "DATA=" + p.data, "CONFIG=" + p.config}
+	cmd.Env = []string{atOnce, "PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "CALLGATE_PID=" + fmt.Sprint(os.Getpid()), "DATA=" + p.data, "CONFIG=" + p.config}
 	k, s, err := p.wall.Start(cmd)
 	if err != nil {
 		if strings.Contains(err.Error(), "this system has none") {
@@ -179,7 +179,7 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "-test.run", "TestHostile$|TestBox|TestOrdinary$|TestTyping|TestProgramMissing", "-test.v")
-	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "HOME=" + dir}
+	cmd.Dir, cmd.Env = dir, []string{atOnce, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "HOME=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

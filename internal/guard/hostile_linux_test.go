@@ -378,7 +378,7 @@ var attempts = []attempt{
 	{name: "an abstract socket", about: "session", held: byGuard, try: dialling("unix", func(w *world) string { return w.Abstract }), scoped: true},
 	{name: "outlive the session", about: "session", held: byGuard, try: func(w *world) (string, error) {
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = []string{sleepVariable + "=" + w.PidFile}
+		cmd.Env = []string{atOnce, sleepVariable + "=" + w.PidFile}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
 			return "", err

@@ -27,6 +27,9 @@ const (
 	sleepVariable   = "GUARD_TEST_SLEEP"   // a file for a sign of life
 )
 
+// atOnce keeps a program built with -race from resting for a second before it ends.
+const atOnce = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	if about := os.Getenv(hostileVariable); about != "" {
 		hostile(about)
@@ -233,7 +236,7 @@ func (w *world) try(t *testing.T, attempt string, wall *Wall) (output string, s 
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = w.Workspace, &out, &out
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), hostileVariable + "=" + string(about)}
+	cmd.Env = []string{atOnce, "PATH=" + os.Getenv("PATH"), hostileVariable + "=" + string(about)}
 	k, s, err := wall.Start(cmd)
 	if err != nil {
 		skipWithoutWall(t, err)
