@@ -51,11 +51,11 @@ export function AlwaysPanel({ of, off, close, answer }: { of: Approval; off: boo
             {ladders.length > 1 && <span class="label"> part {part + 1} of {ladders.length}</span>}
           </legend>
           {ladder.map((offer, i) => (
-            <Step offer={offer} name={`ladder-${subject}`} checked={chosen[subject] === i} choose={() => setChosen({ ...chosen, [subject]: i })} />
+            <Step offer={offer} name={`ladder-${subject}`} checked={chosen[subject] === i} choose={() => setChosen((was) => ({ ...was, [subject]: i }))} />
           ))}
           {ladders.length > 1 && (
             <label class="step">
-              <input type="radio" name={`ladder-${subject}`} checked={chosen[subject] === -1} onChange={() => setChosen({ ...chosen, [subject]: -1 })} />
+              <input type="radio" name={`ladder-${subject}`} checked={chosen[subject] === -1} onChange={() => setChosen((was) => ({ ...was, [subject]: -1 }))} />
               <span class="label">don't allow this part</span>
             </label>
           )}

@@ -102,18 +102,22 @@ export function App({ store }: { store: Store }) {
     },
     [store, quiet],
   );
+  // What is shown may lag behind the store: two quick keys or clicks both count.
   const walk = (step: number) => {
-    const at = waiting.findIndex((a) => a.request.toolCallId === state.current);
-    const next = at < 0 ? waiting[step > 0 ? 0 : waiting.length - 1] : waiting[at + step];
+    const now = store.state;
+    const there = pending(now);
+    const at = there.findIndex((a) => a.request.toolCallId === now.current);
+    const next = at < 0 ? there[step > 0 ? 0 : there.length - 1] : there[at + step];
     if (next) look(next.request.toolCallId);
-    else if (current?.over) look("");
+    else if (find(now, now.current)?.over) look("");
   };
-  const select = (id: string, on: boolean) => {
-    const next = new Set([...selected].filter((other) => find(state, other)?.over === null));
-    if (on && next.size < maxSelected) next.add(id);
-    else next.delete(id);
-    setSelected(next);
-  };
+  const select = (id: string, on: boolean) =>
+    setSelected((was) => {
+      const next = new Set([...was].filter((other) => find(store.state, other)?.over === null));
+      if (on && next.size < maxSelected) next.add(id);
+      else next.delete(id);
+      return next;
+    });
   const answer = (a: Answer) => {
     if (current && !quiet.resting) store.answer(current, a);
   };

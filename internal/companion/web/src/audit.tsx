@@ -64,9 +64,12 @@ export function Audit({ store, live, route }: { store: Store; live: AuditEntry[]
   };
   const more = async () => {
     setBusy(true);
+    const wanted = latest.current;
+    const after = found.next;
     try {
-      const older = await store.get<Found>(`/api/audit?${asks(route.query, limit, found.next)}`);
-      setFound({ ...older, records: [...found.records, ...older.records] });
+      const older = await store.get<Found>(`/api/audit?${asks(new URLSearchParams(wanted), limit, after)}`);
+      // Another filter, a new look at the log or another click may have come first: then these do not go on from there.
+      setFound((was) => (wanted === latest.current && was.next === after ? { ...older, records: [...was.records, ...older.records] } : was));
     } catch (error) {
       setTrouble(message(error));
     }

@@ -35,8 +35,11 @@ export function Chat({ store, state, session }: { store: Store; state: State; se
     };
   }, [id, heard?.count, state.connection]);
   useLayoutEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [turns.length, asking]);
+  const sending = useRef(false); // until the page shows that the question is asked: a second click does not ask again
+  sending.current = asking;
   const send = () => {
-    if (text.trim() === "" || asking || !store.mayAnswer) return;
+    if (text.trim() === "" || sending.current || !store.mayAnswer) return;
+    sending.current = true;
     store.chat(id, text, context);
     setText("");
     setAsking(true);

@@ -254,6 +254,9 @@ story("keyboard and selection", async (gate, page) => {
   const destructive = page.locator(".item", { hasText: "rm -r build" }).locator("input");
   assert.equal(await destructive.isDisabled(), true, "what is destructive is not selected");
   for (const box of await page.locator(".item input[type=checkbox]:enabled").all()) await box.check();
+  await page.locator(".bulk").getByRole("button", { name: "Clear" }).click();
+  await page.locator(".bulk").waitFor({ state: "detached" });
+  await page.evaluate(() => document.querySelectorAll(".item input[type=checkbox]:enabled").forEach((box) => box.click()));
   await page.locator(".bulk").getByRole("button", { name: "Approve 2" }).click();
   await page.locator(".item").nth(1).waitFor({ state: "detached" });
   assert.equal(await page.locator(".item").count(), 1);
