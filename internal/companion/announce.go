@@ -115,7 +115,7 @@ func publish(dataDir, own string) error {
 
 // publish is publish for a door of this process, whose failure is told in the log.
 func (s *Server) publish(own string) {
-	if err := publish(s.dataDir, own); err != nil {
+	if err := publish(s.options.DataDir, own); err != nil {
 		s.log.Warn("companion: not announced", slog.Any("error", err))
 	}
 }

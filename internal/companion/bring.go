@@ -195,7 +195,7 @@ func (c *socket) brings(data []byte, f any) *wire.Refusal {
 	switch {
 	case c.may() != credentials.Tools:
 		return wire.Refuse(wire.CodeUnauthorized, "only the tools credential brings tools")
-	case c.server.bringer == nil:
+	case c.server.options.Bringer == nil:
 		return wire.Refuse(wire.CodeBadMessage, "this callgate takes no tools from clients")
 	}
 	return wire.Decode(data, f)

@@ -21,11 +21,11 @@ func (s *Server) changeRoutes(path func(string, methods)) {
 }
 
 func (s *Server) handleChanges(w http.ResponseWriter, r *http.Request) {
-	if s.changes == nil {
+	if s.options.Changes == nil {
 		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not compare files")
 		return
 	}
-	changes, err := s.changes.Changes(r.PathValue("id"))
+	changes, err := s.options.Changes.Changes(r.PathValue("id"))
 	if err != nil {
 		s.fail(w, r, err)
 		return

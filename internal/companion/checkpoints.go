@@ -103,7 +103,7 @@ func (s *Server) checkpointRoutes(path func(string, methods)) {
 }
 
 func (s *Server) keeps(w http.ResponseWriter) bool {
-	if s.checkpoints == nil {
+	if s.options.Checkpoints == nil {
 		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "checkpoints are off: set checkpoints.storage to disk or memory")
 		return false
 	}
@@ -123,7 +123,7 @@ func (s *Server) handleCheckpoints(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	views, err := s.checkpoints.Checkpoints(r.URL.Query().Get("sessionId"), limit)
+	views, err := s.options.Checkpoints.Checkpoints(r.URL.Query().Get("sessionId"), limit)
 	if err != nil {
 		s.failCheckpoint(w, r, err)
 		return
@@ -136,7 +136,7 @@ func (s *Server) handleCheckpointDiff(w http.ResponseWriter, r *http.Request) {
 	if !s.keeps(w) {
 		return
 	}
-	files, err := s.checkpoints.CheckpointDiff(r.Context(), r.PathValue("id"), r.URL.Query()["path"])
+	files, err := s.options.Checkpoints.CheckpointDiff(r.Context(), r.PathValue("id"), r.URL.Query()["path"])
 	if err != nil {
 		s.failCheckpoint(w, r, err)
 		return
@@ -150,7 +150,7 @@ func (s *Server) handleRestoreCheckpoint(w http.ResponseWriter, r *http.Request)
 		return
 	}
 	// The restore ends well also when the client goes away in the middle of it.
-	done, err := s.checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f, authorOf(r))
+	done, err := s.options.Checkpoints.RestoreCheckpoint(context.WithoutCancel(r.Context()), r.PathValue("id"), f, authorOf(r))
 	if err != nil {
 		s.failCheckpoint(w, r, err)
 		return

@@ -39,7 +39,7 @@ func (s *Server) handleOwnCommand(w http.ResponseWriter, r *http.Request) {
 			summary = fmt.Sprintf("A person's own shell command %s after %d ms: %q.", f.Outcome, *f.Duration, f.Command)
 		}
 	}
-	if err := s.backend.Note(summary, authorOf(r)); err != nil {
+	if err := s.options.Backend.Note(summary, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -53,7 +53,7 @@ func (s *Server) handleAutonomy(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.backend.SetAutonomy(id, f.Level, authorOf(r)); err != nil {
+	if err := s.options.Backend.SetAutonomy(id, f.Level, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -67,7 +67,7 @@ func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.backend.Cancel(id, authorOf(r)); err != nil {
+	if err := s.options.Backend.Cancel(id, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -86,7 +86,7 @@ func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	agent, err := s.backend.AddAgent(id, profile, info, authorOf(r))
+	agent, err := s.options.Backend.AddAgent(id, profile, info, authorOf(r))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -97,7 +97,7 @@ func (s *Server) handleAddAgent(w http.ResponseWriter, r *http.Request) {
 // handleRemoveAgent ends a registered profile.
 func (s *Server) handleRemoveAgent(w http.ResponseWriter, r *http.Request) {
 	id, agent := r.PathValue("id"), r.PathValue("agent")
-	if err := s.backend.RemoveAgent(id, agent, authorOf(r)); err != nil {
+	if err := s.options.Backend.RemoveAgent(id, agent, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}

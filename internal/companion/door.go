@@ -51,16 +51,16 @@ func (s *Server) openDoor(addresses ...string) (*door, error) {
 
 // openRemoteDoor listens where other machines come in.
 func (s *Server) openRemoteDoor() (*door, error) {
-	listener, err := net.Listen("tcp", s.remote.Address)
+	listener, err := net.Listen("tcp", s.options.Remote.Address)
 	if err != nil {
 		return nil, fmt.Errorf("companion: the address for other machines: %w", err)
 	}
 	secured := tls.NewListener(listener, &tls.Config{
-		Certificates: []tls.Certificate{*s.remote.Certificate},
+		Certificates: []tls.Certificate{*s.options.Remote.Certificate},
 		MinVersion:   tls.VersionTLS12,
 		NextProtos:   []string{"http/1.1"}, // a WebSocket is an upgrade of it
 	})
-	return s.serveDoor(secured, true, s.remote.Hosts), nil
+	return s.serveDoor(secured, true, s.options.Remote.Hosts), nil
 }
 
 // serveDoor lets clients in. hosts are the names that they may know this machine by, beside the address itself.
@@ -113,7 +113,7 @@ func (d *door) close() error {
 
 // leaveDoor closes the door and takes its announcement away.
 func (s *Server) leaveDoor(d *door) {
-	if err := errors.Join(d.close(), withdraw(s.dataDir, d.address)); err != nil {
+	if err := errors.Join(d.close(), withdraw(s.options.DataDir, d.address)); err != nil {
 		s.log.Warn("companion: the address was not given up cleanly", slog.Any("error", err))
 	}
 }

@@ -23,14 +23,14 @@ type Frozen struct {
 
 // freezeRoutes are answered by the process that is asked, for all: what is frozen is in a file that they share.
 func (s *Server) freezeRoutes(path func(string, methods)) {
-	if s.freezer == nil {
+	if s.options.Freezer == nil {
 		return
 	}
 	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handleFreeze), "DELETE": s.approver(s.handleUnfreeze)})
 }
 
 func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {
-	frozen, err := s.freezer.Frozen()
+	frozen, err := s.options.Freezer.Frozen()
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -43,7 +43,7 @@ func (s *Server) handleFreeze(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &f) {
 		return
 	}
-	if err := s.freezer.Freeze(gate.Freeze{SessionID: f.SessionID, Until: f.Until, Reason: f.Reason}, authorOf(r)); err != nil {
+	if err := s.options.Freezer.Freeze(gate.Freeze{SessionID: f.SessionID, Until: f.Until, Reason: f.Reason}, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -55,7 +55,7 @@ func (s *Server) handleUnfreeze(w http.ResponseWriter, r *http.Request) {
 	if !s.body(w, r, &f) {
 		return
 	}
-	if err := s.freezer.Unfreeze(f.SessionID, authorOf(r)); err != nil {
+	if err := s.options.Freezer.Unfreeze(f.SessionID, authorOf(r)); err != nil {
 		s.fail(w, r, err)
 		return
 	}

@@ -70,18 +70,18 @@ func (s *Server) joinHub(conn *net.UnixConn) (hub introduction, token string, er
 	if err := sameUser(conn); err != nil {
 		return hub, "", fmt.Errorf("%w: %w", errRefused, err)
 	}
-	own := introduction{V: hubVersion, Version: s.version, PID: os.Getpid(), Worker: s.worker, Nonce: credentials.Nonce()}
+	own := introduction{V: hubVersion, Version: s.options.Version, PID: os.Getpid(), Worker: s.options.Worker, Nonce: credentials.Nonce()}
 	if err := errors.Join(say(conn, own), hear(conn, &hub)); err != nil {
 		return hub, "", err
 	}
 	if hub.V != hubVersion {
-		return hub, "", fmt.Errorf("%w: the hub is callgate %s in process %d, and this is callgate %s", errRefused, hub.Version, hub.PID, s.version)
+		return hub, "", fmt.Errorf("%w: the hub is callgate %s in process %d, and this is callgate %s", errRefused, hub.Version, hub.PID, s.options.Version)
 	}
 	if token, err = s.credentials.Token(credentials.Approve); err != nil {
 		return hub, "", err
 	}
 	if !hmac.Equal([]byte(hub.Proof), []byte(vouch(token, "hub", hub.Nonce, own.Nonce))) {
-		return hub, "", fmt.Errorf("%w: what listens at %s does not hold the approve credential", errRefused, hubSocket(s.dataDir))
+		return hub, "", fmt.Errorf("%w: what listens at %s does not hold the approve credential", errRefused, hubSocket(s.options.DataDir))
 	}
 	workers, err := s.credentials.Token(credentials.Worker)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Server) admit(conn *net.UnixConn, address string) (peer introduction, t
 	if err := hear(conn, &peer); err != nil {
 		return peer, "", err
 	}
-	own := introduction{V: hubVersion, Version: s.version, PID: os.Getpid(), Address: address, Nonce: credentials.Nonce()}
+	own := introduction{V: hubVersion, Version: s.options.Version, PID: os.Getpid(), Address: address, Nonce: credentials.Nonce()}
 	approve, err := s.credentials.Token(credentials.Approve)
 	if err != nil {
 		return peer, "", err

@@ -22,7 +22,7 @@ type health struct {
 // answer counts as an upstream that is down.
 func (s *Server) health(r *http.Request) health {
 	h := health{Status: "up", Upstreams: map[string]int{wire.UpstreamIdle: 0, wire.UpstreamStarting: 0, wire.UpstreamUp: 0, wire.UpstreamDown: 0}}
-	for _, u := range s.backend.Upstreams() {
+	for _, u := range s.options.Backend.Upstreams() {
 		h.Upstreams[u.State]++
 	}
 	others := s.others(r)

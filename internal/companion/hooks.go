@@ -25,25 +25,25 @@ type Hooks interface {
 func (s *Server) hookRoutes(path func(string, methods)) {
 	path("/api/hooks", methods{"GET": s.viewer(s.handleHooks)})
 	path("/api/hooks/{name}", methods{"PUT": s.approver(s.handleSetHook)})
-	if s.hostHooks != nil {
-		path("/hook/{host}", methods{"POST": s.hostHooks.ServeHTTP})
-		path("/hook/{host}/{event}", methods{"POST": s.hostHooks.ServeHTTP})
+	if s.options.HostHooks != nil {
+		path("/hook/{host}", methods{"POST": s.options.HostHooks.ServeHTTP})
+		path("/hook/{host}/{event}", methods{"POST": s.options.HostHooks.ServeHTTP})
 	}
 }
 
 func (s *Server) handleHooks(w http.ResponseWriter, _ *http.Request) {
-	if s.hooks == nil {
+	if s.options.Hooks == nil {
 		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its hooks")
 		return
 	}
-	writeJSON(w, http.StatusOK, wire.List(s.hooks.Hooks()))
+	writeJSON(w, http.StatusOK, wire.List(s.options.Hooks.Hooks()))
 }
 
 func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
 	var f struct {
 		Enabled *bool `json:"enabled"`
 	}
-	if s.hooks == nil {
+	if s.options.Hooks == nil {
 		s.handleHooks(w, r)
 		return
 	}
@@ -55,7 +55,7 @@ func (s *Server) handleSetHook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("name")
-	switch err := s.hooks.SetHook(name, *f.Enabled, authorOf(r)); {
+	switch err := s.options.Hooks.SetHook(name, *f.Enabled, authorOf(r)); {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]any{"name": name, "enabled": *f.Enabled})
 	case errors.Is(err, hooks.ErrUnknown):

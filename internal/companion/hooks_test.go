@@ -37,10 +37,10 @@ func TestHooksOfAllProcesses(t *testing.T) {
 		return []hooks.Status{{Name: "ring", Event: []string{hooks.ApprovalAsked}, Matcher: "*", Action: "log", When: "after", Enabled: true, Runs: runs, Failures: failures, LastFailure: last}}
 	}
 	hub := start(t, newFakeBackend("s1"))
-	hub.hooks = counting(did(2, 1, &hooks.Failure{At: at, Event: "e", Error: "the earlier"}))
+	hub.options.Hooks = counting(did(2, 1, &hooks.Failure{At: at, Event: "e", Error: "the earlier"}))
 	other, third := hub.joined(t, newFakeBackend("s2")), hub.joined(t, newFakeBackend("s3"))
-	other.hooks = counting(append(did(40, 2, &hooks.Failure{At: at.Add(time.Minute), Event: "e", Error: "the later"}), hooks.Status{Name: "own", Event: []string{}, Action: "log", When: "after", Runs: 7}))
-	third.hooks = counting(did(0, 0, nil))
+	other.options.Hooks = counting(append(did(40, 2, &hooks.Failure{At: at.Add(time.Minute), Event: "e", Error: "the later"}), hooks.Status{Name: "own", Event: []string{}, Action: "log", When: "after", Runs: 7}))
+	third.options.Hooks = counting(did(0, 0, nil))
 	meet(t, hub, 2)
 	var all []hooks.Status
 	hub.get(t, "/api/hooks", &all)
@@ -74,7 +74,7 @@ func TestHooksByREST(t *testing.T) {
 		}
 	}
 	fake := &fakeHooks{}
-	r.hooks = fake
+	r.options.Hooks = fake
 	for _, tt := range []struct {
 		credential credentials.Credential
 		method     string

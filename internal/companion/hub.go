@@ -42,7 +42,7 @@ func (s *Server) lead(lock *flock.Flock, address string, own *door) (_ place, er
 		}
 	}()
 	// Whoever left a socket here has lost the lock, and with it the hub's place.
-	path := hubSocket(s.dataDir)
+	path := hubSocket(s.options.DataDir)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
@@ -58,7 +58,7 @@ func (s *Server) lead(lock *flock.Flock, address string, own *door) (_ place, er
 			return nil, errors.Join(err, h.listener.Close())
 		}
 	}
-	if err := announce(s.dataDir, h.door.address, true); err != nil {
+	if err := announce(s.options.DataDir, h.door.address, true); err != nil {
 		err = errors.Join(err, h.listener.Close())
 		if own == nil {
 			err = errors.Join(err, h.door.close())
@@ -105,12 +105,12 @@ func (h *hub) hold(ctx context.Context) place {
 // letMachinesIn opens the door for other machines, unless it is open or none is wanted. The hub before may still
 // have the address, so what fails is tried again.
 func (h *hub) letMachinesIn() {
-	if h.remote != nil || h.s.remote == nil {
+	if h.remote != nil || h.s.options.Remote == nil {
 		return
 	}
 	d, err := h.s.openRemoteDoor()
 	if err == nil {
-		if err = announceRemote(h.s.dataDir, d.address); err != nil {
+		if err = announceRemote(h.s.options.DataDir, d.address); err != nil {
 			err = errors.Join(err, d.close())
 		}
 	}
@@ -119,7 +119,7 @@ func (h *hub) letMachinesIn() {
 		return
 	}
 	h.remote = d
-	h.s.log.Info("companion: other machines come in", "address", "https://"+d.address, "names", h.s.remote.Hosts)
+	h.s.log.Info("companion: other machines come in", "address", "https://"+d.address, "names", h.s.options.Remote.Hosts)
 }
 
 func (h *hub) admitAll(ctx context.Context, joining *sync.WaitGroup) {
@@ -163,8 +163,8 @@ func (h *hub) admit(ctx context.Context, conn *net.UnixConn) {
 	}
 	defer h.s.fleet.remove(p)
 	h.s.log.Info("companion: a process joined", "process", p.pid, "worker", p.worker, "version", p.version)
-	if p.version != h.s.version {
-		h.s.log.Warn("companion: a process of another version joined; what one of the two does not know cannot be done through the hub", "process", p.pid, "version", p.version, "hub", h.s.version)
+	if p.version != h.s.options.Version {
+		h.s.log.Warn("companion: a process of another version joined; what one of the two does not know cannot be done through the hub", "process", p.pid, "version", p.version, "hub", h.s.options.Version)
 	}
 	h.s.whileHolding(credentials.Worker, token, session, func() bool { return false })
 	h.s.log.Info("companion: a process is gone", "process", p.pid)

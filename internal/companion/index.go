@@ -66,10 +66,10 @@ func (s *Server) indexRoutes(path func(string, methods)) {
 }
 
 func (s *Server) retrieves(w http.ResponseWriter) bool {
-	if s.retrieval == nil {
+	if s.options.Retrieval == nil {
 		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "search is off: set rag.enabled in the configuration")
 	}
-	return s.retrieval != nil
+	return s.options.Retrieval != nil
 }
 
 // failRetrieval answers with what the error means.
@@ -108,7 +108,7 @@ func (s *Server) handleIndexStatus(w http.ResponseWriter, r *http.Request) {
 	if !s.retrieves(w) {
 		return
 	}
-	statuses, err := s.retrieval.Statuses(r.URL.Query().Get("sessionId"))
+	statuses, err := s.options.Retrieval.Statuses(r.URL.Query().Get("sessionId"))
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
@@ -123,7 +123,7 @@ func (s *Server) handleReindex(w http.ResponseWriter, r *http.Request) {
 	if !s.retrieves(w) || !s.body(w, r, &f) {
 		return
 	}
-	statuses, err := s.retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, authorOf(r))
+	statuses, err := s.options.Retrieval.Reindex(r.URL.Query().Get("sessionId"), f.Path, f.Force, authorOf(r))
 	s.answerIndexes(w, r, http.StatusAccepted, statuses, err)
 }
 
@@ -132,7 +132,7 @@ func (s *Server) handleCancelIndex(w http.ResponseWriter, r *http.Request) {
 	if !s.retrieves(w) || !s.body(w, r, &f) {
 		return
 	}
-	statuses, err := s.retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, authorOf(r))
+	statuses, err := s.options.Retrieval.Cancel(r.URL.Query().Get("sessionId"), f.Path, authorOf(r))
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
@@ -141,7 +141,7 @@ func (s *Server) handleClearIndex(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	query := r.URL.Query()
-	statuses, err := s.retrieval.Clear(r.Context(), query.Get("sessionId"), query.Get("path"), authorOf(r))
+	statuses, err := s.options.Retrieval.Clear(r.Context(), query.Get("sessionId"), query.Get("path"), authorOf(r))
 	s.answerIndexes(w, r, http.StatusOK, statuses, err)
 }
 
@@ -161,7 +161,7 @@ func (s *Server) handleSearch(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "query is missing: a question, some words, or the name of a symbol")
 		return
 	}
-	answer, err := s.retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
+	answer, err := s.options.Retrieval.Search(r.Context(), r.URL.Query().Get("sessionId"), rag.Query{
 		Text: f.Query, Limit: f.Limit, Path: f.Path, Language: f.Language, Kind: f.Kind, Threshold: f.Threshold, WithText: true,
 	})
 	if err != nil {

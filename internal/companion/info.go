@@ -26,11 +26,11 @@ type protocols struct {
 }
 
 func (s *Server) handleInfo(w http.ResponseWriter, r *http.Request) {
-	sessions := len(s.backend.Sessions())
+	sessions := len(s.options.Backend.Sessions())
 	all := info{
-		Name: "callgate", Version: s.version, Protocols: protocols{[]int{wire.Version}, wire.List(s.protocols)},
-		Sessions: sessions, Upstreams: wire.List(slices.Clone(s.backend.Upstreams())),
-		Processes: []wire.ProcessInfo{{PID: os.Getpid(), Worker: s.worker, Version: s.version, Hub: s.leads.Load(), Sessions: sessions}},
+		Name: "callgate", Version: s.options.Version, Protocols: protocols{[]int{wire.Version}, wire.List(s.options.Protocols)},
+		Sessions: sessions, Upstreams: wire.List(slices.Clone(s.options.Backend.Upstreams())),
+		Processes: []wire.ProcessInfo{{PID: os.Getpid(), Worker: s.options.Worker, Version: s.options.Version, Hub: s.leads.Load(), Sessions: sessions}},
 	}
 	all.Problems = s.problems()
 	for i := range all.Upstreams {

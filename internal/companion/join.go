@@ -27,7 +27,7 @@ type membership struct {
 
 // join finds the hub and joins it.
 func (s *Server) join() (place, error) {
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hubSocket(s.dataDir), Net: "unix"})
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: hubSocket(s.options.DataDir), Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoHubYet, err)
 	}

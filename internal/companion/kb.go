@@ -66,7 +66,7 @@ func (q *questions) end() {
 
 // knowledge does what a kb_ frame asks for. To ask takes the credential that answers: knowledge bases hold whole texts.
 func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
-	if c.server.retrieval == nil {
+	if c.server.options.Retrieval == nil {
 		return wire.Refuse(wire.CodeBadMessage, "knowledge bases are off: set rag.enabled in the configuration")
 	}
 	ask, refused := c.question(head, data)
@@ -96,7 +96,7 @@ func (c *socket) knowledge(head wire.Head, data []byte) *wire.Refusal {
 
 // question reads the frame into what has to be asked.
 func (c *socket) question(common wire.Head, data []byte) (func(context.Context) (any, error), *wire.Refusal) {
-	r, session := c.server.retrieval, common.SessionID
+	r, session := c.server.options.Retrieval, common.SessionID
 	switch common.Type {
 	case wire.TypeKBAdd:
 		var f wire.KBAdd
@@ -172,7 +172,7 @@ func (s *Server) handleKBAdd(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "content is missing")
 		return
 	}
-	id, err := s.retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
+	id, err := s.options.Retrieval.AddDocument(r.Context(), session, f.Content, f.Metadata, authorOf(r))
 	if err != nil {
 		s.failRetrieval(w, r, err)
 		return
@@ -190,7 +190,7 @@ func (s *Server) handleKBSearch(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	hits, err := s.retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
+	hits, err := s.options.Retrieval.SearchDocuments(r.Context(), session, f.Query, f.Limit, f.Threshold)
 	if err != nil {
 		s.failRetrieval(w, r, err)
 		return
@@ -215,7 +215,7 @@ func (s *Server) handleKBList(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	documents, err := s.retrieval.Documents(session)
+	documents, err := s.options.Retrieval.Documents(session)
 	if err != nil {
 		s.failRetrieval(w, r, err)
 		return
@@ -228,7 +228,7 @@ func (s *Server) handleKBRemove(w http.ResponseWriter, r *http.Request) {
 	if session == "" {
 		return
 	}
-	found, err := s.retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), authorOf(r))
+	found, err := s.options.Retrieval.RemoveDocument(r.Context(), session, r.PathValue("id"), authorOf(r))
 	if err != nil {
 		s.failRetrieval(w, r, err)
 		return

@@ -21,13 +21,13 @@ func (s *Server) metricRoutes(path func(string, methods)) {
 
 func (s *Server) handleMetrics(w http.ResponseWriter, r *http.Request) {
 	processes := s.fleet.all()
-	if len(processes) == 0 && s.metrics != nil {
-		s.metrics.ServeHTTP(w, r)
+	if len(processes) == 0 && s.options.Metrics != nil {
+		s.options.Metrics.ServeHTTP(w, r)
 		return
 	}
 	own := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
-	if s.metrics != nil {
-		own = s.metrics
+	if s.options.Metrics != nil {
+		own = s.options.Metrics
 	}
 	a := asking{s: s, own: own, as: s.caller(r, nil), from: originOf(r), processes: processes}
 	plain := r.Clone(r.Context())

@@ -195,8 +195,8 @@ func TestPageWithHostileStrings(t *testing.T) {
 	edit.ID, edit.Kind = evil("edit"), tools.KindEditFile
 	b.pending = []*gate.Approval{a, &edit}
 	r := start(t, b)
-	r.changes, r.rules, r.tools = hostile{}, hostile{}, hostile{}
-	r.hooks, r.checkpoints = hostile{}, hostile{}
+	r.options.Changes, r.options.Rules, r.options.Tools = hostile{}, hostile{}, hostile{}
+	r.options.Hooks, r.options.Checkpoints = hostile{}, hostile{}
 	r.problems = func() []string { return []string{evil("trouble")} }
 	// The script answers with an autonomy level when it has seen everything that waits: then somebody else ends it.
 	events := b.Subscribe()
@@ -282,9 +282,9 @@ func TestPageLooks(t *testing.T) {
 	t.Parallel()
 	chromium := requireBrowser(t)
 	r := start(t, showcase(t))
-	r.changes, r.rules, r.tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
-	r.hooks, r.checkpoints = showcaseHooks{}, showcaseCheckpoints{}
-	r.chatter = fakeChatter{r.backend, nil}
+	r.options.Changes, r.options.Rules, r.options.Tools = showcaseChanges{}, showcaseRules(t), showcaseTools{}
+	r.options.Hooks, r.options.Checkpoints = showcaseHooks{}, showcaseCheckpoints{}
+	r.options.Chatter = fakeChatter{r.backend, nil}
 	env := []string{pagesOf(t, r), "CHROMIUM=" + chromium}
 	if os.Getenv("CALLGATE_SCREENSHOTS") == "1" {
 		images, err := filepath.Abs("../../docs/images")

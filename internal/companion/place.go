@@ -98,7 +98,7 @@ func (s *Server) tryPlace(address string, own *door) (place, error) {
 	if err := s.prepareHubDir(); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(hubDir(s.dataDir), "lock")
+	path := filepath.Join(hubDir(s.options.DataDir), "lock")
 	if err := durable.Regular(path); err != nil {
 		return nil, fmt.Errorf("the hub's lock: %w", err)
 	}
@@ -118,10 +118,10 @@ func (s *Server) tryPlace(address string, own *door) (place, error) {
 
 // prepareHubDir makes the folder that nobody but the user may look into.
 func (s *Server) prepareHubDir() error {
-	if path := hubSocket(s.dataDir); len(path) > maxSocketPath {
+	if path := hubSocket(s.options.DataDir); len(path) > maxSocketPath {
 		return fmt.Errorf("the path of the hub's socket, %s, has %d bytes and the system takes %d: use a shorter --data-dir", path, len(path), maxSocketPath)
 	}
-	dir := hubDir(s.dataDir)
+	dir := hubDir(s.options.DataDir)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("hub: %w", err)
 	}
@@ -139,7 +139,7 @@ func (s *Server) beAlone() (place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := announce(s.dataDir, d.address, false); err != nil {
+	if err := announce(s.options.DataDir, d.address, false); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	s.apart.Store(true)

@@ -21,7 +21,7 @@ func (s *Server) handlePrompt(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	p, takes := s.backend.(Prompter)
+	p, takes := s.options.Backend.(Prompter)
 	if f.Prompt == "" || !takes {
 		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "prompt is missing: the text that the user gave to the model")
 		return

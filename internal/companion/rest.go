@@ -157,7 +157,7 @@ func jsonBody(r *http.Request) bool {
 }
 
 func (s *Server) handleApprovals(w http.ResponseWriter, _ *http.Request) {
-	pending := s.backend.Pending()
+	pending := s.options.Backend.Pending()
 	frames := make([]wire.ToolApproveRequest, 0, len(pending))
 	for _, a := range pending {
 		frames = append(frames, approveRequest(a))
@@ -178,7 +178,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.ToolCallID = id
-	for _, a := range s.backend.Pending() { // its id alone says which one is meant
+	for _, a := range s.options.Backend.Pending() { // its id alone says which one is meant
 		if f.SessionID == "" && a.ID == id {
 			f.SessionID = a.SessionID
 		}
@@ -192,7 +192,7 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	applied, err := s.backend.Answer(r.Context(), id, answer)
+	applied, err := s.options.Backend.Answer(r.Context(), id, answer)
 	switch {
 	case err == nil && applied:
 		writeJSON(w, http.StatusOK, map[string]bool{"applied": true})
@@ -214,7 +214,7 @@ func notApplied(w http.ResponseWriter, status int, err error) {
 }
 
 func (s *Server) handleSessions(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.backend.Sessions())})
+	writeJSON(w, http.StatusOK, map[string]any{"sessions": wire.List(s.options.Backend.Sessions())})
 }
 
 func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +223,7 @@ func (s *Server) handleAudit(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	records, next, err := s.backend.Audit(query)
+	records, next, err := s.options.Backend.Audit(query)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -228,9 +228,9 @@ func (a asking) owner(r *http.Request, things, id string) []*process {
 func (s *Server) owns(things, id string) bool {
 	switch things {
 	case "/api/sessions":
-		return slices.ContainsFunc(s.backend.Sessions(), func(one gate.SessionInfo) bool { return one.ID == id })
+		return slices.ContainsFunc(s.options.Backend.Sessions(), func(one gate.SessionInfo) bool { return one.ID == id })
 	case "/api/approvals":
-		return slices.ContainsFunc(s.backend.Pending(), func(one *gate.Approval) bool { return one.ID == id })
+		return slices.ContainsFunc(s.options.Backend.Pending(), func(one *gate.Approval) bool { return one.ID == id })
 	}
 	return false
 }
@@ -270,7 +270,7 @@ func idOf(item json.RawMessage) string {
 
 // ofWorker finds a process that goes by the worker's rules, this one before others.
 func (a asking) ofWorker(worker string) []*process {
-	if a.s.worker == worker {
+	if a.s.options.Worker == worker {
 		return nil
 	}
 	for _, p := range a.processes {

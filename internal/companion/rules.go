@@ -104,9 +104,9 @@ func (s *Server) ruleRoutes(path func(string, methods)) {
 func (s *Server) ruled(w http.ResponseWriter, r *http.Request) bool {
 	worker := r.URL.Query().Get("worker")
 	switch {
-	case s.rules == nil:
+	case s.options.Rules == nil:
 		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its rules")
-	case worker != "" && worker != s.rules.Worker():
+	case worker != "" && worker != s.options.Rules.Worker():
 		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate runs another worker")
 	default:
 		return true
@@ -118,7 +118,7 @@ func (s *Server) handleRules(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) {
 		return
 	}
-	view, err := s.rules.Rules()
+	view, err := s.options.Rules.Rules()
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -134,7 +134,7 @@ func (s *Server) handleCheckRules(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) || !s.body(w, r, &f) {
 		return
 	}
-	writeJSON(w, http.StatusOK, s.rules.CheckRules(f.Text))
+	writeJSON(w, http.StatusOK, s.options.Rules.CheckRules(f.Text))
 }
 
 // handleReplaceRules takes the text that the editor began with beside the new one, so that of two people who
@@ -151,7 +151,7 @@ func (s *Server) handleReplaceRules(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "base and text are required: the text that was edited, as GET /api/rules gave it, and the new one")
 		return
 	}
-	err := s.rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
+	err := s.options.Rules.ReplaceRules(*f.Base, *f.Text, authorOf(r))
 	var fault *permissions.FileError
 	switch {
 	case err == nil:
@@ -171,7 +171,7 @@ func (s *Server) handleGrants(w http.ResponseWriter, r *http.Request) {
 	if !s.ruled(w, r) {
 		return
 	}
-	grants, err := s.rules.Grants()
+	grants, err := s.options.Rules.Grants()
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -184,7 +184,7 @@ func (s *Server) handleRevokeGrant(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := r.PathValue("id")
-	switch err := s.rules.RevokeGrant(id, authorOf(r)); {
+	switch err := s.options.Rules.RevokeGrant(id, authorOf(r)); {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]string{"revoked": id})
 	case errors.Is(err, ErrNoGrant):

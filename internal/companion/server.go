@@ -69,29 +69,13 @@ var defaultTiming = timing{
 // Server is the companion of one process. Of the processes that share a data directory one is the hub: people's
 // clients reach all of them through it. Close it.
 type Server struct {
-	backend       Backend
-	changes       Changes
-	rules         Rules // nil when there are none to be seen
-	tools         Tools // likewise
-	hooks         Hooks // likewise
-	hostHooks     http.Handler
-	freezer       Freezer
-	metrics       http.Handler
-	checkpoints   Checkpoints
-	bringer       Bringer
+	options       Options
 	conversations conversations
-	chatter       Chatter
-	retrieval     Retrieval
 	problems      func() []string
 	apart         atomic.Bool // there is a hub that does not answer, or no way to it
 	credentials   *credentials.Store
 	log           *slog.Logger
-	version       string
-	worker        string
-	protocols     []string
-	dataDir       string
-	wanted        string  // the address that the configuration asks for
-	remote        *Remote // nil when other machines cannot come in
+	wanted        string // the address that the configuration asks for
 	timing        timing
 	sockets       places
 	pairings      pairings
@@ -122,8 +106,8 @@ func listen(o Options, t timing) (*Server, error) {
 		return nil, errors.New("companion: an address for other machines needs a certificate and the names of this machine")
 	}
 	s := &Server{
-		backend: o.Backend, changes: o.Changes, rules: o.Rules, tools: o.Tools, hooks: o.Hooks, hostHooks: o.HostHooks, freezer: o.Freezer, metrics: o.Metrics, checkpoints: o.Checkpoints, bringer: o.Bringer, chatter: o.Chatter, retrieval: o.Retrieval, credentials: o.Credentials, log: o.Logger, version: o.Version, worker: o.Worker, protocols: o.Protocols,
-		dataDir: o.DataDir, wanted: wanted, remote: o.Remote, timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
+		options: o, credentials: o.Credentials, log: o.Logger,
+		wanted: wanted, timing: t, paces: paces{told: rate.Sometimes{Interval: time.Second}},
 	}
 	s.problems = s.unseen
 	if o.Problems != nil {

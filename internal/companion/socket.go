@@ -149,7 +149,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		return
 	}
 	c.who.By = approverName(hello.Client)
-	c.toolbox = newToolbox(c.server.bringer, c.who.By, c.server.timing.tool)
+	c.toolbox = newToolbox(c.server.options.Bringer, c.who.By, c.server.timing.tool)
 	defer c.toolbox.close()
 	c.server.log.Info("companion: client connected", "client", c.who.By)
 	defer c.server.log.Info("companion: client gone", "client", c.who.By)
@@ -164,7 +164,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 		defer c.relay.close()
 	}
 	c.stream = newStream(hello.Sessions, c.as)
-	subscription := c.server.backend.Subscribe()
+	subscription := c.server.options.Backend.Subscribe()
 	defer subscription.Close()
 	done := make(chan struct{})
 	c.server.serving.Go(func() {

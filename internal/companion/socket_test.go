@@ -646,7 +646,7 @@ func TestTooManyClients(t *testing.T) {
 			t.Errorf("%s client %d: %v, %v, %v", flooded, maxSockets+1, conn, response, err)
 			continue
 		}
-		_, err = client.Dial(t.Context(), client.Target{DataDir: r.dataDir, Address: r.Address(), Credential: flooded, Client: wire.ClientInfo{Name: "x", Kind: "tui"}, Logger: slog.New(slog.DiscardHandler)})
+		_, err = client.Dial(t.Context(), client.Target{DataDir: r.options.DataDir, Address: r.Address(), Credential: flooded, Client: wire.ClientInfo{Name: "x", Kind: "tui"}, Logger: slog.New(slog.DiscardHandler)})
 		if err == nil || errors.Is(err, wire.ErrUnreachable) || !strings.Contains(err.Error(), "the credential "+string(flooded)) {
 			t.Errorf("the client says: %v", err)
 		}

@@ -34,17 +34,17 @@ func (s *Server) toolRoutes(path func(string, methods)) {
 }
 
 func (s *Server) tooled(w http.ResponseWriter) bool {
-	if s.tools == nil {
+	if s.options.Tools == nil {
 		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not show its tools")
 	}
-	return s.tools != nil
+	return s.options.Tools != nil
 }
 
 func (s *Server) handleTools(w http.ResponseWriter, r *http.Request) {
 	if !s.tooled(w) {
 		return
 	}
-	view, err := s.tools.Tools(r.URL.Query().Get("sessionId"))
+	view, err := s.options.Tools.Tools(r.URL.Query().Get("sessionId"))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -73,7 +73,7 @@ func (s *Server) handleAcceptTool(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
-	switch err := s.tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r)); {
+	switch err := s.options.Tools.AcceptTool(session, f.Tool, f.Hash, authorOf(r)); {
 	case err == nil:
 		writeJSON(w, http.StatusOK, map[string]string{"accepted": f.Tool})
 	case errors.Is(err, ErrNoTool):
