@@ -232,7 +232,7 @@ func (d *desk) asked(text string) {
 }
 
 // rests waits where nothing on the screen tells that keys count.
-func (d *desk) rests() { time.Sleep(time.Second) }
+func (d *desk) rests() { time.Sleep(2 * time.Second) }
 
 func (d *desk) types(keys ...string) {
 	d.t.Helper()
