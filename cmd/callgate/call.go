@@ -100,11 +100,10 @@ func callOnce(ctx context.Context, c *config, servers []proxy.Server, tool strin
 	}
 	fromHost, toGate := io.Pipe()
 	fromGate, toHost := io.Pipe()
-	served := make(chan error, 1)
+	served := make(chan struct{})
 	go func() {
-		err := sidecar.proxy.Run(ctx, proxy.View{}, fromHost, toHost)
-		toHost.Close()
-		served <- err
+		defer close(served)
+		toHost.CloseWithError(sidecar.proxy.Run(ctx, proxy.View{}, fromHost, toHost)) // the client says why
 	}()
 	defer func() { _ = toGate.Close(); <-served }()
 	host := mcpclient.NewClient(transport.NewIO(fromGate, toGate, io.NopCloser(strings.NewReader(""))))
