@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// checkPrivate refuses links and devices. Who may read a file is inherited from the user's profile
+// CheckPrivate refuses links and devices. Who may read a file is inherited from the user's profile
 // directory here, and not told by its mode.
-func checkPrivate(path string) error {
+func CheckPrivate(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -20,5 +20,5 @@ func checkPrivate(path string) error {
 	return nil
 }
 
-// makePrivate has nothing to do: who may open a file here is told by the folder that it is in.
-func makePrivate(string) error { return nil }
+// MakePrivate has nothing to do: who may open a file here is told by the folder that it is in.
+func MakePrivate(string) error { return nil }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// checkPrivate refuses what another user can read or write, or could have put there: wrong mode, wrong
+// CheckPrivate refuses what another user can read or write, or could have put there: wrong mode, wrong
 // owner, a symbolic link, anything that is neither a file nor a directory.
 func CheckPrivate(path string) error {
 	info, err := os.Lstat(path)
@@ -27,5 +27,5 @@ func CheckPrivate(path string) error {
 	return nil
 }
 
-// makePrivate takes the rights of others at path away.
+// MakePrivate takes the rights of others at path away.
 func MakePrivate(path string) error { return os.Chmod(path, 0o600) }
