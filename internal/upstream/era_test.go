@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"callgate/internal/rpc"
@@ -82,28 +83,29 @@ func TestErasOfSlowServers(t *testing.T) {
 		"modern, ends for the other": {map[string]string{"server/discover": modernHello, "": "exit"}, modernVersion, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var starts atomic.Int32
-			serve := scripted(nil, c.answers)
-			u := open(t, Config{Name: "s", Serve: func(ctx context.Context, in io.Reader, out io.Writer) error {
-				if starts.Add(1) == 1 {
-					time.Sleep(probePatience + 500*time.Millisecond)
+			synctest.Test(t, func(t *testing.T) {
+				var starts atomic.Int32
+				serve := scripted(nil, c.answers)
+				u := open(t, Config{Name: "s", Serve: func(ctx context.Context, in io.Reader, out io.Writer) error {
+					if starts.Add(1) == 1 {
+						time.Sleep(probePatience + 500*time.Millisecond)
+					}
+					return serve(ctx, in, out)
+				}}, Options{})
+				info, err := u.Ready(short(t))
+				if err != nil {
+					t.Fatal(err)
 				}
-				return serve(ctx, in, out)
-			}}, Options{})
-			info, err := u.Ready(short(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if info.ProtocolVersion != c.want {
-				t.Errorf("it is spoken to in %s, want %s", info.ProtocolVersion, c.want)
-			}
-			if modern := u.current.Load().modern != nil; modern != (c.want == modernVersion) {
-				t.Errorf("requests are those of the other era")
-			}
-			if n := starts.Load(); n != c.starts {
-				t.Errorf("started %d times, want %d", n, c.starts)
-			}
+				if info.ProtocolVersion != c.want {
+					t.Errorf("it is spoken to in %s, want %s", info.ProtocolVersion, c.want)
+				}
+				if modern := u.current.Load().modern != nil; modern != (c.want == modernVersion) {
+					t.Errorf("requests are those of the other era")
+				}
+				if n := starts.Load(); n != c.starts {
+					t.Errorf("started %d times, want %d", n, c.starts)
+				}
+			})
 		})
 	}
 }
