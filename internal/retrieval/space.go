@@ -213,7 +213,7 @@ func (w *space) event(e rag.Event) {
 	case rag.EventDone:
 		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile = e.Indexed, e.Total, ""
 		w.status.Duration, w.status.FinishedAt = e.Summary.Duration.Milliseconds(), time.Now().UTC()
-		w.settle(Ready, nil)
+		w.status.State, w.status.Error = Ready, ""
 	}
 	end := rag.Event{Kind: rag.EventProgress, Indexed: e.Total, Total: e.Total}
 	unfinished := e.Kind == rag.EventDone && w.toldAt < e.Total // files that went away meanwhile were never told
@@ -235,6 +235,11 @@ func (w *space) event(e rag.Event) {
 		if e.Kind == rag.EventDone && w.service.o.Done != nil {
 			w.service.o.Done(id, w.root, e.Summary)
 		}
+	}
+	if e.Kind == rag.EventDone { // whoever waits for the index has been told of it first
+		w.mu.Lock()
+		w.settle(w.status.State, nil)
+		w.mu.Unlock()
 	}
 }
 
