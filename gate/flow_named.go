@@ -1,0 +1,162 @@
+package gate
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"callgate/gate/tools"
+	"callgate/internal/flow"
+	"callgate/permissions"
+)
+
+// named reports whether the user's side or a rule names a destination. Strictly is for payments: only the user's own
+// words name those. Files of the workspace name nothing once untrusted text was read: it may stand in them.
+func (j *Judge) named(v Verdict, call Call, to string, strictly bool) bool {
+	if j.namedByRule(v, call, to) {
+		return true
+	}
+	if j.flow == nil {
+		return false
+	}
+	by := flow.Prompt | flow.Answer | flow.Record
+	if strictly {
+		by = flow.Prompt
+	} else if _, armed := j.flow.memory.Seen(flow.Untrusted, j.trustsSource); !armed {
+		by |= flow.Files
+	}
+	if j.flow.memory.Know(to).Said&by != 0 {
+		return true
+	}
+	host := strings.TrimPrefix(hostOf(to), "www.")
+	return host != "" && host != to && !strictly && j.flow.memory.Know(host).Said&(flow.Prompt|flow.Answer) != 0
+}
+
+// namedByRule reports whether a grant of flow, or an allow that spells the destination out, names it.
+func (j *Judge) namedByRule(v Verdict, call Call, to string) bool {
+	if j.granted(grantDestination, to, call, v.Risk()) {
+		return true
+	}
+	if r := j.destinationRule(call, v.Analysis, to); r != nil {
+		return r.Action == permissions.Allow
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		pattern := ""
+		switch {
+		case f.Grant != nil:
+			pattern = f.Grant.Pattern
+		case f.Rule != nil && f.Action == permissions.Allow:
+			pattern = f.Rule.Pattern
+		}
+		if plain := strings.ReplaceAll(pattern, `\`, ""); len(to) >= 3 && strings.Contains(plain, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// spelledOut reports whether rules or grants allow every command by two words or more, as in "gh pr create *": who wrote that
+// named the operation, and with it the place that it goes to where the command names none.
+func spelledOut(v Verdict) (named bool) {
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Subject.DeniesOnly || f.Subject.Kind != tools.KindShell || !f.Subject.Risk.Exceeds(permissions.Write) {
+			continue
+		}
+		pattern := ""
+		switch {
+		case f.Grant != nil:
+			pattern = f.Grant.Pattern
+		case f.Rule != nil && f.Action == permissions.Allow:
+			pattern = f.Rule.Pattern
+		}
+		literal, _, _ := strings.Cut(pattern, "*")
+		if len(strings.Fields(literal)) < 2 || strings.ContainsAny(literal, "?[{(!") {
+			return false
+		}
+		named = true
+	}
+	return named
+}
+
+// destinationRule returns the rule for the call's effect that is about a destination, nil when none is. Of the file's the
+// last that matches counts; a deny of the agent's profile is a veto.
+func (j *Judge) destinationRule(call Call, a *tools.Analysis, to string) *permissions.Rule {
+	if !j.rulesDestinations() {
+		return nil
+	}
+	effect := outgoingOf(call, a).effect
+	last := func(rules []permissions.Rule) *permissions.Rule {
+		for i := len(rules) - 1; i >= 0; i-- {
+			r := &rules[i]
+			if r.Tool != effect || !slices.Contains(permissions.EffectKeys, r.Tool) {
+				continue
+			}
+			if glob, err := permissions.CompileGlob(r.Pattern); err == nil && (glob.Match(to) || glob.Match(strings.ToLower(to))) {
+				return r
+			}
+		}
+		return nil
+	}
+	agent, file := last(j.Policy.Agent), last(j.Policy.File)
+	if file == nil || agent != nil && agent.Action == permissions.Deny {
+		return agent
+	}
+	return file
+}
+
+// rulesDestinations reports whether a rule is about the destinations of an effect.
+func (j *Judge) rulesDestinations() bool {
+	about := func(r permissions.Rule) bool { return slices.Contains(permissions.EffectKeys, r.Tool) }
+	return j.Policy != nil && (slices.ContainsFunc(j.Policy.File, about) || slices.ContainsFunc(j.Policy.Agent, about))
+}
+
+// destinationDenials is the part of phase 1 that the rules for an effect decide: any destination's deny is final.
+func (j *Judge) destinationDenials(v Verdict, call Call) (Verdict, bool) {
+	if !j.rulesDestinations() {
+		return v, false
+	}
+	o := outgoingOf(call, v.Analysis)
+	places := o.to
+	if len(places) == 0 {
+		places = []string{""} // only a rule for every destination is about it
+	}
+	for _, to := range places {
+		if r := j.destinationRule(call, v.Analysis, to); r != nil && r.Action == permissions.Deny {
+			return v.deny(DecidedDenied, "rule", r.String(), fmt.Sprintf("The rule %s matches the destination %s.", r, shown(to))), true
+		}
+	}
+	return v, false
+}
+
+// trustsSource reports whether a person trusts the results of a tool.
+func (j *Judge) trustsSource(tool string) bool {
+	return j.granted(grantSource, tool, Call{}, permissions.ReadOnly)
+}
+
+// granted looks for a grant of flow.
+func (j *Judge) granted(what, text string, call Call, risk permissions.Risk) bool {
+	if j.Policy == nil {
+		return false
+	}
+	for i := range j.Policy.Grants {
+		g := &j.Policy.Grants[i]
+		if g.Tool != what || risk.Exceeds(g.Risk) || !g.Expires.IsZero() && g.Expires.Before(j.Now) {
+			continue
+		}
+		if call.Tool != nil && (g.Server != "" && g.Server != call.Tool.Server || g.Workspace != "" && !inFolder(g.Workspace, call.Place.Dir)) {
+			continue
+		}
+		if glob, err := permissions.CompileGlob(g.Pattern); err == nil && glob.Match(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func inFolder(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

@@ -1,0 +1,206 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
+	"callgate/shellparse/programs"
+)
+
+// outgoing is what a call does, as flow looks at it.
+type outgoing struct {
+	effect   string   // one of the effects of tools.Labels; fetches for what only asks for an address; "" for none
+	to       []string // destinations
+	names    bool     // the tool has arguments for destinations, or the destination is part of what it is
+	optional bool     // all of them were left out, and may be
+	content  []string // what goes there
+	packages []string // what is installed
+	commands []string // what is run
+	amounts  []string
+}
+
+// effectFetch is the effect of a call that asks for an address and sends nothing else.
+const effectFetch = "fetches"
+
+// effectUnknown is that of a tool that nobody labelled: it sends only where an argument looks like an address.
+const effectUnknown = "unknown"
+
+// leaves reports whether the call lets others have something.
+func (o *outgoing) leaves() bool {
+	return o.effect == tools.EffectOutside || o.effect == tools.EffectMoney || o.effect == effectUnknown
+}
+
+// outgoingOf reads a call.
+func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
+	t := call.Tool
+	switch {
+	case t == nil:
+	case len(a.Commands) > 0:
+		o.ofCommands(a)
+	case t.Kind == tools.KindFetch:
+		o.effect, o.names = effectFetch, true
+		for _, v := range argumentsOf(call.Arguments) {
+			if v.looksLikeAddress() {
+				o.to = append(o.to, v.text)
+			}
+		}
+	case t.Labels.Effect == tools.EffectNone, t.Bound && isFileKind(t.Kind), a.Risk == permissions.ReadOnly:
+		o.effect = ""
+		if t.Bound && isFileKind(t.Kind) && a.Risk.Exceeds(permissions.ReadOnly) {
+			o.effect = tools.EffectOwn
+		}
+		if t.Kind == "" {
+			o.ofReading(call)
+		}
+	case t.Labels.Effect != "":
+		o.ofLabels(call, &t.Labels)
+	case t.Reads() && !t.Bound:
+	default:
+		if l, ok := t.Suspected(); ok && !t.Bound && len(l.Destination) > 0 {
+			o.ofLabels(call, &l)
+			return o
+		}
+		o.effect = effectUnknown
+		for _, v := range argumentsOf(call.Arguments) {
+			if v.looksLikeAddress() {
+				o.to = append(o.to, v.text)
+			} else {
+				o.content = append(o.content, v.text)
+			}
+		}
+	}
+	return o
+}
+
+// ofReading reads a call of a tool that only looks: an address that it is given tells the place something.
+func (o *outgoing) ofReading(call Call) {
+	if !bytes.Contains(call.Arguments, []byte("://")) {
+		return
+	}
+	for _, v := range argumentsOf(call.Arguments) {
+		if scheme, _, ok := strings.Cut(v.text, "://"); ok && webSchemes[strings.ToLower(scheme)] {
+			o.effect, o.names = effectFetch, true
+			o.to = append(o.to, v.text)
+		}
+	}
+}
+
+var webSchemes = wordsOf("http https ws wss ftp ftps")
+
+// ofLabels reads a call of a labelled tool. Where no argument is said to carry text, all that are no destination do.
+func (o *outgoing) ofLabels(call Call, l *tools.Labels) {
+	o.effect, o.names = l.Effect, len(l.Destination) > 0
+	for _, v := range argumentsOf(call.Arguments) {
+		switch {
+		case v.under(l.Destination):
+			if v.text != "" {
+				o.to = append(o.to, v.text)
+			}
+		case v.under(l.Content) || len(l.Content) == 0:
+			o.content = append(o.content, v.text)
+			if v.number && l.Effect == tools.EffectMoney {
+				o.amounts = append(o.amounts, v.text)
+			}
+		case v.number && l.Effect == tools.EffectMoney:
+			o.amounts = append(o.amounts, v.text)
+		}
+	}
+	if o.names && len(o.to) == 0 && o.effect == tools.EffectOutside {
+		o.optional = !requires(call.Tool.Definition, l.Destination)
+	}
+	// Issue 12 of the repository that the user named is as good as the repository: a number is only a part of the place.
+	if named := slices.DeleteFunc(slices.Clone(o.to), isPart); len(named) > 0 {
+		o.to = named
+	}
+}
+
+func isPart(value string) bool { return strings.Trim(value, "0123456789.") == "" }
+
+// ofCommands reads a shell text.
+func (o *outgoing) ofCommands(a *tools.Analysis) {
+	rank := func(effect string) {
+		order := []string{"", tools.EffectOwn, effectFetch, tools.EffectDeletes, tools.EffectOutside}
+		if slices.Index(order, effect) > slices.Index(order, o.effect) {
+			o.effect = effect
+		}
+	}
+	remotes, others := false, false
+	for _, c := range a.Commands {
+		if len(c.Argv) == 0 || c.Risk == permissions.ReadOnly || c.Risk == permissions.BuildTest {
+			continue
+		}
+		text := strings.Join(c.Argv, " ")
+		anything := c.Risk == permissions.Unknown && about(program(c)).Has(programs.SometimesSends) // of a program that sends: it may
+		switch sends := c.Sends || len(c.Connects) > 0 || anything || uploads.MatchString(text); {
+		case sends:
+			rank(tools.EffectOutside)
+			if program(c) == "git" { // a remote by its name goes where the repository's settings say
+				remotes = true
+			} else {
+				others = true
+			}
+		case c.Risk == permissions.Destructive:
+			rank(tools.EffectDeletes)
+		case c.Risk == permissions.Network:
+			rank(effectFetch)
+		case c.Risk == permissions.Write:
+			rank(tools.EffectOwn)
+		default:
+			rank(effectFetch)
+		}
+		o.to = append(o.to, c.Connects...)
+		for i, word := range c.Argv[1:] {
+			switch v := (value{text: word}); {
+			case v.looksLikeAddress():
+				o.to = append(o.to, word)
+			case installs(c.Argv) && i > 0 && !strings.HasPrefix(word, "-"):
+				o.packages = append(o.packages, word)
+			}
+		}
+		if c.Risk.Exceeds(permissions.Network) || o.effect == tools.EffectOutside {
+			o.commands = append(o.commands, text)
+		}
+		o.content = append(o.content, text)
+	}
+	o.names, o.optional = len(o.to) > 0, remotes && !others
+}
+
+// uploads is what makes a program that fetches send.
+var uploads = regexp.MustCompile(`^(?:curl|wget|xh|http|https|httpie)\b.* (?:-d|-F|-T|--data\S*|--form\S*|--upload-file|--json|--post-\S+|--body-\S+|-X ?(?:POST|PUT|PATCH))`)
+
+// installs reports whether a command brings packages in.
+func installs(argv []string) bool {
+	if len(argv) < 2 {
+		return false
+	}
+	name := program(tools.CommandView{Argv: argv})
+	switch argv[1] {
+	case "install", "i", "add", "get", "tool", "require", "dlx", "exec", "x":
+		return installers[name]
+	}
+	return runners[name]
+}
+
+var (
+	installers = wordsOf("npm pnpm yarn bun pip pip3 pipx uv poetry cargo go gem brew apt apt-get dnf apk composer conda deno")
+	runners    = wordsOf("npx bunx uvx pnpx")
+)
+
+// requires reports whether the schema of a definition requires one of the arguments. A schema that cannot be read does.
+func requires(definition []byte, names []string) bool {
+	var d struct {
+		InputSchema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+			Required   []string                   `json:"required"`
+		} `json:"inputSchema"`
+	}
+	if json.Unmarshal(definition, &d) != nil || d.InputSchema.Properties == nil {
+		return true
+	}
+	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(d.InputSchema.Required, n) })
+}

@@ -1,0 +1,85 @@
+package gate
+
+import (
+	"path/filepath"
+	"regexp"
+
+	"callgate/gate/tools"
+	"callgate/internal/flow"
+	"callgate/permissions"
+	"callgate/shellparse/programs"
+)
+
+// originOf says what the result of a call will be.
+func originOf(call Call, a *tools.Analysis) (o origin) {
+	t := call.Tool
+	labels := func() {
+		for _, r := range t.Labels.Returns {
+			switch r {
+			case tools.ReturnsPrivate:
+				o.label |= flow.Private
+			case tools.ReturnsUntrusted:
+				o.label |= flow.Untrusted
+			case tools.ReturnsSecret:
+				o.label |= flow.Secret | flow.Private
+			}
+		}
+		if o.label == flow.Private {
+			o.own = flow.Record
+		}
+	}
+	switch {
+	case t == nil:
+	case t.Kind == tools.KindFetch:
+		o.label = flow.Untrusted
+	case len(a.Commands) > 0:
+		for _, c := range a.Commands {
+			switch {
+			case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && about(program(c)).Has(programs.CanSend):
+				o.label |= flow.Untrusted
+				if len(c.Argv) > 0 && !plainFetch[program(c)] {
+					o.label |= flow.Private
+				}
+			case dumpsEnvironment(c):
+				o.label |= flow.Secret | flow.Private
+			}
+		}
+		o.ofPaths(call, a)
+	case t.Bound && isFileKind(t.Kind) || t.Kind == tools.KindGlob || t.Kind == tools.KindGrep:
+		o.ofPaths(call, a)
+	case t.Kind == tools.KindPrompt, t.Kind == tools.KindSampling:
+		labels()
+	case len(t.Labels.Returns) > 0 || t.Labels.Effect != "":
+		labels()
+	case t.Kind == tools.KindProcessInput, t.Kind == tools.KindShell, t.Kind == tools.KindConnect:
+	default:
+		o.label = flow.Private | flow.Untrusted
+	}
+	return o
+}
+
+var plainFetch = wordsOf("curl wget wget2 http https xh xhs httpie aria2c dig nslookup host ping")
+
+// ofPaths says what files are: those of the workspace are the user's side, unless others wrote them.
+func (o *origin) ofPaths(call Call, a *tools.Analysis) {
+	inside := len(a.Paths) > 0
+	for _, p := range a.Paths {
+		switch {
+		case tools.CredentialStore(p) != "" && !template(p):
+			o.label |= flow.Secret | flow.Private
+			inside = false
+		case foreign.MatchString(filepath.ToSlash(p)):
+			o.label |= flow.Untrusted
+			inside = false
+		case !call.Place.Holds(p):
+			o.label |= flow.Private
+			inside = false
+		}
+	}
+	if inside && o.label == 0 {
+		o.own = flow.Files
+	}
+}
+
+// foreign are folders whose files others wrote.
+var foreign = regexp.MustCompile(`(?i)/(?:node_modules|bower_components|vendor|third_party|site-packages|dist-packages|\.venv|\.cargo/registry|go/pkg/mod|Downloads|Attachments)(?:/|$)`)

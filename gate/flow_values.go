@@ -1,0 +1,149 @@
+package gate
+
+import (
+	"bytes"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/net/publicsuffix"
+)
+
+// value is one text or number of the arguments, under the name of the top-level argument that holds it.
+type value struct {
+	name   string // of the argument, and the members within: body.to
+	text   string
+	number bool
+}
+
+// under reports whether the value stands at a place that labels name, or within it.
+func (v value) under(places []string) bool {
+	return slices.ContainsFunc(places, func(p string) bool {
+		return len(v.name) >= len(p) && strings.EqualFold(v.name[:len(p)], p) && (len(v.name) == len(p) || v.name[len(p)] == '.')
+	})
+}
+
+var addressForm = regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*://\S+|[^\s@/]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:[:/]\S*)?|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]\S*)?|\+?[0-9][0-9 ()-]{7,}|#?[a-z]{2}[0-9]{2}[a-z0-9]{10,})$`)
+
+// looksLikeAddress reports whether it names a place by its form: a URL, a host, a mail address, a telephone or account
+// number.
+func (v value) looksLikeAddress() bool {
+	return !v.number && len(v.text) <= 2048 && strings.ContainsAny(v.text, ".:@0123456789") && strings.IndexByte(v.text, '\n') < 0 &&
+		addressForm.MatchString(v.text) && !fileName(v.text)
+}
+
+// fileName reports whether what has the form of a host is a file's name instead: notes.txt, README.md.
+func fileName(text string) bool {
+	if strings.ContainsAny(text, "/:@+#") || !strings.Contains(text, ".") {
+		return false
+	}
+	suffix, listed := publicsuffix.PublicSuffix(strings.ToLower(text))
+	return !listed || strings.Count(text, ".") == 1 && fileEndings[suffix]
+}
+
+// fileEndings are domains of countries and companies that more files than hosts end in.
+var fileEndings = wordsOf("cc md ml mov pl ps py rs sh so tf zip")
+
+// argumentsOf lists all texts and numbers of the arguments.
+func argumentsOf(raw []byte) (list []value) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
+	var names []string // of the members that enclose the next value, "" for elements of lists
+	for len(raw) > 0 {
+		token, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		depth := d.StackDepth()
+		switch in, n := d.StackIndex(depth); {
+		case token.Kind() == '0':
+			list = append(list, value{name: joined(names, depth), text: token.String(), number: true})
+		case token.Kind() != '"':
+		case in == '{' && n%2 == 1:
+			for len(names) < depth {
+				names = append(names, "")
+			}
+			names = append(names[:depth-1], token.String())
+		default:
+			list = append(list, value{name: joined(names, depth), text: token.String()})
+		}
+	}
+	return list
+}
+
+// joined is the place of a value at a depth.
+func joined(names []string, depth int) string {
+	names = names[:min(depth, len(names))]
+	if len(names) == 1 {
+		return names[0]
+	}
+	place := ""
+	for _, n := range names {
+		switch {
+		case n == "":
+		case place == "":
+			place = n
+		default:
+			place += "." + n
+		}
+	}
+	return place
+}
+
+// links finds addresses within a text.
+var links = regexp.MustCompile(`(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s"'<>()\[\]{}|` + "`" + `]+`)
+
+// telling reports whether a value says enough to have come from somewhere: not a single digit or a word like "me".
+func telling(text string) bool {
+	n := 0
+	for _, r := range text {
+		if r > ' ' {
+			n++
+		}
+	}
+	return n >= 4
+}
+
+// carriesData reports whether an address has room for something beyond the place: a query, a long path, a long label of
+// the host.
+func carriesData(to string) bool {
+	u, err := url.Parse(to)
+	if err != nil || u.Host == "" {
+		return true
+	}
+	return u.RawQuery != "" || u.Fragment != "" || len(u.Path) > 40 || slices.ContainsFunc(strings.Split(u.Host, "."), func(label string) bool { return len(label) > 24 })
+}
+
+// carriesCode reports whether a part of an address is a long word of letters and digits: an account, a key, something
+// encoded. The name of a commit within a path is none.
+func carriesCode(to string) bool {
+	u, err := url.Parse(to)
+	if err != nil {
+		return true
+	}
+	parts := strings.FieldsFunc(u.RawQuery+"&"+u.Fragment, func(r rune) bool { return strings.ContainsRune("&=;+,/", r) })
+	for _, segment := range strings.Split(u.Path, "/") {
+		if len(segment) != 40 || strings.Trim(segment, "0123456789abcdef") != "" {
+			parts = append(parts, segment)
+		}
+	}
+	return slices.ContainsFunc(append(parts, strings.Split(u.Host, ".")...), func(part string) bool {
+		return len(part) >= 24 && strings.ContainsAny(part, "0123456789") && strings.IndexFunc(part, func(r rune) bool {
+			return r != '_' && r != '%' && !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+		}) < 0 && strings.ContainsFunc(part, unicode.IsLetter)
+	})
+}
+
+// hostOf returns the host of an address, "" for a value that has none.
+func hostOf(to string) string {
+	if u, err := url.Parse(to); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	if at := strings.LastIndexByte(to, '@'); at > 0 {
+		return ""
+	}
+	host, _, _ := strings.Cut(to, "/")
+	return host
+}

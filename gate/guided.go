@@ -1,0 +1,139 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"callgate/gate/tools"
+	"callgate/internal/flow"
+	"callgate/permissions"
+)
+
+// sendsOut reports whether a call lets others have something, by its labels or by what its commands are for.
+func sendsOut(call Call, a *tools.Analysis) bool {
+	t := call.Tool
+	if t == nil {
+		return false
+	}
+	if t.Bound && t.Kind == "" && (t.Labels.Effect == tools.EffectOutside || t.Labels.Effect == tools.EffectMoney) {
+		return true
+	}
+	return slices.ContainsFunc(a.Commands, func(c tools.CommandView) bool { return c.Sends })
+}
+
+// unguided says why level GUIDED asks about the call; "" lets it run. Everything that is known runs when it reads, when it
+// changes what is the user's own and can be taken back, and when it sends where the user's side or a rule names the
+// destination.
+func (j *Judge) unguided(v Verdict, call Call) string {
+	if !slices.ContainsFunc(v.Findings, func(f permissions.Finding) bool { return !f.Subject.DeniesOnly && f.Grant == nil }) {
+		return "" // an earlier "always" lets all of it run
+	}
+	a, t := v.Analysis, call.Tool
+	o := outgoingOf(call, a)
+	nowhere := func(strictly bool) string {
+		if len(o.to) == 0 && !o.optional {
+			return "the call does not say where"
+		}
+		for _, to := range o.to {
+			if !j.named(v, call, to, strictly) {
+				return fmt.Sprintf("neither you nor a rule named %s", shown(to))
+			}
+		}
+		return ""
+	}
+	switch {
+	case t == nil, a.Risk == permissions.Escalation:
+		return "Nobody knows what it does."
+	case len(a.Commands) > 0:
+		return j.unguidedCommands(v, call, o)
+	case t.Kind == tools.KindFetch && t.Bound:
+		return j.unguidedFetch(v, call, o.to)
+	case t.Bound && isFileKind(t.Kind):
+		switch {
+		case a.Risk == permissions.Destructive:
+			return "It deletes for good."
+		case a.Risk.Exceeds(permissions.ReadOnly):
+			for _, w := range a.Writes {
+				if !call.Place.Holds(w.Path) {
+					return fmt.Sprintf("It writes %s, outside of the workspace.", tools.Visible(w.Path))
+				}
+			}
+		}
+	case a.Risk == permissions.ReadOnly:
+	case t.Outgrown:
+		return "Its arguments are not those that were labelled (callgate tools label)."
+	case !t.Bound || t.Labels.Effect == "":
+		return "Nobody said what the tool does (callgate tools label)."
+	case a.Risk == permissions.Unknown && t.Risk() != permissions.Unknown:
+		return "It does more than its label says."
+	case o.effect == tools.EffectDeletes:
+		return "It deletes for good."
+	case o.effect == tools.EffectAccess:
+		return "It changes who may do what."
+	case o.effect == tools.EffectMoney:
+		if why := nowhere(true); why != "" || len(o.to) == 0 {
+			return "It pays, and " + cmp.Or(why, "the call does not say whom") + "."
+		}
+	case o.effect == tools.EffectOutside:
+		if why := nowhere(false); why != "" {
+			return "It sends, and " + why + "."
+		}
+	}
+	return ""
+}
+
+// unguidedFetch is unguided for what asks for pages: an address that neither anybody named nor a result holds was put
+// together, and can carry what the session knows.
+func (j *Judge) unguidedFetch(v Verdict, call Call, addresses []string) string {
+	for _, to := range addresses {
+		if j.named(v, call, to, false) {
+			continue
+		}
+		sawSecret := false
+		if j.flow != nil {
+			if j.flow.memory.Know(to).In != 0 {
+				continue
+			}
+			_, sawSecret = j.flow.memory.Seen(flow.Secret, nil)
+		}
+		switch {
+		case carriesCode(to):
+			return fmt.Sprintf("It asks for %s, which nobody named and which holds a code.", shown(to))
+		case sawSecret && carriesData(to):
+			return fmt.Sprintf("It asks for %s, which nobody named, after secrets were read.", shown(to))
+		}
+	}
+	return ""
+}
+
+// unguidedCommands is unguided for a shell text.
+func (j *Judge) unguidedCommands(v Verdict, call Call, o outgoing) string {
+	a := v.Analysis
+	for _, c := range a.Commands {
+		if c.Risk == permissions.Unknown || c.Risk == permissions.Destructive || c.Risk == permissions.Escalation {
+			return fmt.Sprintf("%s risk asks under autonomy GUIDED.", c.Risk)
+		}
+	}
+	if a.Risk == permissions.Unknown || a.Risk == permissions.Destructive {
+		return fmt.Sprintf("%s risk asks under autonomy GUIDED.", a.Risk)
+	}
+	for _, w := range a.Writes {
+		if !call.Place.Holds(w.Path) && !strings.HasPrefix(w.Path, "/dev/") {
+			return fmt.Sprintf("It writes %s, outside of the workspace.", tools.Visible(w.Path))
+		}
+	}
+	if o.effect != tools.EffectOutside {
+		return ""
+	}
+	if len(o.to) == 0 {
+		return "It sends, and the call does not say where."
+	}
+	for _, to := range o.to {
+		if !j.named(v, call, to, false) {
+			return fmt.Sprintf("It sends, and neither you nor a rule named %s.", shown(to))
+		}
+	}
+	return ""
+}
