@@ -11,112 +11,158 @@ import (
 )
 
 // flowMarks says what flow asks about the call.
-func (j *Judge) flowMarks(v Verdict, call Call) (marks []tools.Mark) {
+func (j *Judge) flowMarks(v Verdict, call Call) []tools.Mark {
 	if j.flow == nil {
 		return nil
 	}
-	m := &j.flow.memory
-	untrusted, armed := m.Seen(flow.Untrusted, j.trustsSource)
+	untrusted, armed := j.flow.memory.Seen(flow.Untrusted, j.trustsSource)
 	if !armed {
 		return nil
 	}
-	mark := func(code, text string, arguments ...any) {
-		marks = append(marks, tools.Mark{Code: code, Text: fmt.Sprintf(text, arguments...)})
+	q := flowQuestions{judge: j, memory: &j.flow.memory, verdict: v, call: call}
+	q.ofRunning()
+	q.out = outgoingOf(call, v.Analysis)
+	if q.out.effect == "" || q.out.effect == tools.EffectOwn && len(q.out.to) == 0 {
+		return q.marks
 	}
-	if file, from, ok := j.flow.runsMade(v.Analysis, j.trustsSource); ok {
-		mark(markFlowRuns, "It runs %s, which this session made of text from %s.", tools.Visible(file), described(from))
+	private, sawPrivate := q.memory.Seen(flow.Private|flow.Secret, nil)
+	unnamed := q.ofDestinations(sawPrivate)
+	if q.out.effect == tools.EffectOwn { // it goes no further than the user's own at that place
+		return q.marks
 	}
-	o := outgoingOf(call, v.Analysis)
-	if o.effect == "" || o.effect == tools.EffectOwn && len(o.to) == 0 {
-		return marks
-	}
-	doubtful := func(what, text string) bool {
-		if known := m.Know(text); known.In&flow.Untrusted != 0 && known.Said == 0 && telling(text) && !j.trustsSource(known.From.Tool) && !j.namedByRule(v, call, text) {
-			mark(markFlowUntrusted, "The %s %s is known only from %s.", what, shown(text), described(known.From))
-			return true
+	q.ofParts()
+	if q.out.leaves() {
+		nobody := unnamed != "" || len(q.out.to) == 0 && !q.out.optional && q.out.effect != effectUnknown && !spelledOut(v)
+		q.ofContent(nobody && sawPrivate, unnamed)
+		if !nobody {
+			return q.marks
 		}
+	} else if unnamed == "" {
+		return q.marks
+	}
+	if sawPrivate && len(q.marks) == 0 {
+		q.mark(markFlowUnnamed, "The session has read private data (%s) and untrusted text (%s), and this leaves %s.", described(private), described(untrusted), toward(unnamed))
+	}
+	return q.marks
+}
+
+// flowQuestions gathers what flow asks about one call.
+type flowQuestions struct {
+	judge   *Judge
+	memory  *flow.Memory
+	verdict Verdict
+	call    Call
+	out     outgoing
+	marks   []tools.Mark
+}
+
+func (q *flowQuestions) mark(code, text string, arguments ...any) {
+	q.marks = append(q.marks, tools.Mark{Code: code, Text: fmt.Sprintf(text, arguments...)})
+}
+
+// doubtful marks a value that is known only from untrusted text, and reports whether it did.
+func (q *flowQuestions) doubtful(what, text string) bool {
+	known := q.memory.Know(text)
+	if known.In&flow.Untrusted == 0 || known.Said != 0 || !telling(text) || q.judge.trustsSource(known.From.Tool) || q.judge.namedByRule(q.verdict, q.call, text) {
 		return false
 	}
-	unnamed := ""
-	private, sawPrivate := m.Seen(flow.Private|flow.Secret, nil)
-	for _, to := range o.to {
-		if j.named(v, call, to, false) {
+	q.mark(markFlowUntrusted, "The %s %s is known only from %s.", what, shown(text), described(known.From))
+	return true
+}
+
+// ofRunning asks about a file that the session made of untrusted text.
+func (q *flowQuestions) ofRunning() {
+	if file, from, ok := q.judge.flow.runsMade(q.verdict.Analysis, q.judge.trustsSource); ok {
+		q.mark(markFlowRuns, "It runs %s, which this session made of text from %s.", tools.Visible(file), described(from))
+	}
+}
+
+// ofDestinations asks where the call goes. It returns a place that nobody named and that the call gives something to.
+func (q *flowQuestions) ofDestinations(sawPrivate bool) (unnamed string) {
+	for _, to := range q.out.to {
+		if q.judge.named(q.verdict, q.call, to, false) {
 			continue
 		}
-		known := m.Know(to)
-		if o.effect == effectFetch && known.In&flow.Orders != 0 && known.Said == 0 && !j.trustsSource(known.From.Tool) {
-			mark(markFlowUntrusted, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
-			continue
-		}
-		if o.effect == effectFetch || o.effect == effectUnknown && hostOf(to) != "" && !strings.Contains(to, "@") {
+		known := q.memory.Know(to)
+		switch fetches := q.out.effect == effectFetch; {
+		case fetches && known.In&flow.Orders != 0 && known.Said == 0 && !q.judge.trustsSource(known.From.Tool):
+			q.mark(markFlowUntrusted, "The address %s stands in %s, which reads as if it told the model what to do.", shown(to), described(known.From))
+		case fetches, q.out.effect == effectUnknown && hostOf(to) != "" && !strings.Contains(to, "@"):
 			// A link that stands in a result as it is carries nothing out; one that was put together can.
 			if sawPrivate && known.In == 0 && carriesData(to) {
 				unnamed = to
 			}
+		default:
+			unnamed = to
+			q.ofPlace(to)
+		}
+	}
+	return unnamed
+}
+
+// ofPlace asks about a destination, or about its host.
+func (q *flowQuestions) ofPlace(to string) {
+	if q.doubtful("destination", to) {
+		return
+	}
+	if host := hostOf(to); host != "" && host != to && q.memory.Know(host).Said == 0 {
+		q.doubtful("destination", host)
+	}
+}
+
+// ofParts asks about packages, ids of what is deleted, commands and amounts.
+func (q *flowQuestions) ofParts() {
+	for _, p := range q.out.packages {
+		q.doubtful("package", p)
+	}
+	if q.out.effect == tools.EffectDeletes && len(q.out.commands) == 0 {
+		for _, text := range q.out.content {
+			if !strings.ContainsAny(text, " \n") && len(text) >= 8 {
+				q.doubtful("id", text)
+			}
+		}
+	}
+	for _, command := range q.out.commands {
+		if len(q.marks) > 0 || len(command) < 12 {
 			continue
 		}
-		unnamed = to
-		if !doubtful("destination", to) {
-			if host := hostOf(to); host != "" && host != to && m.Know(host).Said == 0 {
-				doubtful("destination", host)
-			}
+		if c, ok := q.memory.Carry(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !q.judge.trustsSource(c.From.Tool) {
+			q.mark(markFlowUntrusted, "The command %s stands in %s.", shown(c.Text), described(c.From))
 		}
 	}
-	if o.effect == tools.EffectOwn { // it goes no further than the user's own at that place
-		return marks
-	}
-	for _, p := range o.packages {
-		doubtful("package", p)
-	}
-	if o.effect == tools.EffectDeletes && len(o.commands) == 0 {
-		for _, text := range o.content {
-			if !strings.ContainsAny(text, " \n") && len(text) >= 8 {
-				doubtful("id", text)
-			}
-		}
-	}
-	for _, command := range o.commands {
-		if len(marks) == 0 && len(command) >= 12 {
-			if c, ok := m.Carry(command, flow.Untrusted); ok && 3*len(c.Text) >= 2*len(command) && !j.trustsSource(c.From.Tool) {
-				mark(markFlowUntrusted, "The command %s stands in %s.", shown(c.Text), described(c.From))
-			}
-		}
-	}
-	for _, n := range o.amounts {
+	for _, n := range q.out.amounts {
 		if len(strings.Trim(n, "0.")) >= 4 {
-			doubtful("amount", n)
+			q.doubtful("amount", n)
 		}
 	}
-	if !o.leaves() && unnamed == "" {
-		return marks
-	}
-	if o.leaves() {
-		nobody := unnamed != "" || len(o.to) == 0 && !o.optional && o.effect != effectUnknown && !spelledOut(v)
-		for _, text := range o.content {
-			if len(o.commands) == 0 && (strings.Contains(text, "://") || strings.Contains(text, "www.")) {
-				for _, link := range links.FindAllString(text, 16) {
-					if !doubtful("address", strings.TrimRight(link, ".,;:!?)")) {
-						continue
-					}
-					break
-				}
-			}
-			if c, ok := m.Carry(text, flow.Secret); ok {
-				mark(markFlowSecret, "It takes a secret out that %s held.", described(c.From))
-			} else if !nobody || !sawPrivate {
-				continue
-			} else if c, ok := m.Carry(text, flow.Private); ok {
-				mark(markFlowPrivate, "It takes %s from %s %s.", shown(c.Text), described(c.From), toward(unnamed))
-			}
+}
+
+// ofContent asks about what the call gives away: secrets, links, and private text if it matters here.
+func (q *flowQuestions) ofContent(private bool, unnamed string) {
+	for _, text := range q.out.content {
+		if len(q.out.commands) == 0 {
+			q.ofLinks(text)
 		}
-		if !nobody {
-			return marks
+		if c, ok := q.memory.Carry(text, flow.Secret); ok {
+			q.mark(markFlowSecret, "It takes a secret out that %s held.", described(c.From))
+		} else if !private {
+			continue
+		} else if c, ok := q.memory.Carry(text, flow.Private); ok {
+			q.mark(markFlowPrivate, "It takes %s from %s %s.", shown(c.Text), described(c.From), toward(unnamed))
 		}
 	}
-	if sawPrivate && len(marks) == 0 {
-		mark(markFlowUnnamed, "The session has read private data (%s) and untrusted text (%s), and this leaves %s.", described(private), described(untrusted), toward(unnamed))
+}
+
+// ofLinks asks about the first address within a text that is known only from untrusted text.
+func (q *flowQuestions) ofLinks(text string) {
+	if !strings.Contains(text, "://") && !strings.Contains(text, "www.") {
+		return
 	}
-	return marks
+	for _, link := range links.FindAllString(text, 16) {
+		if q.doubtful("address", strings.TrimRight(link, ".,;:!?)")) {
+			return
+		}
+	}
 }
 
 // toward ends a sentence with where something goes.

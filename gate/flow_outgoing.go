@@ -121,53 +121,59 @@ func (o *outgoing) ofLabels(call Call, l *tools.Labels) {
 
 func isPart(value string) bool { return strings.Trim(value, "0123456789.") == "" }
 
+// commandEffects are the effects of commands, the gravest last: a shell text has that of its gravest command.
+var commandEffects = []string{"", tools.EffectOwn, effectFetch, tools.EffectDeletes, tools.EffectOutside}
+
 // ofCommands reads a shell text.
 func (o *outgoing) ofCommands(a *tools.Analysis) {
-	rank := func(effect string) {
-		order := []string{"", tools.EffectOwn, effectFetch, tools.EffectDeletes, tools.EffectOutside}
-		if slices.Index(order, effect) > slices.Index(order, o.effect) {
-			o.effect = effect
-		}
-	}
 	remotes, others := false, false
 	for _, c := range a.Commands {
 		if len(c.Argv) == 0 || c.Risk == permissions.ReadOnly || c.Risk == permissions.BuildTest {
 			continue
 		}
 		text := strings.Join(c.Argv, " ")
-		anything := c.Risk == permissions.Unknown && about(program(c)).Has(programs.SometimesSends) // of a program that sends: it may
-		switch sends := c.Sends || len(c.Connects) > 0 || anything || uploads.MatchString(text); {
-		case sends:
-			rank(tools.EffectOutside)
-			if program(c) == "git" { // a remote by its name goes where the repository's settings say
-				remotes = true
-			} else {
-				others = true
-			}
-		case c.Risk == permissions.Destructive:
-			rank(tools.EffectDeletes)
-		case c.Risk == permissions.Network:
-			rank(effectFetch)
-		case c.Risk == permissions.Write:
-			rank(tools.EffectOwn)
-		default:
-			rank(effectFetch)
+		effect := commandEffect(c, text)
+		if slices.Index(commandEffects, effect) > slices.Index(commandEffects, o.effect) {
+			o.effect = effect
 		}
-		o.to = append(o.to, c.Connects...)
-		for i, word := range c.Argv[1:] {
-			switch v := (value{text: word}); {
-			case v.looksLikeAddress():
-				o.to = append(o.to, word)
-			case installs(c.Argv) && i > 0 && !strings.HasPrefix(word, "-"):
-				o.packages = append(o.packages, word)
-			}
+		if effect == tools.EffectOutside {
+			git := program(c) == "git" // a remote by its name goes where the repository's settings say
+			remotes, others = remotes || git, others || !git
 		}
+		o.ofWords(c)
 		if c.Risk.Exceeds(permissions.Network) || o.effect == tools.EffectOutside {
 			o.commands = append(o.commands, text)
 		}
 		o.content = append(o.content, text)
 	}
 	o.names, o.optional = len(o.to) > 0, remotes && !others
+}
+
+// commandEffect is what one command does.
+func commandEffect(c tools.CommandView, text string) string {
+	anything := c.Risk == permissions.Unknown && about(program(c)).Has(programs.SometimesSends) // of a program that sends: it may
+	switch {
+	case c.Sends || len(c.Connects) > 0 || anything || uploads.MatchString(text):
+		return tools.EffectOutside
+	case c.Risk == permissions.Destructive:
+		return tools.EffectDeletes
+	case c.Risk == permissions.Write:
+		return tools.EffectOwn
+	}
+	return effectFetch
+}
+
+// ofWords finds the places and the packages that a command names.
+func (o *outgoing) ofWords(c tools.CommandView) {
+	o.to = append(o.to, c.Connects...)
+	for i, word := range c.Argv[1:] {
+		switch v := (value{text: word}); {
+		case v.looksLikeAddress():
+			o.to = append(o.to, word)
+		case installs(c.Argv) && i > 0 && !strings.HasPrefix(word, "-"):
+			o.packages = append(o.packages, word)
+		}
+	}
 }
 
 // uploads is what makes a program that fetches send.

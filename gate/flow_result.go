@@ -13,49 +13,54 @@ import (
 // originOf says what the result of a call will be.
 func originOf(call Call, a *tools.Analysis) (o origin) {
 	t := call.Tool
-	labels := func() {
-		for _, r := range t.Labels.Returns {
-			switch r {
-			case tools.ReturnsPrivate:
-				o.label |= flow.Private
-			case tools.ReturnsUntrusted:
-				o.label |= flow.Untrusted
-			case tools.ReturnsSecret:
-				o.label |= flow.Secret | flow.Private
-			}
-		}
-		if o.label == flow.Private {
-			o.own = flow.Record
-		}
-	}
 	switch {
 	case t == nil:
 	case t.Kind == tools.KindFetch:
 		o.label = flow.Untrusted
 	case len(a.Commands) > 0:
-		for _, c := range a.Commands {
-			switch {
-			case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && about(program(c)).Has(programs.CanSend):
-				o.label |= flow.Untrusted
-				if len(c.Argv) > 0 && !plainFetch[program(c)] {
-					o.label |= flow.Private
-				}
-			case dumpsEnvironment(c):
-				o.label |= flow.Secret | flow.Private
-			}
-		}
+		o.ofCommands(a)
 		o.ofPaths(call, a)
 	case t.Bound && isFileKind(t.Kind) || t.Kind == tools.KindGlob || t.Kind == tools.KindGrep:
 		o.ofPaths(call, a)
-	case t.Kind == tools.KindPrompt, t.Kind == tools.KindSampling:
-		labels()
-	case len(t.Labels.Returns) > 0 || t.Labels.Effect != "":
-		labels()
+	case t.Kind == tools.KindPrompt, t.Kind == tools.KindSampling, len(t.Labels.Returns) > 0, t.Labels.Effect != "":
+		o.ofLabels(t.Labels.Returns)
 	case t.Kind == tools.KindProcessInput, t.Kind == tools.KindShell, t.Kind == tools.KindConnect:
 	default:
 		o.label = flow.Private | flow.Untrusted
 	}
 	return o
+}
+
+// ofLabels says what a labelled tool returns.
+func (o *origin) ofLabels(returns []string) {
+	for _, r := range returns {
+		switch r {
+		case tools.ReturnsPrivate:
+			o.label |= flow.Private
+		case tools.ReturnsUntrusted:
+			o.label |= flow.Untrusted
+		case tools.ReturnsSecret:
+			o.label |= flow.Secret | flow.Private
+		}
+	}
+	if o.label == flow.Private {
+		o.own = flow.Record
+	}
+}
+
+// ofCommands says what commands print.
+func (o *origin) ofCommands(a *tools.Analysis) {
+	for _, c := range a.Commands {
+		switch {
+		case c.Risk == permissions.Network || c.Risk == permissions.Unknown && len(c.Argv) > 0 && about(program(c)).Has(programs.CanSend):
+			o.label |= flow.Untrusted
+			if len(c.Argv) > 0 && !plainFetch[program(c)] {
+				o.label |= flow.Private
+			}
+		case dumpsEnvironment(c):
+			o.label |= flow.Secret | flow.Private
+		}
+	}
 }
 
 var plainFetch = wordsOf("curl wget wget2 http https xh xhs httpie aria2c dig nslookup host ping")

@@ -32,6 +32,29 @@ func (j *Judge) unguided(v Verdict, call Call) string {
 	}
 	a, t := v.Analysis, call.Tool
 	o := outgoingOf(call, a)
+	switch {
+	case t == nil, a.Risk == permissions.Escalation:
+		return "Nobody knows what it does."
+	case len(a.Commands) > 0:
+		return j.unguidedCommands(v, call, o)
+	case t.Kind == tools.KindFetch && t.Bound:
+		return j.unguidedFetch(v, call, o.to)
+	case t.Bound && isFileKind(t.Kind):
+		return unguidedFiles(call, a)
+	case a.Risk == permissions.ReadOnly:
+		return ""
+	case t.Outgrown:
+		return "Its arguments are not those that were labelled (callgate tools label)."
+	case !t.Bound || t.Labels.Effect == "":
+		return "Nobody said what the tool does (callgate tools label)."
+	case a.Risk == permissions.Unknown && t.Risk() != permissions.Unknown:
+		return "It does more than its label says."
+	}
+	return j.unguidedEffect(v, call, o)
+}
+
+// unguidedEffect is unguided for a labelled tool.
+func (j *Judge) unguidedEffect(v Verdict, call Call, o outgoing) string {
 	nowhere := func(strictly bool) string {
 		if len(o.to) == 0 && !o.optional {
 			return "the call does not say where"
@@ -43,42 +66,38 @@ func (j *Judge) unguided(v Verdict, call Call) string {
 		}
 		return ""
 	}
-	switch {
-	case t == nil, a.Risk == permissions.Escalation:
-		return "Nobody knows what it does."
-	case len(a.Commands) > 0:
-		return j.unguidedCommands(v, call, o)
-	case t.Kind == tools.KindFetch && t.Bound:
-		return j.unguidedFetch(v, call, o.to)
-	case t.Bound && isFileKind(t.Kind):
-		switch {
-		case a.Risk == permissions.Destructive:
-			return "It deletes for good."
-		case a.Risk.Exceeds(permissions.ReadOnly):
-			for _, w := range a.Writes {
-				if !call.Place.Holds(w.Path) {
-					return fmt.Sprintf("It writes %s, outside of the workspace.", tools.Visible(w.Path))
-				}
-			}
-		}
-	case a.Risk == permissions.ReadOnly:
-	case t.Outgrown:
-		return "Its arguments are not those that were labelled (callgate tools label)."
-	case !t.Bound || t.Labels.Effect == "":
-		return "Nobody said what the tool does (callgate tools label)."
-	case a.Risk == permissions.Unknown && t.Risk() != permissions.Unknown:
-		return "It does more than its label says."
-	case o.effect == tools.EffectDeletes:
+	switch o.effect {
+	case tools.EffectDeletes:
 		return "It deletes for good."
-	case o.effect == tools.EffectAccess:
+	case tools.EffectAccess:
 		return "It changes who may do what."
-	case o.effect == tools.EffectMoney:
+	case tools.EffectMoney:
 		if why := nowhere(true); why != "" || len(o.to) == 0 {
 			return "It pays, and " + cmp.Or(why, "the call does not say whom") + "."
 		}
-	case o.effect == tools.EffectOutside:
+	case tools.EffectOutside:
 		if why := nowhere(false); why != "" {
 			return "It sends, and " + why + "."
+		}
+	}
+	return ""
+}
+
+// unguidedFiles is unguided for a tool that works on files.
+func unguidedFiles(call Call, a *tools.Analysis) string {
+	switch {
+	case a.Risk == permissions.Destructive:
+		return "It deletes for good."
+	case a.Risk.Exceeds(permissions.ReadOnly):
+		return writesOutside(call, a)
+	}
+	return ""
+}
+
+func writesOutside(call Call, a *tools.Analysis) string {
+	for _, w := range a.Writes {
+		if !call.Place.Holds(w.Path) && (len(a.Commands) == 0 || !strings.HasPrefix(w.Path, "/dev/")) {
+			return fmt.Sprintf("It writes %s, outside of the workspace.", tools.Visible(w.Path))
 		}
 	}
 	return ""
@@ -119,10 +138,8 @@ func (j *Judge) unguidedCommands(v Verdict, call Call, o outgoing) string {
 	if a.Risk == permissions.Unknown || a.Risk == permissions.Destructive {
 		return fmt.Sprintf("%s risk asks under autonomy GUIDED.", a.Risk)
 	}
-	for _, w := range a.Writes {
-		if !call.Place.Holds(w.Path) && !strings.HasPrefix(w.Path, "/dev/") {
-			return fmt.Sprintf("It writes %s, outside of the workspace.", tools.Visible(w.Path))
-		}
+	if outside := writesOutside(call, a); outside != "" {
+		return outside
 	}
 	if o.effect != tools.EffectOutside {
 		return ""

@@ -102,153 +102,175 @@ type run struct {
 	start, end int
 }
 
+// within adds the prints of a text, or of what was encoded in one.
 func (s *scanner) within(text string, depth int) {
-	seed := s.seed
-	var word, part, token run
-	inWord, inPart, inToken := false, false, false
-	plain, percent := true, false // of the token: it may be encoded
-	endWord := func() {
-		s.add(word.hash, word.start, word.end)
-		s.span(word, word.end-word.start)
-		inWord = false
-	}
-	endPart := func() {
-		if part.start != word.start || part.end != word.end {
-			s.add(part.good, part.start, part.end)
-		}
-		inPart = false
-	}
-	endToken := func(at int) {
-		if token.start != part.start || token.end != part.end {
-			s.add(token.good, token.start, token.end)
-		}
-		inToken = false
-		whole := text[token.start:at]
-		if c := whole[0]; '0' <= c && c <= '9' {
-			s.number(text[token.start:token.end], token.start, token.end)
-		}
-		if depth > 0 && (percent || plain && len(whole) >= encodedMin) {
-			s.decode(whole, token.start, at, depth)
-		}
-	}
+	t := spans{scanner: s, text: text, depth: depth}
 	for i := 0; i < len(text); {
-		b := text[i]
-		switch class[b] {
+		switch class[text[i]] {
 		case wordByte:
-			if !inToken {
-				token, part = run{hash: seed, start: i}, run{hash: seed, start: i}
-				inToken, inPart, plain, percent = true, true, true, false
-			} else if !inPart {
-				part, inPart = run{hash: seed, start: i}, true
-			}
-			if !inWord {
-				word, inWord = run{hash: seed, start: i}, true
-			}
-			if word.hash == token.hash && part.hash == token.hash { // all began here: one hash is that of all
-				h := word.hash
-				for ; i < len(text) && class[text[i]] == wordByte; i++ {
-					h = (h ^ uint64(lower[text[i]])) * prime
-				}
-				word.hash, part.hash, token.hash = h, h, h
-			} else {
-				w, p, t := word.hash, part.hash, token.hash
-				for ; i < len(text) && class[text[i]] == wordByte; i++ {
-					c := uint64(lower[text[i]])
-					w, p, t = (w^c)*prime, (p^c)*prime, (t^c)*prime
-				}
-				word.hash, part.hash, token.hash = w, p, t
-			}
-			word.end, part.good, part.end, token.good, token.end = i, part.hash, i, token.hash, i
-			continue
-		case joins, separates:
-			if inWord {
-				endWord()
-			}
-			if inToken {
-				if class[b] == separates {
-					if inPart {
-						endPart()
-					}
-					plain = plain && (b == '/' || b == '=')
-				} else {
-					if inPart {
-						part.hash = (part.hash ^ uint64(b)) * prime
-					}
-					percent = percent || b == '%'
-					plain = plain && (b == '+' || b == '-' || b == '_')
-				}
-				token.hash = (token.hash ^ uint64(b)) * prime
-			}
+			i = t.letters(i)
+		case joins:
+			t.join(text[i])
 			i++
-			continue
+		case separates:
+			t.separate(text[i])
+			i++
 		case wide:
-			r, size := utf8.DecodeRuneInString(text[i:])
-			if unicode.IsLetter(r) || unicode.IsDigit(r) {
-				alone := r >= 0x2e80 // a script that writes no spaces
-				if alone && inWord {
-					endWord()
-				}
-				if !inToken {
-					token, part = run{hash: seed, start: i}, run{hash: seed, start: i}
-					inToken, inPart, percent = true, true, false
-				} else if !inPart {
-					part, inPart = run{hash: seed, start: i}, true
-				}
-				if !inWord {
-					word, inWord = run{hash: seed, start: i}, true
-				}
-				plain = false
-				c := uint64(unicode.ToLower(r))
-				i += size
-				word.hash, word.end = (word.hash^c)*prime, i
-				part.hash = (part.hash ^ c) * prime
-				token.hash = (token.hash ^ c) * prime
-				part.good, part.end, token.good, token.end = part.hash, i, token.hash, i
-				if alone {
-					endWord()
-				}
-				continue
-			}
-			if invisible(r) { // what nobody sees parts nothing
-				i += size
-				continue
-			}
-			if inWord {
-				endWord()
-			}
-			if inPart {
-				endPart()
-			}
-			if inToken {
-				endToken(i)
-			}
-			i += size
-			continue
+			i = t.rune(i)
+		default:
+			i = t.gap(i)
 		}
-		if inWord {
-			endWord()
-		}
-		if b == ',' && inToken && i > 0 && isDigit(text[i-1]) && i+1 < len(text) && isDigit(text[i+1]) {
-			token.hash, part.hash, plain = (token.hash^',')*prime, (part.hash^',')*prime, false
-			i++
-			continue
-		}
-		if inPart {
-			endPart()
-		}
-		if inToken {
-			endToken(i)
-		}
-		i++
 	}
-	if inWord {
-		endWord()
+	t.end(len(text))
+}
+
+// spans are the word, the part and the token that a scan is in. Words are of letters and digits; parts are words with
+// what joins them; tokens are parts with what separates them, and may be encoded.
+type spans struct {
+	*scanner
+	text  string
+	depth int
+
+	word, part, token       run
+	inWord, inPart, inToken bool
+
+	plain, percent bool // of the token: it may be encoded
+}
+
+// begin opens what is not open.
+func (t *spans) begin(at int) {
+	fresh := run{hash: t.seed, start: at}
+	if !t.inToken {
+		t.token, t.inToken, t.inPart, t.plain, t.percent = fresh, true, false, true, false
 	}
-	if inPart {
-		endPart()
+	if !t.inPart {
+		t.part, t.inPart = fresh, true
 	}
-	if inToken {
-		endToken(len(text))
+	if !t.inWord {
+		t.word, t.inWord = fresh, true
+	}
+}
+
+// reached notes that a letter or digit ends at i.
+func (t *spans) reached(i int) {
+	t.word.end, t.part.good, t.part.end, t.token.good, t.token.end = i, t.part.hash, i, t.token.hash, i
+}
+
+// letters reads the letters and digits of ASCII at i.
+func (t *spans) letters(i int) int {
+	t.begin(i)
+	text := t.text
+	if h := t.word.hash; h == t.token.hash && h == t.part.hash { // all began here: one hash is that of all
+		for ; i < len(text) && class[text[i]] == wordByte; i++ {
+			h = (h ^ uint64(lower[text[i]])) * prime
+		}
+		t.word.hash, t.part.hash, t.token.hash = h, h, h
+	} else {
+		w, p, o := t.word.hash, t.part.hash, t.token.hash
+		for ; i < len(text) && class[text[i]] == wordByte; i++ {
+			c := uint64(lower[text[i]])
+			w, p, o = (w^c)*prime, (p^c)*prime, (o^c)*prime
+		}
+		t.word.hash, t.part.hash, t.token.hash = w, p, o
+	}
+	t.reached(i)
+	return i
+}
+
+// join reads a character that joins words to a part.
+func (t *spans) join(b byte) {
+	t.endWord()
+	if !t.inToken {
+		return
+	}
+	if t.inPart {
+		t.part.hash = (t.part.hash ^ uint64(b)) * prime
+	}
+	t.percent = t.percent || b == '%'
+	t.plain = t.plain && (b == '+' || b == '-' || b == '_')
+	t.token.hash = (t.token.hash ^ uint64(b)) * prime
+}
+
+// separate reads a character that separates the parts of a token.
+func (t *spans) separate(b byte) {
+	t.endWord()
+	if !t.inToken {
+		return
+	}
+	t.endPart()
+	t.plain = t.plain && (b == '/' || b == '=')
+	t.token.hash = (t.token.hash ^ uint64(b)) * prime
+}
+
+// rune reads a character at i that is not of ASCII.
+func (t *spans) rune(i int) int {
+	r, size := utf8.DecodeRuneInString(t.text[i:])
+	switch {
+	case unicode.IsLetter(r) || unicode.IsDigit(r):
+		alone := r >= 0x2e80 // a script that writes no spaces
+		if alone {
+			t.endWord()
+		}
+		t.begin(i)
+		t.plain = false
+		c := uint64(unicode.ToLower(r))
+		t.word.hash = (t.word.hash ^ c) * prime
+		t.part.hash = (t.part.hash ^ c) * prime
+		t.token.hash = (t.token.hash ^ c) * prime
+		t.reached(i + size)
+		if alone {
+			t.endWord()
+		}
+	case !invisible(r): // what nobody sees parts nothing
+		t.end(i)
+	}
+	return i + size
+}
+
+// gap reads a character at i that belongs to nothing, but for a comma within a number.
+func (t *spans) gap(i int) int {
+	text := t.text
+	t.endWord()
+	if text[i] == ',' && t.inToken && i > 0 && isDigit(text[i-1]) && i+1 < len(text) && isDigit(text[i+1]) {
+		t.token.hash, t.part.hash, t.plain = (t.token.hash^',')*prime, (t.part.hash^',')*prime, false
+	} else {
+		t.end(i)
+	}
+	return i + 1
+}
+
+func (t *spans) endWord() {
+	if t.inWord {
+		t.add(t.word.hash, t.word.start, t.word.end)
+		t.span(t.word, t.word.end-t.word.start)
+		t.inWord = false
+	}
+}
+
+func (t *spans) endPart() {
+	if t.inPart && (t.part.start != t.word.start || t.part.end != t.word.end) {
+		t.add(t.part.good, t.part.start, t.part.end)
+	}
+	t.inPart = false
+}
+
+// end closes all that is open; at is behind the token.
+func (t *spans) end(at int) {
+	t.endWord()
+	t.endPart()
+	if !t.inToken {
+		return
+	}
+	t.inToken = false
+	if t.token.start != t.part.start || t.token.end != t.part.end {
+		t.add(t.token.good, t.token.start, t.token.end)
+	}
+	whole := t.text[t.token.start:at]
+	if isDigit(whole[0]) {
+		t.number(t.text[t.token.start:t.token.end], t.token.start, t.token.end)
+	}
+	if t.depth > 0 && (t.percent || t.plain && len(whole) >= encodedMin) {
+		t.decode(whole, t.token.start, at, t.depth)
 	}
 }
 
