@@ -171,7 +171,7 @@ func TestNothingKnown(t *testing.T) {
 }
 
 func FuzzScan(f *testing.F) {
-	for _, s := range []string{"a@b.c", "1,2.3", `\u00`, "%zz%41", "日本語 text", "\xff\xfe", strings.Repeat("QUFB", 30), "a\\"} {
+	for _, s := range []string{"a@b.c", "1,2.3", `\u00`, "%zz%41", "日本語 text", "\xff\xfe", strings.Repeat("QUFB", 30), "a\\", "IyB3aXRoIGJ5dG==", "a==============="} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

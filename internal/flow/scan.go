@@ -390,7 +390,7 @@ func decoded(token string) (string, bool) {
 	if strings.ContainsAny(token, "-_") {
 		encoding = base64.RawURLEncoding
 	}
-	if head, err := encoding.DecodeString(token[:encodedMin]); err != nil || !mostlyText(head) {
+	if head, err := encoding.DecodeString(token[:min(encodedMin, len(token)&^3)]); err != nil || !mostlyText(head) {
 		return "", false
 	}
 	if len(token)%4 == 1 {
