@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -20,6 +19,7 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/visible"
 )
 
 func newAuditCommand(dataDir func() (string, error)) *cobra.Command {
@@ -287,9 +287,9 @@ func printReport(w io.Writer, dir string, report *audit.Report) error {
 		fmt.Fprintf(&b, "no logs in %s\n", tools.Visible(dir))
 	}
 	for _, log := range report.Logs {
-		fmt.Fprintf(&b, "%s  %-7s  %s: %s", tools.Visible(log.File), log.State, count(log.Records, "record"), completeness(&log))
+		fmt.Fprintf(&b, "%s  %-7s  %s: %s", tools.Visible(log.File), log.State, visible.Count(log.Records, "record"), completeness(&log))
 		if log.Torn > 0 {
-			fmt.Fprintf(&b, "; then %s of one that was not finished", count(log.Torn, "byte"))
+			fmt.Fprintf(&b, "; then %s of one that was not finished", visible.Count(log.Torn, "byte"))
 		}
 		b.WriteByte('\n')
 	}
@@ -297,7 +297,7 @@ func printReport(w io.Writer, dir string, report *audit.Report) error {
 		fmt.Fprintf(&b, "BROKEN %s\n", tools.Visible(broken.String()))
 	}
 	if report.OK() {
-		fmt.Fprintf(&b, "nothing is broken: %s in %s\n", count(report.Records, "record"), count(len(report.Logs), "log"))
+		fmt.Fprintf(&b, "nothing is broken: %s in %s\n", visible.Count(report.Records, "record"), visible.Count(len(report.Logs), "log"))
 	}
 	fmt.Fprintf(&b, "head %s\n", report.Manifest)
 	_, err := io.WriteString(w, b.String())
@@ -315,13 +315,6 @@ func completeness(log *audit.LogReport) string {
 		return fmt.Sprintf("complete; after record %d a cut would not show yet", log.Vouched)
 	}
 	return "complete so far"
-}
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
 }
 
 func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {

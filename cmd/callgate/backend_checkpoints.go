@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"callgate/audit"
 	"callgate/internal/checkpoint"
@@ -64,4 +65,13 @@ func (b checkpointsBackend) RestoreCheckpoint(ctx context.Context, id string, wh
 		}
 	}
 	return done, err
+}
+
+// restoreSummary is the record of a restore.
+func restoreSummary(one *checkpoint.Checkpoint, force bool) string {
+	text := fmt.Sprintf("Restores checkpoint %s of %s.", one.ID, one.Tool)
+	if force {
+		text += " By force."
+	}
+	return text
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -185,3 +186,6 @@ func (b backend) RevokeGrant(id string, who audit.Author) error {
 		return err
 	})
 }
+
+// place shortens a source, "path:line", to its last element.
+func place(source string) string { return filepath.Base(source) }

@@ -64,20 +64,6 @@ func realPathsOf(paths []string) (out []string, err error) {
 	return out, nil
 }
 
-// hidden returns which files of a checkpoint the rules keep from being read: those of the worker that took it,
-// as they are now. While they cannot be read, nothing is shown.
-func (c *config) hidden(one *checkpoint.Checkpoint) func(path string) bool {
-	of := *c
-	if workerName.MatchString(one.Worker) {
-		of.Worker = one.Worker
-	}
-	denied, err := of.reading().denied(one.Workspace)
-	if err != nil {
-		return func(string) bool { return true }
-	}
-	return denied
-}
-
 // printDiff prints what a person reads. What a terminal would take for its own is made visible.
 func printDiff(w io.Writer, files []checkpoint.FileDiff) error {
 	f, ok := w.(*os.File)

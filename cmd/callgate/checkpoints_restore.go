@@ -81,15 +81,6 @@ func (c *config) recordRestore(one *checkpoint.Checkpoint, by string, force bool
 	return errors.Join(err, log.Close())
 }
 
-// restoreSummary is the record of a restore.
-func restoreSummary(one *checkpoint.Checkpoint, force bool) string {
-	text := fmt.Sprintf("Restores checkpoint %s of %s.", one.ID, one.Tool)
-	if force {
-		text += " By force."
-	}
-	return text
-}
-
 // explainRestore adds what can be done about it.
 func explainRestore(err error) error {
 	if conflict := (*checkpoint.ConflictError)(nil); errors.As(err, &conflict) {

@@ -131,3 +131,11 @@ func (r *ragConfig) options(log *slog.Logger) (rag.Options, error) {
 // indexDir is where the worker's indexes are: one for each workspace. Workers have rules of their own about what
 // may be read, so they share none.
 func (c *config) indexDir() string { return filepath.Join(c.DataDir, "workers", c.Worker, "index") }
+
+// kbFolder is where the worker's knowledge base is, "" when every session has one of its own.
+func (c *config) kbFolder() string {
+	if c.RAG.KB != kbOfWorker {
+		return ""
+	}
+	return filepath.Join(c.DataDir, "workers", c.Worker, "kb")
+}

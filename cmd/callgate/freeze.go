@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,11 +98,6 @@ func newUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 	flags.BoolVar(&all, "all", false, "end the freeze of all sessions (the default); freezes of single sessions stay")
 	flags.StringVar(&as, "as", "", "do it as this `person`, with their own credential")
 	return cmd
-}
-
-// openFreezer opens what is frozen in a data directory.
-func openFreezer(dataDir string) *gate.Freezer {
-	return gate.OpenFreezer(filepath.Join(dataDir, "freeze.json"))
 }
 
 // changeFreeze has the running callgate do it, which shows it at once, and does it here when none runs.

@@ -19,6 +19,7 @@ import (
 
 	"callgate/gate/tools"
 	"callgate/internal/hooks"
+	"callgate/internal/visible"
 	"callgate/rag"
 )
 
@@ -71,14 +72,6 @@ rag.embedder or --embedder names a server that computes the vectors.`,
 func tellIndexed(h *hooks.Runner, e rag.Event) {
 	if e.Kind == rag.EventDone && os.Getenv(hooks.InHook) == "" {
 		h.Fire(indexed(e.Path, e.Summary))
-	}
-}
-
-// indexed is what hooks hear of an index that was brought up to date.
-func indexed(path string, s rag.Summary) hooks.Event {
-	return hooks.Event{
-		Name: hooks.IndexDone, Duration: s.Duration,
-		Detail: fmt.Sprintf("%s: %s, %s changed, %s removed", path, count(s.Files, "file"), count(s.Changed, "file"), count(s.Removed, "file")),
 	}
 }
 
@@ -187,8 +180,8 @@ func (p *indexProgress) event(e rag.Event) {
 			fmt.Fprint(p.err, "\r\x1b[K")
 		}
 		s := e.Summary
-		fmt.Fprintf(p.out, "%s: %s, %s; %s changed, %s removed in %s\n", tools.Visible(e.Path), count(s.Files, "file"), count(s.Chunks, "chunk"),
-			count(s.Changed, "file"), count(s.Removed, "file"), s.Duration.Round(time.Millisecond))
+		fmt.Fprintf(p.out, "%s: %s, %s; %s changed, %s removed in %s\n", tools.Visible(e.Path), visible.Count(s.Files, "file"), visible.Count(s.Chunks, "chunk"),
+			visible.Count(s.Changed, "file"), visible.Count(s.Removed, "file"), s.Duration.Round(time.Millisecond))
 		p.sayUnsupported()
 	}
 }
@@ -218,7 +211,7 @@ func (p *indexProgress) sayUnsupported() {
 	for reason, n := range p.skipped {
 		switch {
 		case strings.HasPrefix(reason, "PDF"):
-			fmt.Fprintf(p.err, "left out %s: %s\n", count(n, "file"), reason)
+			fmt.Fprintf(p.err, "left out %s: %s\n", visible.Count(n, "file"), reason)
 		case strings.Contains(reason, "are left out: "), strings.HasPrefix(reason, "no room: "):
 			fmt.Fprintln(p.err, reason)
 		}

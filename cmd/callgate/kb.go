@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/visible"
 	"callgate/rag"
 )
 
@@ -29,14 +30,6 @@ HTML, PDF and DOCX files.`,
 	}
 	cmd.AddCommand(newKBAddCommand(s), newKBListCommand(s), newKBSearchCommand(s), newKBRemoveCommand(s))
 	return cmd
-}
-
-// kbFolder is where the worker's knowledge base is, "" when every session has one of its own.
-func (c *config) kbFolder() string {
-	if c.RAG.KB != kbOfWorker {
-		return ""
-	}
-	return filepath.Join(c.DataDir, "workers", c.Worker, "kb")
 }
 
 // withKB opens the worker's knowledge base.
@@ -94,7 +87,7 @@ func addFiles(cmd *cobra.Command, kb *rag.KB, paths []string) (summary string, e
 		}
 	}
 	if len(added) > 0 {
-		summary = fmt.Sprintf("Added %s to the knowledge base: %s.", count(len(added), "document"), strings.Join(added, ", "))
+		summary = fmt.Sprintf("Added %s to the knowledge base: %s.", visible.Count(len(added), "document"), strings.Join(added, ", "))
 	}
 	return summary, errors.Join(failed...)
 }
@@ -223,7 +216,7 @@ func newKBRemoveCommand(s *settings) *cobra.Command {
 					if len(removed) == 0 {
 						return "", errors.Join(failed...)
 					}
-					return fmt.Sprintf("Removed %s from the knowledge base: %s.", count(len(removed), "document"), strings.Join(removed, ", ")), errors.Join(failed...)
+					return fmt.Sprintf("Removed %s from the knowledge base: %s.", visible.Count(len(removed), "document"), strings.Join(removed, ", ")), errors.Join(failed...)
 				})
 			})
 		},

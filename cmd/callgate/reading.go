@@ -11,6 +11,7 @@ import (
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/checkpoint"
 	"callgate/permissions"
 )
 
@@ -71,4 +72,18 @@ func (r *reading) denied(root string) (func(path string) bool, error) {
 		rel, err := filepath.Rel(real, path)
 		return err != nil || given != real && denies(filepath.Join(given, rel), asGiven)
 	}, nil
+}
+
+// hidden returns which files of a checkpoint the rules keep from being read: those of the worker that took it,
+// as they are now. While they cannot be read, nothing is shown.
+func (c *config) hidden(one *checkpoint.Checkpoint) func(path string) bool {
+	of := *c
+	if workerName.MatchString(one.Worker) {
+		of.Worker = one.Worker
+	}
+	denied, err := of.reading().denied(one.Workspace)
+	if err != nil {
+		return func(string) bool { return true }
+	}
+	return denied
 }

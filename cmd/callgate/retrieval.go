@@ -12,7 +12,9 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/companion"
+	"callgate/internal/hooks"
 	"callgate/internal/retrieval"
+	"callgate/internal/visible"
 	"callgate/proxy"
 	"callgate/rag"
 )
@@ -118,4 +120,12 @@ func workspaceName(path string) string {
 		return "all workspaces"
 	}
 	return fmt.Sprintf("%q", tools.Visible(path))
+}
+
+// indexed is what hooks hear of an index that was brought up to date.
+func indexed(path string, s rag.Summary) hooks.Event {
+	return hooks.Event{
+		Name: hooks.IndexDone, Duration: s.Duration,
+		Detail: fmt.Sprintf("%s: %s, %s changed, %s removed", path, visible.Count(s.Files, "file"), visible.Count(s.Changed, "file"), visible.Count(s.Removed, "file")),
+	}
 }

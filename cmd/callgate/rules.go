@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/adrg/xdg"
@@ -105,9 +104,6 @@ func readRules(path string) (*permissions.File, error) {
 	}
 	return permissions.ParseFile(path, text, xdg.Home)
 }
-
-// place shortens a source, "path:line", to its last element.
-func place(source string) string { return filepath.Base(source) }
 
 // oneLine joins rules for a sentence.
 func oneLine(rules []permissions.Rule) string {

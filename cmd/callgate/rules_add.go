@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/visible"
 	"callgate/permissions"
 )
 
@@ -119,7 +120,7 @@ func (b *ruleFile) remove(tool, pattern string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	summary := fmt.Sprintf("Removed %s: %s.", count(len(removed), "rule"), oneLine(removed))
+	summary := fmt.Sprintf("Removed %s: %s.", visible.Count(len(removed), "rule"), oneLine(removed))
 	for i := range removed {
 		if err := b.say("removed %s", &removed[i]); err != nil {
 			return summary, err

@@ -15,6 +15,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/rulebook"
+	"callgate/internal/visible"
 	"callgate/permissions"
 	"callgate/proxy"
 )
@@ -159,7 +160,7 @@ func printProblems(w io.Writer, problems []permissions.Problem) error {
 		}
 		fmt.Fprintf(&text, "%s: %s %s: %s\n    %s\n    cure: %s\n", tools.Visible(place(p.Source)), p.Severity, p.Check, tools.Visible(p.Rule), tools.Visible(p.Why), tools.Visible(p.Cure))
 	}
-	fmt.Fprintf(&text, "%s, %s\n", count(warnings, "warning"), count(len(problems)-warnings, "note"))
+	fmt.Fprintf(&text, "%s, %s\n", visible.Count(warnings, "warning"), visible.Count(len(problems)-warnings, "note"))
 	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/visible"
 	"callgate/permissions"
 )
 
@@ -180,7 +181,7 @@ func (b *ruleFile) revoke(indices []string, tool string) (string, error) {
 	for _, text := range indices {
 		i, err := strconv.Atoi(text)
 		if err != nil || i < 1 || i > len(policy.Grants) {
-			return "", fmt.Errorf("there is no grant %s: callgate rules list shows %s", text, count(len(policy.Grants), "grant"))
+			return "", fmt.Errorf("there is no grant %s: callgate rules list shows %s", text, visible.Count(len(policy.Grants), "grant"))
 		}
 		chosen = append(chosen, policy.Grants[i-1])
 	}
@@ -212,5 +213,5 @@ func (b *ruleFile) revoke(indices []string, tool string) (string, error) {
 	if n == 0 {
 		return "", b.say("nothing to revoke")
 	}
-	return fmt.Sprintf("Revoked %s: %s.", count(n, "grant"), strings.Join(gone, "; ")), nil
+	return fmt.Sprintf("Revoked %s: %s.", visible.Count(n, "grant"), strings.Join(gone, "; ")), nil
 }

@@ -299,3 +299,8 @@ func (s *sidecar) openLog() error {
 	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: s.config.logLevel}))
 	return nil
 }
+
+// openFreezer opens what is frozen in a data directory.
+func openFreezer(dataDir string) *gate.Freezer {
+	return gate.OpenFreezer(filepath.Join(dataDir, "freeze.json"))
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"callgate/gate/tools"
+	"callgate/internal/visible"
 	"callgate/permissions"
 )
 
@@ -87,10 +88,10 @@ func RunCases(w io.Writer, ch *Checker, policy *permissions.Policy, cases []Case
 		}
 	}
 	if failed == 0 {
-		_, err := fmt.Fprintf(w, "ok   %s\n", count(len(cases), "case"))
+		_, err := fmt.Fprintf(w, "ok   %s\n", visible.Count(len(cases), "case"))
 		return 0, err
 	}
-	_, err = fmt.Fprintf(w, "%d of %s failed\n", failed, count(len(cases), "case"))
+	_, err = fmt.Fprintf(w, "%d of %s failed\n", failed, visible.Count(len(cases), "case"))
 	return failed, err
 }
 

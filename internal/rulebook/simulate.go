@@ -11,6 +11,7 @@ import (
 
 	"callgate/audit"
 	"callgate/gate/tools"
+	"callgate/internal/visible"
 	"callgate/permissions"
 )
 
@@ -140,7 +141,7 @@ func (sim *Simulation) Print(w io.Writer) error {
 	for _, d := range sim.Differences {
 		calls += d.Count
 	}
-	fmt.Fprintf(&b, "%s on record, %d replayed", count(sim.Decisions, "decision"), sim.Replayed)
+	fmt.Fprintf(&b, "%s on record, %d replayed", visible.Count(sim.Decisions, "decision"), sim.Replayed)
 	if sim.BySubject > 0 {
 		fmt.Fprintf(&b, " (%d by their subjects alone)", sim.BySubject)
 	}

@@ -2,7 +2,6 @@ package rulebook
 
 import (
 	"path/filepath"
-	"strconv"
 )
 
 // maxField bounds what is shown of one value, in runes.
@@ -15,13 +14,6 @@ func shorten(s string, n int) string {
 		}
 	}
 	return s
-}
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
 }
 
 // place is where a rule or case stands, without its folder.
