@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/testserver/waits"
 	"callgate/internal/upstream"
 	"callgate/proxy"
 )
@@ -45,6 +47,16 @@ func ownTestTools(began, cancelled chan<- struct{}) []ownTool {
 	}
 }
 
+// awkwardServer builds a server that the tests put behind callgate.
+func awkwardServer(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "awkward")
+	if output, err := exec.Command("go", "build", "-o", program, "callgate/internal/testserver/awkward").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return program
+}
+
 // ownHost runs a proxy with own tools beside a real server for one host.
 type ownHost struct {
 	t     *testing.T
@@ -64,7 +76,7 @@ func newOwnHost(t *testing.T, untouched bool, own []ownTool, tool string) *ownHo
 		t.Fatal(err)
 	}
 	awkward := proxy.Server{
-		Upstream: upstream.Config{Name: "aw", Command: filepath.Join(servers(t), "awkward"), Args: []string{"-tool", tool}, Dir: dir},
+		Upstream: upstream.Config{Name: "aw", Command: awkwardServer(t), Args: []string{"-tool", tool}, Dir: dir},
 		Tools:    tools.Server{Name: "aw", Identity: "aw"}, Place: tools.Place{Dir: dir, Roots: []string{dir}, Home: dir},
 	}
 	c := &config{DataDir: data, Worker: "default", Listen: "off", MaxPending: 8, Timeout: time.Second, ClaimWithin: time.Minute, logLevel: slog.LevelError}
@@ -113,7 +125,7 @@ func (h *ownHost) send(line string) {
 func (h *ownHost) expect(pattern string) string {
 	h.t.Helper()
 	wanted := regexp.MustCompile(pattern)
-	limit := time.After(patience)
+	limit := time.After(waits.Limit)
 	var seen []string
 	for {
 		select {
@@ -155,7 +167,7 @@ func TestOwnTools(t *testing.T) {
 			h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
 			select {
 			case <-cancelled:
-			case <-time.After(patience):
+			case <-time.After(waits.Limit):
 				t.Fatal("the cancellation did not reach the tool")
 			}
 		})
@@ -185,7 +197,7 @@ func TestOwnToolsAreCancelledBeforeTheyRun(t *testing.T) {
 		}
 		fmt.Fprintln(toServer, `{"jsonrpc":"2.0","id":"last","method":"ping"}`)
 	}()
-	defer time.AfterFunc(patience, func() { fromServer.Close() }).Stop()
+	defer time.AfterFunc(waits.Limit, func() { fromServer.Close() }).Stop()
 	answers := bufio.NewScanner(fromServer)
 	for answers.Scan() && !strings.Contains(answers.Text(), `"last"`) {
 	}

@@ -7,9 +7,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set when a release is built.
-var version = "dev"
-
 func versionLine() string {
 	return fmt.Sprintf("callgate %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
