@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/user"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -31,7 +33,7 @@ type approving struct {
 	as                                                   string // the person whose credential is shown; "" for the one that is nobody's in particular
 }
 
-func newApproveCommand(s *settings) *cobra.Command {
+func newApproveCommand(s *app.Settings) *cobra.Command {
 	var o approving
 	cmd := &cobra.Command{
 		Use:   "approve",
@@ -69,7 +71,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
   callgate approve --telegram --telegram-chats 123456789`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
@@ -99,7 +101,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.asJSON, "json", false, "print frames and read answers as JSON lines")
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each waiting call")
 	flags.BoolVar(&o.telegram, "telegram", false, "ask in the chats of --telegram-chats instead of this terminal")
-	flags.AddFlagSet(s.chat)
+	flags.AddFlagSet(s.Chat)
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show only the session with this `id`; repeatable")
 	flags.StringVar(&o.as, "as", "", "answer as this `person`, with their own credential (callgate credentials add)")
@@ -127,7 +129,7 @@ func approve(ctx context.Context, dataDir string, o approving) (wire.Outcome, er
 	}
 	target := companionclient.Target{
 		DataDir: dataDir, Address: o.address, Sessions: o.sessions, Credential: credential,
-		Client: wire.ClientInfo{Name: person, Version: version, Kind: kind},
+		Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: kind},
 	}
 	approver, err := companionclient.Dial(ctx, target)
 	if err != nil {

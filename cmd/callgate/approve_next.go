@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/app"
+
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
@@ -32,7 +34,7 @@ func approveNext(ctx context.Context, dataDir string, o approving) (wire.Outcome
 	if err != nil {
 		return wire.Ended, err
 	}
-	target := companionclient.Target{DataDir: dataDir, Address: o.address, Credential: credential, Client: wire.ClientInfo{Name: person, Version: version, Kind: "tui"}}
+	target := companionclient.Target{DataDir: dataDir, Address: o.address, Credential: credential, Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: "tui"}}
 	var list struct {
 		Approvals []wire.ToolApproveRequest `json:"approvals"`
 	}

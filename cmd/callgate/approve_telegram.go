@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"callgate/internal/app"
+
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
@@ -20,23 +22,23 @@ import (
 const telegramVariable = "CALLGATE_TELEGRAM_TOKEN"
 
 // approveTelegram answers from the allowed chats until ctx or callgate ends.
-func approveTelegram(ctx context.Context, c *config, o approving) error {
+func approveTelegram(ctx context.Context, c *app.Config, o approving) error {
 	token, err := telegramToken(c.DataDir)
 	if err != nil {
 		return err
 	}
-	outlivePipes()
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.logLevel}))
+	app.OutlivePipes()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.Level}))
 	target := companionclient.Target{
 		DataDir: c.DataDir, Address: o.address, Sessions: o.sessions, Logger: log,
-		Client: wire.ClientInfo{Name: "telegram", Version: version, Kind: "custom"},
+		Client: wire.ClientInfo{Name: "telegram", Version: app.Version, Kind: "custom"},
 	}
 	approver, err := companionclient.Dial(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer approver.Close()
-	return telegram.Run(ctx, telegram.Options{Client: approver, Token: token, Chats: c.Telegram.chats, API: c.Telegram.API, Logger: log, Freeze: func(ctx context.Context, end bool, reason, person string) error {
+	return telegram.Run(ctx, telegram.Options{Client: approver, Token: token, Chats: c.Telegram.ChatIDs, API: c.Telegram.API, Logger: log, Freeze: func(ctx context.Context, end bool, reason, person string) error {
 		as := target
 		as.Client.Name += "/" + person
 		method := http.MethodPut

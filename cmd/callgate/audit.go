@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"callgate/internal/app"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
@@ -251,7 +253,7 @@ with --anchors.`,
 				anchored = append(anchored, h)
 			}
 			if anchors != "" {
-				kept, err := readAnchors(anchors, dir, cmd.InOrStdin())
+				kept, err := app.ReadAnchors(anchors, dir, cmd.InOrStdin())
 				if err != nil {
 					return err
 				}
@@ -322,7 +324,7 @@ func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
 		Use:     "show CALLID",
 		Short:   "Print everything on record about one call",
 		Example: `  callgate audit show call_tosh72862382f3b7_5`,
-		Args:    exactly(1),
+		Args:    app.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := auditDir(dataDir)
 			if err != nil {

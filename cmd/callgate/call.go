@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	mcpclient "github.com/mark3labs/mcp-go/client"
@@ -28,7 +30,7 @@ const (
 	exitRefused   exitCode = 4
 )
 
-func newCallCommand(s *settings) *cobra.Command {
+func newCallCommand(s *app.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "call TOOL [ARGUMENTS|-]",
@@ -47,15 +49,15 @@ could not be made.`,
 			if err != nil {
 				return err
 			}
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("log-level") {
-				c.logLevel = slog.LevelWarn
+				c.Level = slog.LevelWarn
 			}
 			c.HandOver = -1 // there is nobody to repeat the call
-			servers, err := c.servers()
+			servers, err := c.ProxyServers()
 			if err != nil {
 				return err
 			}
@@ -92,9 +94,9 @@ func callArguments(given []string, stdin io.Reader) (jsontext.Value, error) {
 }
 
 // callOnce is a host that makes one call and leaves.
-func callOnce(ctx context.Context, c *config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
-	sidecar, err := start(c, servers)
-	defer sidecar.close()
+func callOnce(ctx context.Context, c *app.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
+	sidecar, err := app.Start(c, servers)
+	defer sidecar.Close()
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,7 @@ func callOnce(ctx context.Context, c *config, servers []proxy.Server, tool strin
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		toHost.CloseWithError(sidecar.proxy.Run(ctx, proxy.View{}, fromHost, toHost)) // the client says why
+		toHost.CloseWithError(sidecar.Proxy.Run(ctx, proxy.View{}, fromHost, toHost)) // the client says why
 	}()
 	defer func() { _ = toGate.Close(); <-served }()
 	host := mcpclient.NewClient(transport.NewIO(fromGate, toGate, io.NopCloser(strings.NewReader(""))))
@@ -111,13 +113,13 @@ func callOnce(ctx context.Context, c *config, servers []proxy.Server, tool strin
 		return nil, err
 	}
 	var hello mcp.InitializeRequest
-	hello.Params.ClientInfo = mcp.Implementation{Name: "callgate-call", Version: version}
+	hello.Params.ClientInfo = mcp.Implementation{Name: "callgate-call", Version: app.Version}
 	if _, err := host.Initialize(ctx, hello); err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	go sayWaiting(ctx, sidecar.gate)
+	go sayWaiting(ctx, sidecar.Gate)
 	var call mcp.CallToolRequest
 	call.Params.Name, call.Params.Arguments = tool, arguments
 	return host.CallTool(ctx, call)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"callgate/internal/app"
+
 	"github.com/adrg/xdg"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,7 +18,7 @@ import (
 	"callgate/permissions"
 )
 
-func newCheckCommand(s *settings) *cobra.Command {
+func newCheckCommand(s *app.Settings) *cobra.Command {
 	var fromStdin, asJSON, explain bool
 	var session string
 	cmd := &cobra.Command{
@@ -47,7 +49,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
@@ -106,31 +108,31 @@ func rememberFile(checker *rulebook.Checker, path string) error {
 }
 
 // newChecker judges as the configuration says.
-func newChecker(c *config) (*rulebook.Checker, error) {
+func newChecker(c *app.Config) (*rulebook.Checker, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	protected, err := gate.NewProtected(c.ownFiles(), xdg.Home, c.ports())
+	protected, err := gate.NewProtected(c.OwnFiles(), xdg.Home, c.Ports())
 	if err != nil {
 		return nil, err
 	}
 	ch := &rulebook.Checker{
 		Judge: gate.Judge{
-			Autonomy: c.autonomy, Mode: c.mode, AskEscalations: c.askEscalat, Terminal: c.terminal, Off: c.gateOff,
-			Protected: protected.WithNames(companion.SocketName).WithPorts(c.ownPorts()),
+			Autonomy: c.AutonomyLevel, Mode: c.GateMode, AskEscalations: c.AsksEscalations, Terminal: c.TerminalList, Off: c.GateOff,
+			Protected: protected.WithNames(companion.SocketName).WithPorts(c.OwnPorts()),
 		},
-		Store: permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home}),
-		Cwd:   cwd, Home: xdg.Home, Shell: c.shell, Unknown: c.misspelled, Worker: c.Worker, DataDir: c.DataDir,
+		Store: permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home}),
+		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: c.Misspelled, Worker: c.Worker, DataDir: c.DataDir,
 	}
-	if ch.Agent, err = c.agentRules(); err != nil {
+	if ch.Agent, err = c.AgentRules(); err != nil {
 		return nil, err
 	}
-	if ch.Profiles, err = c.agents(); err != nil {
+	if ch.Profiles, err = c.Agents(); err != nil {
 		return nil, err
 	}
 	if len(c.Servers) > 0 || len(c.MCPConfig) > 0 {
-		if ch.Servers, err = c.servers(); err != nil {
+		if ch.Servers, err = c.ProxyServers(); err != nil {
 			return nil, err
 		}
 	}

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/internal/checkpoint"
 )
 
-func newCheckpointsCommand(s *settings) *cobra.Command {
+func newCheckpointsCommand(s *app.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checkpoints",
 		Short: "Show what calls changed in files, and undo it",
@@ -28,22 +30,22 @@ or extended attributes.`,
 }
 
 // checkpointsOf opens what was kept. The caller closes it.
-func checkpointsOf(s *settings) (*config, *checkpoint.Store, error) {
-	c, err := s.load()
+func checkpointsOf(s *app.Settings) (*app.Config, *checkpoint.Store, error) {
+	c, err := s.Load()
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Checkpoints.Storage == checkpointsInMemory {
+	if c.Checkpoints.Storage == app.CheckpointsInMemory {
 		return nil, nil, errors.New("checkpoints are in the memory of the callgate that serves the session (checkpoints.storage: memory): use its page, or REST under /api/checkpoints")
 	}
 	c.Checkpoints.Storage = "disk" // what was kept before they were turned off is there still
-	store, err := c.openCheckpoints(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	store, err := c.OpenCheckpoints(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	return c, store, err
 }
 
 // realPathOf makes a path of the command line absolute and its folder real, as checkpoints name it.
 func realPathOf(path string) (string, error) {
-	abs, err := filepath.Abs(expandHome(path))
+	abs, err := filepath.Abs(app.ExpandHome(path))
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -13,7 +15,7 @@ import (
 	"callgate/internal/checkpoint"
 )
 
-func newCheckpointsDiffCommand(s *settings) *cobra.Command {
+func newCheckpointsDiffCommand(s *app.Settings) *cobra.Command {
 	var asJSON bool
 	var paths []string
 	cmd := &cobra.Command{
@@ -23,7 +25,7 @@ func newCheckpointsDiffCommand(s *settings) *cobra.Command {
 are enough. Files that the rules keep from being read are named but not shown.`,
 		Example: `  callgate checkpoints diff ck_4nq2
   callgate checkpoints diff ck_4nq2 --path src/auth.ts`,
-		Args: exactly(1),
+		Args: app.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, store, err := checkpointsOf(s)
 			if err != nil {
@@ -38,7 +40,7 @@ are enough. Files that the rules keep from being read are named but not shown.`,
 			if err != nil {
 				return err
 			}
-			files, err := store.Diff(cmd.Context(), one.ID, checkpoint.ShowOptions{Paths: only, Hidden: c.hidden(&one)})
+			files, err := store.Diff(cmd.Context(), one.ID, checkpoint.ShowOptions{Paths: only, Hidden: c.Hidden(&one)})
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
@@ -16,7 +18,7 @@ import (
 	"callgate/internal/companion"
 )
 
-func newCheckpointsListCommand(s *settings) *cobra.Command {
+func newCheckpointsListCommand(s *app.Settings) *cobra.Command {
 	var filter checkpoint.Filter
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
@@ -13,7 +15,7 @@ import (
 	"callgate/internal/checkpoint"
 )
 
-func newCheckpointsRestoreCommand(s *settings) *cobra.Command {
+func newCheckpointsRestoreCommand(s *app.Settings) *cobra.Command {
 	var asJSON bool
 	var paths []string
 	o := checkpoint.RestoreOptions{}
@@ -29,7 +31,7 @@ A server that was killed while it wrote may have left a temporary file. Restore 
 Rules do not limit your restores. callgate's own files are never restored, and links are never followed.`,
 		Example: `  callgate checkpoints restore ck_4nq2
   callgate checkpoints restore ck_4nq2 --path src/auth.ts --force`,
-		Args: exactly(1),
+		Args: app.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c, store, err := checkpointsOf(s)
 			if err != nil {
@@ -44,10 +46,10 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 				return err
 			}
 			by := "cli:" + userName()
-			if err := c.recordRestore(&one, by, o.Force); err != nil {
+			if err := recordRestore(c, &one, by, o.Force); err != nil {
 				return err
 			}
-			o.By, o.SessionID, o.Secret = by, one.SessionID, c.hidden(&one)
+			o.By, o.SessionID, o.Secret = by, one.SessionID, c.Hidden(&one)
 			done, err := store.Restore(cmd.Context(), one.ID, o)
 			if err != nil {
 				return explainRestore(err)
@@ -72,12 +74,12 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 }
 
 // recordRestore puts on record that a person restores: nothing is restored when that fails.
-func (c *config) recordRestore(one *checkpoint.Checkpoint, by string, force bool) error {
+func recordRestore(c *app.Config, one *checkpoint.Checkpoint, by string, force bool) error {
 	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
 	if err != nil {
 		return err
 	}
-	_, err = log.Append(audit.Record{Event: audit.Control, Worker: c.Worker, SessionID: one.SessionID, CallID: one.CallID, By: by, Summary: restoreSummary(one, force)})
+	_, err = log.Append(audit.Record{Event: audit.Control, Worker: c.Worker, SessionID: one.SessionID, CallID: one.CallID, By: by, Summary: app.RestoreSummary(one, force)})
 	return errors.Join(err, log.Close())
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -17,30 +19,30 @@ var flagValues = map[string][]string{
 	"escalation":             {"reject", "ask"},
 	"remember":               {"storage", "memory"},
 	"terminal":               {"open", "allowlist"},
-	"expose-tools":           {exposeAll, exposeSearch},
+	"expose-tools":           {app.ExposeAll, app.ExposeSearch},
 	"gate":                   {"on", "off"},
 	"flow":                   {"on", "off"},
 	"log-level":              {"debug", "info", "warn", "error"},
 	"auth":                   {"token", "oauth", "none"},
-	"checkpoints":            {"disk", checkpointsInMemory, checkpointsOff},
+	"checkpoints":            {"disk", app.CheckpointsInMemory, app.CheckpointsOff},
 	"checkpoints-on-failure": {"continue", "ask", "deny"},
-	"verify-on-failure":      {"report", verifyRollback},
-	"rag-kb":                 {kbOfWorker, kbOfSession},
-	"embedder":               {embedderStatic, "openai", "ollama"},
+	"verify-on-failure":      {"report", app.VerifyRollback},
+	"rag-kb":                 {app.KBOfWorker, app.KBOfSession},
+	"embedder":               {app.EmbedderStatic, "openai", "ollama"},
 	"decision":               decisions,
 }
 
 // completeValues lets a shell complete the values of flags and arguments.
-func (s *settings) completeValues(cmd *cobra.Command) {
+func completeValues(s *app.Settings, cmd *cobra.Command) {
 	each := func(f *pflag.Flag) {
 		complete := cobra.FixedCompletions(flagValues[f.Name], cobra.ShellCompDirectiveNoFileComp)
 		switch {
 		case f.Name == "worker":
-			complete = s.complete(func(c *config) []string { return append(c.workers(), defaultWorker) })
+			complete = completeFrom(s, func(c *app.Config) []string { return append(c.Workers(), app.DefaultWorker) })
 		case f.Name == "agent":
-			complete = s.complete((*config).agentNames)
+			complete = completeFrom(s, agentNames)
 		case f.Name == "tool":
-			complete = s.complete((*config).toolWords)
+			complete = completeFrom(s, toolWords)
 		case flagValues[f.Name] == nil:
 			return
 		}
@@ -49,20 +51,20 @@ func (s *settings) completeValues(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(each)
 	switch cmd.CommandPath() {
 	case "callgate call", "callgate check", "callgate rules remove":
-		cmd.ValidArgsFunction = s.arguments((*config).toolWords)
+		cmd.ValidArgsFunction = completeArguments(s, toolWords)
 	case "callgate rules add":
-		cmd.ValidArgsFunction = s.arguments((*config).toolWords, nil, func(*config) []string { return []string{"allow", "ask", "confirm", "deny"} })
+		cmd.ValidArgsFunction = completeArguments(s, toolWords, nil, func(*app.Config) []string { return []string{"allow", "ask", "confirm", "deny"} })
 	case "callgate login", "callgate logout":
-		cmd.ValidArgsFunction = s.arguments((*config).knownServers)
+		cmd.ValidArgsFunction = completeArguments(s, knownServers)
 	}
 	for _, sub := range cmd.Commands() {
-		s.completeValues(sub)
+		completeValues(s, sub)
 	}
 }
 
-func (s *settings) complete(words func(*config) []string) cobra.CompletionFunc {
+func completeFrom(s *app.Settings, words func(*app.Config) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		c, err := s.load()
+		c, err := s.Load()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -73,17 +75,17 @@ func (s *settings) complete(words func(*config) []string) cobra.CompletionFunc {
 }
 
 // arguments completes the first argument with the first function, and so on; nil completes nothing.
-func (s *settings) arguments(at ...func(*config) []string) cobra.CompletionFunc {
+func completeArguments(s *app.Settings, at ...func(*app.Config) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(at) || at[len(args)] == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return s.complete(at[len(args)])(cmd, args, begun)
+		return completeFrom(s, at[len(args)])(cmd, args, begun)
 	}
 }
 
-func (c *config) agentNames() (names []string) {
-	agents, err := c.agents()
+func agentNames(c *app.Config) (names []string) {
+	agents, err := c.Agents()
 	if err != nil {
 		return nil // the command says what is wrong
 	}
@@ -93,8 +95,8 @@ func (c *config) agentNames() (names []string) {
 	return names
 }
 
-func (c *config) knownServers() []string {
-	names, err := c.serverNames()
+func knownServers(c *app.Config) []string {
+	names, err := c.ServerNames()
 	if err != nil {
 		return nil // likewise
 	}
@@ -102,9 +104,9 @@ func (c *config) knownServers() []string {
 }
 
 // toolWords are the kinds, and the beginnings of the names of servers' tools.
-func (c *config) toolWords() []string {
+func toolWords(c *app.Config) []string {
 	words := slices.Clone(tools.Kinds())
-	for _, name := range c.knownServers() {
+	for _, name := range knownServers(c) {
 		words = append(words, name+"_*")
 	}
 	return words

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/internal/companion/credentials"
@@ -49,7 +51,7 @@ A person can have a credential of their own, such as approve@alice.`,
 		}
 	}
 	named := func(cmd *cobra.Command, args []string) error {
-		if err := exactly(1)(cmd, args); err != nil {
+		if err := app.ArgsExactly(1)(cmd, args); err != nil {
 			return err
 		}
 		role, person, _ := strings.Cut(args[0], "@")
@@ -64,7 +66,7 @@ A person can have a credential of their own, such as approve@alice.`,
   callgate credentials rotate approve@alice`,
 			ValidArgs: credentialNames,
 			Args: func(cmd *cobra.Command, args []string) error {
-				if err := exactly(1)(cmd, args); err != nil {
+				if err := app.ArgsExactly(1)(cmd, args); err != nil {
 					return err
 				}
 				if credentials.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames, args[0]) {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -22,7 +24,7 @@ import (
 	"callgate/internal/install"
 )
 
-func newDoctorCommand(s *settings) *cobra.Command {
+func newDoctorCommand(s *app.Settings) *cobra.Command {
 	var asJSON, fix bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -39,7 +41,7 @@ files that others may read or change, and a hub that does not run. The exit code
   callgate doctor --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings, err := s.examine(cmd.Context())
+			findings, err := examine(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -65,20 +67,20 @@ files that others may read or change, and a hub that does not run. The exit code
 }
 
 // examine looks at everything, also when the configuration cannot be read.
-func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
-	o := doctor.Options{Version: version, Home: xdg.Home, Kinds: tools.Kinds(), Listen: companionclient.DefaultAddress}
-	c, err := s.load()
+func examine(ctx context.Context, s *app.Settings) ([]doctor.Finding, error) {
+	o := doctor.Options{Version: app.Version, Home: xdg.Home, Kinds: tools.Kinds(), Listen: companionclient.DefaultAddress}
+	c, err := s.Load()
 	if err != nil {
 		o.ConfigErr = err
-		c = &config{Worker: "default"}
-		if c.DataDir, _ = s.common.GetString("data-dir"); c.DataDir == "" {
+		c = &app.Config{Worker: "default"}
+		if c.DataDir, _ = s.Common.GetString("data-dir"); c.DataDir == "" {
 			c.DataDir = filepath.Join(xdg.DataHome, "callgate")
 		}
-	} else if o.Config = c.file; c.Listen != "" {
+	} else if o.Config = c.File; c.Listen != "" {
 		o.Listen = c.Listen
 	}
-	o.Guard = c.commonWall().Probe().String()
-	o.DataDir, o.Rules = c.DataDir, c.permissionsFile()
+	o.Guard = c.CommonWall().Probe().String()
+	o.DataDir, o.Rules = c.DataDir, c.PermissionsFile()
 	o.Target = companionclient.Target{DataDir: c.DataDir, Credential: credentials.View}
 	here, err := os.Getwd()
 	if err != nil {
@@ -91,7 +93,7 @@ func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
 	o.Plan, o.PlanErr = connect.plan(nil)
 	o.Try = func(ctx context.Context, d *hosthooks.Dialect, path string) (string, error) {
 		event, body := d.Try(path, here)
-		reply, err := s.askGate(ctx, door.Order{Host: d.ID, Event: event}, body)
+		reply, err := askGate(ctx, s, door.Order{Host: d.ID, Event: event}, body)
 		if reply.Exit == 0 {
 			return "", err
 		}
@@ -105,7 +107,7 @@ func (s *settings) examine(ctx context.Context) ([]doctor.Finding, error) {
 		}
 		return err
 	}
-	o.Merge = func() error { return s.mergeDefaults(io.Discard) }
+	o.Merge = func() error { return mergeDefaults(s, io.Discard) }
 	o.Start = func() error {
 		args := []string{"hub", "--data-dir=" + c.DataDir}
 		if o.Config != "" {

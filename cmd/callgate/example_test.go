@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
@@ -29,7 +31,7 @@ func TestTheExampleShowsEveryKey(t *testing.T) {
 	if err := yaml.Unmarshal(whole, &example); err != nil {
 		t.Fatalf("uncommented: %v\n%s", err, whole)
 	}
-	missingKeys(t, reflect.TypeFor[config](), "", []any{example})
+	missingKeys(t, reflect.TypeFor[app.Config](), "", []any{example})
 
 	// The columns of tables are where the example says.
 	columns, err := os.ReadFile(filepath.Join("..", "..", "docs", "shell.md"))
@@ -38,7 +40,7 @@ func TestTheExampleShowsEveryKey(t *testing.T) {
 	}
 	for _, row := range []reflect.Type{reflect.TypeFor[shellparse.Program](), reflect.TypeFor[shellparse.Wrapper](), reflect.TypeFor[shellparse.Env]()} {
 		for i := range row.NumField() {
-			if name := keyOf(row.Field(i).Name); !strings.Contains(string(columns), "`"+name+"`") {
+			if name := app.KeyOf(row.Field(i).Name); !strings.Contains(string(columns), "`"+name+"`") {
 				t.Errorf("the column %s of %s is not in docs/shell.md", name, row.Name())
 			}
 		}
@@ -50,11 +52,11 @@ func TestTheExampleShowsEveryKey(t *testing.T) {
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newSettings(pflag.NewFlagSet("common", pflag.ContinueOnError))
-	if err := s.common.Parse([]string{"--config", file, "--data-dir", dir}); err != nil {
+	s := app.NewSettings(pflag.NewFlagSet("common", pflag.ContinueOnError))
+	if err := s.Common.Parse([]string{"--config", file, "--data-dir", dir}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.load(); err != nil {
+	if _, err := s.Load(); err != nil {
 		t.Errorf("uncommented: %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
@@ -41,7 +43,7 @@ A freeze holds from the next call of every process, also after a restart, until 
 			}
 			out := cmd.OutOrStdout()
 			if list {
-				return printFrozen(out, openFreezer(dir))
+				return printFrozen(out, app.OpenFreezer(dir))
 			}
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
@@ -55,7 +57,7 @@ A freeze holds from the next call of every process, also after a restart, until 
 			}); err != nil {
 				return err
 			}
-			return printFrozen(out, openFreezer(dir))
+			return printFrozen(out, app.OpenFreezer(dir))
 		},
 	}
 	flags := cmd.Flags()
@@ -90,7 +92,7 @@ func newUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 			}); err != nil {
 				return err
 			}
-			return printFrozen(cmd.OutOrStdout(), openFreezer(dir))
+			return printFrozen(cmd.OutOrStdout(), app.OpenFreezer(dir))
 		},
 	}
 	flags := cmd.Flags()
@@ -106,7 +108,7 @@ func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.Fre
 	if err != nil {
 		return err
 	}
-	target := companionclient.Target{DataDir: dataDir, Credential: credential, Client: wire.ClientInfo{Name: person, Version: version, Kind: "tui"}}
+	target := companionclient.Target{DataDir: dataDir, Credential: credential, Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: "tui"}}
 	err = target.Ask(ctx, method, "/api/freeze", body, nil)
 	if !errors.Is(err, wire.ErrNotRunning) && !errors.Is(err, wire.ErrUnreachable) {
 		return explain(err)
@@ -125,15 +127,15 @@ type frozenBy struct{ dataDir string }
 
 var _ companion.Freezer = frozenBy{}
 
-func (f frozenBy) Frozen() ([]gate.Freeze, error) { return openFreezer(f.dataDir).List(time.Now()) }
+func (f frozenBy) Frozen() ([]gate.Freeze, error) { return app.OpenFreezer(f.dataDir).List(time.Now()) }
 
 func (f frozenBy) Freeze(one gate.Freeze, who audit.Author) error {
 	one.By, one.At = who.By, time.Now().UTC()
-	return openFreezer(f.dataDir).Freeze(one, f.record(one.SessionID, who))
+	return app.OpenFreezer(f.dataDir).Freeze(one, f.record(one.SessionID, who))
 }
 
 func (f frozenBy) Unfreeze(sessionID string, who audit.Author) error {
-	return openFreezer(f.dataDir).Unfreeze(sessionID, f.record(sessionID, who))
+	return app.OpenFreezer(f.dataDir).Unfreeze(sessionID, f.record(sessionID, who))
 }
 
 // record writes to the audit trail that all processes share.

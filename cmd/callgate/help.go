@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -16,10 +18,10 @@ type flagGroup struct {
 	flags *pflag.FlagSet
 }
 
-func (s *settings) groups() []flagGroup {
+func flagGroups(s *app.Settings) []flagGroup {
 	return []flagGroup{
-		{"General", s.common}, {"Decisions", s.policy}, {"Approvers", s.listen}, {"Hosts over HTTP", s.serve}, {"Search", s.search},
-		{"Checkpoints", s.keep}, {"Verification", s.checks}, {"Chat", s.chat},
+		{"General", s.Common}, {"Decisions", s.Policy}, {"Approvers", s.Listen}, {"Hosts over HTTP", s.Serve}, {"Search", s.Search},
+		{"Checkpoints", s.Keep}, {"Verification", s.Checks}, {"Chat", s.Chat},
 	}
 }
 
@@ -41,11 +43,11 @@ var firstFlags = []struct {
 const helpAll = "help-all"
 
 // explainCommands gives every subcommand a help that begins with what people use first.
-func (s *settings) explainCommands(root *cobra.Command) {
+func explainCommands(s *app.Settings, root *cobra.Command) {
 	root.PersistentFlags().Bool(helpAll, false, "show every flag")
 	root.PersistentFlags().Lookup(helpAll).Hidden = true // the help names it where there is more
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
-		_, err := io.WriteString(cmd.OutOrStderr(), s.usage(cmd))
+		_, err := io.WriteString(cmd.OutOrStderr(), usageOf(s, cmd))
 		return err
 	})
 }
@@ -59,7 +61,7 @@ func askForHelp(args []string) []string {
 	return slices.Insert(slices.Clone(args), at, "--help")
 }
 
-func (s *settings) usage(cmd *cobra.Command) string {
+func usageOf(s *app.Settings, cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
 	if cmd.Runnable() {
@@ -79,14 +81,14 @@ func (s *settings) usage(cmd *cobra.Command) string {
 			}
 		}
 	}
-	s.writeFlags(&b, cmd)
+	writeFlags(s, &b, cmd)
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", cmd.CommandPath())
 	}
 	return b.String()
 }
 
-func (s *settings) writeFlags(b *strings.Builder, cmd *cobra.Command) {
+func writeFlags(s *app.Settings, b *strings.Builder, cmd *cobra.Command) {
 	everything, _ := cmd.Flags().GetBool(helpAll) // missing only before the flags were parsed
 	accepts := func(name string) bool {
 		return cmd.LocalFlags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil
@@ -97,7 +99,7 @@ func (s *settings) writeFlags(b *strings.Builder, cmd *cobra.Command) {
 			first = append(first, f.show...)
 		}
 	}
-	groups := s.groups()
+	groups := flagGroups(s)
 	own, shown := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	more := 0
 	each := func(f *pflag.Flag) {

@@ -8,6 +8,8 @@ import (
 	"net"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	companionclient "callgate/internal/companion/client"
@@ -16,7 +18,7 @@ import (
 	"callgate/internal/hosthooks/door"
 )
 
-func newHookCommand(s *settings) *cobra.Command {
+func newHookCommand(s *app.Settings) *cobra.Command {
 	var post bool
 	cmd := &cobra.Command{
 		Use:   "hook HOST [EVENT]",
@@ -37,18 +39,18 @@ Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 		ValidArgsFunction: cobra.FixedCompletions(hosthooks.IDs(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if post {
-				return s.printPosting(cmd, args[0])
+				return printPosting(s, cmd, args[0])
 			}
 			o := door.Order{Host: args[0], Env: door.Environment()}
 			if len(args) == 2 {
 				o.Event = args[1]
 			}
-			return s.hook(cmd, o)
+			return answerHook(s, cmd, o)
 		},
 	}
 	serve := &cobra.Command{
 		Use: "serve", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.serveHooks(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return serveHooks(s, cmd) },
 	}
 	cmd.Flags().BoolVar(&post, "http", false, "print the host's settings for posting its hooks to callgate's address")
 	cmd.AddCommand(serve)
@@ -56,7 +58,7 @@ Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 }
 
 // hook answers the host. Whatever goes wrong is a denial in the host's words, for an event that waits for one.
-func (s *settings) hook(cmd *cobra.Command, o door.Order) error {
+func answerHook(s *app.Settings, cmd *cobra.Command, o door.Order) error {
 	dialect, err := hosthooks.Find(o.Host)
 	if err != nil {
 		return err
@@ -67,7 +69,7 @@ func (s *settings) hook(cmd *cobra.Command, o door.Order) error {
 			return err
 		}
 	}
-	reply, err := s.askGate(cmd.Context(), o, body)
+	reply, err := askGate(cmd.Context(), s, o, body)
 	if err != nil {
 		reply = door.Reply(dialect.Fail(o.Event, body, fmt.Sprintf("callgate could not judge this call, so it does not run: %v", err)))
 	}
@@ -80,26 +82,26 @@ func (s *settings) hook(cmd *cobra.Command, o door.Order) error {
 }
 
 // askGate asks the process that judges, unless the fast way has done so in vain.
-func (s *settings) askGate(ctx context.Context, o door.Order, body []byte) (door.Reply, error) {
+func askGate(ctx context.Context, s *app.Settings, o door.Order, body []byte) (door.Reply, error) {
 	if door.Broken != nil {
 		return door.Reply{}, door.Broken
 	}
 	var err error
-	if o.DataDir, err = s.dataDir(); err != nil {
+	if o.DataDir, err = s.DataDir(); err != nil {
 		return door.Reply{}, err
 	}
-	o.Config, _ = s.common.GetString("config") // they are declared
-	o.Worker, _ = s.common.GetString("worker")
+	o.Config, _ = s.Common.GetString("config") // they are declared
+	o.Worker, _ = s.Common.GetString("worker")
 	return hosthooks.Ask(ctx, o, body)
 }
 
 // printPosting prints what a host needs in its settings to post its hooks.
-func (s *settings) printPosting(cmd *cobra.Command, host string) error {
+func printPosting(s *app.Settings, cmd *cobra.Command, host string) error {
 	d, err := hosthooks.Find(host)
 	if err != nil {
 		return err
 	}
-	c, err := s.load()
+	c, err := s.Load()
 	if err != nil {
 		return err
 	}

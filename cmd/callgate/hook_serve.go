@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 
+	"callgate/internal/app"
+
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
@@ -21,14 +23,14 @@ import (
 )
 
 // serveHooks is the process that judges for hooks: a callgate without servers, which joins the hub as every other.
-func (s *settings) serveHooks(cmd *cobra.Command) error {
-	config, _ := s.common.GetString("config") // they are declared
-	worker, _ := s.common.GetString("worker")
-	c, err := s.load()
+func serveHooks(s *app.Settings, cmd *cobra.Command) error {
+	config, _ := s.Common.GetString("config") // they are declared
+	worker, _ := s.Common.GetString("worker")
+	c, err := s.Load()
 	if err != nil {
 		return err
 	}
-	stale := hosthooks.Stale(c.file)
+	stale := hosthooks.Stale(c.File)
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return err
 	}
@@ -45,9 +47,9 @@ func (s *settings) serveHooks(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	sidecar, err := start(c, nil)
+	sidecar, err := app.Start(c, nil)
 	defer func() {
-		sidecar.close()
+		sidecar.Close()
 		if err := server.Close(); err != nil {
 			log.Error("shutdown", "error", err)
 		}
@@ -55,7 +57,7 @@ func (s *settings) serveHooks(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	desk, err := sidecar.desk()
+	desk, err := openDesk(sidecar)
 	if err != nil {
 		return err
 	}
@@ -65,32 +67,34 @@ func (s *settings) serveHooks(cmd *cobra.Command) error {
 }
 
 // desk is where hosts' hooks are answered by this process' gate.
-func (s *sidecar) desk() (*hosthooks.Desk, error) {
-	proof, err := hosthooks.OpenProof(s.config.DataDir, s.log)
+func openDesk(s *app.Sidecar) (*hosthooks.Desk, error) {
+	proof, err := hosthooks.OpenProof(s.Config.DataDir, s.Log)
 	if err != nil {
 		return nil, err
 	}
 	o := hosthooks.Options{
-		Prompted: s.gate.Heard,
-		Gate:     s.gate, Log: s.log, Proof: proof, Agent: s.config.Agent, Home: xdg.Home, Shell: s.config.shell, Audit: audit.Dir(s.config.DataDir),
-		Sanitize: proxy.Sanitize, Own: hosthooks.OwnEntries(), Alarm: func(host string, texts ...string) { s.problems.set("the host "+host, texts...) },
+		Prompted: s.Gate.Heard,
+		Gate:     s.Gate, Log: s.Log, Proof: proof, Agent: s.Config.Agent, Home: xdg.Home, Shell: s.Config.ShellSetup, Audit: audit.Dir(s.Config.DataDir),
+		Sanitize: proxy.Sanitize, Own: hosthooks.OwnEntries(), Alarm: func(host string, texts ...string) { s.Problems.Set("the host "+host, texts...) },
 	}
-	if s.config.hooks.Decides() {
-		o.Before = s.config.askHooks
+	if s.Config.HookRunner.Decides() {
+		o.Before = func(ctx context.Context, session *gate.Session, call gate.Call) gate.Call {
+			return askHooks(ctx, s.Config, session, call)
+		}
 	}
-	if s.keeps != nil {
+	if s.Keeps != nil {
 		o.Keep = func(ctx context.Context, session *gate.Session, call gate.Call, v *gate.Verdict) (func(context.Context), error) {
-			return s.keeps.Take(ctx, s.gate, session, s.log, call, v)
+			return s.Keeps.Take(ctx, s.Gate, session, s.Log, call, v)
 		}
 	}
 	return hosthooks.NewDesk(o), nil
 }
 
 // askHooks lets the user's hooks look at a call of a host's own tool.
-func (c *config) askHooks(ctx context.Context, session *gate.Session, call gate.Call) gate.Call {
+func askHooks(ctx context.Context, c *app.Config, session *gate.Session, call gate.Call) gate.Call {
 	e := hooks.Event{Name: hooks.ToolRequested, SessionID: session.ID(), Agent: call.Agent, Host: session.Client().Name, CallID: call.ID, Arguments: call.Arguments}
 	e.About(call.Tool)
-	c.hooks.Decide(ctx, e, func(o hooks.Opinion) (hooks.Event, bool, error) {
+	c.HookRunner.Decide(ctx, e, func(o hooks.Opinion) (hooks.Event, bool, error) {
 		if o.Arguments != nil && !o.Deny {
 			o.Deny, o.Reason = true, "It wants other arguments, and a host runs its own tools with those that it has."
 		}

@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
@@ -37,7 +39,7 @@ func refuseHooks(cmd *cobra.Command, _ []string) error {
 	return fmt.Errorf("the hook %q started callgate %s: a hook may only use %s", hook, top.Name(), strings.Join(harmlessInHooks, ", "))
 }
 
-func newHooksCommand(s *settings) *cobra.Command {
+func newHooksCommand(s *app.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hooks",
 		Short: "List, switch and test your hooks",
@@ -51,18 +53,18 @@ func newHooksCommand(s *settings) *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List the hooks and whether they are on", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			known, err := c.knownNames()
+			known, err := c.KnownNames()
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.hooks.List(known)))
+				err = printJSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.HookRunner.List(known)))
 			} else {
-				err = printHooks(cmd.OutOrStdout(), c.hooks.List(known))
+				err = printHooks(cmd.OutOrStdout(), c.HookRunner.List(known))
 			}
 			return errors.Join(err, printOrphans(cmd.ErrOrStderr(), c))
 		},
@@ -97,8 +99,8 @@ func printHooks(w io.Writer, list []hooks.Status) error {
 }
 
 // printOrphans tells what waits for webhooks that the configuration does not have any more.
-func printOrphans(w io.Writer, c *config) error {
-	orphans, err := hooks.Orphans(c.webhookQueues(), c.hooks)
+func printOrphans(w io.Writer, c *app.Config) error {
+	orphans, err := hooks.Orphans(c.WebhookQueues(), c.HookRunner)
 	for _, o := range orphans {
 		_, failed := fmt.Fprintf(w, "%s is no webhook of the configuration: %d events wait for it, the oldest since %s\n", tools.Visible(o.Name), o.Events, o.Oldest.Local().Format(time.DateTime))
 		err = errors.Join(err, failed)
@@ -106,20 +108,20 @@ func printOrphans(w io.Writer, c *config) error {
 	return err
 }
 
-func newSwitchCommand(s *settings, verb string, on bool) *cobra.Command {
+func newSwitchCommand(s *app.Settings, verb string, on bool) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " NAME", Short: strings.ToUpper(verb[:1]) + verb[1:] + " a hook", Args: exactly(1),
+		Use: verb + " NAME", Short: strings.ToUpper(verb[:1]) + verb[1:] + " a hook", Args: app.ArgsExactly(1),
 		Example: "  callgate hooks " + verb + " notify",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			err = c.change(func() (string, error) {
-				if err := c.hooks.SetEnabled(args[0], on); err != nil {
+			err = changeRules(c, func() (string, error) {
+				if err := c.HookRunner.SetEnabled(args[0], on); err != nil {
 					return "", err
 				}
-				return switched(args[0], on), nil
+				return app.Switched(args[0], on), nil
 			})
 			if err != nil {
 				return explainHook(c, err)
@@ -130,25 +132,25 @@ func newSwitchCommand(s *settings, verb string, on bool) *cobra.Command {
 	}
 }
 
-func newTestHookCommand(s *settings) *cobra.Command {
+func newTestHookCommand(s *app.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test NAME",
 		Short: "Run a hook now with a test event and show its output",
 		Long: `Test runs the hook with the event tool.test, even if it is off, and prints its output. It fails if the hook fails. A
 program runs behind the usual guard.`,
 		Example: "  callgate hooks test notify",
-		Args:    exactly(1),
+		Args:    app.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			if err := c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel}))); err != nil {
+			if err := c.HookRunner.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.Level}))); err != nil {
 				return err
 			}
-			defer c.hooks.Close()
+			defer c.HookRunner.Close()
 			began := time.Now()
-			output, err := c.hooks.Test(cmd.Context(), args[0], testEvent())
+			output, err := c.HookRunner.Test(cmd.Context(), args[0], testEvent())
 			for line := range strings.Lines(output) {
 				fmt.Fprintln(cmd.OutOrStdout(), tools.Visible(strings.TrimRight(line, "\r\n")))
 			}
@@ -159,7 +161,7 @@ program runs behind the usual guard.`,
 			return err
 		},
 	}
-	cmd.Flags().AddFlag(s.policy.Lookup("guard"))
+	cmd.Flags().AddFlag(s.Policy.Lookup("guard"))
 	return cmd
 }
 
@@ -174,12 +176,12 @@ func testEvent() hooks.Event {
 }
 
 // explainHook names the hooks that there are to somebody who named another.
-func explainHook(c *config, err error) error {
+func explainHook(c *app.Config, err error) error {
 	if !errors.Is(err, hooks.ErrUnknown) {
 		return err
 	}
 	var names []string
-	for _, h := range c.hooks.List(nil) {
+	for _, h := range c.HookRunner.List(nil) {
 		names = append(names, h.Name)
 	}
 	if len(names) == 0 {

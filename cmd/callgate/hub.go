@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	companionclient "callgate/internal/companion/client"
 )
 
-func newHubCommand(s *settings) *cobra.Command {
+func newHubCommand(s *app.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hub",
 		Short: "Keep the page available while no host runs",
@@ -23,26 +25,26 @@ takes over when it ends.`,
   callgate open --print`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			return c.runHub(cmd)
+			return runHub(c, cmd)
 		},
 	}
 }
 
 // runHub serves people until the context ends.
-func (c *config) runHub(cmd *cobra.Command) error {
+func runHub(c *app.Config, cmd *cobra.Command) error {
 	if c.Listen == "off" {
 		return fmt.Errorf("a hub has to listen, and listen is off: use --listen %s, or leave it out", companionclient.DefaultAddress)
 	}
-	s := &sidecar{config: c, onlooker: true}
-	defer s.close()
-	if err := s.openFiles(); err != nil {
+	s := &app.Sidecar{Config: c, Onlooker: true}
+	defer s.Close()
+	if err := s.OpenFiles(); err != nil {
 		return err
 	}
-	if err := s.openCompanion(); err != nil {
+	if err := s.OpenCompanion(); err != nil {
 		return err
 	}
 	<-cmd.Context().Done()

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,7 +25,7 @@ import (
 	"callgate/rag"
 )
 
-func newIndexCommand(s *settings) *cobra.Command {
+func newIndexCommand(s *app.Settings) *cobra.Command {
 	var watch, asJSON, verbose bool
 	cmd := &cobra.Command{
 		Use:   "index [PATH]",
@@ -36,10 +38,10 @@ All processes of the worker use the index, which is in the data directory. Nothi
 rag.embedder or --embedder names a server that computes the vectors.`,
 		Example: `  callgate index
   callgate index ~/src/app --watch`,
-		Args: between(0, 1),
+		Args: app.ArgsBetween(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			debug.SetGCPercent(indexGCPercent)
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
@@ -50,14 +52,14 @@ rag.embedder or --embedder names a server that computes the vectors.`,
 			if len(roots) == 0 {
 				roots = []string{"."}
 			}
-			if err := c.hooks.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.logLevel}))); err != nil {
+			if err := c.HookRunner.Start(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.Level}))); err != nil {
 				return err
 			}
-			defer c.hooks.Close()
+			defer c.HookRunner.Close()
 			p := newIndexProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON, verbose)
 			follow := func(e rag.Event) {
 				p.event(e)
-				tellIndexed(c.hooks, e)
+				tellIndexed(c.HookRunner, e)
 			}
 			return errors.Join(indexAll(cmd, c, roots, watch, follow), p.close())
 		},
@@ -71,13 +73,13 @@ rag.embedder or --embedder names a server that computes the vectors.`,
 // tellIndexed tells hooks that an index is through, unless a hook itself indexes: it would be told without end.
 func tellIndexed(h *hooks.Runner, e rag.Event) {
 	if e.Kind == rag.EventDone && os.Getenv(hooks.InHook) == "" {
-		h.Fire(indexed(e.Path, e.Summary))
+		h.Fire(app.Indexed(e.Path, e.Summary))
 	}
 }
 
 // indexAll brings the indexes of all roots up to date, one after the other, and then keeps them so until the command
 // is interrupted, if it is to watch. One that fails ends all.
-func indexAll(cmd *cobra.Command, c *config, roots []string, watch bool, follow func(rag.Event)) error {
+func indexAll(cmd *cobra.Command, c *app.Config, roots []string, watch bool, follow func(rag.Event)) error {
 	var indexes []*rag.Index
 	close := func(err error) error {
 		for _, index := range indexes {
@@ -116,23 +118,23 @@ func indexAll(cmd *cobra.Command, c *config, roots []string, watch bool, follow 
 const indexGCPercent = 75
 
 // openIndex opens the index of the workspace root under the worker's rules.
-func openIndex(cmd *cobra.Command, c *config, root string) (*rag.Index, error) {
+func openIndex(cmd *cobra.Command, c *app.Config, root string) (*rag.Index, error) {
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
 		return rag.Open("", rag.Options{}) // Sync says what is wrong with a file
 	}
-	dir, err := rag.Dir(c.indexDir(), root)
+	dir, err := rag.Dir(c.IndexDir(), root)
 	if err != nil {
 		return nil, err
 	}
-	o, err := c.RAG.options(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
+	o, err := c.RAG.Options(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 	if err != nil {
 		return nil, err
 	}
-	reading := c.reading()
-	if o.Denied, err = reading.denied(root); err != nil {
+	reading := c.Reading()
+	if o.Denied, err = reading.Denied(root); err != nil {
 		return nil, err
 	}
-	o.Rules = reading.rules
+	o.Rules = reading.Rules
 	return rag.Open(dir, o)
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
@@ -18,7 +20,7 @@ import (
 	"callgate/rag"
 )
 
-func newKBCommand(s *settings) *cobra.Command {
+func newKBCommand(s *app.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kb",
 		Short: "Add, list, search and remove documents in the knowledge base",
@@ -33,16 +35,16 @@ HTML, PDF and DOCX files.`,
 }
 
 // withKB opens the worker's knowledge base.
-func withKB(s *settings, do func(*config, *rag.KB) error) (err error) {
-	c, err := s.load()
+func withKB(s *app.Settings, do func(*app.Config, *rag.KB) error) (err error) {
+	c, err := s.Load()
 	if err != nil {
 		return err
 	}
-	dir := c.kbFolder()
+	dir := c.KbFolder()
 	if dir == "" {
 		return errors.New("rag.kb is session: each session has a knowledge base in memory, and this command reaches none; use worker")
 	}
-	o, err := c.RAG.options(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	o, err := c.RAG.Options(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func withKB(s *settings, do func(*config, *rag.KB) error) (err error) {
 	return do(c, kb)
 }
 
-func newKBAddCommand(s *settings) *cobra.Command {
+func newKBAddCommand(s *app.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "add FILE...",
 		Short: "Add files, or standard input with -",
@@ -62,8 +64,8 @@ func newKBAddCommand(s *settings) *cobra.Command {
 files that the rules keep them from reading.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKB(s, func(c *config, kb *rag.KB) error {
-				return c.change(func() (string, error) { return addFiles(cmd, kb, args) })
+			return withKB(s, func(c *app.Config, kb *rag.KB) error {
+				return changeRules(c, func() (string, error) { return addFiles(cmd, kb, args) })
 			})
 		},
 	}
@@ -123,14 +125,14 @@ func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (str
 	return kb.Add(ctx, string(data), metadata)
 }
 
-func newKBListCommand(s *settings) *cobra.Command {
+func newKBListCommand(s *app.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the documents, oldest first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withKB(s, func(_ *config, kb *rag.KB) error {
+			return withKB(s, func(_ *app.Config, kb *rag.KB) error {
 				documents, err := kb.List()
 				if err != nil {
 					return err
@@ -152,16 +154,16 @@ func newKBListCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-func newKBSearchCommand(s *settings) *cobra.Command {
+func newKBSearchCommand(s *app.Settings) *cobra.Command {
 	var asJSON bool
 	var limit int
 	var threshold float64
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Print the passages that match a query",
-		Args:  exactly(1),
+		Args:  app.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKB(s, func(_ *config, kb *rag.KB) error {
+			return withKB(s, func(_ *app.Config, kb *rag.KB) error {
 				hits, err := kb.Search(cmd.Context(), args[0], limit, threshold)
 				if err != nil {
 					return err
@@ -192,14 +194,14 @@ func newKBSearchCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-func newKBRemoveCommand(s *settings) *cobra.Command {
+func newKBRemoveCommand(s *app.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove ID...",
 		Short: "Remove documents",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKB(s, func(c *config, kb *rag.KB) error {
-				return c.change(func() (string, error) {
+			return withKB(s, func(c *app.Config, kb *rag.KB) error {
+				return changeRules(c, func() (string, error) {
 					var removed []string
 					var failed []error
 					for _, id := range args {

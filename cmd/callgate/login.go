@@ -7,13 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/internal/signin"
 	"callgate/proxy"
 )
 
-func newLoginCommand(s *settings) *cobra.Command {
+func newLoginCommand(s *app.Settings) *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
@@ -26,9 +28,9 @@ The browser returns to an address on this machine: use a browser that runs here,
 an oauth.grant that needs no person, no browser opens: login tests whether callgate can sign in by itself.`,
 		Example: `  callgate login github
   callgate login github --print      # print the address instead of starting a browser`,
-		Args: exactly(1),
+		Args: app.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			server, account, err := s.accountOf(args[0])
+			server, account, err := accountOf(s, args[0])
 			if err != nil {
 				return err
 			}
@@ -69,16 +71,16 @@ func showSignIn(out io.Writer, address string, browser bool) error {
 	return err
 }
 
-func newLogoutCommand(s *settings) *cobra.Command {
+func newLogoutCommand(s *app.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Forget the login for a server",
 		Long: `Logout removes the login from this machine, also for a server that is no longer configured. It does not tell the
 server: to end the session at once, end it there.`,
 		Example: `  callgate logout github`,
-		Args:    exactly(1),
+		Args:    app.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := s.dataDir()
+			dir, err := s.DataDir()
 			if err != nil {
 				return err
 			}
@@ -90,7 +92,7 @@ server: to end the session at once, end it there.`,
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the login at %s is forgotten\n", args[0])
 				return err
 			}
-			if _, _, err := s.accountOf(args[0]); err != nil { // the name may be mistyped
+			if _, _, err := accountOf(s, args[0]); err != nil { // the name may be mistyped
 				return fmt.Errorf("there is no login at %s: %w", args[0], err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "there was no login at %s\n", args[0])
@@ -100,12 +102,12 @@ server: to end the session at once, end it there.`,
 }
 
 // accountOf finds the configured server that can be signed in to.
-func (s *settings) accountOf(name string) (*serverConfig, *signin.Account, error) {
-	c, err := s.load()
+func accountOf(s *app.Settings, name string) (*app.ServerConfig, *signin.Account, error) {
+	c, err := s.Load()
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := c.serverConfigs()
+	all, err := c.ServerConfigs()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,16 +121,16 @@ func (s *settings) accountOf(name string) (*serverConfig, *signin.Account, error
 		if one.Name != name {
 			continue
 		}
-		server, err := one.assemble(c.shell)
+		server, err := one.Assemble(c.ShellSetup)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", one.source, err)
+			return nil, nil, fmt.Errorf("%s: %w", one.Source, err)
 		}
-		account, err := one.account(c.DataDir, server.Upstream)
+		account, err := one.Account(c.DataDir, server.Upstream)
 		switch {
 		case err != nil:
-			return nil, nil, fmt.Errorf("%s: %w", one.source, err)
+			return nil, nil, fmt.Errorf("%s: %w", one.Source, err)
 		case account == nil:
-			return nil, nil, fmt.Errorf("%s: server %q has an Authorization header in the configuration: remove it to sign in", one.source, name)
+			return nil, nil, fmt.Errorf("%s: server %q has an Authorization header in the configuration: remove it to sign in", one.Source, name)
 		}
 		return one, account, nil
 	}

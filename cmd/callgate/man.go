@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
+
 	"callgate/internal/manual"
 )
 
@@ -12,7 +14,7 @@ func newManCommand() *cobra.Command {
 		Short:   "Write the manual pages",
 		Long:    `Man writes a manual page for callgate and for each of its commands, with the texts of --help.`,
 		Example: "  callgate man ~/.local/share/man/man1",
-		Args:    exactly(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return manual.Write(args[0], cmd.Root(), version) },
+		Args:    app.ArgsExactly(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return manual.Write(args[0], cmd.Root(), app.Version) },
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 )
 
@@ -54,25 +56,25 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 		SilenceErrors: true,
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return guide(cmd) }
-	root.SetFlagErrorFunc(explainFlag)
-	root.Version = version
+	root.SetFlagErrorFunc(app.ExplainFlag)
+	root.Version = app.Version
 	root.SetVersionTemplate(versionLine())
-	settings := newSettings(root.PersistentFlags())
+	settings := app.NewSettings(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := refuseHooks(cmd, args); err != nil {
 			return err
 		}
-		return settings.checkWorker(cmd)
+		return settings.CheckWorker(cmd)
 	}
 	root.AddCommand(
-		settings.relaying(newRunCommand(settings)), settings.relaying(newServeCommand(settings)), settings.relaying(newWrapCommand(settings)), settings.relaying(newCallCommand(settings)), settings.listening(newHubCommand(settings)),
-		settings.judging(newCheckCommand(settings)), settings.judging(newToolsCommand(settings)), settings.naming(newLoginCommand(settings)), settings.naming(newLogoutCommand(settings)), settings.judging(newRulesCommand(settings)),
-		newConnectCommand(settings.dataDir), newDisconnectCommand(settings.dataDir), newApproveCommand(settings), newFreezeCommand(settings.dataDir), newUnfreezeCommand(settings.dataDir), newOpenCommand(settings.dataDir), newAuditCommand(settings.dataDir), newCredentialsCommand(settings.dataDir),
-		newHooksCommand(settings), settings.relaying(newHookCommand(settings)), settings.judging(newDoctorCommand(settings)), newStatusCommand(settings.dataDir), settings.keeping(newCheckpointsCommand(settings)),
-		settings.searching(newIndexCommand(settings)), settings.searching(newSearchCommand(settings)), settings.searching(newKBCommand(settings)), newConfigCommand(), newManCommand(), newVersionCommand(),
+		settings.Relaying(newRunCommand(settings)), settings.Relaying(newServeCommand(settings)), settings.Relaying(newWrapCommand(settings)), settings.Relaying(newCallCommand(settings)), settings.Listening(newHubCommand(settings)),
+		settings.Judging(newCheckCommand(settings)), settings.Judging(newToolsCommand(settings)), settings.Naming(newLoginCommand(settings)), settings.Naming(newLogoutCommand(settings)), settings.Judging(newRulesCommand(settings)),
+		newConnectCommand(settings.DataDir), newDisconnectCommand(settings.DataDir), newApproveCommand(settings), newFreezeCommand(settings.DataDir), newUnfreezeCommand(settings.DataDir), newOpenCommand(settings.DataDir), newAuditCommand(settings.DataDir), newCredentialsCommand(settings.DataDir),
+		newHooksCommand(settings), settings.Relaying(newHookCommand(settings)), settings.Judging(newDoctorCommand(settings)), newStatusCommand(settings.DataDir), settings.Keeping(newCheckpointsCommand(settings)),
+		settings.Searching(newIndexCommand(settings)), settings.Searching(newSearchCommand(settings)), settings.Searching(newKBCommand(settings)), newConfigCommand(), newManCommand(), newVersionCommand(),
 	)
-	explainGroups(root)
-	settings.explainCommands(root)
-	settings.completeValues(root)
+	app.ExplainGroups(root)
+	explainCommands(settings, root)
+	completeValues(settings, root)
 	return root
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/adrg/xdg"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,7 +19,7 @@ import (
 	"callgate/permissions"
 )
 
-func newRulesCommand(s *settings) *cobra.Command {
+func newRulesCommand(s *app.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules",
 		Short: "List, change and test rules and grants",
@@ -39,28 +41,28 @@ and applies to the next call, also in running callgates.`,
 
 // ruleFile is the worker's rules file as the subcommands that change it see it.
 type ruleFile struct {
-	config *config
+	config *app.Config
 	store  *permissions.Store
 	out    io.Writer
 }
 
-func openRulebook(s *settings, out io.Writer) (*ruleFile, error) {
-	c, err := s.load()
+func openRulebook(s *app.Settings, out io.Writer) (*ruleFile, error) {
+	c, err := s.Load()
 	if err != nil {
 		return nil, err
 	}
-	store := permissions.OpenStore(c.permissionsFile(), permissions.StoreOptions{Home: xdg.Home})
+	store := permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home})
 	return &ruleFile{config: c, store: store, out: out}, nil
 }
 
 // change runs a change of the file and puts it on record. Where nothing can be recorded, nothing changes. The
 // summary that apply returns says what changed; "" is no change.
 func (b *ruleFile) change(apply func() (summary string, err error)) (err error) {
-	return b.config.change(apply)
+	return changeRules(b.config, apply)
 }
 
 // change is what a person changes from a command line: on record, or not done.
-func (c *config) change(apply func() (summary string, err error)) (err error) {
+func changeRules(c *app.Config, apply func() (summary string, err error)) (err error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("dataDir: %w", err)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
@@ -10,7 +12,7 @@ import (
 	"callgate/permissions"
 )
 
-func newRulesAddCommand(s *settings) *cobra.Command {
+func newRulesAddCommand(s *app.Settings) *cobra.Command {
 	var first bool
 	cmd := &cobra.Command{
 		Use:   "add TOOL PATTERN ACTION",
@@ -21,7 +23,7 @@ a glob over values or "arg=glob"; "*" is any value. ACTION is allow, ask, confir
 could never decide anything.`,
 		Example: `  callgate rules add shell_exec 'git push *' confirm
   callgate rules add 'github_*' '*' ask --first`,
-		Args: exactly(3),
+		Args: app.ArgsExactly(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			action, err := permissions.ParseAction(args[2])
 			if err != nil {
@@ -31,7 +33,7 @@ could never decide anything.`,
 			if err != nil {
 				return err
 			}
-			if err := b.config.misspelled(args[0]); err != nil {
+			if err := b.config.Misspelled(args[0]); err != nil {
 				return err
 			}
 			return b.change(func() (string, error) { return b.add(args[0], args[1], action, first) })
@@ -90,14 +92,14 @@ func (b *ruleFile) doubts(r *permissions.Rule) (lines []string, err error) {
 	return lines, nil
 }
 
-func newRulesRemoveCommand(s *settings) *cobra.Command {
+func newRulesRemoveCommand(s *app.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove TOOL [PATTERN]",
 		Short: "Remove a rule, or all rules of a tool",
 		Long:  `Remove removes the rule with this tool and pattern, as "callgate rules list" shows them, or all rules of the tool.`,
 		Example: `  callgate rules remove shell_exec 'git push *'
   callgate rules remove 'github_*'`,
-		Args: between(1, 2),
+		Args: app.ArgsBetween(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := openRulebook(s, cmd.OutOrStdout())
 			if err != nil {

@@ -3,12 +3,14 @@ package main
 import (
 	"path/filepath"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/internal/rulebook"
 )
 
-func newRulesTestCommand(s *settings) *cobra.Command {
+func newRulesTestCommand(s *app.Settings) *cobra.Command {
 	var rulesFile string
 	cmd := &cobra.Command{
 		Use:   "test [FILE]",
@@ -25,13 +27,13 @@ the rules:
 "want" is allow, deny or ask. A call can have "cwd", "autonomy" and "mode". The exit code is 1 if a case fails.`,
 		Example: `  callgate rules test
   callgate rules test --file ci/permissions.jsonc ci/permissions.test.jsonc`,
-		Args: between(0, 1),
+		Args: app.ArgsBetween(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			path := filepath.Join(filepath.Dir(c.permissionsFile()), "permissions.test.jsonc")
+			path := filepath.Join(filepath.Dir(c.PermissionsFile()), "permissions.test.jsonc")
 			if len(args) == 1 {
 				path = args[0]
 			}

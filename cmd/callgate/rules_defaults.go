@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/adrg/xdg"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -15,7 +17,7 @@ import (
 	"callgate/permissions"
 )
 
-func newRulesDefaultsCommand(s *settings) *cobra.Command {
+func newRulesDefaultsCommand(s *app.Settings) *cobra.Command {
 	var show, apply bool
 	cmd := &cobra.Command{
 		Use:   "defaults --diff | --apply",
@@ -73,7 +75,7 @@ func (b *ruleFile) merge(base, merged []byte) error {
 }
 
 // mergeDefaults merges the shipped rules into the worker's.
-func (s *settings) mergeDefaults(out io.Writer) error {
+func mergeDefaults(s *app.Settings, out io.Writer) error {
 	b, err := openRulebook(s, out)
 	if err != nil {
 		return err

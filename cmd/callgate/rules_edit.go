@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,7 +25,7 @@ import (
 	"callgate/permissions"
 )
 
-func newRulesEditCommand(s *settings) *cobra.Command {
+func newRulesEditCommand(s *app.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit",
 		Short: "Edit the rules in your editor; they are checked before they apply",

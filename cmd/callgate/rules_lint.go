@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
@@ -20,7 +22,7 @@ import (
 	"callgate/proxy"
 )
 
-func newRulesLintCommand(s *settings) *cobra.Command {
+func newRulesLintCommand(s *app.Settings) *cobra.Command {
 	var asJSON, strict, live, flows bool
 	var rulesFile string
 	cmd := &cobra.Command{
@@ -94,8 +96,8 @@ const liveWait = time.Minute
 
 // liveTools lists the tools of all servers. Each of them has to answer: a rule for a server that is down would
 // look like one for no tool at all.
-func liveTools(ctx context.Context, c *config) ([]permissions.LintTool, error) {
-	servers, err := c.servers()
+func liveTools(ctx context.Context, c *app.Config) ([]permissions.LintTool, error) {
+	servers, err := c.ProxyServers()
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func liveTools(ctx context.Context, c *config) ([]permissions.LintTool, error) {
 
 // lintFlow says which tools are the three parts of an exfiltration with these servers and rules.
 func lintFlow(ctx context.Context, b *ruleFile, asJSON bool) error {
-	servers, err := b.config.servers()
+	servers, err := b.config.ProxyServers()
 	if err != nil {
 		return err
 	}
@@ -141,10 +143,10 @@ func lintFlow(ctx context.Context, b *ruleFile, asJSON bool) error {
 	}
 	list := make([]rulebook.LabeledTool, 0, len(rows))
 	for _, r := range rows {
-		runs := r.Verdict == permissions.Allow.String() || r.Verdict == "by risk" && b.config.autonomy == gate.FullAuto
+		runs := r.Verdict == permissions.Allow.String() || r.Verdict == "by risk" && b.config.AutonomyLevel == gate.FullAuto
 		list = append(list, rulebook.LabeledTool{Name: r.Tool, Kind: r.Kind, Labels: r.Labels, Runs: runs})
 	}
-	found := rulebook.FindLeaks(list, !b.config.noFlow && !b.config.gateOff)
+	found := rulebook.FindLeaks(list, !b.config.NoFlow && !b.config.GateOff)
 	if asJSON {
 		return printJSON(b.out, found)
 	}
@@ -158,7 +160,7 @@ func printProblems(w io.Writer, problems []permissions.Problem) error {
 		if isWarning(p) {
 			warnings++
 		}
-		fmt.Fprintf(&text, "%s: %s %s: %s\n    %s\n    cure: %s\n", tools.Visible(place(p.Source)), p.Severity, p.Check, tools.Visible(p.Rule), tools.Visible(p.Why), tools.Visible(p.Cure))
+		fmt.Fprintf(&text, "%s: %s %s: %s\n    %s\n    cure: %s\n", tools.Visible(app.Place(p.Source)), p.Severity, p.Check, tools.Visible(p.Rule), tools.Visible(p.Why), tools.Visible(p.Cure))
 	}
 	fmt.Fprintf(&text, "%s, %s\n", visible.Count(warnings, "warning"), visible.Count(len(problems)-warnings, "note"))
 	_, err := io.WriteString(w, text.String())

@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
@@ -43,7 +45,7 @@ type grantRow struct {
 	Expired   bool      `json:"expired,omitzero"`
 }
 
-func newRulesListCommand(s *settings) *cobra.Command {
+func newRulesListCommand(s *app.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -86,7 +88,7 @@ func (b *ruleFile) layers() (*permissions.Policy, error) {
 	if err != nil || b.config.Agent == "" {
 		return policy, err
 	}
-	agent, err := b.config.agentRules()
+	agent, err := b.config.AgentRules()
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func printRules(w io.Writer, rules []ruleRow, grants []grantRow) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(out, "PLACE\tLAYER\tTOOL\tPATTERN\tACTION")
 	for _, r := range rules {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", place(r.Source), r.Layer, tools.Visible(r.Tool), tools.Visible(strconv.Quote(r.Pattern)), r.Action)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", app.Place(r.Source), r.Layer, tools.Visible(r.Tool), tools.Visible(strconv.Quote(r.Pattern)), r.Action)
 	}
 	if len(grants) > 0 {
 		// Another table with columns of its own.
@@ -122,7 +124,7 @@ func printRules(w io.Writer, rules []ruleRow, grants []grantRow) error {
 		if g.Expired {
 			expires += " (expired)"
 		}
-		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Index, place(g.Source), tools.Visible(g.Tool), tools.Visible(strconv.Quote(g.Pattern)), g.Risk,
+		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Index, app.Place(g.Source), tools.Visible(g.Tool), tools.Visible(strconv.Quote(g.Pattern)), g.Risk,
 			orDash(tools.Visible(g.Server)), orDash(tools.Visible(g.Workspace)), orDash(tools.Visible(g.By)), moment(g.At), expires)
 	}
 	return out.Flush()
@@ -135,7 +137,7 @@ func moment(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-func newRulesRevokeCommand(s *settings) *cobra.Command {
+func newRulesRevokeCommand(s *app.Settings) *cobra.Command {
 	var all bool
 	var tool string
 	cmd := &cobra.Command{

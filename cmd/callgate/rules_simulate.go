@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/internal/rulebook"
 )
 
-func newRulesSimulateCommand(s *settings) *cobra.Command {
+func newRulesSimulateCommand(s *app.Settings) *cobra.Command {
 	var changed, since string
 	var limit int
 	var asJSON bool
@@ -34,7 +36,7 @@ judged are counted with the reason.`,
 			if limit < 0 {
 				return fmt.Errorf("--limit %d: use 0 for all, or a positive number", limit)
 			}
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
@@ -31,8 +33,8 @@ func rulesRun(t *testing.T, dir string, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	root := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
-	s := newSettings(root.PersistentFlags())
-	root.AddCommand(s.judging(newRulesCommand(s)))
+	s := app.NewSettings(root.PersistentFlags())
+	root.AddCommand(s.Judging(newRulesCommand(s)))
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&out)
@@ -169,7 +171,7 @@ func editRules(t *testing.T, dir, answers string, interactive bool, steps ...fun
 	var out bytes.Buffer
 	script := editorScript(steps)
 	e := editing{
-		ruleFile: &ruleFile{config: &config{DataDir: dir, Worker: "default"}, store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), out: &out},
+		ruleFile: &ruleFile{config: &app.Config{DataDir: dir, Worker: "default"}, store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), out: &out},
 		answers:  bufio.NewReader(strings.NewReader(answers)), interactive: interactive, launch: script.launch,
 	}
 	err := e.run(t.Context())
@@ -475,7 +477,7 @@ func TestCheckExplainsWhatLost(t *testing.T) {
 		want bool
 	}{{nil, false}, {[]string{"--explain"}, true}, {[]string{"--explain", "--json"}, true}} {
 		root := &cobra.Command{SilenceUsage: true, SilenceErrors: true}
-		root.AddCommand(newCheckCommand(newSettings(root.PersistentFlags())))
+		root.AddCommand(newCheckCommand(app.NewSettings(root.PersistentFlags())))
 		var out bytes.Buffer
 		root.SetOut(&out)
 		root.SetArgs(append([]string{"check", "--config", none, "--data-dir", dir, "shell_exec", "git push origin"}, c.args...))

@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/proxy"
 )
 
-func newRunCommand(s *settings) *cobra.Command {
+func newRunCommand(s *app.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
 		Short: "Serve one host over stdio, in front of all configured servers",
@@ -18,11 +20,11 @@ Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
   callgate run --config team.yaml --worker review --autonomy CAUTIOUS`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			servers, err := c.servers()
+			servers, err := c.ProxyServers()
 			if err != nil {
 				return err
 			}
@@ -31,8 +33,8 @@ Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
 	}
 }
 
-func newWrapCommand(s *settings) *cobra.Command {
-	var one serverConfig
+func newWrapCommand(s *app.Settings) *cobra.Command {
+	var one app.ServerConfig
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] -- COMMAND [ARGS...]",
 		Short: "Gate one server and keep its tool names",
@@ -45,19 +47,19 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
 				return fmt.Errorf("wrap needs the server's command after --, as in: callgate wrap -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31")
 			}
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
 			one.Command, one.Args = args[0], args[1:]
 			if one.Name == "" {
-				one.Name = aliasOf(args[0], args[1:])
+				one.Name = app.AliasOf(args[0], args[1:])
 			}
-			server, err := one.assemble(c.shell)
+			server, err := one.Assemble(c.ShellSetup)
 			if err != nil {
 				return err
 			}
-			if err := c.enclose(&one, &server.Upstream); err != nil {
+			if err := c.Enclose(&one, &server.Upstream); err != nil {
 				return err
 			}
 			return runSidecar(cmd, c, []proxy.Server{server}, proxy.View{Server: server.Tools.Name})
@@ -77,11 +79,11 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 	return cmd
 }
 
-func runSidecar(cmd *cobra.Command, c *config, servers []proxy.Server, v proxy.View) error {
-	sidecar, err := start(c, servers)
-	defer sidecar.close()
+func runSidecar(cmd *cobra.Command, c *app.Config, servers []proxy.Server, v proxy.View) error {
+	sidecar, err := app.Start(c, servers)
+	defer sidecar.Close()
 	if err != nil {
 		return err
 	}
-	return sidecar.relay(cmd.Context(), v)
+	return sidecar.Relay(cmd.Context(), v)
 }

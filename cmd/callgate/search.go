@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/app"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
@@ -21,7 +23,7 @@ import (
 	"callgate/rag"
 )
 
-func newSearchCommand(s *settings) *cobra.Command {
+func newSearchCommand(s *app.Settings) *cobra.Command {
 	var (
 		query                  rag.Query
 		kind, root, judgements string
@@ -52,7 +54,7 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 			if query.Kind != "" && !slices.Contains([]rag.Kind{rag.KindCode, rag.KindDoc, rag.KindConfig}, query.Kind) {
 				return fmt.Errorf("--kind %q: use code, doc or config", kind)
 			}
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
@@ -118,7 +120,7 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 
 // searchedRoots returns the folders whose indexes are searched: the one that is asked for, those of the
 // configuration, or the current directory.
-func searchedRoots(c *config, asked string) ([]string, error) {
+func searchedRoots(c *app.Config, asked string) ([]string, error) {
 	dirs := c.RAG.Roots
 	if asked != "" {
 		dirs = []string{asked}
@@ -127,7 +129,7 @@ func searchedRoots(c *config, asked string) ([]string, error) {
 	}
 	var roots []string
 	for _, dir := range dirs {
-		root, err := indexedRoot(c.indexDir(), dir)
+		root, err := indexedRoot(c.IndexDir(), dir)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"callgate/internal/app"
+
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
@@ -44,8 +46,8 @@ func searchSetup(t *testing.T) (root string, run func(args ...string) (stdout, s
 	return root, func(args ...string) (string, string, error) {
 		var out, errOut bytes.Buffer
 		top := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
-		s := newSettings(top.PersistentFlags())
-		top.AddCommand(s.searching(newIndexCommand(s)), s.searching(newSearchCommand(s)))
+		s := app.NewSettings(top.PersistentFlags())
+		top.AddCommand(s.Searching(newIndexCommand(s)), s.Searching(newSearchCommand(s)))
 		top.SetArgs(append(args, "--data-dir", data))
 		top.SetOut(&out)
 		top.SetErr(&errOut)

@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"sync"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/internal/endpoint"
 )
 
-func newServeCommand(s *settings) *cobra.Command {
+func newServeCommand(s *app.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve any number of hosts over HTTP, in front of all configured servers",
@@ -28,60 +30,60 @@ mcpTokens in callgate.yaml, or use the tokens of an authorization server with --
   callgate serve --mcp-listen 0.0.0.0:7778 --tls-cert chain.pem --tls-key key.pem --mcp-host tools.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			servers, err := c.servers()
+			servers, err := c.ProxyServers()
 			if err != nil {
 				return err
 			}
-			sidecar, err := start(c, servers)
-			defer sidecar.close()
+			sidecar, err := app.Start(c, servers)
+			defer sidecar.Close()
 			if err != nil {
 				return err
 			}
-			return sidecar.serve(cmd.Context())
+			return serveHosts(cmd.Context(), sidecar)
 		},
 	}
-	cmd.Flags().AddFlagSet(s.serve)
+	cmd.Flags().AddFlagSet(s.Serve)
 	return cmd
 }
 
 // serve lets hosts connect until ctx ends, or until none did for long.
-func (s *sidecar) serve(ctx context.Context) error {
-	c := &s.config.serveConfig
-	door, err := c.door(ctx, s.config.DataDir, s.log)
+func serveHosts(ctx context.Context, s *app.Sidecar) error {
+	c := &s.Config.ServeConfig
+	door, err := c.Door(ctx, s.Config.DataDir, s.Log)
 	if err != nil {
 		return err
 	}
-	certificate, err := c.certificate()
+	certificate, err := c.Certificate()
 	if err != nil {
 		return err
 	}
 	e, err := endpoint.Listen(endpoint.Options{
 		Address: c.MCPListen, TLS: certificate, Hosts: c.MCPHosts, Origins: c.MCPOrigins, Door: door,
-		Proxy: s.proxy, DataDir: s.config.DataDir, Logger: s.log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.budget,
+		Proxy: s.Proxy, DataDir: s.Config.DataDir, Logger: s.Log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.Budget,
 	})
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, e.Close)
+	s.Closers = append(s.Closers, e.Close)
 	how := []any{"url", e.URL(), "auth", c.Auth}
 	if c.Auth == "token" {
-		how = append(how, "token", filepath.Join(s.config.DataDir, "credentials", "mcp"))
+		how = append(how, "token", filepath.Join(s.Config.DataDir, "credentials", "mcp"))
 	}
-	s.log.Info("hosts are served", how...)
+	s.Log.Info("hosts are served", how...)
 	telling, stop := context.WithCancel(ctx)
 	var teller sync.WaitGroup
-	teller.Go(func() { s.tellWhoWaits(telling) })
+	teller.Go(func() { s.TellWhoWaits(telling) })
 	defer teller.Wait()
 	defer stop()
 	select {
 	case <-ctx.Done():
-		s.gate.Leave() // hosts find callgate again at its address, and repeat what waits
+		s.Gate.Leave() // hosts find callgate again at its address, and repeat what waits
 	case <-e.Idle():
-		s.log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
+		s.Log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
 	}
 	return nil
 }

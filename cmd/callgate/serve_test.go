@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/app"
+
 	"callgate/internal/endpoint"
 	"callgate/internal/testserver/waits"
 )
@@ -343,7 +345,7 @@ func (s *served) resident() int64 {
 // Who knows what seals handles can make them, so no host holds it.
 func TestHostsCannotSealHandles(t *testing.T) {
 	dir := t.TempDir()
-	secret := (&config{DataDir: dir}).sealingSecret()
+	secret := (&app.Config{DataDir: dir}).SealingSecret()
 	mcp, err := os.ReadFile(filepath.Join(dir, "credentials", "mcp"))
 	if err != nil || len(secret) == 0 || bytes.Equal(bytes.TrimSpace(mcp), secret) {
 		t.Errorf("handles are sealed with what hosts hold, or with nothing: %v", err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
@@ -59,7 +61,7 @@ whether their servers run behind the guard. It also names a freeze and the first
 // summarize asks the running callgate.
 func summarize(ctx context.Context, dataDir string) (one summary, err error) {
 	one.Guard = "none"
-	frozen, err := openFreezer(dataDir).Of("", time.Now())
+	frozen, err := app.OpenFreezer(dataDir).Of("", time.Now())
 	one.Frozen = frozen != nil || err != nil
 	target := companionclient.Target{DataDir: dataDir, Credential: credentials.View}
 	var sessions struct {

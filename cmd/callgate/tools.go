@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
@@ -38,7 +40,7 @@ type toolRow struct {
 	Patterns int               `json:"patterns"` // rules for this tool that look at values
 }
 
-func newToolsCommand(s *settings) *cobra.Command {
+func newToolsCommand(s *app.Settings) *cobra.Command {
 	var asJSON bool
 	var wait time.Duration
 	cmd := &cobra.Command{
@@ -54,11 +56,11 @@ servers.`,
   callgate tools --json | jq -r '.tools[] | select(.verdict == "ask") | .tool'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			servers, err := c.servers()
+			servers, err := c.ProxyServers()
 			if err != nil {
 				return err
 			}
@@ -86,7 +88,7 @@ servers.`,
 	return cmd
 }
 
-func newAcceptCommand(s *settings, wait *time.Duration) *cobra.Command {
+func newAcceptCommand(s *app.Settings, wait *time.Duration) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "accept TOOL... | --all",
@@ -102,15 +104,15 @@ servers, shows what is new about each tool, and pins the definitions. A running 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			servers, err := c.servers()
+			servers, err := c.ProxyServers()
 			if err != nil {
 				return err
 			}
-			pins, err := tools.OpenPins(c.pinsFile())
+			pins, err := tools.OpenPins(c.PinsFile())
 			if err != nil {
 				return err
 			}
@@ -124,10 +126,10 @@ servers, shows what is new about each tool, and pins the definitions. A running 
 }
 
 // acceptTools pins the named tools' definitions, all of them when none is named, and prints what was new.
-func acceptTools(ctx context.Context, w io.Writer, c *config, servers []proxy.Server, pins *tools.Pins, names []string) error {
+func acceptTools(ctx context.Context, w io.Writer, c *app.Config, servers []proxy.Server, pins *tools.Pins, names []string) error {
 	var offered []proxy.Offered
 	for _, s := range servers {
-		more, _, err := proxy.Survey(ctx, s, c.cacheDir(), version)
+		more, _, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
 		if err != nil {
 			return fmt.Errorf("server %s: %w", s.Tools.Name, err)
 		}
@@ -179,14 +181,14 @@ func acceptTools(ctx context.Context, w io.Writer, c *config, servers []proxy.Se
 
 // listTools asks every server, all at once. Servers that do not answer are told apart from those that do. walls are what
 // keeps the process of each from callgate.
-func listTools(ctx context.Context, c *config, checker *rulebook.Checker, servers []proxy.Server) (rows []toolRow, walls, failures map[string]string) {
+func listTools(ctx context.Context, c *app.Config, checker *rulebook.Checker, servers []proxy.Server) (rows []toolRow, walls, failures map[string]string) {
 	catalogues := make([][]proxy.Offered, len(servers))
 	walls, failures = map[string]string{}, map[string]string{}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	for i, s := range servers {
 		asking.Go(func() {
-			offered, wall, err := proxy.Survey(ctx, s, c.cacheDir(), version)
+			offered, wall, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
 			if err != nil {
 				if errors.Is(err, context.DeadlineExceeded) {
 					err = context.Cause(ctx)
@@ -217,7 +219,7 @@ func listTools(ctx context.Context, c *config, checker *rulebook.Checker, server
 
 // rowOf says what the rules make of a tool that is called with values that no pattern is about.
 func rowOf(ch *rulebook.Checker, t *tools.Tool) toolRow {
-	row := toolRow{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: judged(t)}
+	row := toolRow{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: app.Judged(t)}
 	if labels := t.Labels; labels.Effect != "" || len(labels.Returns) > 0 {
 		row.Labels = &labels
 	}
@@ -226,7 +228,7 @@ func rowOf(ch *rulebook.Checker, t *tools.Tool) toolRow {
 		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
 		return row
 	}
-	o := outlookOf(policy, t, ch.Judge.Mode, ch.Judge.Autonomy.String())
+	o := app.OutlookOf(policy, t, ch.Judge.Mode, ch.Judge.Autonomy.String())
 	row.Verdict, row.Rule, row.Patterns = o.Verdict, o.Rule, o.Patterns
 	return row
 }

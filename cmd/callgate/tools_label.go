@@ -8,13 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
 	"callgate/proxy"
 )
 
-func newLabelCommand(s *settings, wait *time.Duration) *cobra.Command {
+func newLabelCommand(s *app.Settings, wait *time.Duration) *cobra.Command {
 	return &cobra.Command{
 		Use:   "label SERVER",
 		Short: "Draft labels for the tools of a server that callgate does not know",
@@ -25,11 +27,11 @@ and which arguments name a destination. The draft has no effect until you correc
   callgate tools label bank >> callgate.yaml   # then correct it`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.load()
+			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			servers, err := c.servers()
+			servers, err := c.ProxyServers()
 			if err != nil {
 				return err
 			}
@@ -43,7 +45,7 @@ and which arguments name a destination. The draft has no effect until you correc
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
 			defer cancel()
-			offered, _, err := proxy.Survey(ctx, servers[i], c.cacheDir(), version)
+			offered, _, err := proxy.Survey(ctx, servers[i], c.CacheDir(), app.Version)
 			if err != nil {
 				return fmt.Errorf("server %s: %w", args[0], err)
 			}

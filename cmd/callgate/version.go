@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"runtime"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 )
 
 func versionLine() string {
-	return fmt.Sprintf("callgate %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return fmt.Sprintf("callgate %s %s/%s %s\n", app.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
 func newVersionCommand() *cobra.Command {

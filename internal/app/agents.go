@@ -1,0 +1,81 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/adrg/xdg"
+
+	"callgate/gate"
+	"callgate/permissions"
+)
+
+// Agents reads the profiles that sessions may run under: those built in, the user's in {dataDir}/agents,
+// which may replace one that is built in, and the workspace's in .callgate/agents. The last come with a
+// repository that may be anybody's: they only tighten, and take no name that is known already. A configured profile that
+// is none of them is an error.
+func (c *Config) Agents() ([]permissions.Agent, error) {
+	agents := permissions.BuiltinAgents()
+	own, err := readAgents(filepath.Join(c.DataDir, "agents"))
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range own {
+		agents = append(slices.DeleteFunc(agents, named(a.Name)), a)
+	}
+	workspace, err := readAgents(filepath.Join(".callgate", "agents"))
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range workspace {
+		if i := slices.IndexFunc(agents, named(a.Name)); i >= 0 {
+			return nil, fmt.Errorf("%s: agent %q exists already (%s): a workspace cannot replace it, choose another name", a.Source, a.Name, agents[i].Source)
+		}
+		agents = append(agents, a.Tightened())
+	}
+	if c.Agent != "" && c.Agent != gate.DefaultAgent && !slices.ContainsFunc(agents, named(c.Agent)) {
+		return nil, fmt.Errorf("unknown agent %q: use explore, general, or add %s", c.Agent, filepath.Join(c.DataDir, "agents", c.Agent+".md"))
+	}
+	return agents, nil
+}
+
+func named(name string) func(permissions.Agent) bool {
+	return func(a permissions.Agent) bool { return a.Name == name }
+}
+
+// readAgents reads every profile of a folder, sorted by file name. A folder that is missing has none.
+func readAgents(folder string) (agents []permissions.Agent, err error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		a, err := permissions.ParseAgent(path, text, xdg.Home)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(agents, named(a.Name)); i >= 0 {
+			return nil, fmt.Errorf("%s: agent %q is defined in %s too", path, a.Name, agents[i].Source)
+		}
+		agents = append(agents, a)
+	}
+	return agents, nil
+}
+
+// AgentRules are the rules of the profile that is configured; none without one.
+func (c *Config) AgentRules() ([]permissions.Rule, error) {
+	if c.Agent == "" || c.Agent == gate.DefaultAgent {
+		return nil, nil
+	}
+	agents, err := c.Agents()
+	if err != nil {
+		return nil, err
+	}
+	return agents[slices.IndexFunc(agents, named(c.Agent))].Rules, nil
+}

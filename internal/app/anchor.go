@@ -1,0 +1,115 @@
+package app
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/audit"
+)
+
+// anchor keeps heads of the audit trail where the data directory's owner cannot rewrite them: in the system log,
+// or in a file, which may be a pipe to something else. It never holds up the trail: when the place is slow, heads
+// in between are left out, because the newest vouches for all before it.
+type anchor struct {
+	dir   string // of the trail, so that the heads of several can be told apart
+	out   io.WriteCloser
+	log   *slog.Logger
+	heads chan audit.Head // holds the newest that is not written yet
+	done  sync.WaitGroup
+}
+
+// openAnchor opens the place that the configuration names: "syslog", or a file. It returns nil for "".
+func openAnchor(place, dir string, log *slog.Logger) (*anchor, error) {
+	a := &anchor{dir: dir, log: log, heads: make(chan audit.Head, 1)}
+	var err error
+	switch place {
+	case "":
+		return nil, nil
+	case "syslog":
+		a.out, err = openSyslog()
+	default:
+		a.out, err = os.OpenFile(ExpandHome(place), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("auditAnchor: %w", err)
+	}
+	a.done.Go(func() {
+		for head := range a.heads {
+			line := fmt.Sprintf("callgate audit head of %q at %s: %s\n", a.dir, time.Now().UTC().Format(time.RFC3339), head)
+			if _, err := io.WriteString(a.out, line); err != nil {
+				a.log.Error("a head of the audit trail was not kept elsewhere", "place", place, "error", err)
+			}
+		}
+	})
+	return a, nil
+}
+
+// keep is the audit log's Anchor. Only one log calls it, from one goroutine at a time.
+func (a *anchor) keep(head audit.Head) {
+	for {
+		select {
+		case a.heads <- head:
+			return
+		default:
+		}
+		select {
+		case <-a.heads: // an older one
+		default:
+		}
+	}
+}
+
+// close writes what is left. No log may use the anchor any more.
+func (a *anchor) close() error {
+	close(a.heads)
+	a.done.Wait()
+	return a.out.Close()
+}
+
+var anchoredHead = regexp.MustCompile(`callgate audit head of ("(?:[^"\\]|\\.)*") at \S+: (\S+:\d+:[0-9a-f]{64})`)
+
+// ReadAnchors finds the heads of the trail in dir in a text: a file that heads were anchored in, or what the system
+// log says. "-" is standard input.
+func ReadAnchors(path, dir string, stdin io.Reader) (heads []audit.Head, err error) {
+	in := stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		m := anchoredHead.FindStringSubmatch(lines.Text())
+		if m == nil {
+			continue
+		}
+		if of, err := strconv.Unquote(m[1]); err != nil || filepath.Clean(of) != dir {
+			continue
+		}
+		head, err := audit.ParseHead(m[2])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		heads = append(heads, head)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(heads) == 0 {
+		return nil, fmt.Errorf("%s holds no head of %s; lines look like %s", path, dir, strings.TrimSpace(fmt.Sprintf("callgate audit head of %q at TIME: FILE:SEQ:HASH", dir)))
+	}
+	return heads, nil
+}

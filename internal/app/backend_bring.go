@@ -1,0 +1,17 @@
+package app
+
+import (
+	"callgate/internal/companion"
+	"callgate/proxy"
+)
+
+var _ companion.Bringer = backend{}
+
+// Bring lets a client's server into a session.
+func (b backend) Bring(sessionID string, s companion.Brought) (companion.Visit, error) {
+	visit, err := b.s.Proxy.Bring(sessionID, proxy.Guest{Name: s.Server, By: s.By, Tools: s.Tools, Call: s.Call})
+	if err != nil {
+		return nil, err
+	}
+	return visit, nil
+}

@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
+	"callgate/internal/retrieval"
+	"callgate/proxy"
+)
+
+var _ companion.Chatter = backend{}
+
+func (b backend) Tell(e gate.Event) { b.s.Gate.Tell(e) }
+
+// Recall finds nothing where search is off.
+func (b backend) Recall(ctx context.Context, sessionID, message string) (passages []wire.Passage, err error) {
+	if b.s.retrieval == nil {
+		return nil, nil
+	}
+	found, err := b.s.retrieval.Recall(ctx, sessionID, message, 0)
+	for _, p := range found {
+		passages = append(passages, wire.Passage{Source: p.Source, Text: p.Text})
+	}
+	return passages, err
+}
+
+// Chat asks the host's model. What was found about a question goes with that question alone, not with those after it.
+func (b backend) Chat(ctx context.Context, sessionID string, turns []wire.ChatTurn, who audit.Author) (companion.ChatAnswer, error) {
+	conversation := make([]proxy.ChatTurn, len(turns))
+	size := 0
+	for i, t := range turns {
+		text := t.Text
+		if i == len(turns)-1 {
+			found := make([]retrieval.Passage, len(t.Context))
+			for j, p := range t.Context {
+				found[j] = retrieval.Passage{Source: p.Source, Text: p.Text}
+			}
+			text = retrieval.WithPassages(text, found)
+		}
+		conversation[i], size = proxy.ChatTurn{Role: t.Role, Text: text}, size+len(text)
+	}
+	if n := len(turns); n > 0 && turns[n-1].Role == "user" {
+		if err := b.s.Gate.Prompt(sessionID, turns[n-1].Text); err != nil {
+			return companion.ChatAnswer{}, err
+		}
+	}
+	var answer proxy.ChatAnswer
+	err := b.change(sessionID, who, fmt.Sprintf("Ask the host's model, in %d bytes.", size), func() (err error) {
+		answer, err = b.s.Proxy.Chat(ctx, sessionID, conversation)
+		return err
+	})
+	out := companion.ChatAnswer{Text: answer.Text, Model: answer.Model}
+	if answer.Usage != nil {
+		out.Usage = &wire.Usage{Tokens: answer.Usage.Tokens, Cost: answer.Usage.Cost}
+	}
+	return out, err
+}

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"callgate/audit"
+	"callgate/internal/checkpoint"
+	"callgate/internal/companion"
+)
+
+// checkpointsBackend shows to the companion what was kept.
+type checkpointsBackend struct {
+	s     *Sidecar
+	store *checkpoint.Store
+}
+
+var _ companion.Checkpoints = checkpointsBackend{}
+
+// shownCheckpoints is nil when nothing is kept.
+func (s *Sidecar) shownCheckpoints() companion.Checkpoints {
+	if s.Keeps == nil {
+		return nil
+	}
+	return checkpointsBackend{s, s.Keeps.Store}
+}
+
+func (b checkpointsBackend) Checkpoints(sessionID string, limit int) ([]companion.CheckpointView, error) {
+	list, err := b.store.List(checkpoint.Filter{SessionID: sessionID, Limit: limit})
+	if err != nil {
+		b.s.Log.Warn("not all checkpoints can be read", "error", err)
+	}
+	views := make([]companion.CheckpointView, len(list))
+	for i := range list {
+		views[i] = companion.ViewCheckpoint(&list[i], filesShown)
+	}
+	return views, nil
+}
+
+// filesShown is how many files of a checkpoint a list of checkpoints names.
+const filesShown = 200
+
+func (b checkpointsBackend) CheckpointDiff(ctx context.Context, id string, paths []string) ([]checkpoint.FileDiff, error) {
+	one, err := b.store.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: b.s.Config.Hidden(&one)})
+}
+
+func (b checkpointsBackend) RestoreCheckpoint(ctx context.Context, id string, what companion.CheckpointRestore, who audit.Author) (*checkpoint.Restored, error) {
+	one, err := b.store.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.s.Gate.Note(one.SessionID, who, RestoreSummary(&one, what.Force)); err != nil {
+		return nil, err
+	}
+	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: b.s.Config.Hidden(&one)})
+	var conflict *checkpoint.ConflictError
+	if errors.As(err, &conflict) {
+		if noteErr := b.s.Gate.Note(one.SessionID, who, "Nothing was restored: "+conflict.Error()); noteErr != nil {
+			b.s.Log.Error("a refused restore could not be recorded", "error", noteErr)
+		}
+	}
+	return done, err
+}
+
+// RestoreSummary is the record of a restore.
+func RestoreSummary(one *checkpoint.Checkpoint, force bool) string {
+	text := fmt.Sprintf("Restores checkpoint %s of %s.", one.ID, one.Tool)
+	if force {
+		text += " By force."
+	}
+	return text
+}

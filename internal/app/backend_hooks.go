@@ -1,0 +1,34 @@
+package app
+
+import (
+	"fmt"
+
+	"callgate/audit"
+	"callgate/internal/companion"
+	"callgate/internal/hooks"
+)
+
+var _ companion.Hooks = backend{}
+
+func (b backend) Hooks() []hooks.Status {
+	known, err := b.s.Config.KnownNames()
+	if err != nil {
+		b.s.Log.Warn("which tools hooks can be for is not known", "error", err)
+	}
+	return b.s.Config.HookRunner.List(known)
+}
+
+func (b backend) SetHook(name string, enabled bool, who audit.Author) error {
+	if !b.s.Config.HookRunner.Has(name) {
+		return fmt.Errorf("%w: %q", hooks.ErrUnknown, name)
+	}
+	return b.change("", who, Switched(name, enabled), func() error { return b.s.Config.HookRunner.SetEnabled(name, enabled) })
+}
+
+// Switched is what the audit trail says of a hook that somebody switched.
+func Switched(name string, enabled bool) string {
+	if enabled {
+		return fmt.Sprintf("Switched the hook %s on.", name)
+	}
+	return fmt.Sprintf("Switched the hook %s off.", name)
+}

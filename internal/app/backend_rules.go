@@ -1,0 +1,191 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/companion"
+	"callgate/permissions"
+)
+
+var _ companion.Rules = backend{}
+
+func (b backend) Worker() string { return b.s.Config.Worker }
+
+func (b backend) Rules() (companion.RulesView, error) {
+	text, err := b.s.rules.Text()
+	if err != nil {
+		return companion.RulesView{}, err
+	}
+	view := companion.RulesView{Worker: b.s.Config.Worker, File: b.s.rules.Path(), Text: string(text), RulesCheck: b.CheckRules(string(text))}
+	for _, agent := range b.s.Gate.Agents() {
+		if len(agent.Rules) > 0 {
+			view.Layers = append(view.Layers, layerOf(permissions.LayerAgent, agent.Name, agent.Rules))
+		}
+	}
+	if file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home); err == nil {
+		view.Layers = append(view.Layers, layerOf(permissions.LayerFile, Place(b.s.rules.Path()), file.Rules))
+	}
+	return view, nil
+}
+
+// Grants lists those of a file that cannot be read as none: nothing of it counts.
+func (b backend) Grants() ([]companion.GrantView, error) {
+	text, err := b.s.rules.Text()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	var grants []companion.GrantView
+	if file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home); err == nil {
+		for _, g := range file.Grants {
+			grants = append(grants, b.grantView(gate.HeldGrant{Grant: g}, permissions.LayerAlways, now))
+		}
+	}
+	for _, held := range b.s.Gate.HeldGrants() {
+		grants = append(grants, b.grantView(held, permissions.LayerSession, now))
+	}
+	return grants, nil
+}
+
+func layerOf(layer permissions.Layer, name string, rules []permissions.Rule) companion.RuleLayer {
+	l := companion.RuleLayer{Layer: layer, Name: name, Rules: make([]companion.RuleView, len(rules))}
+	for i, r := range rules {
+		l.Rules[i] = companion.RuleView{Place: Place(r.Source), Tool: r.Tool, Pattern: r.Pattern, Action: r.Action.String()}
+	}
+	return l
+}
+
+func (b backend) grantView(held gate.HeldGrant, layer permissions.Layer, now time.Time) companion.GrantView {
+	g := held.Grant
+	return companion.GrantView{
+		ID: grantID(held, layer), Worker: b.s.Config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
+		Tool: g.Tool, Pattern: g.Covers(), Risk: g.Risk.String(), Server: g.Server, Workspace: g.Workspace, By: g.By, At: g.At, Expires: g.Expires,
+	}
+}
+
+// grantID names a grant by what it says and where it is kept, so that a grant that came in between is never the one
+// that is revoked.
+func grantID(held gate.HeldGrant, layer permissions.Layer) string {
+	g := held.Grant
+	said := []string{
+		string(layer), held.SessionID, g.Tool, g.Pattern, g.Folder, g.Denied, g.Risk.String(), g.Server, g.Workspace, g.By,
+		g.At.UTC().Format(time.RFC3339Nano), g.Expires.UTC().Format(time.RFC3339Nano),
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", said))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (b backend) CheckRules(text string) companion.RulesCheck {
+	file, err := permissions.ParseFile(b.s.rules.Path(), []byte(text), xdg.Home)
+	var fault *permissions.FileError
+	switch {
+	case errors.As(err, &fault):
+		return companion.RulesCheck{Fault: &companion.RulesFault{Line: fault.Line, Column: fault.Column, Message: fault.Message}}
+	case err != nil:
+		return companion.RulesCheck{Fault: &companion.RulesFault{Line: 1, Column: 1, Message: err.Error()}}
+	}
+	check := companion.RulesCheck{Rules: len(file.Rules)}
+	check.Problems, err = permissions.Lint(file.Rules, permissions.LintOptions{Kinds: tools.Kinds()})
+	if err != nil {
+		check.Fault = &companion.RulesFault{Line: 1, Column: 1, Message: err.Error()}
+	}
+	for i := range check.Problems {
+		check.Problems[i].Source = Place(check.Problems[i].Source)
+	}
+	return check
+}
+
+func (b backend) ReplaceRules(base, text string, who audit.Author) error {
+	file, err := permissions.ParseFile(b.s.rules.Path(), []byte(text), xdg.Home)
+	if err != nil {
+		return err
+	}
+	now, err := b.s.rules.Text()
+	if err != nil {
+		return err
+	}
+	if string(now) == text {
+		return nil
+	}
+	return b.change("", who, "Edited the rules: "+differences(b.rulesOf([]byte(base)), file.Rules)+".", func() error {
+		return b.s.rules.Replace([]byte(base), []byte(text))
+	})
+}
+
+// rulesOf returns the rules of a text, none when it is not valid.
+func (b backend) rulesOf(text []byte) []permissions.Rule {
+	file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home)
+	if err != nil {
+		return nil
+	}
+	return file.Rules
+}
+
+// maxNamed bounds how many rules a record names.
+const maxNamed = 20
+
+// differences says which rules came and went.
+func differences(before, after []permissions.Rule) string {
+	var changes []string
+	name := func(what string, rules, others []permissions.Rule) {
+		for i := range rules {
+			same := func(r permissions.Rule) bool {
+				return r.Tool == rules[i].Tool && r.Pattern == rules[i].Pattern && r.Action == rules[i].Action
+			}
+			if !slices.ContainsFunc(others, same) {
+				changes = append(changes, fmt.Sprintf("%s %s %q %s", what, rules[i].Tool, rules[i].Pattern, rules[i].Action))
+			}
+		}
+	}
+	name("removed", before, after)
+	name("added", after, before)
+	switch n := len(changes); {
+	case n == 0:
+		return "order, comments or grants"
+	case n > maxNamed:
+		changes = append(changes[:maxNamed], fmt.Sprintf("and %d more changes", n-maxNamed))
+	}
+	return strings.Join(changes, ", ")
+}
+
+func (b backend) RevokeGrant(id string, who audit.Author) error {
+	grants, err := b.Grants()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(grants, func(g companion.GrantView) bool { return g.ID == id })
+	if i < 0 {
+		return companion.ErrNoGrant
+	}
+	g := grants[i]
+	return b.change(g.SessionID, who, fmt.Sprintf("Revoked the grant %s %q up to %s.", g.Tool, g.Pattern, g.Risk), func() error {
+		var n int
+		var err error
+		if g.Layer == permissions.LayerAlways {
+			n, err = b.s.rules.RemoveGrants(func(grant permissions.Grant) bool {
+				return grantID(gate.HeldGrant{Grant: grant}, permissions.LayerAlways) == id
+			})
+		} else {
+			n = b.s.Gate.RevokeHeld(func(held gate.HeldGrant) bool { return grantID(held, permissions.LayerSession) == id })
+		}
+		if err == nil && n == 0 {
+			return companion.ErrNoGrant
+		}
+		return err
+	})
+}
+
+// Place shortens a source, "path:line", to its last element.
+func Place(source string) string { return filepath.Base(source) }

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/companion"
+	"callgate/internal/companion/wire"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+var _ companion.Tools = backend{}
+
+func (b backend) Tools(sessionID string) (wire.ToolsView, error) {
+	session, standings, err := b.s.Proxy.Standings(sessionID)
+	if err != nil {
+		return wire.ToolsView{}, err
+	}
+	view := wire.ToolsView{SessionID: session}
+	for _, u := range b.Upstreams() {
+		view.Servers = append(view.Servers, wire.ServerView{UpstreamState: u})
+	}
+	if session == "" {
+		return view, nil
+	}
+	see, err := b.sight(session)
+	if err != nil {
+		return wire.ToolsView{}, err
+	}
+	for _, standing := range standings {
+		for i := range view.Servers {
+			if view.Servers[i].Name == standing.Tool.Server {
+				view.Servers[i].Offered = append(view.Servers[i].Offered, see(standing))
+			}
+		}
+	}
+	return view, nil
+}
+
+// sight returns what shows a tool to people as the session's rules see it. Rules that cannot be read deny.
+func (b backend) sight(session string) (func(proxy.Standing) wire.ToolView, error) {
+	policy, fault := b.s.Gate.Policy(session)
+	if errors.Is(fault, gate.ErrSession) {
+		return nil, fault
+	}
+	level := gate.AutonomyNone.String()
+	for _, s := range b.s.Gate.Sessions() {
+		if s.ID == session {
+			level = s.Autonomy
+		}
+	}
+	return func(standing proxy.Standing) wire.ToolView {
+		t := standing.Tool
+		view := wire.ToolView{
+			Tool: t.Qualified, Name: t.Name, Description: t.Description(), Kind: t.Kind, Bound: t.Bound, Why: t.Why,
+			Subjects: Judged(t), Hash: t.Hash, Verdict: permissions.Deny.String(),
+		}
+		if r := standing.Redefined; r != nil {
+			view.DefinitionChanged = &wire.Redefinition{Old: string(r.Old), New: string(r.New), Why: r.Why}
+		}
+		if fault != nil {
+			view.Rule = fault.Error()
+			return view
+		}
+		o := OutlookOf(policy, t, b.s.Config.GateMode, level)
+		view.Verdict, view.Rule, view.Patterns = o.Verdict, o.Rule, o.Patterns
+		return view
+	}, nil
+}
+
+func (b backend) AcceptTool(sessionID, tool, hash string, who audit.Author) error {
+	if _, standings, err := b.s.Proxy.Standings(sessionID); err != nil {
+		return err
+	} else if err := acceptable(standings, tool, hash); err != nil {
+		return err
+	}
+	return b.change(sessionID, who, fmt.Sprintf("Accepted the definition of %s with hash %s.", tools.Visible(tool), hash), func() error {
+		return b.s.Proxy.Accept(sessionID, tool, hash)
+	})
+}
+
+// acceptable says why a definition cannot be accepted, so that nothing is on record that cannot be done.
+func acceptable(standings []proxy.Standing, tool, hash string) error {
+	for _, s := range standings {
+		switch {
+		case s.Tool.Qualified != tool:
+		case s.Tool.Hash != hash:
+			return companion.ErrDefinition
+		default:
+			return nil
+		}
+	}
+	return companion.ErrNoTool
+}
+
+// change puts on record what a person changes, then changes it. Where nothing can be recorded, nothing changes.
+func (b backend) change(sessionID string, who audit.Author, summary string, apply func() error) error {
+	if err := b.s.Gate.Note(sessionID, who, summary); err != nil {
+		return fmt.Errorf("the change could not be recorded, so nothing was changed: %w", err)
+	}
+	err := apply()
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, b.s.Gate.Note(sessionID, who, "Not done: "+summary))
+}

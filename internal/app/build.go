@@ -1,0 +1,4 @@
+package app
+
+// Version is set when a release is built.
+var Version = "dev"

@@ -1,0 +1,339 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/hooks"
+	"callgate/proxy"
+)
+
+// Config is everything that a user can set, read once and checked once.
+type Config struct {
+	DataDir            string
+	Worker             string
+	Agent              string
+	LogLevel           string
+	LogFile            string
+	AuditAnchor        string
+	Listen             string
+	ListenRemote       string
+	ListenHosts        []string
+	Mode               string
+	Autonomy           string
+	Escalation         string
+	Timeout            time.Duration
+	HandOver           time.Duration
+	ClaimWithin        time.Duration
+	MaxPending         int
+	Remember           string
+	Gate               string
+	Guard              string
+	Terminal           string
+	AllowTerminalWrite bool
+	Metrics            bool
+	Traces             bool
+	Flow               string
+	MCPConfig          []string
+	Limits             limitsConfig
+	Shell              shellConfig
+	Approvers          struct {
+		Host bool // what the host's own person answers counts
+	}
+	Tools       toolsConfig
+	Checkpoints checkpointsConfig
+	Verify      verifyConfig
+	RAG         ragConfig
+	Telegram    telegramConfig
+	Hosts       []hostConfig
+	Servers     []ServerConfig
+	Hooks       []hooks.Config
+	ServeConfig `mapstructure:",squash"`
+
+	// What is made of the values when they are read.
+	File            string            `mapstructure:"-"` // the configuration file, "" when there is none
+	Level           slog.Level        `mapstructure:"-"`
+	GateMode        gate.Mode         `mapstructure:"-"`
+	AutonomyLevel   gate.Autonomy     `mapstructure:"-"`
+	AsksEscalations bool              `mapstructure:"-"`
+	GateOff         bool              `mapstructure:"-"`
+	NoFlow          bool              `mapstructure:"-"`
+	TerminalList    *gate.Terminal    `mapstructure:"-"`
+	ShellSetup      *tools.ShellSetup `mapstructure:"-"`
+	HookRunner      *hooks.Runner     `mapstructure:"-"` // not started
+	inMemory        bool
+	limits          gate.Limits
+	hostLimits      []proxy.HostLimit
+}
+
+// setting is one key of the configuration that is a flag and a variable too.
+type setting struct {
+	key, flag, help string
+	value           any
+}
+
+// commonSettings are the keys that every subcommand takes, in the order of the help. The variable of dataDir is
+// CALLGATE_DATA_DIR.
+var commonSettings = []setting{
+	{"dataDir", "data-dir", "`folder` for rules, credentials, the audit trail and caches (default " + filepath.Join(xdg.DataHome, "callgate") + ")", ""},
+	{"worker", "worker", "`name` of the worker whose rules apply", "default"},
+	{"logLevel", "log-level", "debug, info, warn or error", "info"},
+	{"logFile", "log-file", "`file` for the log, in addition to standard error", ""},
+}
+
+// allSettings are the keys of all subcommands.
+func allSettings() []setting {
+	return slices.Concat(commonSettings, policySettings, searchSettings, telegramSettings, serveSettings, listenSettings, checkpointSettings, verifySettings)
+}
+
+// Settings reads the configuration when a subcommand needs it.
+type Settings struct {
+	Common *pflag.FlagSet
+	Policy *pflag.FlagSet // for subcommands that judge calls
+	Search *pflag.FlagSet // for subcommands that index and search
+	Chat   *pflag.FlagSet // for those that answer from a chat
+	Serve  *pflag.FlagSet // for callgate serve
+	Keep   *pflag.FlagSet // for subcommands that take or restore checkpoints
+	Checks *pflag.FlagSet // for subcommands that relay calls
+	Listen *pflag.FlagSet // for subcommands that let approvers in
+	viper  *viper.Viper
+}
+
+// NewSettings declares the flags: those of every subcommand in common, the others in a set of their own.
+func NewSettings(common *pflag.FlagSet) *Settings {
+	s := &Settings{Common: common, viper: viper.New()}
+	common.String("config", "", "configuration `file` (default "+filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")+")")
+	s.declare(common, commonSettings)
+	s.Policy = s.flags("policy", policySettings)
+	s.Search = s.flags("search", searchSettings)
+	s.Chat = s.flags("chat", telegramSettings)
+	s.Serve = s.flags("serve", serveSettings)
+	s.Listen = s.flags("listen", listenSettings)
+	s.Keep = s.flags("keep", checkpointSettings)
+	s.Checks = s.flags("checks", verifySettings)
+	return s
+}
+
+// flags declares the flags of some subcommands.
+func (s *Settings) flags(name string, of []setting) *pflag.FlagSet {
+	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	s.declare(set, of)
+	return set
+}
+
+// Listening gives a subcommand the flags of those that let approvers in.
+func (s *Settings) Listening(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.Listen)
+	return cmd
+}
+
+// Naming gives a subcommand the flag that names files with servers.
+func (s *Settings) Naming(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().AddFlag(s.Policy.Lookup("mcp-config"))
+	return cmd
+}
+
+// Judging gives a subcommand the flags of those that judge calls.
+func (s *Settings) Judging(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.Policy)
+	return s.Listening(cmd)
+}
+
+// Searching gives a subcommand the flags of those that index and search.
+func (s *Settings) Searching(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.Search)
+	return cmd
+}
+
+// Relaying gives a subcommand the flags of those that relay calls.
+func (s *Settings) Relaying(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.Checks)
+	return s.Keeping(s.Searching(s.Judging(cmd)))
+}
+
+// Keeping gives a subcommand the flags of those that take or restore checkpoints.
+func (s *Settings) Keeping(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentFlags().AddFlagSet(s.Keep)
+	return cmd
+}
+
+func (s *Settings) declare(flags *pflag.FlagSet, of []setting) {
+	for _, o := range of {
+		switch v := o.value.(type) {
+		case string:
+			flags.String(o.flag, v, o.help)
+		case int:
+			flags.Int(o.flag, v, o.help)
+		case time.Duration:
+			flags.Duration(o.flag, v, o.help)
+		case bool:
+			flags.Bool(o.flag, v, o.help)
+		case []string:
+			flags.StringArray(o.flag, v, o.help)
+		}
+		s.viper.SetDefault(o.key, o.value)
+		// The names are constants: neither call can fail.
+		_ = s.viper.BindPFlag(o.key, flags.Lookup(o.flag))
+		_ = s.viper.BindEnv(o.key, variable(o.flag))
+	}
+}
+
+func variable(flag string) string {
+	return "CALLGATE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Load reads flags, variables, the file and the defaults, in this order of precedence.
+func (s *Settings) Load() (*Config, error) {
+	c := &Config{}
+	if err := s.readFile(c); err != nil {
+		return nil, err
+	}
+	// A list may hold commas: a variable is one path unless it has the system's list separator.
+	if paths := os.Getenv(variable("mcp-config")); paths != "" && !s.Policy.Changed("mcp-config") {
+		s.viper.Set("mcpConfig", filepath.SplitList(paths))
+	}
+	if err := s.readIdleSeconds(); err != nil {
+		return nil, err
+	}
+	if paths := os.Getenv(variable("root")); paths != "" && !s.Search.Changed("root") {
+		s.viper.Set("rag.roots", filepath.SplitList(paths))
+	}
+	if _, ok := s.viper.Get("servers").(map[string]any); ok { // the decoder would take it for a list of one
+		return nil, fmt.Errorf("configuration %s: servers: write a list, with a \"- name: …\" for each server; a file with mcpServers goes to --mcp-config", c.File)
+	}
+	for _, key := range []string{"hooks", "hosts", "mcpTokens"} { // likewise
+		if _, ok := s.viper.Get(key).(map[string]any); ok {
+			return nil, fmt.Errorf("configuration %s: %s: write a list, with a \"- name: …\" for each", c.File, key)
+		}
+	}
+	if err := explainConfirmation(c.File, s.viper.Get("toolConfirmation")); err != nil {
+		return nil, err
+	}
+	s.readMilliseconds()
+	decode := viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(ofItsType, mapstructure.StringToTimeDurationHookFunc()))
+	if err := s.viper.UnmarshalExact(c, decode); err != nil {
+		return nil, explainUnmarshal(c.File, err)
+	}
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return c, nil
+}
+
+// readFile finds the configuration file and reads it. One that was named must exist; a repository's own
+// folder is never looked into, because whoever wrote the repository would configure the gate.
+func (s *Settings) readFile(c *Config) error {
+	path, _ := s.Common.GetString("config")
+	named := path != ""
+	if !named {
+		path = os.Getenv("CALLGATE_CONFIG")
+		named = path != ""
+	}
+	if !named {
+		path = filepath.Join(xdg.ConfigHome, "callgate", "callgate.yaml")
+	}
+	s.viper.SetConfigFile(path)
+	if filepath.Ext(path) == "" {
+		s.viper.SetConfigType("yaml")
+	}
+	if err := s.viper.ReadInConfig(); err != nil {
+		if !named && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("configuration %s: %w", path, err)
+	}
+	c.File = path
+	return nil
+}
+
+var workerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// invalid says which key holds what is wrong.
+func invalid(key string, err error) error { return fmt.Errorf("%s: %w", key, err) }
+
+// validate checks every value once and fills in what depends on the machine.
+func (c *Config) validate() (err error) {
+	for _, word := range c.words() {
+		*word = strings.ToLower(*word)
+	}
+	if c.DataDir == "" {
+		c.DataDir = filepath.Join(xdg.DataHome, "callgate")
+	}
+	if c.DataDir, err = filepath.Abs(ExpandHome(c.DataDir)); err != nil {
+		return invalid("dataDir", err)
+	}
+	if c.LogFile != "" {
+		if c.LogFile, err = filepath.Abs(ExpandHome(c.LogFile)); err != nil {
+			return invalid("logFile", err)
+		}
+	}
+	if !workerName.MatchString(c.Worker) {
+		return invalid("worker", fmt.Errorf("%q is not a name: use letters, digits, dots, - and _, at most 64", c.Worker))
+	}
+	if err := c.Level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return invalid("logLevel", fmt.Errorf("%q: use debug, info, warn or error", c.LogLevel))
+	}
+	if err := c.validateGate(); err != nil {
+		return err
+	}
+	if c.hostLimits, err = assembleHosts(c.Hosts); err != nil {
+		return invalid("hosts", err)
+	}
+	if err := c.Telegram.validate(); err != nil {
+		return invalid("telegram", err)
+	}
+	if err := c.Checkpoints.check(); err != nil {
+		return invalid("checkpoints", err)
+	}
+	if err := c.Verify.check(&c.Checkpoints); err != nil {
+		return invalid("verify", err)
+	}
+	if err := c.RAG.check(); err != nil {
+		return invalid("rag", err)
+	}
+	if err := c.Tools.check(); err != nil {
+		return invalid("tools", err)
+	}
+	c.HookRunner, err = hooks.New(hooks.Options{
+		Hooks: c.Hooks, Worker: c.Worker, Dir: filepath.Dir(c.File), Home: xdg.Home,
+		StateFile: filepath.Join(c.DataDir, "workers", c.Worker, "hooks.json"), QueueDir: c.WebhookQueues(), Wall: c.CommonWall(),
+	})
+	if err != nil {
+		return invalid(c.File, err)
+	}
+	if err := c.validateListen(); err != nil {
+		return err
+	}
+	if err := c.ServeConfig.validate(); err != nil {
+		return err
+	}
+	for i := range c.Servers {
+		c.Servers[i].Source = fmt.Sprintf("%s: servers[%d]", c.File, i)
+	}
+	return nil
+}
+
+// DataDir is the data directory alone, for subcommands that need nothing else.
+func (s *Settings) DataDir() (string, error) {
+	c, err := s.Load()
+	if err != nil {
+		return "", err
+	}
+	return c.DataDir, nil
+}

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/guard"
+)
+
+// policySettings are those of subcommands that judge calls.
+var policySettings = []setting{
+	{"agent", "agent", "`name` of the profile that sessions run under: explore, general, or a file in {dataDir}/agents", ""},
+	{"auditAnchor", "audit-anchor", "also write heads of the audit trail to syslog, or to a `file` out of reach; empty: nowhere", ""},
+	{"mode", "mode", "what to do with calls that would ask: ask, auto-approve, auto-deny or no-prompt", "ask"},
+	{"autonomy", "autonomy", "`level` of every new session: FULL_AUTO, SUPERVISED, GUIDED, CAUTIOUS, MANUAL, always-ask, ask-on-write, ask-on-external, allow-safe-readonly; empty: rules alone decide", ""},
+	{"escalation", "escalation", "calls that gain privileges (sudo): reject, or ask a person", "reject"},
+	{"timeout", "timeout", "how long an approval waits for a person", 120 * time.Second},
+	{"handOver", "hand-over", "how long a call waits before the host is told that its approval is pending; 0s: by the host's own limit, -1s: never", time.Duration(0)},
+	{"claimWithin", "claim-within", "how long the host may take to repeat a call that was handed over", 15 * time.Minute},
+	{"maxPending", "max-pending", "most approvals that wait in one session", 64},
+	{"remember", "remember", "where an \"always\" for the worker is kept: storage, or memory until callgate ends", "storage"},
+	{"terminal", "terminal", "open, or allowlist: shells run only single plain commands from a short list", "open"},
+	{"allowTerminalWrite", "allow-terminal-write", "with terminal allowlist: ask about build tools and interpreters instead of denying them", false},
+	{"tools.expose", "expose-tools", "all: hosts see every tool; search: pinned tools, and two tools to find and call the others", "all"},
+	{"gate", "gate", "on, or off to run every call that does not touch callgate itself (for throw-away sandboxes only)", "on"},
+	{"flow", "flow", "on, or off: do not track where values in arguments came from", "on"},
+	{"guard", "guard", "on, require or off: let the kernel keep servers, hooks and checks away from callgate's files and memory", "on"},
+	{"metrics", "metrics", "serve metrics for Prometheus at /metrics of the approvers' address", false},
+	{"traces", "traces", "send traces of calls to OpenTelemetry at OTEL_EXPORTER_OTLP_ENDPOINT", false},
+	{"mcpConfig", "mcp-config", "`file` with servers in a host's format (mcpServers); repeatable", []string{}},
+}
+
+// validateGate checks what says how calls are judged and how long they wait for a person.
+func (c *Config) validateGate() (err error) {
+	if c.GateMode, err = gate.ParseMode(c.Mode); err != nil {
+		return invalid("mode", err)
+	}
+	if c.AutonomyLevel, err = gate.ParseAutonomy(c.Autonomy); err != nil {
+		return invalid("autonomy", err)
+	}
+	switch c.Escalation {
+	case "reject":
+	case "ask":
+		c.AsksEscalations = true
+	default:
+		return invalid("escalation", fmt.Errorf("%q: use reject or ask", c.Escalation))
+	}
+	switch c.Remember {
+	case "storage":
+	case "memory":
+		c.inMemory = true
+	default:
+		return invalid("remember", fmt.Errorf("%q: use storage or memory", c.Remember))
+	}
+	switch c.Flow {
+	case "on", "true":
+	case "off", "false", "0":
+		c.NoFlow = true
+	default:
+		return invalid("flow", fmt.Errorf("%q: use on or off", c.Flow))
+	}
+	switch c.Gate {
+	case "on", "true": // YAML reads a bare on and off as true and false
+	case "off", "false", "0":
+		c.GateOff = true
+	default:
+		return invalid("gate", fmt.Errorf("%q: use on or off", c.Gate))
+	}
+	if _, err := guard.ParseMode(onOff(c.Guard)); err != nil {
+		return invalid("guard", err)
+	}
+	switch c.Terminal {
+	case "open":
+	case "allowlist":
+		c.TerminalList = &gate.Terminal{Write: c.AllowTerminalWrite}
+	default:
+		return invalid("terminal", fmt.Errorf("%q: use open or allowlist", c.Terminal))
+	}
+	if c.ShellSetup, err = c.Shell.assemble(); err != nil {
+		return invalid("shell", err)
+	}
+	if c.limits, err = c.Limits.assemble(); err != nil {
+		return invalid("limits", err)
+	}
+	if c.Timeout <= 0 {
+		return invalid("timeout", fmt.Errorf("%s: use a positive duration such as 120s", c.Timeout))
+	}
+	if c.ClaimWithin <= 0 {
+		return invalid("claimWithin", fmt.Errorf("%s: use a positive duration such as 15m", c.ClaimWithin))
+	}
+	if c.MaxPending <= 0 {
+		return invalid("maxPending", fmt.Errorf("%d: use a positive number", c.MaxPending))
+	}
+	return nil
+}

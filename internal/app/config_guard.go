@@ -1,0 +1,152 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/adrg/xdg"
+
+	"callgate/internal/guard"
+	"callgate/internal/sandbox"
+	"callgate/internal/upstream"
+	"callgate/permissions"
+)
+
+// onOff takes the words that YAML makes of a bare on and off.
+func onOff(word string) string {
+	switch word {
+	case "true", "1":
+		return string(guard.On)
+	case "false", "0":
+		return string(guard.Off)
+	}
+	return word
+}
+
+// CommonWall keeps programs from what is callgate's own. Hooks and checks run behind it, and servers behind a stricter one.
+// Files that a project shares with callgate stay readable: hiding them would make them look deleted.
+func (c *Config) CommonWall() *guard.Wall {
+	mode, _ := guard.ParseMode(onOff(c.Guard)) // was checked
+	own := filepath.Join(xdg.ConfigHome, "callgate")
+	_ = os.MkdirAll(own, 0o700) // else a program could make it, with a configuration in it; what cannot be made here, nobody makes
+	w := &guard.Wall{Mode: mode, Hidden: []string{c.DataDir, filepath.Join(own, "servers")}, Fixed: append([]string{own}, c.HookRunner.Files()...)}
+	if program, err := os.Executable(); err == nil {
+		w.Fixed = append(w.Fixed, program)
+	}
+	for _, path := range []string{c.LogFile, c.AuditAnchor} {
+		if path != "" && path != "syslog" {
+			w.Fixed = append(w.Fixed, ExpandHome(path))
+		}
+	}
+	for _, token := range c.MCPTokens {
+		w.Hidden = append(w.Hidden, ExpandHome(token.File))
+	}
+	for i := range c.Servers {
+		w.Hidden = append(w.Hidden, c.Servers[i].OAuth.files()...)
+	}
+	if c.TLS.Key != "" {
+		w.Hidden = append(w.Hidden, ExpandHome(c.TLS.Key))
+	}
+	for _, path := range append([]string{c.File}, c.MCPConfig...) {
+		if path != "" {
+			w.Fixed = append(w.Fixed, ExpandHome(path))
+		}
+	}
+	for _, list := range [][]string{w.Hidden, w.Fixed} {
+		for i, path := range list {
+			if abs, err := filepath.Abs(path); err == nil {
+				list[i] = abs
+			}
+		}
+	}
+	return w
+}
+
+// Enclose says what the server runs behind, and what it reaches when it is in a sandbox.
+func (c *Config) Enclose(s *ServerConfig, u *upstream.Config) (err error) {
+	if u.Wall, err = c.wall(s); err != nil {
+		return err
+	}
+	level, err := sandbox.ParseLevel(onOff(s.Sandbox))
+	if err != nil {
+		return err
+	}
+	if level == sandbox.Off {
+		if len(s.Read)+len(s.Write) > 0 || s.Network != "" || s.Limits != (sandboxLimits{}) {
+			return errors.New("read, write, network and limits are for a server with sandbox: workspace or strict")
+		}
+		return nil
+	}
+	o, err := s.sandbox(level, u)
+	if err != nil {
+		return err
+	}
+	wall := *u.Wall
+	u.Sandbox = func(path string) (*guard.Wall, error) {
+		policy, err := permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home}).Policy()
+		if err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+		now := o
+		now.Rules = policy.File
+		return sandbox.Wall(wall, path, now), nil
+	}
+	return nil
+}
+
+// sandbox is what the server's sandbox is made from, but for the rules.
+func (s *ServerConfig) sandbox(level sandbox.Level, u *upstream.Config) (o sandbox.Options, err error) {
+	l := &s.Limits
+	o = sandbox.Options{Level: level, Home: xdg.Home, Dir: u.Dir, Args: u.Args, Limits: guard.Limits{
+		Memory: l.MemoryBytes, FileSize: l.FileBytes, Processes: l.Processes, OpenFiles: l.OpenFiles, CPU: l.CPU,
+	}}
+	if min(l.MemoryBytes, l.FileBytes, int64(l.Processes), int64(l.OpenFiles), int64(l.CPU)) < 0 || l.CPU%time.Second != 0 {
+		return o, errors.New("limits: use numbers above 0 and whole seconds, or leave them out")
+	}
+	if o.Net, err = guard.ParseNet(s.Network); err != nil {
+		return o, err
+	}
+	if s.Network == "" && level == sandbox.Workspace {
+		o.Net = guard.ProxyNet
+	}
+	if s.URL != "" {
+		return o, errors.New("sandbox is for servers with a command")
+	}
+	if s.Shared && o.Net == guard.ProxyNet {
+		return o, errors.New("a shared server in a sandbox has no session whose people could be asked about its connections: use network: none or open")
+	}
+	beside := func(paths []string) (list []string) {
+		for _, path := range paths {
+			if path = ExpandHome(path); !filepath.IsAbs(path) {
+				path = filepath.Join(u.Dir, path)
+			}
+			list = append(list, filepath.Clean(path))
+		}
+		return list
+	}
+	o.Read, o.Write = beside(s.Read), beside(s.Write)
+	return o, nil
+}
+
+// wall is what a server runs behind: it does not reach the sockets of its user's session either, unless it is granted.
+func (c *Config) wall(s *ServerConfig) (*guard.Wall, error) {
+	w := c.CommonWall()
+	if s.Guard != "" {
+		mode, err := guard.ParseMode(onOff(s.Guard))
+		if err != nil {
+			return nil, err
+		}
+		w.Mode = mode
+	}
+	for _, g := range s.Grants {
+		if !slices.Contains(guard.Grants(), g) && len(guard.Grants()) > 0 {
+			return nil, fmt.Errorf("grants: %q: use %v", g, guard.Grants())
+		}
+	}
+	w.CloseSockets(s.Grants, s.Command)
+	return w, nil
+}

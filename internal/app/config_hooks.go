@@ -1,0 +1,53 @@
+package app
+
+import (
+	"path/filepath"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/proxy"
+)
+
+// KnownNames are what the matcher of a hook could be meant for: servers, agents and tools that callgate has seen. It is
+// nil while a server's tools were never seen, because then nobody can say what is missing.
+func (c *Config) KnownNames() ([]string, error) {
+	pins, err := tools.OpenPins(c.PinsFile())
+	if err != nil {
+		return nil, err
+	}
+	servers, err := c.ProxyServers()
+	if err != nil {
+		return nil, nil // run says what is wrong with them; hooks can be looked at all the same
+	}
+	agents, err := c.Agents()
+	if err != nil {
+		return nil, err
+	}
+	names := []string{gate.DefaultAgent, proxy.OwnName}
+	for _, a := range agents {
+		names = append(names, a.Name)
+	}
+	for _, own := range []string{"search", "kb_search", "kb_add", "find_tools", "call_tool", "rollback"} { // these are not pinned
+		names = append(names, own, proxy.OwnName+"_"+own)
+	}
+	for _, s := range servers {
+		seen, err := pins.Of(s.Tools.Identity)
+		if err != nil {
+			return nil, err
+		}
+		before := len(names)
+		for tool := range seen.Tools() {
+			names = append(names, tool, s.Tools.Name+"_"+proxy.Sanitize(tool))
+		}
+		if len(names) == before {
+			return nil, nil
+		}
+		names = append(names, s.Tools.Name)
+	}
+	return names, nil
+}
+
+// WebhookQueues is the folder where webhooks of the worker keep what waits to be posted.
+func (c *Config) WebhookQueues() string {
+	return filepath.Join(c.DataDir, "workers", c.Worker, "webhooks")
+}

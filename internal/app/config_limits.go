@@ -1,0 +1,98 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"callgate/gate"
+	"callgate/internal/budget"
+	"callgate/permissions"
+)
+
+// limitsConfig bounds what one session may do.
+type limitsConfig struct {
+	Preset       string // "" or strict
+	CallsPerTurn int
+	TurnIdle     time.Duration
+	Concurrent   int
+	Timeouts     []timeoutConfig
+
+	Irreversible       *int          // the irreversible call within IrreversibleWithin that asks whatever the rules say; 0 is none
+	IrreversibleWithin time.Duration // 0 is a minute
+
+	MaxResultBytes   int    // of servers that have no bound of their own
+	MaxInFlightBytes *int64 // of all messages that are on their way at once; 0 is no bound
+}
+
+type timeoutConfig struct {
+	Tool  string // glob over the qualified name or the kind; "" is every tool
+	Risk  string // a class; "" is every class
+	After time.Duration
+}
+
+// strict is the preset for agents that run by themselves.
+var strict = limitsConfig{
+	CallsPerTurn: 8, TurnIdle: 30 * time.Second,
+	Timeouts: []timeoutConfig{{After: 15 * time.Second}, {Risk: "NETWORK", After: 30 * time.Second}, {Risk: "BUILD_TEST", After: 120 * time.Second}},
+}
+
+// budget is the bound on messages in flight.
+func (l limitsConfig) budget() *budget.Budget {
+	if l.MaxInFlightBytes == nil {
+		return budget.New(budget.DefaultLimit)
+	}
+	return budget.New(*l.MaxInFlightBytes)
+}
+
+// assemble checks the limits. What is written beside a preset counts before what the preset says.
+func (l limitsConfig) assemble() (gate.Limits, error) {
+	switch l.Preset {
+	case "":
+	case "strict":
+		l.CallsPerTurn, l.TurnIdle = cmp.Or(l.CallsPerTurn, strict.CallsPerTurn), cmp.Or(l.TurnIdle, strict.TurnIdle)
+		l.Timeouts = slices.Concat(strict.Timeouts, l.Timeouts)
+	default:
+		return gate.Limits{}, fmt.Errorf("preset %q: use strict, or write the limits out", l.Preset)
+	}
+	if l.CallsPerTurn < 0 || l.Concurrent < 0 || l.TurnIdle < 0 || l.MaxResultBytes < 0 {
+		return gate.Limits{}, errors.New("a limit is negative: leave it out, or use 0, for none")
+	}
+	if b := l.MaxInFlightBytes; b != nil && *b != 0 && *b < budget.MinLimit {
+		return gate.Limits{}, fmt.Errorf("maxInFlightBytes: %d: use at least %d, or 0 for no bound", *b, budget.MinLimit)
+	}
+	out := gate.Limits{
+		CallsPerTurn: l.CallsPerTurn, TurnIdle: cmp.Or(l.TurnIdle, 30*time.Second), Concurrent: l.Concurrent,
+		Irreversible: 5, IrreversibleWithin: cmp.Or(l.IrreversibleWithin, time.Minute),
+	}
+	if l.Irreversible != nil {
+		out.Irreversible = *l.Irreversible
+	}
+	if out.Irreversible < 0 || out.IrreversibleWithin < 0 {
+		return gate.Limits{}, errors.New("irreversible: use a positive number of calls and a positive duration, or irreversible: 0 for no such limit")
+	}
+	for i, t := range l.Timeouts {
+		one := gate.Timeout{After: t.After}
+		if t.After <= 0 {
+			return out, fmt.Errorf("timeouts[%d]: after %s: use a positive duration such as 30s", i, t.After)
+		}
+		if t.Tool != "" {
+			glob, err := permissions.CompileGlob(t.Tool)
+			if err != nil {
+				return out, fmt.Errorf("timeouts[%d]: tool: %w", i, err)
+			}
+			one.Tool = glob
+		}
+		if t.Risk != "" {
+			risk, err := permissions.ParseRisk(t.Risk)
+			if err != nil {
+				return out, fmt.Errorf("timeouts[%d]: %w", i, err)
+			}
+			one.Risk = &risk
+		}
+		out.Timeouts = append(out.Timeouts, one)
+	}
+	return out, nil
+}

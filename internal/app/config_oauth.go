@@ -1,0 +1,96 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"callgate/internal/loopback"
+	"callgate/internal/signin"
+)
+
+// oauthConfig is how callgate signs in to a server behind a URL. Without it a person does, and callgate registers
+// itself as a client.
+type oauthConfig struct {
+	Grant          string // authorization_code, which is "", client_credentials or jwt_bearer
+	Issuer         string // the only authorization server that may be asked; "" for the one that the server names
+	ClientID       string // of a client that is registered there
+	ClientSecret   string
+	PrivateKey     string // a file with the key that the client signs with instead
+	ClientMetadata string // an address of a document that describes the client
+	Assertion      string // a file with the token of the workload, for jwt_bearer
+	Scopes         []string
+	RedirectPort   int // of the address of this machine that takes the answer; 0 is any
+}
+
+// isSet reports whether anything of it is configured.
+func (o *oauthConfig) isSet() bool { return !reflect.ValueOf(*o).IsZero() }
+
+// grants are those of the configuration.
+var grants = map[string]signin.Grant{
+	"": signin.Person, "authorization_code": signin.Person, "client_credentials": signin.ClientCredentials, "jwt_bearer": signin.Workload,
+}
+
+// assemble checks it and replaces its variables. The name and address of the server are left to the caller.
+func (o *oauthConfig) assemble() (s signin.Server, err error) {
+	grant, ok := grants[o.Grant]
+	if !ok {
+		return s, fmt.Errorf("grant %q: use authorization_code, client_credentials or jwt_bearer", o.Grant)
+	}
+	s = signin.Server{Grant: grant, Scopes: o.Scopes}
+	for _, text := range []struct {
+		from string
+		to   *string
+	}{{o.Issuer, &s.Issuer}, {o.ClientID, &s.ClientID}, {o.ClientSecret, &s.ClientSecret}, {o.ClientMetadata, &s.ClientMetadata}, {o.PrivateKey, &s.Key}, {o.Assertion, &s.Assertion}} {
+		if *text.to, err = expandVariables(text.from); err != nil {
+			return s, err
+		}
+	}
+	s.Key, s.Assertion = ExpandHome(s.Key), ExpandHome(s.Assertion)
+	return s, o.check(s)
+}
+
+// check says what is missing, and what does not go together.
+func (o *oauthConfig) check(s signin.Server) error {
+	alone := s.Grant != signin.Person
+	switch {
+	case s.Issuer != "" && !confidential(s.Issuer):
+		return fmt.Errorf("issuer %q: use the https address of the authorization server", s.Issuer)
+	case s.ClientMetadata != "" && (!strings.HasPrefix(s.ClientMetadata, "https://") || strings.Count(s.ClientMetadata, "/") < 3):
+		return fmt.Errorf("clientMetadata %q: use the https address of the document, which has a path", s.ClientMetadata)
+	case s.ClientID != "" && s.ClientMetadata != "":
+		return errors.New("clientId and clientMetadata are two clients: use one")
+	case s.ClientSecret != "" && s.Key != "":
+		return errors.New("clientSecret and privateKey are two ways of one client: use one")
+	case s.ClientID == "" && (s.ClientSecret != "" || s.Key != "" || alone):
+		return errors.New("a clientSecret, a privateKey and a grant without a person need a clientId")
+	case alone && s.Issuer == "":
+		return errors.New("a grant without a person needs an issuer: nobody looks where the server sends what callgate shows")
+	case s.Grant == signin.ClientCredentials && s.ClientSecret == "" && s.Key == "":
+		return errors.New("client_credentials needs a clientSecret or a privateKey")
+	case (s.Grant == signin.Workload) != (s.Assertion != ""):
+		return errors.New("jwt_bearer and assertion need each other")
+	case o.RedirectPort != 0 && alone:
+		return errors.New("redirectPort is for a person's browser")
+	case o.RedirectPort < 0 || o.RedirectPort > 65535:
+		return fmt.Errorf("redirectPort %d: use a port, or leave it out", o.RedirectPort)
+	}
+	return nil
+}
+
+func confidential(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && loopback.Confidential(u)
+}
+
+// files are those that no tool may touch. One whose name cannot be known is one that no server uses.
+func (o *oauthConfig) files() (files []string) {
+	for _, text := range []string{o.PrivateKey, o.Assertion} {
+		if path, err := expandVariables(text); err == nil && path != "" {
+			files = append(files, ExpandHome(path))
+		}
+	}
+	return files
+}

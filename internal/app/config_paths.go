@@ -1,0 +1,63 @@
+package app
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/adrg/xdg"
+)
+
+// PermissionsFile is where the worker's rules are.
+func (c *Config) PermissionsFile() string {
+	return filepath.Join(c.DataDir, "workers", c.Worker, "permissions.jsonc")
+}
+
+// ExpandHome replaces a leading ~.
+func ExpandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
+		return filepath.Join(xdg.Home, rest)
+	}
+	return path
+}
+
+// CacheDir is where upstreams are remembered between runs.
+func (c *Config) CacheDir() string { return filepath.Join(c.DataDir, "cache") }
+
+// Ports are those of the side server as far as the configuration names them.
+func (c *Config) Ports() []string {
+	if _, port, err := net.SplitHostPort(c.Listen); err == nil && port != "0" {
+		return []string{port}
+	}
+	return nil
+}
+
+// PinsFile is where tool definitions are remembered as people have accepted them.
+func (c *Config) PinsFile() string { return filepath.Join(c.DataDir, "pins.json") }
+
+// OwnFiles are the files that no tool may touch.
+func (c *Config) OwnFiles() []string {
+	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate")}, c.HookRunner.Files()...)
+	if c.File != "" {
+		files = append(files, c.File)
+	}
+	for _, path := range c.MCPConfig {
+		files = append(files, ExpandHome(path))
+	}
+	for _, token := range c.MCPTokens {
+		files = append(files, ExpandHome(token.File))
+	}
+	for i := range c.Servers {
+		files = append(files, c.Servers[i].OAuth.files()...)
+	}
+	for _, path := range []string{c.LogFile, c.TLS.Key} {
+		if path != "" {
+			files = append(files, ExpandHome(path))
+		}
+	}
+	if c.AuditAnchor != "" && c.AuditAnchor != "syslog" {
+		files = append(files, ExpandHome(c.AuditAnchor))
+	}
+	return files
+}

@@ -1,0 +1,215 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callgate/internal/companion/credentials"
+	"callgate/internal/endpoint"
+	"callgate/proxy"
+)
+
+// ServeConfig is what hosts are served with over HTTP.
+type ServeConfig struct {
+	MCPListen    string
+	MCPHosts     []string // names that hosts may know this machine by
+	MCPOrigins   []string // web pages that may connect
+	MCPTokens    []tokenConfig
+	Auth         string
+	IdleTimeout  time.Duration
+	IdleShutdown time.Duration
+	MaxSessions  int // of one client
+	TLS          struct{ Cert, Key string }
+	OAuth        struct{ Issuer, Audience, JWKS, Scope string }
+}
+
+// tokenConfig is the Bearer token of one client, in a file.
+type tokenConfig struct {
+	Name string
+	File string
+}
+
+// serveSettings are those of callgate serve.
+var serveSettings = []setting{
+	{"mcpListen", "mcp-listen", "`address` for hosts; port 0 picks one", endpoint.DefaultAddress},
+	{"auth", "auth", "who may connect: token (Bearer, from {dataDir}/credentials), oauth, or none (this machine only)", "token"},
+	{"mcpHosts", "mcp-host", "further `name` of this machine for hosts; repeatable", []string{}},
+	{"mcpOrigins", "mcp-origin", "`origin` of a web page that may connect, as https://example.com; repeatable", []string{}},
+	{"oauth.issuer", "oauth-issuer", "`URL` of the authorization server", ""},
+	{"oauth.audience", "oauth-audience", "`URL` of this callgate, which tokens must name as audience", ""},
+	{"oauth.jwks", "oauth-jwks", "`URL` of the issuer's keys (default: from its metadata)", ""},
+	{"oauth.scope", "oauth-scope", "`scope` that tokens must have", ""},
+	{"idleTimeout", "idle-timeout", "end a session and its servers after this long without use", 30 * time.Minute},
+	{"idleShutdown", "idle-shutdown", "end callgate after this long without a session; 0s: never", time.Duration(0)},
+	{"maxSessions", "max-sessions", "most `sessions` of one client (one token)", 2000},
+}
+
+// idleSeconds is a variable that several gateways share for idleTimeout.
+const idleSeconds = "CALLGATE_IDLE_TIMEOUT_SECONDS"
+
+// readIdleSeconds takes the number of idleSeconds over, where idleTimeout is not set by flag or variable.
+func (s *Settings) readIdleSeconds() error {
+	text := os.Getenv(idleSeconds)
+	if text == "" || s.Serve.Changed("idle-timeout") || os.Getenv(variable("idle-timeout")) != "" {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		return fmt.Errorf("%s: %q: use a positive number of seconds", idleSeconds, text)
+	}
+	s.viper.Set("idleTimeout", time.Duration(n)*time.Second)
+	return nil
+}
+
+var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// validate checks every value; the error begins with the key.
+func (c *ServeConfig) validate() error {
+	switch c.Auth {
+	case "token", "none":
+	case "oauth":
+		if c.OAuth.Issuer == "" || c.OAuth.Audience == "" {
+			return errors.New("auth: oauth needs oauth.issuer and oauth.audience")
+		}
+	default:
+		return fmt.Errorf("auth: %q: use token, oauth or none", c.Auth)
+	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		return errors.New("tls: a certificate needs its key: give tls.cert and tls.key")
+	}
+	if c.IdleTimeout <= 0 {
+		return fmt.Errorf("idleTimeout: %s: use a positive duration such as 30m", c.IdleTimeout)
+	}
+	if c.IdleShutdown < 0 {
+		return fmt.Errorf("idleShutdown: %s: use a positive duration such as 2h, or 0s for never", c.IdleShutdown)
+	}
+	if c.MaxSessions < 1 || c.MaxSessions > endpoint.MaxSessions {
+		return fmt.Errorf("maxSessions: %d: use a number from 1 to %d", c.MaxSessions, endpoint.MaxSessions)
+	}
+	for _, origin := range c.MCPOrigins {
+		if u, err := url.Parse(origin); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+			return fmt.Errorf("mcpOrigins: %q: use scheme and host alone, as https://example.com", origin)
+		}
+	}
+	for _, host := range c.MCPHosts {
+		if err := hostName(host); err != nil {
+			return fmt.Errorf("mcpHosts: %w", err)
+		}
+	}
+	names := []string{string(credentials.MCP), proxy.StdioPrincipal}
+	for i, t := range c.MCPTokens {
+		switch {
+		case !tokenName.MatchString(t.Name):
+			return fmt.Errorf("mcpTokens[%d]: name %q: use letters, digits, dots, - and _, at most 64", i, t.Name)
+		case slices.Contains(names, t.Name):
+			return fmt.Errorf("mcpTokens[%d]: the name %q is taken", i, t.Name)
+		case t.File == "":
+			return fmt.Errorf("mcpTokens[%d]: %q needs a file with the token", i, t.Name)
+		}
+		names = append(names, t.Name)
+	}
+	return nil
+}
+
+// Door makes what lets hosts in.
+func (c *ServeConfig) Door(ctx context.Context, dataDir string, log *slog.Logger) (endpoint.Door, error) {
+	switch c.Auth {
+	case "none":
+		log.Warn("hosts are let in without a credential: every program on this machine can call tools through this gate")
+		return endpoint.Anyone{}, nil
+	case "oauth":
+		return endpoint.NewOAuth(ctx, endpoint.OAuthConfig{Issuer: c.OAuth.Issuer, Audience: c.OAuth.Audience, JWKS: c.OAuth.JWKS, Scope: c.OAuth.Scope})
+	}
+	held, err := credentials.Open(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	own := func() (string, error) { return held.Token(credentials.MCP) }
+	tokens := []endpoint.Token{{Name: endpoint.Principal(credentials.MCP), Secret: complaining(own, string(credentials.MCP), log)}}
+	for _, t := range c.MCPTokens {
+		file, err := filepath.Abs(ExpandHome(t.File))
+		if err != nil {
+			return nil, err
+		}
+		secret := func() (string, error) { return readToken(file) }
+		if _, err := secret(); err != nil {
+			return nil, fmt.Errorf("mcpTokens: %s: %w", t.Name, err)
+		}
+		tokens = append(tokens, endpoint.Token{Name: endpoint.Principal(t.Name), Secret: complaining(secret, t.Name, log)})
+	}
+	return endpoint.NewTokens(tokens...), nil
+}
+
+// complaining reads a secret, and logs when it cannot be read any more.
+func complaining(read func() (string, error), name string, log *slog.Logger) func() (string, error) {
+	failed := false
+	return func() (string, error) { // not called by two goroutines at once
+		secret, err := read()
+		if err != nil && !failed {
+			log.Error("a token cannot be read: its client is not let in", "token", name, "error", err)
+		}
+		failed = err != nil
+		return secret, err
+	}
+}
+
+// SealingSecret is what hosts without sessions have their state sealed with: one that no host holds, because who
+// knows it can make handles. As long as it is the same their state survives a restart; nil, where there is none yet
+// or it cannot be read, lets it end with the process.
+func (c *Config) SealingSecret() []byte {
+	held, err := credentials.Open(c.DataDir)
+	if err != nil {
+		return nil // who needs the credentials says what is wrong with them
+	}
+	token, err := held.Token(credentials.Worker)
+	if err != nil {
+		return nil
+	}
+	return []byte(token)
+}
+
+// shortestToken is how many characters a token has at least: fewer could be guessed.
+const shortestToken = 24
+
+func readToken(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < shortestToken {
+		return "", fmt.Errorf("%s: a token has at least %d characters", path, shortestToken)
+	}
+	return token, nil
+}
+
+// hostName refuses what is more than a name, and what would stand for several.
+func hostName(host string) error {
+	if host == "" || strings.ContainsAny(host, "/: *") {
+		return fmt.Errorf("%q: use a name without scheme and port", host)
+	}
+	return nil
+}
+
+// Certificate reads the TLS files; nil when there are none.
+func (c *ServeConfig) Certificate() (*tls.Certificate, error) {
+	if c.TLS.Cert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(ExpandHome(c.TLS.Cert), ExpandHome(c.TLS.Key))
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return &pair, nil
+}

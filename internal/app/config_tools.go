@@ -1,0 +1,35 @@
+package app
+
+import (
+	"fmt"
+
+	"callgate/permissions"
+)
+
+// toolsConfig says which tools the host sees.
+type toolsConfig struct {
+	Expose string   // all or search
+	Pinned []string // globs over qualified names: seen under search too
+
+	pinned []*permissions.Glob
+}
+
+// Values of tools.expose.
+const (
+	ExposeAll    = "all"
+	ExposeSearch = "search"
+)
+
+func (t *toolsConfig) check() error {
+	if t.Expose != ExposeAll && t.Expose != ExposeSearch {
+		return fmt.Errorf("expose %q: use all or search", t.Expose)
+	}
+	for i, pattern := range t.Pinned {
+		glob, err := permissions.CompileGlob(pattern)
+		if err != nil {
+			return fmt.Errorf("pinned[%d]: %w", i, err)
+		}
+		t.pinned = append(t.pinned, glob)
+	}
+	return nil
+}

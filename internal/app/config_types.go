@@ -1,0 +1,75 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// ofItsType refuses a value of the file that the decoder would turn into one of its key's type, and so into
+// something that nobody wrote: metrics: 3 into true, args: [true] into ["1"], timeout: 5 into nanoseconds. Text
+// passes, because variables are text: the decoder reads it, and refuses what it cannot read.
+func ofItsType(from, to reflect.Type, value any) (any, error) {
+	cure := ""
+	switch {
+	case to == reflect.TypeFor[time.Duration]():
+		if from.Kind() != reflect.String && from != to && !zero(value) {
+			cure = cures["duration"]
+		}
+	case to.Kind() == reflect.Bool && (from.Kind() == reflect.String && zero(value) || !either(from, reflect.Bool)):
+		cure = cures["bool"]
+	case to.Kind() == reflect.Int && (from.Kind() == reflect.String && zero(value) || !either(from, reflect.Int)):
+		cure = cures["int"]
+	case to.Kind() == reflect.String && single(from):
+		cure = fmt.Sprintf("this is text: put it in quotes, %q", fmt.Sprint(value))
+	case to.Kind() == reflect.Slice && (single(from) || to.Elem().Kind() == reflect.String && from.Kind() == reflect.Map):
+		cure = "write a list"
+	}
+	switch {
+	case cure == "":
+		return value, nil
+	case single(from):
+		return nil, fmt.Errorf("%v: %s", value, cure)
+	}
+	return nil, errors.New(cure)
+}
+
+// inMilliseconds are the keys that other programs have in milliseconds, as a bare number.
+var inMilliseconds = []string{"timeout", "verify.timeout"}
+
+// leastMilliseconds is what a bare number has to be at least to be taken for milliseconds: somebody who writes timeout: 30 means
+// seconds, and is told to say so.
+const leastMilliseconds = 1000
+
+// readMilliseconds takes a bare number for milliseconds where other programs do.
+func (s *Settings) readMilliseconds() {
+	for _, key := range inMilliseconds {
+		n, err := strconv.Atoi(fmt.Sprint(s.viper.Get(key)))
+		if err == nil && n >= leastMilliseconds {
+			s.viper.Set(key, time.Duration(n)*time.Millisecond)
+		}
+	}
+}
+
+// words are the values that are one of a few words, in any case.
+func (c *Config) words() []*string {
+	return []*string{
+		&c.LogLevel, &c.Escalation, &c.Remember, &c.Gate, &c.Terminal, &c.Tools.Expose, &c.Checkpoints.Storage, &c.Checkpoints.OnFailure,
+		&c.Verify.OnFailure, &c.RAG.KB, &c.RAG.Embedder.Kind, &c.Auth, &c.Shell.Dialect, &c.Limits.Preset,
+	}
+}
+
+// zero reports whether the value is the empty one of its type: a bare 0 is a duration too.
+func zero(value any) bool { return reflect.ValueOf(value).IsZero() }
+
+// either reports whether values of the type are of the kind, or text.
+func either(t reflect.Type, kind reflect.Kind) bool {
+	return t.Kind() == kind || t.Kind() == reflect.String
+}
+
+// single reports whether values of the type are one word of the file that is no text.
+func single(t reflect.Type) bool {
+	return t.Kind() == reflect.Bool || t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64
+}

@@ -1,0 +1,189 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var (
+	invalidKeys  = regexp.MustCompile(`'([^']*)' has invalid keys: ([^\n]*)`)
+	invalidValue = regexp.MustCompile(`(?m)^'([^']+)' (.*)$`)
+	exportedName = regexp.MustCompile(`(?:^|\.)(?:MCP|[A-Z]+)`)
+)
+
+// explainUnmarshal says which key of which file or variable is wrong, and what to do about it.
+func explainUnmarshal(file string, err error) error {
+	if file == "" {
+		file = "flags and variables"
+	}
+	text := err.Error()
+	if m := invalidKeys.FindStringSubmatch(text); m != nil {
+		where := "in " + KeyOf(m[1])
+		if m[1] == "" || m[1] == fmt.Sprintf("%T", Config{}) { // how the decoder calls the top level
+			where = "at the top level"
+		}
+		return fmt.Errorf("configuration %s: unknown key %s %s: correct or remove it%s (callgate config example shows every key)", file, m[2], where, meant(m[2], keysBelow(m[1])))
+	}
+	if m := invalidValue.FindStringSubmatch(text); m != nil {
+		key := KeyOf(m[1])
+		if name := variableOf(key); name != "" {
+			return fmt.Errorf("variable %s %q: %s", name, os.Getenv(name), cure(key, m[2]))
+		}
+		return fmt.Errorf("configuration %s: %s: %s", file, key, cure(key, m[2]))
+	}
+	return fmt.Errorf("configuration %s: %w", file, err)
+}
+
+// keysBelow are the keys that the struct at a field has, as the decoder names it.
+func keysBelow(field string) (keys []string) {
+	of := reflect.TypeFor[Config]()
+	if field != fmt.Sprintf("%T", Config{}) {
+		for _, part := range strings.FieldsFunc(field, func(r rune) bool { return r == '.' }) {
+			name, _, _ := strings.Cut(part, "[")
+			f, ok := of.FieldByName(name)
+			if !ok {
+				return nil
+			}
+			for of = f.Type; of.Kind() == reflect.Slice || of.Kind() == reflect.Pointer; {
+				of = of.Elem()
+			}
+			if of.Kind() != reflect.Struct {
+				return nil
+			}
+		}
+	}
+	for _, f := range reflect.VisibleFields(of) {
+		if f.IsExported() && !f.Anonymous && f.Tag.Get("mapstructure") != "-" {
+			keys = append(keys, KeyOf(f.Name))
+		}
+	}
+	return keys
+}
+
+// explainConfirmation says how the keys of a toolConfirmation section, which other programs have, are spelled here.
+func explainConfirmation(file string, section any) error {
+	keys, ok := section.(map[string]any)
+	if !ok {
+		return nil
+	}
+	here := map[string]string{"mode": "mode", "timeout": "timeout", "allowedtoolsstorage": "remember"}
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if name := here[strings.ToLower(key)]; name != "" {
+			lines = append(lines, fmt.Sprintf("  %s: %v", name, keys[key]))
+		} else {
+			lines = append(lines, fmt.Sprintf("  # %s has no equivalent", key))
+		}
+	}
+	return fmt.Errorf("configuration %s: toolConfirmation: callgate has these keys at the top level. Write instead:\n%s", file, strings.Join(lines, "\n"))
+}
+
+// KeyOf is a field of config as a file spells it: Servers[0].Env is servers[0].env, MCPTokens is mcpTokens.
+func KeyOf(field string) string {
+	return exportedName.ReplaceAllStringFunc(strings.ReplaceAll(field, "OAuth", "Oauth"), strings.ToLower)
+}
+
+// variableOf names the variable that sets a key, "" when none does.
+func variableOf(key string) string {
+	for _, s := range allSettings() {
+		if name := variable(s.flag); s.key == key && os.Getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// cure says what a key takes whose value the decoder refused with a complaint.
+func cure(key, complaint string) string {
+	last, _, _ := strings.Cut(key[strings.LastIndexByte(key, '.')+1:], "[")
+	switch {
+	case last == "env":
+		return `write a list of "NAME=value" lines`
+	case last == "headers":
+		return `write a list of "Name: value" lines`
+	case strings.Contains(complaint, "time: "):
+		return cures["duration"]
+	case strings.Contains(complaint, "as 'int'"):
+		return cures["int"]
+	case strings.Contains(complaint, "as 'bool'"):
+		return cures["bool"]
+	case strings.Contains(complaint, "expected type 'string'"):
+		return "write plain text here"
+	case strings.Contains(complaint, "expected a map"):
+		return "keys are missing below it: see callgate config example"
+	}
+	return complaint
+}
+
+// ArgsExactly takes n arguments, and says how the command is written when there are others.
+func ArgsExactly(n int) cobra.PositionalArgs { return ArgsBetween(n, n) }
+
+// ArgsBetween takes at least least and at most most arguments, likewise.
+func ArgsBetween(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		words := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("an argument is missing: %s", words)
+		case len(args) > most:
+			return fmt.Errorf("%q is one argument too many: %s", args[most], words)
+		}
+		return nil
+	}
+}
+
+// ExplainGroups makes a word that is no subcommand of a group an error, where the library shows the help and succeeds.
+func ExplainGroups(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if !cmd.HasSubCommands() || cmd.Runnable() {
+			continue
+		}
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, sub := range cmd.Commands() {
+				names = append(names, sub.Name())
+			}
+			return fmt.Errorf("unknown command %q for %q: use %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+		}
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+}
+
+// cures say what a value of a type looks like, by the names that flags have for types.
+var cures = map[string]string{
+	"duration": "use a duration with a unit, such as 120s or 15m",
+	"int":      "use a whole number",
+	"bool":     "use true or false",
+}
+
+// ExplainFlag says what a flag takes whose value cannot be read.
+func ExplainFlag(cmd *cobra.Command, err error) error {
+	if name, found := strings.CutPrefix(err.Error(), "unknown flag: --"); found {
+		var names []string
+		for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.InheritedFlags()} {
+			flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		}
+		if near := nearest(name, names); near != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+		return err
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if cure := cures[invalid.GetFlag().Value.Type()]; cure != "" {
+			return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cure)
+		}
+	}
+	return err
+}

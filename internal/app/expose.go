@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"callgate/gate"
+	"callgate/proxy"
+)
+
+// exposed is what the proxy shows hosts; nil for every tool.
+func (c *Config) exposed() *proxy.Expose {
+	if c.Tools.Expose != ExposeSearch {
+		return nil
+	}
+	return &proxy.Expose{Pinned: c.Tools.pinned}
+}
+
+// exposeTools are the two tools by which hosts reach the others when tools.expose is search.
+func (s *Sidecar) exposeTools() []ownTool {
+	if s.Config.exposed() == nil {
+		return nil
+	}
+	return []ownTool{s.findTools, callTool}
+}
+
+func (s *Sidecar) findTools(session *gate.Session) server.ServerTool {
+	return server.ServerTool{
+		Tool: mcp.NewTool("find_tools",
+			mcp.WithDescription("Find tools by what they do. Many tools are not in your list: describe what you want to do, and this returns the definitions of those that fit best. Call one of them with "+proxy.CallTool+"."),
+			mcp.WithString("query", mcp.Required(), mcp.Description("What the tool should do, or a part of its name")),
+			mcp.WithNumber("limit", mcp.Description("How many tools, 1 to 20; default 5"), mcp.Min(1), mcp.Max(20)),
+			mcp.WithReadOnlyHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
+		),
+		Handler: func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			query, err := r.RequireString("query")
+			if err != nil {
+				return mcp.NewToolResultError(err.Error()), nil
+			}
+			found, err := s.Proxy.FindTools(ctx, session.ID(), query, r.GetInt("limit", 0))
+			if err != nil {
+				return nil, err
+			}
+			return mcp.NewToolResultJSON(found)
+		},
+	}
+}
+
+// callTool is only ever listed: the proxy takes its calls for calls of the tools that they name.
+func callTool(*gate.Session) server.ServerTool {
+	return server.ServerTool{
+		Tool: mcp.NewTool("call_tool",
+			mcp.WithDescription("Call a tool that "+proxy.FindTool+" returned. The call is judged, approved and recorded as a call of that tool."),
+			mcp.WithString("name", mcp.Required(), mcp.Description("The tool's name, as "+proxy.FindTool+" returned it")),
+			mcp.WithObject("arguments", mcp.Description("The tool's arguments, as its inputSchema describes them"), mcp.AdditionalProperties(true)),
+		),
+		Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, errors.New("the call did not come through the gate")
+		},
+	}
+}

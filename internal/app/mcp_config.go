@@ -1,0 +1,293 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+
+	"callgate/proxy"
+)
+
+// mcpServer is one entry of a host's file. Other members are the host's business and are ignored.
+type mcpServer struct {
+	Type     string            `json:"type"`
+	Command  string            `json:"command" toml:"command"`
+	Args     []string          `json:"args" toml:"args"`
+	Env      map[string]string `json:"env" toml:"env"`
+	Cwd      string            `json:"cwd" toml:"cwd"`
+	URL      string            `json:"url" toml:"url"`
+	Headers  map[string]string `json:"headers" toml:"http_headers"`
+	Disabled bool              `json:"disabled"`
+
+	// Of Codex.
+	Enabled    *bool             `json:"-" toml:"enabled"`
+	EnvNames   []string          `json:"-" toml:"env_vars"`             // passed on where they are set
+	EnvHeaders map[string]string `json:"-" toml:"env_http_headers"`     // header → variable
+	BearerName string            `json:"-" toml:"bearer_token_env_var"` // variable
+}
+
+// mcpFile is what hosts keep their servers in: "mcpServers" of most, with those of each project in ~/.claude.json,
+// "servers" of VS Code's mcp.json, and "mcp" in its settings.
+type mcpFile struct {
+	MCPServers jsontext.Value `json:"mcpServers"`
+	Servers    jsontext.Value `json:"servers"`
+	MCP        struct {
+		Servers jsontext.Value `json:"servers"`
+	} `json:"mcp"`
+	Projects map[string]struct {
+		MCPServers jsontext.Value `json:"mcpServers"`
+	} `json:"projects"`
+}
+
+// readMCPConfig reads the servers of a host's file in the order in which they stand there. Keys are taken as
+// they are spelled, and a name twice is an error. Of several projects it takes the one that the current folder
+// belongs to.
+func readMCPConfig(path string) ([]ServerConfig, error) {
+	text, err := os.ReadFile(ExpandHome(path))
+	if err != nil {
+		return nil, fmt.Errorf("mcpConfig: %w", err)
+	}
+	if strings.EqualFold(filepath.Ext(path), ".toml") {
+		return readCodexConfig(path, text)
+	}
+	plain, err := hujson.Standardize(slices.Clone(text)) // comments become spaces: places stay
+	if err != nil {
+		plain = text // the decoder words it
+	}
+	var file mcpFile
+	if err := json.Unmarshal(plain, &file); err != nil {
+		return nil, explainJSON(path, text, "", err)
+	}
+	lists := []struct {
+		at   string
+		list jsontext.Value
+	}{{"mcpServers", file.MCPServers}, {"servers", file.Servers}, {"mcp.servers", file.MCP.Servers}}
+	if dir := projectOf(slices.Collect(maps.Keys(file.Projects))); dir != "" {
+		lists = append(lists, lists[0])
+		lists[len(lists)-1].at, lists[len(lists)-1].list = fmt.Sprintf("projects[%q].mcpServers", dir), file.Projects[dir].MCPServers
+	}
+	found := false
+	var servers []ServerConfig
+	for _, l := range lists {
+		if l.list == nil {
+			continue
+		}
+		found = true
+		more, err := readMCPServers(path, l.at, l.list)
+		if err != nil {
+			return nil, explainJSON(path, text, l.at, err)
+		}
+		servers = append(servers, more...)
+	}
+	if !found && len(file.Projects) == 0 {
+		return nil, fmt.Errorf(`%s: it has no "mcpServers" (or "servers", as in VS Code's mcp.json)`, path)
+	}
+	return servers, nil
+}
+
+// projectOf is the innermost of the folders that holds the current one, "" when none does.
+func projectOf(dirs []string) (best string) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for _, dir := range dirs {
+		rel, err := filepath.Rel(dir, cwd)
+		if err == nil && (rel == "." || filepath.IsLocal(rel)) && len(dir) > len(best) {
+			best = dir
+		}
+	}
+	return best
+}
+
+func readMCPServers(path, at string, list jsontext.Value) (servers []ServerConfig, err error) {
+	var byName map[string]mcpServer
+	if err := json.Unmarshal(list, &byName); err != nil {
+		return nil, err
+	}
+	names, err := memberNames(list)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		s := byName[name]
+		one, err := s.config(name, fmt.Sprintf("%s: %s.%s", path, at, name))
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, one)
+	}
+	return servers, nil
+}
+
+// readCodexConfig reads [mcp_servers.NAME] of ~/.codex/config.toml.
+func readCodexConfig(path string, text []byte) ([]ServerConfig, error) {
+	var file struct {
+		Servers map[string]mcpServer `toml:"mcp_servers"`
+	}
+	if err := toml.Unmarshal(text, &file); err != nil {
+		if wrong := (*toml.DecodeError)(nil); errors.As(err, &wrong) {
+			line, column := wrong.Position()
+			return nil, fmt.Errorf("%s:%d:%d: %w", path, line, column, err)
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if file.Servers == nil {
+		return nil, fmt.Errorf("%s: it has no [mcp_servers.NAME], as Codex has them", path)
+	}
+	var servers []ServerConfig
+	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
+		s := file.Servers[name]
+		for _, v := range s.EnvNames {
+			if _, ok := os.LookupEnv(v); ok {
+				s.Env = with(s.Env, v, "${"+v+"}")
+			}
+		}
+		for header, v := range s.EnvHeaders {
+			s.Headers = with(s.Headers, header, "${"+v+"}")
+		}
+		if s.BearerName != "" {
+			s.Headers = with(s.Headers, "Authorization", "Bearer ${"+s.BearerName+"}")
+		}
+		s.Disabled = s.Enabled != nil && !*s.Enabled
+		one, err := s.config(name, fmt.Sprintf("%s: mcp_servers.%s", path, name))
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, one)
+	}
+	return servers, nil
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
+}
+
+// config is the entry as callgate.yaml would have it.
+func (s *mcpServer) config(name, source string) (ServerConfig, error) {
+	enabled := !s.Disabled
+	c := ServerConfig{
+		Name: proxy.Sanitize(name), Type: s.Type, Command: s.Command, Args: s.Args, Cwd: s.Cwd, URL: s.URL, Enabled: &enabled,
+		Env: pairs(s.Env, "="), Headers: pairs(s.Headers, ": "), Source: source,
+	}
+	for _, text := range slices.Concat([]*string{&c.Command, &c.Cwd, &c.URL}, pointers(c.Args), pointers(c.Env), pointers(c.Headers)) {
+		var err error
+		if *text, err = translateVariables(*text); err != nil && enabled {
+			return c, fmt.Errorf("%s: %w", source, err)
+		}
+	}
+	return c, nil
+}
+
+func pointers(list []string) []*string {
+	out := make([]*string, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}
+
+var hostVariable = regexp.MustCompile(`\$\{(env|input|workspaceFolder|userHome)(?::([^}]*))?\}`)
+
+// translateVariables writes the variables of VS Code and Cursor as callgate has them.
+func translateVariables(text string) (string, error) {
+	var missing error
+	return hostVariable.ReplaceAllStringFunc(text, func(ref string) string {
+		m := hostVariable.FindStringSubmatch(ref)
+		switch m[1] {
+		case "env":
+			return "${" + m[2] + "}"
+		case "userHome":
+			return ExpandHome("~")
+		case "workspaceFolder":
+			dir, err := os.Getwd()
+			missing = errors.Join(missing, err)
+			return dir
+		}
+		missing = fmt.Errorf("%s: callgate cannot ask for inputs: put the value into an environment variable and write ${NAME}", ref)
+		return ref
+	}), missing
+}
+
+// explainJSON says at which line and column of a file something is wrong. What at names is the part of the file that
+// err counts from; "" is the whole.
+func explainJSON(path string, text []byte, at string, err error) error {
+	offset := int64(-1)
+	var syntax *jsontext.SyntacticError
+	var shape *json.SemanticError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.ByteOffset
+		err = fmt.Errorf("this is not JSON: %w", syntax.Err)
+	case errors.As(err, &shape):
+		offset = shape.ByteOffset
+		what := strings.Trim(string(shape.JSONPointer), "/")
+		if what == "" {
+			what = "the value"
+		}
+		err = fmt.Errorf("%s cannot be %s", strings.ReplaceAll(what, "/", "."), article(shape.JSONKind))
+	}
+	if at != "" {
+		err = fmt.Errorf("%s: %w", at, err)
+		if start := bytes.Index(text, []byte(`"`+at[strings.LastIndexByte(at, '.')+1:]+`"`)); offset >= 0 && start >= 0 {
+			offset += int64(start + bytes.IndexByte(text[start:], '{'))
+		}
+	}
+	if offset < 0 || offset > int64(len(text)) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	before := text[:offset]
+	return fmt.Errorf("%s:%d:%d: %w", path, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'), err)
+}
+
+// article is a kind of JSON value in a sentence.
+func article(k jsontext.Kind) string {
+	words := map[jsontext.Kind]string{'n': "null", 't': "true", 'f': "false", '"': "text", '0': "a number", '{': "an object", '[': "a list"}
+	if word := words[k]; word != "" {
+		return word
+	}
+	return k.String()
+}
+
+// memberNames returns the names of an object's members in their order.
+func memberNames(object []byte) (names []string, err error) {
+	dec := jsontext.NewDecoder(strings.NewReader(string(object)))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name.String())
+		if err := dec.SkipValue(); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+func pairs(m map[string]string, separator string) []string {
+	list := make([]string, 0, len(m))
+	for name, value := range m {
+		list = append(list, name+separator+value)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"time"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/permissions"
+)
+
+// outlook is what the rules, the mode and the level make of a tool that is called with values that no pattern is
+// about.
+type outlook struct {
+	Verdict  string // allow, ask, confirm, deny, or "by risk"
+	Rule     string // which gives it
+	Patterns int    // rules for this tool that look at values
+}
+
+func OutlookOf(policy *permissions.Policy, t *tools.Tool, mode gate.Mode, level string) outlook {
+	finding := permissions.Evaluate(policy, permissions.Context{Server: t.Server, Now: time.Now()}, &permissions.Subject{
+		Tool: t.Qualified, Plain: t.Plain, Kind: t.Kind, KindBound: t.Bound, Risk: t.Risk(),
+	})
+	o := outlook{Verdict: finding.Action.String(), Rule: "no rule matches"}
+	if finding.Rule != nil {
+		o.Rule = finding.Rule.String()
+	}
+	switch {
+	case mode == gate.ModeAutoDeny:
+		o.Verdict, o.Rule = permissions.Deny.String(), "mode auto-deny"
+	case level != gate.AutonomyNone.String() && finding.Action != permissions.Deny:
+		o.Verdict, o.Rule = "by risk", "autonomy "+level
+	}
+	for i := range policy.File {
+		if r := &policy.File[i]; r.Pattern != "*" && concerns(r, t) {
+			o.Patterns++
+		}
+	}
+	return o
+}
+
+// concerns reports whether the rule names the tool or its kind.
+func concerns(r *permissions.Rule, t *tools.Tool) bool {
+	glob, err := permissions.CompileGlob(r.Tool)
+	return err == nil && (glob.Match(t.Qualified) || glob.Match(t.Plain) || t.Kind != "" && glob.Match(t.Kind))
+}
+
+// Judged are the arguments of a tool that rules look at, with their roles.
+func Judged(t *tools.Tool) map[string]string {
+	roles := map[string]string{}
+	for argument, role := range t.Roles {
+		if role != tools.Plain {
+			roles[argument] = role.String()
+		}
+	}
+	return roles
+}

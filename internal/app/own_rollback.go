@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/checkpoint"
+)
+
+// rollbackName is what the tool is known by, and who restored where it did.
+const rollbackName = "callgate_rollback_checkpoint"
+
+// rollbackTool lets the model of a session put back what its own calls changed, when the configuration offers
+// that.
+func (s *Sidecar) rollbackTool() []ownTool {
+	if s.Keeps == nil || !s.Config.Checkpoints.Tool {
+		return nil
+	}
+	return []ownTool{func(session *gate.Session) server.ServerTool {
+		return server.ServerTool{
+			Tool: mcp.NewTool("rollback_checkpoint",
+				mcp.WithDescription("Put files back to what they were before one of your own calls changed them: contents, modes, and files that were not there. Nothing is touched when a file was changed since by anybody else. The rollback can be rolled back by the id that it returns."),
+				mcp.WithString("id", mcp.Description("The checkpoint, as a report of callgate names it. Default: the one before your newest call that changed files")),
+				mcp.WithArray("paths", mcp.WithStringItems(), mcp.Description("Only these files or folders, absolute or relative to the workspace. Default: everything that the call changed")),
+				mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+			),
+			Handler: func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				text, err := s.rollback(ctx, session, r.GetString("id", ""), r.GetStringSlice("paths", nil))
+				if err != nil {
+					return mcp.NewToolResultError(err.Error()), nil
+				}
+				return mcp.NewToolResultText(text), nil
+			},
+		}
+	}}
+}
+
+// rollback restores one of the session's own checkpoints, and never by force: what somebody else changed since
+// stays, and so does what the rules deny to write.
+func (s *Sidecar) rollback(ctx context.Context, session *gate.Session, id string, paths []string) (string, error) {
+	one, err := s.ownCheckpoint(session, id)
+	if err != nil {
+		return "", err
+	}
+	place := tools.Place{Dir: one.Workspace, Roots: []string{one.Workspace}, Home: xdg.Home}
+	only := make([]string, len(paths))
+	for i, path := range paths {
+		if only[i] = path; !filepath.IsAbs(path) {
+			only[i] = filepath.Join(one.Workspace, path)
+		}
+	}
+	done, err := s.Keeps.Store.Restore(ctx, one.ID, checkpoint.RestoreOptions{
+		Paths: only, By: rollbackName, SessionID: session.ID(),
+		Denies: func(path string) string { return s.Gate.ForbidsWriting(session, place, path) },
+		Secret: func(path string) bool { return s.Gate.HidesFile(session, place, path) },
+	})
+	var conflict *checkpoint.ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		return "", fmt.Errorf("nothing was rolled back: %w. Tell the user, who can look at it and insist; do not change the files another way", err)
+	case err != nil:
+		return "", err
+	case len(done.Files) == 0 && len(done.Failed) == 0:
+		return fmt.Sprintf("The files of %s are as they were before the call already.", one.ID), nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Rolled back what %s changed (%s):\n", one.Tool, one.ID)
+	for _, path := range done.Files {
+		fmt.Fprintf(&b, "- %s\n", path)
+	}
+	for _, f := range done.Failed {
+		fmt.Fprintf(&b, "- NOT %s: %s\n", f.Path, f.Why)
+	}
+	fmt.Fprintf(&b, "To take this back, roll back %s.", done.Checkpoint)
+	if len(done.Failed) > 0 {
+		return "", errors.New(b.String())
+	}
+	return b.String(), nil
+}
+
+// ownCheckpoint finds a checkpoint of the session by its id, or its newest one that changed something and was
+// not put back. What a person or a verification put back is theirs: the model MUST NOT undo it.
+func (s *Sidecar) ownCheckpoint(session *gate.Session, id string) (checkpoint.Checkpoint, error) {
+	if id != "" {
+		one, err := s.Keeps.Store.Get(id)
+		switch {
+		case err != nil:
+		case one.SessionID != session.ID():
+			err = fmt.Errorf("%w of this session: %q", checkpoint.ErrUnknown, id)
+		case one.Restores != "" && one.Tool != rollbackName:
+			err = fmt.Errorf("%q was kept when %s put files back: only the user can undo that", id, one.Tool)
+		}
+		return one, err
+	}
+	list, err := s.Keeps.Store.List(checkpoint.Filter{SessionID: session.ID()})
+	for _, c := range list {
+		if c.Ended && c.Restores == "" && c.Restored.IsZero() {
+			return c, nil
+		}
+	}
+	return checkpoint.Checkpoint{}, errors.Join(fmt.Errorf("%w: no call of this session changed files that could be put back", checkpoint.ErrUnknown), err)
+}

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/adrg/xdg"
+
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/checkpoint"
+	"callgate/permissions"
+)
+
+// reading is what the worker's rules say of reading files, for code that reads them without a call: what they deny
+// read_file, and callgate's own files.
+type reading struct {
+	store     *permissions.Store
+	protected []string // files and folders that no tool may touch
+}
+
+func (c *Config) Reading() *reading {
+	return &reading{permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home}), c.OwnFiles()}
+}
+
+// Rules names the rules as they are now.
+func (r *reading) Rules() string {
+	data, err := os.ReadFile(r.store.Path())
+	if err != nil {
+		return "unreadable"
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:12])
+}
+
+// Denied returns whether a file of the workspace root, by its absolute path without links, must not be read.
+// Rules speak of it by that path, by the one that root was given as, and relative to either. While the rules
+// cannot be read, everything is denied; that they cannot be read now is an error.
+func (r *reading) Denied(root string) (func(path string) bool, error) {
+	if _, err := r.store.Policy(); err != nil {
+		return nil, err
+	}
+	given, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	real := given
+	if path, err := filepath.EvalSymlinks(given); err == nil {
+		real = path
+	}
+	own, err := gate.NewProtected(r.protected, xdg.Home, nil)
+	if err != nil {
+		return nil, err
+	}
+	place := tools.Place{Dir: real, Roots: []string{real}, Home: xdg.Home}
+	asGiven := tools.Place{Dir: given, Roots: []string{given}, Home: xdg.Home}
+	return func(path string) bool {
+		policy, err := r.store.Policy()
+		if err != nil || own.Holds(path) {
+			return true
+		}
+		denies := func(path string, place tools.Place) bool {
+			subject := tools.ReadSubject(path, place)
+			return permissions.Evaluate(policy, permissions.Context{Now: time.Now(), Workspace: place.Dir}, &subject).Action == permissions.Deny
+		}
+		if denies(path, place) {
+			return true
+		}
+		rel, err := filepath.Rel(real, path)
+		return err != nil || given != real && denies(filepath.Join(given, rel), asGiven)
+	}, nil
+}
+
+// Hidden returns which files of a checkpoint the rules keep from being read: those of the worker that took it,
+// as they are now. While they cannot be read, nothing is shown.
+func (c *Config) Hidden(one *checkpoint.Checkpoint) func(path string) bool {
+	of := *c
+	if workerName.MatchString(one.Worker) {
+		of.Worker = one.Worker
+	}
+	denied, err := of.Reading().Denied(one.Workspace)
+	if err != nil {
+		return func(string) bool { return true }
+	}
+	return denied
+}

@@ -1,0 +1,309 @@
+// Package app reads what a user configured and assembles a running callgate from it: the gate, its records, the proxy and
+// the companion. The subcommands of cmd/callgate use it. A value of the configuration is checked once, before anything
+// opens.
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/adrg/xdg"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/budget"
+	"callgate/internal/companion"
+	"callgate/internal/companion/credentials"
+	"callgate/internal/guard"
+	"callgate/internal/hooks"
+	"callgate/internal/hosthooks"
+	"callgate/internal/hosthooks/door"
+	"callgate/internal/metrics"
+	"callgate/internal/retrieval"
+	"callgate/internal/rpc"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// Sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
+type Sidecar struct {
+	Config    *Config
+	Onlooker  bool // it serves no host, and has no proxy
+	Log       *slog.Logger
+	Gate      *gate.Gate
+	rules     *permissions.Store
+	Proxy     *proxy.Proxy
+	companion *companion.Server
+	metrics   *metrics.Metrics   // nil when nothing is counted
+	Keeps     *proxy.Checkpoints // nil when checkpoints are off
+	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
+	retrieval *retrieval.Service // nil unless rag.enabled
+	prompts   ownPrompts         // nil for none
+	Budget    *budget.Budget     // of messages in flight
+	Problems  problems
+	Closers   []func() error // in the order of opening
+}
+
+// Start opens everything. The caller MUST close the sidecar, also after an error.
+func Start(c *Config, servers []proxy.Server) (*Sidecar, error) {
+	s := &Sidecar{Config: c, Budget: c.Limits.budget()}
+	if err := s.OpenFiles(); err != nil {
+		return s, err
+	}
+	if err := s.openProxy(servers); err != nil {
+		return s, err
+	}
+	if err := s.OpenCompanion(); err != nil {
+		return s, err
+	}
+	var looking sync.WaitGroup
+	looking.Go(s.look)
+	s.Closers = append(s.Closers, func() error { looking.Wait(); return nil })
+	return s, nil
+}
+
+// OpenFiles opens what is kept on the disk, and the gate that goes by it.
+func (s *Sidecar) OpenFiles() error {
+	c := s.Config
+	if err := s.openLog(); err != nil {
+		return err
+	}
+	s.Problems.log = s.Log
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("dataDir: %w", err)
+	}
+	if err := guard.Harden(); err != nil {
+		s.Log.Warn("other processes of this user can look into callgate", "error", err)
+	}
+	if err := c.HookRunner.Start(s.Log); err != nil {
+		return err
+	}
+	s.Closers = append(s.Closers, func() error { c.HookRunner.Close(); return nil }) // after the gate: sessions end before
+	if err := hooks.Expire(c.WebhookQueues(), c.HookRunner, s.Log); err != nil {
+		s.Log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
+	}
+	trail, err := s.openAudit()
+	if err != nil {
+		return err
+	}
+	if err := s.openGate(trail); err != nil {
+		return err
+	}
+	s.startMetrics(trail)
+	return nil
+}
+
+// openGate opens what judges calls, and what follows its judgments.
+func (s *Sidecar) openGate(trail *audit.Log) error {
+	c := s.Config
+	agents, err := c.Agents()
+	if err != nil {
+		return err
+	}
+	var unkept func(gate.Call, *tools.Analysis) string
+	if s.Keeps, unkept, err = s.openCheckpoints(); err != nil {
+		return err
+	}
+	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.Log})
+	s.Gate = gate.New(gate.Options{
+		Worker: c.Worker, Audit: trail, Logger: s.Log, Store: s.rules,
+		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
+		History: c.history, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
+		Freezer: OpenFreezer(c.DataDir), Limits: c.limits, InMemory: c.inMemory, Terminal: c.TerminalList, Undo: s.Keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
+	})
+	s.Closers = append(s.Closers, func() error { s.Gate.Close(); return nil })
+	if c.GateOff {
+		s.Log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
+	}
+	c.HookRunner.Watch(s.Gate)
+	return nil
+}
+
+// approvals is where decisions wait for their hosts, "" for an onlooker: they belong to the processes of hosts.
+func (s *Sidecar) approvals() string {
+	if s.Onlooker {
+		return ""
+	}
+	return filepath.Join(s.Config.DataDir, "approvals")
+}
+
+// openProxy opens what stands between the host and the servers, callgate's own among them.
+func (s *Sidecar) openProxy(servers []proxy.Server) error {
+	c := s.Config
+	pins, err := tools.OpenPins(c.PinsFile())
+	if err != nil {
+		return err
+	}
+	tracer, err := s.openTracer()
+	if err != nil {
+		return err
+	}
+	checks, err := s.openVerification()
+	if err != nil {
+		return err
+	}
+	workspaces, err := s.openRetrieval()
+	if err != nil {
+		return err
+	}
+	bound(servers, c.Limits.MaxResultBytes)
+	for _, server := range servers {
+		if unpinned(server.Upstream) {
+			s.Log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
+		}
+	}
+	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
+	names, err := c.ServerNames()
+	if err != nil {
+		return err
+	}
+	s.Proxy, err = proxy.New(proxy.Options{
+		Gate: s.Gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.CacheDir(), Logger: s.Log,
+		HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.SealingSecret(), MaxSessions: c.MaxSessions,
+		Expose: c.exposed(), Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.Keeps, Verification: checks, Budget: s.Budget,
+	})
+	if err != nil {
+		return err
+	}
+	s.Closers = append(s.Closers, func() error { s.Proxy.Close(); return nil })
+	return nil
+}
+
+// openAudit opens the trail, and the place where its heads are kept.
+func (s *Sidecar) openAudit() (*audit.Log, error) {
+	options := audit.Options{Trouble: func(err error) {
+		if err == nil {
+			s.Problems.Set("the audit log's room")
+		} else {
+			s.Problems.Set("the audit log's room", "the audit log cannot be written, so no call runs until there is room: "+err.Error())
+		}
+	}}
+	kept, err := openAnchor(s.Config.AuditAnchor, audit.Dir(s.Config.DataDir), s.Log)
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		options.Anchor = kept.keep
+		s.Closers = append(s.Closers, kept.close)
+	}
+	log, err := audit.Open(audit.Dir(s.Config.DataDir), options)
+	if err != nil {
+		return nil, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
+	}
+	s.Closers = append(s.Closers, log.Close)
+	return log, nil
+}
+
+// OpenCompanion starts the side server, unless it is off, and protects what belongs to callgate.
+func (s *Sidecar) OpenCompanion() error {
+	var ports []string
+	if s.Config.Listen != "off" {
+		held, err := credentials.Open(s.Config.DataDir)
+		if err != nil {
+			return err
+		}
+		remote, err := s.Config.remote()
+		if err != nil {
+			return err
+		}
+		options := companion.Options{
+			DataDir: s.Config.DataDir, Address: s.Config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
+			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.Gate, Checkpoints: s.shownCheckpoints(), Problems: s.Problems.list, Credentials: held, Logger: s.Log,
+			HostHooks: hosthooks.Posted(door.Order{DataDir: s.Config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
+		}
+		if !s.Onlooker {
+			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.Config.Worker, backend{s}, backend{s}, backend{s}, backend{s}
+			options.Metrics, options.Retrieval = s.metricsHandler(), s.retrievalForPeople()
+		}
+		s.companion, err = companion.Listen(options)
+		if err != nil {
+			return err
+		}
+		s.Closers = append(s.Closers, s.companion.Close)
+		_, port, err := net.SplitHostPort(s.companion.Address())
+		if err != nil {
+			return err
+		}
+		ports = append(ports, port)
+		s.Log.Info("companion is listening", "address", "http://"+s.companion.Address())
+	}
+	protected, err := gate.NewProtected(s.Config.OwnFiles(), xdg.Home, ports)
+	if err != nil {
+		return err
+	}
+	s.Gate.Protect(protected.WithNames(companion.SocketName).WithPorts(s.Config.OwnPorts()))
+	return nil
+}
+
+// page is the address of the page for approvers, "" while there is none.
+func (s *Sidecar) page() string {
+	if s.companion == nil {
+		return ""
+	}
+	return "http://" + s.companion.Address() + "/"
+}
+
+// rememberedDecisions bounds how far back the audit trail is read for commands of this worker.
+const rememberedDecisions = 500
+
+// history returns the shell commands that the worker's audit trail remembers, the newest first.
+func (c *Config) history() (commands []string) {
+	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Limit: rememberedDecisions}) {
+		if err != nil || r.Worker != c.Worker || r.Event != audit.Decision {
+			continue // a damaged line is the business of audit verify
+		}
+		for _, s := range r.Subjects {
+			if s.Kind == tools.KindShell && s.Value != "" {
+				commands = append(commands, s.Value)
+			}
+		}
+	}
+	return commands
+}
+
+// Relay serves the host on standard input and output until it ends.
+func (s *Sidecar) Relay(ctx context.Context, v proxy.View) error {
+	tuneForStdio(s.retrieval != nil)
+	in, out := rpc.Stdio()
+	return s.Proxy.Run(ctx, v, in, out)
+}
+
+// Close ends everything in the reverse order of opening and logs what fails.
+func (s *Sidecar) Close() {
+	for _, closer := range slices.Backward(s.Closers) {
+		if err := closer(); err != nil && s.Log != nil {
+			s.Log.Error("shutdown", "error", err)
+		}
+	}
+}
+
+// openLog sends the log to standard error, because standard output belongs to MCP, and to the log file. From here on
+// neither ends or holds up the process, whatever becomes of who reads them.
+func (s *Sidecar) openLog() error {
+	OutlivePipes()
+	stderr := newSpool(os.Stderr)
+	s.Closers = append(s.Closers, stderr.close)
+	out := everyWriter{stderr}
+	if s.Config.LogFile != "" {
+		file, err := os.OpenFile(s.Config.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("logFile: %w", err)
+		}
+		s.Closers = append(s.Closers, file.Close)
+		out = append(out, file)
+	}
+	s.Log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: s.Config.Level}))
+	return nil
+}
+
+// OpenFreezer opens what is frozen in a data directory.
+func OpenFreezer(dataDir string) *gate.Freezer {
+	return gate.OpenFreezer(filepath.Join(dataDir, "freeze.json"))
+}

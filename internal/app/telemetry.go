@@ -1,0 +1,53 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"os"
+
+	"callgate/audit"
+	"callgate/internal/companion/wire"
+	"callgate/internal/metrics"
+	"callgate/internal/traces"
+)
+
+// startMetrics begins to count, if that is configured. No session is open yet.
+func (s *Sidecar) startMetrics(log *audit.Log) {
+	if !s.Config.Metrics {
+		return
+	}
+	s.metrics = metrics.New(metrics.Options{
+		Gate: s.Gate, Worker: s.Config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.Config.HookRunner, Upstreams: s.upstreamsUp,
+	})
+	s.Closers = append(s.Closers, func() error { s.metrics.Close(); return nil })
+}
+
+// openTracer begins to tell of calls, if that is configured. The variables of OpenTelemetry alone do not turn it on:
+// a host that has them for itself hands them down.
+func (s *Sidecar) openTracer() (*traces.Tracer, error) {
+	if !s.Config.Traces {
+		return nil, nil
+	}
+	tracer, err := traces.New(context.Background(), traces.Options{Version: Version, Worker: s.Config.Worker, Logger: s.Log})
+	if err == nil {
+		s.Closers = append(s.Closers, tracer.Close)
+	}
+	return tracer, err
+}
+
+// metricsHandler answers scrapes; nil when nothing is counted.
+func (s *Sidecar) metricsHandler() http.Handler {
+	if s.metrics == nil {
+		return nil
+	}
+	return s.metrics
+}
+
+// upstreamsUp tells which servers are ready. It is asked once the side server listens, which is after the proxy
+// is there.
+func (s *Sidecar) upstreamsUp() (states []metrics.Upstream) {
+	for _, u := range (backend{s}).Upstreams() {
+		states = append(states, metrics.Upstream{Name: u.Name, Up: u.State == wire.UpstreamUp, Tools: u.Tools})
+	}
+	return states
+}
