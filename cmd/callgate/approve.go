@@ -7,15 +7,15 @@ import (
 	"os"
 	"os/user"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/console"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/config"
 	"callgate/internal/tui"
 )
 
@@ -33,7 +33,7 @@ type approving struct {
 	as                                                   string // the person whose credential is shown; "" for the one that is nobody's in particular
 }
 
-func newApproveCommand(s *app.Settings) *cobra.Command {
+func newApproveCommand(s *config.Settings) *cobra.Command {
 	var o approving
 	cmd := &cobra.Command{
 		Use:   "approve",

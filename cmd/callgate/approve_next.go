@@ -10,11 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/app"
-
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"

@@ -12,17 +12,17 @@ import (
 	"strings"
 
 	"callgate/internal/app"
-
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/config"
 	"callgate/internal/telegram"
 )
 
 const telegramVariable = "CALLGATE_TELEGRAM_TOKEN"
 
 // approveTelegram answers from the allowed chats until ctx or callgate ends.
-func approveTelegram(ctx context.Context, c *app.Config, o approving) error {
+func approveTelegram(ctx context.Context, c *config.Config, o approving) error {
 	token, err := telegramToken(c.DataDir)
 	if err != nil {
 		return err

@@ -11,8 +11,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"callgate/internal/app"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
@@ -21,6 +19,8 @@ import (
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/visible"
 )
 
@@ -324,7 +324,7 @@ func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
 		Use:     "show CALLID",
 		Short:   "Print everything on record about one call",
 		Example: `  callgate audit show call_tosh72862382f3b7_5`,
-		Args:    app.ArgsExactly(1),
+		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := auditDir(dataDir)
 			if err != nil {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	mcpclient "github.com/mark3labs/mcp-go/client"
@@ -20,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/jsonx"
 	"callgate/proxy"
 )
@@ -30,7 +30,7 @@ const (
 	exitRefused   exitCode = 4
 )
 
-func newCallCommand(s *app.Settings) *cobra.Command {
+func newCallCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "call TOOL [ARGUMENTS|-]",
@@ -94,7 +94,7 @@ func callArguments(given []string, stdin io.Reader) (jsontext.Value, error) {
 }
 
 // callOnce is a host that makes one call and leaves.
-func callOnce(ctx context.Context, c *app.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
+func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
 	sidecar, err := app.Start(c, servers)
 	defer sidecar.Close()
 	if err != nil {

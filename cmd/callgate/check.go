@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"callgate/internal/app"
-
 	"github.com/adrg/xdg"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,11 +12,12 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/companion"
+	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
 
-func newCheckCommand(s *app.Settings) *cobra.Command {
+func newCheckCommand(s *config.Settings) *cobra.Command {
 	var fromStdin, asJSON, explain bool
 	var session string
 	cmd := &cobra.Command{
@@ -108,7 +107,7 @@ func rememberFile(checker *rulebook.Checker, path string) error {
 }
 
 // newChecker judges as the configuration says.
-func newChecker(c *app.Config) (*rulebook.Checker, error) {
+func newChecker(c *config.Config) (*rulebook.Checker, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err

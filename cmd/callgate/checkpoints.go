@@ -6,14 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/internal/checkpoint"
+	"callgate/internal/config"
 )
 
-func newCheckpointsCommand(s *app.Settings) *cobra.Command {
+func newCheckpointsCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checkpoints",
 		Short: "Show what calls changed in files, and undo it",
@@ -30,12 +29,12 @@ or extended attributes.`,
 }
 
 // checkpointsOf opens what was kept. The caller closes it.
-func checkpointsOf(s *app.Settings) (*app.Config, *checkpoint.Store, error) {
+func checkpointsOf(s *config.Settings) (*config.Config, *checkpoint.Store, error) {
 	c, err := s.Load()
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Checkpoints.Storage == app.CheckpointsInMemory {
+	if c.Checkpoints.Storage == config.CheckpointsInMemory {
 		return nil, nil, errors.New("checkpoints are in the memory of the callgate that serves the session (checkpoints.storage: memory): use its page, or REST under /api/checkpoints")
 	}
 	c.Checkpoints.Storage = "disk" // what was kept before they were turned off is there still
@@ -45,7 +44,7 @@ func checkpointsOf(s *app.Settings) (*app.Config, *checkpoint.Store, error) {
 
 // realPathOf makes a path of the command line absolute and its folder real, as checkpoints name it.
 func realPathOf(path string) (string, error) {
-	abs, err := filepath.Abs(app.ExpandHome(path))
+	abs, err := filepath.Abs(config.ExpandHome(path))
 	if err != nil {
 		return "", err
 	}

@@ -6,16 +6,15 @@ import (
 	"os"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
+	"callgate/internal/config"
 )
 
-func newCheckpointsDiffCommand(s *app.Settings) *cobra.Command {
+func newCheckpointsDiffCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	var paths []string
 	cmd := &cobra.Command{
@@ -25,7 +24,7 @@ func newCheckpointsDiffCommand(s *app.Settings) *cobra.Command {
 are enough. Files that the rules keep from being read are named but not shown.`,
 		Example: `  callgate checkpoints diff ck_4nq2
   callgate checkpoints diff ck_4nq2 --path src/auth.ts`,
-		Args: app.ArgsExactly(1),
+		Args: config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, store, err := checkpointsOf(s)
 			if err != nil {

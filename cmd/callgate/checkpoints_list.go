@@ -9,16 +9,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
+	"callgate/internal/config"
 )
 
-func newCheckpointsListCommand(s *app.Settings) *cobra.Command {
+func newCheckpointsListCommand(s *config.Settings) *cobra.Command {
 	var filter checkpoint.Filter
 	var asJSON bool
 	cmd := &cobra.Command{

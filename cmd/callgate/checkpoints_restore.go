@@ -6,16 +6,16 @@ import (
 	"io"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	"callgate/internal/checkpoint"
+	"callgate/internal/config"
 )
 
-func newCheckpointsRestoreCommand(s *app.Settings) *cobra.Command {
+func newCheckpointsRestoreCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	var paths []string
 	o := checkpoint.RestoreOptions{}
@@ -31,7 +31,7 @@ A server that was killed while it wrote may have left a temporary file. Restore 
 Rules do not limit your restores. callgate's own files are never restored, and links are never followed.`,
 		Example: `  callgate checkpoints restore ck_4nq2
   callgate checkpoints restore ck_4nq2 --path src/auth.ts --force`,
-		Args: app.ArgsExactly(1),
+		Args: config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c, store, err := checkpointsOf(s)
 			if err != nil {
@@ -74,7 +74,7 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 }
 
 // recordRestore puts on record that a person restores: nothing is restored when that fails.
-func recordRestore(c *app.Config, one *checkpoint.Checkpoint, by string, force bool) error {
+func recordRestore(c *config.Config, one *checkpoint.Checkpoint, by string, force bool) error {
 	log, err := audit.Open(audit.Dir(c.DataDir), audit.Options{})
 	if err != nil {
 		return err

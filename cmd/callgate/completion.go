@@ -4,12 +4,11 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"callgate/gate/tools"
+	"callgate/internal/config"
 )
 
 // flagValues are the words that a flag takes.
@@ -19,26 +18,26 @@ var flagValues = map[string][]string{
 	"escalation":             {"reject", "ask"},
 	"remember":               {"storage", "memory"},
 	"terminal":               {"open", "allowlist"},
-	"expose-tools":           {app.ExposeAll, app.ExposeSearch},
+	"expose-tools":           {config.ExposeAll, config.ExposeSearch},
 	"gate":                   {"on", "off"},
 	"flow":                   {"on", "off"},
 	"log-level":              {"debug", "info", "warn", "error"},
 	"auth":                   {"token", "oauth", "none"},
-	"checkpoints":            {"disk", app.CheckpointsInMemory, app.CheckpointsOff},
+	"checkpoints":            {"disk", config.CheckpointsInMemory, config.CheckpointsOff},
 	"checkpoints-on-failure": {"continue", "ask", "deny"},
-	"verify-on-failure":      {"report", app.VerifyRollback},
-	"rag-kb":                 {app.KBOfWorker, app.KBOfSession},
-	"embedder":               {app.EmbedderStatic, "openai", "ollama"},
+	"verify-on-failure":      {"report", config.VerifyRollback},
+	"rag-kb":                 {config.KBOfWorker, config.KBOfSession},
+	"embedder":               {config.EmbedderStatic, "openai", "ollama"},
 	"decision":               decisions,
 }
 
 // completeValues lets a shell complete the values of flags and arguments.
-func completeValues(s *app.Settings, cmd *cobra.Command) {
+func completeValues(s *config.Settings, cmd *cobra.Command) {
 	each := func(f *pflag.Flag) {
 		complete := cobra.FixedCompletions(flagValues[f.Name], cobra.ShellCompDirectiveNoFileComp)
 		switch {
 		case f.Name == "worker":
-			complete = completeFrom(s, func(c *app.Config) []string { return append(c.Workers(), app.DefaultWorker) })
+			complete = completeFrom(s, func(c *config.Config) []string { return append(c.Workers(), config.DefaultWorker) })
 		case f.Name == "agent":
 			complete = completeFrom(s, agentNames)
 		case f.Name == "tool":
@@ -53,7 +52,7 @@ func completeValues(s *app.Settings, cmd *cobra.Command) {
 	case "callgate call", "callgate check", "callgate rules remove":
 		cmd.ValidArgsFunction = completeArguments(s, toolWords)
 	case "callgate rules add":
-		cmd.ValidArgsFunction = completeArguments(s, toolWords, nil, func(*app.Config) []string { return []string{"allow", "ask", "confirm", "deny"} })
+		cmd.ValidArgsFunction = completeArguments(s, toolWords, nil, func(*config.Config) []string { return []string{"allow", "ask", "confirm", "deny"} })
 	case "callgate login", "callgate logout":
 		cmd.ValidArgsFunction = completeArguments(s, knownServers)
 	}
@@ -62,7 +61,7 @@ func completeValues(s *app.Settings, cmd *cobra.Command) {
 	}
 }
 
-func completeFrom(s *app.Settings, words func(*app.Config) []string) cobra.CompletionFunc {
+func completeFrom(s *config.Settings, words func(*config.Config) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		c, err := s.Load()
 		if err != nil {
@@ -75,7 +74,7 @@ func completeFrom(s *app.Settings, words func(*app.Config) []string) cobra.Compl
 }
 
 // arguments completes the first argument with the first function, and so on; nil completes nothing.
-func completeArguments(s *app.Settings, at ...func(*app.Config) []string) cobra.CompletionFunc {
+func completeArguments(s *config.Settings, at ...func(*config.Config) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(at) || at[len(args)] == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -84,7 +83,7 @@ func completeArguments(s *app.Settings, at ...func(*app.Config) []string) cobra.
 	}
 }
 
-func agentNames(c *app.Config) (names []string) {
+func agentNames(c *config.Config) (names []string) {
 	agents, err := c.Agents()
 	if err != nil {
 		return nil // the command says what is wrong
@@ -95,7 +94,7 @@ func agentNames(c *app.Config) (names []string) {
 	return names
 }
 
-func knownServers(c *app.Config) []string {
+func knownServers(c *config.Config) []string {
 	names, err := c.ServerNames()
 	if err != nil {
 		return nil // likewise
@@ -104,7 +103,7 @@ func knownServers(c *app.Config) []string {
 }
 
 // toolWords are the kinds, and the beginnings of the names of servers' tools.
-func toolWords(c *app.Config) []string {
+func toolWords(c *config.Config) []string {
 	words := slices.Clone(tools.Kinds())
 	for _, name := range knownServers(c) {
 		words = append(words, name+"_*")

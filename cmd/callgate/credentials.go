@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
 )
 
 // credentialNames are the secrets that can be replaced.
@@ -51,7 +50,7 @@ A person can have a credential of their own, such as approve@alice.`,
 		}
 	}
 	named := func(cmd *cobra.Command, args []string) error {
-		if err := app.ArgsExactly(1)(cmd, args); err != nil {
+		if err := config.ArgsExactly(1)(cmd, args); err != nil {
 			return err
 		}
 		role, person, _ := strings.Cut(args[0], "@")
@@ -66,7 +65,7 @@ A person can have a credential of their own, such as approve@alice.`,
   callgate credentials rotate approve@alice`,
 			ValidArgs: credentialNames,
 			Args: func(cmd *cobra.Command, args []string) error {
-				if err := app.ArgsExactly(1)(cmd, args); err != nil {
+				if err := config.ArgsExactly(1)(cmd, args); err != nil {
 					return err
 				}
 				if credentials.Credential(args[0]).Person() == "" && !slices.Contains(credentialNames, args[0]) {

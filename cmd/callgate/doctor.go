@@ -9,22 +9,22 @@ import (
 	"path/filepath"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
 	"callgate/internal/doctor"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
 	"callgate/internal/install"
 )
 
-func newDoctorCommand(s *app.Settings) *cobra.Command {
+func newDoctorCommand(s *config.Settings) *cobra.Command {
 	var asJSON, fix bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -67,12 +67,12 @@ files that others may read or change, and a hub that does not run. The exit code
 }
 
 // examine looks at everything, also when the configuration cannot be read.
-func examine(ctx context.Context, s *app.Settings) ([]doctor.Finding, error) {
+func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) {
 	o := doctor.Options{Version: app.Version, Home: xdg.Home, Kinds: tools.Kinds(), Listen: companionclient.DefaultAddress}
 	c, err := s.Load()
 	if err != nil {
 		o.ConfigErr = err
-		c = &app.Config{Worker: "default"}
+		c = &config.Config{Worker: "default"}
 		if c.DataDir, _ = s.Common.GetString("data-dir"); c.DataDir == "" {
 			c.DataDir = filepath.Join(xdg.DataHome, "callgate")
 		}

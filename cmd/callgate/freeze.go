@@ -8,12 +8,11 @@ import (
 	"net/http"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/app"
 	"callgate/internal/companion"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"

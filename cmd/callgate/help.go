@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"callgate/internal/config"
 )
 
 // flagGroup is a part of the help of subcommands with many flags.
@@ -18,7 +18,7 @@ type flagGroup struct {
 	flags *pflag.FlagSet
 }
 
-func flagGroups(s *app.Settings) []flagGroup {
+func flagGroups(s *config.Settings) []flagGroup {
 	return []flagGroup{
 		{"General", s.Common}, {"Decisions", s.Policy}, {"Approvers", s.Listen}, {"Hosts over HTTP", s.Serve}, {"Search", s.Search},
 		{"Checkpoints", s.Keep}, {"Verification", s.Checks}, {"Chat", s.Chat},
@@ -43,7 +43,7 @@ var firstFlags = []struct {
 const helpAll = "help-all"
 
 // explainCommands gives every subcommand a help that begins with what people use first.
-func explainCommands(s *app.Settings, root *cobra.Command) {
+func explainCommands(s *config.Settings, root *cobra.Command) {
 	root.PersistentFlags().Bool(helpAll, false, "show every flag")
 	root.PersistentFlags().Lookup(helpAll).Hidden = true // the help names it where there is more
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
@@ -61,7 +61,7 @@ func askForHelp(args []string) []string {
 	return slices.Insert(slices.Clone(args), at, "--help")
 }
 
-func usageOf(s *app.Settings, cmd *cobra.Command) string {
+func usageOf(s *config.Settings, cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
 	if cmd.Runnable() {
@@ -88,7 +88,7 @@ func usageOf(s *app.Settings, cmd *cobra.Command) string {
 	return b.String()
 }
 
-func writeFlags(s *app.Settings, b *strings.Builder, cmd *cobra.Command) {
+func writeFlags(s *config.Settings, b *strings.Builder, cmd *cobra.Command) {
 	everything, _ := cmd.Flags().GetBool(helpAll) // missing only before the flags were parsed
 	accepts := func(name string) bool {
 		return cmd.LocalFlags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil

@@ -8,17 +8,16 @@ import (
 	"net"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
 )
 
-func newHookCommand(s *app.Settings) *cobra.Command {
+func newHookCommand(s *config.Settings) *cobra.Command {
 	var post bool
 	cmd := &cobra.Command{
 		Use:   "hook HOST [EVENT]",
@@ -58,7 +57,7 @@ Hosts: ` + strings.Join(hosthooks.IDs(), ", ") + `.`,
 }
 
 // hook answers the host. Whatever goes wrong is a denial in the host's words, for an event that waits for one.
-func answerHook(s *app.Settings, cmd *cobra.Command, o door.Order) error {
+func answerHook(s *config.Settings, cmd *cobra.Command, o door.Order) error {
 	dialect, err := hosthooks.Find(o.Host)
 	if err != nil {
 		return err
@@ -82,7 +81,7 @@ func answerHook(s *app.Settings, cmd *cobra.Command, o door.Order) error {
 }
 
 // askGate asks the process that judges, unless the fast way has done so in vain.
-func askGate(ctx context.Context, s *app.Settings, o door.Order, body []byte) (door.Reply, error) {
+func askGate(ctx context.Context, s *config.Settings, o door.Order, body []byte) (door.Reply, error) {
 	if door.Broken != nil {
 		return door.Reply{}, door.Broken
 	}
@@ -96,7 +95,7 @@ func askGate(ctx context.Context, s *app.Settings, o door.Order, body []byte) (d
 }
 
 // printPosting prints what a host needs in its settings to post its hooks.
-func printPosting(s *app.Settings, cmd *cobra.Command, host string) error {
+func printPosting(s *config.Settings, cmd *cobra.Command, host string) error {
 	d, err := hosthooks.Find(host)
 	if err != nil {
 		return err

@@ -7,15 +7,15 @@ import (
 	"os"
 	"slices"
 
-	"callgate/internal/app"
-
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
 	"callgate/internal/hooks"
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
@@ -23,7 +23,7 @@ import (
 )
 
 // serveHooks is the process that judges for hooks: a callgate without servers, which joins the hub as every other.
-func serveHooks(s *app.Settings, cmd *cobra.Command) error {
+func serveHooks(s *config.Settings, cmd *cobra.Command) error {
 	config, _ := s.Common.GetString("config") // they are declared
 	worker, _ := s.Common.GetString("worker")
 	c, err := s.Load()
@@ -91,7 +91,7 @@ func openDesk(s *app.Sidecar) (*hosthooks.Desk, error) {
 }
 
 // askHooks lets the user's hooks look at a call of a host's own tool.
-func askHooks(ctx context.Context, c *app.Config, session *gate.Session, call gate.Call) gate.Call {
+func askHooks(ctx context.Context, c *config.Config, session *gate.Session, call gate.Call) gate.Call {
 	e := hooks.Event{Name: hooks.ToolRequested, SessionID: session.ID(), Agent: call.Agent, Host: session.Client().Name, CallID: call.ID, Arguments: call.Arguments}
 	e.About(call.Tool)
 	c.HookRunner.Decide(ctx, e, func(o hooks.Opinion) (hooks.Event, bool, error) {

@@ -11,11 +11,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/hooks"
 )
 
@@ -39,7 +39,7 @@ func refuseHooks(cmd *cobra.Command, _ []string) error {
 	return fmt.Errorf("the hook %q started callgate %s: a hook may only use %s", hook, top.Name(), strings.Join(harmlessInHooks, ", "))
 }
 
-func newHooksCommand(s *app.Settings) *cobra.Command {
+func newHooksCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hooks",
 		Short: "List, switch and test your hooks",
@@ -99,7 +99,7 @@ func printHooks(w io.Writer, list []hooks.Status) error {
 }
 
 // printOrphans tells what waits for webhooks that the configuration does not have any more.
-func printOrphans(w io.Writer, c *app.Config) error {
+func printOrphans(w io.Writer, c *config.Config) error {
 	orphans, err := hooks.Orphans(c.WebhookQueues(), c.HookRunner)
 	for _, o := range orphans {
 		_, failed := fmt.Fprintf(w, "%s is no webhook of the configuration: %d events wait for it, the oldest since %s\n", tools.Visible(o.Name), o.Events, o.Oldest.Local().Format(time.DateTime))
@@ -108,9 +108,9 @@ func printOrphans(w io.Writer, c *app.Config) error {
 	return err
 }
 
-func newSwitchCommand(s *app.Settings, verb string, on bool) *cobra.Command {
+func newSwitchCommand(s *config.Settings, verb string, on bool) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " NAME", Short: strings.ToUpper(verb[:1]) + verb[1:] + " a hook", Args: app.ArgsExactly(1),
+		Use: verb + " NAME", Short: strings.ToUpper(verb[:1]) + verb[1:] + " a hook", Args: config.ArgsExactly(1),
 		Example: "  callgate hooks " + verb + " notify",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.Load()
@@ -132,14 +132,14 @@ func newSwitchCommand(s *app.Settings, verb string, on bool) *cobra.Command {
 	}
 }
 
-func newTestHookCommand(s *app.Settings) *cobra.Command {
+func newTestHookCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test NAME",
 		Short: "Run a hook now with a test event and show its output",
 		Long: `Test runs the hook with the event tool.test, even if it is off, and prints its output. It fails if the hook fails. A
 program runs behind the usual guard.`,
 		Example: "  callgate hooks test notify",
-		Args:    app.ArgsExactly(1),
+		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.Load()
 			if err != nil {
@@ -176,7 +176,7 @@ func testEvent() hooks.Event {
 }
 
 // explainHook names the hooks that there are to somebody who named another.
-func explainHook(c *app.Config, err error) error {
+func explainHook(c *config.Config, err error) error {
 	if !errors.Is(err, hooks.ErrUnknown) {
 		return err
 	}

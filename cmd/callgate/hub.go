@@ -3,14 +3,14 @@ package main
 import (
 	"fmt"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
+	"callgate/internal/config"
 )
 
-func newHubCommand(s *app.Settings) *cobra.Command {
+func newHubCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hub",
 		Short: "Keep the page available while no host runs",
@@ -35,7 +35,7 @@ takes over when it ends.`,
 }
 
 // runHub serves people until the context ends.
-func runHub(c *app.Config, cmd *cobra.Command) error {
+func runHub(c *config.Config, cmd *cobra.Command) error {
 	if c.Listen == "off" {
 		return fmt.Errorf("a hub has to listen, and listen is off: use --listen %s, or leave it out", companionclient.DefaultAddress)
 	}

@@ -13,19 +13,19 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/hooks"
 	"callgate/internal/visible"
 	"callgate/rag"
 )
 
-func newIndexCommand(s *app.Settings) *cobra.Command {
+func newIndexCommand(s *config.Settings) *cobra.Command {
 	var watch, asJSON, verbose bool
 	cmd := &cobra.Command{
 		Use:   "index [PATH]",
@@ -38,7 +38,7 @@ All processes of the worker use the index, which is in the data directory. Nothi
 rag.embedder or --embedder names a server that computes the vectors.`,
 		Example: `  callgate index
   callgate index ~/src/app --watch`,
-		Args: app.ArgsBetween(0, 1),
+		Args: config.ArgsBetween(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			debug.SetGCPercent(indexGCPercent)
 			c, err := s.Load()
@@ -79,7 +79,7 @@ func tellIndexed(h *hooks.Runner, e rag.Event) {
 
 // indexAll brings the indexes of all roots up to date, one after the other, and then keeps them so until the command
 // is interrupted, if it is to watch. One that fails ends all.
-func indexAll(cmd *cobra.Command, c *app.Config, roots []string, watch bool, follow func(rag.Event)) error {
+func indexAll(cmd *cobra.Command, c *config.Config, roots []string, watch bool, follow func(rag.Event)) error {
 	var indexes []*rag.Index
 	close := func(err error) error {
 		for _, index := range indexes {
@@ -118,7 +118,7 @@ func indexAll(cmd *cobra.Command, c *app.Config, roots []string, watch bool, fol
 const indexGCPercent = 75
 
 // openIndex opens the index of the workspace root under the worker's rules.
-func openIndex(cmd *cobra.Command, c *app.Config, root string) (*rag.Index, error) {
+func openIndex(cmd *cobra.Command, c *config.Config, root string) (*rag.Index, error) {
 	if info, err := os.Stat(root); err == nil && !info.IsDir() {
 		return rag.Open("", rag.Options{}) // Sync says what is wrong with a file
 	}

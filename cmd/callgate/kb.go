@@ -11,16 +11,15 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/config"
 	"callgate/internal/visible"
 	"callgate/rag"
 )
 
-func newKBCommand(s *app.Settings) *cobra.Command {
+func newKBCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kb",
 		Short: "Add, list, search and remove documents in the knowledge base",
@@ -35,7 +34,7 @@ HTML, PDF and DOCX files.`,
 }
 
 // withKB opens the worker's knowledge base.
-func withKB(s *app.Settings, do func(*app.Config, *rag.KB) error) (err error) {
+func withKB(s *config.Settings, do func(*config.Config, *rag.KB) error) (err error) {
 	c, err := s.Load()
 	if err != nil {
 		return err
@@ -56,7 +55,7 @@ func withKB(s *app.Settings, do func(*app.Config, *rag.KB) error) (err error) {
 	return do(c, kb)
 }
 
-func newKBAddCommand(s *app.Settings) *cobra.Command {
+func newKBAddCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "add FILE...",
 		Short: "Add files, or standard input with -",
@@ -64,7 +63,7 @@ func newKBAddCommand(s *app.Settings) *cobra.Command {
 files that the rules keep them from reading.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKB(s, func(c *app.Config, kb *rag.KB) error {
+			return withKB(s, func(c *config.Config, kb *rag.KB) error {
 				return changeRules(c, func() (string, error) { return addFiles(cmd, kb, args) })
 			})
 		},
@@ -125,14 +124,14 @@ func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (str
 	return kb.Add(ctx, string(data), metadata)
 }
 
-func newKBListCommand(s *app.Settings) *cobra.Command {
+func newKBListCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the documents, oldest first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withKB(s, func(_ *app.Config, kb *rag.KB) error {
+			return withKB(s, func(_ *config.Config, kb *rag.KB) error {
 				documents, err := kb.List()
 				if err != nil {
 					return err
@@ -154,16 +153,16 @@ func newKBListCommand(s *app.Settings) *cobra.Command {
 	return cmd
 }
 
-func newKBSearchCommand(s *app.Settings) *cobra.Command {
+func newKBSearchCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	var limit int
 	var threshold float64
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Print the passages that match a query",
-		Args:  app.ArgsExactly(1),
+		Args:  config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKB(s, func(_ *app.Config, kb *rag.KB) error {
+			return withKB(s, func(_ *config.Config, kb *rag.KB) error {
 				hits, err := kb.Search(cmd.Context(), args[0], limit, threshold)
 				if err != nil {
 					return err
@@ -194,13 +193,13 @@ func newKBSearchCommand(s *app.Settings) *cobra.Command {
 	return cmd
 }
 
-func newKBRemoveCommand(s *app.Settings) *cobra.Command {
+func newKBRemoveCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove ID...",
 		Short: "Remove documents",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKB(s, func(c *app.Config, kb *rag.KB) error {
+			return withKB(s, func(c *config.Config, kb *rag.KB) error {
 				return changeRules(c, func() (string, error) {
 					var removed []string
 					var failed []error

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
+	"callgate/internal/config"
 	"callgate/internal/signin"
 	"callgate/proxy"
 )
 
-func newLoginCommand(s *app.Settings) *cobra.Command {
+func newLoginCommand(s *config.Settings) *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
@@ -28,7 +27,7 @@ The browser returns to an address on this machine: use a browser that runs here,
 an oauth.grant that needs no person, no browser opens: login tests whether callgate can sign in by itself.`,
 		Example: `  callgate login github
   callgate login github --print      # print the address instead of starting a browser`,
-		Args: app.ArgsExactly(1),
+		Args: config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, account, err := accountOf(s, args[0])
 			if err != nil {
@@ -71,14 +70,14 @@ func showSignIn(out io.Writer, address string, browser bool) error {
 	return err
 }
 
-func newLogoutCommand(s *app.Settings) *cobra.Command {
+func newLogoutCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Forget the login for a server",
 		Long: `Logout removes the login from this machine, also for a server that is no longer configured. It does not tell the
 server: to end the session at once, end it there.`,
 		Example: `  callgate logout github`,
-		Args:    app.ArgsExactly(1),
+		Args:    config.ArgsExactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := s.DataDir()
 			if err != nil {
@@ -102,7 +101,7 @@ server: to end the session at once, end it there.`,
 }
 
 // accountOf finds the configured server that can be signed in to.
-func accountOf(s *app.Settings, name string) (*app.ServerConfig, *signin.Account, error) {
+func accountOf(s *config.Settings, name string) (*config.ServerConfig, *signin.Account, error) {
 	c, err := s.Load()
 	if err != nil {
 		return nil, nil, err

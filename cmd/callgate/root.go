@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
+
+	"callgate/internal/app"
+	"callgate/internal/config"
 )
 
 // exitCode is an error that ends the program with a code of its own and has nothing more to say.
@@ -56,10 +57,10 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 		SilenceErrors: true,
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return guide(cmd) }
-	root.SetFlagErrorFunc(app.ExplainFlag)
+	root.SetFlagErrorFunc(config.ExplainFlag)
 	root.Version = app.Version
 	root.SetVersionTemplate(versionLine())
-	settings := app.NewSettings(root.PersistentFlags())
+	settings := config.NewSettings(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := refuseHooks(cmd, args); err != nil {
 			return err
@@ -73,7 +74,7 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 		newHooksCommand(settings), settings.Relaying(newHookCommand(settings)), settings.Judging(newDoctorCommand(settings)), newStatusCommand(settings.DataDir), settings.Keeping(newCheckpointsCommand(settings)),
 		settings.Searching(newIndexCommand(settings)), settings.Searching(newSearchCommand(settings)), settings.Searching(newKBCommand(settings)), newConfigCommand(), newManCommand(), newVersionCommand(),
 	)
-	app.ExplainGroups(root)
+	config.ExplainGroups(root)
 	explainCommands(settings, root)
 	completeValues(settings, root)
 	return root

@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/adrg/xdg"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,10 +14,11 @@ import (
 
 	"callgate/audit"
 	"callgate/gate/tools"
+	"callgate/internal/config"
 	"callgate/permissions"
 )
 
-func newRulesCommand(s *app.Settings) *cobra.Command {
+func newRulesCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules",
 		Short: "List, change and test rules and grants",
@@ -41,12 +40,12 @@ and applies to the next call, also in running callgates.`,
 
 // ruleFile is the worker's rules file as the subcommands that change it see it.
 type ruleFile struct {
-	config *app.Config
+	config *config.Config
 	store  *permissions.Store
 	out    io.Writer
 }
 
-func openRulebook(s *app.Settings, out io.Writer) (*ruleFile, error) {
+func openRulebook(s *config.Settings, out io.Writer) (*ruleFile, error) {
 	c, err := s.Load()
 	if err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func (b *ruleFile) change(apply func() (summary string, err error)) (err error) 
 }
 
 // change is what a person changes from a command line: on record, or not done.
-func changeRules(c *app.Config, apply func() (summary string, err error)) (err error) {
+func changeRules(c *config.Config, apply func() (summary string, err error)) (err error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("dataDir: %w", err)
 	}

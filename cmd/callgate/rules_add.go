@@ -3,16 +3,15 @@ package main
 import (
 	"fmt"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/config"
 	"callgate/internal/visible"
 	"callgate/permissions"
 )
 
-func newRulesAddCommand(s *app.Settings) *cobra.Command {
+func newRulesAddCommand(s *config.Settings) *cobra.Command {
 	var first bool
 	cmd := &cobra.Command{
 		Use:   "add TOOL PATTERN ACTION",
@@ -23,7 +22,7 @@ a glob over values or "arg=glob"; "*" is any value. ACTION is allow, ask, confir
 could never decide anything.`,
 		Example: `  callgate rules add shell_exec 'git push *' confirm
   callgate rules add 'github_*' '*' ask --first`,
-		Args: app.ArgsExactly(3),
+		Args: config.ArgsExactly(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			action, err := permissions.ParseAction(args[2])
 			if err != nil {
@@ -92,14 +91,14 @@ func (b *ruleFile) doubts(r *permissions.Rule) (lines []string, err error) {
 	return lines, nil
 }
 
-func newRulesRemoveCommand(s *app.Settings) *cobra.Command {
+func newRulesRemoveCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove TOOL [PATTERN]",
 		Short: "Remove a rule, or all rules of a tool",
 		Long:  `Remove removes the rule with this tool and pattern, as "callgate rules list" shows them, or all rules of the tool.`,
 		Example: `  callgate rules remove shell_exec 'git push *'
   callgate rules remove 'github_*'`,
-		Args: app.ArgsBetween(1, 2),
+		Args: config.ArgsBetween(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := openRulebook(s, cmd.OutOrStdout())
 			if err != nil {

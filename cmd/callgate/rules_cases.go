@@ -3,14 +3,13 @@ package main
 import (
 	"path/filepath"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
+	"callgate/internal/config"
 	"callgate/internal/rulebook"
 )
 
-func newRulesTestCommand(s *app.Settings) *cobra.Command {
+func newRulesTestCommand(s *config.Settings) *cobra.Command {
 	var rulesFile string
 	cmd := &cobra.Command{
 		Use:   "test [FILE]",
@@ -27,7 +26,7 @@ the rules:
 "want" is allow, deny or ask. A call can have "cwd", "autonomy" and "mode". The exit code is 1 if a case fails.`,
 		Example: `  callgate rules test
   callgate rules test --file ci/permissions.jsonc ci/permissions.test.jsonc`,
-		Args: app.ArgsBetween(0, 1),
+		Args: config.ArgsBetween(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.Load()
 			if err != nil {

@@ -8,16 +8,15 @@ import (
 	"os"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/adrg/xdg"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"callgate/internal/config"
 	"callgate/permissions"
 )
 
-func newRulesDefaultsCommand(s *app.Settings) *cobra.Command {
+func newRulesDefaultsCommand(s *config.Settings) *cobra.Command {
 	var show, apply bool
 	cmd := &cobra.Command{
 		Use:   "defaults --diff | --apply",
@@ -75,7 +74,7 @@ func (b *ruleFile) merge(base, merged []byte) error {
 }
 
 // mergeDefaults merges the shipped rules into the worker's.
-func mergeDefaults(s *app.Settings, out io.Writer) error {
+func mergeDefaults(s *config.Settings, out io.Writer) error {
 	b, err := openRulebook(s, out)
 	if err != nil {
 		return err

@@ -14,18 +14,17 @@ import (
 	"runtime"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"mvdan.cc/sh/v3/shell"
 
 	"callgate/gate/tools"
+	"callgate/internal/config"
 	"callgate/permissions"
 )
 
-func newRulesEditCommand(s *app.Settings) *cobra.Command {
+func newRulesEditCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit",
 		Short: "Edit the rules in your editor; they are checked before they apply",

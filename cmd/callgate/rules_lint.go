@@ -10,19 +10,19 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/internal/visible"
 	"callgate/permissions"
 	"callgate/proxy"
 )
 
-func newRulesLintCommand(s *app.Settings) *cobra.Command {
+func newRulesLintCommand(s *config.Settings) *cobra.Command {
 	var asJSON, strict, live, flows bool
 	var rulesFile string
 	cmd := &cobra.Command{
@@ -96,7 +96,7 @@ const liveWait = time.Minute
 
 // liveTools lists the tools of all servers. Each of them has to answer: a rule for a server that is down would
 // look like one for no tool at all.
-func liveTools(ctx context.Context, c *app.Config) ([]permissions.LintTool, error) {
+func liveTools(ctx context.Context, c *config.Config) ([]permissions.LintTool, error) {
 	servers, err := c.ProxyServers()
 	if err != nil {
 		return nil, err

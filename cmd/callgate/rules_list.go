@@ -11,11 +11,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/visible"
 	"callgate/permissions"
 )
@@ -45,7 +45,7 @@ type grantRow struct {
 	Expired   bool      `json:"expired,omitzero"`
 }
 
-func newRulesListCommand(s *app.Settings) *cobra.Command {
+func newRulesListCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -137,7 +137,7 @@ func moment(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-func newRulesRevokeCommand(s *app.Settings) *cobra.Command {
+func newRulesRevokeCommand(s *config.Settings) *cobra.Command {
 	var all bool
 	var tool string
 	cmd := &cobra.Command{

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
+	"callgate/internal/config"
 	"callgate/internal/rulebook"
 )
 
-func newRulesSimulateCommand(s *app.Settings) *cobra.Command {
+func newRulesSimulateCommand(s *config.Settings) *cobra.Command {
 	var changed, since string
 	var limit int
 	var asJSON bool

@@ -15,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
+	"callgate/internal/config"
 	"callgate/internal/jsonx"
 	"callgate/internal/rulebook"
 	"callgate/permissions"
@@ -33,7 +32,7 @@ func rulesRun(t *testing.T, dir string, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	root := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
-	s := app.NewSettings(root.PersistentFlags())
+	s := config.NewSettings(root.PersistentFlags())
 	root.AddCommand(s.Judging(newRulesCommand(s)))
 	var out bytes.Buffer
 	root.SetOut(&out)
@@ -171,7 +170,7 @@ func editRules(t *testing.T, dir, answers string, interactive bool, steps ...fun
 	var out bytes.Buffer
 	script := editorScript(steps)
 	e := editing{
-		ruleFile: &ruleFile{config: &app.Config{DataDir: dir, Worker: "default"}, store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), out: &out},
+		ruleFile: &ruleFile{config: &config.Config{DataDir: dir, Worker: "default"}, store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), out: &out},
 		answers:  bufio.NewReader(strings.NewReader(answers)), interactive: interactive, launch: script.launch,
 	}
 	err := e.run(t.Context())
@@ -477,7 +476,7 @@ func TestCheckExplainsWhatLost(t *testing.T) {
 		want bool
 	}{{nil, false}, {[]string{"--explain"}, true}, {[]string{"--explain", "--json"}, true}} {
 		root := &cobra.Command{SilenceUsage: true, SilenceErrors: true}
-		root.AddCommand(newCheckCommand(app.NewSettings(root.PersistentFlags())))
+		root.AddCommand(newCheckCommand(config.NewSettings(root.PersistentFlags())))
 		var out bytes.Buffer
 		root.SetOut(&out)
 		root.SetArgs(append([]string{"check", "--config", none, "--data-dir", dir, "shell_exec", "git push origin"}, c.args...))

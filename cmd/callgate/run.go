@@ -3,14 +3,14 @@ package main
 import (
 	"fmt"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/proxy"
 )
 
-func newRunCommand(s *app.Settings) *cobra.Command {
+func newRunCommand(s *config.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
 		Short: "Serve one host over stdio, in front of all configured servers",
@@ -33,8 +33,8 @@ Configure servers under "servers" in callgate.yaml or in --mcp-config files.`,
 	}
 }
 
-func newWrapCommand(s *app.Settings) *cobra.Command {
-	var one app.ServerConfig
+func newWrapCommand(s *config.Settings) *cobra.Command {
+	var one config.ServerConfig
 	cmd := &cobra.Command{
 		Use:   "wrap [flags] -- COMMAND [ARGS...]",
 		Short: "Gate one server and keep its tool names",
@@ -53,7 +53,7 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 			}
 			one.Command, one.Args = args[0], args[1:]
 			if one.Name == "" {
-				one.Name = app.AliasOf(args[0], args[1:])
+				one.Name = config.AliasOf(args[0], args[1:])
 			}
 			server, err := one.Assemble(c.ShellSetup)
 			if err != nil {
@@ -79,7 +79,7 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 	return cmd
 }
 
-func runSidecar(cmd *cobra.Command, c *app.Config, servers []proxy.Server, v proxy.View) error {
+func runSidecar(cmd *cobra.Command, c *config.Config, servers []proxy.Server, v proxy.View) error {
 	sidecar, err := app.Start(c, servers)
 	defer sidecar.Close()
 	if err != nil {

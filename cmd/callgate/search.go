@@ -11,19 +11,18 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/app"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
+	"callgate/internal/config"
 	"callgate/internal/retrieval"
 	"callgate/rag"
 )
 
-func newSearchCommand(s *app.Settings) *cobra.Command {
+func newSearchCommand(s *config.Settings) *cobra.Command {
 	var (
 		query                  rag.Query
 		kind, root, judgements string
@@ -120,7 +119,7 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 
 // searchedRoots returns the folders whose indexes are searched: the one that is asked for, those of the
 // configuration, or the current directory.
-func searchedRoots(c *app.Config, asked string) ([]string, error) {
+func searchedRoots(c *config.Config, asked string) ([]string, error) {
 	dirs := c.RAG.Roots
 	if asked != "" {
 		dirs = []string{asked}

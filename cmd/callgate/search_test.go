@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"callgate/internal/app"
-
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"callgate/internal/config"
 	"callgate/internal/retrieval"
 	"callgate/rag"
 )
@@ -46,7 +45,7 @@ func searchSetup(t *testing.T) (root string, run func(args ...string) (stdout, s
 	return root, func(args ...string) (string, string, error) {
 		var out, errOut bytes.Buffer
 		top := &cobra.Command{Use: "callgate", SilenceUsage: true, SilenceErrors: true}
-		s := app.NewSettings(top.PersistentFlags())
+		s := config.NewSettings(top.PersistentFlags())
 		top.AddCommand(s.Searching(newIndexCommand(s)), s.Searching(newSearchCommand(s)))
 		top.SetArgs(append(args, "--data-dir", data))
 		top.SetOut(&out)

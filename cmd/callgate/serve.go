@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"sync"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/endpoint"
 )
 
-func newServeCommand(s *app.Settings) *cobra.Command {
+func newServeCommand(s *config.Settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve any number of hosts over HTTP, in front of all configured servers",

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
+	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"

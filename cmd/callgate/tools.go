@@ -12,13 +12,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/internal/upstream"
 	"callgate/permissions"
@@ -40,7 +40,7 @@ type toolRow struct {
 	Patterns int               `json:"patterns"` // rules for this tool that look at values
 }
 
-func newToolsCommand(s *app.Settings) *cobra.Command {
+func newToolsCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
 	var wait time.Duration
 	cmd := &cobra.Command{
@@ -88,7 +88,7 @@ servers.`,
 	return cmd
 }
 
-func newAcceptCommand(s *app.Settings, wait *time.Duration) *cobra.Command {
+func newAcceptCommand(s *config.Settings, wait *time.Duration) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "accept TOOL... | --all",
@@ -126,7 +126,7 @@ servers, shows what is new about each tool, and pins the definitions. A running 
 }
 
 // acceptTools pins the named tools' definitions, all of them when none is named, and prints what was new.
-func acceptTools(ctx context.Context, w io.Writer, c *app.Config, servers []proxy.Server, pins *tools.Pins, names []string) error {
+func acceptTools(ctx context.Context, w io.Writer, c *config.Config, servers []proxy.Server, pins *tools.Pins, names []string) error {
 	var offered []proxy.Offered
 	for _, s := range servers {
 		more, _, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
@@ -181,7 +181,7 @@ func acceptTools(ctx context.Context, w io.Writer, c *app.Config, servers []prox
 
 // listTools asks every server, all at once. Servers that do not answer are told apart from those that do. walls are what
 // keeps the process of each from callgate.
-func listTools(ctx context.Context, c *app.Config, checker *rulebook.Checker, servers []proxy.Server) (rows []toolRow, walls, failures map[string]string) {
+func listTools(ctx context.Context, c *config.Config, checker *rulebook.Checker, servers []proxy.Server) (rows []toolRow, walls, failures map[string]string) {
 	catalogues := make([][]proxy.Offered, len(servers))
 	walls, failures = map[string]string{}, map[string]string{}
 	var mu sync.Mutex

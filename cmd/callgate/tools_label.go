@@ -8,15 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
+	"callgate/internal/config"
 	"callgate/proxy"
 )
 
-func newLabelCommand(s *app.Settings, wait *time.Duration) *cobra.Command {
+func newLabelCommand(s *config.Settings, wait *time.Duration) *cobra.Command {
 	return &cobra.Command{
 		Use:   "label SERVER",
 		Short: "Draft labels for the tools of a server that callgate does not know",

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"runtime"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
+
+	"callgate/internal/app"
 )
 
 func versionLine() string {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/config"
 )
 
 // anchor keeps heads of the audit trail where the data directory's owner cannot rewrite them: in the system log,
@@ -37,7 +38,7 @@ func openAnchor(place, dir string, log *slog.Logger) (*anchor, error) {
 	case "syslog":
 		a.out, err = openSyslog()
 	default:
-		a.out, err = os.OpenFile(ExpandHome(place), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		a.out, err = os.OpenFile(config.ExpandHome(place), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("auditAnchor: %w", err)

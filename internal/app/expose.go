@@ -8,20 +8,21 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"callgate/gate"
+	"callgate/internal/config"
 	"callgate/proxy"
 )
 
 // exposed is what the proxy shows hosts; nil for every tool.
-func (c *Config) exposed() *proxy.Expose {
-	if c.Tools.Expose != ExposeSearch {
+func exposed(c *config.Config) *proxy.Expose {
+	if c.Tools.Expose != config.ExposeSearch {
 		return nil
 	}
-	return &proxy.Expose{Pinned: c.Tools.pinned}
+	return &proxy.Expose{Pinned: c.Tools.PinnedGlobs}
 }
 
 // exposeTools are the two tools by which hosts reach the others when tools.expose is search.
 func (s *Sidecar) exposeTools() []ownTool {
-	if s.Config.exposed() == nil {
+	if exposed(s.Config) == nil {
 		return nil
 	}
 	return []ownTool{s.findTools, callTool}

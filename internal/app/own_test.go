@@ -20,6 +20,7 @@ import (
 
 	"callgate/gate"
 	"callgate/gate/tools"
+	"callgate/internal/config"
 	"callgate/internal/testserver/waits"
 	"callgate/internal/upstream"
 	"callgate/proxy"
@@ -79,7 +80,7 @@ func newOwnHost(t *testing.T, untouched bool, own []ownTool, tool string) *ownHo
 		Upstream: upstream.Config{Name: "aw", Command: awkwardServer(t), Args: []string{"-tool", tool}, Dir: dir},
 		Tools:    tools.Server{Name: "aw", Identity: "aw"}, Place: tools.Place{Dir: dir, Roots: []string{dir}, Home: dir},
 	}
-	c := &Config{DataDir: data, Worker: "default", Listen: "off", MaxPending: 8, Timeout: time.Second, ClaimWithin: time.Minute, Level: slog.LevelError}
+	c := &config.Config{DataDir: data, Worker: "default", Listen: "off", MaxPending: 8, Timeout: time.Second, ClaimWithin: time.Minute, Level: slog.LevelError}
 	s, err := Start(c, append((&Sidecar{own: own}).ownServer(), awkward))
 	t.Cleanup(s.Close)
 	if err != nil {
@@ -228,18 +229,18 @@ func TestOwnToolsHaveTheirNamesForThemselves(t *testing.T) {
 }
 
 func TestOwnNameIsReserved(t *testing.T) {
-	for _, s := range []ServerConfig{
+	for _, s := range []config.ServerConfig{
 		{Name: "callgate", Command: "demo"}, {Name: "callgate_x", Command: "demo"}, {Name: "x", Command: "demo", Package: "callgate"},
 	} {
 		if _, err := s.Assemble(nil); err == nil || !regexp.MustCompile(`callgate's own`).MatchString(err.Error()) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	server, err := (&ServerConfig{Name: "x", Command: "callgate", Args: []string{"wrap"}}).Assemble(nil)
+	server, err := (&config.ServerConfig{Name: "x", Command: "callgate", Args: []string{"wrap"}}).Assemble(nil)
 	if err != nil || len(server.Tools.Packages) > 0 || server.Tools.Identity == proxy.OwnName {
 		t.Errorf("a configured callgate passes for callgate's own server: %+v, %v", server.Tools, err)
 	}
-	if alias := AliasOf("callgate", nil); alias != "wrapped" {
+	if alias := config.AliasOf("callgate", nil); alias != "wrapped" {
 		t.Errorf("alias %q", alias)
 	}
 }

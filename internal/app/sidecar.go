@@ -1,6 +1,5 @@
-// Package app reads what a user configured and assembles a running callgate from it: the gate, its records, the proxy and
-// the companion. The subcommands of cmd/callgate use it. A value of the configuration is checked once, before anything
-// opens.
+// Package app assembles a running callgate from the configuration: the gate, its records, the proxy and the companion. The
+// subcommands of cmd/callgate start it, and MUST close it.
 package app
 
 import (
@@ -21,6 +20,7 @@ import (
 	"callgate/internal/budget"
 	"callgate/internal/companion"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/config"
 	"callgate/internal/guard"
 	"callgate/internal/hooks"
 	"callgate/internal/hosthooks"
@@ -34,7 +34,7 @@ import (
 
 // Sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
 type Sidecar struct {
-	Config    *Config
+	Config    *config.Config
 	Onlooker  bool // it serves no host, and has no proxy
 	Log       *slog.Logger
 	Gate      *gate.Gate
@@ -52,8 +52,8 @@ type Sidecar struct {
 }
 
 // Start opens everything. The caller MUST close the sidecar, also after an error.
-func Start(c *Config, servers []proxy.Server) (*Sidecar, error) {
-	s := &Sidecar{Config: c, Budget: c.Limits.budget()}
+func Start(c *config.Config, servers []proxy.Server) (*Sidecar, error) {
+	s := &Sidecar{Config: c, Budget: c.Limits.Budget()}
 	if err := s.OpenFiles(); err != nil {
 		return s, err
 	}
@@ -115,8 +115,8 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 	s.Gate = gate.New(gate.Options{
 		Worker: c.Worker, Audit: trail, Logger: s.Log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
-		History: c.history, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
-		Freezer: OpenFreezer(c.DataDir), Limits: c.limits, InMemory: c.inMemory, Terminal: c.TerminalList, Undo: s.Keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
+		History: func() []string { return history(c) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
+		Freezer: OpenFreezer(c.DataDir), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.Keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
 	s.Closers = append(s.Closers, func() error { s.Gate.Close(); return nil })
 	if c.GateOff {
@@ -153,9 +153,9 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	if err != nil {
 		return err
 	}
-	bound(servers, c.Limits.MaxResultBytes)
+	config.Bound(servers, c.Limits.MaxResultBytes)
 	for _, server := range servers {
-		if unpinned(server.Upstream) {
+		if config.Unpinned(server.Upstream) {
 			s.Log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
 		}
 	}
@@ -166,8 +166,8 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	}
 	s.Proxy, err = proxy.New(proxy.Options{
 		Gate: s.Gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.CacheDir(), Logger: s.Log,
-		HandOver: c.HandOver, Hosts: c.hostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.SealingSecret(), MaxSessions: c.MaxSessions,
-		Expose: c.exposed(), Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.Keeps, Verification: checks, Budget: s.Budget,
+		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.SealingSecret(), MaxSessions: c.MaxSessions,
+		Expose: exposed(c), Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.Keeps, Verification: checks, Budget: s.Budget,
 	})
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (s *Sidecar) OpenCompanion() error {
 		if err != nil {
 			return err
 		}
-		remote, err := s.Config.remote()
+		remote, err := s.Config.RemoteDoor()
 		if err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (s *Sidecar) page() string {
 const rememberedDecisions = 500
 
 // history returns the shell commands that the worker's audit trail remembers, the newest first.
-func (c *Config) history() (commands []string) {
+func history(c *config.Config) (commands []string) {
 	for r, err := range audit.Read(audit.Dir(c.DataDir), audit.Filter{Limit: rememberedDecisions}) {
 		if err != nil || r.Worker != c.Worker || r.Event != audit.Decision {
 			continue // a damaged line is the business of audit verify

@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func (c *Config) validateGate() (err error) {
 	switch c.Remember {
 	case "storage":
 	case "memory":
-		c.inMemory = true
+		c.InMemory = true
 	default:
 		return invalid("remember", fmt.Errorf("%q: use storage or memory", c.Remember))
 	}
@@ -80,7 +80,7 @@ func (c *Config) validateGate() (err error) {
 	if c.ShellSetup, err = c.Shell.assemble(); err != nil {
 		return invalid("shell", err)
 	}
-	if c.limits, err = c.Limits.assemble(); err != nil {
+	if c.GateLimits, err = c.Limits.assemble(); err != nil {
 		return invalid("limits", err)
 	}
 	if c.Timeout <= 0 {

@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"fmt"
@@ -9,9 +9,7 @@ import (
 	"github.com/adrg/xdg"
 
 	"callgate/gate"
-	"callgate/gate/tools"
 	"callgate/internal/checkpoint"
-	"callgate/proxy"
 )
 
 // checkpointsConfig says what is kept of files before a call changes them.
@@ -86,20 +84,4 @@ func (c *Config) OpenCheckpoints(log *slog.Logger) (*checkpoint.Store, error) {
 		o.Dir = ""
 	}
 	return checkpoint.Open(o)
-}
-
-// openCheckpoints opens what keeps files before calls, and what marks calls whose files cannot be kept; both are
-// nil when they are not wanted.
-func (s *Sidecar) openCheckpoints() (*proxy.Checkpoints, func(gate.Call, *tools.Analysis) string, error) {
-	store, err := s.Config.OpenCheckpoints(s.Log)
-	if store == nil || err != nil {
-		return nil, nil, err
-	}
-	s.Closers = append(s.Closers, store.Close)
-	k := &s.Config.Checkpoints
-	keeps := &proxy.Checkpoints{Store: store, Required: k.OnFailure != "continue", Workspaces: k.Workspaces}
-	if k.OnFailure == "ask" {
-		return keeps, keeps.Unkept, nil
-	}
-	return keeps, nil, nil
 }

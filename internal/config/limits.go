@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ var strict = limitsConfig{
 }
 
 // budget is the bound on messages in flight.
-func (l limitsConfig) budget() *budget.Budget {
+func (l limitsConfig) Budget() *budget.Budget {
 	if l.MaxInFlightBytes == nil {
 		return budget.New(budget.DefaultLimit)
 	}

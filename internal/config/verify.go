@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"errors"
@@ -6,10 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"callgate/audit"
-	"callgate/internal/verify"
 	"callgate/permissions"
-	"callgate/proxy"
 )
 
 // verifyConfig says which checks run after calls changed files. It is the user's own configuration: a workspace
@@ -23,8 +20,8 @@ type verifyConfig struct {
 	MaxOutput  int    // KiB
 	OnFailure  string // report or rollback
 
-	workspaces []string
-	paths      []*permissions.Glob
+	Folders []string            `mapstructure:"-"` // Workspaces, without links
+	Globs   []*permissions.Glob `mapstructure:"-"` // Paths
 }
 
 // verifySettings are those of subcommands that relay calls.
@@ -60,34 +57,14 @@ func (v *verifyConfig) check(checkpoints *checkpointsConfig) error {
 		if err != nil {
 			return fmt.Errorf("workspaces[%d]: %w", i, err)
 		}
-		v.workspaces = append(v.workspaces, real)
+		v.Folders = append(v.Folders, real)
 	}
 	for i, text := range v.Paths {
 		glob, err := permissions.CompileGlob(text)
 		if err != nil {
 			return fmt.Errorf("paths[%d]: %w", i, err)
 		}
-		v.paths = append(v.paths, glob)
+		v.Globs = append(v.Globs, glob)
 	}
 	return nil
-}
-
-// openVerification returns what runs the checks, nil when there are none.
-func (s *Sidecar) openVerification() (*proxy.Verification, error) {
-	v := &s.Config.Verify
-	if len(v.Commands) == 0 {
-		return nil, nil
-	}
-	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Wall: s.Config.CommonWall(), Logger: s.Log}
-	if s.Keeps != nil {
-		o.Around = s.Keeps.AroundVerification(v.OnFailure == VerifyRollback, s.Config.Checkpoints.ClearVerified, func(summary string) error {
-			return s.Gate.Note("", audit.Author{By: "callgate"}, summary)
-		})
-	}
-	runner, err := verify.New(o)
-	if err != nil {
-		return nil, fmt.Errorf("configuration: verify: %w", err)
-	}
-	s.Closers = append(s.Closers, runner.Close)
-	return &proxy.Verification{Runner: runner, Workspaces: v.workspaces, Paths: v.paths}, nil
 }

@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ var listenSettings = []setting{
 }
 
 // remote is where approvers on other machines come in; nil when they do not.
-func (c *Config) remote() (*companion.Remote, error) {
+func (c *Config) RemoteDoor() (*companion.Remote, error) {
 	if c.ListenRemote == "" {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ type toolsConfig struct {
 	Expose string   // all or search
 	Pinned []string // globs over qualified names: seen under search too
 
-	pinned []*permissions.Glob
+	PinnedGlobs []*permissions.Glob `mapstructure:"-"`
 }
 
 // Values of tools.expose.
@@ -29,7 +29,7 @@ func (t *toolsConfig) check() error {
 		if err != nil {
 			return fmt.Errorf("pinned[%d]: %w", i, err)
 		}
-		t.pinned = append(t.pinned, glob)
+		t.PinnedGlobs = append(t.PinnedGlobs, glob)
 	}
 	return nil
 }

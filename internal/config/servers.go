@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"errors"
@@ -350,7 +350,7 @@ func (s *ServerConfig) choice() (proxy.Choice, error) {
 }
 
 // bound bounds the results of servers that have no bound of their own; 0 is none.
-func bound(servers []proxy.Server, maxResult int) {
+func Bound(servers []proxy.Server, maxResult int) {
 	for i := range servers {
 		if s := &servers[i]; s.Bounds.MaxResult == 0 && maxResult > 0 {
 			s.Bounds.MaxResult, s.Upstream.MaxMessage = maxResult, maxMessage(maxResult)
@@ -383,7 +383,7 @@ func identity(command string, args []string, url string, packages []string) stri
 var runners = []string{"npx", "npx.cmd", "bunx", "uvx", "pipx", "pnpm", "yarn", "npm", "deno"}
 
 // unpinned reports whether the server's command fetches a package without saying which version.
-func unpinned(c upstream.Config) bool {
+func Unpinned(c upstream.Config) bool {
 	if !slices.Contains(runners, filepath.Base(c.Command)) {
 		return false
 	}

@@ -1,4 +1,6 @@
-package app
+// Package config reads what a user set: flags, variables, the configuration file and the files with MCP servers. Every
+// value is checked once, when it is read, and what is wrong is told with its key and the cure.
+package config
 
 import (
 	"errors"
@@ -77,9 +79,9 @@ type Config struct {
 	TerminalList    *gate.Terminal    `mapstructure:"-"`
 	ShellSetup      *tools.ShellSetup `mapstructure:"-"`
 	HookRunner      *hooks.Runner     `mapstructure:"-"` // not started
-	inMemory        bool
-	limits          gate.Limits
-	hostLimits      []proxy.HostLimit
+	InMemory        bool              `mapstructure:"-"`
+	GateLimits      gate.Limits       `mapstructure:"-"`
+	HostLimits      []proxy.HostLimit `mapstructure:"-"`
 }
 
 // setting is one key of the configuration that is a flag and a variable too.
@@ -292,7 +294,7 @@ func (c *Config) validate() (err error) {
 	if err := c.validateGate(); err != nil {
 		return err
 	}
-	if c.hostLimits, err = assembleHosts(c.Hosts); err != nil {
+	if c.HostLimits, err = assembleHosts(c.Hosts); err != nil {
 		return invalid("hosts", err)
 	}
 	if err := c.Telegram.validate(); err != nil {

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"fmt"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/config"
+	"callgate/internal/verify"
+	"callgate/proxy"
+)
+
+// openCheckpoints opens what keeps files before calls, and what marks calls whose files cannot be kept; both are
+// nil when they are not wanted.
+func (s *Sidecar) openCheckpoints() (*proxy.Checkpoints, func(gate.Call, *tools.Analysis) string, error) {
+	store, err := s.Config.OpenCheckpoints(s.Log)
+	if store == nil || err != nil {
+		return nil, nil, err
+	}
+	s.Closers = append(s.Closers, store.Close)
+	k := &s.Config.Checkpoints
+	keeps := &proxy.Checkpoints{Store: store, Required: k.OnFailure != "continue", Workspaces: k.Workspaces}
+	if k.OnFailure == "ask" {
+		return keeps, keeps.Unkept, nil
+	}
+	return keeps, nil, nil
+}
+
+// openVerification returns what runs the checks, nil when there are none.
+func (s *Sidecar) openVerification() (*proxy.Verification, error) {
+	v := &s.Config.Verify
+	if len(v.Commands) == 0 {
+		return nil, nil
+	}
+	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Wall: s.Config.CommonWall(), Logger: s.Log}
+	if s.Keeps != nil {
+		o.Around = s.Keeps.AroundVerification(v.OnFailure == config.VerifyRollback, s.Config.Checkpoints.ClearVerified, func(summary string) error {
+			return s.Gate.Note("", audit.Author{By: "callgate"}, summary)
+		})
+	}
+	runner, err := verify.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: verify: %w", err)
+	}
+	s.Closers = append(s.Closers, runner.Close)
+	return &proxy.Verification{Runner: runner, Workspaces: v.Folders, Paths: v.Globs}, nil
+}
