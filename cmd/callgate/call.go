@@ -96,10 +96,10 @@ func callArguments(given []string, stdin io.Reader) (jsontext.Value, error) {
 // callOnce is a host that makes one call and leaves.
 func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
 	sidecar, err := app.Start(c, servers)
-	defer sidecar.Close()
 	if err != nil {
 		return nil, err
 	}
+	defer sidecar.Close()
 	fromHost, toGate := io.Pipe()
 	fromGate, toHost := io.Pipe()
 	served := make(chan struct{})

@@ -39,14 +39,11 @@ func runHub(c *config.Config, cmd *cobra.Command) error {
 	if c.Listen == "off" {
 		return fmt.Errorf("a hub has to listen, and listen is off: use --listen %s, or leave it out", companionclient.DefaultAddress)
 	}
-	s := &app.Sidecar{Config: c, Onlooker: true}
+	s, err := app.StartHub(c)
+	if err != nil {
+		return err
+	}
 	defer s.Close()
-	if err := s.OpenFiles(); err != nil {
-		return err
-	}
-	if err := s.OpenCompanion(); err != nil {
-		return err
-	}
 	<-cmd.Context().Done()
 	return nil
 }

@@ -81,9 +81,9 @@ the server's own tool names; rules see {name}_{tool}. Wrap uses callgate.yaml bu
 
 func runSidecar(cmd *cobra.Command, c *config.Config, servers []proxy.Server, v proxy.View) error {
 	sidecar, err := app.Start(c, servers)
-	defer sidecar.Close()
 	if err != nil {
 		return err
 	}
+	defer sidecar.Close()
 	return sidecar.Relay(cmd.Context(), v)
 }

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"context"
-	"path/filepath"
-	"sync"
-
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
 	"callgate/internal/config"
-	"callgate/internal/endpoint"
 )
 
 func newServeCommand(s *config.Settings) *cobra.Command {
@@ -39,51 +34,13 @@ mcpTokens in callgate.yaml, or use the tokens of an authorization server with --
 				return err
 			}
 			sidecar, err := app.Start(c, servers)
-			defer sidecar.Close()
 			if err != nil {
 				return err
 			}
-			return serveHosts(cmd.Context(), sidecar)
+			defer sidecar.Close()
+			return sidecar.Serve(cmd.Context())
 		},
 	}
 	cmd.Flags().AddFlagSet(s.Serve)
 	return cmd
-}
-
-// serve lets hosts connect until ctx ends, or until none did for long.
-func serveHosts(ctx context.Context, s *app.Sidecar) error {
-	c := &s.Config.ServeConfig
-	door, err := c.Door(ctx, s.Config.DataDir, s.Log)
-	if err != nil {
-		return err
-	}
-	certificate, err := c.Certificate()
-	if err != nil {
-		return err
-	}
-	e, err := endpoint.Listen(endpoint.Options{
-		Address: c.MCPListen, TLS: certificate, Hosts: c.MCPHosts, Origins: c.MCPOrigins, Door: door,
-		Proxy: s.Proxy, DataDir: s.Config.DataDir, Logger: s.Log, IdleTimeout: c.IdleTimeout, IdleShutdown: c.IdleShutdown, Budget: s.Budget,
-	})
-	if err != nil {
-		return err
-	}
-	s.Closers = append(s.Closers, e.Close)
-	how := []any{"url", e.URL(), "auth", c.Auth}
-	if c.Auth == "token" {
-		how = append(how, "token", filepath.Join(s.Config.DataDir, "credentials", "mcp"))
-	}
-	s.Log.Info("hosts are served", how...)
-	telling, stop := context.WithCancel(ctx)
-	var teller sync.WaitGroup
-	teller.Go(func() { s.TellWhoWaits(telling) })
-	defer teller.Wait()
-	defer stop()
-	select {
-	case <-ctx.Done():
-		s.Gate.Leave() // hosts find callgate again at its address, and repeat what waits
-	case <-e.Idle():
-		s.Log.Info("callgate ends: there was no session", "for", c.IdleShutdown)
-	}
-	return nil
 }

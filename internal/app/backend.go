@@ -57,7 +57,7 @@ func (b backend) Note(summary string, who audit.Author) error { return b.s.Gate.
 
 func (b backend) Upstreams() []wire.UpstreamState {
 	var states []wire.UpstreamState
-	if b.s.Onlooker {
+	if b.s.onlooker {
 		return nil
 	}
 	for _, u := range b.s.Proxy.Upstreams() {
@@ -78,7 +78,7 @@ func (b backend) Upstreams() []wire.UpstreamState {
 }
 
 func (b backend) Audit(q companion.AuditQuery) ([]companion.AuditRecord, string, error) {
-	return auditRecords(b.s.Config.DataDir, q)
+	return auditRecords(b.s.config.DataDir, q)
 }
 
 // auditRecords reads the trail that all processes of a data directory write.

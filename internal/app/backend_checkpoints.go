@@ -20,16 +20,16 @@ var _ companion.Checkpoints = checkpointsBackend{}
 
 // shownCheckpoints is nil when nothing is kept.
 func (s *Sidecar) shownCheckpoints() companion.Checkpoints {
-	if s.Keeps == nil {
+	if s.keeps == nil {
 		return nil
 	}
-	return checkpointsBackend{s, s.Keeps.Store}
+	return checkpointsBackend{s, s.keeps.Store}
 }
 
 func (b checkpointsBackend) Checkpoints(sessionID string, limit int) ([]companion.CheckpointView, error) {
 	list, err := b.store.List(checkpoint.Filter{SessionID: sessionID, Limit: limit})
 	if err != nil {
-		b.s.Log.Warn("not all checkpoints can be read", "error", err)
+		b.s.log.Warn("not all checkpoints can be read", "error", err)
 	}
 	views := make([]companion.CheckpointView, len(list))
 	for i := range list {
@@ -46,7 +46,7 @@ func (b checkpointsBackend) CheckpointDiff(ctx context.Context, id string, paths
 	if err != nil {
 		return nil, err
 	}
-	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: b.s.Config.Hidden(&one)})
+	return b.store.Diff(ctx, one.ID, checkpoint.ShowOptions{Paths: paths, Hidden: b.s.config.Hidden(&one)})
 }
 
 func (b checkpointsBackend) RestoreCheckpoint(ctx context.Context, id string, what companion.CheckpointRestore, who audit.Author) (*checkpoint.Restored, error) {
@@ -57,11 +57,11 @@ func (b checkpointsBackend) RestoreCheckpoint(ctx context.Context, id string, wh
 	if err := b.s.Gate.Note(one.SessionID, who, RestoreSummary(&one, what.Force)); err != nil {
 		return nil, err
 	}
-	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: b.s.Config.Hidden(&one)})
+	done, err := b.store.Restore(ctx, one.ID, checkpoint.RestoreOptions{Paths: what.Paths, Force: what.Force, RemoveStray: what.RemoveStray, By: who.By, SessionID: one.SessionID, Secret: b.s.config.Hidden(&one)})
 	var conflict *checkpoint.ConflictError
 	if errors.As(err, &conflict) {
 		if noteErr := b.s.Gate.Note(one.SessionID, who, "Nothing was restored: "+conflict.Error()); noteErr != nil {
-			b.s.Log.Error("a refused restore could not be recorded", "error", noteErr)
+			b.s.log.Error("a refused restore could not be recorded", "error", noteErr)
 		}
 	}
 	return done, err

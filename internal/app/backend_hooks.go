@@ -11,18 +11,18 @@ import (
 var _ companion.Hooks = backend{}
 
 func (b backend) Hooks() []hooks.Status {
-	known, err := b.s.Config.KnownNames()
+	known, err := b.s.config.KnownNames()
 	if err != nil {
-		b.s.Log.Warn("which tools hooks can be for is not known", "error", err)
+		b.s.log.Warn("which tools hooks can be for is not known", "error", err)
 	}
-	return b.s.Config.HookRunner.List(known)
+	return b.s.config.HookRunner.List(known)
 }
 
 func (b backend) SetHook(name string, enabled bool, who audit.Author) error {
-	if !b.s.Config.HookRunner.Has(name) {
+	if !b.s.config.HookRunner.Has(name) {
 		return fmt.Errorf("%w: %q", hooks.ErrUnknown, name)
 	}
-	return b.change("", who, Switched(name, enabled), func() error { return b.s.Config.HookRunner.SetEnabled(name, enabled) })
+	return b.change("", who, Switched(name, enabled), func() error { return b.s.config.HookRunner.SetEnabled(name, enabled) })
 }
 
 // Switched is what the audit trail says of a hook that somebody switched.

@@ -21,14 +21,14 @@ import (
 
 var _ companion.Rules = backend{}
 
-func (b backend) Worker() string { return b.s.Config.Worker }
+func (b backend) Worker() string { return b.s.config.Worker }
 
 func (b backend) Rules() (companion.RulesView, error) {
 	text, err := b.s.rules.Text()
 	if err != nil {
 		return companion.RulesView{}, err
 	}
-	view := companion.RulesView{Worker: b.s.Config.Worker, File: b.s.rules.Path(), Text: string(text), RulesCheck: b.CheckRules(string(text))}
+	view := companion.RulesView{Worker: b.s.config.Worker, File: b.s.rules.Path(), Text: string(text), RulesCheck: b.CheckRules(string(text))}
 	for _, agent := range b.s.Gate.Agents() {
 		if len(agent.Rules) > 0 {
 			view.Layers = append(view.Layers, layerOf(permissions.LayerAgent, agent.Name, agent.Rules))
@@ -70,7 +70,7 @@ func layerOf(layer permissions.Layer, name string, rules []permissions.Rule) com
 func (b backend) grantView(held gate.HeldGrant, layer permissions.Layer, now time.Time) companion.GrantView {
 	g := held.Grant
 	return companion.GrantView{
-		ID: grantID(held, layer), Worker: b.s.Config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
+		ID: grantID(held, layer), Worker: b.s.config.Worker, Layer: layer, SessionID: held.SessionID, Expired: !g.Expires.IsZero() && !now.Before(g.Expires),
 		Tool: g.Tool, Pattern: g.Covers(), Risk: g.Risk.String(), Server: g.Server, Workspace: g.Workspace, By: g.By, At: g.At, Expires: g.Expires,
 	}
 }

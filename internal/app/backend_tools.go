@@ -66,7 +66,7 @@ func (b backend) sight(session string) (func(proxy.Standing) wire.ToolView, erro
 			view.Rule = fault.Error()
 			return view
 		}
-		o := OutlookOf(policy, t, b.s.Config.GateMode, level)
+		o := OutlookOf(policy, t, b.s.config.GateMode, level)
 		view.Verdict, view.Rule, view.Patterns = o.Verdict, o.Rule, o.Patterns
 		return view
 	}, nil

@@ -14,12 +14,12 @@ import (
 // openCheckpoints opens what keeps files before calls, and what marks calls whose files cannot be kept; both are
 // nil when they are not wanted.
 func (s *Sidecar) openCheckpoints() (*proxy.Checkpoints, func(gate.Call, *tools.Analysis) string, error) {
-	store, err := s.Config.OpenCheckpoints(s.Log)
+	store, err := s.config.OpenCheckpoints(s.log)
 	if store == nil || err != nil {
 		return nil, nil, err
 	}
-	s.Closers = append(s.Closers, store.Close)
-	k := &s.Config.Checkpoints
+	s.closers = append(s.closers, store.Close)
+	k := &s.config.Checkpoints
 	keeps := &proxy.Checkpoints{Store: store, Required: k.OnFailure != "continue", Workspaces: k.Workspaces}
 	if k.OnFailure == "ask" {
 		return keeps, keeps.Unkept, nil
@@ -29,13 +29,13 @@ func (s *Sidecar) openCheckpoints() (*proxy.Checkpoints, func(gate.Call, *tools.
 
 // openVerification returns what runs the checks, nil when there are none.
 func (s *Sidecar) openVerification() (*proxy.Verification, error) {
-	v := &s.Config.Verify
+	v := &s.config.Verify
 	if len(v.Commands) == 0 {
 		return nil, nil
 	}
-	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Wall: s.Config.CommonWall(), Logger: s.Log}
-	if s.Keeps != nil {
-		o.Around = s.Keeps.AroundVerification(v.OnFailure == config.VerifyRollback, s.Config.Checkpoints.ClearVerified, func(summary string) error {
+	o := verify.Options{Commands: v.Commands, Timeout: v.Timeout, Debounce: v.Debounce, Output: v.MaxOutput << 10, Wall: s.config.CommonWall(), Logger: s.log}
+	if s.keeps != nil {
+		o.Around = s.keeps.AroundVerification(v.OnFailure == config.VerifyRollback, s.config.Checkpoints.ClearVerified, func(summary string) error {
 			return s.Gate.Note("", audit.Author{By: "callgate"}, summary)
 		})
 	}
@@ -43,6 +43,6 @@ func (s *Sidecar) openVerification() (*proxy.Verification, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration: verify: %w", err)
 	}
-	s.Closers = append(s.Closers, runner.Close)
+	s.closers = append(s.closers, runner.Close)
 	return &proxy.Verification{Runner: runner, Workspaces: v.Folders, Paths: v.Globs}, nil
 }

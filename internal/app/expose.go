@@ -22,7 +22,7 @@ func exposed(c *config.Config) *proxy.Expose {
 
 // exposeTools are the two tools by which hosts reach the others when tools.expose is search.
 func (s *Sidecar) exposeTools() []ownTool {
-	if exposed(s.Config) == nil {
+	if exposed(s.config) == nil {
 		return nil
 	}
 	return []ownTool{s.findTools, callTool}

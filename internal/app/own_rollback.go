@@ -22,7 +22,7 @@ const rollbackName = "callgate_rollback_checkpoint"
 // rollbackTool lets the model of a session put back what its own calls changed, when the configuration offers
 // that.
 func (s *Sidecar) rollbackTool() []ownTool {
-	if s.Keeps == nil || !s.Config.Checkpoints.Tool {
+	if s.keeps == nil || !s.config.Checkpoints.Tool {
 		return nil
 	}
 	return []ownTool{func(session *gate.Session) server.ServerTool {
@@ -58,7 +58,7 @@ func (s *Sidecar) rollback(ctx context.Context, session *gate.Session, id string
 			only[i] = filepath.Join(one.Workspace, path)
 		}
 	}
-	done, err := s.Keeps.Store.Restore(ctx, one.ID, checkpoint.RestoreOptions{
+	done, err := s.keeps.Store.Restore(ctx, one.ID, checkpoint.RestoreOptions{
 		Paths: only, By: rollbackName, SessionID: session.ID(),
 		Denies: func(path string) string { return s.Gate.ForbidsWriting(session, place, path) },
 		Secret: func(path string) bool { return s.Gate.HidesFile(session, place, path) },
@@ -91,7 +91,7 @@ func (s *Sidecar) rollback(ctx context.Context, session *gate.Session, id string
 // not put back. What a person or a verification put back is theirs: the model MUST NOT undo it.
 func (s *Sidecar) ownCheckpoint(session *gate.Session, id string) (checkpoint.Checkpoint, error) {
 	if id != "" {
-		one, err := s.Keeps.Store.Get(id)
+		one, err := s.keeps.Store.Get(id)
 		switch {
 		case err != nil:
 		case one.SessionID != session.ID():
@@ -101,7 +101,7 @@ func (s *Sidecar) ownCheckpoint(session *gate.Session, id string) (checkpoint.Ch
 		}
 		return one, err
 	}
-	list, err := s.Keeps.Store.List(checkpoint.Filter{SessionID: session.ID()})
+	list, err := s.keeps.Store.List(checkpoint.Filter{SessionID: session.ID()})
 	for _, c := range list {
 		if c.Ended && c.Restores == "" && c.Restored.IsZero() {
 			return c, nil

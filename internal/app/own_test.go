@@ -82,10 +82,10 @@ func newOwnHost(t *testing.T, untouched bool, own []ownTool, tool string) *ownHo
 	}
 	c := &config.Config{DataDir: data, Worker: "default", Listen: "off", MaxPending: 8, Timeout: time.Second, ClaimWithin: time.Minute, Level: slog.LevelError}
 	s, err := Start(c, append((&Sidecar{own: own}).ownServer(), awkward))
-	t.Cleanup(s.Close)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.Close)
 	fromHost, in := io.Pipe()
 	out, toHost := io.Pipe()
 	h := &ownHost{t: t, in: in, lines: make(chan string, 100)}

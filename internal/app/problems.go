@@ -20,8 +20,8 @@ type problems struct {
 	about map[string][]string
 }
 
-// Set replaces what is wrong with one thing; nothing means that it is well.
-func (p *problems) Set(what string, texts ...string) {
+// set replaces what is wrong with one thing; nothing means that it is well.
+func (p *problems) set(what string, texts ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.about[what]
@@ -55,26 +55,26 @@ const maxCheckedAtStart = 64 << 20
 
 // look finds out what is wrong with what earlier processes left, and removes what they did not finish.
 func (s *Sidecar) look() {
-	dir := s.Config.DataDir
+	dir := s.config.DataDir
 	for _, folder := range []string{"approvals", "companions", "credentials", "hub", "workers", "logins", "hooks", "webhooks", "cache"} {
 		durable.Sweep(filepath.Join(dir, folder), 3)
 	}
 	durable.Sweep(dir, 0)
-	if s.Keeps != nil {
-		if found, err := s.Keeps.Store.Check(); err != nil {
-			s.Problems.Set("the checkpoints", "checkpoints cannot be looked at: "+err.Error())
+	if s.keeps != nil {
+		if found, err := s.keeps.Store.Check(); err != nil {
+			s.problems.set("the checkpoints", "checkpoints cannot be looked at: "+err.Error())
 		} else {
-			s.Problems.Set("the checkpoints", found...)
+			s.problems.set("the checkpoints", found...)
 		}
 	}
 	trail := audit.Dir(dir)
 	if size := sizeOf(trail); size > maxCheckedAtStart {
-		s.Log.Info("the audit logs are not verified at the start: run callgate audit verify", "bytes", size)
+		s.log.Info("the audit logs are not verified at the start: run callgate audit verify", "bytes", size)
 		return
 	}
 	report, err := audit.Verify(trail)
 	if err != nil {
-		s.Problems.Set("the audit log", "the audit log cannot be verified: "+err.Error())
+		s.problems.set("the audit log", "the audit log cannot be verified: "+err.Error())
 		return
 	}
 	var found []string
@@ -85,7 +85,7 @@ func (s *Sidecar) look() {
 		}
 		found = append(found, "the audit log is damaged: "+b.String()+"; run callgate audit verify")
 	}
-	s.Problems.Set("the audit log", found...)
+	s.problems.set("the audit log", found...)
 }
 
 // maxShownBreaks is how many places people are told of without asking.

@@ -22,11 +22,11 @@ import (
 // openRetrieval offers search and knowledge bases to the sessions of the sidecar, and returns the one who has to hear of
 // their folders; nil when rag.enabled is off.
 func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
-	c := s.Config
+	c := s.config
 	if !c.RAG.Enabled {
 		return nil, nil
 	}
-	options, err := c.RAG.Options(s.Log)
+	options, err := c.RAG.Options(s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	reading := c.Reading()
 	o := retrieval.Options{
 		Indexes: c.IndexDir(), Index: options, Denied: reading.Denied, Rules: reading.Rules, Veto: s.vetoes,
-		Roots: c.RAG.Roots, Default: here, Home: xdg.Home, Watch: c.RAG.Watch, Logger: s.Log,
+		Roots: c.RAG.Roots, Default: here, Home: xdg.Home, Watch: c.RAG.Watch, Logger: s.log,
 		Tell: func(sessionID string, e rag.Event) { s.Gate.Tell(companion.Indexed{SessionID: sessionID, Event: e}) },
 		Done: func(sessionID, path string, sum rag.Summary) {
 			e := Indexed(path, sum)
@@ -47,7 +47,7 @@ func (s *Sidecar) openRetrieval() (proxy.Workspaces, error) {
 	}
 	o.KB = c.KbFolder()
 	s.retrieval = retrieval.New(o)
-	s.Closers = append(s.Closers, s.retrieval.Close)
+	s.closers = append(s.closers, s.retrieval.Close)
 	for i := range s.retrieval.Tools("") {
 		s.own = append(s.own, func(session *gate.Session) server.ServerTool { return s.retrieval.Tools(session.ID())[i] })
 	}

@@ -34,60 +34,76 @@ import (
 
 // Sidecar is a running callgate: the gate, its records, the side server for people, and the proxy.
 type Sidecar struct {
-	Config    *config.Config
-	Onlooker  bool // it serves no host, and has no proxy
-	Log       *slog.Logger
+	config    *config.Config
+	onlooker  bool // it serves no host, and has no proxy
+	log       *slog.Logger
 	Gate      *gate.Gate
 	rules     *permissions.Store
 	Proxy     *proxy.Proxy
 	companion *companion.Server
 	metrics   *metrics.Metrics   // nil when nothing is counted
-	Keeps     *proxy.Checkpoints // nil when checkpoints are off
+	keeps     *proxy.Checkpoints // nil when checkpoints are off
 	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
 	retrieval *retrieval.Service // nil unless rag.enabled
 	prompts   ownPrompts         // nil for none
-	Budget    *budget.Budget     // of messages in flight
-	Problems  problems
-	Closers   []func() error // in the order of opening
+	budget    *budget.Budget     // of messages in flight
+	problems  problems
+	closers   []func() error // in the order of opening
 }
 
-// Start opens everything. The caller MUST close the sidecar, also after an error.
+// Start opens everything. The caller MUST close the sidecar.
 func Start(c *config.Config, servers []proxy.Server) (*Sidecar, error) {
-	s := &Sidecar{Config: c, Budget: c.Limits.Budget()}
-	if err := s.OpenFiles(); err != nil {
-		return s, err
+	s := &Sidecar{config: c, budget: c.Limits.Budget()}
+	err := s.openFiles()
+	if err == nil {
+		err = s.openProxy(servers)
 	}
-	if err := s.openProxy(servers); err != nil {
-		return s, err
+	if err == nil {
+		err = s.openCompanion()
 	}
-	if err := s.OpenCompanion(); err != nil {
-		return s, err
+	if err != nil {
+		s.Close()
+		return nil, err
 	}
 	var looking sync.WaitGroup
 	looking.Go(s.look)
-	s.Closers = append(s.Closers, func() error { looking.Wait(); return nil })
+	s.closers = append(s.closers, func() error { looking.Wait(); return nil })
 	return s, nil
 }
 
-// OpenFiles opens what is kept on the disk, and the gate that goes by it.
-func (s *Sidecar) OpenFiles() error {
-	c := s.Config
+// StartHub opens what people need, and nothing for hosts. The caller MUST close the sidecar.
+func StartHub(c *config.Config) (*Sidecar, error) {
+	s := &Sidecar{config: c, onlooker: true}
+	err := s.openFiles()
+	if err == nil {
+		err = s.openCompanion()
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// openFiles opens what is kept on the disk, and the gate that goes by it.
+func (s *Sidecar) openFiles() error {
+	c := s.config
 	if err := s.openLog(); err != nil {
 		return err
 	}
-	s.Problems.log = s.Log
+	s.problems.log = s.log
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("dataDir: %w", err)
 	}
 	if err := guard.Harden(); err != nil {
-		s.Log.Warn("other processes of this user can look into callgate", "error", err)
+		s.log.Warn("other processes of this user can look into callgate", "error", err)
 	}
-	if err := c.HookRunner.Start(s.Log); err != nil {
+	if err := c.HookRunner.Start(s.log); err != nil {
 		return err
 	}
-	s.Closers = append(s.Closers, func() error { c.HookRunner.Close(); return nil }) // after the gate: sessions end before
-	if err := hooks.Expire(c.WebhookQueues(), c.HookRunner, s.Log); err != nil {
-		s.Log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
+	s.closers = append(s.closers, func() error { c.HookRunner.Close(); return nil }) // after the gate: sessions end before
+	if err := hooks.Expire(c.WebhookQueues(), c.HookRunner, s.log); err != nil {
+		s.log.Error("what waits for webhooks that are not configured any more could not be looked at", "error", err)
 	}
 	trail, err := s.openAudit()
 	if err != nil {
@@ -102,25 +118,25 @@ func (s *Sidecar) OpenFiles() error {
 
 // openGate opens what judges calls, and what follows its judgments.
 func (s *Sidecar) openGate(trail *audit.Log) error {
-	c := s.Config
+	c := s.config
 	agents, err := c.Agents()
 	if err != nil {
 		return err
 	}
 	var unkept func(gate.Call, *tools.Analysis) string
-	if s.Keeps, unkept, err = s.openCheckpoints(); err != nil {
+	if s.keeps, unkept, err = s.openCheckpoints(); err != nil {
 		return err
 	}
-	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.Log})
+	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log})
 	s.Gate = gate.New(gate.Options{
-		Worker: c.Worker, Audit: trail, Logger: s.Log, Store: s.rules,
+		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: func() []string { return history(c) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
-		Freezer: OpenFreezer(c.DataDir), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.Keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
+		Freezer: OpenFreezer(c.DataDir), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
 	})
-	s.Closers = append(s.Closers, func() error { s.Gate.Close(); return nil })
+	s.closers = append(s.closers, func() error { s.Gate.Close(); return nil })
 	if c.GateOff {
-		s.Log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
+		s.log.Warn("THE GATE IS OFF: every tool call runs, whatever the rules say")
 	}
 	c.HookRunner.Watch(s.Gate)
 	return nil
@@ -128,15 +144,15 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 
 // approvals is where decisions wait for their hosts, "" for an onlooker: they belong to the processes of hosts.
 func (s *Sidecar) approvals() string {
-	if s.Onlooker {
+	if s.onlooker {
 		return ""
 	}
-	return filepath.Join(s.Config.DataDir, "approvals")
+	return filepath.Join(s.config.DataDir, "approvals")
 }
 
 // openProxy opens what stands between the host and the servers, callgate's own among them.
 func (s *Sidecar) openProxy(servers []proxy.Server) error {
-	c := s.Config
+	c := s.config
 	pins, err := tools.OpenPins(c.PinsFile())
 	if err != nil {
 		return err
@@ -156,7 +172,7 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 	config.Bound(servers, c.Limits.MaxResultBytes)
 	for _, server := range servers {
 		if config.Unpinned(server.Upstream) {
-			s.Log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
+			s.log.Warn("the server's package has no version: tomorrow the same command may run another program", "server", server.Tools.Name, "package", server.Tools.Packages)
 		}
 	}
 	s.own = append(append(s.own, s.exposeTools()...), s.rollbackTool()...)
@@ -165,14 +181,14 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 		return err
 	}
 	s.Proxy, err = proxy.New(proxy.Options{
-		Gate: s.Gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.CacheDir(), Logger: s.Log,
+		Gate: s.Gate, Servers: append(servers, s.ownServer()...), Reserved: names, Pins: pins, Agent: c.Agent, Version: Version, CacheDir: c.CacheDir(), Logger: s.log,
 		HandOver: c.HandOver, Hosts: c.HostLimits, HostApproves: c.Approvers.Host, Page: s.page, IdleTimeout: c.IdleTimeout, Secret: c.SealingSecret(), MaxSessions: c.MaxSessions,
-		Expose: exposed(c), Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.Keeps, Verification: checks, Budget: s.Budget,
+		Expose: exposed(c), Workspaces: workspaces, Hooks: c.HookRunner, Tracer: tracer, Checkpoints: s.keeps, Verification: checks, Budget: s.budget,
 	})
 	if err != nil {
 		return err
 	}
-	s.Closers = append(s.Closers, func() error { s.Proxy.Close(); return nil })
+	s.closers = append(s.closers, func() error { s.Proxy.Close(); return nil })
 	return nil
 }
 
@@ -180,65 +196,65 @@ func (s *Sidecar) openProxy(servers []proxy.Server) error {
 func (s *Sidecar) openAudit() (*audit.Log, error) {
 	options := audit.Options{Trouble: func(err error) {
 		if err == nil {
-			s.Problems.Set("the audit log's room")
+			s.problems.set("the audit log's room")
 		} else {
-			s.Problems.Set("the audit log's room", "the audit log cannot be written, so no call runs until there is room: "+err.Error())
+			s.problems.set("the audit log's room", "the audit log cannot be written, so no call runs until there is room: "+err.Error())
 		}
 	}}
-	kept, err := openAnchor(s.Config.AuditAnchor, audit.Dir(s.Config.DataDir), s.Log)
+	kept, err := openAnchor(s.config.AuditAnchor, audit.Dir(s.config.DataDir), s.log)
 	if err != nil {
 		return nil, err
 	}
 	if kept != nil {
 		options.Anchor = kept.keep
-		s.Closers = append(s.Closers, kept.close)
+		s.closers = append(s.closers, kept.close)
 	}
-	log, err := audit.Open(audit.Dir(s.Config.DataDir), options)
+	log, err := audit.Open(audit.Dir(s.config.DataDir), options)
 	if err != nil {
 		return nil, fmt.Errorf("the audit trail cannot be opened, so nothing can run: %w", err)
 	}
-	s.Closers = append(s.Closers, log.Close)
+	s.closers = append(s.closers, log.Close)
 	return log, nil
 }
 
-// OpenCompanion starts the side server, unless it is off, and protects what belongs to callgate.
-func (s *Sidecar) OpenCompanion() error {
+// openCompanion starts the side server, unless it is off, and protects what belongs to callgate.
+func (s *Sidecar) openCompanion() error {
 	var ports []string
-	if s.Config.Listen != "off" {
-		held, err := credentials.Open(s.Config.DataDir)
+	if s.config.Listen != "off" {
+		held, err := credentials.Open(s.config.DataDir)
 		if err != nil {
 			return err
 		}
-		remote, err := s.Config.RemoteDoor()
+		remote, err := s.config.RemoteDoor()
 		if err != nil {
 			return err
 		}
 		options := companion.Options{
-			DataDir: s.Config.DataDir, Address: s.Config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.Gate, Checkpoints: s.shownCheckpoints(), Problems: s.Problems.list, Credentials: held, Logger: s.Log,
-			HostHooks: hosthooks.Posted(door.Order{DataDir: s.Config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
+			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
+			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.Gate, Checkpoints: s.shownCheckpoints(), Problems: s.problems.list, Credentials: held, Logger: s.log,
+			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}
-		if !s.Onlooker {
-			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.Config.Worker, backend{s}, backend{s}, backend{s}, backend{s}
+		if !s.onlooker {
+			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.config.Worker, backend{s}, backend{s}, backend{s}, backend{s}
 			options.Metrics, options.Retrieval = s.metricsHandler(), s.retrievalForPeople()
 		}
 		s.companion, err = companion.Listen(options)
 		if err != nil {
 			return err
 		}
-		s.Closers = append(s.Closers, s.companion.Close)
+		s.closers = append(s.closers, s.companion.Close)
 		_, port, err := net.SplitHostPort(s.companion.Address())
 		if err != nil {
 			return err
 		}
 		ports = append(ports, port)
-		s.Log.Info("companion is listening", "address", "http://"+s.companion.Address())
+		s.log.Info("companion is listening", "address", "http://"+s.companion.Address())
 	}
-	protected, err := gate.NewProtected(s.Config.OwnFiles(), xdg.Home, ports)
+	protected, err := gate.NewProtected(s.config.OwnFiles(), xdg.Home, ports)
 	if err != nil {
 		return err
 	}
-	s.Gate.Protect(protected.WithNames(companion.SocketName).WithPorts(s.Config.OwnPorts()))
+	s.Gate.Protect(protected.WithNames(companion.SocketName).WithPorts(s.config.OwnPorts()))
 	return nil
 }
 
@@ -277,9 +293,9 @@ func (s *Sidecar) Relay(ctx context.Context, v proxy.View) error {
 
 // Close ends everything in the reverse order of opening and logs what fails.
 func (s *Sidecar) Close() {
-	for _, closer := range slices.Backward(s.Closers) {
-		if err := closer(); err != nil && s.Log != nil {
-			s.Log.Error("shutdown", "error", err)
+	for _, closer := range slices.Backward(s.closers) {
+		if err := closer(); err != nil && s.log != nil {
+			s.log.Error("shutdown", "error", err)
 		}
 	}
 }
@@ -289,17 +305,17 @@ func (s *Sidecar) Close() {
 func (s *Sidecar) openLog() error {
 	OutlivePipes()
 	stderr := newSpool(os.Stderr)
-	s.Closers = append(s.Closers, stderr.close)
+	s.closers = append(s.closers, stderr.close)
 	out := everyWriter{stderr}
-	if s.Config.LogFile != "" {
-		file, err := os.OpenFile(s.Config.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if s.config.LogFile != "" {
+		file, err := os.OpenFile(s.config.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			return fmt.Errorf("logFile: %w", err)
 		}
-		s.Closers = append(s.Closers, file.Close)
+		s.closers = append(s.closers, file.Close)
 		out = append(out, file)
 	}
-	s.Log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: s.Config.Level}))
+	s.log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: s.config.Level}))
 	return nil
 }
 

@@ -13,24 +13,24 @@ import (
 
 // startMetrics begins to count, if that is configured. No session is open yet.
 func (s *Sidecar) startMetrics(log *audit.Log) {
-	if !s.Config.Metrics {
+	if !s.config.Metrics {
 		return
 	}
 	s.metrics = metrics.New(metrics.Options{
-		Gate: s.Gate, Worker: s.Config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.Config.HookRunner, Upstreams: s.upstreamsUp,
+		Gate: s.Gate, Worker: s.config.Worker, Process: os.Getpid(), Version: Version, Audit: log, Hooks: s.config.HookRunner, Upstreams: s.upstreamsUp,
 	})
-	s.Closers = append(s.Closers, func() error { s.metrics.Close(); return nil })
+	s.closers = append(s.closers, func() error { s.metrics.Close(); return nil })
 }
 
 // openTracer begins to tell of calls, if that is configured. The variables of OpenTelemetry alone do not turn it on:
 // a host that has them for itself hands them down.
 func (s *Sidecar) openTracer() (*traces.Tracer, error) {
-	if !s.Config.Traces {
+	if !s.config.Traces {
 		return nil, nil
 	}
-	tracer, err := traces.New(context.Background(), traces.Options{Version: Version, Worker: s.Config.Worker, Logger: s.Log})
+	tracer, err := traces.New(context.Background(), traces.Options{Version: Version, Worker: s.config.Worker, Logger: s.log})
 	if err == nil {
-		s.Closers = append(s.Closers, tracer.Close)
+		s.closers = append(s.closers, tracer.Close)
 	}
 	return tracer, err
 }
