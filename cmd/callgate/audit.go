@@ -1,27 +1,23 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf16"
+
+	"callgate/internal/output"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"callgate/audit"
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/app"
 	"callgate/internal/config"
-	"callgate/internal/visible"
 )
 
 func newAuditCommand(dataDir func() (string, error)) *cobra.Command {
@@ -55,7 +51,7 @@ grants and autonomy. Secrets are redacted.
 			if worker := cmd.Flags().Lookup("worker"); worker != nil && worker.Changed {
 				filter.Worker = worker.Value.String()
 			}
-			p := newAuditPrinter(cmd.OutOrStdout(), asJSON)
+			p := output.NewAuditTrail(cmd.OutOrStdout(), asJSON)
 			if follow {
 				return followAudit(cmd, dir, filter, p)
 			}
@@ -69,7 +65,7 @@ grants and autonomy. Secrets are redacted.
 				records = append(records, r)
 			}
 			for _, r := range slices.Backward(records) {
-				if err := p.print(&r); err != nil {
+				if err := p.Print(&r); err != nil {
 					return err
 				}
 			}
@@ -121,104 +117,17 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 }
 
 // followAudit prints until the command is cancelled, which is how it ends well.
-func followAudit(cmd *cobra.Command, dir string, f audit.Filter, p *auditPrinter) error {
+func followAudit(cmd *cobra.Command, dir string, f audit.Filter, p *output.AuditTrail) error {
 	for r, err := range audit.Follow(cmd.Context(), dir, f) {
 		if err != nil {
 			cmd.PrintErrln("callgate:", tools.Visible(err.Error()))
 			continue
 		}
-		if err := p.print(&r); err != nil {
+		if err := p.Print(&r); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// auditPrinter prints records on one line each.
-type auditPrinter struct {
-	w      io.Writer
-	asJSON bool
-	colour bool
-}
-
-func newAuditPrinter(w io.Writer, asJSON bool) *auditPrinter {
-	f, ok := w.(*os.File)
-	return &auditPrinter{w: w, asJSON: asJSON, colour: ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""}
-}
-
-func (p *auditPrinter) print(r *audit.Record) error {
-	if p.asJSON {
-		_, err := io.WriteString(p.w, visibleJSON(r.AppendJSON(nil))+"\n")
-		return err
-	}
-	word, colour := auditWord(r)
-	word = fmt.Sprintf("%-13s", tools.Visible(word))
-	if p.colour {
-		word = "\x1b[" + colour + "m" + word + "\x1b[0m"
-	}
-	fields := []string{r.Time.Local().Format("2006-01-02 15:04:05.000"), word}
-	for _, field := range []struct{ label, text string }{
-		{"", r.Tool}, {"", r.Risk}, {"", cmp.Or(r.Summary, r.Reason, r.Error)}, {"by ", r.By}, {"from ", r.From}, {"rule ", r.Rule}, {"", r.CallID},
-	} {
-		if field.text != "" {
-			fields = append(fields, field.label+tools.Visible(shorten(field.text, maxAuditField)))
-		}
-	}
-	_, err := fmt.Fprintln(p.w, strings.Join(fields, "  "))
-	return err
-}
-
-// maxAuditField is how many runes of one field a line shows; `callgate audit show` has the rest.
-const maxAuditField = 160
-
-func shorten(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
-// auditWord says in a word what happened, and in which colour.
-func auditWord(r *audit.Record) (word, colour string) {
-	const green, red, yellow, grey = "32", "31", "33", "90"
-	took := time.Duration(r.Duration * float64(time.Millisecond)).Round(time.Millisecond / 10)
-	switch {
-	case r.Event == audit.Outcome && r.Error != "":
-		return "no result", red
-	case r.Event == audit.Outcome && r.IsError:
-		return "failed " + took.String(), yellow
-	case r.Event == audit.Outcome:
-		return "done " + took.String(), grey
-	}
-	switch r.Decision {
-	case "auto_approved", "approved", "trusted":
-		return r.Decision, green
-	case "timeout", "cancelled":
-		return r.Decision, yellow
-	case "":
-		return string(r.Event), grey
-	}
-	return r.Decision, red
-}
-
-// visibleJSON returns the JSON text with what a person cannot see as \u escapes: it means the same. Outside
-// of strings JSON is plain ASCII, so that every such character stands in a string.
-func visibleJSON(line []byte) string {
-	var b strings.Builder
-	for _, r := range string(line) {
-		switch s := string(r); {
-		case r == '\n' || r < 0x7f && r >= 0x20 || tools.Visible(s) == s:
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 func newAuditVerifyCommand(dataDir func() (string, error)) *cobra.Command {
@@ -266,7 +175,7 @@ with --anchors.`,
 			if asJSON {
 				err = json.MarshalWrite(cmd.OutOrStdout(), report, jsontext.Multiline(true))
 			} else {
-				err = printReport(cmd.OutOrStdout(), dir, &report)
+				err = output.AuditReport(cmd.OutOrStdout(), dir, &report)
 			}
 			if first, broken := report.First(); broken && err == nil {
 				err = fmt.Errorf("the audit trail is broken, first at %s", tools.Visible(first.String()))
@@ -281,42 +190,6 @@ with --anchors.`,
 	cmd.Flags().StringVar(&anchors, "anchors", "", "`file` with anchored heads, - for standard input")
 	cmd.Flags().StringArrayVar(&heads, "head", nil, "a head that you kept elsewhere, FILE:SEQ:HASH; repeatable")
 	return cmd
-}
-
-func printReport(w io.Writer, dir string, report *audit.Report) error {
-	var b strings.Builder
-	if len(report.Logs) == 0 {
-		fmt.Fprintf(&b, "no logs in %s\n", tools.Visible(dir))
-	}
-	for _, log := range report.Logs {
-		fmt.Fprintf(&b, "%s  %-7s  %s: %s", tools.Visible(log.File), log.State, visible.Count(log.Records, "record"), completeness(&log))
-		if log.Torn > 0 {
-			fmt.Fprintf(&b, "; then %s of one that was not finished", visible.Count(log.Torn, "byte"))
-		}
-		b.WriteByte('\n')
-	}
-	for _, broken := range report.Breaks {
-		fmt.Fprintf(&b, "BROKEN %s\n", tools.Visible(broken.String()))
-	}
-	if report.OK() {
-		fmt.Fprintf(&b, "nothing is broken: %s in %s\n", visible.Count(report.Records, "record"), visible.Count(len(report.Logs), "log"))
-	}
-	fmt.Fprintf(&b, "head %s\n", report.Manifest)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// completeness says up to where a log is complete.
-func completeness(log *audit.LogReport) string {
-	switch {
-	case log.Break != nil:
-		return fmt.Sprintf("good up to record %d", log.Good.Seq)
-	case log.State == audit.Closed || log.State == audit.Sealed:
-		return "complete"
-	case log.Good.Seq > log.Vouched:
-		return fmt.Sprintf("complete; after record %d a cut would not show yet", log.Vouched)
-	}
-	return "complete so far"
 }
 
 func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
@@ -343,21 +216,11 @@ func newAuditShowCommand(dataDir func() (string, error)) *cobra.Command {
 				damaged = append(damaged, fmt.Errorf("no record of call %q", args[0]))
 			}
 			for _, r := range slices.Backward(records) {
-				if err := showRecord(cmd.OutOrStdout(), &r); err != nil {
+				if err := output.AuditRecord(cmd.OutOrStdout(), &r); err != nil {
 					return err
 				}
 			}
 			return errors.Join(damaged...)
 		},
 	}
-}
-
-// showRecord prints all of a record, a member to a line.
-func showRecord(w io.Writer, r *audit.Record) error {
-	line := jsontext.Value(r.AppendJSON(nil))
-	if err := line.Indent(jsontext.AllowDuplicateNames(true), jsontext.WithIndent("  ")); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w, visibleJSON(line))
-	return err
 }

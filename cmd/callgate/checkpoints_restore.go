@@ -3,8 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
+
+	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
@@ -55,9 +56,9 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 				return explainRestore(err)
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), done)
+				err = output.JSON(cmd.OutOrStdout(), done)
 			} else {
-				err = printRestored(cmd.OutOrStdout(), done)
+				err = output.Restored(cmd.OutOrStdout(), done)
 			}
 			if err == nil && len(done.Failed) > 0 {
 				return exitCode(1)
@@ -94,29 +95,5 @@ func explainRestore(err error) error {
 		b.WriteString("Look with \"callgate checkpoints diff\"; --force puts back what was kept all the same, --path leaves the rest alone")
 		return errors.New(b.String())
 	}
-	return err
-}
-
-func printRestored(w io.Writer, done *checkpoint.Restored) error {
-	var b strings.Builder
-	for _, path := range done.Files {
-		fmt.Fprintf(&b, "restored  %s\n", tools.Visible(path))
-	}
-	for _, f := range done.Failed {
-		fmt.Fprintf(&b, "NOT       %s: %s\n", tools.Visible(f.Path), tools.Visible(f.Why))
-	}
-	for _, path := range done.Stray {
-		fmt.Fprintf(&b, "stray     %s: a killed server seems to have left it\n", tools.Visible(path))
-	}
-	if len(done.Stray) > 0 {
-		fmt.Fprintf(&b, "to remove stray files: callgate checkpoints restore %s --remove-stray\n", done.ID)
-	}
-	switch {
-	case done.Checkpoint != "":
-		fmt.Fprintf(&b, "to take this back: callgate checkpoints restore %s\n", done.Checkpoint)
-	case len(done.Failed) == 0 && len(done.Stray) == 0:
-		b.WriteString("everything is as it was kept already\n")
-	}
-	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/internal/output"
+
 	"github.com/adrg/xdg"
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -139,16 +140,16 @@ func (o *connecting) connect(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if o.asJSON && !o.yes {
-		return printJSON(cmd.OutOrStdout(), plan)
+		return output.JSON(cmd.OutOrStdout(), plan)
 	}
 	out := cmd.OutOrStdout()
 	if !o.asJSON {
-		printPlan(out, plan)
+		output.Plan(out, plan)
 	}
 	switch {
 	case !plan.Changes():
 		if o.asJSON {
-			return printJSON(out, plan)
+			return output.JSON(out, plan)
 		}
 		_, err := fmt.Fprintln(out, "Nothing to change.")
 		return err
@@ -160,7 +161,7 @@ func (o *connecting) connect(cmd *cobra.Command, args []string) error {
 	}
 	changed, err := plan.Apply()
 	if o.asJSON {
-		return errors.Join(err, printJSON(out, plan))
+		return errors.Join(err, output.JSON(out, plan))
 	}
 	for _, path := range changed {
 		fmt.Fprintf(out, "changed  %s\n", tools.Visible(path))
@@ -199,57 +200,4 @@ func (o *connecting) confirm(cmd *cobra.Command, question string) (bool, error) 
 		return false, err
 	}
 	return true, nil
-}
-
-func printPlan(w io.Writer, plan *install.Plan) {
-	for _, h := range plan.Hosts {
-		if !h.Found && len(h.Changes) == 0 {
-			continue
-		}
-		fmt.Fprintf(w, "%s\n", h.Name)
-		if len(h.Changes) == 0 {
-			fmt.Fprintln(w, "  nothing to do")
-		}
-		for _, c := range h.Changes {
-			fmt.Fprintf(w, "  %s (%s)\n", tools.Visible(c.Path), c.Scope)
-			if c.Error != "" {
-				fmt.Fprintf(w, "    NOT CHANGED: %s\n", tools.Visible(c.Error))
-			}
-			for _, s := range c.Servers {
-				switch {
-				case s.Stays != "":
-					fmt.Fprintf(w, "    stays  %s: %s\n", tools.Visible(s.Name), tools.Visible(s.Stays))
-				case s.As != s.Name:
-					fmt.Fprintf(w, "    moves  %s, as %s\n", tools.Visible(s.Name), s.As)
-				default:
-					fmt.Fprintf(w, "    moves  %s\n", s.Name)
-				}
-			}
-			printUnified(w, diff.Diff(c.Path, c.Before, c.Path+" (after)", c.After))
-		}
-	}
-}
-
-// printUnified prints a unified diff, in colour on a terminal. What a terminal would take for its own is made visible.
-func printUnified(w io.Writer, text []byte) {
-	f, ok := w.(*os.File)
-	colour := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
-	for line := range strings.Lines(string(text)) {
-		line = tools.Visible(strings.TrimSuffix(line, "\n"))
-		code := ""
-		switch {
-		case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
-			continue
-		case strings.HasPrefix(line, "@@"):
-			code = "36"
-		case strings.HasPrefix(line, "+"):
-			code = "32"
-		case strings.HasPrefix(line, "-"):
-			code = "31"
-		}
-		if colour && code != "" {
-			line = "\x1b[" + code + "m" + line + "\x1b[0m"
-		}
-		fmt.Fprintln(w, "    "+line)
-	}
 }

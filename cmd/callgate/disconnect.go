@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"callgate/internal/output"
+
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
@@ -46,7 +48,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 	}
 	out := cmd.OutOrStdout()
 	if o.asJSON && !o.yes {
-		return printJSON(out, list)
+		return output.JSON(out, list)
 	}
 	if !o.asJSON {
 		for i := range list {
@@ -59,7 +61,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 			for _, c := range u.Conflicts {
 				fmt.Fprintf(out, "    CONFLICT: %s\n", tools.Visible(c))
 			}
-			printUnified(out, diff.Diff(u.Path, u.Before, u.Path+" (after)", u.After))
+			output.Diff(out, diff.Diff(u.Path, u.Before, u.Path+" (after)", u.After))
 		}
 		if len(list) == 0 {
 			_, err := fmt.Fprintln(out, "Nothing is connected.")
@@ -85,7 +87,7 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if o.asJSON {
-		return printJSON(out, list)
+		return output.JSON(out, list)
 	}
 	_, err = fmt.Fprintln(out, "Restart the hosts.")
 	return err

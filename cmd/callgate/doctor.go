@@ -2,16 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"callgate/internal/output"
+
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"callgate/gate/tools"
 	"callgate/internal/app"
@@ -51,9 +51,9 @@ files that others may read or change, and a hub that does not run. The exit code
 				}
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), map[string]any{"state": doctor.Worst(findings), "findings": findings})
+				err = output.JSON(cmd.OutOrStdout(), map[string]any{"state": doctor.Worst(findings), "findings": findings})
 			} else {
-				err = printFindings(cmd.OutOrStdout(), findings)
+				err = output.Findings(cmd.OutOrStdout(), findings)
 			}
 			if err == nil && doctor.Worst(findings) == doctor.Broken {
 				return exitCode(1)
@@ -116,32 +116,4 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		return hosthooks.Launch(c.DataDir, func() bool { return o.Target.Ask(ctx, "GET", "/api/info", nil, new(struct{})) == nil }, args...)
 	}
 	return doctor.Look(ctx, o), nil
-}
-
-// printFindings prints one line for each finding, and its cure below.
-func printFindings(w io.Writer, findings []doctor.Finding) error {
-	f, ok := w.(*os.File)
-	colour := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
-	codes := map[doctor.State]string{doctor.Broken: "31", doctor.Warning: "33", doctor.OK: "32"}
-	count := map[doctor.State]int{}
-	var all error
-	for i := range findings {
-		f := &findings[i]
-		count[f.State]++
-		word := fmt.Sprintf("%-7s", f.State)
-		if f.Fixed {
-			word = "fixed  "
-		}
-		if colour {
-			word = "\x1b[" + codes[f.State] + "m" + word + "\x1b[0m"
-		}
-		_, err := fmt.Fprintf(w, "%s  %-14s  %s\n", word, f.About, tools.Visible(f.Text))
-		if f.Cure != "" && f.State != doctor.OK {
-			_, more := fmt.Fprintf(w, "%25s→ %s\n", "", f.Cure)
-			err = errors.Join(err, more)
-		}
-		all = errors.Join(all, err)
-	}
-	_, err := fmt.Fprintf(w, "%d ok, %d warnings, %d broken\n", count[doctor.OK], count[doctor.Warning], count[doctor.Broken])
-	return errors.Join(all, err)
 }

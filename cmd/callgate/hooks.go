@@ -8,8 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
@@ -62,9 +63,9 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.HookRunner.List(known)))
+				err = output.JSON(cmd.OutOrStdout(), slices.Concat([]hooks.Status{}, c.HookRunner.List(known)))
 			} else {
-				err = printHooks(cmd.OutOrStdout(), c.HookRunner.List(known))
+				err = output.Hooks(cmd.OutOrStdout(), c.HookRunner.List(known))
 			}
 			return errors.Join(err, printOrphans(cmd.ErrOrStderr(), c))
 		},
@@ -72,30 +73,6 @@ func newHooksCommand(s *config.Settings) *cobra.Command {
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON, as GET /api/hooks does")
 	cmd.AddCommand(list, newSwitchCommand(s, "enable", true), newSwitchCommand(s, "disable", false), newTestHookCommand(s))
 	return cmd
-}
-
-func printHooks(w io.Writer, list []hooks.Status) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, `No hooks are configured: write them under "hooks" in callgate.yaml.`)
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSTATE\tWHEN\tACTION\tMATCHER\tEVENTS")
-	for _, h := range list {
-		state := "on"
-		if !h.Enabled {
-			state = "off"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", h.Name, state, h.When, h.Action, tools.Visible(h.Matcher), strings.Join(h.Event, " "))
-	}
-	err := table.Flush()
-	for _, h := range list {
-		if h.Problem != "" {
-			_, failed := fmt.Fprintf(w, "Warning: %s: %s\n", h.Name, h.Problem)
-			err = errors.Join(err, failed)
-		}
-	}
-	return err
 }
 
 // printOrphans tells what waits for webhooks that the configuration does not have any more.

@@ -1,27 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"strings"
 	"sync"
-	"time"
 
-	"github.com/go-json-experiment/json"
+	"callgate/internal/output"
+
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"callgate/gate/tools"
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/hooks"
-	"callgate/internal/visible"
 	"callgate/rag"
 )
 
@@ -56,12 +49,12 @@ rag.embedder or --embedder names a server that computes the vectors.`,
 				return err
 			}
 			defer c.HookRunner.Close()
-			p := newIndexProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON, verbose)
+			p := output.NewProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON, verbose)
 			follow := func(e rag.Event) {
-				p.event(e)
+				p.Event(e)
 				tellIndexed(c.HookRunner, e)
 			}
-			return errors.Join(indexAll(cmd, c, roots, watch, follow), p.close())
+			return errors.Join(indexAll(cmd, c, roots, watch, follow), p.Close())
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep running and follow changes")
@@ -136,100 +129,4 @@ func openIndex(cmd *cobra.Command, c *config.Config, root string) (*rag.Index, e
 	}
 	o.Rules = reading.Rules
 	return rag.Open(dir, o)
-}
-
-// indexProgress shows how far an index is: a bar on a terminal, and what came of it.
-type indexProgress struct {
-	mu            sync.Mutex // several workspaces may be watched
-	out, err      io.Writer
-	json, verbose bool
-	terminal      bool
-	drawn         time.Time
-	skipped       map[string]int // by reason
-	failed        error
-}
-
-func newIndexProgress(out, errOut io.Writer, asJSON, verbose bool) *indexProgress {
-	f, ok := errOut.(*os.File)
-	return &indexProgress{
-		out: out, err: errOut, json: asJSON, verbose: verbose, skipped: map[string]int{},
-		terminal: ok && term.IsTerminal(int(f.Fd())) && !asJSON,
-	}
-}
-
-func (p *indexProgress) event(e rag.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.json {
-		p.write(e)
-		return
-	}
-	switch e.Kind {
-	case rag.EventStart:
-		clear(p.skipped)
-	case rag.EventSkip:
-		if p.verbose {
-			fmt.Fprintf(p.err, "%s: %s\n", tools.Visible(e.Path), tools.Visible(e.Reason))
-		}
-		p.skipped[e.Reason]++
-	case rag.EventProgress:
-		if p.terminal && time.Since(p.drawn) > 50*time.Millisecond {
-			p.drawn = time.Now()
-			fmt.Fprintf(p.err, "\r\x1b[K%s %d/%d %s", bar(e.Indexed, e.Total), e.Indexed, e.Total, tools.Visible(shorten(e.Path, 50)))
-		}
-	case rag.EventDone:
-		if p.terminal {
-			fmt.Fprint(p.err, "\r\x1b[K")
-		}
-		s := e.Summary
-		fmt.Fprintf(p.out, "%s: %s, %s; %s changed, %s removed in %s\n", tools.Visible(e.Path), visible.Count(s.Files, "file"), visible.Count(s.Chunks, "chunk"),
-			visible.Count(s.Changed, "file"), visible.Count(s.Removed, "file"), s.Duration.Round(time.Millisecond))
-		p.sayUnsupported()
-	}
-}
-
-// write prints the event as the side protocol names it.
-func (p *indexProgress) write(e rag.Event) {
-	line := map[string]any{"type": "index_" + string(e.Kind), "path": e.Path}
-	switch e.Kind {
-	case rag.EventStart:
-		line["totalFiles"] = e.Total
-	case rag.EventProgress:
-		line = map[string]any{"type": "index_progress", "indexedFiles": e.Indexed, "totalFiles": e.Total, "currentFile": e.Path}
-	case rag.EventSkip:
-		line["reason"] = e.Reason
-	case rag.EventDone:
-		line["fileCount"], line["chunkCount"], line["duration"] = e.Summary.Files, e.Summary.Chunks, e.Summary.Duration.Milliseconds()
-	}
-	data, err := json.Marshal(line, json.Deterministic(true))
-	if err == nil {
-		_, err = fmt.Fprintf(p.out, "%s\n", data)
-	}
-	p.failed = cmp.Or(p.failed, err)
-}
-
-// sayUnsupported names what is left out although people may expect it to be read: formats, and what is too much.
-func (p *indexProgress) sayUnsupported() {
-	for reason, n := range p.skipped {
-		switch {
-		case strings.HasPrefix(reason, "PDF"):
-			fmt.Fprintf(p.err, "left out %s: %s\n", visible.Count(n, "file"), reason)
-		case strings.Contains(reason, "are left out: "), strings.HasPrefix(reason, "no room: "):
-			fmt.Fprintln(p.err, reason)
-		}
-	}
-}
-
-func (p *indexProgress) close() error {
-	if p.terminal {
-		fmt.Fprint(p.err, "\r\x1b[K")
-	}
-	return p.failed
-}
-
-// bar is a progress bar.
-func bar(done, total int) string {
-	const width = 24
-	n := width * done / max(1, total)
-	return "[" + strings.Repeat("#", min(n, width)) + strings.Repeat(".", width-min(n, width)) + "]"
 }

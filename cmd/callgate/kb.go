@@ -9,7 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
+
+	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
@@ -137,15 +138,9 @@ func newKBListCommand(s *config.Settings) *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), map[string]any{"documents": documents})
+					return output.JSON(cmd.OutOrStdout(), map[string]any{"documents": documents})
 				}
-				out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-				fmt.Fprintln(out, "DOCUMENT\tCHARACTERS\tPATH\tBEGINNING")
-				for _, d := range documents {
-					fmt.Fprintf(out, "%s\t%d\t%s\t%s\n", d.DocumentID, d.Length, orDash(tools.Visible(d.Metadata["path"])),
-						tools.Visible(shorten(strings.Join(strings.Fields(d.Preview), " "), 60)))
-				}
-				return out.Flush()
+				return output.Documents(cmd.OutOrStdout(), documents)
 			})
 		},
 	}
@@ -168,21 +163,9 @@ func newKBSearchCommand(s *config.Settings) *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), map[string]any{"results": hits})
+					return output.JSON(cmd.OutOrStdout(), map[string]any{"results": hits})
 				}
-				for _, h := range hits {
-					for _, p := range h.Passages {
-						_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s:%d-%d  %.2f  %s\n%s\n\n", h.DocumentID, p.Start, p.End, h.Score,
-							tools.Visible(h.Metadata["path"]), visibleLines(p.Text))
-						if err != nil {
-							return err
-						}
-					}
-				}
-				if len(hits) == 0 {
-					_, err = fmt.Fprintln(cmd.OutOrStdout(), "nothing found")
-				}
-				return err
+				return output.Passages(cmd.OutOrStdout(), hits)
 			})
 		},
 	}
@@ -222,13 +205,4 @@ func newKBRemoveCommand(s *config.Settings) *cobra.Command {
 			})
 		},
 	}
-}
-
-// visibleLines is text of a document for a terminal.
-func visibleLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = tools.Visible(strings.ReplaceAll(lines[i], "\t", "    "))
-	}
-	return strings.Join(lines, "\n")
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/adrg/xdg"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
@@ -84,16 +82,6 @@ func changeRules(c *config.Config, apply func() (summary string, err error)) (er
 // say prints one line.
 func (b *ruleFile) say(format string, args ...any) error {
 	_, err := fmt.Fprintln(b.out, tools.Visible(fmt.Sprintf(format, args...)))
-	return err
-}
-
-// printJSON prints v on several lines, in an order that does not change, with escapes for what cannot be seen.
-func printJSON(w io.Writer, v any) error {
-	text, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, visibleJSON(text)+"\n")
 	return err
 }
 

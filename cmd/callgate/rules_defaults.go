@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"callgate/internal/output"
+
 	"github.com/adrg/xdg"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -47,7 +49,7 @@ in your order and with your comments. Rules from an earlier version's defaults a
 				_, err := fmt.Fprintln(b.out, "your rules hold what this version ships")
 				return err
 			case show:
-				printUnified(b.out, diff.Diff(b.store.Path(), base, b.store.Path()+" (after)", merged))
+				output.Diff(b.out, diff.Diff(b.store.Path(), base, b.store.Path()+" (after)", merged))
 				return nil
 			}
 			return b.merge(base, merged)

@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
+
+	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
 	"callgate/gate/tools"
-	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
-	"callgate/internal/visible"
 	"callgate/permissions"
 	"callgate/proxy"
 )
@@ -68,14 +66,14 @@ then leave without a question.
 				if problems == nil {
 					problems = []permissions.Problem{}
 				}
-				err = printJSON(b.out, map[string]any{"problems": problems})
+				err = output.JSON(b.out, map[string]any{"problems": problems})
 			} else {
-				err = printProblems(b.out, problems)
+				err = output.Problems(b.out, problems)
 			}
 			if err != nil {
 				return err
 			}
-			if strict && slices.ContainsFunc(problems, isWarning) {
+			if strict && slices.ContainsFunc(problems, func(p permissions.Problem) bool { return p.Severity == permissions.Warning }) {
 				return exitCode(1)
 			}
 			return nil
@@ -88,8 +86,6 @@ then leave without a question.
 	cmd.Flags().StringVar(&rulesFile, "file", "", "check this rules `file` instead of the worker's")
 	return cmd
 }
-
-func isWarning(p permissions.Problem) bool { return p.Severity == permissions.Warning }
 
 // liveWait is how long a server may take to start.
 const liveWait = time.Minute
@@ -148,21 +144,7 @@ func lintFlow(ctx context.Context, b *ruleFile, asJSON bool) error {
 	}
 	found := rulebook.FindLeaks(list, !b.config.NoFlow && !b.config.GateOff)
 	if asJSON {
-		return printJSON(b.out, found)
+		return output.JSON(b.out, found)
 	}
 	return found.Print(b.out)
-}
-
-func printProblems(w io.Writer, problems []permissions.Problem) error {
-	var text strings.Builder
-	warnings := 0
-	for _, p := range problems {
-		if isWarning(p) {
-			warnings++
-		}
-		fmt.Fprintf(&text, "%s: %s %s: %s\n    %s\n    cure: %s\n", tools.Visible(app.Place(p.Source)), p.Severity, p.Check, tools.Visible(p.Rule), tools.Visible(p.Why), tools.Visible(p.Cure))
-	}
-	fmt.Fprintf(&text, "%s, %s\n", visible.Count(warnings, "warning"), visible.Count(len(problems)-warnings, "note"))
-	_, err := io.WriteString(w, text.String())
-	return err
 }

@@ -4,46 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
-	"callgate/gate/tools"
-	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/visible"
 	"callgate/permissions"
 )
-
-// ruleRow is one rule as `callgate rules list --json` shows it.
-type ruleRow struct {
-	Source  string `json:"source"`
-	Layer   string `json:"layer"`
-	Tool    string `json:"tool"`
-	Pattern string `json:"pattern"`
-	Action  string `json:"action"`
-}
-
-// grantRow is one grant. Index is what `callgate rules revoke` takes.
-type grantRow struct {
-	Index     int       `json:"index"`
-	Source    string    `json:"source"`
-	Layer     string    `json:"layer"`
-	Tool      string    `json:"tool"`
-	Pattern   string    `json:"pattern"`
-	Risk      string    `json:"risk"`
-	Server    string    `json:"server,omitzero"`
-	Workspace string    `json:"workspace,omitzero"`
-	By        string    `json:"by,omitzero"`
-	At        time.Time `json:"at,omitzero"`
-	Expires   time.Time `json:"expires,omitzero"`
-	Expired   bool      `json:"expired,omitzero"`
-}
 
 func newRulesListCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
@@ -63,23 +36,15 @@ not in the file and not listed.`,
 			if err != nil {
 				return err
 			}
-			rules, grants := ruleRows(policy), grantRows(policy.Grants, time.Now())
+			rules, grants := output.RulesOf(policy), output.GrantsOf(policy.Grants, time.Now())
 			if asJSON {
-				return printJSON(b.out, map[string]any{"file": b.store.Path(), "rules": rules, "grants": grants})
+				return output.JSON(b.out, map[string]any{"file": b.store.Path(), "rules": rules, "grants": grants})
 			}
-			return printRules(b.out, rules, grants)
+			return output.Rules(b.out, rules, grants)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-func ruleRows(p *permissions.Policy) []ruleRow {
-	rows := make([]ruleRow, 0, len(p.Agent)+len(p.File))
-	for _, r := range slices.Concat(p.Agent, p.File) {
-		rows = append(rows, ruleRow{r.Source, string(r.Layer), r.Tool, r.Pattern, r.Action.String()})
-	}
-	return rows
 }
 
 // layers returns the worker's rules, behind those of the agent profile if one is configured.
@@ -93,48 +58,6 @@ func (b *ruleFile) layers() (*permissions.Policy, error) {
 		return nil, err
 	}
 	return policy.With(agent, nil)
-}
-
-func grantRows(grants []permissions.Grant, now time.Time) []grantRow {
-	rows := make([]grantRow, len(grants))
-	for i, g := range grants {
-		rows[i] = grantRow{
-			i + 1, g.Source, string(g.Layer), g.Tool, g.Covers(), g.Risk.String(), g.Server, g.Workspace, g.By, g.At, g.Expires,
-			!g.Expires.IsZero() && !now.Before(g.Expires),
-		}
-	}
-	return rows
-}
-
-func printRules(w io.Writer, rules []ruleRow, grants []grantRow) error {
-	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(out, "PLACE\tLAYER\tTOOL\tPATTERN\tACTION")
-	for _, r := range rules {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", app.Place(r.Source), r.Layer, tools.Visible(r.Tool), tools.Visible(strconv.Quote(r.Pattern)), r.Action)
-	}
-	if len(grants) > 0 {
-		// Another table with columns of its own.
-		if err := out.Flush(); err != nil {
-			return err
-		}
-		fmt.Fprintln(out, "\nINDEX\tPLACE\tTOOL\tPATTERN\tUP TO\tSERVER\tWORKSPACE\tBY\tAT\tEXPIRES")
-	}
-	for _, g := range grants {
-		expires := moment(g.Expires)
-		if g.Expired {
-			expires += " (expired)"
-		}
-		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Index, app.Place(g.Source), tools.Visible(g.Tool), tools.Visible(strconv.Quote(g.Pattern)), g.Risk,
-			orDash(tools.Visible(g.Server)), orDash(tools.Visible(g.Workspace)), orDash(tools.Visible(g.By)), moment(g.At), expires)
-	}
-	return out.Flush()
-}
-
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Local().Format("2006-01-02 15:04")
 }
 
 func newRulesRevokeCommand(s *config.Settings) *cobra.Command {

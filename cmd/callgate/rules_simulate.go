@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"callgate/internal/output"
+
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
@@ -61,7 +63,7 @@ judged are counted with the reason.`,
 			}
 			damaged := sim.Run(filter, limit)
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), sim)
+				err = output.JSON(cmd.OutOrStdout(), sim)
 			} else {
 				err = sim.Print(cmd.OutOrStdout())
 			}

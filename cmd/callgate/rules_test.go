@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/output"
+
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
@@ -79,8 +81,8 @@ func TestRulesListShowsGrants(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed struct {
-		Rules  []ruleRow
-		Grants []grantRow
+		Rules  []output.Rule
+		Grants []output.Grant
 	}
 	if strings.Contains(out, "\u202e") {
 		t.Error("JSON shows what cannot be seen as it is")

@@ -1,22 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
+
+	"callgate/internal/output"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"callgate/gate/tools"
 	"callgate/internal/config"
 	"callgate/internal/retrieval"
 	"callgate/rag"
@@ -79,9 +76,9 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 				if noSync {
 					continue
 				}
-				p := newIndexProgress(io.Discard, cmd.ErrOrStderr(), false, false)
-				_, err = index.Sync(cmd.Context(), root, p.event)
-				if err = errors.Join(err, p.close()); err != nil {
+				p := output.NewProgress(io.Discard, cmd.ErrOrStderr(), false, false)
+				_, err = index.Sync(cmd.Context(), root, p.Event)
+				if err = errors.Join(err, p.Close()); err != nil {
 					return err
 				}
 			}
@@ -102,7 +99,7 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 			if asJSON {
 				return json.MarshalWrite(out, map[string]any{"roots": roots, "hits": hits}, json.Deterministic(true), jsontext.Multiline(true))
 			}
-			return printHits(out, query.Text, hits, len(roots) > 1, scores)
+			return output.Hits(out, query.Text, hits, len(roots) > 1, scores)
 		},
 	}
 	cmd.Flags().StringVar(&root, "in", "", "`folder` of the workspace (default: all of rag.roots, or the current directory); an index of a folder above it is used")
@@ -177,99 +174,4 @@ func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query,
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d queries  nDCG@10 %.4f  MRR %.4f  Recall@5 %.4f  lines@10 %.4f  in file %.4f\n",
 		s.Queries, s.NDCG10, s.MRR, s.Recall5, s.Lines10, s.InFile)
 	return err
-}
-
-// printHits prints hits by their paths in their workspace, or whole paths where there are several.
-func printHits(w io.Writer, query string, hits []retrieval.Hit, several, scores bool) error {
-	f, ok := w.(*os.File)
-	p := hitPrinter{colour: ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "", words: queryWords(query)}
-	var b strings.Builder
-	for i := range hits {
-		h := hits[i].Hit
-		if several {
-			h.Path = hits[i].File()
-		}
-		p.print(&b, &h, scores)
-	}
-	if len(hits) == 0 {
-		b.WriteString("nothing found\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// hitPrinter prints passages with the query's words set off.
-type hitPrinter struct {
-	colour bool
-	words  *regexp.Regexp // nil: there are none
-}
-
-// queryWords matches the query's words as parts of others.
-func queryWords(query string) *regexp.Regexp {
-	var words []string
-	for _, w := range regexp.MustCompile(`[\pL\pN_]{3,}`).FindAllString(query, 32) {
-		words = append(words, regexp.QuoteMeta(w))
-	}
-	if len(words) == 0 {
-		return nil
-	}
-	return regexp.MustCompile("(?i)" + strings.Join(words, "|"))
-}
-
-func (p *hitPrinter) paint(colour, s string) string {
-	if !p.colour || s == "" {
-		return s
-	}
-	return "\x1b[" + colour + "m" + s + "\x1b[0m"
-}
-
-func (p *hitPrinter) print(b *strings.Builder, h *rag.Hit, scores bool) {
-	const bold, green, grey, red = "1", "32", "90", "31"
-	fmt.Fprintf(b, "%s:%d-%d", p.paint(bold, tools.Visible(h.Path)), h.Start, h.End)
-	if title := cmp.Or(h.Symbol, h.Title); title != "" {
-		b.WriteString("  " + p.paint(green, tools.Visible(shorten(title, 80))))
-	}
-	fmt.Fprintf(b, "  %s\n", p.paint(grey, fmt.Sprintf("%.2f", h.Score)))
-	if scores {
-		s := &h.Parts
-		fmt.Fprintf(b, "      (fusion %.2f + match %.2f + definition %.2f + path %.2f + file %.2f) × %.2f; bm25 %.1f, coverage %.2f, cosine %.2f\n",
-			s.Fusion, s.Match, s.Definition, s.Path, s.File, s.Factor, s.BM25, s.Coverage, s.Cosine)
-	}
-	if h.Stale {
-		b.WriteString(p.paint(red, "      the file has changed since it was indexed") + "\n")
-		return
-	}
-	lines := strings.Split(h.Text, "\n")
-	from := p.densest(lines)
-	for i, line := range lines[from:min(len(lines), from+shownLines)] {
-		line = tools.Visible(shorten(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\r"), 160))
-		if p.words != nil {
-			line = p.words.ReplaceAllStringFunc(line, func(w string) string { return p.paint("1;31", w) })
-		}
-		fmt.Fprintf(b, "%s %s\n", p.paint(grey, fmt.Sprintf("%5d", h.Start+from+i)), line)
-	}
-	b.WriteByte('\n')
-}
-
-// shownLines is how many lines of a passage are printed.
-const shownLines = 6
-
-// densest returns the line from which the shown lines have most of the query's words.
-func (p *hitPrinter) densest(lines []string) int {
-	if p.words == nil {
-		return 0
-	}
-	best, most := 0, 0
-	for from := range max(1, len(lines)-shownLines+1) {
-		found := map[string]bool{}
-		for _, line := range lines[from:min(len(lines), from+shownLines)] {
-			for _, w := range p.words.FindAllString(line, -1) {
-				found[strings.ToLower(w)] = true
-			}
-		}
-		if len(found) > most {
-			best, most = from, len(found)
-		}
-	}
-	return best
 }

@@ -13,7 +13,6 @@ import (
 
 	"callgate/internal/config"
 	"callgate/internal/retrieval"
-	"callgate/rag"
 )
 
 // searchSetup returns a workspace, and a function that runs a command line in it.
@@ -142,30 +141,6 @@ func TestSearchEval(t *testing.T) {
 	out, _, err := run("search", "--eval", file, "--in", root)
 	if want := "1 queries  nDCG@10 1.0000  MRR 1.0000  Recall@5 1.0000  lines@10 1.0000  in file 1.0000\n"; err != nil || out != want {
 		t.Errorf("got %q, %v, want %q", out, err, want)
-	}
-}
-
-func TestHighlight(t *testing.T) {
-	p := hitPrinter{colour: true, words: queryWords("refresh the Token, x")}
-	var b strings.Builder
-	p.print(&b, &rag.Hit{Path: "a.go", Start: 7, End: 9, Symbol: "f", Text: "one\nrefreshToken()\x1b[2J\nthree"}, false)
-	want := "\x1b[1ma.go\x1b[0m:7-9  \x1b[32mf\x1b[0m  \x1b[90m0.00\x1b[0m\n" +
-		"\x1b[90m    7\x1b[0m one\n" +
-		"\x1b[90m    8\x1b[0m \x1b[1;31mrefresh\x1b[0m\x1b[1;31mToken\x1b[0m()⟨U+001B⟩[2J\n" +
-		"\x1b[90m    9\x1b[0m three\n\n"
-	if b.String() != want {
-		t.Errorf("got  %q\nwant %q", b.String(), want)
-	}
-}
-
-func TestBar(t *testing.T) {
-	for _, c := range []struct {
-		done, total int
-		want        string
-	}{{0, 0, "[........................]"}, {1, 2, "[############............]"}, {9, 3, "[########################]"}} {
-		if got := bar(c.done, c.total); got != c.want {
-			t.Errorf("bar of %d/%d is %s", c.done, c.total, got)
-		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/output"
+
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
@@ -47,7 +49,7 @@ whether their servers run behind the guard. It also names a freeze and the first
 				return explain(err)
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), one)
+				return output.JSON(cmd.OutOrStdout(), one)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), one.line())
 			return err

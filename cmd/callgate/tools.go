@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
+
+	"callgate/internal/output"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,21 +23,6 @@ import (
 	"callgate/permissions"
 	"callgate/proxy"
 )
-
-// toolRow is one tool as `callgate tools` shows it.
-type toolRow struct {
-	Tool     string            `json:"tool"`
-	Server   string            `json:"server"`
-	Name     string            `json:"name"` // the upstream's own
-	Kind     string            `json:"kind,omitzero"`
-	Bound    bool              `json:"bound"`
-	Why      string            `json:"why,omitzero"`
-	Subjects map[string]string `json:"subjects,omitempty"` // argument → role, for the arguments that are judged
-	Labels   *tools.Labels     `json:"labels,omitempty"`   // of a tool that the catalogue knows
-	Verdict  string            `json:"verdict"`
-	Rule     string            `json:"rule"`
-	Patterns int               `json:"patterns"` // rules for this tool that look at values
-}
 
 func newToolsCommand(s *config.Settings) *cobra.Command {
 	var asJSON bool
@@ -74,7 +58,7 @@ servers.`,
 			if asJSON {
 				err = json.MarshalWrite(cmd.OutOrStdout(), map[string]any{"tools": rows, "guard": walls, "down": failures}, json.Deterministic(true), jsontext.Multiline(true))
 			} else {
-				err = printTools(cmd.OutOrStdout(), rows, walls, failures)
+				err = output.Tools(cmd.OutOrStdout(), rows, walls, failures)
 			}
 			if err == nil && len(failures) > 0 {
 				return exitCode(1)
@@ -181,7 +165,7 @@ func acceptTools(ctx context.Context, w io.Writer, c *config.Config, servers []p
 
 // listTools asks every server, all at once. Servers that do not answer are told apart from those that do. walls are what
 // keeps the process of each from callgate.
-func listTools(ctx context.Context, c *config.Config, checker *rulebook.Checker, servers []proxy.Server) (rows []toolRow, walls, failures map[string]string) {
+func listTools(ctx context.Context, c *config.Config, checker *rulebook.Checker, servers []proxy.Server) (rows []output.Tool, walls, failures map[string]string) {
 	catalogues := make([][]proxy.Offered, len(servers))
 	walls, failures = map[string]string{}, map[string]string{}
 	var mu sync.Mutex
@@ -210,7 +194,7 @@ func listTools(ctx context.Context, c *config.Config, checker *rulebook.Checker,
 		})
 	}
 	asking.Wait()
-	rows = []toolRow{}
+	rows = []output.Tool{}
 	for _, o := range proxy.Name(slices.Concat(catalogues...)) {
 		rows = append(rows, rowOf(checker, o))
 	}
@@ -218,8 +202,8 @@ func listTools(ctx context.Context, c *config.Config, checker *rulebook.Checker,
 }
 
 // rowOf says what the rules make of a tool that is called with values that no pattern is about.
-func rowOf(ch *rulebook.Checker, t *tools.Tool) toolRow {
-	row := toolRow{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: app.Judged(t)}
+func rowOf(ch *rulebook.Checker, t *tools.Tool) output.Tool {
+	row := output.Tool{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: app.Judged(t)}
 	if labels := t.Labels; labels.Effect != "" || len(labels.Returns) > 0 {
 		row.Labels = &labels
 	}
@@ -231,58 +215,4 @@ func rowOf(ch *rulebook.Checker, t *tools.Tool) toolRow {
 	o := app.OutlookOf(policy, t, ch.Judge.Mode, ch.Judge.Autonomy.String())
 	row.Verdict, row.Rule, row.Patterns = o.Verdict, o.Rule, o.Patterns
 	return row
-}
-
-func printTools(w io.Writer, rows []toolRow, walls, failures map[string]string) error {
-	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(out, "TOOL\tKIND\tSUBJECTS\tEFFECT\tVERDICT\tWHY")
-	for _, r := range rows {
-		kind := r.Kind
-		if kind != "" && !r.Bound {
-			kind += "?"
-		}
-		var subjects []string
-		for _, argument := range slices.Sorted(maps.Keys(r.Subjects)) {
-			subjects = append(subjects, tools.Visible(argument)+":"+r.Subjects[argument])
-		}
-		verdict := r.Verdict
-		if r.Patterns > 0 {
-			verdict += fmt.Sprintf(" (%d by value)", r.Patterns)
-		}
-		why := r.Rule
-		if r.Why != "" {
-			why += "; kind from " + r.Why
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), effectOf(r.Labels), verdict, tools.Visible(why))
-	}
-	for _, name := range slices.Sorted(maps.Keys(failures)) {
-		fmt.Fprintf(out, "%s\t-\t-\t-\tdown\t%s\n", name, tools.Visible(failures[name]))
-	}
-	err := out.Flush()
-	if len(rows) > 0 && err == nil {
-		_, err = fmt.Fprintln(w, coverage(rows))
-	}
-	for _, name := range slices.Sorted(maps.Keys(walls)) {
-		_, more := fmt.Fprintf(w, "Guard of %s: %s\n", name, walls[name])
-		err = errors.Join(err, more)
-	}
-	return err
-}
-
-// effectOf is what a tool does and what it gives: "outside", "none (private, untrusted)".
-func effectOf(l *tools.Labels) string {
-	switch {
-	case l == nil:
-		return "-"
-	case len(l.Returns) == 0:
-		return orDash(l.Effect)
-	}
-	return orDash(l.Effect) + " (" + strings.Join(l.Returns, ", ") + ")"
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

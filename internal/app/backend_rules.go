@@ -35,7 +35,7 @@ func (b backend) Rules() (companion.RulesView, error) {
 		}
 	}
 	if file, err := permissions.ParseFile(b.s.rules.Path(), text, xdg.Home); err == nil {
-		view.Layers = append(view.Layers, layerOf(permissions.LayerFile, Place(b.s.rules.Path()), file.Rules))
+		view.Layers = append(view.Layers, layerOf(permissions.LayerFile, filepath.Base(b.s.rules.Path()), file.Rules))
 	}
 	return view, nil
 }
@@ -62,7 +62,7 @@ func (b backend) Grants() ([]companion.GrantView, error) {
 func layerOf(layer permissions.Layer, name string, rules []permissions.Rule) companion.RuleLayer {
 	l := companion.RuleLayer{Layer: layer, Name: name, Rules: make([]companion.RuleView, len(rules))}
 	for i, r := range rules {
-		l.Rules[i] = companion.RuleView{Place: Place(r.Source), Tool: r.Tool, Pattern: r.Pattern, Action: r.Action.String()}
+		l.Rules[i] = companion.RuleView{Place: filepath.Base(r.Source), Tool: r.Tool, Pattern: r.Pattern, Action: r.Action.String()}
 	}
 	return l
 }
@@ -102,7 +102,7 @@ func (b backend) CheckRules(text string) companion.RulesCheck {
 		check.Fault = &companion.RulesFault{Line: 1, Column: 1, Message: err.Error()}
 	}
 	for i := range check.Problems {
-		check.Problems[i].Source = Place(check.Problems[i].Source)
+		check.Problems[i].Source = filepath.Base(check.Problems[i].Source)
 	}
 	return check
 }
@@ -186,6 +186,3 @@ func (b backend) RevokeGrant(id string, who audit.Author) error {
 		return err
 	})
 }
-
-// Place shortens a source, "path:line", to its last element.
-func Place(source string) string { return filepath.Base(source) }

@@ -37,9 +37,16 @@ func ownPath(dataDir, address string) (string, error) {
 	return filepath.Join(client.PortsDir(dataDir), fmt.Sprintf("%d-%s.json", os.Getpid(), port)), nil
 }
 
-// announce writes the announcement of a companion of this process and removes those of processes that are gone.
+// announce writes the announcement of a companion of this process and removes those of processes that are gone. A hub
+// is in companion.json before anybody can find it otherwise.
 func announce(dataDir, address string, isHub bool) error {
-	if err := write(dataDir, client.Announcement{Address: address, Hub: isHub}); err != nil {
+	a := announcementOf(client.Announcement{Address: address, Hub: isHub})
+	if isHub {
+		if err := name(dataDir, a); err != nil {
+			return err
+		}
+	}
+	if err := write(dataDir, a); err != nil {
 		return err
 	}
 	sweep(dataDir)
@@ -48,20 +55,24 @@ func announce(dataDir, address string, isHub bool) error {
 
 // announceRemote writes down that this process has a door for other machines, so that no tool reaches it (Ports).
 func announceRemote(dataDir, address string) error {
-	return write(dataDir, client.Announcement{Address: address, Remote: true})
+	return write(dataDir, announcementOf(client.Announcement{Address: address, Remote: true}))
+}
+
+// announcementOf adds whose door it is, and since when.
+func announcementOf(a client.Announcement) client.Announcement {
+	a.PID, a.Started = os.Getpid(), time.Now().UTC()
+	return a
 }
 
 // write announces a door of this process.
 func write(dataDir string, a client.Announcement) error {
-	address := a.Address
-	path, err := ownPath(dataDir, address)
+	path, err := ownPath(dataDir, a.Address)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(client.PortsDir(dataDir), 0o700); err != nil {
 		return fmt.Errorf("announce companion: %w", err)
 	}
-	a.PID, a.Started = os.Getpid(), time.Now().UTC()
 	data, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -99,7 +110,13 @@ func publish(dataDir, own string) error {
 		}
 		return nil
 	}
-	data, err := json.Marshal(found[at])
+	return name(dataDir, found[at])
+}
+
+// name writes a companion into companion.json, unless it stands there.
+func name(dataDir string, a client.Announcement) error {
+	path := client.AnnouncePath(dataDir)
+	data, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,118 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/audit"
+	"callgate/internal/visible"
+)
+
+// AuditTrail prints records on one line each.
+type AuditTrail struct {
+	w      io.Writer
+	asJSON bool
+	palette
+}
+
+// NewAuditTrail prints to w, in colour on a terminal, or lines of JSON.
+func NewAuditTrail(w io.Writer, asJSON bool) *AuditTrail {
+	return &AuditTrail{w: w, asJSON: asJSON, palette: paletteOf(w)}
+}
+
+// Print prints one record.
+func (p *AuditTrail) Print(r *audit.Record) error {
+	if p.asJSON {
+		_, err := io.WriteString(p.w, visibleJSON(r.AppendJSON(nil))+"\n")
+		return err
+	}
+	word, colour := auditWord(r)
+	word = p.paint(colour, fmt.Sprintf("%-13s", visible.Text(word)))
+	fields := []string{r.Time.Local().Format("2006-01-02 15:04:05.000"), word}
+	for _, field := range []struct{ label, text string }{
+		{"", r.Tool}, {"", r.Risk}, {"", cmp.Or(r.Summary, r.Reason, r.Error)}, {"by ", r.By}, {"from ", r.From}, {"rule ", r.Rule}, {"", r.CallID},
+	} {
+		if field.text != "" {
+			fields = append(fields, field.label+visible.Text(shorten(field.text, maxAuditField)))
+		}
+	}
+	_, err := fmt.Fprintln(p.w, strings.Join(fields, "  "))
+	return err
+}
+
+// maxAuditField is how many runes of one field a line shows; `callgate audit show` has the rest.
+const maxAuditField = 160
+
+// auditWord says in a word what happened, and in which colour.
+func auditWord(r *audit.Record) (word, colour string) {
+	took := time.Duration(r.Duration * float64(time.Millisecond)).Round(time.Millisecond / 10)
+	switch {
+	case r.Event == audit.Outcome && r.Error != "":
+		return "no result", red
+	case r.Event == audit.Outcome && r.IsError:
+		return "failed " + took.String(), yellow
+	case r.Event == audit.Outcome:
+		return "done " + took.String(), grey
+	}
+	switch r.Decision {
+	case "auto_approved", "approved", "trusted":
+		return r.Decision, green
+	case "timeout", "cancelled":
+		return r.Decision, yellow
+	case "":
+		return string(r.Event), grey
+	}
+	return r.Decision, red
+}
+
+// AuditReport prints what the check of all logs found.
+func AuditReport(w io.Writer, dir string, report *audit.Report) error {
+	var b strings.Builder
+	if len(report.Logs) == 0 {
+		fmt.Fprintf(&b, "no logs in %s\n", visible.Text(dir))
+	}
+	for _, log := range report.Logs {
+		fmt.Fprintf(&b, "%s  %-7s  %s: %s", visible.Text(log.File), log.State, visible.Count(log.Records, "record"), completeness(&log))
+		if log.Torn > 0 {
+			fmt.Fprintf(&b, "; then %s of one that was not finished", visible.Count(log.Torn, "byte"))
+		}
+		b.WriteByte('\n')
+	}
+	for _, broken := range report.Breaks {
+		fmt.Fprintf(&b, "BROKEN %s\n", visible.Text(broken.String()))
+	}
+	if report.OK() {
+		fmt.Fprintf(&b, "nothing is broken: %s in %s\n", visible.Count(report.Records, "record"), visible.Count(len(report.Logs), "log"))
+	}
+	fmt.Fprintf(&b, "head %s\n", report.Manifest)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// completeness says up to where a log is complete.
+func completeness(log *audit.LogReport) string {
+	switch {
+	case log.Break != nil:
+		return fmt.Sprintf("good up to record %d", log.Good.Seq)
+	case log.State == audit.Closed || log.State == audit.Sealed:
+		return "complete"
+	case log.Good.Seq > log.Vouched:
+		return fmt.Sprintf("complete; after record %d a cut would not show yet", log.Vouched)
+	}
+	return "complete so far"
+}
+
+// AuditRecord prints all of a record, a member to a line.
+func AuditRecord(w io.Writer, r *audit.Record) error {
+	line := jsontext.Value(r.AppendJSON(nil))
+	if err := line.Indent(jsontext.AllowDuplicateNames(true), jsontext.WithIndent("  ")); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, visibleJSON(line))
+	return err
+}

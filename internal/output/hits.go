@@ -1,0 +1,99 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"callgate/internal/retrieval"
+	"callgate/internal/visible"
+	"callgate/rag"
+)
+
+// Hits prints hits by their paths in their workspace, or whole paths where there are several.
+func Hits(w io.Writer, query string, hits []retrieval.Hit, several, scores bool) error {
+	p := hitPrinter{palette: paletteOf(w), words: queryWords(query)}
+	var b strings.Builder
+	for i := range hits {
+		h := hits[i].Hit
+		if several {
+			h.Path = hits[i].File()
+		}
+		p.print(&b, &h, scores)
+	}
+	if len(hits) == 0 {
+		b.WriteString("nothing found\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// hitPrinter prints passages with the query's words set off.
+type hitPrinter struct {
+	palette
+	words *regexp.Regexp // nil: there are none
+}
+
+// queryWords matches the query's words as parts of others.
+func queryWords(query string) *regexp.Regexp {
+	var words []string
+	for _, w := range regexp.MustCompile(`[\pL\pN_]{3,}`).FindAllString(query, 32) {
+		words = append(words, regexp.QuoteMeta(w))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return regexp.MustCompile("(?i)" + strings.Join(words, "|"))
+}
+
+func (p *hitPrinter) print(b *strings.Builder, h *rag.Hit, scores bool) {
+	fmt.Fprintf(b, "%s:%d-%d", p.paint(bold, visible.Text(h.Path)), h.Start, h.End)
+	if title := cmp.Or(h.Symbol, h.Title); title != "" {
+		b.WriteString("  " + p.paint(green, visible.Text(shorten(title, 80))))
+	}
+	fmt.Fprintf(b, "  %s\n", p.paint(grey, fmt.Sprintf("%.2f", h.Score)))
+	if scores {
+		s := &h.Parts
+		fmt.Fprintf(b, "      (fusion %.2f + match %.2f + definition %.2f + path %.2f + file %.2f) × %.2f; bm25 %.1f, coverage %.2f, cosine %.2f\n",
+			s.Fusion, s.Match, s.Definition, s.Path, s.File, s.Factor, s.BM25, s.Coverage, s.Cosine)
+	}
+	if h.Stale {
+		b.WriteString(p.paint(red, "      the file has changed since it was indexed") + "\n")
+		return
+	}
+	lines := strings.Split(h.Text, "\n")
+	from := p.densest(lines)
+	for i, line := range lines[from:min(len(lines), from+shownLines)] {
+		line = visible.Text(shorten(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\r"), 160))
+		if p.words != nil {
+			line = p.words.ReplaceAllStringFunc(line, func(w string) string { return p.paint("1;31", w) })
+		}
+		fmt.Fprintf(b, "%s %s\n", p.paint(grey, fmt.Sprintf("%5d", h.Start+from+i)), line)
+	}
+	b.WriteByte('\n')
+}
+
+// shownLines is how many lines of a passage are printed.
+const shownLines = 6
+
+// densest returns the line from which the shown lines have most of the query's words.
+func (p *hitPrinter) densest(lines []string) int {
+	if p.words == nil {
+		return 0
+	}
+	best, most := 0, 0
+	for from := range max(1, len(lines)-shownLines+1) {
+		found := map[string]bool{}
+		for _, line := range lines[from:min(len(lines), from+shownLines)] {
+			for _, w := range p.words.FindAllString(line, -1) {
+				found[strings.ToLower(w)] = true
+			}
+		}
+		if len(found) > most {
+			best, most = from, len(found)
+		}
+	}
+	return best
+}

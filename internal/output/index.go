@@ -1,0 +1,116 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/term"
+
+	"callgate/internal/visible"
+	"callgate/rag"
+)
+
+// Progress shows how far an index is: a bar on a terminal, and what came of it.
+type Progress struct {
+	mu            sync.Mutex // several workspaces may be watched
+	out, err      io.Writer
+	json, verbose bool
+	terminal      bool
+	drawn         time.Time
+	skipped       map[string]int // by reason
+	failed        error
+}
+
+// NewProgress prints results to out and progress to errOut, or events to out as lines of JSON.
+func NewProgress(out, errOut io.Writer, asJSON, verbose bool) *Progress {
+	f, ok := errOut.(*os.File)
+	return &Progress{
+		out: out, err: errOut, json: asJSON, verbose: verbose, skipped: map[string]int{},
+		terminal: ok && term.IsTerminal(int(f.Fd())) && !asJSON,
+	}
+}
+
+// Event shows one event of an index; safe for several indexes at once.
+func (p *Progress) Event(e rag.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.json {
+		p.write(e)
+		return
+	}
+	switch e.Kind {
+	case rag.EventStart:
+		clear(p.skipped)
+	case rag.EventSkip:
+		if p.verbose {
+			fmt.Fprintf(p.err, "%s: %s\n", visible.Text(e.Path), visible.Text(e.Reason))
+		}
+		p.skipped[e.Reason]++
+	case rag.EventProgress:
+		if p.terminal && time.Since(p.drawn) > 50*time.Millisecond {
+			p.drawn = time.Now()
+			fmt.Fprintf(p.err, "\r\x1b[K%s %d/%d %s", bar(e.Indexed, e.Total), e.Indexed, e.Total, visible.Text(shorten(e.Path, 50)))
+		}
+	case rag.EventDone:
+		if p.terminal {
+			fmt.Fprint(p.err, "\r\x1b[K")
+		}
+		s := e.Summary
+		fmt.Fprintf(p.out, "%s: %s, %s; %s changed, %s removed in %s\n", visible.Text(e.Path), visible.Count(s.Files, "file"), visible.Count(s.Chunks, "chunk"),
+			visible.Count(s.Changed, "file"), visible.Count(s.Removed, "file"), s.Duration.Round(time.Millisecond))
+		p.sayUnsupported()
+	}
+}
+
+// write prints the event as the side protocol names it.
+func (p *Progress) write(e rag.Event) {
+	line := map[string]any{"type": "index_" + string(e.Kind), "path": e.Path}
+	switch e.Kind {
+	case rag.EventStart:
+		line["totalFiles"] = e.Total
+	case rag.EventProgress:
+		line = map[string]any{"type": "index_progress", "indexedFiles": e.Indexed, "totalFiles": e.Total, "currentFile": e.Path}
+	case rag.EventSkip:
+		line["reason"] = e.Reason
+	case rag.EventDone:
+		line["fileCount"], line["chunkCount"], line["duration"] = e.Summary.Files, e.Summary.Chunks, e.Summary.Duration.Milliseconds()
+	}
+	data, err := json.Marshal(line, json.Deterministic(true))
+	if err == nil {
+		_, err = fmt.Fprintf(p.out, "%s\n", data)
+	}
+	p.failed = cmp.Or(p.failed, err)
+}
+
+// sayUnsupported names what is left out although people may expect it to be read: formats, and what is too much.
+func (p *Progress) sayUnsupported() {
+	for reason, n := range p.skipped {
+		switch {
+		case strings.HasPrefix(reason, "PDF"):
+			fmt.Fprintf(p.err, "left out %s: %s\n", visible.Count(n, "file"), reason)
+		case strings.Contains(reason, "are left out: "), strings.HasPrefix(reason, "no room: "):
+			fmt.Fprintln(p.err, reason)
+		}
+	}
+}
+
+// Close clears the bar and returns what could not be printed.
+func (p *Progress) Close() error {
+	if p.terminal {
+		fmt.Fprint(p.err, "\r\x1b[K")
+	}
+	return p.failed
+}
+
+// bar is a progress bar.
+func bar(done, total int) string {
+	const width = 24
+	n := width * done / max(1, total)
+	return "[" + strings.Repeat("#", min(n, width)) + strings.Repeat(".", width-min(n, width)) + "]"
+}

@@ -1,0 +1,115 @@
+// Package output prints what commands found, for people and as JSON: records, tables, diffs, plans. Text from calls,
+// servers and files is made safe to show; JSON keeps its meaning.
+package output
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf16"
+
+	"callgate/internal/visible"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/term"
+)
+
+// visibleJSON returns the JSON text with what a person cannot see as \u escapes: it means the same. Outside
+// of strings JSON is plain ASCII, so that every such character stands in a string.
+func visibleJSON(line []byte) string {
+	var b strings.Builder
+	for _, r := range string(line) {
+		switch s := string(r); {
+		case r == '\n' || r < 0x7f && r >= 0x20 || visible.Text(s) == s:
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func shorten(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// JSON prints v on several lines, in an order that does not change, with escapes for what cannot be seen.
+func JSON(w io.Writer, v any) error {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, visibleJSON(text)+"\n")
+	return err
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// Diff prints a unified diff, indented and without its file names.
+func Diff(w io.Writer, text []byte) {
+	p := paletteOf(w)
+	for line := range strings.Lines(string(text)) {
+		if line, ok := p.diffLine(line, "diff ", "--- ", "+++ "); ok {
+			fmt.Fprintln(w, "    "+line)
+		}
+	}
+}
+
+// palette colours text for a terminal, or leaves it plain.
+type palette bool
+
+const (
+	bold   = "1"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+	grey   = "90"
+)
+
+// paletteOf colours what is printed on a terminal, unless NO_COLOR is set.
+func paletteOf(w io.Writer) palette {
+	f, ok := w.(*os.File)
+	return palette(ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "")
+}
+
+func (p palette) paint(code, s string) string {
+	if !p || s == "" || code == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// diffLine is a line of a unified diff for people; false for one that begins like a header.
+func (p palette) diffLine(line string, headers ...string) (string, bool) {
+	line = visible.Text(strings.TrimSuffix(line, "\n"))
+	for _, h := range headers {
+		if strings.HasPrefix(line, h) {
+			return "", false
+		}
+	}
+	switch {
+	case strings.HasPrefix(line, "@@"):
+		line = p.paint(cyan, line)
+	case strings.HasPrefix(line, "+"):
+		line = p.paint(green, line)
+	case strings.HasPrefix(line, "-"):
+		line = p.paint(red, line)
+	}
+	return line, true
+}

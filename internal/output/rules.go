@@ -1,0 +1,108 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"callgate/internal/visible"
+	"callgate/permissions"
+)
+
+// Problems prints what lint found.
+func Problems(w io.Writer, problems []permissions.Problem) error {
+	var text strings.Builder
+	warnings := 0
+	for _, p := range problems {
+		if p.Severity == permissions.Warning {
+			warnings++
+		}
+		fmt.Fprintf(&text, "%s: %s %s: %s\n    %s\n    cure: %s\n", visible.Text(filepath.Base(p.Source)), p.Severity, p.Check, visible.Text(p.Rule), visible.Text(p.Why), visible.Text(p.Cure))
+	}
+	fmt.Fprintf(&text, "%s, %s\n", visible.Count(warnings, "warning"), visible.Count(len(problems)-warnings, "note"))
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// Rule is one rule as `callgate rules list --json` shows it.
+type Rule struct {
+	Source  string `json:"source"`
+	Layer   string `json:"layer"`
+	Tool    string `json:"tool"`
+	Pattern string `json:"pattern"`
+	Action  string `json:"action"`
+}
+
+// Grant is one grant. Index is what `callgate rules revoke` takes.
+type Grant struct {
+	Index     int       `json:"index"`
+	Source    string    `json:"source"`
+	Layer     string    `json:"layer"`
+	Tool      string    `json:"tool"`
+	Pattern   string    `json:"pattern"`
+	Risk      string    `json:"risk"`
+	Server    string    `json:"server,omitzero"`
+	Workspace string    `json:"workspace,omitzero"`
+	By        string    `json:"by,omitzero"`
+	At        time.Time `json:"at,omitzero"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Expired   bool      `json:"expired,omitzero"`
+}
+
+// RulesOf are the rules in the order that they apply.
+func RulesOf(p *permissions.Policy) []Rule {
+	rows := make([]Rule, 0, len(p.Agent)+len(p.File))
+	for _, r := range slices.Concat(p.Agent, p.File) {
+		rows = append(rows, Rule{r.Source, string(r.Layer), r.Tool, r.Pattern, r.Action.String()})
+	}
+	return rows
+}
+
+// GrantsOf are the grants with their indices.
+func GrantsOf(grants []permissions.Grant, now time.Time) []Grant {
+	rows := make([]Grant, len(grants))
+	for i, g := range grants {
+		rows[i] = Grant{
+			i + 1, g.Source, string(g.Layer), g.Tool, g.Covers(), g.Risk.String(), g.Server, g.Workspace, g.By, g.At, g.Expires,
+			!g.Expires.IsZero() && !now.Before(g.Expires),
+		}
+	}
+	return rows
+}
+
+// Rules prints a table of rules and one of grants.
+func Rules(w io.Writer, rules []Rule, grants []Grant) error {
+	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(out, "PLACE\tLAYER\tTOOL\tPATTERN\tACTION")
+	for _, r := range rules {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", filepath.Base(r.Source), r.Layer, visible.Text(r.Tool), visible.Text(strconv.Quote(r.Pattern)), r.Action)
+	}
+	if len(grants) > 0 {
+		// Another table with columns of its own.
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "\nINDEX\tPLACE\tTOOL\tPATTERN\tUP TO\tSERVER\tWORKSPACE\tBY\tAT\tEXPIRES")
+	}
+	for _, g := range grants {
+		expires := moment(g.Expires)
+		if g.Expired {
+			expires += " (expired)"
+		}
+		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Index, filepath.Base(g.Source), visible.Text(g.Tool), visible.Text(strconv.Quote(g.Pattern)), g.Risk,
+			orDash(visible.Text(g.Server)), orDash(visible.Text(g.Workspace)), orDash(visible.Text(g.By)), moment(g.At), expires)
+	}
+	return out.Flush()
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}

@@ -1,0 +1,142 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"callgate/gate/tools"
+	"callgate/internal/visible"
+)
+
+// Tool is one tool as `callgate tools` shows it.
+type Tool struct {
+	Tool     string            `json:"tool"`
+	Server   string            `json:"server"`
+	Name     string            `json:"name"` // the upstream's own
+	Kind     string            `json:"kind,omitzero"`
+	Bound    bool              `json:"bound"`
+	Why      string            `json:"why,omitzero"`
+	Subjects map[string]string `json:"subjects,omitempty"` // argument → role, for the arguments that are judged
+	Labels   *tools.Labels     `json:"labels,omitempty"`   // of a tool that the catalogue knows
+	Verdict  string            `json:"verdict"`
+	Rule     string            `json:"rule"`
+	Patterns int               `json:"patterns"` // rules for this tool that look at values
+}
+
+// Tools prints a table of tools and of servers that are down, and the guard of each server.
+func Tools(w io.Writer, rows []Tool, walls, failures map[string]string) error {
+	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(out, "TOOL\tKIND\tSUBJECTS\tEFFECT\tVERDICT\tWHY")
+	for _, r := range rows {
+		kind := r.Kind
+		if kind != "" && !r.Bound {
+			kind += "?"
+		}
+		var subjects []string
+		for _, argument := range slices.Sorted(maps.Keys(r.Subjects)) {
+			subjects = append(subjects, visible.Text(argument)+":"+r.Subjects[argument])
+		}
+		verdict := r.Verdict
+		if r.Patterns > 0 {
+			verdict += fmt.Sprintf(" (%d by value)", r.Patterns)
+		}
+		why := r.Rule
+		if r.Why != "" {
+			why += "; kind from " + r.Why
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), effectOf(r.Labels), verdict, visible.Text(why))
+	}
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		fmt.Fprintf(out, "%s\t-\t-\t-\tdown\t%s\n", name, visible.Text(failures[name]))
+	}
+	err := out.Flush()
+	if len(rows) > 0 && err == nil {
+		_, err = fmt.Fprintln(w, coverage(rows))
+	}
+	for _, name := range slices.Sorted(maps.Keys(walls)) {
+		_, more := fmt.Fprintf(w, "Guard of %s: %s\n", name, walls[name])
+		err = errors.Join(err, more)
+	}
+	return err
+}
+
+// effectOf is what a tool does and what it gives: "outside", "none (private, untrusted)".
+func effectOf(l *tools.Labels) string {
+	switch {
+	case l == nil:
+		return "-"
+	case len(l.Returns) == 0:
+		return orDash(l.Effect)
+	}
+	return orDash(l.Effect) + " (" + strings.Join(l.Returns, ", ") + ")"
+}
+
+// Draft writes the labels of tools that have none as YAML.
+func Draft(w io.Writer, server string, list []*tools.Tool) error {
+	list = slices.DeleteFunc(slices.Clone(list), labelled)
+	if len(list) == 0 {
+		_, err := fmt.Fprintf(w, "# Every tool of %s is labelled.\n", server)
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# A draft from names, schemas and annotations: correct it before you use it.\n")
+	fmt.Fprintf(&b, "# effect: none, own, outside, money, deletes, access. returns: private, untrusted, secret, public.\n")
+	fmt.Fprintf(&b, "servers:\n  - name: %s\n    tools:\n", quoteYAML(server))
+	for _, t := range list {
+		l := t.Draft()
+		fmt.Fprintf(&b, "      - name: %s\n        effect: %s\n", quoteYAML(t.Name), l.Effect)
+		for _, row := range []struct {
+			key    string
+			values []string
+		}{{"returns", l.Returns}, {"destination", l.Destination}, {"content", l.Content}} {
+			if len(row.values) == 0 {
+				continue
+			}
+			quoted := make([]string, len(row.values))
+			for i, v := range row.values {
+				quoted[i] = quoteYAML(v)
+			}
+			fmt.Fprintf(&b, "        %s: [%s]\n", row.key, strings.Join(quoted, ", "))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// quoteYAML quotes a text that YAML would not read as it is.
+func quoteYAML(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == "" && strings.ContainsFunc(s, func(r rune) bool { return r > '9' }) {
+		switch strings.ToLower(s) {
+		case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
+		default:
+			return s
+		}
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// labelled reports whether it is known what the tool does.
+func labelled(t *tools.Tool) bool { return t.Labels.Effect != "" || t.Bound && t.Kind != "" }
+
+// coverage says how many tools are labelled, and which servers have others.
+func coverage(rows []Tool) string {
+	missing, n := []string{}, 0
+	for _, r := range rows {
+		switch {
+		case r.Labels != nil && r.Labels.Effect != "" || r.Bound && r.Kind != "":
+			n++
+		case !slices.Contains(missing, r.Server):
+			missing = append(missing, r.Server)
+		}
+	}
+	text := fmt.Sprintf("%d of %d tools are labelled.", n, len(rows))
+	if len(missing) > 0 {
+		text += " Others: callgate tools label " + strings.Join(missing, " | ") + "."
+	}
+	return text
+}
