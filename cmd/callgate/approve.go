@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
+
+	"callgate/internal/app"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/console"
 	"callgate/internal/companion/credentials"
@@ -168,18 +168,10 @@ func approveLines(ctx context.Context, approver *companionclient.Client, once bo
 // terminal, with the credential that is nobody's in particular.
 func approverAs(role credentials.Credential, person string) (credentials.Credential, string, error) {
 	if person == "" {
-		return role, userName(), nil
+		return role, app.UserName(), nil
 	}
 	credential, err := credentials.Of(role, person)
 	return credential, person, err
-}
-
-// userName is what the audit trail calls the person at this terminal.
-func userName() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return "terminal"
 }
 
 // explain adds what can be done about it.

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/adrg/xdg"
+	"callgate/internal/app"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"callgate/gate"
-	"callgate/internal/companion"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/permissions"
@@ -52,7 +51,7 @@ Exit codes: 0 allow, 3 ask, 4 deny; with --stdin, 0 once every line was answered
 			if err != nil {
 				return err
 			}
-			checker, err := newChecker(c)
+			checker, err := app.NewChecker(c)
 			if err != nil {
 				return err
 			}
@@ -104,38 +103,6 @@ func rememberFile(checker *rulebook.Checker, path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
-}
-
-// newChecker judges as the configuration says.
-func newChecker(c *config.Config) (*rulebook.Checker, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	protected, err := gate.NewProtected(c.OwnFiles(), xdg.Home, c.Ports())
-	if err != nil {
-		return nil, err
-	}
-	ch := &rulebook.Checker{
-		Judge: gate.Judge{
-			Autonomy: c.AutonomyLevel, Mode: c.GateMode, AskEscalations: c.AsksEscalations, Terminal: c.TerminalList, Off: c.GateOff,
-			Protected: protected.WithNames(companion.SocketName).WithPorts(c.OwnPorts()),
-		},
-		Store: permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home}),
-		Cwd:   cwd, Home: xdg.Home, Shell: c.ShellSetup, Unknown: c.Misspelled, Worker: c.Worker, DataDir: c.DataDir,
-	}
-	if ch.Agent, err = c.AgentRules(); err != nil {
-		return nil, err
-	}
-	if ch.Profiles, err = c.Agents(); err != nil {
-		return nil, err
-	}
-	if len(c.Servers) > 0 || len(c.MCPConfig) > 0 {
-		if ch.Servers, err = c.ProxyServers(); err != nil {
-			return nil, err
-		}
-	}
-	return ch, nil
 }
 
 // exitOf turns the verdict into an exit code.

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"callgate/internal/app"
+
 	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/gate/tools"
-	"callgate/internal/app"
 	"callgate/internal/checkpoint"
 	"callgate/internal/config"
 )
@@ -46,7 +47,7 @@ Rules do not limit your restores. callgate's own files are never restored, and l
 			if o.Paths, err = realPathsOf(paths); err != nil {
 				return err
 			}
-			by := "cli:" + userName()
+			by := "cli:" + app.UserName()
 			if err := recordRestore(c, &one, by, o.Force); err != nil {
 				return err
 			}

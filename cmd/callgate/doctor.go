@@ -107,7 +107,13 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		}
 		return err
 	}
-	o.Merge = func() error { return mergeDefaults(s, io.Discard) }
+	o.Merge = func() error {
+		_, b, err := openRulebook(s, io.Discard)
+		if err != nil {
+			return err
+		}
+		return b.MergeDefaults()
+	}
 	o.Start = func() error {
 		args := []string{"hub", "--data-dir=" + c.DataDir}
 		if o.Config != "" {

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"time"
 
+	"callgate/internal/app"
+
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/gate"
-	"callgate/internal/app"
-	"callgate/internal/companion"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
@@ -51,7 +51,7 @@ A freeze holds from the next call of every process, also after a restart, until 
 			if one.Until, err = readUntil(until, time.Now()); err != nil {
 				return err
 			}
-			if err := changeFreeze(cmd.Context(), dir, as, http.MethodPut, one, func(f frozenBy, who audit.Author) error {
+			if err := changeFreeze(cmd.Context(), dir, as, http.MethodPut, one, func(f app.DirFreezer, who audit.Author) error {
 				return f.Freeze(gate.Freeze{SessionID: one.SessionID, Until: one.Until, Reason: one.Reason}, who)
 			}); err != nil {
 				return err
@@ -86,7 +86,7 @@ func newUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 			if all && session != "" {
 				return errors.New("--all and --session: choose one")
 			}
-			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, wire.FreezeRequest{SessionID: session}, func(f frozenBy, who audit.Author) error {
+			if err := changeFreeze(cmd.Context(), dir, as, http.MethodDelete, wire.FreezeRequest{SessionID: session}, func(f app.DirFreezer, who audit.Author) error {
 				return f.Unfreeze(session, who)
 			}); err != nil {
 				return err
@@ -102,7 +102,7 @@ func newUnfreezeCommand(dataDir func() (string, error)) *cobra.Command {
 }
 
 // changeFreeze has the running callgate do it, which shows it at once, and does it here when none runs.
-func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.FreezeRequest, here func(frozenBy, audit.Author) error) error {
+func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.FreezeRequest, here func(app.DirFreezer, audit.Author) error) error {
 	credential, person, err := approverAs(credentials.Approve, as)
 	if err != nil {
 		return err
@@ -118,36 +118,7 @@ func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.Fre
 	if _, err := credentials.Open(dataDir); err != nil { // of this data directory's own people
 		return err
 	}
-	return here(frozenBy{dataDir}, audit.Author{By: "cli:" + person})
-}
-
-// frozenBy freezes where no gate runs: by a hub of its own, or by a command.
-type frozenBy struct{ dataDir string }
-
-var _ companion.Freezer = frozenBy{}
-
-func (f frozenBy) Frozen() ([]gate.Freeze, error) { return app.OpenFreezer(f.dataDir).List(time.Now()) }
-
-func (f frozenBy) Freeze(one gate.Freeze, who audit.Author) error {
-	one.By, one.At = who.By, time.Now().UTC()
-	return app.OpenFreezer(f.dataDir).Freeze(one, f.record(one.SessionID, who))
-}
-
-func (f frozenBy) Unfreeze(sessionID string, who audit.Author) error {
-	return app.OpenFreezer(f.dataDir).Unfreeze(sessionID, f.record(sessionID, who))
-}
-
-// record writes to the audit trail that all processes share.
-func (f frozenBy) record(sessionID string, who audit.Author) func(string) error {
-	return func(summary string) (err error) {
-		trail, err := audit.Open(audit.Dir(f.dataDir), audit.Options{})
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, trail.Close()) }()
-		_, err = trail.Append(audit.Record{Event: audit.Control, SessionID: sessionID, By: who.By, From: who.From, Summary: summary})
-		return err
-	}
+	return here(app.DirFreezer{DataDir: dataDir}, audit.Author{By: "cli:" + person})
 }
 
 // printFrozen says what is frozen now.

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"callgate/internal/app"
+
 	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
-	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/hooks"
 )
@@ -94,7 +95,7 @@ func newSwitchCommand(s *config.Settings, verb string, on bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = changeRules(c, func() (string, error) {
+			err = app.Change(c, func() (string, error) {
 				if err := c.HookRunner.SetEnabled(args[0], on); err != nil {
 					return "", err
 				}
@@ -147,7 +148,7 @@ func testEvent() hooks.Event {
 	return hooks.Event{
 		Name: hooks.ToolTest, SessionID: "s-test", Agent: "default", Host: "callgate hooks test", CallID: "call_test",
 		Server: "filesystem", Tool: "filesystem_write_file", ToolName: "write_file", Kind: "write_file",
-		Arguments: []byte(`{"path":"src/auth.ts","content":"example"}`), Risk: "WRITE", Decision: "approved", By: "cli:" + userName(),
+		Arguments: []byte(`{"path":"src/auth.ts","content":"example"}`), Risk: "WRITE", Decision: "approved", By: "cli:" + app.UserName(),
 		Ended: true, Result: []byte(`{"content":[{"type":"text","text":"File written successfully"}]}`), Duration: 12 * time.Millisecond,
 	}
 }

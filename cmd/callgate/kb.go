@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"callgate/internal/app"
+
 	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
@@ -65,7 +67,7 @@ files that the rules keep them from reading.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config.Config, kb *rag.KB) error {
-				return changeRules(c, func() (string, error) { return addFiles(cmd, kb, args) })
+				return app.Change(c, func() (string, error) { return addFiles(cmd, kb, args) })
 			})
 		},
 	}
@@ -183,7 +185,7 @@ func newKBRemoveCommand(s *config.Settings) *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config.Config, kb *rag.KB) error {
-				return changeRules(c, func() (string, error) {
+				return app.Change(c, func() (string, error) {
 					var removed []string
 					var failed []error
 					for _, id := range args {

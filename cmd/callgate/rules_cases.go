@@ -3,10 +3,13 @@ package main
 import (
 	"path/filepath"
 
+	"callgate/internal/app"
+
+	"callgate/internal/rulebook"
+
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
-	"callgate/internal/rulebook"
 )
 
 func newRulesTestCommand(s *config.Settings) *cobra.Command {
@@ -40,11 +43,11 @@ the rules:
 			if err != nil {
 				return err
 			}
-			policy, err := filePolicy(rulesFile)
+			policy, err := rulebook.ReadPolicy(rulesFile)
 			if err != nil {
 				return err
 			}
-			checker, err := newChecker(c)
+			checker, err := app.NewChecker(c)
 			if err != nil {
 				return err
 			}

@@ -3,19 +3,13 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"time"
 
 	"callgate/internal/output"
 
-	"github.com/adrg/xdg"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
-	"callgate/permissions"
 )
 
 func newRulesDefaultsCommand(s *config.Settings) *cobra.Command {
@@ -33,72 +27,25 @@ in your order and with your comments. Rules from an earlier version's defaults a
 			if show == apply {
 				return errors.New("say --diff to see what would change, or --apply to change it")
 			}
-			b, err := openRulebook(s, cmd.OutOrStdout())
+			_, b, err := openRulebook(s, cmd.OutOrStdout())
 			if err != nil {
 				return err
 			}
-			base, err := b.store.Text()
-			if err != nil {
-				return err
+			if apply {
+				return b.MergeDefaults()
 			}
-			merged, err := permissions.MergeDefaults(b.store.Path(), base, xdg.Home)
+			base, merged, err := b.Shipped()
 			switch {
 			case err != nil:
 				return err
 			case bytes.Equal(base, merged):
-				_, err := fmt.Fprintln(b.out, "your rules hold what this version ships")
-				return err
-			case show:
-				output.Diff(b.out, diff.Diff(b.store.Path(), base, b.store.Path()+" (after)", merged))
-				return nil
+				return b.Say("your rules hold what this version ships")
 			}
-			return b.merge(base, merged)
+			output.Diff(cmd.OutOrStdout(), diff.Diff(b.Store.Path(), base, b.Store.Path()+" (after)", merged))
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&show, "diff", false, "show what would change")
 	cmd.Flags().BoolVar(&apply, "apply", false, "change the file and keep a backup")
 	return cmd
-}
-
-// merge puts the merged rules in the place of the old ones, of which it keeps a copy.
-func (b *ruleFile) merge(base, merged []byte) error {
-	return b.change(func() (string, error) {
-		backup, err := keepBeside(b.store.Path(), base)
-		if err != nil {
-			return "", fmt.Errorf("the old rules could not be kept, so nothing was changed: %w", err)
-		}
-		if err := b.store.Replace(base, merged); err != nil {
-			return "", err
-		}
-		_, err = fmt.Fprintf(b.out, "changed %s; the old rules are in %s\n", b.store.Path(), backup)
-		return "shipped rules merged into the file", err
-	})
-}
-
-// mergeDefaults merges the shipped rules into the worker's.
-func mergeDefaults(s *config.Settings, out io.Writer) error {
-	b, err := openRulebook(s, out)
-	if err != nil {
-		return err
-	}
-	base, err := b.store.Text()
-	if err != nil {
-		return err
-	}
-	merged, err := permissions.MergeDefaults(b.store.Path(), base, xdg.Home)
-	if err != nil || bytes.Equal(base, merged) {
-		return err
-	}
-	return b.merge(base, merged)
-}
-
-// keepBeside writes a copy of a file under a name that is free and returns that.
-func keepBeside(path string, text []byte) (string, error) {
-	backup := path + "." + time.Now().UTC().Format("20060102T150405Z") + ".bak"
-	f, err := os.OpenFile(backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(text)
-	return backup, errors.Join(err, f.Sync(), f.Close())
 }

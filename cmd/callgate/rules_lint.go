@@ -1,23 +1,19 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"time"
+
+	"callgate/internal/inventory"
+
+	"callgate/internal/rulebook"
 
 	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
-	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/config"
-	"callgate/internal/rulebook"
 	"callgate/permissions"
-	"callgate/proxy"
 )
 
 func newRulesLintCommand(s *config.Settings) *cobra.Command {
@@ -38,23 +34,23 @@ then leave without a question.
 --strict exits with 1 if there are warnings.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := openRulebook(s, cmd.OutOrStdout())
+			c, b, err := openRulebook(s, cmd.OutOrStdout())
 			if err != nil {
 				return err
 			}
-			policy, err := filePolicy(rulesFile)
+			policy, err := rulebook.ReadPolicy(rulesFile)
 			if policy == nil && err == nil {
-				policy, err = b.store.Policy()
+				policy, err = b.Store.Policy()
 			}
 			if err != nil {
 				return err
 			}
 			if flows {
-				return lintFlow(cmd.Context(), b, asJSON)
+				return lintFlow(cmd, c, asJSON)
 			}
 			options := permissions.LintOptions{Kinds: tools.Kinds()}
 			if live {
-				if options.Tools, err = liveTools(cmd.Context(), b.config); err != nil {
+				if options.Tools, err = inventory.LintTools(cmd.Context(), c); err != nil {
 					return err
 				}
 			}
@@ -66,9 +62,9 @@ then leave without a question.
 				if problems == nil {
 					problems = []permissions.Problem{}
 				}
-				err = output.JSON(b.out, map[string]any{"problems": problems})
+				err = output.JSON(cmd.OutOrStdout(), map[string]any{"problems": problems})
 			} else {
-				err = output.Problems(b.out, problems)
+				err = output.Problems(cmd.OutOrStdout(), problems)
 			}
 			if err != nil {
 				return err
@@ -87,64 +83,13 @@ then leave without a question.
 	return cmd
 }
 
-// liveWait is how long a server may take to start.
-const liveWait = time.Minute
-
-// liveTools lists the tools of all servers. Each of them has to answer: a rule for a server that is down would
-// look like one for no tool at all.
-func liveTools(ctx context.Context, c *config.Config) ([]permissions.LintTool, error) {
-	servers, err := c.ProxyServers()
-	if err != nil {
-		return nil, err
-	}
-	checker, err := newChecker(c)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, liveWait)
-	defer cancel()
-	rows, _, failures := listTools(ctx, c, checker, servers)
-	var down []error
-	for _, name := range slices.Sorted(maps.Keys(failures)) {
-		down = append(down, fmt.Errorf("server %s: %s", name, failures[name]))
-	}
-	if len(down) > 0 {
-		return nil, errors.Join(down...)
-	}
-	var list []permissions.LintTool
-	for _, r := range rows {
-		list = append(list, permissions.LintTool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound})
-	}
-	for _, name := range tools.Own() { // rules for them are in every new file
-		list = append(list, permissions.LintTool{Name: proxy.OwnName + "_" + name})
-	}
-	return list, nil
-}
-
-// lintFlow says which tools are the three parts of an exfiltration with these servers and rules.
-func lintFlow(ctx context.Context, b *ruleFile, asJSON bool) error {
-	servers, err := b.config.ProxyServers()
+func lintFlow(cmd *cobra.Command, c *config.Config, asJSON bool) error {
+	found, err := inventory.Leaks(cmd.Context(), c)
 	if err != nil {
 		return err
 	}
-	checker, err := newChecker(b.config)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, liveWait)
-	defer cancel()
-	rows, _, failures := listTools(ctx, b.config, checker, servers)
-	for name, why := range failures {
-		return fmt.Errorf("server %s: %s", name, why)
-	}
-	list := make([]rulebook.LabeledTool, 0, len(rows))
-	for _, r := range rows {
-		runs := r.Verdict == permissions.Allow.String() || r.Verdict == "by risk" && b.config.AutonomyLevel == gate.FullAuto
-		list = append(list, rulebook.LabeledTool{Name: r.Tool, Kind: r.Kind, Labels: r.Labels, Runs: runs})
-	}
-	found := rulebook.FindLeaks(list, !b.config.NoFlow && !b.config.GateOff)
 	if asJSON {
-		return output.JSON(b.out, found)
+		return output.JSON(cmd.OutOrStdout(), found)
 	}
-	return found.Print(b.out)
+	return found.Print(cmd.OutOrStdout())
 }

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"time"
 
+	"callgate/internal/app"
+
+	"callgate/internal/rulebook"
+
 	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/internal/config"
-	"callgate/internal/rulebook"
 )
 
 func newRulesSimulateCommand(s *config.Settings) *cobra.Command {
@@ -45,11 +48,11 @@ judged are counted with the reason.`,
 			if filter.Since, err = parseSince(since, time.Now()); err != nil {
 				return err
 			}
-			after, err := filePolicy(changed)
+			after, err := rulebook.ReadPolicy(changed)
 			if err != nil {
 				return err
 			}
-			checker, err := newChecker(c)
+			checker, err := app.NewChecker(c)
 			if err != nil {
 				return err
 			}

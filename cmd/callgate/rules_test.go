@@ -15,6 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"callgate/internal/app"
+
+	"callgate/internal/rulebook"
+
 	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
@@ -22,7 +26,6 @@ import (
 	"callgate/audit"
 	"callgate/internal/config"
 	"callgate/internal/jsonx"
-	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
 
@@ -171,11 +174,16 @@ func editRules(t *testing.T, dir, answers string, interactive bool, steps ...fun
 	path := filepath.Join(dir, "workers", "default", "permissions.jsonc")
 	var out bytes.Buffer
 	script := editorScript(steps)
-	e := editing{
-		ruleFile: &ruleFile{config: &config.Config{DataDir: dir, Worker: "default"}, store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), out: &out},
-		answers:  bufio.NewReader(strings.NewReader(answers)), interactive: interactive, launch: script.launch,
+	e := rulebook.Edit{
+		Book: &rulebook.Book{
+			Store: permissions.OpenStore(path, permissions.StoreOptions{Home: "/h"}), Out: &out,
+			Record: func(apply func() (string, error)) error {
+				return app.Change(&config.Config{DataDir: dir, Worker: "default"}, apply)
+			},
+		},
+		Answers: bufio.NewReader(strings.NewReader(answers)), Interactive: interactive, Launch: script.launch,
 	}
-	err := e.run(t.Context())
+	err := e.Run(t.Context())
 	if len(script) > 0 {
 		t.Errorf("the editor was launched too rarely: %d steps are left", len(script))
 	}
@@ -265,7 +273,7 @@ func TestEditorCommand(t *testing.T) {
 		"'unclosed":           nil,
 		"$NO_SUCH_EDITOR_VAR": nil,
 	} {
-		if got, err := editorCommand(text); !slices.Equal(got, want) || (err == nil) != (want != nil) {
+		if got, err := rulebook.EditorCommand(text); !slices.Equal(got, want) || (err == nil) != (want != nil) {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}
 	}

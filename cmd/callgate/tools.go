@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"sync"
 	"time"
+
+	"callgate/internal/inventory"
 
 	"callgate/internal/output"
 
@@ -15,13 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"callgate/gate/tools"
-	"callgate/internal/app"
 	"callgate/internal/config"
-	"callgate/internal/rulebook"
-	"callgate/internal/upstream"
-	"callgate/permissions"
-	"callgate/proxy"
 )
 
 func newToolsCommand(s *config.Settings) *cobra.Command {
@@ -44,23 +37,18 @@ servers.`,
 			if err != nil {
 				return err
 			}
-			servers, err := c.ProxyServers()
-			if err != nil {
-				return err
-			}
-			checker, err := newChecker(c)
-			if err != nil {
-				return err
-			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("it did not answer within %s (--wait)", wait))
 			defer cancel()
-			rows, walls, failures := listTools(ctx, c, checker, servers)
-			if asJSON {
-				err = json.MarshalWrite(cmd.OutOrStdout(), map[string]any{"tools": rows, "guard": walls, "down": failures}, json.Deterministic(true), jsontext.Multiline(true))
-			} else {
-				err = output.Tools(cmd.OutOrStdout(), rows, walls, failures)
+			found, err := inventory.List(ctx, c)
+			if err != nil {
+				return err
 			}
-			if err == nil && len(failures) > 0 {
+			if asJSON {
+				err = json.MarshalWrite(cmd.OutOrStdout(), found, json.Deterministic(true), jsontext.Multiline(true))
+			} else {
+				err = output.Tools(cmd.OutOrStdout(), found)
+			}
+			if err == nil && len(found.Down) > 0 {
 				return exitCode(1)
 			}
 			return err
@@ -92,127 +80,11 @@ servers, shows what is new about each tool, and pins the definitions. A running 
 			if err != nil {
 				return err
 			}
-			servers, err := c.ProxyServers()
-			if err != nil {
-				return err
-			}
-			pins, err := tools.OpenPins(c.PinsFile())
-			if err != nil {
-				return err
-			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
 			defer cancel()
-			return acceptTools(ctx, cmd.OutOrStdout(), c, servers, pins, args)
+			return inventory.Accept(ctx, cmd.OutOrStdout(), c, args)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "accept every tool of every server")
 	return cmd
-}
-
-// acceptTools pins the named tools' definitions, all of them when none is named, and prints what was new.
-func acceptTools(ctx context.Context, w io.Writer, c *config.Config, servers []proxy.Server, pins *tools.Pins, names []string) error {
-	var offered []proxy.Offered
-	for _, s := range servers {
-		more, _, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
-		if err != nil {
-			return fmt.Errorf("server %s: %w", s.Tools.Name, err)
-		}
-		offered = append(offered, more...)
-	}
-	described := proxy.Name(offered)
-	for _, name := range names {
-		if !slices.ContainsFunc(described, func(t *tools.Tool) bool { return t.Qualified == name }) {
-			return fmt.Errorf("no tool is called %q: callgate tools lists them", name)
-		}
-	}
-	accepted := map[string]map[string][]byte{}
-	n := 0
-	for i, t := range described {
-		if len(names) > 0 && !slices.Contains(names, t.Qualified) {
-			continue
-		}
-		identity := offered[i].Identity()
-		known, changed, old, err := pins.Check(identity, t.Name, t.Hash)
-		if err != nil {
-			return err
-		}
-		if known && !changed {
-			continue
-		}
-		fmt.Fprintf(w, "%s\n", t.Qualified)
-		if changed {
-			fmt.Fprintf(w, "  was  %s\n", tools.Visible(string(old)))
-		}
-		fmt.Fprintf(w, "  now  %s\n", tools.Visible(string(t.Definition)))
-		if accepted[identity] == nil {
-			accepted[identity] = map[string][]byte{}
-		}
-		accepted[identity][t.Name] = t.Definition
-		n++
-	}
-	for identity, definitions := range accepted {
-		if err := pins.Accept(identity, definitions); err != nil {
-			return err
-		}
-	}
-	word := "definitions"
-	if n == 1 {
-		word = "definition"
-	}
-	_, err := fmt.Fprintf(w, "%d %s accepted\n", n, word)
-	return err
-}
-
-// listTools asks every server, all at once. Servers that do not answer are told apart from those that do. walls are what
-// keeps the process of each from callgate.
-func listTools(ctx context.Context, c *config.Config, checker *rulebook.Checker, servers []proxy.Server) (rows []output.Tool, walls, failures map[string]string) {
-	catalogues := make([][]proxy.Offered, len(servers))
-	walls, failures = map[string]string{}, map[string]string{}
-	var mu sync.Mutex
-	var asking sync.WaitGroup
-	for i, s := range servers {
-		asking.Go(func() {
-			offered, wall, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
-			if err != nil {
-				if errors.Is(err, context.DeadlineExceeded) {
-					err = context.Cause(ctx)
-				}
-				why := err.Error()
-				if down, ok := errors.AsType[*upstream.DownError](err); ok {
-					why = down.Explain()
-				}
-				mu.Lock()
-				failures[s.Tools.Name] = why
-				mu.Unlock()
-			}
-			if wall != "" {
-				mu.Lock()
-				walls[s.Tools.Name] = wall
-				mu.Unlock()
-			}
-			catalogues[i] = offered
-		})
-	}
-	asking.Wait()
-	rows = []output.Tool{}
-	for _, o := range proxy.Name(slices.Concat(catalogues...)) {
-		rows = append(rows, rowOf(checker, o))
-	}
-	return rows, walls, failures
-}
-
-// rowOf says what the rules make of a tool that is called with values that no pattern is about.
-func rowOf(ch *rulebook.Checker, t *tools.Tool) output.Tool {
-	row := output.Tool{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: app.Judged(t)}
-	if labels := t.Labels; labels.Effect != "" || len(labels.Returns) > 0 {
-		row.Labels = &labels
-	}
-	policy, err := ch.Policy()
-	if err != nil {
-		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
-		return row
-	}
-	o := app.OutlookOf(policy, t, ch.Judge.Mode, ch.Judge.Autonomy.String())
-	row.Verdict, row.Rule, row.Patterns = o.Verdict, o.Rule, o.Patterns
-	return row
 }

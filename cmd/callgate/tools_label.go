@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
+
+	"callgate/internal/inventory"
 
 	"callgate/internal/output"
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/app"
 	"callgate/internal/config"
-	"callgate/proxy"
 )
 
 func newLabelCommand(s *config.Settings, wait *time.Duration) *cobra.Command {
@@ -31,25 +28,13 @@ and which arguments name a destination. The draft has no effect until you correc
 			if err != nil {
 				return err
 			}
-			servers, err := c.ProxyServers()
+			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
+			defer cancel()
+			list, err := inventory.Of(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(servers, func(s proxy.Server) bool { return s.Tools.Name == args[0] })
-			if i < 0 {
-				var names []string
-				for _, s := range servers {
-					names = append(names, s.Tools.Name)
-				}
-				return fmt.Errorf("no server is called %q: use one of %s", args[0], strings.Join(names, ", "))
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), *wait)
-			defer cancel()
-			offered, _, err := proxy.Survey(ctx, servers[i], c.CacheDir(), app.Version)
-			if err != nil {
-				return fmt.Errorf("server %s: %w", args[0], err)
-			}
-			return output.Draft(cmd.OutOrStdout(), args[0], proxy.Name(offered))
+			return output.Draft(cmd.OutOrStdout(), args[0], list)
 		},
 	}
 }

@@ -39,7 +39,7 @@ var strict = limitsConfig{
 	Timeouts: []timeoutConfig{{After: 15 * time.Second}, {Risk: "NETWORK", After: 30 * time.Second}, {Risk: "BUILD_TEST", After: 120 * time.Second}},
 }
 
-// budget is the bound on messages in flight.
+// Budget is the bound on messages in flight.
 func (l limitsConfig) Budget() *budget.Budget {
 	if l.MaxInFlightBytes == nil {
 		return budget.New(budget.DefaultLimit)

@@ -349,7 +349,7 @@ func (s *ServerConfig) choice() (proxy.Choice, error) {
 	return c, nil
 }
 
-// bound bounds the results of servers that have no bound of their own; 0 is none.
+// Bound bounds the results of servers that have no bound of their own; 0 is none.
 func Bound(servers []proxy.Server, maxResult int) {
 	for i := range servers {
 		if s := &servers[i]; s.Bounds.MaxResult == 0 && maxResult > 0 {
@@ -382,7 +382,7 @@ func identity(command string, args []string, url string, packages []string) stri
 // runners are programs that fetch the package they are told to run.
 var runners = []string{"npx", "npx.cmd", "bunx", "uvx", "pipx", "pnpm", "yarn", "npm", "deno"}
 
-// unpinned reports whether the server's command fetches a package without saying which version.
+// Unpinned reports whether the server's command fetches a package without saying which version.
 func Unpinned(c upstream.Config) bool {
 	if !slices.Contains(runners, filepath.Base(c.Command)) {
 		return false

@@ -10,29 +10,15 @@ import (
 	"text/tabwriter"
 
 	"callgate/gate/tools"
+	"callgate/internal/inventory"
 	"callgate/internal/visible"
 )
 
-// Tool is one tool as `callgate tools` shows it.
-type Tool struct {
-	Tool     string            `json:"tool"`
-	Server   string            `json:"server"`
-	Name     string            `json:"name"` // the upstream's own
-	Kind     string            `json:"kind,omitzero"`
-	Bound    bool              `json:"bound"`
-	Why      string            `json:"why,omitzero"`
-	Subjects map[string]string `json:"subjects,omitempty"` // argument → role, for the arguments that are judged
-	Labels   *tools.Labels     `json:"labels,omitempty"`   // of a tool that the catalogue knows
-	Verdict  string            `json:"verdict"`
-	Rule     string            `json:"rule"`
-	Patterns int               `json:"patterns"` // rules for this tool that look at values
-}
-
 // Tools prints a table of tools and of servers that are down, and the guard of each server.
-func Tools(w io.Writer, rows []Tool, walls, failures map[string]string) error {
+func Tools(w io.Writer, found *inventory.Found) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(out, "TOOL\tKIND\tSUBJECTS\tEFFECT\tVERDICT\tWHY")
-	for _, r := range rows {
+	for _, r := range found.Tools {
 		kind := r.Kind
 		if kind != "" && !r.Bound {
 			kind += "?"
@@ -51,15 +37,15 @@ func Tools(w io.Writer, rows []Tool, walls, failures map[string]string) error {
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Tool, orDash(kind), orDash(strings.Join(subjects, " ")), effectOf(r.Labels), verdict, visible.Text(why))
 	}
-	for _, name := range slices.Sorted(maps.Keys(failures)) {
-		fmt.Fprintf(out, "%s\t-\t-\t-\tdown\t%s\n", name, visible.Text(failures[name]))
+	for _, name := range slices.Sorted(maps.Keys(found.Down)) {
+		fmt.Fprintf(out, "%s\t-\t-\t-\tdown\t%s\n", name, visible.Text(found.Down[name]))
 	}
 	err := out.Flush()
-	if len(rows) > 0 && err == nil {
-		_, err = fmt.Fprintln(w, coverage(rows))
+	if len(found.Tools) > 0 && err == nil {
+		_, err = fmt.Fprintln(w, coverage(found.Tools))
 	}
-	for _, name := range slices.Sorted(maps.Keys(walls)) {
-		_, more := fmt.Fprintf(w, "Guard of %s: %s\n", name, walls[name])
+	for _, name := range slices.Sorted(maps.Keys(found.Guard)) {
+		_, more := fmt.Fprintf(w, "Guard of %s: %s\n", name, found.Guard[name])
 		err = errors.Join(err, more)
 	}
 	return err
@@ -124,7 +110,7 @@ func quoteYAML(s string) string {
 func labelled(t *tools.Tool) bool { return t.Labels.Effect != "" || t.Bound && t.Kind != "" }
 
 // coverage says how many tools are labelled, and which servers have others.
-func coverage(rows []Tool) string {
+func coverage(rows []inventory.Tool) string {
 	missing, n := []string{}, 0
 	for _, r := range rows {
 		switch {

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"callgate/gate/tools"
+	"callgate/internal/companion/wire"
+)
+
+// restful is how long the keyboard has to rest before a key answers: what was typed into the terminal before the question
+// was there answers nothing.
+const restful = 400 * time.Millisecond
+
+// Card is a call as people see it before they answer with one key.
+func Card(a *wire.ToolApproveRequest, waiting int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  %s (%s)\n", tools.Visible(a.Tool), a.Risk.Label, tools.Visible(a.Client.Name), tools.Visible(a.Origin.Folder))
+	fmt.Fprintf(&b, "%s\n%s\n", tools.Visible(a.Summary), tools.Visible(a.Reason))
+	for _, m := range a.Marks {
+		fmt.Fprintf(&b, "! %s\n", tools.Visible(m.Text))
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(a.Args, &members) == nil {
+		fmt.Fprintf(&b, "%s\n", tools.Visible(string(a.Args)))
+	}
+	if waiting > 1 {
+		fmt.Fprintf(&b, "%d more wait.\n", waiting-1)
+	}
+	b.WriteString("y approve once · n deny · any other key leaves it ")
+	return b.String()
+}
+
+// ReadKey reads one key that is pressed after the keyboard has rested.
+func ReadKey(in int) (byte, error) {
+	state, err := term.MakeRaw(in)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		_ = term.Restore(in, state) // nothing is left to do with a terminal that refuses
+		fmt.Fprintln(os.Stdout)
+	}()
+	began := time.Now()
+	for buffer := make([]byte, 256); ; {
+		n, err := os.Stdin.Read(buffer)
+		if err != nil {
+			return 0, err
+		}
+		if rested := time.Since(began); n == 1 && rested >= restful {
+			return buffer[0] | 0x20, nil // in lower case
+		}
+		began = time.Now()
+	}
+}

@@ -1,0 +1,238 @@
+// Package inventory asks the configured servers what they offer, for commands that list, label, pin and lint tools.
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/app"
+
+	"callgate/gate"
+	"callgate/internal/visible"
+
+	"callgate/gate/tools"
+	"callgate/internal/config"
+	"callgate/internal/rulebook"
+	"callgate/internal/upstream"
+	"callgate/permissions"
+	"callgate/proxy"
+)
+
+// Tool is one tool as `callgate tools` shows it.
+type Tool struct {
+	Tool     string            `json:"tool"`
+	Server   string            `json:"server"`
+	Name     string            `json:"name"` // the upstream's own
+	Kind     string            `json:"kind,omitzero"`
+	Bound    bool              `json:"bound"`
+	Why      string            `json:"why,omitzero"`
+	Subjects map[string]string `json:"subjects,omitempty"` // argument → role, for the arguments that are judged
+	Labels   *tools.Labels     `json:"labels,omitempty"`   // of a tool that the catalogue knows
+	Verdict  string            `json:"verdict"`
+	Rule     string            `json:"rule"`
+	Patterns int               `json:"patterns"` // rules for this tool that look at values
+}
+
+// Found is what the configured servers offer.
+type Found struct {
+	Tools []Tool            `json:"tools"`
+	Guard map[string]string `json:"guard"` // by server: what keeps its process from callgate
+	Down  map[string]string `json:"down"`  // by server that does not answer: why
+}
+
+// Accept pins the named tools' definitions, all of them when none is named, and prints what was new.
+func Accept(ctx context.Context, w io.Writer, c *config.Config, names []string) error {
+	servers, err := c.ProxyServers()
+	if err != nil {
+		return err
+	}
+	pins, err := tools.OpenPins(c.PinsFile())
+	if err != nil {
+		return err
+	}
+	var offered []proxy.Offered
+	for _, s := range servers {
+		more, _, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
+		if err != nil {
+			return fmt.Errorf("server %s: %w", s.Tools.Name, err)
+		}
+		offered = append(offered, more...)
+	}
+	described := proxy.Name(offered)
+	for _, name := range names {
+		if !slices.ContainsFunc(described, func(t *tools.Tool) bool { return t.Qualified == name }) {
+			return fmt.Errorf("no tool is called %q: callgate tools lists them", name)
+		}
+	}
+	accepted := map[string]map[string][]byte{}
+	n := 0
+	for i, t := range described {
+		if len(names) > 0 && !slices.Contains(names, t.Qualified) {
+			continue
+		}
+		identity := offered[i].Identity()
+		known, changed, old, err := pins.Check(identity, t.Name, t.Hash)
+		if err != nil {
+			return err
+		}
+		if known && !changed {
+			continue
+		}
+		fmt.Fprintf(w, "%s\n", t.Qualified)
+		if changed {
+			fmt.Fprintf(w, "  was  %s\n", visible.Text(string(old)))
+		}
+		fmt.Fprintf(w, "  now  %s\n", visible.Text(string(t.Definition)))
+		if accepted[identity] == nil {
+			accepted[identity] = map[string][]byte{}
+		}
+		accepted[identity][t.Name] = t.Definition
+		n++
+	}
+	for identity, definitions := range accepted {
+		if err := pins.Accept(identity, definitions); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(w, "%s accepted\n", visible.Count(n, "definition"))
+	return err
+}
+
+// List asks every server, all at once.
+func List(ctx context.Context, c *config.Config) (*Found, error) {
+	servers, err := c.ProxyServers()
+	if err != nil {
+		return nil, err
+	}
+	checker, err := app.NewChecker(c)
+	if err != nil {
+		return nil, err
+	}
+	catalogues := make([][]proxy.Offered, len(servers))
+	found := Found{Tools: []Tool{}, Guard: map[string]string{}, Down: map[string]string{}}
+	var mu sync.Mutex // of the maps
+	var asking sync.WaitGroup
+	for i, s := range servers {
+		asking.Go(func() {
+			offered, wall, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
+			catalogues[i] = offered
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				found.Down[s.Tools.Name] = whyDown(ctx, err)
+			}
+			if wall != "" {
+				found.Guard[s.Tools.Name] = wall
+			}
+		})
+	}
+	asking.Wait()
+	for _, o := range proxy.Name(slices.Concat(catalogues...)) {
+		found.Tools = append(found.Tools, rowOf(checker, o))
+	}
+	return &found, nil
+}
+
+// whyDown says why a server did not answer, and what helps.
+func whyDown(ctx context.Context, err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
+	if down, ok := errors.AsType[*upstream.DownError](err); ok {
+		return down.Explain()
+	}
+	return err.Error()
+}
+
+// rowOf says what the rules make of a tool that is called with values that no pattern is about.
+func rowOf(ch *rulebook.Checker, t *tools.Tool) Tool {
+	row := Tool{Tool: t.Qualified, Server: t.Server, Name: t.Name, Kind: t.Kind, Bound: t.Bound, Why: t.Why, Subjects: app.Judged(t)}
+	if labels := t.Labels; labels.Effect != "" || len(labels.Returns) > 0 {
+		row.Labels = &labels
+	}
+	policy, err := ch.Policy()
+	if err != nil {
+		row.Verdict, row.Rule = permissions.Deny.String(), err.Error()
+		return row
+	}
+	o := app.OutlookOf(policy, t, ch.Judge.Mode, ch.Judge.Autonomy.String())
+	row.Verdict, row.Rule, row.Patterns = o.Verdict, o.Rule, o.Patterns
+	return row
+}
+
+// Of asks one server for its tools.
+func Of(ctx context.Context, c *config.Config, name string) ([]*tools.Tool, error) {
+	servers, err := c.ProxyServers()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range servers {
+		if s.Tools.Name != name {
+			names = append(names, s.Tools.Name)
+			continue
+		}
+		offered, _, err := proxy.Survey(ctx, s, c.CacheDir(), app.Version)
+		if err != nil {
+			return nil, fmt.Errorf("server %s: %w", name, err)
+		}
+		return proxy.Name(offered), nil
+	}
+	return nil, fmt.Errorf("no server is called %q: use one of %s", name, strings.Join(names, ", "))
+}
+
+// liveWait is how long a server may take to start.
+const liveWait = time.Minute
+
+// allTools lists the tools of all servers. Each of them has to answer: a rule for a server that is down would
+// look like one for no tool at all.
+func allTools(ctx context.Context, c *config.Config) ([]Tool, error) {
+	ctx, cancel := context.WithTimeout(ctx, liveWait)
+	defer cancel()
+	found, err := List(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var down []error
+	for _, name := range slices.Sorted(maps.Keys(found.Down)) {
+		down = append(down, fmt.Errorf("server %s: %s", name, found.Down[name]))
+	}
+	return found.Tools, errors.Join(down...)
+}
+
+// LintTools lists the tools of all servers as lint knows them, and callgate's own.
+func LintTools(ctx context.Context, c *config.Config) ([]permissions.LintTool, error) {
+	rows, err := allTools(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var list []permissions.LintTool
+	for _, r := range rows {
+		list = append(list, permissions.LintTool{Name: r.Tool, Kind: r.Kind, Bound: r.Bound})
+	}
+	for _, name := range tools.Own() { // rules for them are in every new file
+		list = append(list, permissions.LintTool{Name: proxy.OwnName + "_" + name})
+	}
+	return list, nil
+}
+
+// Leaks says which tools are the three parts of an exfiltration with these servers and rules.
+func Leaks(ctx context.Context, c *config.Config) (*rulebook.Leaks, error) {
+	rows, err := allTools(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]rulebook.LabeledTool, 0, len(rows))
+	for _, r := range rows {
+		runs := r.Verdict == permissions.Allow.String() || r.Verdict == "by risk" && c.AutonomyLevel == gate.FullAuto
+		list = append(list, rulebook.LabeledTool{Name: r.Tool, Kind: r.Kind, Labels: r.Labels, Runs: runs})
+	}
+	return rulebook.FindLeaks(list, !c.NoFlow && !c.GateOff), nil
+}

@@ -1,0 +1,141 @@
+package rulebook
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"mvdan.cc/sh/v3/shell"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
+)
+
+// Edit is one run of the editor on a copy.
+type Edit struct {
+	*Book
+	Answers     *bufio.Reader
+	Interactive bool // somebody can be asked
+	Launch      func(ctx context.Context, path string) error
+}
+
+// Run edits until the text is valid or the user gives up. After an error the file is as before, and the copy
+// stays if there is work in it.
+func (e *Edit) Run(ctx context.Context) error {
+	base, err := e.Store.Text()
+	if err != nil {
+		return err
+	}
+	// The copy lies beside the file, where no tool may read or change it.
+	dir, err := os.MkdirTemp(filepath.Dir(e.Store.Path()), "edit-")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, filepath.Base(e.Store.Path()))
+	if err := os.WriteFile(path, base, 0o600); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	for {
+		if err := e.Launch(ctx, path); err != nil {
+			return e.keep(dir, path, base, fmt.Errorf("editor: %w", err))
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return e.keep(dir, path, base, err)
+		}
+		if bytes.Equal(text, base) {
+			return errors.Join(os.RemoveAll(dir), e.Say("nothing changed"))
+		}
+		if err = e.save(base, text); err == nil {
+			return errors.Join(os.RemoveAll(dir), e.Say("saved %s", e.Store.Path()))
+		}
+		var fault *permissions.FileError
+		if !errors.As(err, &fault) || !e.again(fault) {
+			return e.keep(dir, path, base, err)
+		}
+	}
+}
+
+// save replaces the file by the text, if it is valid.
+func (e *Edit) save(base, text []byte) error {
+	if _, err := permissions.ParseFile(e.Store.Path(), text, xdg.Home); err != nil {
+		return err
+	}
+	return e.Record(func() (string, error) {
+		if err := e.Store.Replace(base, text); err != nil {
+			return "", err
+		}
+		return "Edited the rules.", nil
+	})
+}
+
+// again shows what is wrong and asks whether to go on.
+func (e *Edit) again(fault *permissions.FileError) bool {
+	if !e.Interactive {
+		return false
+	}
+	if _, err := fmt.Fprintf(e.Out, "%s\nEdit again? [Y/n] ", tools.Visible(fault.Error())); err != nil {
+		return false
+	}
+	answer, err := e.Answers.ReadString('\n')
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "", "y", "yes":
+		return true
+	}
+	return false
+}
+
+// keep says where the copy is, unless there is nothing in it.
+func (e *Edit) keep(dir, path string, base []byte, err error) error {
+	if text, readErr := os.ReadFile(path); readErr == nil && !bytes.Equal(text, base) {
+		return fmt.Errorf("%w\nThe rules are as before; your text is in %s", err, path)
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// Launcher runs the user's editor and waits for it.
+func Launcher(in io.Reader, out, errOut io.Writer) func(context.Context, string) error {
+	return func(ctx context.Context, path string) error {
+		argv, err := EditorCommand(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
+		if err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], path)...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errOut
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w", argv[0], err)
+		}
+		return nil
+	}
+}
+
+// EditorCommand reads $VISUAL or $EDITOR, which is a program or a command line.
+func EditorCommand(text string) ([]string, error) {
+	if text == "" {
+		if runtime.GOOS == "windows" {
+			return []string{"notepad"}, nil
+		}
+		return []string{"vi"}, nil
+	}
+	if _, err := exec.LookPath(text); err == nil {
+		return []string{text}, nil
+	}
+	argv, err := shell.Fields(text, os.Getenv)
+	if err != nil || len(argv) == 0 {
+		return nil, fmt.Errorf("%q is no command line: set VISUAL or EDITOR to a program and its options", text)
+	}
+	return argv, nil
+}
