@@ -69,6 +69,13 @@ stress: $(NPM) $(PAGE) ## run the tests of PKG ROUNDS times on a busy machine, u
 		GOMAXPROCS=$$procs go test -count=1 -failfast -timeout 2h $(RACE) $(PKG); \
 	done
 
+.PHONY: wine
+wine: ## run the Windows binary and tests under Wine (Debian)
+	@if [ "$$(id -u)" = 0 ] && ! { command -v wine && command -v x86_64-w64-mingw32-ld; } >/dev/null; then \
+		apt-get install -y -qq --no-install-recommends wine wine64 binutils-mingw-w64-x86-64 >/dev/null; \
+	fi
+	CALLGATE_WINE=1 go test -count=1 -run TestWine -v ./cmd/callgate
+
 # The approvers' page is tested in a real browser. Who is not root installs one, or does without these tests.
 .PHONY: browser
 browser:

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -277,7 +276,7 @@ func TestARoomyDiskAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			d := &faultyDisk{err: syscall.ENOSPC, onwards: true}
+			d := &faultyDisk{err: errFull, onwards: true}
 			var told []error
 			l, err := open(dir, Options{SyncEvery: time.Hour, AnchorEvery: time.Hour, Trouble: func(err error) { told = append(told, err) }}, d)
 			if err != nil {
@@ -287,7 +286,7 @@ func TestARoomyDiskAgain(t *testing.T) {
 			d.failAt = len(d.ops) + 1
 			run(l, d)
 			for range 4 {
-				if r, err := l.Append(typical()); !errors.Is(err, syscall.ENOSPC) {
+				if r, err := l.Append(typical()); !errors.Is(err, errFull) {
 					t.Errorf("Append on a full disk: %d, %v", r.Seq, err)
 				}
 			}
@@ -311,7 +310,7 @@ func TestARoomyDiskAgain(t *testing.T) {
 			}) {
 				t.Error("the trail does not say that there was a gap")
 			}
-			if len(told) != 2 || !errors.Is(told[0], syscall.ENOSPC) || told[1] != nil {
+			if len(told) != 2 || !errors.Is(told[0], errFull) || told[1] != nil {
 				t.Errorf("told %v", told)
 			}
 		})

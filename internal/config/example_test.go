@@ -46,7 +46,7 @@ func TestTheExampleShowsEveryKey(t *testing.T) {
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "callgate.yaml")
-	whole = []byte(strings.ReplaceAll(string(whole), "~/src/app", dir)) // a folder that is there
+	whole = []byte(strings.ReplaceAll(string(whole), "~/src/app", filepath.ToSlash(dir))) // a folder that is there
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}

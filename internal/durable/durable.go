@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/rogpeppe/go-internal/robustio"
 )
 
 // Temporary is how the names end of files that are not whole yet. They begin with a dot. A crash may leave one.
@@ -73,15 +74,8 @@ func Sweep(folder string, depth int) {
 	}
 }
 
-// Rename replaces to. On Windows that fails while another process reads to, which takes it a moment.
-func Rename(from, to string) error {
-	err := os.Rename(from, to)
-	for wait := time.Millisecond; err != nil && runtime.GOOS == "windows" && wait < time.Second; wait *= 2 {
-		time.Sleep(wait)
-		err = os.Rename(from, to)
-	}
-	return err
-}
+// Rename replaces to. On Windows that fails while another process reads to without sharing it, so it tries for two seconds.
+func Rename(from, to string) error { return robustio.Rename(from, to) }
 
 // SyncFolder makes the names in a folder last. Windows has no call for that: NTFS journals names by itself.
 func SyncFolder(path string) error {

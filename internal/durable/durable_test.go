@@ -32,7 +32,7 @@ func TestReplace(t *testing.T) {
 		if err := Replace(path, text, perm); err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(path)
+		got, err := ReadFile(path, 1<<20)
 		info, statErr := os.Stat(path)
 		if err := errors.Join(err, statErr); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 			done = true
 		default:
 		}
-		got, err := os.ReadFile(path)
+		got, err := ReadFile(path, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

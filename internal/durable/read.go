@@ -14,7 +14,7 @@ var errNotAFile = errors.New("this is no regular file: put the file back, or rem
 // Open opens the file at path for reading. What is no regular file, such as a named pipe or a device, is an error: to
 // read it could wait for ever, or never end.
 func Open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblocking, 0)
+	f, err := openShared(path)
 	if err != nil {
 		return nil, err
 	}

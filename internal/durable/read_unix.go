@@ -2,7 +2,12 @@
 
 package durable
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
-// nonblocking keeps the opening of a named pipe from waiting for its other end.
-const nonblocking = syscall.O_NONBLOCK
+// openShared opens a file for reading. It does not wait for the other end of a named pipe.
+func openShared(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
