@@ -85,8 +85,8 @@ browser:
 # The terminal approver is tested in a real terminal, likewise.
 .PHONY: terminal
 terminal:
-	@if [ "$$(id -u)" = 0 ] && [ -z "$$(command -v tmux)" ] && command -v apt-get >/dev/null; then \
-		apt-get update -q && apt-get install -y -q --no-install-recommends tmux; fi
+	@if [ "$$(id -u)" = 0 ] && ! { command -v tmux && command -v dbus-daemon; } >/dev/null && command -v apt-get >/dev/null; then \
+		apt-get update -q && apt-get install -y -q --no-install-recommends tmux dbus-daemon; fi
 
 # What is read-only is held against the programs that read it, likewise.
 .PHONY: languages

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"callgate/gate/tools"
-	"callgate/permissions"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
 )
 
 // dayCase is one line of testdata/day.jsonl: a call of a day's work in six languages, and what a person who has to

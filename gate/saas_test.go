@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"callgate/gate/tools"
-	"callgate/permissions"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
 )
 
 // saasLine is one line of testdata/saas.jsonl: what the user says, which begins a session, or a call of it and its made-up

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"callgate/gate/tools"
-	"callgate/permissions"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"callgate/gate/tools"
+	"callgate/permissions"
 )
 
 // unseenLine is one line of testdata/unseen.jsonl: a tool of a server that callgate does not know, a user's task with its

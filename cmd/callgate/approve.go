@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-
-	"callgate/internal/app"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/console"
 	"callgate/internal/companion/credentials"
@@ -27,10 +25,10 @@ const (
 
 // approving is what the flags of approve say.
 type approving struct {
-	once, next, plain, asJSON, notify, noColor, telegram bool
-	address                                              string
-	sessions                                             []string
-	as                                                   string // the person whose credential is shown; "" for the one that is nobody's in particular
+	once, next, plain, asJSON, notify, noColor, telegram, desktop bool
+	address                                                       string
+	sessions                                                      []string
+	as                                                            string // the person whose credential is shown; "" for the one that is nobody's in particular
 }
 
 func newApproveCommand(s *config.Settings) *cobra.Command {
@@ -63,20 +61,27 @@ tool_approve, set_autonomy, cancel, agent_add, agent_remove, chat, or one of kb_
 reason for the model. Only the chats of --telegram-chats count. Put the token of your bot into
 {dataDir}/credentials/telegram or CALLGATE_TELEGRAM_TOKEN.
 
+--desktop asks in notifications of the desktop, with no page or terminal open. On Linux they have the buttons Approve (for
+low risk), Deny and Open; on macOS and Windows a notification only says that a call waits.
+
 Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected and 4 timed out or withdrawn.`,
 		Example: `  callgate approve
   callgate approve --next    # one question, one key
   callgate approve --once --notify
   callgate approve --json | jq 'select(.type == "tool_approve_request")'
-  callgate approve --telegram --telegram-chats 123456789`,
+  callgate approve --telegram --telegram-chats 123456789
+  callgate approve --desktop &`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Load()
 			if err != nil {
 				return err
 			}
-			if o.telegram {
-				return explain(approveTelegram(cmd.Context(), c, o))
+			switch {
+			case o.telegram:
+				return companionclient.Cure(approveTelegram(cmd.Context(), c, o))
+			case o.desktop:
+				return companionclient.Cure(approveDesktop(cmd.Context(), c, o))
 			}
 			run := approve
 			if o.next {
@@ -85,7 +90,7 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 			outcome, err := run(cmd.Context(), c.DataDir, o)
 			switch {
 			case err != nil:
-				return explain(err)
+				return companionclient.Cure(err)
 			case outcome == wire.Rejected:
 				return exitRejected
 			case outcome == wire.Withdrawn:
@@ -102,12 +107,13 @@ Exit codes: 0 quit, or approved with --once; 1 failed; with --once, 3 rejected a
 	flags.BoolVar(&o.notify, "notify", false, "ring the terminal's bell for each waiting call")
 	flags.BoolVar(&o.telegram, "telegram", false, "ask in the chats of --telegram-chats instead of this terminal")
 	flags.AddFlagSet(s.Chat)
+	flags.BoolVar(&o.desktop, "desktop", false, "ask in notifications of the desktop")
 	flags.BoolVar(&o.noColor, "no-color", false, "use no colours; NO_COLOR in the environment does the same")
 	flags.StringArrayVar(&o.sessions, "session", nil, "show only the session with this `id`; repeatable")
 	flags.StringVar(&o.as, "as", "", "answer as this `person`, with their own credential (callgate credentials add)")
 	flags.StringVar(&o.address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
-	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram", "next")
-	cmd.MarkFlagsMutuallyExclusive("once", "telegram")
+	cmd.MarkFlagsMutuallyExclusive("plain", "json", "telegram", "next", "desktop")
+	cmd.MarkFlagsMutuallyExclusive("once", "telegram", "desktop")
 	cmd.MarkFlagsMutuallyExclusive("as", "telegram")
 	cmd.MarkFlagsMutuallyExclusive("plain", "notify")
 	cmd.MarkFlagsMutuallyExclusive("json", "notify")
@@ -172,23 +178,4 @@ func approverAs(role credentials.Credential, person string) (credentials.Credent
 	}
 	credential, err := credentials.Of(role, person)
 	return credential, person, err
-}
-
-// explain adds what can be done about it.
-func explain(err error) error {
-	switch {
-	case errors.Is(err, wire.ErrNotRunning):
-		return fmt.Errorf("%w\nStart a host: it starts callgate with its MCP servers. Or run \"callgate hub\" to look at the record and the rules without one.", err)
-	case errors.Is(err, wire.ErrUnreachable):
-		return fmt.Errorf("%w\nIt may have ended without cleaning up; start the host again, or name the right --address.", err)
-	case errors.Is(err, wire.ErrImpostor):
-		return fmt.Errorf("%w\nThe credential was not sent.", err)
-	case errors.Is(err, wire.ErrNameTaken):
-		return fmt.Errorf("%w\nShow it with --as.", err)
-	case errors.Is(err, wire.ErrNoCredential):
-		return fmt.Errorf("%w\nMake it with \"callgate credentials add\".", err)
-	case errors.Is(err, wire.ErrVersion):
-		return fmt.Errorf("%w\nUse the same version of callgate on both sides.", err)
-	}
-	return err
 }

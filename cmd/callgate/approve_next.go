@@ -7,12 +7,11 @@ import (
 	"net/http"
 	"os"
 
-	"callgate/internal/companion/console"
-
 	"golang.org/x/term"
 
 	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
+	"callgate/internal/companion/console"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 )

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/output"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
@@ -18,6 +16,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/app"
 	"callgate/internal/config"
+	"callgate/internal/output"
 )
 
 func newAuditCommand(dataDir func() (string, error)) *cobra.Command {

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 
-	"callgate/internal/app"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/permissions"

@@ -3,10 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"callgate/internal/output"
-
 	"callgate/internal/checkpoint"
 	"callgate/internal/config"
+	"callgate/internal/output"
 )
 
 func newCheckpointsDiffCommand(s *config.Settings) *cobra.Command {

@@ -3,13 +3,12 @@ package main
 import (
 	"errors"
 
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/internal/checkpoint"
 	"callgate/internal/companion"
 	"callgate/internal/config"
+	"callgate/internal/output"
 )
 
 func newCheckpointsListCommand(s *config.Settings) *cobra.Command {

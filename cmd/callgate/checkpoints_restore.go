@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"callgate/internal/app"
-
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	"callgate/internal/checkpoint"
 	"callgate/internal/config"
+	"callgate/internal/output"
 )
 
 func newCheckpointsRestoreCommand(s *config.Settings) *cobra.Command {

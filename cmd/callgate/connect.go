@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"callgate/internal/output"
-
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -19,6 +17,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
+	"callgate/internal/output"
 	"callgate/proxy"
 )
 

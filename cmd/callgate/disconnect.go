@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"callgate/internal/output"
-
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
 	"callgate/internal/install"
+	"callgate/internal/output"
 )
 
 func newDisconnectCommand(dataDir func() (string, error)) *cobra.Command {

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"callgate/internal/output"
-
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
@@ -22,6 +20,7 @@ import (
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
 	"callgate/internal/install"
+	"callgate/internal/output"
 )
 
 func newDoctorCommand(s *config.Settings) *cobra.Command {

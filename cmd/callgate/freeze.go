@@ -8,12 +8,11 @@ import (
 	"net/http"
 	"time"
 
-	"callgate/internal/app"
-
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
@@ -110,10 +109,10 @@ func changeFreeze(ctx context.Context, dataDir, as, method string, body wire.Fre
 	target := companionclient.Target{DataDir: dataDir, Credential: credential, Client: wire.ClientInfo{Name: person, Version: app.Version, Kind: "tui"}}
 	err = target.Ask(ctx, method, "/api/freeze", body, nil)
 	if !errors.Is(err, wire.ErrNotRunning) && !errors.Is(err, wire.ErrUnreachable) {
-		return explain(err)
+		return companionclient.Cure(err)
 	}
 	if as != "" {
-		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", explain(err), as)
+		return fmt.Errorf("%w: to do it as %s, somebody has to check the credential", companionclient.Cure(err), as)
 	}
 	if _, err := credentials.Open(dataDir); err != nil { // of this data directory's own people
 		return err

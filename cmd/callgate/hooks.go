@@ -10,15 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/app"
-
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/hooks"
+	"callgate/internal/output"
 )
 
 // harmlessInHooks are the subcommands that a hook may start.

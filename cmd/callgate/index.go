@@ -8,13 +8,12 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/hooks"
+	"callgate/internal/output"
 	"callgate/rag"
 )
 

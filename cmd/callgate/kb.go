@@ -10,14 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"callgate/internal/app"
-
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	"callgate/internal/config"
+	"callgate/internal/output"
 	"callgate/internal/visible"
 	"callgate/rag"
 )

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/signin"
 	"callgate/proxy"
@@ -60,7 +61,7 @@ an oauth.grant that needs no person, no browser opens: login tests whether callg
 // showSignIn starts a browser with the address, or prints it where none can be started.
 func showSignIn(out io.Writer, address string, browser bool) error {
 	if browser {
-		err := openBrowser(address)
+		err := app.OpenBrowser(address)
 		if err == nil {
 			_, err = fmt.Fprintln(out, "sign in with the page that your browser shows now")
 			return err

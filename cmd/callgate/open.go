@@ -1,15 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 )
@@ -44,10 +40,10 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
 			}
 			page, err := companionclient.PageURL(cmd.Context(), target)
 			if err != nil {
-				return explain(err)
+				return companionclient.Cure(err)
 			}
 			if !show {
-				if err = openBrowser(page); err == nil {
+				if err = app.OpenBrowser(page); err == nil {
 					return nil
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v: open the address yourself, within a minute\n", err)
@@ -62,27 +58,4 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
 	flags.StringVar(&as, "as", "", "open the page as this `person`, with their own credential (callgate credentials add)")
 	flags.StringVar(&address, "address", "", "`host:port` of the companion, or https://host:port on another machine (default: the hub of the data directory)")
 	return cmd
-}
-
-// openBrowser shows the page in the user's browser. Other users may see the arguments of a process: on macOS
-// the address is not among them, on Windows they cannot, and on Linux the server takes a code from its own
-// user's processes alone.
-func openBrowser(page string) error {
-	var cmd *exec.Cmd
-	switch runtime.GOOS {
-	case "darwin":
-		cmd = exec.Command("osascript", "-")
-		cmd.Stdin = strings.NewReader(fmt.Sprintf("open location %q\n", page))
-	case "windows":
-		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", page)
-	default:
-		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-			return errors.New("there is no display")
-		}
-		cmd = exec.Command("xdg-open", page)
-	}
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("no browser could be started: %w", err)
-	}
-	return nil
 }

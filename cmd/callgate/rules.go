@@ -3,14 +3,12 @@ package main
 import (
 	"io"
 
-	"callgate/internal/app"
-
-	"callgate/internal/rulebook"
-
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
 	"callgate/internal/config"
+	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
 

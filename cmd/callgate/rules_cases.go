@@ -3,13 +3,11 @@ package main
 import (
 	"path/filepath"
 
-	"callgate/internal/app"
-
-	"callgate/internal/rulebook"
-
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
 	"callgate/internal/config"
+	"callgate/internal/rulebook"
 )
 
 func newRulesTestCommand(s *config.Settings) *cobra.Command {

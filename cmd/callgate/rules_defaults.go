@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"errors"
 
-	"callgate/internal/output"
-
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
+	"callgate/internal/output"
 )
 
 func newRulesDefaultsCommand(s *config.Settings) *cobra.Command {

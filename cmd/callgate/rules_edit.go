@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"os"
 
-	"callgate/internal/rulebook"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"callgate/internal/config"
+	"callgate/internal/rulebook"
 )
 
 func newRulesEditCommand(s *config.Settings) *cobra.Command {

@@ -3,16 +3,13 @@ package main
 import (
 	"slices"
 
-	"callgate/internal/inventory"
-
-	"callgate/internal/rulebook"
-
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
 	"callgate/internal/config"
+	"callgate/internal/inventory"
+	"callgate/internal/output"
+	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
 

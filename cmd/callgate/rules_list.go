@@ -4,13 +4,11 @@ import (
 	"errors"
 	"time"
 
-	"callgate/internal/rulebook"
-
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
+	"callgate/internal/output"
+	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
 

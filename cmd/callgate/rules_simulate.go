@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"callgate/internal/app"
-
-	"callgate/internal/rulebook"
-
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
+	"callgate/internal/app"
 	"callgate/internal/config"
+	"callgate/internal/output"
+	"callgate/internal/rulebook"
 )
 
 func newRulesSimulateCommand(s *config.Settings) *cobra.Command {

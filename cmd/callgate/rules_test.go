@@ -15,17 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"callgate/internal/app"
-
-	"callgate/internal/rulebook"
-
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/audit"
+	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/jsonx"
+	"callgate/internal/output"
+	"callgate/internal/rulebook"
 	"callgate/permissions"
 )
 

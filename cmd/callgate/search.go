@@ -8,13 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"callgate/internal/output"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
+	"callgate/internal/output"
 	"callgate/internal/retrieval"
 	"callgate/rag"
 )

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/gate"
@@ -16,6 +14,7 @@ import (
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/output"
 )
 
 // summary is how the gate stands, for prompts and status bars.
@@ -46,7 +45,7 @@ whether their servers run behind the guard. It also names a freeze and the first
 			}
 			one, err := summarize(cmd.Context(), dir)
 			if err != nil {
-				return explain(err)
+				return companionclient.Cure(err)
 			}
 			if asJSON {
 				return output.JSON(cmd.OutOrStdout(), one)

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"callgate/internal/inventory"
-
-	"callgate/internal/output"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
+	"callgate/internal/inventory"
+	"callgate/internal/output"
 )
 
 func newToolsCommand(s *config.Settings) *cobra.Command {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"time"
 
-	"callgate/internal/inventory"
-
-	"callgate/internal/output"
-
 	"github.com/spf13/cobra"
 
 	"callgate/internal/config"
+	"callgate/internal/inventory"
+	"callgate/internal/output"
 )
 
 func newLabelCommand(s *config.Settings, wait *time.Duration) *cobra.Command {

@@ -17,9 +17,9 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/bench/load"
-
 	"github.com/gorilla/websocket"
+
+	"callgate/internal/bench/load"
 )
 
 // crowd is how many people and calls the approvals are measured with.

@@ -1,14 +1,15 @@
 package hosthooks
 
 import (
-	"callgate/audit"
-	"callgate/gate"
-	"callgate/gate/tools"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/gate/tools"
 )
 
 // after notes that a call ran, and raises the alarm when nobody had allowed it.

@@ -1,12 +1,13 @@
 package hosthooks
 
 import (
-	"callgate/gate/tools"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
+
+	"callgate/gate/tools"
 )
 
 // leave ends a visit.

@@ -12,15 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"callgate/internal/app"
-
 	"callgate/gate"
-	"callgate/internal/visible"
-
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/rulebook"
 	"callgate/internal/upstream"
+	"callgate/internal/visible"
 	"callgate/permissions"
 	"callgate/proxy"
 )

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"callgate/internal/visible"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
+
+	"callgate/internal/visible"
 )
 
 // visibleJSON returns the JSON text with what a person cannot see as \u escapes: it means the same. Outside

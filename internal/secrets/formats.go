@@ -8,9 +8,9 @@ import (
 	"sync"
 	"unicode"
 
-	"callgate/audit"
-
 	"github.com/go-json-experiment/json"
+
+	"callgate/audit"
 )
 
 // Credentials give themselves away by their form. What forms there are is gitleaks' knowledge, as data: gitleaks.json says

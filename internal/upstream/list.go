@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"callgate/internal/interned"
 	"callgate/internal/jsonx"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Kind is one of the lists that a server can have.

@@ -1,11 +1,10 @@
 package upstream
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
-
-	"net/http"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )

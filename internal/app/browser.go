@@ -1,0 +1,33 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// OpenBrowser shows the page in the user's browser. Other users may see the arguments of a process: on macOS
+// the address is not among them, on Windows they cannot, and on Linux the server takes a code from its own
+// user's processes alone.
+func OpenBrowser(page string) error {
+	var cmd *exec.Cmd
+	switch runtime.GOOS {
+	case "darwin":
+		cmd = exec.Command("osascript", "-")
+		cmd.Stdin = strings.NewReader(fmt.Sprintf("open location %q\n", page))
+	case "windows":
+		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", page)
+	default:
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			return errors.New("there is no display")
+		}
+		cmd = exec.Command("xdg-open", page)
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("no browser could be started: %w", err)
+	}
+	return nil
+}
