@@ -180,7 +180,7 @@ export function App({ store }: { store: Store }) {
         </h1>
         <nav class="tabs" aria-label="Views">
           {there.map(([name, label]) => (
-            <a href={href(name)} aria-current={view === name ? "page" : undefined}>
+            <a key={name} href={href(name)} aria-current={view === name ? "page" : undefined}>
               {label}
               {name === "approvals" && waiting.length > 0 && <span class="count">{waiting.length}</span>}
             </a>

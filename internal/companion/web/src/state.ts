@@ -53,7 +53,7 @@ export type Event =
   | { type: "lost" }
   | { type: "frame"; text: string; now: number }
   | { type: "sessions"; sessions: Session[] }
-  | { type: "power"; power: Power; there: boolean }
+  | { type: "powers"; powers: { [power in Power]?: boolean } }
   | { type: "pending"; ids: string[] }
   | { type: "look"; id: string }
   | { type: "viewed"; id: string }
@@ -116,8 +116,8 @@ export function apply(state: State, event: Event): State {
       return { ...state, connection: "lost", said: "Connection lost. Trying again." };
     case "sessions":
       return { ...state, sessions: event.sessions };
-    case "power":
-      return { ...state, powers: { ...state.powers, [event.power]: event.there } };
+    case "powers":
+      return { ...state, powers: event.powers };
     case "pending":
       return settle(dropStale(state, new Set(event.ids)));
     case "look":

@@ -123,7 +123,7 @@ export class Store {
       opened: () => {
         this.dispatch({ type: "opened" });
         this.refresh();
-        this.probe();
+        void this.probe();
         this.get<{ approvals: { toolCallId: string }[] }>("/api/approvals").then(
           ({ approvals }) => this.dispatch({ type: "pending", ids: approvals.map((a) => a.toolCallId) }),
           this.report,
@@ -145,14 +145,16 @@ export class Store {
     if (text.includes('"team_update"')) this.refresh();
   }
 
-  // probe asks what this callgate can show beside approvals: a path that is not there answers 404.
-  private probe(): void {
-    for (const power of powers) {
+  // probe asks what this callgate can show beside approvals: a path that is not there answers 404. All tabs come at once,
+  // so that none moves under the pointer.
+  private async probe(): Promise<void> {
+    const answers = powers.map((power) =>
       this.get(`/api/${power}`).then(
-        () => this.dispatch({ type: "power", power, there: true }),
-        (error: unknown) => this.dispatch({ type: "power", power, there: !(error instanceof Refused && error.status === 404) }),
-      );
-    }
+        () => [power, true] as const,
+        (error: unknown) => [power, !(error instanceof Refused && error.status === 404)] as const,
+      ),
+    );
+    this.dispatch({ type: "powers", powers: Object.fromEntries(await Promise.all(answers)) });
   }
 
   // refresh reads the roster, whose frames tell less than REST. Frames that come together make one request.

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after } from "node:test";
-import { browser, quiet, ready, visit } from "./browser.mjs";
+import { after, test } from "node:test";
+import { browser, desktop, quiet, ready, visit } from "./browser.mjs";
 import { Gate } from "./gate.mjs";
 import { story } from "./story.mjs";
 
@@ -255,6 +255,31 @@ story("two callgates, one page", async (gate, page) => {
     assert.equal((await again).isError, true);
   } finally {
     await other.close();
+  }
+});
+
+test("tabs come at once, so that none moves under the pointer", { timeout: 1_200_000 }, async () => {
+  const gate = await Gate.start();
+  try {
+    let release, answered;
+    const held = new Promise((resolve) => (release = resolve));
+    const page = await visit(gate.page(), desktop, async (page) => {
+      await page.route("**/api/rules", async (route) => {
+        await held;
+        await route.continue();
+      });
+      answered = page.waitForResponse("**/api/hooks");
+    });
+    await page.locator(".connection.open").waitFor();
+    await answered;
+    const tabs = page.getByRole("navigation", { name: "Views" }).getByRole("link");
+    assert.deepEqual(await tabs.allInnerTexts(), ["Approvals", "Sessions", "Audit", "Chat"]);
+    release();
+    await tabs.getByText("Hooks").waitFor();
+    assert.deepEqual(await tabs.allInnerTexts(), ["Approvals", "Sessions", "Audit", "Rules", "Tools", "Checkpoints", "Hooks", "Chat"]);
+    await page.check();
+  } finally {
+    await gate.close();
   }
 });
 
