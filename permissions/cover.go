@@ -18,12 +18,16 @@ func (r *Rule) covers(q *Rule) bool {
 	if !r.tool.covers(q.tool) {
 		return false
 	}
-	if r.Action == Allow && r.pattern.glued != "" && (q.Action != Allow || q.Pattern != r.Pattern) {
-		// How far it reaches depends on the command; it surely covers its last word as it stands.
-		return (&Glob{simple: []starPattern{{[]string{r.pattern.glued}}, {[]string{r.pattern.glued + " ", ""}}}}).covers(q.pattern.value)
+	if r.Action == Allow && !r.pattern.all && (q.Action != Allow || q.Pattern != r.Pattern) {
+		return false // what does more than r's pattern names is left to q, see short
 	}
-	if r.Action == Allow && q.Action == Allow && r.tool.Match(shellKind) && !r.pattern.all && r.pattern.literal() < q.pattern.literal() {
-		return false // q may name what r stops short of
+	if q.Action <= Confirm && q.pattern.bare != "" && q.pattern.argument == nil && r.pattern.argument == nil {
+		// If it is the name of a command, it holds with any arguments, see begins.
+		bare := q.pattern.bare
+		if r.Action <= Confirm && r.pattern.bare == bare {
+			return true
+		}
+		return r.pattern.value.covers(&Glob{text: bare + " *", simple: []starPattern{{[]string{bare}}, {[]string{bare + " ", ""}}}})
 	}
 	return r.pattern.covers(q.pattern, r.Action <= Confirm, q.Action <= Confirm)
 }

@@ -167,13 +167,3 @@ func (p starPattern) join(q starPattern) starPattern {
 	parts := append(append([]string(nil), p.parts[:n]...), p.parts[n]+q.parts[0])
 	return starPattern{append(parts, q.parts[1:]...)}
 }
-
-// literal returns how many bytes at its beginning the pattern spells out in each of its alternatives.
-func (p *valuePattern) literal() (n int) {
-	for i := range p.spelled {
-		if k := len(p.spelled[i].parts[0]); i == 0 || k < n {
-			n = k
-		}
-	}
-	return n
-}
