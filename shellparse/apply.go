@@ -12,8 +12,6 @@ func (a *analysis) apply(h hit, c *call) {
 	if h.has && a.applyFile(h, c) {
 		return
 	}
-	v := h.value
-	hidden := false // a rule for the words up to it names it
 	switch h.opt.Does {
 	case 'x', '!':
 		if h.opt.Arg != programs.Needed || h.has {
@@ -22,33 +20,42 @@ func (a *analysis) apply(h hit, c *call) {
 	case 'F':
 		c.effectOf("option "+h.name, h)
 	case 'd':
-		a.chdir(v, c)
+		a.chdir(h.value, c)
 	case 'u':
 		a.upload(h, c)
-	case 'f':
-		hidden = h.has && (!v.known || strings.ContainsAny(v.text, "./\\"))
-	case 'P':
-		hidden = !v.known || !strings.HasPrefix(v.text, "no:")
-	case 'X':
-		method := strings.ToUpper(v.text)
-		hidden = !v.known || method != "GET" && method != "HEAD"
-	case 'o':
-		hidden = h.has && (!v.known || v.text == "-" || a.outside(joinDirs(c.sc.dirs, v.text)))
 	case 'D':
-		name, _, _ := strings.Cut(v.text, "=")
-		if !v.known || !harmlessProperty(name) {
+		name, _, _ := strings.Cut(h.value.text, "=")
+		if !h.value.known || !harmlessProperty(name) {
 			c.effectOf("option "+h.name+name, h)
 		}
-	case 'v':
-		hidden = a.tables.envEffect(strings.SplitN(v.text, "=", 2)[0], v) != "" || !v.known
 	case 'k':
-		a.gitSetting(v, c)
+		a.gitSetting(h.value, c)
+	default:
+		if a.hides(h, c) {
+			c.effectOf("option "+h.name+" "+h.value.text, h)
+		}
+	}
+}
+
+// hides reports whether the value of an option has an effect that a rule has to name with the words up to it.
+func (a *analysis) hides(h hit, c *call) bool {
+	v := h.value
+	switch h.opt.Does {
+	case 'f':
+		return h.has && (!v.known || strings.ContainsAny(v.text, "./\\"))
+	case 'P':
+		return !v.known || !strings.HasPrefix(v.text, "no:")
+	case 'X':
+		method := strings.ToUpper(v.text)
+		return !v.known || method != "GET" && method != "HEAD"
+	case 'o':
+		return h.has && (!v.known || v.text == "-" || a.outside(joinDirs(c.sc.dirs, v.text)))
+	case 'v':
+		return a.tables.envEffect(strings.SplitN(v.text, "=", 2)[0], v) != "" || !v.known
 	case 'g':
-		hidden = !v.known || v.text != ".git" && v.text != "."
+		return !v.known || v.text != ".git" && v.text != "."
 	}
-	if hidden {
-		c.effectOf("option "+h.name+" "+v.text, h)
-	}
+	return false
 }
 
 // applyFile notes what an option does with the file or the text that its value is, and is false for other options.

@@ -19,40 +19,9 @@ func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
 	}
 	flags := ""
 	for _, as := range cmd.Args {
-		switch {
-		case as.Naked && as.Name == nil:
-			// An option, or a name that is not certain.
-			a.nested(as.Value, sc)
-			w := a.value(as.Value, sc)
-			argv = append(argv, w)
-			if !w.known {
-				a.problem("dynamic", "What "+cmd.Variant.Value+" declares depends on "+quote(w.text)+".")
-			} else if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") {
-				flags += w.text
-			} else {
-				a.declareWord(w.text, cmd.Variant.Value, flags)
-			}
-		case as.Naked:
-			argv = append(argv, lit(as.Name.Value))
-			if e := a.tables.envEffect(as.Name.Value, word{}); e != "" && (flags != "" || as.Name.Value != "PATH" && as.Name.Value != "HOME" && as.Name.Value != "SHELL") {
-				addEffect(&a.poisons, Effect{Text: e})
-			}
-		default:
-			a.assign(as, c, false, sc)
-			v := word{text: sc.text(as)}
-			if as.Value != nil {
-				v = a.value(as.Value, sc)
-				if v.known {
-					v.text = as.Name.Value + "=" + v.text
-				} else {
-					v.text = sc.text(as)
-				}
-			}
-			if strings.Contains(flags, "i") && as.Value != nil && !a.numericTest(as.Value, sc) {
-				a.problem("dynamic", "An integer declaration evaluates its value, which can run code: "+quote(sc.text(as))+".")
-			}
-			argv = append(argv, v)
-		}
+		w, more := a.declared(cmd.Variant.Value, as, c, flags)
+		argv = append(argv, w)
+		flags += more
 	}
 	if strings.Contains(flags, "A") && sc.sure && sc.start {
 		for _, as := range cmd.Args {
@@ -73,6 +42,45 @@ func (a *analysis) declare(cmd *syntax.DeclClause, sc *scope) {
 	if listing := len(cmd.Args) == 0 || strings.Contains(flags, "p"); listing {
 		a.emit(&call{argv: argv, raw: c.raw, sc: sc})
 	}
+}
+
+// declared analyses one word of a declaration and returns it, and the options that it adds to the flags before it.
+func (a *analysis) declared(variant string, as *syntax.Assign, c *call, flags string) (w word, more string) {
+	switch {
+	case as.Naked && as.Name == nil:
+		// An option, or a name that is not certain.
+		a.nested(as.Value, c.sc)
+		w = a.value(as.Value, c.sc)
+		if !w.known {
+			a.problem("dynamic", "What "+variant+" declares depends on "+quote(w.text)+".")
+		} else if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+") {
+			return w, w.text
+		} else {
+			a.declareWord(w.text, variant, flags)
+		}
+		return w, ""
+	case as.Naked:
+		name := as.Name.Value
+		if e := a.tables.envEffect(name, word{}); e != "" && (flags != "" || name != "PATH" && name != "HOME" && name != "SHELL") {
+			addEffect(&a.poisons, Effect{Text: e})
+		}
+		return lit(name), ""
+	}
+	a.assign(as, c, false, c.sc)
+	w = word{text: c.sc.text(as)}
+	if as.Value == nil {
+		return w, ""
+	}
+	source := w.text
+	if w = a.value(as.Value, c.sc); w.known {
+		w.text = as.Name.Value + "=" + w.text
+	} else {
+		w.text = source
+	}
+	if strings.Contains(flags, "i") && !a.numericTest(as.Value, c.sc) {
+		a.problem("dynamic", "An integer declaration evaluates its value, which can run code: "+quote(c.sc.text(as))+".")
+	}
+	return w, ""
 }
 
 // declareWord looks at a quoted operand of declare, which is evaluated like an assignment.
@@ -362,56 +370,74 @@ func inspectState(a *analysis, c *call, _ *scanned) {
 	if len(c.argv) == 1 {
 		return
 	}
-	switch first := c.argv[1]; c.name {
+	poison := func(text string, poisons func(w word) bool) {
+		if slices.ContainsFunc(c.argv[1:], poisons) {
+			addEffect(&a.poisons, Effect{Text: text})
+		}
+	}
+	switch c.name {
 	case "alias":
-		for _, w := range c.argv[1:] {
-			text := w.text
-			if name, val, ok := strings.Cut(text, "="); ok || !w.known {
-				addEffect(&a.poisons, Effect{Text: "alias " + name})
-				if w.known {
-					in := c.inner(c.argv, "alias "+name)
-					in.reads, in.writes = nil, nil
-					a.fresh(func() { a.script1(in, val) })
-				}
-			}
-		}
+		a.inspectAlias(c)
 	case "hash":
-		if slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.HasPrefix(w.text, "-p") }) {
-			addEffect(&a.poisons, Effect{Text: "hash"})
-		}
+		poison("hash", func(w word) bool { return !w.known || strings.HasPrefix(w.text, "-p") })
 	case "enable":
-		if slices.ContainsFunc(c.argv[1:], func(w word) bool { return !w.known || strings.HasPrefix(w.text, "-") }) {
-			addEffect(&a.poisons, Effect{Text: "enable"})
-		}
+		poison("enable", func(w word) bool { return !w.known || strings.HasPrefix(w.text, "-") })
 	case "shopt":
-		if slices.ContainsFunc(c.argv[1:], func(w word) bool {
-			return !w.known || !strings.HasPrefix(w.text, "-") && !harmlessSet[w.text]
-		}) {
-			addEffect(&a.poisons, Effect{Text: "shopt " + texts(c.argv[1:])})
-		}
+		poison("shopt "+texts(c.argv[1:]), func(w word) bool { return !w.known || !strings.HasPrefix(w.text, "-") && !harmlessSet[w.text] })
 	case "jobs":
-		if first.text == "-x" && len(c.argv) > 2 {
+		if c.argv[1].text == "-x" && len(c.argv) > 2 {
 			in := c.inner(c.argv[2:], "jobs -x")
 			in.reads, in.writes = nil, nil
 			a.run(in)
 		}
+	case "history":
+		a.inspectHistory(c)
 	default:
-		for i, w := range c.argv[1:] {
-			switch {
-			case !w.known, c.name != "history" && strings.HasPrefix(w.text, "-"),
-				c.name == "history" && strings.Trim(w.text, "-wanrsp") == "":
-				c.effect("option " + w.text)
-			}
-			if (c.name == "complete" || c.name == "compgen") && w.known && (w.text == "-C" || w.text == "-W") && i+2 < len(c.argv) {
-				if v := c.argv[i+2]; v.known && w.text == "-C" {
-					a.callback(c, v)
-				} else if !v.known || strings.ContainsAny(v.text, "$`") {
-					a.evaluates(c, v)
-				}
-			}
+		a.inspectStored(c)
+	}
+}
+
+// inspectAlias analyses what aliases run.
+func (a *analysis) inspectAlias(c *call) {
+	for _, w := range c.argv[1:] {
+		name, val, ok := strings.Cut(w.text, "=")
+		if !ok && w.known {
+			continue
 		}
-		if c.name != "history" || !first.known {
-			c.effect("builtin " + c.name)
+		addEffect(&a.poisons, Effect{Text: "alias " + name})
+		if w.known {
+			in := c.inner(c.argv, "alias "+name)
+			in.reads, in.writes = nil, nil
+			a.fresh(func() { a.script1(in, val) })
 		}
 	}
+}
+
+func (a *analysis) inspectHistory(c *call) {
+	for _, w := range c.argv[1:] {
+		if !w.known || strings.Trim(w.text, "-wanrsp") == "" {
+			c.effect("option " + w.text)
+		}
+	}
+	if !c.argv[1].known {
+		c.effect("builtin " + c.name)
+	}
+}
+
+// inspectStored analyses builtins that store a command, such as complete -C.
+func (a *analysis) inspectStored(c *call) {
+	for i, w := range c.argv[1:] {
+		if !w.known || strings.HasPrefix(w.text, "-") {
+			c.effect("option " + w.text)
+		}
+		if c.name != "complete" && c.name != "compgen" || !w.known || w.text != "-C" && w.text != "-W" || i+2 >= len(c.argv) {
+			continue
+		}
+		if v := c.argv[i+2]; v.known && w.text == "-C" {
+			a.callback(c, v)
+		} else if !v.known || strings.ContainsAny(v.text, "$`") {
+			a.evaluates(c, v)
+		}
+	}
+	c.effect("builtin " + c.name)
 }

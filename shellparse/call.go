@@ -203,28 +203,9 @@ func (a *analysis) run(c *call) {
 		a.problem("too-deep", "The text nests too deeply.")
 		return
 	}
-	w := c.argv[0]
-	if !w.known && strings.HasPrefix(w.text, "~") && !isGlob(w.text) && w.head == "~" && !strings.ContainsAny(w.text, "$`'\"\\") {
-		// The home directory is not known, but the program is certain: it is written as it is.
-		w = lit(w.text)
-		c.argv[0] = w
-	}
-	if !w.known {
-		a.problem("dynamic", "Which program runs depends on "+quote(w.text)+".")
-		a.emit(c)
-		a.maybe(c)
+	if !a.findProgram(c) {
 		return
 	}
-	c.name = a.programName(w.text)
-	if w.text == "" || strings.ContainsAny(w.text, " \t\n*?[]") && w.text != "[" && w.text != "[[" {
-		c.effect("program " + quote(w.text))
-		a.emit(c)
-		return
-	}
-	if c.name != w.text {
-		c.argv[0] = lit(c.name)
-	}
-	c.name = programs.Canonical(c.name)
 	if a.opts.Dialect == Zsh && !c.inside && (c.name == "-" || c.name == "repeat") && len(c.argv) > 1 {
 		skip := 1
 		if c.name == "repeat" {
@@ -259,6 +240,34 @@ func (a *analysis) run(c *call) {
 		return
 	}
 	a.emit(c)
+}
+
+// findProgram finds the name of the program that a command runs. It is false where there is none that a rule could name: then
+// the command is recorded.
+func (a *analysis) findProgram(c *call) bool {
+	w := c.argv[0]
+	if !w.known && strings.HasPrefix(w.text, "~") && !isGlob(w.text) && w.head == "~" && !strings.ContainsAny(w.text, "$`'\"\\") {
+		// The home directory is not known, but the program is certain: it is written as it is.
+		w = lit(w.text)
+		c.argv[0] = w
+	}
+	if !w.known {
+		a.problem("dynamic", "Which program runs depends on "+quote(w.text)+".")
+		a.emit(c)
+		a.maybe(c)
+		return false
+	}
+	c.name = a.programName(w.text)
+	if w.text == "" || strings.ContainsAny(w.text, " \t\n*?[]") && w.text != "[" && w.text != "[[" {
+		c.effect("program " + quote(w.text))
+		a.emit(c)
+		return false
+	}
+	if c.name != w.text {
+		c.argv[0] = lit(c.name)
+	}
+	c.name = programs.Canonical(c.name)
+	return true
 }
 
 // expansions are those of variables in the source of a word.

@@ -59,28 +59,9 @@ func (c *collector) set(name string, n int, number bool) {
 func (c *collector) node(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.CallExpr:
-		for _, as := range n.Assigns {
-			uses := 1
-			if len(n.Args) > 0 || as.Append || as.Index != nil {
-				uses = 2
-			}
-			c.assign(as, uses)
-		}
-		if len(n.Args) > 0 {
-			c.builtin(n.Args)
-		}
+		c.command(n)
 	case *syntax.DeclClause:
-		uses := 1
-		if !keepsValues(n) {
-			uses = 2
-		}
-		for _, as := range n.Args {
-			if as.Name != nil {
-				c.assign(as, uses)
-			} else if as.Value == nil || !strings.HasPrefix(as.Value.Lit(), "-") {
-				c.set(anything, 1, false)
-			}
-		}
+		c.declaration(n)
 	case *syntax.WhileClause, *syntax.CStyleLoop:
 		c.a.repeats = true
 	case *syntax.WordIter:
@@ -90,18 +71,8 @@ func (c *collector) node(n syntax.Node) {
 			number = number && c.number(w)
 		}
 		c.set(n.Name.Value, 1, number)
-	case *syntax.ParamExp:
-		if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
-			c.set(n.Param.Value, 2, c.number(n.Exp.Word))
-		}
-	case *syntax.BinaryArithm:
-		if w, ok := n.X.(*syntax.Word); ok && (assigns(n.Op) || n.Op >= syntax.AddAssgn && n.Op <= syntax.ShrAssgn) {
-			c.set(w.Lit(), 2, true)
-		}
-	case *syntax.UnaryArithm:
-		if w, ok := n.X.(*syntax.Word); ok && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
-			c.set(w.Lit(), 2, true)
-		}
+	case *syntax.ParamExp, *syntax.BinaryArithm, *syntax.UnaryArithm:
+		c.expression(n)
 	case *syntax.CoprocClause:
 		if n.Name != nil {
 			c.set(n.Name.Lit(), 2, false)
@@ -114,6 +85,52 @@ func (c *collector) node(n syntax.Node) {
 		c.a.repeats = true
 		if n.Name != nil {
 			c.a.bodies[n.Name.Value] = struct{}{}
+		}
+	}
+}
+
+// command notes the assignments before a command, and what a builtin assigns.
+func (c *collector) command(n *syntax.CallExpr) {
+	for _, as := range n.Assigns {
+		uses := 1
+		if len(n.Args) > 0 || as.Append || as.Index != nil {
+			uses = 2
+		}
+		c.assign(as, uses)
+	}
+	if len(n.Args) > 0 {
+		c.builtin(n.Args)
+	}
+}
+
+func (c *collector) declaration(n *syntax.DeclClause) {
+	uses := 1
+	if !keepsValues(n) {
+		uses = 2
+	}
+	for _, as := range n.Args {
+		if as.Name != nil {
+			c.assign(as, uses)
+		} else if as.Value == nil || !strings.HasPrefix(as.Value.Lit(), "-") {
+			c.set(anything, 1, false)
+		}
+	}
+}
+
+// expression notes what an expansion or arithmetic assigns.
+func (c *collector) expression(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.ParamExp:
+		if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+			c.set(n.Param.Value, 2, c.number(n.Exp.Word))
+		}
+	case *syntax.BinaryArithm:
+		if w, ok := n.X.(*syntax.Word); ok && (assigns(n.Op) || n.Op >= syntax.AddAssgn && n.Op <= syntax.ShrAssgn) {
+			c.set(w.Lit(), 2, true)
+		}
+	case *syntax.UnaryArithm:
+		if w, ok := n.X.(*syntax.Word); ok && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
+			c.set(w.Lit(), 2, true)
 		}
 	}
 }

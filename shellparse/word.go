@@ -281,79 +281,107 @@ func (d *decoder) bareLit(s string, first bool, rest []syntax.WordPart) {
 		return // what is left of {,a}: no field
 	}
 	d.some = true
-	if first && (strings.Contains(s, "=~") || strings.Contains(s, ":~")) {
-		// A tilde after the first = of a word that looks like an assignment, or after a colon in one.
-		name, _, ok := strings.Cut(s, "=")
-		if !d.splitting || ok && syntax.ValidName(strings.TrimSuffix(name, "+")) {
-			i := strings.IndexByte(s, '~')
-			d.add(s[:i])
-			d.vague(partValue)
-			s, first = s[i:], false
-		}
-	}
-	user, below, slash := strings.Cut(strings.TrimPrefix(s, "~"), "/")
-	if quoted := strings.Contains(strings.ReplaceAll(user, "\\\n", ""), `\`); first && strings.HasPrefix(s, "~") && !quoted {
-		switch {
-		case user == "" && d.a.opts.Home != "" && !d.a.assigned["HOME"]:
-			d.lit(d.a.opts.Home)
-		case user == "+" && d.a.opts.Dialect != POSIX && d.workingDir() != "":
-			d.lit(d.workingDir())
-		default:
-			d.add("~")
-			d.vague(partValue)
-			d.lit(strings.ReplaceAll(user, "\\\n", ""))
-		}
-		if slash {
-			d.lit("/")
-		}
-		s = below
-	}
+	s, first = d.assignedTilde(s, first)
+	s = d.leadingTilde(s, first)
 	if d.a.opts.Dialect == Zsh && first && strings.HasPrefix(s, "=") {
 		d.vague(partGlob) // =program is the program's path
 	}
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
-		case '\\':
-			if i+1 < len(s) {
-				i++
-				if s[i] != '\n' {
-					d.add(s[i : i+1])
-				}
-				continue
-			}
-		case '*', '?':
-			if d.globbing {
-				d.glob(partGlob, s[i:i+1])
-				continue
-			}
-		case '(', '^', '#':
-			if d.a.opts.Dialect == Zsh {
-				d.vague(partGlob)
-			}
-		case '[':
-			if !d.globbing {
-				break
-			}
-			n, pattern := bracket(s[i:])
-			if n == 0 {
-				if closes(rest) || strings.IndexByte(s[i:], ']') >= 0 {
-					d.vague(partGlob)
-				}
-				break
-			}
-			if set := s[i+1 : i+n-1]; !d.unknown && len(d.buf) == 0 && !strings.ContainsAny(set, "-!^[]\\") {
-				d.head = set[:1]
-			}
-			if strings.IndexByte(s[i:i+n], '/') >= 0 {
-				d.vague(partGlob)
-				break
-			}
-			d.glob(partGlob, pattern)
-			i += n - 1
-			continue
+	for s != "" {
+		n := d.special(s, rest)
+		if n == 0 {
+			d.add(s[:1])
+			n = 1
 		}
-		d.add(s[i : i+1])
+		s = s[n:]
 	}
+}
+
+// special decodes a backslash, glob or character class at the beginning of s and returns how long it is; 0 for a character
+// that stands for itself.
+func (d *decoder) special(s string, rest []syntax.WordPart) int {
+	switch s[0] {
+	case '\\':
+		if len(s) == 1 {
+			return 0
+		}
+		if s[1] != '\n' {
+			d.add(s[1:2])
+		}
+		return 2
+	case '*', '?':
+		if d.globbing {
+			d.glob(partGlob, s[:1])
+			return 1
+		}
+	case '(', '^', '#':
+		if d.a.opts.Dialect == Zsh {
+			d.vague(partGlob)
+		}
+	case '[':
+		if d.globbing {
+			return d.class(s, rest)
+		}
+	}
+	return 0
+}
+
+// class decodes a character class at the beginning of s and returns how long it is; 0 when none begins there.
+func (d *decoder) class(s string, rest []syntax.WordPart) int {
+	n, pattern := bracket(s)
+	if n == 0 {
+		if closes(rest) || strings.IndexByte(s, ']') >= 0 {
+			d.vague(partGlob)
+		}
+		return 0
+	}
+	if set := s[1 : n-1]; !d.unknown && len(d.buf) == 0 && !strings.ContainsAny(set, "-!^[]\\") {
+		d.head = set[:1]
+	}
+	if strings.IndexByte(s[:n], '/') >= 0 {
+		d.vague(partGlob)
+		return 0
+	}
+	d.glob(partGlob, pattern)
+	return n
+}
+
+// assignedTilde decodes what stands before a tilde after the first = of a word that looks like an assignment, or after a
+// colon in one, and returns the rest.
+func (d *decoder) assignedTilde(s string, first bool) (string, bool) {
+	if !first || !strings.Contains(s, "=~") && !strings.Contains(s, ":~") {
+		return s, first
+	}
+	name, _, ok := strings.Cut(s, "=")
+	if d.splitting && (!ok || !syntax.ValidName(strings.TrimSuffix(name, "+"))) {
+		return s, first
+	}
+	i := strings.IndexByte(s, '~')
+	d.add(s[:i])
+	d.vague(partValue)
+	return s[i:], false
+}
+
+// leadingTilde decodes a tilde at the beginning of the word and returns the rest.
+func (d *decoder) leadingTilde(s string, first bool) string {
+	user, below, slash := strings.Cut(strings.TrimPrefix(s, "~"), "/")
+	quoted := strings.Contains(strings.ReplaceAll(user, "\\\n", ""), `\`)
+	if !first || !strings.HasPrefix(s, "~") || quoted {
+		return s
+	}
+	switch {
+	case user == "" && d.a.opts.Home != "" && !d.a.assigned["HOME"]:
+		d.lit(d.a.opts.Home)
+	case user == "+" && d.a.opts.Dialect != POSIX && d.workingDir() != "":
+		d.lit(d.workingDir())
+	default:
+		d.add("~")
+		d.vague(partValue)
+		d.lit(strings.ReplaceAll(user, "\\\n", ""))
+	}
+	if slash {
+		d.lit("/")
+	}
+	return below
 }
 
 // workingDir is the value of PWD, "" when it is not certain.

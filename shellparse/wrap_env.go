@@ -11,81 +11,30 @@ var (
 	envValues = set("-u -C -P -L -U -a --unset --chdir --argv0")
 )
 
+// envStep is what a word of env is.
+type envStep int
+
+const (
+	envTaken   envStep = iota // an option: go on behind it
+	envEnd                    // no option: the variables and the program begin here
+	envNothing                // an option without its value: env runs nothing
+	envUnclear                // nobody can say what runs
+)
+
 // runEnv unwraps env: its options, the string of -S, the variables.
 func runEnv(a *analysis, c *call) bool {
-	at := 1
-	argv := c.argv
-	for at < len(argv) {
-		w := argv[at]
-		if !w.known && !w.safe() {
-			a.uncertain(c, 1)
-			return true
-		}
-		t := w.text
-		if w.known && t == "-" { // the same as -i
-			at++
-			continue
-		}
-		if !w.known || len(t) < 2 || t[0] != '-' {
-			break
-		}
-		if t == "--" {
-			at++
-			break
-		}
-		name, val, has := strings.Cut(t, "=")
-		switch {
-		case envFlags[t] || hasPrefix(t, "--block-signal", "--ignore-signal", "--default-signal"):
-			at++
-			continue
-		case envValues[t]:
-			if at+1 >= len(argv) {
-				return false
-			}
-			a.envOption(t, argv[at+1], c)
-			at += 2
-			continue
-		case has && (name == "--unset" || name == "--chdir" || name == "--argv0"):
-			a.envOption(name, lit(val), c)
-			at++
-			continue
-		case strings.HasPrefix(t, "-u") || strings.HasPrefix(t, "-C"):
-			a.envOption(t[:2], lit(t[2:]), c)
-			at++
-			continue
-		case t == "-S" || t == "--split-string" || has && name == "--split-string" || splitsString(t):
-			s, next := val, at+1
-			switch {
-			case has && name == "--split-string":
-			case t == "-S" || t == "--split-string":
-				if at+1 >= len(argv) {
-					return false
-				}
-				if !argv[at+1].known {
-					a.uncertain(c, 1)
-					return true
-				}
-				s, next = argv[at+1].text, at+2
-			default:
-				s = t[strings.IndexByte(t, 'S')+1:]
-				if s == "" && at+1 < len(argv) {
-					s, next = argv[at+1].text, at+2
-				}
-			}
-			words, ok := splitString(s)
-			if !ok {
-				a.uncertain(c, 1)
-				return true
-			}
-			argv = slices.Concat(argv[:at], words, argv[next:])
-			c.argv = argv
-			continue
-		default:
-			a.uncertain(c, 1)
-			return true
-		}
+	at, step := 1, envTaken
+	for at < len(c.argv) && step == envTaken {
+		at, step = a.envOption(c, at)
 	}
-	c.argv = argv
+	switch step {
+	case envNothing:
+		return false
+	case envUnclear:
+		a.uncertain(c, 1)
+		return true
+	}
+	argv := c.argv
 	at, env := a.assignments(c, at)
 	if at >= len(argv) {
 		return false
@@ -101,13 +50,80 @@ func runEnv(a *analysis, c *call) bool {
 	return true
 }
 
+// envOption reads the word at a place of env's arguments, and what stands behind it if it is an option with a value.
+func (a *analysis) envOption(c *call, at int) (next int, step envStep) {
+	w := c.argv[at]
+	if !w.known && !w.safe() {
+		return at, envUnclear
+	}
+	t := w.text
+	switch {
+	case w.known && t == "-": // the same as -i
+		return at + 1, envTaken
+	case !w.known || len(t) < 2 || t[0] != '-':
+		return at, envEnd
+	case t == "--":
+		return at + 1, envEnd
+	}
+	name, val, has := strings.Cut(t, "=")
+	switch {
+	case envFlags[t] || hasPrefix(t, "--block-signal", "--ignore-signal", "--default-signal"):
+		return at + 1, envTaken
+	case envValues[t]:
+		if at+1 >= len(c.argv) {
+			return at, envNothing
+		}
+		a.envValue(t, c.argv[at+1], c)
+		return at + 2, envTaken
+	case has && (name == "--unset" || name == "--chdir" || name == "--argv0"):
+		a.envValue(name, lit(val), c)
+		return at + 1, envTaken
+	case strings.HasPrefix(t, "-u") || strings.HasPrefix(t, "-C"):
+		a.envValue(t[:2], lit(t[2:]), c)
+		return at + 1, envTaken
+	case t == "-S" || name == "--split-string" || splitsString(t):
+		return at, envSplit(c, at)
+	}
+	return at, envUnclear
+}
+
+// envSplit puts the words of the string of -S in the place of the option.
+func envSplit(c *call, at int) envStep {
+	t := c.argv[at].text
+	_, s, _ := strings.Cut(t, "=")
+	next := at + 1
+	switch {
+	case strings.HasPrefix(t, "--split-string="):
+	case t == "-S" || t == "--split-string":
+		if next >= len(c.argv) {
+			return envNothing
+		}
+		if !c.argv[next].known {
+			return envUnclear
+		}
+		s, next = c.argv[next].text, at+2
+	default:
+		s = t[strings.IndexByte(t, 'S')+1:]
+		if s == "" && next < len(c.argv) {
+			s, next = c.argv[next].text, at+2
+		}
+	}
+	words, ok := splitString(s)
+	if !ok {
+		return envUnclear
+	}
+	c.argv = slices.Concat(c.argv[:at], words, c.argv[next:])
+	return envTaken
+}
+
 // splitsString says that bundled short options of env end in -S.
 func splitsString(t string) bool {
 	i := strings.IndexByte(t, 'S')
 	return i > 0 && !strings.HasPrefix(t, "--") && strings.Trim(t[1:i], "iv0") == ""
 }
 
-func (a *analysis) envOption(name string, v word, c *call) {
+// envValue notes what an option of env with a value does.
+func (a *analysis) envValue(name string, v word, c *call) {
 	switch name {
 	case "-C", "--chdir":
 		a.chdir(v, c)

@@ -69,13 +69,8 @@ func spelledPlainly(word string) string {
 		return word
 	}
 	segments := strings.Split(word, "/")
-	fixed := 0 // how many segments no ".." takes away
-	switch {
-	case len(segments) > 3 && strings.HasSuffix(segments[0], ":") && segments[1] == "":
-		fixed = 3 // scheme://host
-	case segments[0] == "" || segments[0] == "." || segments[0] == "~" || strings.HasPrefix(segments[0], "$"):
-		fixed = 1
-	}
+	fixed := fixedSegments(segments)
+	rooted := fixed > 0 && segments[0] != "." && segments[0] != "~"
 	out := slices.Clone(segments[:fixed])
 	head := "" // what stood before a first segment that ".." took away
 	for i, s := range segments[fixed:] {
@@ -84,15 +79,9 @@ func spelledPlainly(word string) string {
 		case s == "" && last && len(out) > 0:
 			out = append(out, "")
 		case s == "" && len(out) > 0 || s == "." && fixed+i > 0:
-		case s == ".." && fixed > 0 && len(out) == fixed && segments[0] != "." && segments[0] != "~":
-			// nothing is above the root
+		case s == ".." && rooted && len(out) == fixed: // nothing is above the root
 		case s == ".." && len(out) > fixed && out[len(out)-1] != "..":
-			dropped := out[len(out)-1]
-			if k := strings.LastIndexAny(dropped, "=:@"); k >= 0 {
-				head += dropped[:k+1]
-			} else if len(out) == 1 && strings.HasPrefix(dropped, "-") && len(dropped) > 2 {
-				head += dropped[:2]
-			}
+			head += prefixOf(out)
 			out = out[:len(out)-1]
 		default:
 			out = append(out, s)
@@ -102,6 +91,30 @@ func spelledPlainly(word string) string {
 		out = append(out, ".")
 	}
 	return head + strings.Join(out, "/")
+}
+
+// fixedSegments is how many segments of a word no ".." takes away.
+func fixedSegments(segments []string) int {
+	first := segments[0]
+	switch {
+	case len(segments) > 3 && strings.HasSuffix(first, ":") && segments[1] == "":
+		return 3 // scheme://host
+	case first == "" || first == "." || first == "~" || strings.HasPrefix(first, "$"):
+		return 1
+	}
+	return 0
+}
+
+// prefixOf is what stands before the path in the last segment: "--file=" of "--file=a".
+func prefixOf(segments []string) string {
+	s := segments[len(segments)-1]
+	if k := strings.LastIndexAny(s, "=:@"); k >= 0 {
+		return s[:k+1]
+	}
+	if len(segments) == 1 && strings.HasPrefix(s, "-") && len(s) > 2 {
+		return s[:2]
+	}
+	return ""
 }
 
 // wordOf returns how many leading bytes of the command's text there are up to the word that names one of the paths, 0
