@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -30,15 +31,43 @@ func (b *Book) MergeDefaults() error {
 	case bytes.Equal(base, merged):
 		return b.Say("your rules hold what this version ships")
 	}
+	return b.Install(base, merged, "shipped rules merged into the file")
+}
+
+// Changed returns the rules file, and what it would be after the edit.
+func (b *Book) Changed(edit func(*permissions.Store) error) (base, text []byte, err error) {
+	if base, err = b.Store.Text(); err != nil {
+		return nil, nil, err
+	}
+	// The copy lies beside the file, where no tool may read or change it.
+	dir, err := os.MkdirTemp(filepath.Dir(b.Store.Path()), "change-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, filepath.Base(b.Store.Path()))
+	if err := os.WriteFile(path, base, 0o600); err != nil {
+		return nil, nil, err
+	}
+	copied := permissions.OpenStore(path, permissions.StoreOptions{Home: xdg.Home})
+	if err := edit(copied); err != nil {
+		return nil, nil, err
+	}
+	text, err = copied.Text()
+	return base, text, err
+}
+
+// Install replaces the file, which was base, by the text, and keeps a copy of the old one.
+func (b *Book) Install(base, text []byte, summary string) error {
 	return b.Record(func() (string, error) {
 		backup, err := keepBeside(b.Store.Path(), base)
 		if err != nil {
 			return "", fmt.Errorf("the old rules could not be kept, so nothing was changed: %w", err)
 		}
-		if err := b.Store.Replace(base, merged); err != nil {
+		if err := b.Store.Replace(base, text); err != nil {
 			return "", err
 		}
-		return "shipped rules merged into the file", b.Say("changed %s; the old rules are in %s", b.Store.Path(), backup)
+		return summary, b.Say("changed %s; the old rules are in %s", b.Store.Path(), backup)
 	})
 }
 

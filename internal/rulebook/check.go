@@ -277,12 +277,11 @@ func (ch *Checker) Arguments(tool, text string) (jsontext.Value, error) {
 	return json.Marshal(map[string]string{name: text})
 }
 
-// verdict judges a call by the worker's file, or by the policy when there is one, with the code of the live
-// gate.
-func (ch *Checker) verdict(request Request, policy *permissions.Policy) (gate.Verdict, error) {
+// Judged judges a call by the worker's file, or by the policy when there is one, with the code of the live gate.
+func (ch *Checker) Judged(request Request, policy *permissions.Policy) (gate.Call, gate.Verdict, error) {
 	call, err := ch.call(request)
 	if err != nil {
-		return gate.Verdict{}, err
+		return gate.Call{}, gate.Verdict{}, err
 	}
 	if policy != nil {
 		// The worker's file is neither read nor made then.
@@ -290,12 +289,18 @@ func (ch *Checker) verdict(request Request, policy *permissions.Policy) (gate.Ve
 	}
 	judge, err := ch.judge(request)
 	if err != nil {
-		return gate.Verdict{}, err
+		return gate.Call{}, gate.Verdict{}, err
 	}
 	if policy != nil {
 		judge.Policy = policy
 	}
-	return judge.Judge(call), nil
+	return call, judge.Judge(call), nil
+}
+
+// verdict is Judged without the call.
+func (ch *Checker) verdict(request Request, policy *permissions.Policy) (gate.Verdict, error) {
+	_, v, err := ch.Judged(request, policy)
+	return v, err
 }
 
 const noRules = "{}"

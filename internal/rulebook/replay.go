@@ -29,7 +29,7 @@ func (sim *Simulation) replay(r *audit.Record) replay {
 	if tool == nil {
 		return rules.subjects(r, nil, tools.Place{Home: sim.checker.Home})
 	}
-	if !whole(r) {
+	if !Whole(r) {
 		return rules.subjects(r, tool, place)
 	}
 	request := Request{Tool: r.Tool, Arguments: r.Arguments}
@@ -44,9 +44,9 @@ func (sim *Simulation) replay(r *audit.Record) replay {
 	return replay{before: before.Action, after: after.Action, beforeBy: decidedBy(&before), afterBy: decidedBy(&after)}
 }
 
-// whole reports whether the arguments on record are those of the call: the digest was taken before secrets
+// Whole reports whether the arguments on record are those of the call: the digest was taken before secrets
 // were.
-func whole(r *audit.Record) bool {
+func Whole(r *audit.Record) bool {
 	digest, err := jsonx.Digest(r.Arguments, r.Agent)
 	return err == nil && r.Digest != "" && digest == r.Digest
 }
@@ -121,7 +121,7 @@ func recordedSubject(r *audit.Record, recorded *audit.Subject, tool *tools.Tool,
 	// A subject of another kind than its tool stands for that kind's own tools.
 	s.KindBound = tool != nil && tool.Bound || recorded.Tool == recorded.Kind
 	if s.Kind == "" {
-		if !whole(r) {
+		if !Whole(r) {
 			return nil, SkipArguments
 		}
 		s.Arguments = r.Arguments

@@ -1,0 +1,57 @@
+package suggest_test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+)
+
+// bypassCommands are the commands of the shell's own bypass cases.
+func bypassCommands(t *testing.T) (commands []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../shellparse/testdata/bypass.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var c struct {
+			Cmd string `json:"cmd"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		commands = append(commands, c.Cmd)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return commands
+}
+
+// The corpus that proposals are held against is that of the shell's tests.
+func TestBypassesAreThoseOfTheShell(t *testing.T) {
+	text, err := os.ReadFile("bypasses.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for line := range bytes.Lines(text) {
+		var command string
+		if err := json.Unmarshal(line, &command); err != nil {
+			t.Fatal(err)
+		}
+		have = append(have, command)
+	}
+	want := bypassCommands(t)
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, slices.Compact(want)) {
+		t.Error("bypasses.jsonl differs from shellparse/testdata/bypass.jsonl: write each command there as a JSON string on a line of its own")
+	}
+}

@@ -1,0 +1,183 @@
+// Package suggest turns the audit trail into rules: the fewest grants that would have answered what people approved,
+// and the rules and grants that nothing needs.
+//
+// It judges recorded calls with the code of the live gate, and changes nothing.
+package suggest
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/rulebook"
+	"callgate/permissions"
+)
+
+// MaxPatterns is how many grants are proposed for one project.
+const MaxPatterns = 12
+
+// Options select what of the trail counts. The zero value of a field selects all.
+type Options struct {
+	audit.Filter
+	Project string // the folder that the host worked in, or one above it
+	Host    string // the host's own name
+	Newest  int    // how many of the newest decisions
+}
+
+// Report is what the trail suggests.
+type Report struct {
+	Decisions int `json:"decisions"` // on record and looked at
+	Days      int `json:"days"`      // with a decision
+	Questions int `json:"questions"` // that people approved or rejected
+	Rejected  int `json:"rejected"`
+	Saved     int `json:"saved"` // questions that would not have been asked with all proposals
+	// Gap is how many questions more the best set could save, after its costs; 0 says that this is the best.
+	Gap       float64        `json:"gap"`
+	Proposals []*Proposal    `json:"proposals"`
+	Left      map[string]int `json:"left"` // why approved questions count for no proposal → how many
+}
+
+// Proposal is one grant.
+type Proposal struct {
+	Tool      string         `json:"tool"`
+	Pattern   string         `json:"pattern"`
+	Ceiling   string         `json:"ceiling"` // never above the highest risk that people approved
+	Server    string         `json:"server,omitzero"`
+	Workspace string         `json:"workspace,omitzero"`
+	Saves     int            `json:"saves"` // approved questions it takes part in answering
+	ByDay     map[string]int `json:"byDay"`
+	Calls     int            `json:"calls"` // different ones among them
+	Examples  []string       `json:"examples"`
+	Opens     Surface        `json:"opens"`
+	Against   Evidence       `json:"against"`
+
+	grant permissions.Grant
+}
+
+// Evidence is what a proposal was held against. Nothing of it would run.
+type Evidence struct {
+	Rejected int `json:"rejected"` // rejected calls in its scope
+	Bypasses int `json:"bypasses"` // bypass cases that ask
+}
+
+// Grants are what the proposals add to the rules.
+func (r *Report) Grants(by string, at time.Time) []permissions.Grant {
+	grants := make([]permissions.Grant, len(r.Proposals))
+	for i, p := range r.Proposals {
+		grants[i] = p.grant
+		grants[i].By, grants[i].At = by, at.UTC().Truncate(time.Second)
+	}
+	return grants
+}
+
+// Suggest looks for proposals in the trail of the checker's worker. An error that comes with a report names records that
+// could not be read.
+func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
+	records, damaged := read(ch, o)
+	policy, err := ch.Policy()
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTrail(ch, policy)
+	if err != nil {
+		return nil, err
+	}
+	t.load(records)
+	corpus, err := newCorpus(ch, policy)
+	if err != nil {
+		return nil, err
+	}
+	r := &t.report
+	for _, name := range t.projectNames() {
+		if err := t.propose(t.projects[name], corpus); err != nil {
+			return nil, err
+		}
+	}
+	r.Gap /= units
+	return r, damaged
+}
+
+// read returns the selected records, newest first, and what could not be read.
+func read(ch *rulebook.Checker, o Options) (records []audit.Record, err error) {
+	var damaged []error
+	decisions := 0
+	for r, err := range audit.Read(audit.Dir(ch.DataDir), o.Filter) {
+		if err != nil {
+			damaged = append(damaged, err)
+			continue
+		}
+		if r.Worker != "" && r.Worker != ch.Worker || r.Event == audit.Decision && !o.selects(&r) {
+			continue
+		}
+		if r.Event == audit.Decision {
+			if decisions++; o.Newest > 0 && decisions > o.Newest {
+				break
+			}
+		}
+		records = append(records, r)
+	}
+	return records, errors.Join(damaged...)
+}
+
+// selects reports whether the decision is one of the host and the project.
+func (o *Options) selects(r *audit.Record) bool {
+	if o.Host != "" && o.Host != r.Host {
+		return false
+	}
+	if o.Project == "" {
+		return true
+	}
+	rel, err := filepath.Rel(o.Project, r.Project)
+	return r.Project != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// day is how days are written.
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// sum adds up counts by day.
+func sum(byDay map[string]int) (n int) {
+	for _, c := range byDay {
+		n += c
+	}
+	return n
+}
+
+// decidedByPeople reports whether a person answered the question.
+func decidedByPeople(r *audit.Record) bool {
+	return r.Event == audit.Decision && (r.Decision == gate.DecidedApproved || r.Decision == gate.DecidedRejected) && r.By != "risk"
+}
+
+// propose adds the best grants for one project to the report.
+func (t *trail) propose(p *project, corpus *corpus) error {
+	list, err := t.candidates(p, corpus)
+	if err != nil {
+		return err
+	}
+	for {
+		chosen, gap := p.choose(list)
+		grants := make([]permissions.Grant, len(chosen))
+		for i, c := range chosen {
+			grants[i] = c.grant
+		}
+		with, err := t.policy.With(nil, grants)
+		if err != nil {
+			return fmt.Errorf("a proposal is no valid grant: %w", err)
+		}
+		// What the model of the choice did not foresee is found by the gate's own code, and not proposed.
+		guilty, err := t.wrong(p, corpus, with, chosen)
+		if err != nil {
+			return err
+		}
+		if len(guilty) > 0 {
+			list = slices.DeleteFunc(list, func(c *candidate) bool { return slices.Contains(guilty, c) })
+			continue
+		}
+		t.report.Gap += float64(gap)
+		return t.accept(p, corpus, with, chosen)
+	}
+}

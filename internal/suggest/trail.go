@@ -1,0 +1,244 @@
+package suggest
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/gate/tools"
+	"callgate/internal/rulebook"
+	"callgate/permissions"
+)
+
+// Why approved questions count for no proposal.
+const (
+	leftMarked      = "only a person can release them: they are marked"
+	leftRisk        = "DESTRUCTIVE, ESCALATION, or code that nobody can read (UNKNOWN)"
+	leftCredentials = "they touch credentials"
+	leftRejected    = "the same call was rejected, too"
+	leftAgent       = "made under an agent profile"
+	leftArguments   = "their arguments are not whole on record"
+	leftScripts     = "they run a script, whose content may change"
+	leftSettled     = "today's rules do not ask about them"
+	leftUnknown     = "they cannot be judged today: configure their server"
+	leftRare        = "too few, or too different, to be worth a pattern"
+)
+
+// trail is what the record says, by project.
+type trail struct {
+	ch       *rulebook.Checker
+	policy   *permissions.Policy
+	shipped  *permissions.Policy // the rules that callgate ships, which know credential stores
+	projects map[string]*project
+	report   Report
+}
+
+// project is the questions of one folder; "" is for calls without one.
+type project struct {
+	folder    string
+	questions map[string]*question
+	rejected  []*question
+	examined  []*question // approved, and good for proposals
+}
+
+// question is a call that people answered one or more times.
+type question struct {
+	record             audit.Record // the newest
+	approved, rejected map[string]int
+	marked             bool
+
+	call    gate.Call
+	verdict gate.Verdict
+	needs   []need
+	whole   bool // judged as a whole, and not by its recorded subjects
+}
+
+// need is a subject that asks.
+type need struct {
+	subject *permissions.Subject
+	from    permissions.Context
+	// anywhere says that the subject is of no project, so that the scope of a grant does not count.
+	anywhere bool
+}
+
+func newTrail(ch *rulebook.Checker, policy *permissions.Policy) (*trail, error) {
+	shipped, err := shippedPolicy(ch.Home)
+	if err != nil {
+		return nil, err
+	}
+	return &trail{ch: ch, policy: policy, shipped: shipped, projects: map[string]*project{},
+		report: Report{Proposals: []*Proposal{}, Left: map[string]int{}}}, nil
+}
+
+// load sorts the answers of people, and judges each call as the gate would today.
+func (t *trail) load(records []audit.Record) {
+	marked, seen, days := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for i := range records {
+		if r := &records[i]; r.Event == audit.Asked && r.By == "mark" {
+			marked[r.CallID] = true
+		}
+	}
+	for i := range records {
+		r := &records[i]
+		if r.Event != audit.Decision {
+			continue
+		}
+		t.report.Decisions++
+		days[day(r.Time)] = true
+		if !decidedByPeople(r) || r.CallID != "" && seen[r.CallID] {
+			continue
+		}
+		seen[r.CallID] = true
+		t.add(r, marked[r.CallID])
+	}
+	t.report.Days = len(days)
+	for _, name := range t.projectNames() {
+		t.examine(t.projects[name])
+	}
+}
+
+func (t *trail) projectNames() []string { return slices.Sorted(maps.Keys(t.projects)) }
+
+func (t *trail) add(r *audit.Record, marked bool) {
+	folder := r.Project
+	if !filepath.IsAbs(folder) {
+		folder = ""
+	}
+	p := t.projects[folder]
+	if p == nil {
+		p = &project{folder: folder, questions: map[string]*question{}}
+		t.projects[folder] = p
+	}
+	key := strings.Join([]string{r.Agent, r.Server, r.Tool, cmp.Or(r.Digest, "call:"+r.CallID)}, "\x00")
+	q := p.questions[key]
+	if q == nil {
+		q = &question{record: *r, approved: map[string]int{}, rejected: map[string]int{}}
+		p.questions[key] = q
+	}
+	q.marked = q.marked || marked
+	t.report.Questions++
+	if r.Decision == gate.DecidedRejected {
+		t.report.Rejected++
+		q.rejected[day(r.Time)]++
+	} else {
+		q.approved[day(r.Time)]++
+	}
+}
+
+// examine sorts the questions of a project into those that may stand for a proposal and those that stand against one.
+func (t *trail) examine(p *project) {
+	for _, key := range slices.Sorted(maps.Keys(p.questions)) {
+		q := p.questions[key]
+		why := t.judge(p, q)
+		if len(q.rejected) > 0 {
+			why = cmp.Or(why, leftRejected)
+			if len(q.needs) > 0 {
+				p.rejected = append(p.rejected, q)
+			}
+		}
+		if why != "" {
+			if n := sum(q.approved); n > 0 {
+				t.report.Left[why] += n
+			}
+			continue
+		}
+		p.examined = append(p.examined, q)
+	}
+}
+
+// judge finds what asks about the call, and says why it may stand for no proposal.
+func (t *trail) judge(p *project, q *question) (why string) {
+	r := &q.record
+	if !rulebook.Whole(r) {
+		q.needs = recordedNeeds(r, p.folder)
+		return leftArguments
+	}
+	call, v, err := t.ch.Judged(t.request(p, q), t.policy)
+	if err != nil {
+		q.needs = recordedNeeds(r, p.folder)
+		return leftUnknown
+	}
+	q.call, q.verdict, q.whole = call, v, true
+	if v.Action != permissions.Ask {
+		return leftSettled
+	}
+	if len(v.Marks) > 0 {
+		return leftMarked
+	}
+	q.needs = needsOf(call, &v, t.ch.Judge.Autonomy != gate.AutonomyNone)
+	switch {
+	case q.marked:
+		return leftMarked
+	case r.Agent != "" && r.Agent != gate.DefaultAgent:
+		return leftAgent
+	case permissions.Unknown == v.Risk() || v.Risk().Exceeds(permissions.Unknown):
+		return leftRisk
+	case t.touchesCredentials(call, &v):
+		return leftCredentials
+	case slices.ContainsFunc(q.needs, func(n need) bool { return len(n.subject.Runs) > 0 }):
+		return leftScripts
+	case len(q.needs) == 0:
+		return leftSettled
+	}
+	return ""
+}
+
+// request is the call of a question, in its project.
+func (t *trail) request(p *project, q *question) rulebook.Request {
+	return rulebook.Request{Tool: q.record.Tool, Arguments: q.record.Arguments, Cwd: p.folder}
+}
+
+// needsOf are the subjects of a call that asks for which a grant is looked for.
+func needsOf(call gate.Call, v *gate.Verdict, graded bool) (needs []need) {
+	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now(), Graded: graded}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Grant == nil && (f.Action == permissions.Ask || graded && !f.Subject.DeniesOnly) {
+			needs = append(needs, need{subject: &f.Subject, from: from})
+		}
+	}
+	return needs
+}
+
+// recordedNeeds are the subjects on record that asked. They stand against more patterns than the call would: at no risk,
+// and by their text alone.
+func recordedNeeds(r *audit.Record, folder string) (needs []need) {
+	from := permissions.Context{Server: r.Server, Workspace: folder, Now: time.Now()}
+	for i := range r.Subjects {
+		s := &r.Subjects[i]
+		if s.Action == permissions.Allow.String() {
+			continue
+		}
+		subject := &permissions.Subject{Tool: s.Tool, Kind: s.Kind, KindBound: true, Value: s.Value, Risk: permissions.ReadOnly, Harmless: true}
+		if s.Value != "" {
+			subject.Decides = permissions.Form{s.Value}
+			if rel, err := filepath.Rel(folder, s.Value); folder != "" && err == nil && filepath.IsAbs(s.Value) {
+				subject.Decides = append(subject.Decides, filepath.ToSlash(rel))
+			}
+		}
+		needs = append(needs, need{subject: subject, from: from})
+	}
+	return needs
+}
+
+// touchesCredentials reports whether a subject is a credential store by name, or the shipped rules deny it as one.
+func (t *trail) touchesCredentials(call gate.Call, v *gate.Verdict) bool {
+	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: time.Now()}
+	for i := range v.Findings {
+		s := v.Findings[i].Subject
+		for _, form := range append(slices.Clone(s.Also), s.Decides, permissions.Form{s.Value}) {
+			if slices.ContainsFunc(form, func(text string) bool { return tools.CredentialStore(text) != "" }) {
+				return true
+			}
+		}
+		if permissions.Evaluate(t.shipped, from, &s).Action == permissions.Deny {
+			return true
+		}
+	}
+	return false
+}
