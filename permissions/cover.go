@@ -235,3 +235,26 @@ func (p starPattern) flat() []int {
 	}
 	return list
 }
+
+// CoveredGrants returns the grants for which a rule of the file allows all that they cover, so that where rules alone
+// decide they change nothing. It may miss one.
+func (p *Policy) CoveredGrants() (covered []Grant) {
+	for i := range p.Grants {
+		g := &p.Grants[i]
+		q := Rule{Tool: g.Tool, Pattern: g.Pattern, Action: Allow, Capped: true, Risk: g.Risk}
+		if g.Folder != "" || q.compile(LayerFile) != nil {
+			continue
+		}
+		for k := len(p.File) - 1; k >= 0; k-- {
+			r := &p.File[k]
+			if r.Action != Allow && r.meets(&q) {
+				break // it wins over what comes before
+			}
+			if r.Action == Allow && r.covers(&q) {
+				covered = append(covered, *g)
+				break
+			}
+		}
+	}
+	return covered
+}
