@@ -76,6 +76,10 @@ func (r *Record) appendBody(dst []byte) []byte {
 		dst = append(dst, `,"resultBytes":`...)
 		dst = strconv.AppendInt(dst, int64(r.Result), 10)
 	}
+	if len(r.Presence) > 0 {
+		dst = append(dst, `,"presence":`...)
+		dst = append(dst, r.Presence...)
+	}
 	dst = append(dst, `,"prev":"`...)
 	dst = append(dst, r.Prev...)
 	return append(dst, '"')

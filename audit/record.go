@@ -4,7 +4,10 @@
 // names the first one that somebody changed. What cannot be appended MUST NOT happen.
 package audit
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Event names what a record is about.
 type Event string
@@ -27,7 +30,10 @@ type Subject struct {
 }
 
 // Author is who acts, as records name them: By and From of a Record.
-type Author struct{ By, From string }
+type Author struct {
+	By, From string
+	Presence string // a proof that they are there, as a Record has it; "" for none
+}
 
 // Record is one line of the log. Seq, Time, Prev and Hash are set by Append.
 type Record struct {
@@ -61,6 +67,8 @@ type Record struct {
 	Result   int     `json:"resultBytes,omitempty"` // outcome: how large the result was
 	Error    string  `json:"error,omitempty"`       // outcome: why no result came
 	Duration float64 `json:"durationMs,omitempty"`  // outcome
-	Prev     string  `json:"prev"`                  // hash of the record before
-	Hash     string  `json:"hash"`                  // of this line without itself
+	// Presence is one line of JSON: the signature by which a person proved to be there.
+	Presence json.RawMessage `json:"presence,omitempty"`
+	Prev     string          `json:"prev"` // hash of the record before
+	Hash     string          `json:"hash"` // of this line without itself
 }

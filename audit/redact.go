@@ -3,9 +3,13 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // redacted stands where a secret stood.
@@ -46,6 +50,11 @@ func (r *Record) redact(limit, argumentsLimit int) {
 		*s = redactText(*s, limit)
 	}
 	r.Subjects = redactSubjects(r.Subjects, limit)
+	if proof := slices.Clone(jsontext.Value(r.Presence)); len(proof) > 0 && proof.Compact() == nil {
+		r.Presence = json.RawMessage(proof)
+	} else {
+		r.Presence = nil
+	}
 	if len(r.Arguments) > 0 {
 		r.Arguments = redactArguments(r.Arguments, limit, argumentsLimit)
 	}

@@ -31,6 +31,7 @@ const (
 	WhyChain     Why = "chain"     // the line is genuine, but not of this place: lines were removed, moved or put in
 	WhyMissing   Why = "missing"   // the manifest names a log that is not there
 	WhyTruncated Why = "truncated" // the end of a log is gone
+	WhyPresence  Why = "presence"  // a passkey did not sign what the record says
 	WhyManifest  Why = "manifest"  // the manifest does not fit the logs
 )
 
@@ -69,9 +70,10 @@ type LogReport struct {
 
 // Report is what Verify found.
 type Report struct {
-	Manifest Head        `json:"manifest"` // the last genuine entry: anchor it
-	Logs     []LogReport `json:"logs"`     // in the order in which they were opened
-	Records  int         `json:"records"`  // of all logs
+	Manifest Head        `json:"manifest"`        // the last genuine entry: anchor it
+	Logs     []LogReport `json:"logs"`            // in the order in which they were opened
+	Records  int         `json:"records"`         // of all logs
+	Proofs   int         `json:"proofs,omitzero"` // of presence, which Verify leaves to who knows how they are made
 	Breaks   []Break     `json:"breaks,omitempty"`
 }
 

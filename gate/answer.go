@@ -51,6 +51,14 @@ func (g *Gate) find(id string, answer Answer) (*approval, error) {
 	return a, nil
 }
 
+// present returns the proof that a yes to the approval needs, nil when it needs none.
+func (g *Gate) present(a *approval, answer Answer, runs string) ([]byte, error) {
+	if !a.shown.Presence {
+		return nil, nil
+	}
+	return g.o.Presence.Check(a.shown, answer, runs)
+}
+
 // single reports whether the call must not be released along with others.
 func (a *approval) single() bool {
 	return len(a.verdict.Marks) > 0 || !permissions.Destructive.Exceeds(a.verdict.Risk())
@@ -59,6 +67,9 @@ func (a *approval) single() bool {
 func (g *Gate) finish(id string, answer Answer, r resolution) error {
 	g.mu.Lock()
 	a, err := g.find(id, answer)
+	if err == nil && r.decision != "reject" {
+		r.presence, err = g.present(a, answer, a.call.Digest)
+	}
 	if err == nil {
 		r.ending, err = g.answer(a, r)
 	}
@@ -128,16 +139,20 @@ func (g *Gate) answerEdited(id string, answer Answer, edited Call, v Verdict) (*
 		return nil, err
 	}
 	unseen := slices.ContainsFunc(v.Marks, func(m tools.Mark) bool { return !slices.Contains(a.verdict.Marks, m) })
-	worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen
-	a.verdict, a.reach = v, fingerprint
-	if worse {
+	if worse := v.Risk().Exceeds(a.verdict.Risk()) || unseen; worse {
+		a.verdict, a.reach = v, fingerprint
 		a.call, a.edited = edited, edited.Arguments
 		a.shown = g.show(a.session, edited, v, a.shown.CreatedAt)
 		g.asked.keep(a)
 		g.events.publish(Asked{a.shown})
 		return nil, fmt.Errorf("%w: the edited arguments are riskier than what was asked; the approval now shows them: approve again to run them", ErrAnswer)
 	}
-	return g.answer(a, resolution{decision: "approve", by: answer.By, from: answer.From, arguments: edited.Arguments})
+	proof, err := g.present(a, answer, edited.Digest)
+	if err != nil {
+		return nil, err
+	}
+	a.verdict, a.reach = v, fingerprint
+	return g.answer(a, resolution{decision: "approve", by: answer.By, from: answer.From, arguments: edited.Arguments, presence: proof})
 }
 
 // withArguments is the call with other arguments. They pass the same check as the host's.
@@ -220,7 +235,11 @@ func (g *Gate) grant(id string, answer Answer) (*approval, []permissions.Grant, 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ending, err := g.answer(a, resolution{decision: "always", by: answer.By, from: answer.From})
+	proof, err := g.present(a, answer, a.call.Digest)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ending, err := g.answer(a, resolution{decision: "always", by: answer.By, from: answer.From, presence: proof})
 	return a, grants, ending, err
 }
 
@@ -270,13 +289,13 @@ func contentOf(v *Verdict, offer tools.Offer) string {
 }
 
 // cascade judges the other pending approvals in the grant's scope again and releases those that the rules
-// and grants now allow. It never releases what is DESTRUCTIVE or marked.
+// and grants now allow. It never releases what is DESTRUCTIVE or marked, nor what needs a passkey.
 //
 // Judging looks at files, so it happens without the lock; what was judged is resolved only if it is what
 // still waits.
 func (g *Gate) cascade(granted *approval, answer Answer) {
 	for _, c := range g.waitingCalls() {
-		if answer.Scope == "session" && c.session != granted.session || c.approval.restored {
+		if answer.Scope == "session" && c.session != granted.session || c.approval.restored || c.presence {
 			continue
 		}
 		v := g.judge(c.session, c.call)
@@ -299,6 +318,7 @@ type waitingCall struct {
 	approval *approval
 	session  *Session
 	call     Call
+	presence bool // a yes needs a passkey
 }
 
 // waitingCalls lists what waits, oldest first.
@@ -308,7 +328,7 @@ func (g *Gate) waitingCalls() []waitingCall {
 	calls := make([]waitingCall, len(g.order))
 	for i, id := range g.order {
 		a := g.pending[id]
-		calls[i] = waitingCall{a, a.session, a.call}
+		calls[i] = waitingCall{a, a.session, a.call, a.shown.Presence}
 	}
 	return calls
 }

@@ -128,6 +128,7 @@ func (g *Gate) stillAllowed(s *Session, call Call, asked Verdict, r resolution) 
 		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but what the call would touch changed while it waited. Repeat the call to have it looked at again."), call
 	}
 	s.manifests.lookedAt(now.Marks)
+	now.Presence = r.presence
 	out := now.allow(DecidedApproved, r.by, asked.Rule, r.reason)
 	out.Note = note
 	return out, call

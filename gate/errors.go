@@ -15,5 +15,6 @@ var (
 	ErrDigest     = errors.New("the answer names other arguments than the pending call has: look at it again")
 	ErrSession    = errors.New("no such session")
 	ErrAnswer     = errors.New("invalid answer")
+	ErrPresence   = errors.New("the answer needs a passkey")
 	ErrRefused    = errors.New("the answer was not applied") // the approval has ended, but not as the person said
 )

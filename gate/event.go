@@ -40,6 +40,7 @@ type Approval struct {
 	// AwaitsHost says that no call waits for the answer any more: callgate was restarted, and the host has to repeat
 	// the call. The answer is kept for that.
 	AwaitsHost bool
+	Presence   bool // a yes needs a passkey
 }
 
 // Undo says whether what a call changes can be brought back afterwards.
@@ -135,8 +136,25 @@ type Answer struct {
 	Scope     string          // always: session or worker, default worker
 	ExpiresIn time.Duration   // always: 0 means never
 	Arguments json.RawMessage // approve: replaces the arguments; judged again first
+	Presence  PresenceGiven   // by which the approver proves to be there
 	By        string          // who answered, for the record: "web:alice"
 	From      string          // where from, for the record: "127.0.0.1:50844", "elicitation"
+}
+
+// PresenceGiven is what came with an answer to prove that a person is there.
+type PresenceGiven struct {
+	Page      string // origin of the page that it came from, "" for everything else
+	Person    string // whose credential was shown, "" when it is nobody's own
+	Assertion []byte // JSON; none when the page has not asked for it yet
+}
+
+// Presence has people prove that they are there. Methods are called by many goroutines at once.
+type Presence interface {
+	// Needs reports whether a yes to a call of that risk needs a proof.
+	Needs(risk permissions.Risk, marked bool) bool
+	// Check returns the proof as the record keeps it. runs is the digest of the arguments that the yes releases. What the
+	// answer lacks is an ErrPresence; any error leaves the approval pending.
+	Check(a *Approval, answer Answer, runs string) (proof []byte, err error)
 }
 
 // GrantChoice names an offered grant.

@@ -37,6 +37,7 @@ type Options struct {
 	Terminal       *Terminal                                // the terminal allow-list; nil does without
 	Undo           func(Call, *tools.Analysis) *Undo        // says whether what a call changes can be brought back; nil says nothing
 	Unkept         func(Call, *tools.Analysis) (why string) // marks calls whose files could not be kept; nil marks none
+	Presence       Presence                                 // proofs that people are there; nil needs none
 	Freezer        *Freezer                                 // what people have frozen; nil freezes nothing
 	NoFlow         bool                                     // sessions do not remember where values come from
 	Off            bool                                     // every call runs but those that touch what is protected

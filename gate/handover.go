@@ -24,6 +24,7 @@ type handedOver struct {
 	By        string          `json:"by"`
 	From      string          `json:"from,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
+	Presence  json.RawMessage `json:"presence,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Reach     string          `json:"reach"`
 	ClaimBy   time.Time       `json:"claimBy"`
@@ -111,7 +112,7 @@ func (g *Gate) readHandedOver(name string) (kept handedOver, ok bool) {
 // settle records and keeps the decision on an approval that no call waits on. The caller holds mu.
 func (g *Gate) settle(a *approval, r resolution) error {
 	kept := handedOver{
-		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason,
+		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence,
 		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
 	}
 	if kept.Arguments == nil {
@@ -121,7 +122,7 @@ func (g *Gate) settle(a *approval, r resolution) error {
 	if r.decision == "reject" {
 		v = a.verdict.deny(DecidedRejected, r.by, a.verdict.Rule, r.reason)
 	}
-	v.From = r.from
+	v.From, v.Presence = r.from, r.presence
 	if err := g.record(g.recordOf(a.session, a.call, v)); err != nil {
 		return fmt.Errorf("the decision could not be recorded: %w", err)
 	}
@@ -169,7 +170,7 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis) && kept.Arguments == nil {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
-	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, arguments: kept.Arguments, reach: kept.Reach}, true
+	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, arguments: kept.Arguments, reach: kept.Reach}, true
 }
 
 // sweep removes decisions that nobody claimed in time.

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -36,7 +37,7 @@ func (g *Gate) recordOf(s *Session, call Call, v Verdict) audit.Record {
 		Event: audit.Decision, CallID: call.ID, SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent),
 		Decision: v.Decision, By: v.By, From: v.From, Rule: v.Rule, Reason: call.Before.recorded(v.Reason),
 		Digest: call.Digest, Arguments: call.Arguments, Risk: v.Risk().String(), Category: v.Category(),
-		Host: s.Client().Name, Project: s.Origin().Folder,
+		Host: s.Client().Name, Project: s.Origin().Folder, Presence: v.Presence,
 	}
 	if call.Tool != nil {
 		r.Server, r.Tool, r.Kind = call.Tool.Server, call.Tool.Qualified, call.Tool.Kind
@@ -66,7 +67,7 @@ func (g *Gate) recordOutcome(s *Session, call Call, isError bool, failure string
 
 // control puts on record what who changed beside answering approvals.
 func (g *Gate) control(who audit.Author, r audit.Record) error {
-	r.Event, r.By, r.From = audit.Control, who.By, who.From
+	r.Event, r.By, r.From, r.Presence = audit.Control, who.By, who.From, json.RawMessage(who.Presence)
 	return g.record(r)
 }
 

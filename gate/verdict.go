@@ -13,6 +13,7 @@ type Verdict struct {
 	Decision string             // the audit trail's word, one of the Decided constants
 	By       string             // what or who decided: "rule", "default", "grant", "mark", "autonomy:MANUAL", "web:alice", …
 	From     string             // where a person decided from; "" when none did
+	Presence []byte             // the proof that this person was there; nil for none
 	Rule     string             // the rule, grant or mark that decided, with its place
 	Reason   string             // one sentence for people and for the model
 	Analysis *tools.Analysis

@@ -31,10 +31,10 @@ func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 		h.tasks.announce(r.deferred, "waiting for a person's approval")
 	}
 	can := h.capable.Load()
-	params := []byte(nil)
+	params, counts := []byte(nil), h.p.o.HostApproves && !a.Presence // a host has no passkey
 	switch page := h.p.page(); {
 	case can == nil || !can.elicitation:
-	case h.p.o.HostApproves:
+	case counts:
 		params = question(a)
 	case can.elicitationURL && page != "" && r.stateless == nil: // an errand ends its leg with the signpost
 		params = signpost(a, page)
@@ -53,13 +53,13 @@ func (h *host) elicit(r *inflight, a *gate.Approval) (done func()) {
 			h.notify(r, rpc.Request(nil, "notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":"decided elsewhere"}`, pending.ID)))
 			return
 		}
-		if h.p.o.HostApproves {
+		if counts {
 			h.take(a, answer)
 		}
 	})
 	return func() {
 		cancel()
-		if !h.p.o.HostApproves {
+		if !counts {
 			h.notify(r, rpc.Request(nil, "notifications/elicitation/complete", fmt.Appendf(nil, `{"elicitationId":%s}`, jsonx.Quote(a.ID))))
 		}
 	}

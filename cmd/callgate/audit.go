@@ -17,6 +17,7 @@ import (
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/output"
+	"callgate/internal/presence"
 )
 
 func newAuditCommand(dataDir func() (string, error)) *cobra.Command {
@@ -138,7 +139,7 @@ func newAuditVerifyCommand(dataDir func() (string, error)) *cobra.Command {
 		Short: "Check that nobody changed, cut or removed a log",
 		Long: `Verify checks every record of every log against the hash chain, and the logs against the manifest. It names the
 first broken record and exits with 1 if something does not fit. A log that is being written, or whose process was
-killed, is not broken.
+killed, is not broken. It checks every passkey's signature again, and that it was for the call on record.
 
 Whoever can write to the data directory can rewrite logs and manifest together. To detect that, keep heads
 elsewhere: the key auditAnchor writes them to the system log or a file. Pass one with --head, or a file of them
@@ -171,6 +172,11 @@ with --anchors.`,
 			if err != nil {
 				return err
 			}
+			proofs, unproved, err := presence.VerifyTrail(dir)
+			if err != nil {
+				return err
+			}
+			report.Proofs, report.Breaks = proofs, append(report.Breaks, unproved...)
 			if asJSON {
 				err = json.MarshalWrite(cmd.OutOrStdout(), report, jsontext.Multiline(true))
 			} else {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/adrg/xdg"
 
@@ -26,6 +27,7 @@ import (
 	"callgate/internal/hosthooks"
 	"callgate/internal/hosthooks/door"
 	"callgate/internal/metrics"
+	"callgate/internal/presence"
 	"callgate/internal/retrieval"
 	"callgate/internal/rpc"
 	"callgate/permissions"
@@ -39,8 +41,9 @@ type Sidecar struct {
 	log       *slog.Logger
 	Gate      *gate.Gate
 	rules     *permissions.Store
+	presence  *presence.Desk
 	Proxy     *proxy.Proxy
-	companion *companion.Server
+	companion atomic.Pointer[companion.Server]
 	metrics   *metrics.Metrics   // nil when nothing is counted
 	keeps     *proxy.Checkpoints // nil when checkpoints are off
 	own       []ownTool          // what callgate itself offers to models; complete before the proxy is made
@@ -128,8 +131,10 @@ func (s *Sidecar) openGate(trail *audit.Log) error {
 		return err
 	}
 	s.rules = permissions.OpenStore(c.PermissionsFile(), permissions.StoreOptions{Home: xdg.Home, Logger: s.log})
+	s.presence = presence.Open(c.DataDir, c.Presence, s.page)
 	s.Gate = gate.New(gate.Options{
-		Worker: c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
+		Presence: s.presence,
+		Worker:   c.Worker, Audit: trail, Logger: s.log, Store: s.rules,
 		Mode: c.GateMode, Autonomy: c.AutonomyLevel, AskEscalations: c.AsksEscalations, Timeout: c.Timeout, MaxPending: c.MaxPending, Agents: agents,
 		History: func() []string { return history(c) }, ClaimWithin: c.ClaimWithin, Dir: s.approvals(),
 		Freezer: OpenFreezer(c.DataDir), Limits: c.GateLimits, InMemory: c.InMemory, Terminal: c.TerminalList, Undo: s.keeps.UndoOrNil(), Unkept: unkept, Off: c.GateOff, NoFlow: c.NoFlow,
@@ -231,24 +236,25 @@ func (s *Sidecar) openCompanion() error {
 		}
 		options := companion.Options{
 			DataDir: s.config.DataDir, Address: s.config.Listen, Remote: remote, Version: Version, Protocols: proxy.SupportedVersions(),
-			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.Gate, Checkpoints: s.shownCheckpoints(), Problems: s.problems.list, Credentials: held, Logger: s.log,
+			Backend: backend{s}, Rules: backend{s}, Hooks: backend{s}, Freezer: s.Gate, Presence: s.presence, Checkpoints: s.shownCheckpoints(), Problems: s.troubles, Credentials: held, Logger: s.log,
 			HostHooks: hosthooks.Posted(door.Order{DataDir: s.config.DataDir, Worker: "default"}, func() (string, error) { return held.Token(credentials.Hook) }),
 		}
 		if !s.onlooker {
 			options.Worker, options.Changes, options.Tools, options.Bringer, options.Chatter = s.config.Worker, backend{s}, backend{s}, backend{s}, backend{s}
 			options.Metrics, options.Retrieval = s.metricsHandler(), s.retrievalForPeople()
 		}
-		s.companion, err = companion.Listen(options)
+		people, err := companion.Listen(options)
 		if err != nil {
 			return err
 		}
-		s.closers = append(s.closers, s.companion.Close)
-		_, port, err := net.SplitHostPort(s.companion.Address())
+		s.companion.Store(people)
+		s.closers = append(s.closers, people.Close)
+		_, port, err := net.SplitHostPort(people.Address())
 		if err != nil {
 			return err
 		}
 		ports = append(ports, port)
-		s.log.Info("companion is listening", "address", "http://"+s.companion.Address())
+		s.log.Info("companion is listening", "address", "http://"+people.Address())
 	}
 	protected, err := gate.NewProtected(s.config.OwnFiles(), xdg.Home, ports)
 	if err != nil {
@@ -260,10 +266,24 @@ func (s *Sidecar) openCompanion() error {
 
 // page is the address of the page for approvers, "" while there is none.
 func (s *Sidecar) page() string {
-	if s.companion == nil {
+	people := s.companion.Load()
+	if people == nil {
 		return ""
 	}
-	return "http://" + s.companion.Address() + "/"
+	address := people.Address()
+	if _, port, err := net.SplitHostPort(address); err == nil && s.presence.On() {
+		address = net.JoinHostPort("localhost", port) // browsers use no passkeys on addresses
+	}
+	return "http://" + address + "/"
+}
+
+// troubles are what is wrong with what callgate keeps, and why nobody can answer.
+func (s *Sidecar) troubles() []string {
+	all := s.problems.list()
+	if why := s.presence.Problem(); why != "" {
+		all = append(all, why)
+	}
+	return all
 }
 
 // rememberedDecisions bounds how far back the audit trail is read for commands of this worker.

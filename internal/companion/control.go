@@ -12,11 +12,11 @@ import (
 // controlRoutes have the powers of the frames set_autonomy, cancel, agent_add and agent_remove. The process that has
 // the session answers.
 func (s *Server) controlRoutes(path func(string, methods)) {
-	path("/api/sessions/{id}/autonomy", methods{"PUT": s.approver(s.handleAutonomy)})
+	path("/api/sessions/{id}/autonomy", methods{"PUT": s.proved(s.handleAutonomy)})
 	path("/api/sessions/{id}/cancel", methods{"POST": s.approver(s.handleCancel)})
 	path("/api/commands", methods{"POST": s.approver(s.handleOwnCommand)})
-	path("/api/sessions/{id}/agents", methods{"POST": s.approver(s.handleAddAgent)})
-	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.approver(s.handleRemoveAgent)})
+	path("/api/sessions/{id}/agents", methods{"POST": s.proved(s.handleAddAgent)})
+	path("/api/sessions/{id}/agents/{agent}", methods{"DELETE": s.proved(s.handleRemoveAgent)})
 }
 
 // maxOwnCommand bounds a text of an OwnCommand, in bytes.

@@ -150,6 +150,7 @@ func approveRequest(a *gate.Approval) wire.ToolApproveRequest {
 		CreatedAt:         a.CreatedAt.UTC(),
 		ExpiresAt:         a.ExpiresAt.UTC(),
 		AwaitsHost:        a.AwaitsHost,
+		Presence:          a.Presence,
 	}
 	for _, r := range a.Reasons {
 		f.Reasons = append(f.Reasons, wire.Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})

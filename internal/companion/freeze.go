@@ -26,7 +26,7 @@ func (s *Server) freezeRoutes(path func(string, methods)) {
 	if s.options.Freezer == nil {
 		return
 	}
-	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handleFreeze), "DELETE": s.approver(s.handleUnfreeze)})
+	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handleFreeze), "DELETE": s.proved(s.handleUnfreeze)})
 }
 
 func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {

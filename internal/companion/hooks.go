@@ -24,7 +24,7 @@ type Hooks interface {
 // failures are those of the process that answers (`?sessionId=`), and of all processes where none is named.
 func (s *Server) hookRoutes(path func(string, methods)) {
 	path("/api/hooks", methods{"GET": s.viewer(s.handleHooks)})
-	path("/api/hooks/{name}", methods{"PUT": s.approver(s.handleSetHook)})
+	path("/api/hooks/{name}", methods{"PUT": s.proved(s.handleSetHook)})
 	if s.options.HostHooks != nil {
 		path("/hook/{host}", methods{"POST": s.options.HostHooks.ServeHTTP})
 		path("/hook/{host}/{event}", methods{"POST": s.options.HostHooks.ServeHTTP})

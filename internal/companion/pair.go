@@ -134,7 +134,11 @@ func (s *Server) handlePair(w http.ResponseWriter, r *http.Request) {
 	name := []rune(tools.Visible(f.Name))
 	code := s.pairings.mint(wanted, string(name[:min(len(name), maxName)]))
 	s.log.Info("companion: pairing code minted", "credential", wanted)
-	writeJSON(w, http.StatusOK, wire.PairCode{Code: code, ExpiresIn: int(codeLife.Seconds())})
+	minted := wire.PairCode{Code: code, ExpiresIn: int(codeLife.Seconds())}
+	if d := doorOf(r); s.presenceOn() && d != nil && !d.remote {
+		minted.Host = "localhost" // browsers use no passkeys on addresses
+	}
+	writeJSON(w, http.StatusOK, minted)
 }
 
 // handleRedeem exchanges a code for the credential that it was minted for. It needs no credential.

@@ -74,6 +74,8 @@ func refusalOf(err error) *wire.Refusal {
 		return refused
 	case errors.Is(err, gate.ErrNotPending):
 		return wire.Refuse(wire.CodeNotPending, "%v", err)
+	case errors.Is(err, gate.ErrPresence):
+		return wire.Refuse(wire.CodePresence, "%v", err)
 	case errors.Is(err, gate.ErrRefused):
 		return wire.Refuse(wire.CodeNotApplied, "%v", err)
 	case errors.Is(err, gate.ErrSession):

@@ -14,6 +14,7 @@ import (
 	"callgate/gate"
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
+	"callgate/internal/presence"
 )
 
 const (
@@ -45,6 +46,7 @@ func (s *Server) routes() http.Handler {
 	path("/api/sessions", methods{"GET": s.prompter(s.handleSessions, s.viewer(s.handleSessions))})
 	path("/api/sessions/{id}/prompt", methods{"POST": s.prompter(s.handlePrompt, s.approver(s.handlePrompt))})
 	s.controlRoutes(path)
+	s.presenceRoutes(path)
 	s.freezeRoutes(path)
 	s.chatRoutes(path)
 	path("/api/audit", methods{"GET": s.viewer(s.handleAudit)})
@@ -192,6 +194,12 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, refused.Code, refused.Message)
 		return
 	}
+	given, err := givenOf(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	answer.Presence = given
 	applied, err := s.options.Backend.Answer(r.Context(), id, answer)
 	switch {
 	case err == nil && applied:
@@ -275,6 +283,10 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, f any) bool {
 // fail answers with what the backend's error means.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refused := refusalOf(err)
+	if needed, ok := presence.IsNeeded(err); ok {
+		writeJSON(w, http.StatusForbidden, map[string]wire.RestError{"error": {Code: refused.Code, Message: refused.Message, Presence: challengeOf(needed)}})
+		return
+	}
 	status := http.StatusBadRequest
 	switch {
 	case refused.Code == wire.CodeInternal:

@@ -34,7 +34,7 @@ import (
 // The hub checks the client's credential and says to the process what it was; the credential itself stays here.
 
 // shared is what is one for all processes: files of the data directory, or the hub's own.
-var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/freeze", "/api/commands"}
+var shared = []string{"/api/proof", "/api/pair", "/api/info", "/api/audit", "/api/freeze", "/api/commands", "/api/presence"}
 
 // counted adds up what each process counts of the things that they share.
 var counted = map[string]func(sum, next json.RawMessage) json.RawMessage{"/api/hooks": addHook}
@@ -54,7 +54,7 @@ func (s *Server) routed(own http.Handler) http.Handler {
 			own.ServeHTTP(w, r) // or refuses
 			return
 		}
-		a := asking{s: s, own: own, as: as, from: originOf(r), processes: processes}
+		a := asking{s: s, own: own, as: as, from: originOf(r), page: pageOf(r), person: personOf(r), processes: processes}
 		query := r.URL.Query()
 		switch session, worker := query.Get("sessionId"), query.Get("worker"); {
 		case session != "":
@@ -92,6 +92,8 @@ type asking struct {
 	own       http.Handler           // this process' answers
 	as        credentials.Credential // what the client has shown
 	from      string                 // where the client is
+	page      string                 // that it is on
+	person    string                 // whose credential it has shown
 	processes []*process
 }
 
@@ -162,6 +164,8 @@ func (a asking) dress(r *http.Request) {
 	}
 	r.Header.Set(onBehalf, string(a.as))
 	r.Header.Set(fromHeader, a.from)
+	r.Header.Set(pageHeader, a.page)
+	r.Header.Set(personHeader, a.person)
 }
 
 // each asks several for the same at once; the answers are in their order. Who does not answer in time is left out.

@@ -14,6 +14,7 @@ import (
 
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/presence"
 )
 
 // Options configures a Server. Backend, Credentials and Logger are required.
@@ -31,6 +32,7 @@ type Options struct {
 	Hooks       Hooks              // nil shows none
 	HostHooks   http.Handler       // answers hosts that post their hooks, and knows who may; nil answers none
 	Freezer     Freezer            // nil freezes nothing
+	Presence    *presence.Desk     // proofs that people are there; nil needs none and shows no passkeys
 	Metrics     http.Handler       // answers scrapes; nil counts nothing
 	Checkpoints Checkpoints        // nil when none are kept
 	Chatter     Chatter            // nil passes no chats on

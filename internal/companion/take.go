@@ -81,14 +81,14 @@ func (c *socket) perform(data []byte) (head wire.Head, call string, refused *wir
 	case wire.TypeSetAutonomy:
 		var f wire.SetAutonomy
 		if refused = wire.Decode(data, &f); refused == nil {
-			refused = c.mutate(f.SessionID, func() error { return c.server.options.Backend.SetAutonomy(f.SessionID, f.Level, c.who) })
+			refused = c.loosen(f.SessionID, func() error { return c.server.options.Backend.SetAutonomy(f.SessionID, f.Level, c.who) })
 		}
 	case wire.TypeAgentAdd:
 		refused = c.agentAdd(data)
 	case wire.TypeAgentRemove:
 		var f wire.AgentRemove
 		if refused = wire.Decode(data, &f); refused == nil {
-			refused = c.mutate(f.SessionID, func() error { return c.server.options.Backend.RemoveAgent(f.SessionID, f.AgentID, c.who) })
+			refused = c.loosen(f.SessionID, func() error { return c.server.options.Backend.RemoveAgent(f.SessionID, f.AgentID, c.who) })
 		}
 	case wire.TypeMCPTools:
 		refused = c.mcpTools(data)
@@ -117,7 +117,7 @@ func (c *socket) agentAdd(data []byte) *wire.Refusal {
 	if refused != nil {
 		return refused
 	}
-	return c.mutate(f.SessionID, func() error {
+	return c.loosen(f.SessionID, func() error {
 		_, err := c.server.options.Backend.AddAgent(f.SessionID, profile, info, c.who)
 		return err
 	})
@@ -138,6 +138,18 @@ func (c *socket) toolApprove(data []byte) (call string, _ *wire.Refusal) {
 			err = gate.ErrNotPending
 		}
 		return err
+	})
+}
+
+// loosen is mutate for what may loosen the gate. A WebSocket has no way to prove that a person is there.
+func (c *socket) loosen(session string, change func() error) *wire.Refusal {
+	return c.mutate(session, func() error {
+		if c.server.presenceOn() {
+			if _, err := c.server.options.Presence.CheckAct("", nil, gate.PresenceGiven{}); err != nil {
+				return err
+			}
+		}
+		return change()
 	})
 }
 

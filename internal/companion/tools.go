@@ -30,7 +30,7 @@ var (
 // toolRoutes are answered by the process that serves the session: `?sessionId=`, or the member of the body.
 func (s *Server) toolRoutes(path func(string, methods)) {
 	path("/api/tools", methods{"GET": s.viewer(s.handleTools)})
-	path("/api/tools/accept", methods{"POST": s.approver(s.handleAcceptTool)})
+	path("/api/tools/accept", methods{"POST": s.proved(s.handleAcceptTool)})
 }
 
 func (s *Server) tooled(w http.ResponseWriter) bool {

@@ -23,6 +23,7 @@ import (
 	"callgate/gate"
 	"callgate/gate/tools"
 	"callgate/internal/hooks"
+	"callgate/internal/presence"
 	"callgate/proxy"
 )
 
@@ -56,7 +57,8 @@ type Config struct {
 	Limits             limitsConfig
 	Shell              shellConfig
 	Approvers          struct {
-		Host bool // what the host's own person answers counts
+		Host     bool   // what the host's own person answers counts
+		Presence string // which answers need a passkey
 	}
 	Tools       toolsConfig
 	Checkpoints checkpointsConfig
@@ -77,6 +79,7 @@ type Config struct {
 	GateOff         bool              `mapstructure:"-"`
 	NoFlow          bool              `mapstructure:"-"`
 	TerminalList    *gate.Terminal    `mapstructure:"-"`
+	Presence        presence.Class    `mapstructure:"-"`
 	ShellSetup      *tools.ShellSetup `mapstructure:"-"`
 	HookRunner      *hooks.Runner     `mapstructure:"-"` // not started
 	InMemory        bool              `mapstructure:"-"`

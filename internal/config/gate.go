@@ -6,6 +6,7 @@ import (
 
 	"callgate/gate"
 	"callgate/internal/guard"
+	"callgate/internal/presence"
 )
 
 // policySettings are those of subcommands that judge calls.
@@ -76,6 +77,9 @@ func (c *Config) validateGate() (err error) {
 		c.TerminalList = &gate.Terminal{Write: c.AllowTerminalWrite}
 	default:
 		return invalid("terminal", fmt.Errorf("%q: use open or allowlist", c.Terminal))
+	}
+	if c.Presence, err = presence.ParseClass(c.Approvers.Presence); err != nil {
+		return invalid("approvers.presence", err)
 	}
 	if c.ShellSetup, err = c.Shell.assemble(); err != nil {
 		return invalid("shell", err)

@@ -7,6 +7,7 @@ import (
 
 	"callgate/internal/companion"
 	companionclient "callgate/internal/companion/client"
+	"callgate/internal/presence"
 )
 
 // listenSettings say where approvers come in, for every subcommand that lets them.
@@ -34,6 +35,9 @@ func (c *Config) RemoteDoor() (*companion.Remote, error) {
 func (c *Config) validateListen() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil && c.Listen != "" && c.Listen != "off" {
 		return fmt.Errorf("listen: %q: use an address with a port, such as %s, or off", c.Listen, companionclient.DefaultAddress)
+	}
+	if c.Listen == "off" && c.Presence != presence.None {
+		return errors.New("approvers.presence: listen is off, so there is no page where anybody could use a passkey")
 	}
 	if c.ListenRemote == "" {
 		if len(c.ListenHosts) > 0 {

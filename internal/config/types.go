@@ -57,7 +57,7 @@ func (s *Settings) readMilliseconds() {
 func (c *Config) words() []*string {
 	return []*string{
 		&c.LogLevel, &c.Escalation, &c.Remember, &c.Gate, &c.Terminal, &c.Tools.Expose, &c.Checkpoints.Storage, &c.Checkpoints.OnFailure,
-		&c.Verify.OnFailure, &c.RAG.KB, &c.RAG.Embedder.Kind, &c.Auth, &c.Shell.Dialect, &c.Limits.Preset,
+		&c.Verify.OnFailure, &c.RAG.KB, &c.RAG.Embedder.Kind, &c.Auth, &c.Approvers.Presence, &c.Shell.Dialect, &c.Limits.Preset,
 	}
 }
 

@@ -87,7 +87,11 @@ func AuditReport(w io.Writer, dir string, report *audit.Report) error {
 		fmt.Fprintf(&b, "BROKEN %s\n", visible.Text(broken.String()))
 	}
 	if report.OK() {
-		fmt.Fprintf(&b, "nothing is broken: %s in %s\n", visible.Count(report.Records, "record"), visible.Count(len(report.Logs), "log"))
+		fmt.Fprintf(&b, "nothing is broken: %s in %s", visible.Count(report.Records, "record"), visible.Count(len(report.Logs), "log"))
+		if report.Proofs > 0 {
+			fmt.Fprintf(&b, ", %s of a passkey", visible.Count(report.Proofs, "signature"))
+		}
+		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "head %s\n", report.Manifest)
 	_, err := io.WriteString(w, b.String())

@@ -5,11 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 )
+
+// atHost is the page's address on this machine by the name of a host, which passkeys need. One over TLS has a name.
+func atHost(page, host string) string {
+	u, err := url.Parse(page)
+	if err != nil || u.Scheme != "http" {
+		return page
+	}
+	u.Host = net.JoinHostPort(host, u.Port())
+	return u.String()
+}
 
 // PageURL returns the address of the page with a code in its fragment that gives the page t.Credential, once,
 // within a minute. t.Client.Name is what the audit trail will call the person. The other side has to prove
@@ -46,5 +58,9 @@ func PageURL(ctx context.Context, t Target) (string, error) {
 	case minted.Code == "":
 		return "", fmt.Errorf("%w: its pairing code cannot be read", wire.ErrVersion)
 	}
-	return urlOf(address) + "/#pair=" + minted.Code, nil
+	page := urlOf(address) + "/#pair=" + minted.Code
+	if minted.Host != "" {
+		page = atHost(page, minted.Host)
+	}
+	return page, nil
 }

@@ -62,6 +62,7 @@ const (
 	CodeProtocolMismatch = "PROTOCOL_MISMATCH"
 	CodeUnauthorized     = "UNAUTHORIZED"
 	CodeBadMessage       = "BAD_MESSAGE"
+	CodePresence         = "PRESENCE" // it needs a passkey, on the page alone
 	CodeNotPending       = "NOT_PENDING"
 	CodeNotApplied       = "NOT_APPLIED" // the answer came in time, and the call does not do as it says all the same
 	CodeApprovalTimeout  = "APPROVAL_TIMEOUT"
@@ -249,6 +250,7 @@ type ToolApproveRequest struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 	// AwaitsHost says that callgate was restarted since: the host has to repeat the call, and the answer is kept for it.
 	AwaitsHost bool `json:"awaitsHost,omitempty"`
+	Presence   bool `json:"presence,omitempty"` // a yes needs a passkey: answer on the page
 }
 
 // Host is how the program that made a call names itself: a claim.

@@ -44,6 +44,8 @@ func OneSession(id string) *Refusal {
 type RestError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	// Presence goes with PRESENCE: what a passkey has to sign before the same request is sent again.
+	Presence *PresenceChallenge `json:"presence,omitempty"`
 }
 
 // errorFrame names the session that the refused frame named, if it could be one.

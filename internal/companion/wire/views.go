@@ -98,7 +98,8 @@ type PairRequest struct {
 // pairCode is what it answers.
 type PairCode struct {
 	Code      string `json:"code"`
-	ExpiresIn int    `json:"expiresIn"` // seconds
+	ExpiresIn int    `json:"expiresIn"`      // seconds
+	Host      string `json:"host,omitempty"` // that the page is to be opened at, when passkeys need another than the address
 }
 
 // Kinds of tools whose calls can be compared with files on the disk.

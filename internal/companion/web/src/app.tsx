@@ -13,6 +13,7 @@ import { go, href, routeOf } from "./route";
 import { Rules } from "./rules";
 import { Servers } from "./servers";
 import { Sessions } from "./sessions";
+import { Passkeys } from "./passkeys";
 import { find, needsPerson, pending, powers, type Power } from "./state";
 import type { Store } from "./store";
 import { Text } from "./text";
@@ -31,6 +32,7 @@ const views: [view: View, label: string][] = [
   ["checkpoints", "Checkpoints"],
   ["hooks", "Hooks"],
   ["chat", "Chat"],
+  ["passkeys", "Passkeys"],
 ];
 
 // App follows the store and holds what belongs to this screen alone.
@@ -281,6 +283,7 @@ export function App({ store }: { store: Store }) {
         {view === "rules" && <Rules store={store} state={state} />}
         {view === "tools" && <Servers store={store} state={state} />}
         {view === "checkpoints" && <Checkpoints store={store} state={state} />}
+        {view === "passkeys" && <Passkeys store={store} />}
         {view === "hooks" && <Hooks store={store} />}
       </main>
       {help && <Help close={() => setHelp(false)} />}

@@ -68,6 +68,7 @@ export function Detail(props: Props) {
         )}
       </header>
       <Notes of={props.of} next={props.next} />
+      {request.presence && !props.of.over && <p class="label">A yes needs your passkey.</p>}
       {request.undo && !props.of.over && (
         <p class={`undo ${request.undo.kept ? "kept" : "unkept"}`}>
           <Text of={request.undo.text} />

@@ -1,3 +1,4 @@
+import { challengeIn, sign } from "./passkey";
 import { hide, keep, patience, prove, Stranger, type Pairing } from "./pairing";
 import { subprotocol, version } from "./wire";
 
@@ -47,10 +48,21 @@ export class Connection {
     return true;
   }
 
-  // ask makes a REST request. The credential goes only where the WebSocket is connected.
-  async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  // ask makes a REST request with a body of JSON text. When callgate wants a passkey for it, the person is asked and the
+  // request made again. The credential goes only where the WebSocket is connected.
+  async ask<T>(method: string, path: string, body?: string): Promise<T> {
+    try {
+      return await this.request<T>(method, path, body);
+    } catch (error) {
+      const challenge = challengeIn(error);
+      if (!challenge) throw error;
+      return this.request<T>(method, path, body, { "Callgate-Presence": await sign(challenge) });
+    }
+  }
+
+  private async request<T>(method: string, path: string, body?: string, more: { [name: string]: string } = {}): Promise<T> {
     if (this.socket?.readyState !== WebSocket.OPEN) throw new Error("there is no connection");
-    const headers: { [name: string]: string } = { Authorization: `Bearer ${this.pairing.token}` };
+    const headers: { [name: string]: string } = { Authorization: `Bearer ${this.pairing.token}`, ...more };
     if (method !== "GET") headers["Callgate-Client"] = `web:${encodeURIComponent(this.pairing.name)}`;
     if (method !== "GET") headers["Content-Type"] = "application/json";
     const response = await fetch(path, {
@@ -59,7 +71,7 @@ export class Connection {
       signal: AbortSignal.timeout(patience),
       credentials: "omit",
       redirect: "error",
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body }),
     });
     const answer = (await response.json()) as T & { error?: { message: string } };
     if (!response.ok) throw new Refused(response.status, answer.error?.message ?? `callgate answered ${response.status}`, answer);

@@ -31,7 +31,8 @@ export interface Outcome {
 }
 
 // Powers are what a callgate may have beside approvals, by the name of their path.
-export const powers = ["rules", "tools", "checkpoints", "hooks"] as const;
+export const probed = ["rules", "tools", "checkpoints", "hooks"] as const;
+export const powers = [...probed, "passkeys"] as const;
 export type Power = (typeof powers)[number];
 
 export interface State {

@@ -1,8 +1,8 @@
 import { Connection, Refused } from "./connection";
 import { notify } from "./notify";
 import { codeIn, hide, redeem, stored, takeCode, type Pairing } from "./pairing";
-import { apply, find, initial, pending, powers, type Approval, type Event, type State } from "./state";
-import { version, type Answer, type Session } from "./wire";
+import { apply, find, initial, pending, probed, type Approval, type Event, type State } from "./state";
+import { version, type Answer, type Presence, type Session } from "./wire";
 
 // Store holds the state, the pairing and the connection, and tells one listener when something changed.
 export class Store {
@@ -79,11 +79,22 @@ export class Store {
     const text = JSON.stringify({ v: version, type: "tool_approve", sessionId, toolCallId, argsDigest, ...rest });
     // Edited arguments go out as the person wrote them: numbers keep their spelling.
     const frame = edited === undefined ? text : `${text.slice(0, -1)},"arguments":${edited}}`;
+    if (a.request.presence && answer.decision !== "reject") {
+      this.dispatch({ type: "sent", id: toolCallId, decision: answer.decision });
+      this.connection?.ask("POST", `/api/approvals/${encodeURIComponent(toolCallId)}`, frame).catch((error: unknown) => this.refused(error, toolCallId));
+      return;
+    }
     if (this.connection?.send(frame)) this.dispatch({ type: "sent", id: toolCallId, decision: answer.decision });
   }
 
   setAutonomy(sessionId: string, level: string): void {
-    this.connection?.send(JSON.stringify({ v: version, type: "set_autonomy", sessionId, level }));
+    this.ask("PUT", `/api/sessions/${encodeURIComponent(sessionId)}/autonomy`, { level }).catch((error: unknown) => this.refused(error));
+  }
+
+  // refused shows an error of REST as one of the WebSocket is.
+  private refused(error: unknown, toolCallId?: string): void {
+    const code = error instanceof Refused ? (error.answer as { error?: { code?: string } }).error?.code : undefined;
+    this.frame(JSON.stringify({ type: "error", message: message(error), toolCallId, code }));
   }
 
   cancel(sessionId: string): void {
@@ -108,7 +119,7 @@ export class Store {
   }
 
   ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-    return this.connection ? this.connection.ask<T>(method, path, body) : Promise.reject(new Error("there is no connection"));
+    return this.connection ? this.connection.ask<T>(method, path, body === undefined ? undefined : JSON.stringify(body)) : Promise.reject(new Error("there is no connection"));
   }
 
   hurry(): void {
@@ -148,13 +159,17 @@ export class Store {
   // probe asks what this callgate can show beside approvals: a path that is not there answers 404. All tabs come at once,
   // so that none moves under the pointer.
   private async probe(): Promise<void> {
-    const answers = powers.map((power) =>
+    const passkeys = this.get<Presence>("/api/presence").then(
+      ({ needs, keys }) => needs !== "none" || keys.length > 0,
+      () => false,
+    );
+    const answers = probed.map((power) =>
       this.get(`/api/${power}`).then(
         () => [power, true] as const,
         (error: unknown) => [power, !(error instanceof Refused && error.status === 404)] as const,
       ),
     );
-    this.dispatch({ type: "powers", powers: Object.fromEntries(await Promise.all(answers)) });
+    this.dispatch({ type: "powers", powers: { ...Object.fromEntries(await Promise.all(answers)), passkeys: await passkeys } });
   }
 
   // refresh reads the roster, whose frames tell less than REST. Frames that come together make one request.

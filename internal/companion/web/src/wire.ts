@@ -86,6 +86,7 @@ export interface Request {
   rewritten?: { by: string };
   createdAt: string;
   expiresAt: string;
+  presence?: boolean; // a yes needs a passkey
 }
 
 export interface Resolved {
@@ -193,6 +194,12 @@ export interface Session {
   origin?: Origin;
   createdAt: string;
   lastActivity: string;
+}
+
+// Presence is what needs a passkey, and which there are.
+export interface Presence {
+  needs: string;
+  keys: { id: string; name: string; person?: string; rpId: string; added: string }[];
 }
 
 export interface Info {

@@ -1,0 +1,15 @@
+package app
+
+import (
+	"callgate/audit"
+	"callgate/internal/presence"
+)
+
+// RemovePasskey takes a passkey out, and puts that on record. It is out even when it cannot be recorded.
+func RemovePasskey(dataDir, id string, who audit.Author) (presence.Key, error) {
+	removed, err := presence.OpenKeys(dataDir).Remove(id)
+	if err == nil {
+		err = DirFreezer{dataDir}.record("", who)(presence.RemovedSummary(removed))
+	}
+	return removed, err
+}

@@ -1,0 +1,178 @@
+package companion
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"callgate/audit"
+	"callgate/gate"
+	"callgate/internal/companion/wire"
+	"callgate/internal/presence"
+)
+
+// By these headers the hub says to a process on which page a client is, and whose credential it has shown.
+const (
+	pageHeader   = "Callgate-Page"
+	personHeader = "Callgate-Person"
+)
+
+// presenceRoutes show the passkeys, which all processes share. A new one comes in by a code that "callgate passkeys add"
+// told, one that is registered lets another be removed.
+func (s *Server) presenceRoutes(path func(string, methods)) {
+	if s.options.Presence == nil {
+		return
+	}
+	path("/api/presence", methods{"GET": s.viewer(s.handlePresence)})
+	path("/api/presence/keys", methods{"POST": s.approver(s.handleAddKey)})
+	path("/api/presence/keys/{id}", methods{"DELETE": s.approver(s.handleRemoveKey)})
+}
+
+// pageOf is the origin of the page that a request comes from, as the door knows it. The browser's own word is signed.
+func pageOf(r *http.Request) string {
+	if membershipOf(r) != nil {
+		return r.Header.Get(pageHeader)
+	}
+	if d := doorOf(r); d != nil {
+		return d.origin(r.Host)
+	}
+	return ""
+}
+
+// givenOf is what a REST request brings to prove that a person is there.
+func givenOf(r *http.Request) (gate.PresenceGiven, error) {
+	given := gate.PresenceGiven{Page: pageOf(r), Person: personOf(r)}
+	if membershipOf(r) != nil {
+		given.Person = r.Header.Get(personHeader)
+	}
+	assertion, err := base64.StdEncoding.DecodeString(r.Header.Get(wire.PresenceHeader))
+	if err != nil {
+		return given, wire.Refuse(wire.CodeBadMessage, "%s is not base64", wire.PresenceHeader)
+	}
+	given.Assertion = assertion
+	return given, nil
+}
+
+// presenceOn reports whether changes that loosen the gate need a passkey.
+func (s *Server) presenceOn() bool { return s.options.Presence != nil && s.options.Presence.On() }
+
+// proved lets a change that may loosen the gate through when a person proved to be there; the proof is on record first.
+// It stands within approver.
+func (s *Server) proved(next http.HandlerFunc) http.HandlerFunc {
+	return s.approver(func(w http.ResponseWriter, r *http.Request) {
+		if !s.presenceOn() {
+			next(w, r)
+			return
+		}
+		body, ok := s.raw(w, r)
+		if !ok {
+			return
+		}
+		given, err := givenOf(r)
+		if err == nil {
+			act := r.Method + " " + r.URL.RequestURI()
+			var proof []byte
+			if proof, err = s.options.Presence.CheckAct(act, body, given); err == nil {
+				err = s.noteProof(r, fmt.Sprintf("A person proved to be there: %s.", act), proof)
+			}
+		}
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		next(w, r)
+	})
+}
+
+// raw reads the body, and leaves it to be read again. When it is not ok the response is written.
+func (s *Server) raw(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxMessage))
+	if err != nil {
+		writeError(w, http.StatusBadRequest, wire.CodeBadMessage, "the body could not be read, or is larger than 4 MiB")
+		return nil, false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body, true
+}
+
+func (s *Server) noteProof(r *http.Request, summary string, proof []byte) error {
+	who := authorOf(r)
+	return s.options.Backend.Note(summary, audit.Author{By: who.By, From: who.From, Presence: string(proof)})
+}
+
+func (s *Server) handlePresence(w http.ResponseWriter, _ *http.Request) {
+	keys, err := s.options.Presence.Keys.List()
+	if err != nil {
+		s.log.Error("companion: the passkeys cannot be read", "error", err)
+		writeError(w, http.StatusInternalServerError, wire.CodeInternal, failedText)
+		return
+	}
+	view := wire.PresenceView{Needs: string(s.options.Presence.Class()), Page: s.options.Presence.Page(), Keys: []wire.PresenceKey{}}
+	for _, k := range keys {
+		view.Keys = append(view.Keys, wire.PresenceKey{ID: k.ID, Name: k.Name, Person: k.Person, Party: k.Party, Added: k.Added})
+	}
+	writeJSON(w, http.StatusOK, view)
+}
+
+// handleAddKey registers a passkey, which signs what is sent.
+func (s *Server) handleAddKey(w http.ResponseWriter, r *http.Request) {
+	body, ok := s.raw(w, r)
+	if !ok {
+		return
+	}
+	var f wire.PresenceAdd
+	if !s.body(w, r, &f) {
+		return
+	}
+	given, err := givenOf(r)
+	if err == nil {
+		key := presence.Key{ID: f.ID, Name: f.Name, Public: f.Public}
+		err = s.options.Presence.Register(key, f.Code, presence.ActAdd, body, given, func(proof []byte) error {
+			return s.noteProof(r, fmt.Sprintf("Passkey added: %q, %s", f.Name, f.ID), proof)
+		})
+	}
+	if err != nil {
+		s.failPresence(w, r, err)
+		return
+	}
+	s.handlePresence(w, r)
+}
+
+// handleRemoveKey takes a passkey out; one that is registered has to sign it, whatever needs a passkey else.
+func (s *Server) handleRemoveKey(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	given, err := givenOf(r)
+	if err == nil {
+		var proof []byte
+		if proof, err = s.options.Presence.CheckAct(presence.ActRemove+id, nil, given); err == nil {
+			var removed presence.Key
+			if removed, err = s.options.Presence.Keys.Remove(id); err == nil {
+				err = s.noteProof(r, presence.RemovedSummary(removed), proof)
+			}
+		}
+	}
+	if err != nil {
+		s.failPresence(w, r, err)
+		return
+	}
+	s.handlePresence(w, r)
+}
+
+// failPresence is fail for errors that say what the person did wrong.
+func (s *Server) failPresence(w http.ResponseWriter, r *http.Request, err error) {
+	if told := presence.ToldError(nil); errors.As(err, &told) {
+		err = wire.Refuse(wire.CodeBadMessage, "%v", told)
+	}
+	s.fail(w, r, err)
+}
+
+// challengeOf is what the page's browser has to have signed, nil when the request came from elsewhere.
+func challengeOf(n *presence.Needed) *wire.PresenceChallenge {
+	if n.Nonce == "" {
+		return nil
+	}
+	return &wire.PresenceChallenge{Nonce: n.Nonce, Challenge: n.Challenge, Party: n.Party, Keys: n.Keys}
+}

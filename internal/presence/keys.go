@@ -1,0 +1,223 @@
+package presence
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/internal/durable"
+)
+
+// Key is a passkey that may say yes. Nothing of it is secret.
+type Key struct {
+	ID     string    `json:"id"` // the credential's id as browsers spell it
+	Name   string    `json:"name"`
+	Person string    `json:"person,omitempty"` // whose credential it goes with; "" for the shared one
+	Party  string    `json:"party"`            // host of the page that it works on
+	Public []byte    `json:"public"`           // PKIX
+	Added  time.Time `json:"added"`
+}
+
+const (
+	maxKeysFile = 1 << 20
+	maxKeys     = 64
+	maxKeyID    = 1400 // bytes: WebAuthn's own bound, in base64
+	maxName     = 64
+)
+
+// ToldError is what the person who registers or removes a passkey did wrong.
+type ToldError interface {
+	error
+	told()
+}
+
+type told string
+
+func (t told) Error() string { return string(t) }
+func (told) told()           {}
+
+// ErrNoKey: there is no passkey with that id.
+var ErrNoKey error = told("there is no such passkey")
+
+// Keys is the passkeys of a data directory. Every process reads the file anew.
+type Keys struct{ dir string }
+
+// OpenKeys opens the passkeys of a data directory.
+func OpenKeys(dataDir string) *Keys { return &Keys{filepath.Join(dataDir, "presence")} }
+
+func (k *Keys) file() string { return filepath.Join(k.dir, "keys.json") }
+func (k *Keys) code() string { return filepath.Join(k.dir, "code.json") }
+
+// List returns the passkeys, the oldest first.
+func (k *Keys) List() ([]Key, error) {
+	var kept []Key
+	if err := readJSON(k.file(), &kept); err != nil {
+		return nil, fmt.Errorf("passkeys: %w", err)
+	}
+	return kept, nil
+}
+
+func (k *Keys) find(id string) (Key, error) {
+	all, err := k.List()
+	if err != nil {
+		return Key{}, err
+	}
+	i := slices.IndexFunc(all, func(one Key) bool { return one.ID == id })
+	if i < 0 {
+		return Key{}, ErrNoKey
+	}
+	return all[i], nil
+}
+
+// Remove takes a passkey out, and returns what it was.
+func (k *Keys) Remove(id string) (removed Key, err error) {
+	err = k.locked(func() error {
+		all, err := k.List()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(all, func(one Key) bool { return one.ID == id })
+		if i < 0 {
+			return ErrNoKey
+		}
+		removed = all[i]
+		return writeJSON(k.file(), slices.Delete(all, i, i+1))
+	})
+	return removed, err
+}
+
+// check says what is wrong with a key that is to be added.
+func (k *Key) check() error {
+	if _, err := parsePublic(k.Public); err != nil {
+		return err
+	}
+	switch {
+	case k.ID == "" || len(k.ID) > maxKeyID || strings.Trim(k.ID, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "":
+		return told("the passkey's id is not base64url of at most 1023 bytes")
+	case strings.TrimSpace(k.Name) == "" || len(k.Name) > maxName:
+		return told(fmt.Sprintf("give the passkey a name of at most %d bytes", maxName))
+	}
+	return nil
+}
+
+// add keeps a key that showed the right code, which works once. record puts it on record first.
+func (k *Keys) add(key Key, code string, record func() error) error {
+	return k.locked(func() error {
+		if err := k.checkCode(code); err != nil {
+			return err
+		}
+		all, err := k.List()
+		switch {
+		case err != nil:
+			return err
+		case slices.ContainsFunc(all, func(one Key) bool { return one.ID == key.ID }):
+			return told("this passkey is registered already")
+		case len(all) >= maxKeys:
+			return told(fmt.Sprintf("%d passkeys are registered, and no more may be: remove one", maxKeys))
+		}
+		if err := os.Remove(k.code()); err != nil {
+			return err
+		}
+		if err := record(); err != nil {
+			return err
+		}
+		return writeJSON(k.file(), append(all, key))
+	})
+}
+
+// A code lets one passkey be registered. It is told to whoever can write the data directory, and its hash is kept: whoever
+// holds a credential or reads the files cannot register.
+
+const (
+	codeLife      = 10 * time.Minute
+	maxWrongCodes = 5
+)
+
+type keptCode struct {
+	Hash    string    `json:"hash"`
+	Expires time.Time `json:"expires"`
+	Wrong   int       `json:"wrong"`
+}
+
+// errCode is what a code gets that does not let a passkey in.
+var errCode error = told(`the code is wrong, was used already, or is too old: run "callgate passkeys add" for another one`)
+
+// NewCode makes the code that lets one passkey be registered, for some minutes. Earlier ones are void.
+func (k *Keys) NewCode() (code string, life time.Duration, err error) {
+	var secret [10]byte
+	rand.Read(secret[:])
+	text := base32.StdEncoding.EncodeToString(secret[:])
+	code = strings.Join([]string{text[:4], text[4:8], text[8:12], text[12:]}, "-")
+	return code, codeLife, k.locked(func() error {
+		return writeJSON(k.code(), keptCode{Hash: hashCode(code), Expires: time.Now().Add(codeLife)})
+	})
+}
+
+func hashCode(code string) string {
+	sum := sha256.Sum256([]byte(strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))))
+	return hex.EncodeToString(sum[:])
+}
+
+// tryCode is checkCode for callers that do not hold the lock.
+func (k *Keys) tryCode(code string) error {
+	return k.locked(func() error { return k.checkCode(code) })
+}
+
+// checkCode compares, and counts what is wrong. The caller holds the lock.
+func (k *Keys) checkCode(code string) error {
+	var kept keptCode
+	if err := readJSON(k.code(), &kept); err != nil {
+		return err
+	}
+	if kept.Hash == "" || !time.Now().Before(kept.Expires) {
+		return errCode
+	}
+	if subtle.ConstantTimeCompare([]byte(kept.Hash), []byte(hashCode(code))) == 1 {
+		return nil
+	}
+	if kept.Wrong++; kept.Wrong >= maxWrongCodes {
+		return errors.Join(errCode, os.Remove(k.code()))
+	}
+	return errors.Join(errCode, writeJSON(k.code(), kept))
+}
+
+func (k *Keys) locked(change func() error) error {
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return err
+	}
+	return durable.Locked(filepath.Join(k.dir, "lock"), change)
+}
+
+// readJSON leaves into as it is when there is no file.
+func readJSON(path string, into any) error {
+	text, err := durable.ReadFile(path, maxKeysFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(path, append(text, '\n'), 0o600)
+}

@@ -1,0 +1,166 @@
+package presence
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// Statement is what a person signs. Its hash is the challenge, so a signature is good for nothing else.
+type Statement struct {
+	Nonce    string `json:"nonce"`
+	Act      string `json:"act"`                // approve, always, or method and path of a change
+	Approval string `json:"approval,omitempty"` // id
+	Session  string `json:"session,omitempty"`
+	Digest   string `json:"digest,omitempty"` // of the arguments that were shown
+	Runs     string `json:"runs,omitempty"`   // of the arguments that run
+	Rest     string `json:"rest,omitempty"`   // hash of whatever else was said
+}
+
+func (s *Statement) challenge() (string, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+}
+
+// Assertion is what a browser hands over: an authenticator's signature, and what was signed. Binary members are base64.
+type Assertion struct {
+	Nonce             string `json:"nonce"`
+	Key               string `json:"key"` // the credential's id as browsers spell it
+	ClientData        []byte `json:"clientData"`
+	AuthenticatorData []byte `json:"authenticatorData"`
+	Signature         []byte `json:"signature"`
+}
+
+// Proof is an assertion with all that is needed to check it again. It is the member "presence" of audit records.
+type Proof struct {
+	Statement         Statement `json:"statement"`
+	Key               Key       `json:"key"`
+	Origin            string    `json:"origin"` // of the page that asked
+	ClientData        []byte    `json:"clientData"`
+	AuthenticatorData []byte    `json:"authenticatorData"`
+	Signature         []byte    `json:"signature"`
+}
+
+// flagPresent is the authenticator's word that a person touched it.
+const flagPresent = 1
+
+// Verify checks that the key signed the statement at the origin while a person was there.
+func (p *Proof) Verify() error {
+	challenge, err := p.Statement.challenge()
+	if err != nil {
+		return err
+	}
+	if err := p.checkClientData(challenge); err != nil {
+		return err
+	}
+	party, err := PartyOf(p.Origin)
+	if err != nil {
+		return err
+	}
+	if p.Key.Party != party {
+		return fmt.Errorf("the passkey belongs to %q, not to %q", p.Key.Party, party)
+	}
+	if len(p.AuthenticatorData) < sha256.Size+5 {
+		return errors.New("the authenticator's data is too short")
+	}
+	if hash := sha256.Sum256([]byte(party)); subtle.ConstantTimeCompare(p.AuthenticatorData[:sha256.Size], hash[:]) != 1 {
+		return errors.New("the authenticator signed for another site")
+	}
+	if p.AuthenticatorData[sha256.Size]&flagPresent == 0 {
+		return errors.New("the authenticator does not say that a person was there")
+	}
+	hash := sha256.Sum256(p.ClientData)
+	return p.Key.checkSignature(append(append([]byte(nil), p.AuthenticatorData...), hash[:]...), p.Signature)
+}
+
+func (p *Proof) checkClientData(challenge string) error {
+	var said struct {
+		Type        string `json:"type"`
+		Challenge   string `json:"challenge"`
+		Origin      string `json:"origin"`
+		CrossOrigin bool   `json:"crossOrigin"`
+		TopOrigin   string `json:"topOrigin"`
+	}
+	if err := jsonv2.Unmarshal(p.ClientData, &said); err != nil {
+		return fmt.Errorf("the browser's data is not JSON: %w", err)
+	}
+	switch {
+	case said.Type != "webauthn.get":
+		return fmt.Errorf("the browser signed %q, not webauthn.get", said.Type)
+	case said.Challenge != challenge:
+		return errors.New("something else was signed than this answer")
+	case said.Origin != p.Origin || said.CrossOrigin || said.TopOrigin != "":
+		return fmt.Errorf("it was signed on the page %q, not on %q", said.Origin, p.Origin)
+	}
+	return nil
+}
+
+// PartyOf is the name that passkeys of a page belong to: its host. Browsers take names alone, and http for localhost alone.
+func PartyOf(origin string) (string, error) {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return "", err
+	}
+	if net.ParseIP(u.Hostname()) != nil || u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost") {
+		return "", told(fmt.Sprintf("a page at %q cannot use passkeys: open it at localhost, or over https by a name", origin))
+	}
+	return u.Hostname(), nil
+}
+
+// parsePublic reads a public key of a kind that callgate checks.
+func parsePublic(der []byte) (crypto.PublicKey, error) {
+	key, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, told("not a public key: " + err.Error())
+	}
+	switch key := key.(type) {
+	case ed25519.PublicKey:
+		return key, nil
+	case *ecdsa.PublicKey:
+		if key.Curve == elliptic.P256() {
+			return key, nil
+		}
+	case *rsa.PublicKey:
+		if key.N.BitLen() >= 2048 {
+			return key, nil
+		}
+	}
+	return nil, told("not a public key of a kind that callgate knows: ES256, EdDSA, or RS256 of 2048 bits")
+}
+
+func (k *Key) checkSignature(signed, signature []byte) error {
+	public, err := parsePublic(k.Public)
+	if err != nil {
+		return err
+	}
+	sum, good := sha256.Sum256(signed), false
+	switch key := public.(type) {
+	case ed25519.PublicKey:
+		good = ed25519.Verify(key, signed, signature)
+	case *ecdsa.PublicKey:
+		good = ecdsa.VerifyASN1(key, sum[:], signature)
+	case *rsa.PublicKey:
+		good = rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], signature) == nil
+	}
+	if !good {
+		return errors.New("the signature is not the passkey's")
+	}
+	return nil
+}
