@@ -1,10 +1,12 @@
 // Passkeys, from Chromium's own authenticator, against a real callgate.
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after } from "node:test";
-import { browser, desktop, quiet, ready, visit } from "./browser.mjs";
+import { browser, quiet, ready, visit } from "./browser.mjs";
+import { Gate } from "./gate.mjs";
 import { story } from "./story.mjs";
 
 after(() => browser.close());
@@ -20,16 +22,19 @@ async function key(page) {
   return { cdp, authenticatorId };
 }
 
+// go opens a view by its address: tabs move while the page finds out what there is.
+const go = (page, view) => page.evaluate((hash) => void (location.hash = hash), `#/${view}`);
+
 // add registers a passkey on the page.
 async function add(gate, page, name) {
   const printed = execFileSync(CALLGATE, ["passkeys", "add", "--print", "--data-dir", gate.data], { encoding: "utf8" });
   const code = /^Code: (\S+)$/m.exec(printed)[1];
-  await page.getByRole("link", { name: "Passkeys" }).click();
+  await go(page, "passkeys");
   await page.getByLabel("Code").fill(code);
   await page.getByLabel("Name").fill(name);
   await page.getByRole("button", { name: "Add passkey" }).click();
   await page.locator(".passkeys .name", { hasText: name }).waitFor();
-  await page.getByRole("link", { name: "Approvals" }).click();
+  await go(page, "approvals");
   return code;
 }
 
@@ -55,12 +60,12 @@ story(
     await page.locator(".banner", { hasText: "callgate passkeys add" }).waitFor();
     await key(page);
     const code = await add(gate, page, "blue key");
-    await page.getByRole("link", { name: "Passkeys" }).click();
+    await go(page, "passkeys");
     await page.getByLabel("Code").fill(code);
     await page.getByLabel("Name").fill("again");
     await page.getByRole("button", { name: "Add passkey" }).click();
     await page.locator(".note.refused", { hasText: "registered already" }).waitFor();
-    await page.getByRole("link", { name: "Approvals" }).click();
+    await go(page, "approvals");
 
     const call = gate.shell("echo with a passkey > out.txt && cat out.txt");
     await ready(page);
@@ -88,8 +93,16 @@ story(
     }
     const stolen = await rest(gate, "POST", "/api/presence/keys", { code: "AAAA-AAAA-AAAA-AAAA", id: "x", name: "x", public: "" });
     assert.equal(stolen.error?.code, "BAD_MESSAGE");
-    const plain = spawnSync(CALLGATE, ["approve", "--plain", "--once", "--data-dir", gate.data], { input: "y\n", encoding: "utf8", timeout: 60_000 });
-    assert.match(plain.stdout + plain.stderr, /needs your passkey: answer on the page http:\/\/localhost:/);
+    const frame = JSON.stringify({ v: 1, type: "tool_approve", sessionId, toolCallId, ...yes });
+    const client = spawn(CALLGATE, ["approve", "--json", "--data-dir", gate.data]);
+    client.stdin.write(`${frame}\n`);
+    for await (const line of createInterface({ input: client.stdout })) {
+      if (!line.includes('"error"')) continue;
+      assert.match(line, /needs your passkey: answer on the page http:\/\/localhost:/);
+      assert.match(line, /"code":"PRESENCE"/);
+      break;
+    }
+    client.kill();
 
     await approve(page);
     assert.deepEqual(await call, { text: "with a passkey\n", isError: false });
@@ -128,19 +141,19 @@ story(
     await page.getByRole("form", { name: "Always allow" }).getByRole("button", { name: "Approve and always allow" }).click();
     assert.equal((await always).isError, false);
 
-    await page.getByRole("link", { name: "Sessions" }).click();
+    await go(page, "sessions");
     await page.getByLabel("Autonomy").selectOption("CAUTIOUS");
     await page.getByRole("button", { name: "Set CAUTIOUS" }).click();
     await page.waitForFunction(() => !document.querySelector(".card form button") && document.querySelector(".card select")?.value === "CAUTIOUS");
     assert.ok(gate.audit().some((r) => r.presence?.statement.act.startsWith("PUT /api/sessions/")));
 
     // A lost key is removed with another one; on the command line with none.
-    await page.getByRole("link", { name: "Passkeys" }).click();
+    await go(page, "passkeys");
     await page.locator(".passkeys li", { hasText: "first" }).getByRole("button", { name: "Remove" }).click();
     await page.locator(".passkeys li", { hasText: "first" }).waitFor({ state: "detached" });
     execFileSync(CALLGATE, ["passkeys", "remove", "second", "--data-dir", gate.data]);
-    const late = gate.shell("echo three");
-    await page.getByRole("link", { name: "Approvals" }).click();
+    const late = gate.shell("rm -r build");
+    await go(page, "approvals");
     await ready(page);
     await approve(page);
     await page.locator(".note.refused", { hasText: "no passkey is registered for you" }).waitFor();
@@ -162,7 +175,7 @@ story(
 story(
   "high leaves the rest alone",
   async (gate, page) => {
-    const { cdp, authenticatorId } = await key(page);
+    await key(page);
     await add(gate, page, "blue key");
     const low = gate.shell("echo low > low.txt");
     await ready(page);
@@ -172,7 +185,6 @@ story(
     const high = gate.shell("rm -r build");
     await ready(page);
     await page.locator(".detail", { hasText: "A yes needs your passkey." }).waitFor();
-    await cdp.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified: true });
     await approve(page);
     assert.equal((await high).isError, false);
     assert.equal(gate.audit().filter((r) => r.event === "decision" && r.presence).length, 1);
@@ -183,7 +195,6 @@ story(
 story(
   "a key in another process than the hub's",
   async (gate, page) => {
-    const { Gate } = await import("./gate.mjs");
     const beside = await Gate.start({ beside: gate, ...presence("always") });
     try {
       await key(page);
@@ -198,7 +209,7 @@ story(
       await beside.close();
     }
   },
-  { ...presence("always"), options: desktop },
+  presence("always"),
 );
 
 // The page at the address, where browsers use no passkeys, says where to go.
@@ -212,9 +223,10 @@ story(
     await approve(other);
     await other.locator(".note.refused", { hasText: "http://localhost:" }).waitFor();
     await other.check();
-    gate.cancel();
-    await page.locator(".nothing").waitFor();
-    void call;
+    await ready(page);
+    await page.keyboard.press("r");
+    await page.keyboard.press("Enter");
+    assert.equal((await call).isError, true);
   },
   presence("always"),
 );
