@@ -58,14 +58,14 @@ within ten minutes.`,
 			}
 			var view wire.PresenceView
 			if err := target.Ask(cmd.Context(), http.MethodGet, "/api/presence", nil, &view); err != nil {
-				return explain(err)
+				return companionclient.Cure(err)
 			}
 			if view.Needs == string(presence.None) {
 				return errors.New("no answer needs a passkey: set approvers.presence to high or always in the configuration, and start callgate again")
 			}
 			page, err := companionclient.PageURL(cmd.Context(), target)
 			if err != nil {
-				return explain(err)
+				return companionclient.Cure(err)
 			}
 			code, life, err := presence.OpenKeys(dir).NewCode()
 			if err != nil {
@@ -76,7 +76,7 @@ within ten minutes.`,
 				return err
 			}
 			if !show {
-				if err = openBrowser(page); err == nil {
+				if err = app.OpenBrowser(page); err == nil {
 					return nil
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %v: open the address yourself, within a minute\n", err)

@@ -68,18 +68,6 @@ func (k *Keys) List() ([]Key, error) {
 	return kept, nil
 }
 
-func (k *Keys) find(id string) (Key, error) {
-	all, err := k.List()
-	if err != nil {
-		return Key{}, err
-	}
-	i := slices.IndexFunc(all, func(one Key) bool { return one.ID == id })
-	if i < 0 {
-		return Key{}, ErrNoKey
-	}
-	return all[i], nil
-}
-
 // Remove takes a passkey out, and returns what it was.
 func (k *Keys) Remove(id string) (removed Key, err error) {
 	err = k.locked(func() error {
