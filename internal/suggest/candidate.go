@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 
 	"callgate/gate/tools"
@@ -62,6 +63,9 @@ func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 			if o.Folder != "" || !o.Bound && !o.Default && q.verdict.Analysis.Subjects[o.Subject].Kind != tools.KindShell || !permissions.Unknown.Exceeds(o.Risk) {
 				continue
 			}
+			if o.Pattern == "*" && slices.Contains(permissions.EffectKeys, q.call.Tool.Labels.Effect) {
+				continue // any destination, amount or person
+			}
 			k := key{o.Tool, o.Pattern, q.call.Tool.Server}
 			c := found[k]
 			if c == nil {
@@ -85,7 +89,7 @@ func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 		return cmp.Or(cmp.Compare(a.grant.Tool, b.grant.Tool), cmp.Compare(a.grant.Pattern, b.grant.Pattern), cmp.Compare(a.grant.Server, b.grant.Server))
 	})
 	list = slices.DeleteFunc(list, func(c *candidate) bool {
-		return slices.ContainsFunc(p.rejected, func(q *question) bool { return q.released(c) }) || corpus.opened(c)
+		return slices.ContainsFunc(t.rejected, func(q *question) bool { return q.released(c) }) || corpus.opened(c)
 	})
 	for _, c := range list {
 		c.opens = corpus.surface(c, p)
@@ -104,7 +108,7 @@ func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 // cost is what the grant costs in the objective: questions saved - what the patterns cost and open.
 func (c *candidate) cost() int {
 	cost := patternCost + openedCost*c.opens.total()
-	if !c.bound {
+	if !c.bound || c.grant.Pattern == "*" {
 		cost += operationCost
 	}
 	return cost
@@ -143,7 +147,7 @@ func (c *candidate) beats(d *candidate, first bool) bool {
 }
 
 // choose solves which of the candidates save most after their costs.
-func (p *project) choose(list []*candidate) ([]*candidate, int) {
+func (t *trail) choose(p *project, list []*candidate) ([]*candidate, int) {
 	pr := problem{costs: make([]int, len(list))}
 	for i, c := range list {
 		pr.costs[i] = c.cost()
@@ -168,7 +172,7 @@ func (p *project) choose(list []*candidate) ([]*candidate, int) {
 			pr.items = append(pr.items, item{weight: units * sum(q.approved), needs: needs})
 		}
 	}
-	for _, q := range p.rejected {
+	for _, q := range t.rejected {
 		if needs := meets(q); needs != nil {
 			pr.forbidden = append(pr.forbidden, item{needs: needs})
 		}
@@ -182,7 +186,7 @@ func (p *project) choose(list []*candidate) ([]*candidate, int) {
 }
 
 // wrong returns the chosen candidates that take part in releasing what was rejected or is a bypass.
-func (t *trail) wrong(p *project, corpus *corpus, with *permissions.Policy, chosen []*candidate) (guilty []*candidate, err error) {
+func (t *trail) wrong(corpus *corpus, with *permissions.Policy, chosen []*candidate) (guilty []*candidate, err error) {
 	blame := func(needs []need) {
 		for _, c := range chosen {
 			if slices.ContainsFunc(needs, c.releases) && !slices.Contains(guilty, c) {
@@ -190,10 +194,10 @@ func (t *trail) wrong(p *project, corpus *corpus, with *permissions.Policy, chos
 			}
 		}
 	}
-	for _, q := range p.rejected {
+	for _, q := range t.rejected {
 		runs := !q.whole && q.released(chosen...)
 		if q.whole {
-			_, v, err := t.ch.Judged(t.request(p, q), with)
+			_, v, err := t.ch.Judged(q.request(), with)
 			if err != nil {
 				return nil, err
 			}
@@ -212,13 +216,13 @@ func (t *trail) accept(p *project, corpus *corpus, with *permissions.Policy, cho
 	for i, c := range chosen {
 		g := c.grant
 		list[i] = &Proposal{Tool: g.Tool, Pattern: g.Pattern, Ceiling: g.Risk.String(), Server: g.Server, Workspace: g.Workspace, ByDay: map[string]int{},
-			Examples: []string{}, Opens: c.opens, Against: Evidence{len(p.rejected), len(corpus.bypasses)}, grant: g}
+			Examples: []string{}, Opens: c.opens, Against: Evidence{t.against(c), len(corpus.bypasses)}, grant: g}
 	}
 	slices.SortStableFunc(p.examined, func(a, b *question) int {
 		return cmp.Or(cmp.Compare(sum(b.approved), sum(a.approved)), cmp.Compare(a.record.Summary, b.record.Summary))
 	})
 	for _, q := range p.examined {
-		_, v, err := t.ch.Judged(t.request(p, q), with)
+		_, v, err := t.ch.Judged(q.request(), with)
 		if err != nil {
 			return err
 		}
@@ -237,6 +241,16 @@ func (t *trail) accept(p *project, corpus *corpus, with *permissions.Policy, cho
 	slices.SortStableFunc(list, func(a, b *Proposal) int { return cmp.Compare(b.Saves, a.Saves) })
 	t.report.Proposals = append(t.report.Proposals, list...)
 	return nil
+}
+
+// against counts the rejected calls in the scope of the grant.
+func (t *trail) against(c *candidate) (n int) {
+	for _, q := range t.rejected {
+		if rel, err := filepath.Rel(c.grant.Workspace, q.folder); c.grant.Workspace == "" || err == nil && filepath.IsLocal(rel) {
+			n++
+		}
+	}
+	return n
 }
 
 // maxExamples is how many calls a proposal names.

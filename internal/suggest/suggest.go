@@ -5,8 +5,9 @@
 package suggest
 
 import (
-	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,9 +22,11 @@ import (
 // MaxPatterns is how many grants are proposed for one project.
 const MaxPatterns = 12
 
-// Options select what of the trail counts. The zero value of a field selects all.
+// Options select which approvals count. The zero value of a field selects all. Rejections count against proposals
+// whatever is selected.
 type Options struct {
-	audit.Filter
+	Since   time.Time
+	Tool    string // a glob over the qualified name
 	Project string // the folder that the host worked in, or one above it
 	Host    string // the host's own name
 	Newest  int    // how many of the newest decisions
@@ -78,7 +81,9 @@ func (r *Report) Grants(by string, at time.Time) []permissions.Grant {
 // Suggest looks for proposals in the trail of the checker's worker. An error that comes with a report names records that
 // could not be read.
 func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
-	records, damaged := read(ch, o)
+	if _, err := path.Match(o.Tool, ""); err != nil {
+		return nil, fmt.Errorf("tool filter %q: %w", o.Tool, err)
+	}
 	policy, err := ch.Policy()
 	if err != nil {
 		return nil, err
@@ -87,13 +92,13 @@ func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.load(records)
+	damaged := t.load(o)
 	corpus, err := newCorpus(ch, policy)
 	if err != nil {
 		return nil, err
 	}
 	r := &t.report
-	for _, name := range t.projectNames() {
+	for _, name := range slices.Sorted(maps.Keys(t.projects)) {
 		if err := t.propose(t.projects[name], corpus); err != nil {
 			return nil, err
 		}
@@ -102,31 +107,12 @@ func Suggest(ch *rulebook.Checker, o Options) (*Report, error) {
 	return r, damaged
 }
 
-// read returns the selected records, newest first, and what could not be read.
-func read(ch *rulebook.Checker, o Options) (records []audit.Record, err error) {
-	var damaged []error
-	decisions := 0
-	for r, err := range audit.Read(audit.Dir(ch.DataDir), o.Filter) {
-		if err != nil {
-			damaged = append(damaged, err)
-			continue
-		}
-		if r.Worker != "" && r.Worker != ch.Worker || r.Event == audit.Decision && !o.selects(&r) {
-			continue
-		}
-		if r.Event == audit.Decision {
-			if decisions++; o.Newest > 0 && decisions > o.Newest {
-				break
-			}
-		}
-		records = append(records, r)
+// selects reports whether the decision, which comes after so many newer ones that were selected, is selected, too.
+func (o *Options) selects(r *audit.Record, newer int) bool {
+	if o.Host != "" && o.Host != r.Host || r.Time.Before(o.Since) || o.Newest > 0 && newer >= o.Newest {
+		return false
 	}
-	return records, errors.Join(damaged...)
-}
-
-// selects reports whether the decision is one of the host and the project.
-func (o *Options) selects(r *audit.Record) bool {
-	if o.Host != "" && o.Host != r.Host {
+	if matched, err := path.Match(o.Tool, r.Tool); o.Tool != "" && (!matched || err != nil) {
 		return false
 	}
 	if o.Project == "" {
@@ -159,7 +145,7 @@ func (t *trail) propose(p *project, corpus *corpus) error {
 		return err
 	}
 	for {
-		chosen, gap := p.choose(list)
+		chosen, gap := t.choose(p, list)
 		grants := make([]permissions.Grant, len(chosen))
 		for i, c := range chosen {
 			grants[i] = c.grant
@@ -169,7 +155,7 @@ func (t *trail) propose(p *project, corpus *corpus) error {
 			return fmt.Errorf("a proposal is no valid grant: %w", err)
 		}
 		// What the model of the choice did not foresee is found by the gate's own code, and not proposed.
-		guilty, err := t.wrong(p, corpus, with, chosen)
+		guilty, err := t.wrong(corpus, with, chosen)
 		if err != nil {
 			return err
 		}

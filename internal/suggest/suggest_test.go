@@ -1,6 +1,7 @@
 package suggest_test
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"testing"
@@ -10,9 +11,11 @@ import (
 
 	"callgate/audit"
 	"callgate/gate"
+	"callgate/gate/tools"
 	"callgate/internal/jsonx"
 	"callgate/internal/suggest"
 	"callgate/permissions"
+	"callgate/proxy"
 )
 
 func (w *workplace) suggest(o suggest.Options) *suggest.Report {
@@ -167,5 +170,65 @@ func TestProposalsAreScopedCappedAndStable(t *testing.T) {
 	}
 	if got := w.suggest(suggest.Options{Host: "b-host"}); got.Decisions != 0 {
 		t.Errorf("another host has %d decisions", got.Decisions)
+	}
+}
+
+// Rejections count wherever a grant would hold, and whatever is selected.
+func TestEveryRejectionCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		approvedIn, rejectedIn string
+		o                      suggest.Options
+		wide                   bool
+	}{
+		"selected away":          {approvedIn: "app", rejectedIn: "app", o: suggest.Options{Newest: 16}},
+		"another host's":         {approvedIn: "app", rejectedIn: "app", o: suggest.Options{Host: "a-host"}},
+		"in a folder below":      {approvedIn: "app", rejectedIn: "app/web"},
+		"without a project":      {approvedIn: "", rejectedIn: "app"},
+		"in another project":     {approvedIn: "app", rejectedIn: "other", wide: true},
+		"in one that is similar": {approvedIn: "app", rejectedIn: "app2", wide: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkplace(t)
+			w.answered(w.project(c.rejectedIn), made{"git push origin main", "no"}, func(r *audit.Record) { r.Host = "b-host" })
+			dir := w.project(cmp.Or(c.approvedIn, "elsewhere"))
+			for _, branch := range []string{"a", "b", "c", "d"} {
+				for range 4 {
+					w.answered(dir, made{"git push origin " + branch, "yes"}, func(r *audit.Record) {
+						if c.approvedIn == "" {
+							r.Project = ""
+						}
+					})
+				}
+			}
+			got := patterns(w.suggest(c.o))
+			if wide := strings.Contains(got, "*"); wide != c.wide || got == "" {
+				t.Errorf("proposed %s", got)
+			}
+		})
+	}
+}
+
+// A tool that reaches other people is never let run with any arguments.
+func TestToolsThatReachOthers(t *testing.T) {
+	for effect, want := range map[string]string{tools.EffectOutside: "", tools.EffectMoney: "", tools.EffectAccess: "", tools.EffectOwn: "*"} {
+		w := newWorkplace(t)
+		w.Servers = []proxy.Server{{Tools: tools.Server{Name: "crm", Mappings: []tools.Mapping{{Tool: "do", Risk: permissions.Network, Roles: map[string]tools.Role{"title": tools.Plain}, Labels: tools.Labels{Effect: effect}}}}}}
+		r := request(w.project("app"), "x")
+		r.Tool, r.Arguments = "crm_do", []byte(`{"title":"x"}`)
+		call, v, err := w.Judged(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := jsonx.Digest(r.Arguments, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 12 {
+			w.append(audit.Record{Event: audit.Decision, Decision: gate.DecidedApproved, By: "web:alice", Tool: "crm_do", Server: call.Tool.Server, Project: r.Cwd,
+				Digest: digest, Arguments: r.Arguments, Risk: v.Risk().String()})
+		}
+		if got := patterns(w.suggest(suggest.Options{})); got != want {
+			t.Errorf("%s: proposed %q, want %q (%s, %v, %v)", effect, got, want, v.Risk(), v.Offers(call), v.Marks)
+		}
 	}
 }

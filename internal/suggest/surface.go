@@ -142,6 +142,9 @@ func (c *corpus) surface(by *candidate, p *project) Surface {
 		if strings.HasSuffix(by.grant.Pattern, "*") {
 			s.Operands = len(unseenOperands) // of every kind, below its folder or host, or in any argument
 		}
+		if by.grant.Pattern == "*" && !permissions.Network.Exceeds(by.grant.Risk) {
+			s.Hosts = len(unseenHosts)
+		}
 		return s
 	}
 	seen := map[string]bool{}

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,7 @@ type trail struct {
 	policy   *permissions.Policy
 	shipped  *permissions.Policy // the rules that callgate ships, which know credential stores
 	projects map[string]*project
+	rejected []*question // of all projects: a grant can hold in several
 	report   Report
 }
 
@@ -42,13 +44,13 @@ type trail struct {
 type project struct {
 	folder    string
 	questions map[string]*question
-	rejected  []*question
 	examined  []*question // approved, and good for proposals
 }
 
 // question is a call that people answered one or more times.
 type question struct {
 	record             audit.Record // the newest
+	folder             string       // of its project
 	approved, rejected map[string]int
 	marked             bool
 
@@ -75,34 +77,57 @@ func newTrail(ch *rulebook.Checker, policy *permissions.Policy) (*trail, error) 
 		report: Report{Proposals: []*Proposal{}, Left: map[string]int{}}}, nil
 }
 
-// load sorts the answers of people, and judges each call as the gate would today.
-func (t *trail) load(records []audit.Record) {
+// load sorts the answers of people, and judges each call as the gate would today. The error names records that could not
+// be read.
+func (t *trail) load(o Options) error {
 	marked, seen, days := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for i := range records {
-		if r := &records[i]; r.Event == audit.Asked && r.By == "mark" {
+	var damaged []error
+	var answers []audit.Record
+	for r, err := range audit.Read(audit.Dir(t.ch.DataDir), audit.Filter{}) {
+		if err != nil {
+			damaged = append(damaged, err)
+			continue
+		}
+		if r.Worker != "" && r.Worker != t.ch.Worker {
+			continue
+		}
+		if r.Event == audit.Asked && r.By == "mark" {
 			marked[r.CallID] = true
 		}
-	}
-	for i := range records {
-		r := &records[i]
 		if r.Event != audit.Decision {
 			continue
 		}
-		t.report.Decisions++
-		days[day(r.Time)] = true
-		if !decidedByPeople(r) || r.CallID != "" && seen[r.CallID] {
-			continue
+		selected := o.selects(&r, t.report.Decisions)
+		if selected {
+			t.report.Decisions++
+			days[day(r.Time)] = true
 		}
-		seen[r.CallID] = true
-		t.add(r, marked[r.CallID])
+		// A call that was handed over is decided, and then claimed.
+		key := r.Decision + " " + r.CallID
+		if decidedByPeople(&r) && (selected || r.Decision == gate.DecidedRejected) && (r.CallID == "" || !seen[key]) {
+			seen[key] = true
+			answers = append(answers, r)
+			if selected {
+				t.count(&r)
+			}
+		}
 	}
 	t.report.Days = len(days)
-	for _, name := range t.projectNames() {
+	for i := range answers {
+		t.add(&answers[i], marked[answers[i].CallID])
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.projects)) {
 		t.examine(t.projects[name])
 	}
+	return errors.Join(damaged...)
 }
 
-func (t *trail) projectNames() []string { return slices.Sorted(maps.Keys(t.projects)) }
+func (t *trail) count(r *audit.Record) {
+	t.report.Questions++
+	if r.Decision == gate.DecidedRejected {
+		t.report.Rejected++
+	}
+}
 
 func (t *trail) add(r *audit.Record, marked bool) {
 	folder := r.Project
@@ -117,13 +142,11 @@ func (t *trail) add(r *audit.Record, marked bool) {
 	key := strings.Join([]string{r.Agent, r.Server, r.Tool, cmp.Or(r.Digest, "call:"+r.CallID)}, "\x00")
 	q := p.questions[key]
 	if q == nil {
-		q = &question{record: *r, approved: map[string]int{}, rejected: map[string]int{}}
+		q = &question{record: *r, folder: folder, approved: map[string]int{}, rejected: map[string]int{}}
 		p.questions[key] = q
 	}
 	q.marked = q.marked || marked
-	t.report.Questions++
 	if r.Decision == gate.DecidedRejected {
-		t.report.Rejected++
 		q.rejected[day(r.Time)]++
 	} else {
 		q.approved[day(r.Time)]++
@@ -134,11 +157,11 @@ func (t *trail) add(r *audit.Record, marked bool) {
 func (t *trail) examine(p *project) {
 	for _, key := range slices.Sorted(maps.Keys(p.questions)) {
 		q := p.questions[key]
-		why := t.judge(p, q)
+		why := t.judge(q)
 		if len(q.rejected) > 0 {
 			why = cmp.Or(why, leftRejected)
 			if len(q.needs) > 0 {
-				p.rejected = append(p.rejected, q)
+				t.rejected = append(t.rejected, q)
 			}
 		}
 		if why != "" {
@@ -152,15 +175,15 @@ func (t *trail) examine(p *project) {
 }
 
 // judge finds what asks about the call, and says why it may stand for no proposal.
-func (t *trail) judge(p *project, q *question) (why string) {
+func (t *trail) judge(q *question) (why string) {
 	r := &q.record
 	if !rulebook.Whole(r) {
-		q.needs = recordedNeeds(r, p.folder)
+		q.needs = recordedNeeds(r, q.folder)
 		return leftArguments
 	}
-	call, v, err := t.ch.Judged(t.request(p, q), t.policy)
+	call, v, err := t.ch.Judged(q.request(), t.policy)
 	if err != nil {
-		q.needs = recordedNeeds(r, p.folder)
+		q.needs = recordedNeeds(r, q.folder)
 		return leftUnknown
 	}
 	q.call, q.verdict, q.whole = call, v, true
@@ -189,8 +212,8 @@ func (t *trail) judge(p *project, q *question) (why string) {
 }
 
 // request is the call of a question, in its project.
-func (t *trail) request(p *project, q *question) rulebook.Request {
-	return rulebook.Request{Tool: q.record.Tool, Arguments: q.record.Arguments, Cwd: p.folder}
+func (q *question) request() rulebook.Request {
+	return rulebook.Request{Tool: q.record.Tool, Arguments: q.record.Arguments, Cwd: q.folder}
 }
 
 // needsOf are the subjects of a call that asks for which a grant is looked for.
