@@ -59,6 +59,11 @@ func (g *Gate) present(a *approval, answer Answer, runs string) ([]byte, error) 
 	return g.o.Presence.Check(a.shown, answer, runs)
 }
 
+// needsPresence reports whether a yes to what was judged needs a proof that a person is there.
+func (g *Gate) needsPresence(v *Verdict) bool {
+	return g.o.Presence != nil && g.o.Presence.Needs(v.Risk(), len(v.Marks) > 0)
+}
+
 // single reports whether the call must not be released along with others.
 func (a *approval) single() bool {
 	return len(a.verdict.Marks) > 0 || !permissions.Destructive.Exceeds(a.verdict.Risk())

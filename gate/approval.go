@@ -124,7 +124,7 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 		Arguments: call.Arguments, Digest: call.Digest, Analysis: v.Analysis,
 		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,
 		Host: s.Client(), Origin: s.Origin(),
-		Presence:  g.o.Presence != nil && g.o.Presence.Needs(v.Risk(), len(v.Marks) > 0),
+		Presence:  g.needsPresence(&v),
 		CreatedAt: created, ExpiresAt: created.Add(g.o.Timeout),
 	}
 }

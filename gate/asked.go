@@ -204,6 +204,7 @@ func (g *Gate) restore() {
 			},
 			detached: true, restored: true,
 		}
+		shown.Presence = g.needsPresence(&a.verdict)
 		if string(a.edited) == "null" {
 			a.edited = nil
 		}

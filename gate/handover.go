@@ -170,6 +170,9 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis) && kept.Arguments == nil {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
+	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.needsPresence(&v) {
+		return resolution{}, false // it was decided when no proof was needed
+	}
 	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, arguments: kept.Arguments, reach: kept.Reach}, true
 }
 

@@ -26,7 +26,7 @@ func (s *Server) freezeRoutes(path func(string, methods)) {
 	if s.options.Freezer == nil {
 		return
 	}
-	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handleFreeze), "DELETE": s.proved(s.handleUnfreeze)})
+	path("/api/freeze", methods{"GET": s.viewer(s.handleFrozen), "PUT": s.approver(s.handlePutFreeze), "DELETE": s.proved(s.handleUnfreeze)})
 }
 
 func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {
@@ -36,6 +36,15 @@ func (s *Server) handleFrozen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, Frozen{wire.List(frozen)})
+}
+
+// handlePutFreeze freezes at once. Where something is frozen already it could end that sooner.
+func (s *Server) handlePutFreeze(w http.ResponseWriter, r *http.Request) {
+	if frozen, err := s.options.Freezer.Frozen(); err != nil || len(frozen) > 0 {
+		s.proved(s.handleFreeze)(w, r)
+		return
+	}
+	s.handleFreeze(w, r)
 }
 
 func (s *Server) handleFreeze(w http.ResponseWriter, r *http.Request) {

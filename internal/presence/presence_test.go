@@ -409,10 +409,13 @@ func TestVerifyTrail(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*audit.Record)
 		proof  func(*Proof)
+		asked  string // digest of what was asked about as call_1
 		want   string
 	}{
 		"as it was":            {},
 		"other arguments":      {change: func(r *audit.Record) { r.Digest = "d2" }, want: "other arguments"},
+		"as it was, repeated":  {change: func(r *audit.Record) { r.CallID = "call_repeated" }, asked: "d1"},
+		"asked another":        {change: func(r *audit.Record) { r.CallID = "call_repeated" }, asked: "d2", want: "another call"},
 		"another call":         {change: func(r *audit.Record) { r.CallID = "call_2" }, want: "another call"},
 		"an unregistered key":  {proof: func(p *Proof) { p.Key = Key{} }, want: "does not hold"},
 		"another statement":    {proof: func(p *Proof) { p.Statement.Digest = "d2" }, want: "something else was signed"},
@@ -461,6 +464,9 @@ func TestVerifyTrail(t *testing.T) {
 			removed, err := d.Keys.Remove("key")
 			if err != nil {
 				t.Fatal(err)
+			}
+			if c.asked != "" {
+				write(audit.Record{Event: audit.Asked, CallID: "call_1", Digest: c.asked})
 			}
 			write(r)
 			write(audit.Record{Event: audit.Control, Summary: RemovedSummary(removed)})

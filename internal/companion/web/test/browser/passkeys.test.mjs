@@ -227,6 +227,10 @@ story(
     await page.keyboard.press("r");
     await page.keyboard.press("Enter");
     assert.equal((await call).isError, true);
+    // Anybody may freeze; who could thaw it so needs a passkey.
+    assert.equal((await rest(gate, "PUT", "/api/freeze", {})).status, 200);
+    const soon = new Date(Date.now() + 60_000).toISOString();
+    assert.equal((await rest(gate, "PUT", "/api/freeze", { until: soon })).error.code, "PRESENCE");
   },
   presence("always"),
 );
