@@ -188,11 +188,11 @@ func (t *trail) choose(p *project, list []*candidate) ([]*candidate, int) {
 // wrong returns the chosen candidates that take part in releasing what was rejected or is a bypass.
 func (t *trail) wrong(corpus *corpus, with *permissions.Policy, chosen []*candidate) (guilty []*candidate, err error) {
 	blame := func(needs []need) {
-		for _, c := range chosen {
-			if slices.ContainsFunc(needs, c.releases) && !slices.Contains(guilty, c) {
-				guilty = append(guilty, c)
-			}
+		found := slices.DeleteFunc(slices.Clone(chosen), func(c *candidate) bool { return !slices.ContainsFunc(needs, c.releases) })
+		if len(found) == 0 {
+			found = chosen // nobody knows which
 		}
+		guilty = append(guilty, found...)
 	}
 	for _, q := range t.rejected {
 		runs := !q.whole && q.released(chosen...)

@@ -2,6 +2,7 @@ package suggest_test
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -230,5 +231,20 @@ func TestToolsThatReachOthers(t *testing.T) {
 		if got := patterns(w.suggest(suggest.Options{})); got != want {
 			t.Errorf("%s: proposed %q, want %q (%s, %v, %v)", effect, got, want, v.Risk(), v.Offers(call), v.Marks)
 		}
+	}
+}
+
+// A pattern that would let a command reach a place that nobody named is not proposed, however much it would save.
+func TestNoProposalReachesUnnamedPlaces(t *testing.T) {
+	w := newWorkplace(t)
+	dir := w.project("app")
+	for i := range 40 {
+		w.answered(dir, made{fmt.Sprintf("git pull --rebase origin branch-%d", i), "yes"}, nil)
+		w.answered(dir, made{fmt.Sprintf("gh pr checks %d", i), "yes"}, nil)
+		w.answered(dir, made{fmt.Sprintf("ssh host-%d.example.com uptime", i), "yes"}, nil)
+		w.answered(dir, made{fmt.Sprintf("curl https://host-%d.example.com/x", i), "yes"}, nil)
+	}
+	if got := patterns(w.suggest(suggest.Options{})); got != "gh pr checks *" {
+		t.Errorf("proposed %s", got)
 	}
 }

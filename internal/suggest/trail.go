@@ -160,7 +160,7 @@ func (t *trail) examine(p *project) {
 		why := t.judge(q)
 		if len(q.rejected) > 0 {
 			why = cmp.Or(why, leftRejected)
-			if len(q.needs) > 0 {
+			if len(q.needs) > 0 || q.whole && q.verdict.Action == permissions.Ask && len(q.verdict.Marks) == 0 {
 				t.rejected = append(t.rejected, q)
 			}
 		}
