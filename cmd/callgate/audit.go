@@ -45,7 +45,7 @@ grants and autonomy. Secrets are redacted.
 			if filter.Decision != "" && !slices.Contains(decisions, filter.Decision) {
 				return fmt.Errorf("--decision %q: use %s", filter.Decision, strings.Join(decisions, ", "))
 			}
-			if filter.Since, err = parseSince(since, time.Now()); err != nil {
+			if filter.Since, err = config.ParseSince(since, time.Now()); err != nil {
 				return err
 			}
 			if worker := cmd.Flags().Lookup("worker"); worker != nil && worker.Changed {
@@ -95,25 +95,6 @@ func auditDir(dataDir func() (string, error)) (string, error) {
 var decisions = []string{
 	gate.DecidedAutoApproved, gate.DecidedApproved, gate.DecidedRejected, gate.DecidedTrusted, gate.DecidedTimeout,
 	gate.DecidedDenied, gate.DecidedCancelled, gate.DecidedPending, gate.DecidedLimited,
-}
-
-// parseSince reads a duration before now, a day or a moment.
-func parseSince(s string, now time.Time) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t, nil
-	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.DateTime} {
-		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("--since %q: want a duration like 90m, a day like 2026-11-20, or a time like 2026-11-20T10:00:00Z", s)
 }
 
 // followAudit prints until the command is cancelled, which is how it ends well.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callgate/audit"
+	"callgate/internal/config"
 )
 
 // auditOutput runs `callgate audit ARGS` on dir.
@@ -146,12 +147,12 @@ func TestParseSince(t *testing.T) {
 		"2026-11-19 10:30:15":  time.Date(2026, 11, 19, 10, 30, 15, 0, zone),
 		"2026-11-19T10:00:00Z": time.Date(2026, 11, 19, 10, 0, 0, 0, time.UTC),
 	} {
-		if got, err := parseSince(s, now); err != nil || !got.Equal(want) {
+		if got, err := config.ParseSince(s, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q: %v, %v: want %v", s, got, err, want)
 		}
 	}
 	for _, s := range []string{"yesterday", "-1h", "2026-13-01"} {
-		if got, err := parseSince(s, now); err == nil {
+		if got, err := config.ParseSince(s, now); err == nil {
 			t.Errorf("%q is %v", s, got)
 		}
 	}

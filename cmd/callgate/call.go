@@ -1,27 +1,21 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	mcpclient "github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
-	"callgate/gate"
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/jsonx"
-	"callgate/proxy"
 )
 
 // Exit codes of call beside 0 and 1.
@@ -61,7 +55,7 @@ could not be made.`,
 			if err != nil {
 				return err
 			}
-			result, err := callOnce(cmd.Context(), c, servers, args[0], arguments)
+			result, err := app.Call(cmd.Context(), c, servers, args[0], arguments)
 			if err != nil {
 				return err
 			}
@@ -91,55 +85,6 @@ func callArguments(given []string, stdin io.Reader) (jsontext.Value, error) {
 		return nil, errors.New(`the arguments are not a JSON object: write '{"path":"README.md"}'`)
 	}
 	return text, nil
-}
-
-// callOnce is a host that makes one call and leaves.
-func callOnce(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
-	sidecar, err := app.Start(c, servers)
-	if err != nil {
-		return nil, err
-	}
-	defer sidecar.Close()
-	fromHost, toGate := io.Pipe()
-	fromGate, toHost := io.Pipe()
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		toHost.CloseWithError(sidecar.Proxy.Run(ctx, proxy.View{}, fromHost, toHost)) // the client says why
-	}()
-	defer func() { _ = toGate.Close(); <-served }()
-	host := mcpclient.NewClient(transport.NewIO(fromGate, toGate, io.NopCloser(strings.NewReader(""))))
-	if err := host.Start(ctx); err != nil {
-		return nil, err
-	}
-	var hello mcp.InitializeRequest
-	hello.Params.ClientInfo = mcp.Implementation{Name: "callgate-call", Version: app.Version}
-	if _, err := host.Initialize(ctx, hello); err != nil {
-		return nil, err
-	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	go sayWaiting(ctx, sidecar.Gate)
-	var call mcp.CallToolRequest
-	call.Params.Name, call.Params.Arguments = tool, arguments
-	return host.CallTool(ctx, call)
-}
-
-// sayWaiting says once that the call waits for a person.
-func sayWaiting(ctx context.Context, g *gate.Gate) {
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
-			if len(g.Pending()) > 0 {
-				fmt.Fprintln(os.Stderr, `The call waits for a person: run "callgate approve" in another terminal, or "callgate open".`)
-				return
-			}
-		}
-	}
 }
 
 // printResult prints the text of a result, or all of it as JSON, and says how the call ended.

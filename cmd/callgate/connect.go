@@ -6,51 +6,36 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	"callgate/internal/hosthooks"
 	"callgate/internal/install"
 	"callgate/internal/output"
-	"callgate/proxy"
 )
 
 // connecting holds the flags that connect and disconnect share.
 type connecting struct {
-	dataDir     func() (string, error)
-	scopes      []string
-	servers     []string
-	project     string
-	dryRun, yes bool
-	asJSON      bool
-	noHooks     bool
-	onlyHooks   bool
+	app.Connect
+	dryRun, yes, asJSON bool
 }
 
 func (o *connecting) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.scopes, "scope", []string{"user", "local"}, "where to look: user, local (Claude Code's projects), project")
-	flags.StringVar(&o.project, "project", "", "`folder` for --scope project (default: the current folder)")
+	flags.StringSliceVar(&o.Scopes, "scope", []string{"user", "local"}, "where to look: user, local (Claude Code's projects), project")
+	flags.StringVar(&o.Project, "project", "", "`folder` for --scope project (default: the current folder)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would change, and change nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON; changes nothing without --yes")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(install.IDs(), cobra.ShellCompDirectiveNoFileComp)
 }
 
-// records is where connect remembers what it changed.
-func (o *connecting) records() (string, error) {
-	dir, err := o.dataDir()
-	return filepath.Join(dir, "connect"), err
-}
-
 func newConnectCommand(dataDir func() (string, error)) *cobra.Command {
-	o := connecting{dataDir: dataDir}
+	var o connecting
 	var watch bool
 	var managed string
 	cmd := &cobra.Command{
@@ -71,7 +56,10 @@ a destination you named, and asks about the rest.
   callgate connect --server github --yes
   callgate connect --managed ./rollout # for administrators: settings that users cannot switch off
   callgate connect --watch            # say when a host gets a server that callgate does not gate`,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.DataDir, err = dataDir(); err != nil {
+				return err
+			}
 			if managed != "" {
 				return o.managed(cmd, args, managed)
 			}
@@ -82,59 +70,15 @@ a destination you named, and asks about the rest.
 		},
 	}
 	o.declare(cmd)
-	cmd.Flags().StringSliceVar(&o.servers, "server", nil, "only the server of this `name`; repeatable")
-	cmd.Flags().BoolVar(&o.noHooks, "no-hooks", false, "gate MCP servers only, not the built-in tools of hosts")
+	cmd.Flags().StringSliceVar(&o.Servers, "server", nil, "only the server of this `name`; repeatable")
+	cmd.Flags().BoolVar(&o.NoHooks, "no-hooks", false, "gate MCP servers only, not the built-in tools of hosts")
 	cmd.Flags().StringVar(&managed, "managed", "", "write settings for administrators below this `folder` (/: in place), so that nobody can take callgate out of Claude Code, Codex and VS Code")
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep running, and report servers that bypass callgate")
 	return cmd
 }
 
-// plan looks at the hosts as the flags say.
-func (o *connecting) plan(args []string) (*install.Plan, error) {
-	hosts, err := install.Find(args)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range o.scopes {
-		if !slices.Contains([]string{"user", "local", "project"}, s) {
-			return nil, fmt.Errorf("--scope %s: use user, local or project", s)
-		}
-	}
-	project, err := filepath.Abs(o.project)
-	if err != nil {
-		return nil, err
-	}
-	machine, err := install.ThisMachine(project)
-	if err != nil {
-		return nil, err
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	records, err := o.records()
-	if err != nil {
-		return nil, err
-	}
-	dataDir, err := o.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	var hooks func(string) []install.HookFile
-	if !o.noHooks {
-		hooks = func(host string) []install.HookFile {
-			return hosthooks.Hooks(host, program, []string{"--data-dir=" + dataDir})
-		}
-	}
-	return install.Make(install.Options{
-		Hooks: hooks, OnlyHooks: o.onlyHooks, Machine: machine, Hosts: hosts, Scopes: o.scopes, Servers: o.servers, Callgate: program,
-		Folder: filepath.Join(xdg.ConfigHome, "callgate", "servers"), Records: records,
-		Sanitize: proxy.Sanitize, Check: proxy.CheckAliases,
-	})
-}
-
 func (o *connecting) connect(cmd *cobra.Command, args []string) error {
-	plan, err := o.plan(args)
+	plan, err := o.Plan(args)
 	if err != nil {
 		return err
 	}
@@ -172,7 +116,7 @@ func (o *connecting) connect(cmd *cobra.Command, args []string) error {
 		if h.Note != "" {
 			fmt.Fprintln(out, "note     "+h.Note)
 		}
-		if d, err := hosthooks.Find(h.ID); err == nil && h.Found && !o.noHooks && d.Note != "" {
+		if d, err := hosthooks.Find(h.ID); err == nil && h.Found && !o.NoHooks && d.Note != "" {
 			fmt.Fprintln(out, "note     "+d.Note)
 		}
 	}

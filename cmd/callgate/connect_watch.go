@@ -20,7 +20,7 @@ func (o *connecting) watch(cmd *cobra.Command, args []string) (err error) {
 	defer files.Close()
 	said := map[string]bool{}
 	look := func() error {
-		plan, err := o.plan(args)
+		plan, err := o.Plan(args)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (o *connecting) watchFolders(files *fsnotify.Watcher, args []string) error 
 	if err != nil {
 		return err
 	}
-	project, err := filepath.Abs(o.project)
+	project, err := filepath.Abs(o.Project)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (o *connecting) watchFolders(files *fsnotify.Watcher, args []string) error 
 		return err
 	}
 	for i := range hosts {
-		for _, folder := range machine.Folders(&hosts[i], o.scopes) {
+		for _, folder := range machine.Folders(&hosts[i], o.Scopes) {
 			if err := files.Add(folder); err != nil {
 				return err
 			}

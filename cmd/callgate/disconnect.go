@@ -13,7 +13,7 @@ import (
 )
 
 func newDisconnectCommand(dataDir func() (string, error)) *cobra.Command {
-	o := connecting{dataDir: dataDir}
+	var o connecting
 	cmd := &cobra.Command{
 		Use:   "disconnect [HOST...]",
 		Short: "Undo \"callgate connect\"",
@@ -22,11 +22,16 @@ the host changed, it puts the servers back, removes callgate's entry and keeps t
 put back and keeps a copy of the file.`,
 		Example: `  callgate disconnect --dry-run
   callgate disconnect claude --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.disconnect(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.DataDir, err = dataDir(); err != nil {
+				return err
+			}
+			return o.disconnect(cmd, args)
+		},
 	}
 	o.declare(cmd)
 	cmd.Flags().Lookup("scope").DefValue = "user,local,project"
-	o.scopes = []string{"user", "local", "project"}
+	o.Scopes = []string{"user", "local", "project"}
 	return cmd
 }
 
@@ -34,14 +39,10 @@ func (o *connecting) disconnect(cmd *cobra.Command, args []string) error {
 	if _, err := install.Find(args); err != nil {
 		return err
 	}
-	records, err := o.records()
-	if err != nil {
-		return err
-	}
 	for i := range args {
 		args[i] = strings.ToLower(args[i])
 	}
-	list, err := install.Undo(records, args, o.scopes)
+	list, err := install.Undo(o.Records(), args, o.Scopes)
 	if err != nil {
 		return err
 	}

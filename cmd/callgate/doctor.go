@@ -88,8 +88,8 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	if o.Machine, err = install.ThisMachine(here); err != nil {
 		return nil, err
 	}
-	connect := connecting{dataDir: func() (string, error) { return c.DataDir, nil }, scopes: []string{"user", "local", "project"}, project: here}
-	o.Plan, o.PlanErr = connect.plan(nil)
+	connect := app.Connect{DataDir: c.DataDir, Scopes: []string{"user", "local", "project"}, Project: here}
+	o.Plan, o.PlanErr = connect.Plan(nil)
 	o.Try = func(ctx context.Context, d *hosthooks.Dialect, path string) (string, error) {
 		event, body := d.Try(path, here)
 		reply, err := askGate(ctx, s, door.Order{Host: d.ID, Event: event}, body)
@@ -99,8 +99,8 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		return strings.TrimSpace(reply.Stderr), err
 	}
 	o.Connect = func(host string) error {
-		connect := connecting{dataDir: connect.dataDir, scopes: []string{"user"}, project: here, onlyHooks: true}
-		plan, err := connect.plan([]string{host})
+		connect := app.Connect{DataDir: c.DataDir, Scopes: []string{"user"}, Project: here, OnlyHooks: true}
+		plan, err := connect.Plan([]string{host})
 		if err == nil {
 			_, err = plan.Apply()
 		}

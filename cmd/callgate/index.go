@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +51,7 @@ rag.embedder or --embedder names a server that computes the vectors.`,
 				p.Event(e)
 				tellIndexed(c.HookRunner, e)
 			}
-			return errors.Join(indexAll(cmd, c, roots, watch, follow), p.Close())
+			return errors.Join(app.IndexAll(cmd.Context(), c, cmd.ErrOrStderr(), roots, watch, follow), p.Close())
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep running and follow changes")
@@ -69,63 +67,5 @@ func tellIndexed(h *hooks.Runner, e rag.Event) {
 	}
 }
 
-// indexAll brings the indexes of all roots up to date, one after the other, and then keeps them so until the command
-// is interrupted, if it is to watch. One that fails ends all.
-func indexAll(cmd *cobra.Command, c *config.Config, roots []string, watch bool, follow func(rag.Event)) error {
-	var indexes []*rag.Index
-	close := func(err error) error {
-		for _, index := range indexes {
-			err = errors.Join(err, index.Close())
-		}
-		return err
-	}
-	for _, root := range roots {
-		index, err := openIndex(cmd, c, root)
-		if err != nil {
-			return close(err)
-		}
-		indexes = append(indexes, index)
-		if _, err := index.Sync(cmd.Context(), root, follow); err != nil {
-			return close(err)
-		}
-	}
-	if !watch {
-		return close(nil)
-	}
-	ctx, stop := context.WithCancel(cmd.Context())
-	defer stop()
-	failed := make([]error, len(roots))
-	var watching sync.WaitGroup
-	for i, root := range roots {
-		watching.Go(func() {
-			defer stop()
-			failed[i] = indexes[i].Watch(ctx, root, follow)
-		})
-	}
-	watching.Wait()
-	return close(errors.Join(failed...))
-}
-
 // indexGCPercent trades a little time for a fifth of the memory: indexing allocates far more than it keeps.
 const indexGCPercent = 75
-
-// openIndex opens the index of the workspace root under the worker's rules.
-func openIndex(cmd *cobra.Command, c *config.Config, root string) (*rag.Index, error) {
-	if info, err := os.Stat(root); err == nil && !info.IsDir() {
-		return rag.Open("", rag.Options{}) // Sync says what is wrong with a file
-	}
-	dir, err := rag.Dir(c.IndexDir(), root)
-	if err != nil {
-		return nil, err
-	}
-	o, err := c.RAG.Options(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
-	if err != nil {
-		return nil, err
-	}
-	reading := c.Reading()
-	if o.Denied, err = reading.Denied(root); err != nil {
-		return nil, err
-	}
-	o.Rules = reading.Rules
-	return rag.Open(dir, o)
-}

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"callgate/gate/tools"
 	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/output"
+	"callgate/internal/retrieval"
 	"callgate/internal/visible"
 	"callgate/rag"
 )
@@ -65,64 +62,12 @@ files that the rules keep them from reading.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKB(s, func(c *config.Config, kb *rag.KB) error {
-				return app.Change(c, func() (string, error) { return addFiles(cmd, kb, args) })
+				return app.Change(c, func() (string, error) {
+					return retrieval.AddFiles(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), kb, args)
+				})
 			})
 		},
 	}
-}
-
-// mostOfFile bounds a file that is read for its text.
-const mostOfFile = 64 << 20
-
-func addFiles(cmd *cobra.Command, kb *rag.KB, paths []string) (summary string, err error) {
-	var added []string
-	var failed []error
-	for _, path := range paths {
-		id, err := addFile(cmd.Context(), cmd.InOrStdin(), kb, path)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", path, err))
-			continue
-		}
-		added = append(added, id)
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", id, tools.Visible(path)); err != nil {
-			return "", err
-		}
-	}
-	if len(added) > 0 {
-		summary = fmt.Sprintf("Added %s to the knowledge base: %s.", visible.Count(len(added), "document"), strings.Join(added, ", "))
-	}
-	return summary, errors.Join(failed...)
-}
-
-func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (string, error) {
-	in, metadata := stdin, map[string]string(nil)
-	if path != "-" {
-		absolute, err := filepath.Abs(path)
-		if err != nil {
-			return "", err
-		}
-		info, err := os.Stat(absolute)
-		if err != nil {
-			return "", err
-		}
-		if !info.Mode().IsRegular() {
-			return "", errors.New("it is no regular file")
-		}
-		f, err := os.Open(absolute)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		in, metadata = f, map[string]string{"path": absolute}
-	}
-	data, err := io.ReadAll(io.LimitReader(in, mostOfFile+1))
-	if err != nil {
-		return "", err
-	}
-	if len(data) > mostOfFile {
-		return "", fmt.Errorf("it has more than %d MiB", mostOfFile>>20)
-	}
-	return kb.Add(ctx, string(data), metadata)
 }
 
 func newKBListCommand(s *config.Settings) *cobra.Command {

@@ -42,7 +42,7 @@ judged are counted with the reason.`,
 				return err
 			}
 			filter := audit.Filter{}
-			if filter.Since, err = parseSince(since, time.Now()); err != nil {
+			if filter.Since, err = config.ParseSince(since, time.Now()); err != nil {
 				return err
 			}
 			after, err := rulebook.ReadPolicy(changed)

@@ -89,7 +89,7 @@ func (o *suggestion) check(cmd *cobra.Command) (err error) {
 			return fmt.Errorf("--%s is for proposals; with --tighten, --unused says how far to look back", other)
 		}
 	}
-	if o.Since, err = parseSince(o.since, time.Now()); err != nil || o.Project == "" {
+	if o.Since, err = config.ParseSince(o.since, time.Now()); err != nil || o.Project == "" {
 		return err
 	}
 	o.Project, err = filepath.Abs(o.Project)

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"callgate/internal/app"
 	"callgate/internal/config"
 	"callgate/internal/output"
 	"callgate/internal/retrieval"
@@ -53,7 +53,7 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 			if err != nil {
 				return err
 			}
-			roots, err := searchedRoots(c, root)
+			roots, err := app.SearchedRoots(c, root)
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 				}
 			}()
 			for _, root := range roots {
-				index, err := openIndex(cmd, c, root)
+				index, err := app.OpenIndex(c, cmd.ErrOrStderr(), root)
 				if err != nil {
 					return err
 				}
@@ -111,46 +111,6 @@ With --eval FILE it answers every query of the file and reports how well. Each l
 	cmd.Flags().BoolVar(&noSync, "no-sync", false, "do not update the index first")
 	cmd.Flags().StringVar(&judgements, "eval", "", "answer the queries of this `file` and report how well")
 	return cmd
-}
-
-// searchedRoots returns the folders whose indexes are searched: the one that is asked for, those of the
-// configuration, or the current directory.
-func searchedRoots(c *config.Config, asked string) ([]string, error) {
-	dirs := c.RAG.Roots
-	if asked != "" {
-		dirs = []string{asked}
-	} else if len(dirs) == 0 {
-		dirs = []string{"."}
-	}
-	var roots []string
-	for _, dir := range dirs {
-		root, err := indexedRoot(c.IndexDir(), dir)
-		if err != nil {
-			return nil, err
-		}
-		roots = append(roots, root)
-	}
-	return retrieval.Outermost(roots), nil
-}
-
-// indexedRoot returns the nearest folder, dir or above, that has an index; dir if none has.
-func indexedRoot(indexes, dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		index, err := rag.Dir(indexes, at)
-		if err != nil {
-			return "", err
-		}
-		if _, err := os.Stat(index); err == nil {
-			return at, nil
-		}
-		if filepath.Dir(at) == at {
-			return dir, nil
-		}
-	}
 }
 
 func evaluate(cmd *cobra.Command, index *rag.Index, file string, like rag.Query, asJSON bool) error {

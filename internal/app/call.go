@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	mcpclient "github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"callgate/gate"
+	"callgate/internal/config"
+	"callgate/proxy"
+)
+
+// Call is a host that makes one call and leaves.
+func Call(ctx context.Context, c *config.Config, servers []proxy.Server, tool string, arguments jsontext.Value) (*mcp.CallToolResult, error) {
+	sidecar, err := Start(c, servers)
+	if err != nil {
+		return nil, err
+	}
+	defer sidecar.Close()
+	fromHost, toGate := io.Pipe()
+	fromGate, toHost := io.Pipe()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		toHost.CloseWithError(sidecar.Proxy.Run(ctx, proxy.View{}, fromHost, toHost)) // the client says why
+	}()
+	defer func() { _ = toGate.Close(); <-served }()
+	host := mcpclient.NewClient(transport.NewIO(fromGate, toGate, io.NopCloser(strings.NewReader(""))))
+	if err := host.Start(ctx); err != nil {
+		return nil, err
+	}
+	var hello mcp.InitializeRequest
+	hello.Params.ClientInfo = mcp.Implementation{Name: "callgate-call", Version: Version}
+	if _, err := host.Initialize(ctx, hello); err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go sayWaiting(ctx, sidecar.Gate)
+	var call mcp.CallToolRequest
+	call.Params.Name, call.Params.Arguments = tool, arguments
+	return host.CallTool(ctx, call)
+}
+
+// sayWaiting says once that the call waits for a person.
+func sayWaiting(ctx context.Context, g *gate.Gate) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			if len(g.Pending()) > 0 {
+				fmt.Fprintln(os.Stderr, `The call waits for a person: run "callgate approve" in another terminal, or "callgate open".`)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package config
+
+import (
+	"fmt"
+	"time"
+)
+
+// ParseSince reads a duration before now, a day or a moment.
+func ParseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.DateTime} {
+		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--since %q: want a duration like 90m, a day like 2026-11-20, or a time like 2026-11-20T10:00:00Z", s)
+}

@@ -1,0 +1,70 @@
+package retrieval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"callgate/gate/tools"
+	"callgate/internal/visible"
+	"callgate/rag"
+)
+
+// mostOfFile bounds a file that is read for its text.
+const mostOfFile = 64 << 20
+
+// AddFiles adds the text of files, and prints the id of each document to out. The summary is for the record.
+func AddFiles(ctx context.Context, in io.Reader, out io.Writer, kb *rag.KB, paths []string) (summary string, err error) {
+	var added []string
+	var failed []error
+	for _, path := range paths {
+		id, err := addFile(ctx, in, kb, path)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", path, err))
+			continue
+		}
+		added = append(added, id)
+		if _, err := fmt.Fprintf(out, "%s  %s\n", id, tools.Visible(path)); err != nil {
+			return "", err
+		}
+	}
+	if len(added) > 0 {
+		summary = fmt.Sprintf("Added %s to the knowledge base: %s.", visible.Count(len(added), "document"), strings.Join(added, ", "))
+	}
+	return summary, errors.Join(failed...)
+}
+
+func addFile(ctx context.Context, stdin io.Reader, kb *rag.KB, path string) (string, error) {
+	in, metadata := stdin, map[string]string(nil)
+	if path != "-" {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		info, err := os.Stat(absolute)
+		if err != nil {
+			return "", err
+		}
+		if !info.Mode().IsRegular() {
+			return "", errors.New("it is no regular file")
+		}
+		f, err := os.Open(absolute)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		in, metadata = f, map[string]string{"path": absolute}
+	}
+	data, err := io.ReadAll(io.LimitReader(in, mostOfFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(data) > mostOfFile {
+		return "", fmt.Errorf("it has more than %d MiB", mostOfFile>>20)
+	}
+	return kb.Add(ctx, string(data), metadata)
+}
