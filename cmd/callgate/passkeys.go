@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"callgate/internal/companion/credentials"
 	"callgate/internal/companion/wire"
 	"callgate/internal/config"
+	"callgate/internal/output"
 	"callgate/internal/presence"
 )
 
@@ -109,21 +109,9 @@ func newPasskeysListCommand(dataDir func() (string, error)) *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				return json.NewEncoder(out).Encode(append([]presence.Key{}, keys...))
+				return output.JSON(out, append([]presence.Key{}, keys...))
 			}
-			if len(keys) == 0 {
-				_, err = fmt.Fprintln(out, `No passkey is registered: "callgate passkeys add" registers one.`)
-			}
-			for _, k := range keys {
-				person := ""
-				if k.Person != "" {
-					person = " of " + k.Person
-				}
-				if err == nil {
-					_, err = fmt.Fprintf(out, "%s%s, for %s, since %s\n  %s\n", tools.Visible(k.Name), person, k.Party, k.Added.Local().Format(time.DateOnly), k.ID)
-				}
-			}
-			return err
+			return output.Passkeys(out, keys)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
