@@ -42,7 +42,7 @@ func TestPoisonedDefinitions(t *testing.T) {
 	}
 }
 
-// No definition of a real server is held.
+// No definition of a real server is held, nor one with phrases that other real servers use.
 func TestRealDefinitionsAreNotPoisoned(t *testing.T) {
 	files, err := filepath.Glob("testdata/definitions/*.jsonl")
 	if err != nil || len(files) == 0 {
