@@ -15,7 +15,8 @@ import (
 
 // Relay is Watch for programs: every frame of the server goes to out as one line of JSON, and every line
 // of in is one of lineFrames (v may be left out). A line that is none gets an
-// error frame on out. The end of in ends only the answers; in is read until the process ends.
+// error frame on out. Lines are taken once there is a connection. The end of in ends only
+// the answers; in is read until the process ends.
 func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writer, once bool) (wire.Outcome, error) {
 	lines := make(chan []byte)
 	go func() {
@@ -30,6 +31,7 @@ func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writ
 			}
 		}
 	}()
+	var taken <-chan []byte // lines, once there is a connection that they can go to
 	pending := map[string]bool{}
 	for {
 		select {
@@ -46,6 +48,7 @@ func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writ
 			}
 			switch f := event.Frame.(type) {
 			case wire.Connected:
+				taken = lines
 				clear(pending)
 			case wire.Notice:
 				for _, problem := range f.Problems {
@@ -68,9 +71,9 @@ func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writ
 					return wire.OutcomeOf(f.Decision), nil
 				}
 			}
-		case data, ok := <-lines:
+		case data, ok := <-taken:
 			if !ok {
-				lines = nil
+				lines, taken = nil, nil
 				continue
 			}
 			if len(data) == 0 {

@@ -95,14 +95,17 @@ story(
     assert.equal(stolen.error?.code, "BAD_MESSAGE");
     const frame = JSON.stringify({ v: 1, type: "tool_approve", sessionId, toolCallId, ...yes });
     const client = spawn(CALLGATE, ["approve", "--json", "--data-dir", gate.data]);
-    client.stdin.write(`${frame}\n`);
-    for await (const line of createInterface({ input: client.stdout })) {
-      if (!line.includes('"error"')) continue;
-      assert.match(line, /needs your passkey: answer on the page http:\/\/localhost:/);
-      assert.match(line, /"code":"PRESENCE"/);
-      break;
+    try {
+      client.stdin.write(`${frame}\n`);
+      for await (const line of createInterface({ input: client.stdout })) {
+        if (!line.includes('"error"')) continue;
+        assert.match(line, /needs your passkey: answer on the page http:\/\/localhost:/);
+        assert.match(line, /"code":"PRESENCE"/);
+        break;
+      }
+    } finally {
+      client.kill(); // it would outlive a failure, and this process would wait for it
     }
-    client.kill();
 
     await approve(page);
     assert.deepEqual(await call, { text: "with a passkey\n", isError: false });
