@@ -124,6 +124,7 @@ check: ## gofmt, linters, and builds for Windows and macOS
 		if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GOLANGCI) run
 	go mod tidy -diff
+	cd examples/library && go mod tidy -diff
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet ./...
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o bin/cross/ ./cmd/callgate

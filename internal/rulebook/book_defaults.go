@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -71,10 +72,15 @@ func (b *Book) Install(base, text []byte, summary string) error {
 	})
 }
 
-// keepBeside writes a copy of a file under a name that is free and returns that.
+// keepBeside writes a copy of a file under a name that is free and returns that: two changes in one second keep both.
 func keepBeside(path string, text []byte) (string, error) {
-	backup := path + "." + time.Now().UTC().Format("20060102T150405Z") + ".bak"
+	name := path + "." + time.Now().UTC().Format("20060102T150405Z")
+	backup := name + ".bak"
 	f, err := os.OpenFile(backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	for n := 2; errors.Is(err, fs.ErrExist) && n <= 1000; n++ {
+		backup = fmt.Sprintf("%s-%d.bak", name, n)
+		f, err = os.OpenFile(backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	}
 	if err != nil {
 		return "", err
 	}
