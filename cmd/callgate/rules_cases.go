@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,7 @@ import (
 )
 
 func newRulesTestCommand(s *config.Settings) *cobra.Command {
-	var rulesFile string
+	var rulesFile, junit string
 	cmd := &cobra.Command{
 		Use:   "test [FILE]",
 		Short: "Test the rules with your own cases",
@@ -24,9 +25,10 @@ the rules:
     { "call": { "tool": "read_file", "arguments": { "path": ".env" }, "cwd": "/src/app" }, "want": "deny" }
   ]
 
-"want" is allow, deny or ask. A call can have "cwd", "autonomy" and "mode". The exit code is 1 if a case fails.`,
+"want" is allow, deny or ask. A call can have "cwd", "autonomy" and "mode". The exit code is 1 if a case fails.
+--junit also writes the results for CI systems.`,
 		Example: `  callgate rules test
-  callgate rules test --file ci/permissions.jsonc ci/permissions.test.jsonc`,
+  callgate rules test --file ci/permissions.jsonc --junit results.xml ci/permissions.test.jsonc`,
 		Args: config.ArgsBetween(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := s.Load()
@@ -49,7 +51,11 @@ the rules:
 			if err != nil {
 				return err
 			}
-			failed, err := rulebook.RunCases(cmd.OutOrStdout(), checker, policy, cases)
+			results := rulebook.RunCases(checker, policy, cases)
+			failed, err := rulebook.PrintResults(cmd.OutOrStdout(), results)
+			if junit != "" {
+				err = errors.Join(err, rulebook.WriteJUnit(junit, results))
+			}
 			if err == nil && failed > 0 {
 				err = exitCode(1)
 			}
@@ -57,5 +63,6 @@ the rules:
 		},
 	}
 	cmd.Flags().StringVar(&rulesFile, "file", "", "test this rules `file` instead of the worker's")
+	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to this `file` as JUnit XML")
 	return cmd
 }

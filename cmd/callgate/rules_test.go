@@ -498,3 +498,29 @@ func TestCheckExplainsWhatLost(t *testing.T) {
 		}
 	}
 }
+
+// What the examples for CI run is what callgate understands.
+func TestExamplesForCIRun(t *testing.T) {
+	dir := t.TempDir()
+	rules, cases := filepath.Join(dir, "permissions.jsonc"), filepath.Join(dir, "permissions.test.jsonc")
+	writeRules(t, rules, `{"read_file": {"*": "allow", "**/.env": "deny"}}`)
+	writeRules(t, cases, `[{"call": {"tool": "read_file", "arguments": ".env"}, "want": "deny"}]`)
+	results := filepath.Join(dir, "results.xml")
+	vars := strings.NewReplacer(`"$RULES"`, rules, `"$CASES"`, cases, `"$RESULTS"`, results, " permissions.jsonc", " "+rules, " permissions.test.jsonc", " "+cases)
+	ran := 0
+	for _, file := range []string{"github-action/action.yml", "pre-commit-config.yaml"} {
+		for line := range strings.Lines(rulesText(t, filepath.Join("../../examples/ci", file))) {
+			_, command, found := strings.Cut(vars.Replace(strings.TrimSpace(line)), "callgate rules ")
+			if !found || !strings.Contains(command, "--") {
+				continue
+			}
+			ran++
+			if out, err := rulesRun(t, dir, strings.Fields(command)...); err != nil {
+				t.Errorf("%s: callgate rules %s: %v\n%s", file, command, err, out)
+			}
+		}
+	}
+	if text := rulesText(t, results); ran != 3 || !strings.Contains(text, `tests="1" failures="0"`) {
+		t.Errorf("%d commands ran, and the results are %s", ran, text)
+	}
+}

@@ -75,23 +75,37 @@ func ParseCases(path string, text []byte) ([]Case, error) {
 	return cases, nil
 }
 
-// RunCases prints a line for each case that fails and one for all, and says how many fail.
-func RunCases(w io.Writer, ch *Checker, policy *permissions.Policy, cases []Case) (failed int, err error) {
+// Result is what became of one case.
+type Result struct {
+	Case    *Case
+	Failure string // "" when the case holds
+}
+
+// RunCases judges every case by the policy, or by the worker's file when policy is nil.
+func RunCases(ch *Checker, policy *permissions.Policy, cases []Case) []Result {
+	results := make([]Result, len(cases))
 	for i := range cases {
-		failure := cases[i].run(ch, policy)
-		if failure == "" {
+		results[i] = Result{&cases[i], cases[i].run(ch, policy)}
+	}
+	return results
+}
+
+// PrintResults prints a line for each case that fails and one for all, and says how many fail.
+func PrintResults(w io.Writer, results []Result) (failed int, err error) {
+	for _, r := range results {
+		if r.Failure == "" {
 			continue
 		}
 		failed++
-		if _, err := fmt.Fprintf(w, "FAIL %s\n", tools.Visible(cases[i].title()+": "+failure)); err != nil {
+		if _, err := fmt.Fprintf(w, "FAIL %s\n", tools.Visible(r.Case.title()+": "+r.Failure)); err != nil {
 			return failed, err
 		}
 	}
 	if failed == 0 {
-		_, err := fmt.Fprintf(w, "ok   %s\n", visible.Count(len(cases), "case"))
+		_, err := fmt.Fprintf(w, "ok   %s\n", visible.Count(len(results), "case"))
 		return 0, err
 	}
-	_, err = fmt.Fprintf(w, "%d of %s failed\n", failed, visible.Count(len(cases), "case"))
+	_, err = fmt.Fprintf(w, "%d of %s failed\n", failed, visible.Count(len(results), "case"))
 	return failed, err
 }
 
