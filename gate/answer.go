@@ -15,6 +15,14 @@ import (
 // later one gets ErrNotPending. An answer that names another session or other arguments than the approval
 // shows changes nothing.
 func (g *Gate) Answer(id string, answer Answer) error {
+	err := g.apply(id, answer)
+	if err == nil {
+		g.someoneIsThere(answer.By)
+	}
+	return err
+}
+
+func (g *Gate) apply(id string, answer Answer) error {
 	switch answer.Decision {
 	case "approve":
 		if len(answer.Arguments) > 0 {

@@ -52,6 +52,7 @@ func (g *Gate) Decide(ctx context.Context, s *Session, call Call) (Verdict, Call
 	}
 	if v.Action == permissions.Allow {
 		s.manifests.note(&v)
+		s.past.begin(call, v.Analysis, time.Now())
 		s.will(call, &v)
 		if g.events.listening() {
 			g.events.publish(Started{SessionID: s.id, Agent: cmp.Or(call.Agent, s.agent), ID: call.ID, Tool: call.Tool.Qualified, Arguments: call.Arguments, Risk: v.Risk(), Thinks: call.Thinks()})
@@ -85,6 +86,7 @@ func (g *Gate) admit(s *Session, call Call, v Verdict) Verdict {
 // nil if none came; then failure says why.
 func (g *Gate) Finish(s *Session, call Call, result []byte, isError bool, failure string, took time.Duration) (record func()) {
 	s.runs(call, -1)
+	s.past.end(call.ID, !isError && failure == "", time.Now())
 	s.touch()
 	learn := s.learn(call, result)
 	return func() {
@@ -138,8 +140,12 @@ func (g *Gate) judgeOf(s *Session, agent string) Judge {
 	if g.o.NoFlow {
 		remembered = nil
 	}
+	var around *permissions.Circumstances
+	if policy.AsksSession() {
+		around = g.circumstances(s, agent)
+	}
 	return Judge{
-		flow: remembered, Policy: policy, PolicyError: err,
+		Session: around, flow: remembered, Policy: policy, PolicyError: err,
 		Autonomy: Autonomy(s.autonomy.Load()), Mode: g.o.Mode, AskEscalations: g.o.AskEscalations,
 		Protected: g.protected.Load(), Terminal: g.o.Terminal, Off: g.o.Off, Changed: s.manifests.changed(), Unkept: g.o.Unkept, Now: time.Now(),
 		Freezer: g.o.Freezer, secrets: &s.secrets, Burst: g.o.Limits, Lost: s.burst.count(g.o.Limits.IrreversibleWithin, time.Now()),

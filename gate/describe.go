@@ -42,6 +42,8 @@ func askReason(f *permissions.Finding) string {
 		return fmt.Sprintf("%s does more than its text shows: %s.", describeSubject(&f.Subject), tools.Visible(f.Subject.EffectText()))
 	case f.Short != nil:
 		return fmt.Sprintf("The rule %s stops short of %s: it covers what looks, builds, tests and changes the workspace.", f.Short, describeSubject(&f.Subject))
+	case f.Unmet != nil:
+		return fmt.Sprintf("The rule %s would allow %s, but its condition does not hold: %s.", f.Unmet, describeSubject(&f.Subject), tools.Visible(f.Why))
 	case f.Rule == nil:
 		return fmt.Sprintf("No rule says anything about %s.", describeSubject(&f.Subject))
 	default:

@@ -60,9 +60,11 @@ type Gate struct {
 	asked    askedBook
 
 	protected atomic.Pointer[Protected]
-	history   history
-	granted   grantBook // for the worker, while grants stay in memory
-	agents    map[string]permissions.Agent
+
+	answeredAt atomic.Int64 // when a person did something last, in ns of Unix time; 0 is never
+	history    history
+	granted    grantBook // for the worker, while grants stay in memory
+	agents     map[string]permissions.Agent
 }
 
 // New returns a gate without sessions.
@@ -127,6 +129,7 @@ func (g *Gate) SetAutonomy(sessionID, level string, who audit.Author) error {
 		return err
 	}
 	s.autonomy.Store(uint32(autonomy))
+	g.someoneIsThere(who.By)
 	g.events.publish(AutonomyChanged{SessionID: s.id, Level: autonomy.String(), By: who.By})
 	return nil
 }

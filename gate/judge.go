@@ -29,6 +29,8 @@ type Judge struct {
 	flow           *provenance                              // where values of the session come from; nil asks nothing about it
 	Burst          Limits                                   // how many irreversible calls run unasked
 	Lost           int                                      // how much the session has lost for good within the window of Burst
+	Session        *permissions.Circumstances               // what conditions of rules look at; nil knows nothing
+	ran            *pastCalls                               // behind Session, where callers tell what ran
 	Now            time.Time
 }
 
@@ -99,7 +101,7 @@ func (j *Judge) denials(v Verdict, call Call) (Verdict, bool) {
 
 // findings asks the rules about every subject.
 func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
-	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone}
+	from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: j.Now, Graded: j.Autonomy != AutonomyNone, Session: j.around(call)}
 	findings := make([]permissions.Finding, len(a.Subjects))
 	bound := j.Policy.BindsContent()
 	carries, unsaid := j.flowFacts(call, a)
@@ -111,6 +113,16 @@ func (j *Judge) findings(a *tools.Analysis, call Call) []permissions.Finding {
 		findings[i] = permissions.Evaluate(j.Policy, from, &a.Subjects[i])
 	}
 	return findings
+}
+
+// around is what conditions of rules look at. The branch is read when a rule asks for it: it changes in a session.
+func (j *Judge) around(call Call) *permissions.Circumstances {
+	if j.Session == nil || j.Session.Branch != "" || !j.Policy.AsksBranch() {
+		return j.Session
+	}
+	c := *j.Session
+	c.Branch = BranchOf(call.Place.Dir)
+	return &c
 }
 
 // ruleDenials is the part of phase 1 that the rules decide: any subject's deny is final.
@@ -181,7 +193,7 @@ func (j *Judge) deniesReading(path string, call Call) bool {
 		return true
 	}
 	s := tools.ReadSubject(path, call.Place)
-	return permissions.Evaluate(j.Policy, permissions.Context{Now: j.Now}, &s).Action == permissions.Deny
+	return permissions.Evaluate(j.Policy, permissions.Context{Now: j.Now, Session: j.Session}, &s).Action == permissions.Deny
 }
 
 // release is phase 3: every subject must be released, and the strictest one decides. A grant releases

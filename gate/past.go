@@ -1,12 +1,38 @@
 package gate
 
 import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+
 	"callgate/internal/jsonx"
 	"callgate/internal/secrets"
+	"callgate/permissions"
 )
 
 // Remember begins the memory of a session, which copies of the judge share. Prompted and Returned fill it.
-func (j *Judge) Remember() { j.flow, j.secrets = &provenance{}, &secrets.Memory{} }
+func (j *Judge) Remember() {
+	j.flow, j.secrets = &provenance{}, &secrets.Memory{}
+	j.RememberCalls()
+}
+
+// RememberCalls begins the memory of calls that conditions of rules look at. Ran fills it.
+func (j *Judge) RememberCalls() {
+	p := &pastCalls{}
+	c := permissions.Circumstances{}
+	if j.Session != nil {
+		c = *j.Session
+	}
+	c.Past = p.each
+	j.Session, j.ran = &c, p
+}
+
+// Ran makes the judge judge as for a session that was let run the call so long ago. RememberCalls comes first.
+func (j *Judge) Ran(call Call, ago time.Duration, failed bool) {
+	v, at := j.Judge(call), j.Now.Add(-ago)
+	j.ran.begin(call, v.Analysis, at)
+	j.ran.end(call.ID, !failed, at)
+}
 
 // Prompted makes the judge judge as for a session whose user said the text to the model.
 func (j *Judge) Prompted(text string) {
@@ -18,7 +44,17 @@ func (j *Judge) Returned(call Call, result []byte) {
 	v := j.Judge(call)
 	j.flow.before(call, v.Analysis)
 	j.flow.saw(call, j.flow.taken(call), result)
+	j.ran.begin(call, v.Analysis, j.Now)
+	j.ran.end(call.ID, !isError(result), j.Now)
 	for text := range jsonx.Strings(result) {
 		j.secrets.Learn(text, "result of "+call.Tool.Qualified)
 	}
+}
+
+// isError reports whether a result of a tool says that the call failed.
+func isError(result []byte) bool {
+	var r struct {
+		IsError bool `json:"isError"`
+	}
+	return json.Unmarshal(result, &r) == nil && r.IsError
 }

@@ -37,6 +37,7 @@ type Session struct {
 	secrets     secrets.Memory
 	flow        provenance
 	around      surroundings
+	past        pastCalls
 	closed      chan struct{}
 	closing     sync.Once
 

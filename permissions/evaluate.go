@@ -16,12 +16,12 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 
 	// The agent profile is heard alone first. Its deny is a veto: no later rule of the file lifts it. Its
 	// other actions are only where the file starts from.
-	if v := view.strictest(view.agent, s, &args); v.action == Deny {
+	if v := view.strictest(view.agent, &c, s, &args); v.action == Deny {
 		return v.finding(s, true)
 	}
 
 	// Agent and file are one list: the last rule that matches wins, and no match means ask.
-	v := view.strictest(len(view.rules), s, &args)
+	v := view.strictest(len(view.rules), &c, s, &args)
 
 	// Such a subject is here for its denials only: something else was asked whether the call may run.
 	if s.DeniesOnly && len(s.Effects) == 0 && v.action > Confirm && !v.asksToRead(p, c, s) {
@@ -29,6 +29,10 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	}
 
 	f := v.finding(s, false)
+	if v.unmet != nil && f.Action == Ask {
+		f.Unmet = v.unmet
+		f.Why, _ = v.unmet.unmet(&c, s)
+	}
 	if f.Action == Ask || f.Action == Allow && c.Graded && !s.DeniesOnly {
 		view.release(c, s, &args, &f)
 	}
@@ -64,10 +68,10 @@ func (f *Finding) pattern() *valuePattern {
 // strictest judges every reading of the subject on its own by the first n rules. The reading that decides may
 // give any action. Another one, such as the file that a symbolic link leads to, counts when it is denied or
 // needs a confirmation: the strictest wins.
-func (v *view) strictest(n int, s *Subject, args *arguments) ruling {
-	worst := v.lastMatch(n, s.Decides, s, true, args)
+func (v *view) strictest(n int, c *Context, s *Subject, args *arguments) ruling {
+	worst := v.lastMatch(n, c, s.Decides, s, true, args)
 	for _, form := range s.Also {
-		if r := v.lastMatch(n, form, s, false, args); r.action <= Confirm && r.action < worst.action {
+		if r := v.lastMatch(n, c, form, s, false, args); r.action <= Confirm && r.action < worst.action {
 			worst = r
 		}
 	}
@@ -79,7 +83,7 @@ func (v *view) strictest(n int, s *Subject, args *arguments) ruling {
 //
 // A weak rule, see viewRule, lifts nothing: it is kept as a limit on what the rules before it say, and its
 // allow counts as ask.
-func (v *view) lastMatch(n int, form Form, s *Subject, decides bool, args *arguments) ruling {
+func (v *view) lastMatch(n int, c *Context, form Form, s *Subject, decides bool, args *arguments) ruling {
 	if n == 0 {
 		return ruling{action: Ask}
 	}
@@ -90,7 +94,13 @@ func (v *view) lastMatch(n int, form Form, s *Subject, decides bool, args *argum
 			continue
 		}
 		r := &v.rules[i]
-		if r.exceeded(s.Risk) || !r.When.meets(s) || !r.matches(form, s, args) {
+		if r.exceeded(s.Risk) || !r.matches(form, s, args) {
+			continue
+		}
+		if !r.applies(c, s) {
+			if r.Action == Allow && decides && none.unmet == nil {
+				none.unmet = r.Rule
+			}
 			continue
 		}
 		if r.Action == Allow && decides {
@@ -191,11 +201,12 @@ type ruling struct {
 	unbound bool
 	short   *Rule  // an allow that matched and did not reach the subject
 	beyond  string // what it did not reach
+	unmet   *Rule  // an allow that matched and whose condition does not hold
 }
 
 // after returns v with what a scan met on its way that did not count.
 func (v ruling) after(met ruling) ruling {
-	v.short, v.beyond = met.short, met.beyond
+	v.short, v.beyond, v.unmet = met.short, met.beyond, met.unmet
 	return v
 }
 

@@ -51,36 +51,6 @@ func (p *fileParser) detailed(value *hujson.Value, r *Rule) (action *hujson.Valu
 	return action, examples, err
 }
 
-// when reads the condition of a rule.
-func (p *fileParser) when(value *hujson.Value, r *Rule) error {
-	if _, ok := value.Value.(*hujson.Object); !ok {
-		return p.errorf(value, `"when" of a rule is an object: {"carries": "private"} or {"from": "untrusted"}`)
-	}
-	err := p.members(value, func(name string, key, value *hujson.Value) error {
-		literal, ok := value.Value.(hujson.Literal)
-		if !ok || literal.Kind() != '"' {
-			return p.errorf(value, "%q of a condition is a string", name)
-		}
-		switch text := literal.String(); {
-		case name == "carries" && (text == "private" || text == "secret"):
-			r.When.Carries = text
-		case name == "carries":
-			return p.errorf(value, `"carries" is "private" or "secret"`)
-		case name == "from" && text == "untrusted":
-			r.When.From = text
-		case name == "from":
-			return p.errorf(value, `"from" is "untrusted"`)
-		default:
-			return p.errorf(key, "unknown key %q of a condition: use carries, from", name)
-		}
-		return nil
-	})
-	if err == nil && r.When == (When{}) {
-		err = p.errorf(value, `"when" is empty: leave it out`)
-	}
-	return err
-}
-
 func (p *fileParser) examples(name string, value *hujson.Value) ([]example, error) {
 	array, ok := value.Value.(*hujson.Array)
 	if !ok {

@@ -19,6 +19,7 @@ type Match struct {
 	Value   string // the first spelling that it matches; "" when it matched an argument or no value
 	Decides bool   // it matches the reading that an allow must match, not only another one
 	Unbound bool   // it names a guessed kind, or what several tools would be called, so that it can only tighten
+	Unmet   string // why its condition keeps it from counting; "" when it does not
 	Won     bool
 }
 
@@ -42,14 +43,19 @@ func Explain(p *Policy, c Context, s *Subject) Explanation {
 			if n := len(e.Matches); n > 0 && e.Matches[n-1].Rule == r.Rule {
 				break // by another of its alternatives
 			}
-			if !r.matches(form, s, &args) || r.exceeded(s.Risk) || !r.When.meets(s) {
+			if !r.matches(form, s, &args) || r.exceeded(s.Risk) {
 				continue
+			}
+			var unmet string
+			if !r.applies(&c, s) {
+				unmet, _ = r.unmet(&c, s)
 			}
 			e.Matches = append(e.Matches, Match{
 				Rule:    r.Rule,
 				Value:   r.spelling(form),
 				Decides: j == 0,
 				Unbound: r.weak,
+				Unmet:   unmet,
 				Won:     r.Rule == e.Finding.Rule,
 			})
 			break
@@ -84,7 +90,7 @@ func (r *Rule) describe() string {
 		action += " up to " + r.Risk.String()
 	}
 	if when := r.When.String(); when != "" {
-		action += " when it " + when
+		action += " when " + when
 	}
 	return fmt.Sprintf("%s %s %s (%s)", r.Tool, strconv.Quote(r.Pattern), action, origin(r.Source, r.Layer))
 }

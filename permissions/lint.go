@@ -47,6 +47,7 @@ func Lint(rules []Rule, o LintOptions) ([]Problem, error) {
 	l := &linter{options: o, policy: policy, rules: policy.File}
 	for i := range l.rules {
 		l.at = &l.rules[i]
+		l.condition()
 		if l.tool() && l.order(i) {
 			l.values()
 			l.shell()
@@ -71,7 +72,7 @@ func (l *linter) add(check string, severity Severity, why, cure string) {
 // tool looks at the rule's tool. It is false when there is no more to say.
 func (l *linter) tool() bool {
 	r := l.at
-	if !l.canMatchTool(r) {
+	if !l.canMatchTool(r.tool) {
 		l.add("never-matches", Warning,
 			fmt.Sprintf("%q is neither a kind nor the name of a tool, which is {server}_{tool}.", r.Tool),
 			"Use one of the kinds ("+strings.Join(l.options.Kinds, ", ")+"), or a tool that callgate tools lists.")
@@ -100,18 +101,36 @@ func (l *linter) tool() bool {
 	return true
 }
 
-// canMatchTool reports whether there is, or can be, a tool that the rule names.
-func (l *linter) canMatchTool(r *Rule) bool {
-	if slices.Contains(EffectKeys, r.Tool) {
+// condition looks for calls that the rule's condition is about and that no session can make.
+func (l *linter) condition() {
+	c := l.at.condition
+	if c == nil {
+		return
+	}
+	for _, p := range []struct {
+		name    string
+		pattern *pastPattern
+		outcome string
+	}{{"after", c.after, "never holds"}, {"notAfter", c.notAfter, "always holds"}, {"count", c.count, "counts nothing"}} {
+		if p.pattern != nil && !l.canMatchTool(p.pattern.tool) {
+			l.add("condition", Warning, fmt.Sprintf("%q %s: %q is neither a kind nor the name of a tool, which is {server}_{tool}.", p.name, p.outcome, p.pattern.tool.text),
+				"Use one of the kinds ("+strings.Join(l.options.Kinds, ", ")+"), or a tool that callgate tools lists.")
+		}
+	}
+}
+
+// canMatchTool reports whether there is, or can be, a tool of that name.
+func (l *linter) canMatchTool(tool *Glob) bool {
+	if slices.Contains(EffectKeys, tool.text) {
 		return true
 	}
-	if len(l.options.Kinds) == 0 || slices.ContainsFunc(l.options.Kinds, r.tool.Match) {
+	if len(l.options.Kinds) == 0 || slices.ContainsFunc(l.options.Kinds, tool.Match) {
 		return true
 	}
 	if l.options.Tools != nil {
-		return slices.ContainsFunc(l.options.Tools, func(t LintTool) bool { return r.tool.Match(t.Name) })
+		return slices.ContainsFunc(l.options.Tools, func(t LintTool) bool { return tool.Match(t.Name) })
 	}
-	return r.tool.simple == nil || slices.ContainsFunc(r.tool.simple, func(p starPattern) bool {
+	return tool.simple == nil || slices.ContainsFunc(tool.simple, func(p starPattern) bool {
 		return len(p.parts) > 1 || strings.Contains(p.parts[0], "_")
 	})
 }

@@ -31,6 +31,7 @@ var lintCases = []struct {
 		want: []string{"lifted-deny warning 1: for fs_cat"}},
 	{name: "no tool is both", file: "{\"read_file\": {\"*.env\": \"deny\"},\n\"fs_*\": \"allow\"}", tools: []LintTool{{"fs_x", "", false}, {"a_cat", "read_file", true}}},
 
+	{name: "a condition about no tool", file: `{"glob": {"a": {"action": "allow", "when": {"after": "tests", "notAfter": "edit_file"}}}}`, want: []string{`condition warning 1: "after" never holds`}},
 	{name: "no such kind", file: `{"bash": "deny"}`, want: []string{`never-matches warning 1: "bash" is neither a kind`}},
 	{name: "no such tool", file: `{"read_files": "deny", "fs_cat": "ask"}`, tools: []LintTool{{"fs_cat", "", false}}, want: []string{`never-matches warning 1: "read_files" is neither`}},
 	{name: "an argument of a kind", file: `{"read_file": {"path=*.env": "deny"}}`, want: []string{`never-matches warning 1: names the argument "path"`}},

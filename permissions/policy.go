@@ -20,6 +20,8 @@ type Policy struct {
 
 	bindsContent bool // a grant holds for what a script contains
 	asksFlow     bool // a rule asks where values come from
+	asksSession  bool // a rule asks what the session did, or where and when it is
+	asksBranch   bool // a rule asks which branch is checked out
 
 	views *atomic.Pointer[map[viewKey]*view] // nil in a Policy that was not compiled
 }
@@ -43,7 +45,14 @@ func NewPolicy(agent, file []Rule, grants []Grant) (*Policy, error) {
 			return nil, err
 		}
 	}
-	p.asksFlow = slices.ContainsFunc(slices.Concat(p.Agent, p.File), func(r Rule) bool { return r.When != When{} })
+	for _, rules := range [][]Rule{p.Agent, p.File} {
+		for i := range rules {
+			w := &rules[i].When
+			p.asksFlow = p.asksFlow || w.flow()
+			p.asksSession = p.asksSession || rules[i].condition != nil
+			p.asksBranch = p.asksBranch || w.Branch != ""
+		}
+	}
 	for i := range p.Grants {
 		if err := p.Grants[i].compile(LayerSession); err != nil {
 			return nil, err
@@ -62,6 +71,12 @@ func (p *Policy) With(agent []Rule, session []Grant) (*Policy, error) {
 
 // AsksFlow reports whether a rule asks where the values of a call come from.
 func (p *Policy) AsksFlow() bool { return p != nil && p.asksFlow }
+
+// AsksSession reports whether a rule has a condition about the session: Context.Session then says what is known.
+func (p *Policy) AsksSession() bool { return p != nil && p.asksSession }
+
+// AsksBranch reports whether a rule asks which branch is checked out.
+func (p *Policy) AsksBranch() bool { return p != nil && p.asksBranch }
 
 // BindsContent reports whether a grant holds for what a script contains.
 func (p *Policy) BindsContent() bool { return p != nil && p.bindsContent }
@@ -83,6 +98,12 @@ func (r *Rule) compile(layer Layer) (err error) {
 		if r.pattern, err = compileValue(r.Pattern); err != nil {
 			return fmt.Errorf("%s: %w", r.Source, err)
 		}
+	}
+	if slices.Contains(EffectKeys, r.Tool) && r.When != (When{}) {
+		return fmt.Errorf("%s: a rule for destinations (%s) takes no condition", r.Source, r.Tool)
+	}
+	if r.condition, err = r.When.compile(); err != nil {
+		return fmt.Errorf("%s: %w", r.Source, err)
 	}
 	r.text = r.describe()
 	return nil

@@ -200,7 +200,7 @@ func TestLastMatchIsTheFoldOverAllRules(t *testing.T) {
 		p := compiled(t, drawRules(t, "agent"), drawRules(t, "file"), nil)
 		v := p.viewOf(s)
 		args := arguments{raw: s.Arguments}
-		if got, want := v.lastMatch(len(v.rules), s.Decides, s, true, &args).action, reference(v, s, &args); got != want {
+		if got, want := v.lastMatch(len(v.rules), &Context{}, s.Decides, s, true, &args).action, reference(v, s, &args); got != want {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})

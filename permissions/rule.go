@@ -1,10 +1,6 @@
 package permissions
 
-import (
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // Layer names where a rule or grant comes from.
 type Layer string
@@ -28,32 +24,10 @@ type Rule struct {
 	Layer   Layer
 	Source  string // "path:line", for people
 
-	tool    *Glob
-	pattern *valuePattern
-	text    string // of String: every record of an allowed call names its rule
-}
-
-// When is a condition on where the values of a call come from. It holds only where that is known.
-type When struct {
-	Carries string // "private" or "secret": an argument holds text of such a result
-	From    string // "untrusted": a destination, command, package or amount is known only from such results
-}
-
-// meets reports whether the condition holds for the subject.
-func (w When) meets(s *Subject) bool {
-	return (w.Carries == "" || slices.Contains(s.Carries, w.Carries)) && (w.From == "" || slices.Contains(s.From, w.From))
-}
-
-// String is the condition as people read it, "" for none.
-func (w When) String() string {
-	var parts []string
-	if w.Carries != "" {
-		parts = append(parts, "carries "+w.Carries)
-	}
-	if w.From != "" {
-		parts = append(parts, "is from "+w.From)
-	}
-	return strings.Join(parts, " and ")
+	tool      *Glob
+	pattern   *valuePattern
+	condition *condition // of When; nil when it looks at no circumstances
+	text      string     // of String: every record of an allowed call names its rule
 }
 
 // Grant is what a person's earlier "always" allows: it loosens asks, never a deny or a mark, and never
@@ -88,6 +62,9 @@ type Context struct {
 	// Graded says that an autonomy level decides: it may ask about what the rules allow, so that a grant is looked for
 	// there too.
 	Graded bool
+	// Session is what conditions of rules look at; nil where nothing is known. Who evaluates MUST set it when
+	// Policy.AsksSession says so.
+	Session *Circumstances
 }
 
 // Finding is what the rules say of one subject.
@@ -103,6 +80,9 @@ type Finding struct {
 	// Short is the last allow that matches a subject which asks, and does not reach it; Beyond is what of it.
 	Short  *Rule
 	Beyond string
+	// Unmet is the last allow that matches a subject which asks, and whose condition does not hold; Why says why not.
+	Unmet *Rule
+	Why   string
 }
 
 // EffectKeys are keys of a permissions file that stand for all calls of an effect (see docs/flow.md): their patterns are

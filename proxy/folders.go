@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -133,62 +132,11 @@ func (f *folders) locate() {
 			o.Folder = here
 		}
 	}
-	o.Branch = branchOf(o.Folder)
+	o.Branch = gate.BranchOf(o.Folder)
 	if local {
 		o.Terminal = terminalOf(os.Getenv, os.Getppid())
 	}
 	f.h.session.SetOrigin(gate.Origin{Folder: tools.Visible(o.Folder), Branch: tools.Visible(o.Branch), Terminal: tools.Visible(o.Terminal)})
-}
-
-// maxGitFile bounds, in bytes, what is read of a repository to learn its branch. Nothing of the repository is run.
-const maxGitFile = 4 << 10
-
-// branchOf is the branch that is checked out in the folder, or in the repository that it lies in; the commit's first
-// digits when there is none, "" outside repositories.
-func branchOf(folder string) string {
-	if folder == "" {
-		return ""
-	}
-	for dir := folder; ; dir = filepath.Dir(dir) {
-		git := filepath.Join(dir, ".git")
-		if info, err := os.Stat(git); err == nil {
-			if !info.IsDir() { // a work tree beside its repository
-				at, ok := strings.CutPrefix(firstLineOf(git), "gitdir: ")
-				if !ok {
-					return ""
-				}
-				if git = at; !filepath.IsAbs(git) {
-					git = filepath.Join(dir, git)
-				}
-			}
-			head := firstLineOf(filepath.Join(git, "HEAD"))
-			if branch, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
-				return branch
-			}
-			return head[:min(len(head), 8)]
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-	}
-}
-
-// firstLineOf reads the first line of a small regular file; "" for anything else.
-func firstLineOf(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxGitFile))
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	return strings.TrimSpace(line)
 }
 
 // terminalOf names the window that the host was started in, as far as its environment and its terminal tell.

@@ -25,8 +25,9 @@ func newCheckCommand(s *config.Settings) *cobra.Command {
 a configured server's tool. ARGUMENTS is a JSON object, or the main argument as text: a command, a path.
 
 With --stdin it reads one JSON object a line,
-  {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?}
-and answers each with one line. "permissions" replaces the worker's rules file for that line.
+  {"id"?, "tool", "arguments", "permissions"?, "autonomy"?, "mode"?, "cwd"?, "given"?}
+and answers each with one line. "permissions" replaces the worker's rules file for that line; "given" is
+what conditions of rules find: {"host", "agent", "branch", "person", "at", "ran": [{"tool", "arguments", "ago", "failed"}]}.
 
 With --session it judges as in a session that saw what FILE says, one JSON object a line: {"prompt": "…"} for what the user
 said, {"tool", "arguments", "result"} for a call before. The reason then says what came from which result.

@@ -22,6 +22,7 @@ type Request struct {
 	Autonomy    *string        `json:"autonomy,omitzero"`
 	Mode        *string        `json:"mode,omitzero"`
 	Cwd         string         `json:"cwd,omitzero"`
+	Given       *Given         `json:"given,omitzero"`
 }
 
 // Answer is what would happen to it.

@@ -28,6 +28,7 @@ type Case struct {
 		Cwd       string         `json:"cwd,omitzero"`
 		Autonomy  *string        `json:"autonomy,omitzero"`
 		Mode      *string        `json:"mode,omitzero"`
+		Given     *Given         `json:"given,omitzero"`
 	} `json:"call"`
 	Want string `json:"want"`
 
@@ -111,16 +112,10 @@ func PrintResults(w io.Writer, results []Result) (failed int, err error) {
 
 // run returns what is wrong, "" when nothing is.
 func (c *Case) run(ch *Checker, policy *permissions.Policy) string {
-	request := Request{Tool: c.Call.Tool, Arguments: c.Call.Arguments, Autonomy: c.Call.Autonomy, Mode: c.Call.Mode, Cwd: c.Call.Cwd}
-	if request.Arguments.Kind() == '"' {
-		var text string
-		err := json.Unmarshal(request.Arguments, &text)
-		if err == nil {
-			request.Arguments, err = ch.Arguments(request.Tool, text)
-		}
-		if err != nil {
-			return err.Error()
-		}
+	request := Request{Tool: c.Call.Tool, Arguments: c.Call.Arguments, Autonomy: c.Call.Autonomy, Mode: c.Call.Mode, Cwd: c.Call.Cwd, Given: c.Call.Given}
+	var err error
+	if request.Arguments, err = ch.written(request.Tool, request.Arguments); err != nil {
+		return err.Error()
 	}
 	v, err := ch.verdict(request, policy)
 	if err != nil {

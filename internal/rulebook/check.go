@@ -104,7 +104,7 @@ func (ch *Checker) Check(request Request) Answer {
 	for i := range v.Findings {
 		subject := newSubject(&v.Findings[i])
 		if ch.Explain {
-			from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: judge.Now}
+			from := permissions.Context{Server: call.Tool.Server, Workspace: call.Place.Dir, Now: judge.Now, Session: judge.Session}
 			subject.Lost = lost(permissions.Explain(judge.Policy, from, &v.Findings[i].Subject))
 		}
 		if f := &v.Findings[i]; f.Action == permissions.Ask && f.Grant == nil && v.Action == permissions.Ask {
@@ -156,6 +156,8 @@ func lost(e permissions.Explanation) (lines []string) {
 			line += fmt.Sprintf(", which matches %q", m.Value)
 		}
 		switch {
+		case m.Unmet != "":
+			line += ", whose condition does not hold: " + m.Unmet
 		case !m.Decides && m.Rule.Action > permissions.Confirm:
 			line += ", which is not what is really reached"
 		case m.Unbound && e.Finding.Subject.Plain != "":
@@ -191,22 +193,33 @@ func (ch *Checker) judge(request Request) (*gate.Judge, error) {
 	}
 	if request.Permissions == nil {
 		j.Policy, j.PolicyError = ch.Policy()
-		return j, nil
+	} else if j.Policy, err = ch.brought(request.Permissions); err != nil {
+		return nil, err
 	}
-	if j.Policy = ch.parsed[string(request.Permissions)]; j.Policy == nil {
-		file, err := permissions.ParseFile("permissions", request.Permissions, ch.Home)
-		if err != nil {
-			return nil, err
-		}
-		if j.Policy, err = permissions.NewPolicy(ch.Agent, file.Rules, file.Grants); err != nil {
-			return nil, err
-		}
-		if ch.parsed == nil {
-			ch.parsed = map[string]*permissions.Policy{}
-		}
-		ch.parsed[string(request.Permissions)] = j.Policy
+	if request.Given != nil {
+		err = ch.given(j, request)
 	}
-	return j, nil
+	return j, err
+}
+
+// brought is the policy of permissions that a request brings along.
+func (ch *Checker) brought(text jsontext.Value) (*permissions.Policy, error) {
+	if p := ch.parsed[string(text)]; p != nil {
+		return p, nil
+	}
+	file, err := permissions.ParseFile("permissions", text, ch.Home)
+	if err != nil {
+		return nil, err
+	}
+	p, err := permissions.NewPolicy(ch.Agent, file.Rules, file.Grants)
+	if err != nil {
+		return nil, err
+	}
+	if ch.parsed == nil {
+		ch.parsed = map[string]*permissions.Policy{}
+	}
+	ch.parsed[string(text)] = p
+	return p, nil
 }
 
 // Policy is the worker's, under the agent profile if one is configured.

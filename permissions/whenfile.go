@@ -1,0 +1,126 @@
+package permissions
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+)
+
+// whenKeys are the members of a condition.
+var whenKeys = []string{"after", "notAfter", "count", "within", "time", "host", "agent", "branch", "person", "carries", "from"}
+
+// when reads the condition of a rule.
+func (p *fileParser) when(value *hujson.Value, r *Rule) error {
+	if _, ok := value.Value.(*hujson.Object); !ok {
+		return p.errorf(value, `"when" of a rule is an object: {"after": {"tool": "shell_exec", "pattern": "npm test *"}, "within": "30m"}`)
+	}
+	w := &r.When
+	err := p.members(value, func(name string, key, value *hujson.Value) (err error) {
+		switch name {
+		case "after":
+			return p.past(name, value, &w.After, nil)
+		case "notAfter":
+			return p.past(name, value, &w.NotAfter, nil)
+		case "count":
+			return p.past(name, value, &w.Count, w)
+		}
+		if !slices.Contains(whenKeys, name) {
+			return p.errorf(key, "unknown key %q of a condition: use %s", name, strings.Join(whenKeys, ", "))
+		}
+		literal, ok := value.Value.(hujson.Literal)
+		if !ok || literal.Kind() != '"' || literal.String() == "" {
+			return p.errorf(value, "%q of a condition is a string", name)
+		}
+		switch text := literal.String(); name {
+		case "carries":
+			if text != "private" && text != "secret" {
+				return p.errorf(value, `"carries" is "private" or "secret"`)
+			}
+			w.Carries = text
+		case "from":
+			if text != "untrusted" {
+				return p.errorf(value, `"from" is "untrusted"`)
+			}
+			w.From = text
+		case "within":
+			if w.Within, err = time.ParseDuration(text); err != nil || w.Within <= 0 {
+				return p.errorf(value, `"within" is a duration such as "30m"`)
+			}
+		case "time":
+			if w.Hours, err = ParseHours(text); err != nil {
+				return p.errorf(value, `"time": %v`, err)
+			}
+		case "host":
+			w.Host = text
+		case "agent":
+			w.Agent = text
+		case "branch":
+			w.Branch = text
+		case "person":
+			w.Person = text
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if *w == (When{}) {
+		return p.errorf(value, `"when" is empty: leave it out`)
+	}
+	if _, err := w.compile(); err != nil {
+		return p.errorf(value, "%v", err)
+	}
+	return nil
+}
+
+// past reads which calls a condition is about: the name of a tool, or {"tool", "pattern"}. With w, it also reads "below"
+// and "atLeast" into it.
+func (p *fileParser) past(name string, value *hujson.Value, to *Past, w *When) error {
+	if literal, ok := value.Value.(hujson.Literal); ok && literal.Kind() == '"' && literal.String() != "" && w == nil {
+		to.Tool = literal.String()
+		return nil
+	}
+	if _, ok := value.Value.(*hujson.Object); !ok {
+		return p.errorf(value, `%q is an object: {"tool": "shell_exec", "pattern": "npm test *"}`, name)
+	}
+	err := p.members(value, func(member string, key, value *hujson.Value) error {
+		literal, ok := value.Value.(hujson.Literal)
+		if !ok {
+			return p.errorf(value, "%q of %q is a text or a number", member, name)
+		}
+		text, isText := literal.String(), literal.Kind() == '"'
+		switch {
+		case member == "tool" && isText:
+			to.Tool = text
+		case member == "pattern" && isText:
+			expanded, err := ExpandHome(text, p.home)
+			if err == nil && argumentSyntax.MatchString(text) {
+				return p.errorf(value, "%q looks at values, not at arguments", name)
+			}
+			if err != nil {
+				return p.errorf(value, "%v", err)
+			}
+			to.Pattern = expanded
+		case w != nil && (member == "below" || member == "atLeast") && literal.Kind() == '0':
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return p.errorf(value, "%q is a number, 1 or more", member)
+			}
+			if member == "below" {
+				w.Below = n
+			} else {
+				w.AtLeast = n
+			}
+		default:
+			return p.errorf(key, "%q of %q: use tool and pattern, and for count below or atLeast", member, name)
+		}
+		return nil
+	})
+	if err == nil && to.Tool == "" {
+		err = p.errorf(value, `%q needs a "tool"`, name)
+	}
+	return err
+}
