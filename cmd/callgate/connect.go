@@ -22,16 +22,20 @@ import (
 type connecting struct {
 	app.Connect
 	dryRun, yes, asJSON bool
+	hosts               []string
 }
 
 func (o *connecting) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.Scopes, "scope", []string{"user", "local"}, "where to look: user, local (Claude Code's projects), project")
+	flags.StringSliceVar(&o.hosts, "host", nil, "only this `host`, as if it were an argument; repeatable")
+	flags.StringSliceVar(&o.Scopes, "scope", []string{"user", "local", "plugin"}, "where to look: user, local (Claude Code's projects), plugin, project")
 	flags.StringVar(&o.Project, "project", "", "`folder` for --scope project (default: the current folder)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would change, and change nothing")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON; changes nothing without --yes")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(install.IDs(), cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("host", cmd.ValidArgsFunction) // it is declared
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(app.Scopes, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func newConnectCommand(dataDir func() (string, error)) *cobra.Command {
@@ -60,6 +64,7 @@ a destination you named, and asks about the rest.
 			if o.DataDir, err = dataDir(); err != nil {
 				return err
 			}
+			args = append(args, o.hosts...)
 			if managed != "" {
 				return o.managed(cmd, args, managed)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/gate/tools"
+	"callgate/internal/app"
 	"callgate/internal/install"
 	"callgate/internal/output"
 )
@@ -26,12 +27,12 @@ put back and keeps a copy of the file.`,
 			if o.DataDir, err = dataDir(); err != nil {
 				return err
 			}
-			return o.disconnect(cmd, args)
+			return o.disconnect(cmd, append(args, o.hosts...))
 		},
 	}
 	o.declare(cmd)
-	cmd.Flags().Lookup("scope").DefValue = "user,local,project"
-	o.Scopes = []string{"user", "local", "project"}
+	cmd.Flags().Lookup("scope").DefValue = strings.Join(app.Scopes, ",")
+	o.Scopes = app.Scopes
 	return cmd
 }
 

@@ -88,7 +88,7 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 	if o.Machine, err = install.ThisMachine(here); err != nil {
 		return nil, err
 	}
-	connect := app.Connect{DataDir: c.DataDir, Scopes: []string{"user", "local", "project"}, Project: here}
+	connect := app.Connect{DataDir: c.DataDir, Scopes: app.Scopes, Project: here}
 	o.Plan, o.PlanErr = connect.Plan(nil)
 	o.Try = func(ctx context.Context, d *hosthooks.Dialect, path string) (string, error) {
 		event, body := d.Try(path, here)

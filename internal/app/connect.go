@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/adrg/xdg"
 
@@ -16,12 +17,15 @@ import (
 // Connect looks for hosts and for what would put callgate between them and their servers.
 type Connect struct {
 	DataDir   string
-	Scopes    []string // user, local, project
+	Scopes    []string // user, local, plugin, project
 	Servers   []string // only these; none is all
 	Project   string   // folder of the scope project
 	NoHooks   bool     // leave the built-in tools of hosts alone
 	OnlyHooks bool     // and nothing else
 }
+
+// Scopes are where hosts have servers: for the person, for the person in a project, in plugins, and in a project's own files.
+var Scopes = []string{"user", "local", "plugin", "project"}
 
 // Records is the folder in which connect remembers what it changed.
 func (o *Connect) Records() string { return filepath.Join(o.DataDir, "connect") }
@@ -33,8 +37,8 @@ func (o *Connect) Plan(ids []string) (*install.Plan, error) {
 		return nil, err
 	}
 	for _, s := range o.Scopes {
-		if !slices.Contains([]string{"user", "local", "project"}, s) {
-			return nil, fmt.Errorf("--scope %s: use user, local or project", s)
+		if !slices.Contains(Scopes, s) {
+			return nil, fmt.Errorf("--scope %s: use %s", s, strings.Join(Scopes, ", "))
 		}
 	}
 	project, err := filepath.Abs(o.Project)

@@ -125,9 +125,13 @@ func (x *examination) walk(about, name string, d *hosthooks.Dialect) Finding {
 
 // switchedOff names the setting by which the host runs no hooks.
 func (x *examination) switchedOff(d *hosthooks.Dialect) string {
+	found, err := install.Find([]string{d.ID})
+	if err != nil {
+		return err.Error()
+	}
 	for _, p := range d.Install {
 		for name, off := range d.Off {
-			path := x.o.Machine.Path(p.Relocate, p.Path)
+			path := x.o.Machine.Path(&found[0], p.Path)
 			if value, said := install.Switch(path, name); said && value == off {
 				return fmt.Sprintf("%s is %v in %s", name, value, path)
 			}

@@ -14,12 +14,11 @@ import (
 
 // Place is where a host looks for hooks.
 type Place struct {
-	Path     string             `yaml:"path"`
-	Relocate install.Relocation `yaml:"relocate"`
-	Shape    string             `yaml:"shape"` // how an entry looks there: groups, copilot, cursor, windsurf, files or plugin
-	At       []string           `yaml:"at"`
-	Whole    bool               `yaml:"whole"` // the file is callgate's alone
-	Timeout  struct {
+	Path    string   `yaml:"path"`
+	Shape   string   `yaml:"shape"` // how an entry looks there: groups, copilot, cursor, windsurf, files or plugin
+	At      []string `yaml:"at"`
+	Whole   bool     `yaml:"whole"` // the file is callgate's alone
+	Timeout struct {
 		Unit string `yaml:"unit"` // s or ms
 	} `yaml:"timeout"`
 }
@@ -36,7 +35,7 @@ func Hooks(host string, program string, arguments []string) []install.HookFile {
 	}
 	var files []install.HookFile
 	for _, p := range d.Install {
-		f := install.HookFile{Path: p.Path, Home: p.Relocate, At: p.At, Whole: p.Whole}
+		f := install.HookFile{Path: p.Path, At: p.At, Whole: p.Whole}
 		switch p.Shape {
 		case "plugin":
 			words, _ := json.Marshal(append([]string{program, "hook", host}, arguments...)) // strings always can

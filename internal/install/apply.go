@@ -30,6 +30,7 @@ type record struct {
 	Edits   []edit    `json:"edits,omitempty"`
 	Renames []rename  `json:"renames,omitempty"`
 	Serving []string  `json:"serving,omitempty"` // callgate's own files that it leads to
+	Served  []string  `json:"served,omitempty"`  // SHA-256 of each, as it was written
 	Hooks   []hooked  `json:"hooks,omitempty"`
 	Created bool      `json:"created,omitempty"` // there was no file
 
@@ -77,10 +78,11 @@ func (p *Plan) applyOne(c *Change) error {
 	}
 	r := record{Host: c.host, Scope: c.Scope, Path: c.Path, Format: c.file.Format, List: c.file.List, Hooks: c.hooks, Created: c.create, At: time.Now().UTC(), Before: c.Before, Written: digest(c.After), Edits: c.edits, Renames: c.Renames}
 	for i := range c.serving {
-		if err := c.serving[i].write(); err != nil {
+		sum, err := c.serving[i].write()
+		if err != nil {
 			return err
 		}
-		r.Serving = append(r.Serving, c.serving[i].path)
+		r.Serving, r.Served = append(r.Serving, c.serving[i].path), append(r.Served, sum)
 	}
 	text, err := json.Marshal(&r)
 	if err != nil {
@@ -143,14 +145,14 @@ func Undo(records string, hosts, scopes []string) ([]Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := map[string][]byte{}
+	now, seen := map[string][]byte{}, map[string]bool{}
 	var out []Undone
 	for _, r := range slices.Backward(list) {
 		if len(hosts) > 0 && !slices.Contains(hosts, r.Host) || !slices.Contains(scopes, r.Scope) {
 			continue
 		}
-		text, seen := now[r.Path]
-		if !seen {
+		text, read := now[r.Path]
+		if !read {
 			if text, err = readFile(r.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
@@ -161,6 +163,12 @@ func Undo(records string, hosts, scopes []string) ([]Undone, error) {
 		u := Undone{Host: r.Host, Path: r.Path, Before: text, record: r}
 		u.take(text)
 		now[r.Path] = u.After
+		for i, path := range r.Serving {
+			if own, err := readFile(path); err == nil && !seen[path] && i < len(r.Served) && digest(own) != r.Served[i] {
+				u.Conflicts = append(u.Conflicts, fmt.Sprintf("%s was changed since: it stays, with the servers in it", path))
+			}
+			seen[path] = true // an older record knows an older file
+		}
 		out = append(out, u)
 	}
 	return out, nil
@@ -190,7 +198,7 @@ func (u *Undone) take(now []byte) {
 		return
 	}
 	if len(r.Renames) > 0 {
-		text, left, err := applyRenames(now, inverse(r.Renames))
+		text, left, err := applyRenames(r.Format, now, inverse(r.Renames))
 		if err != nil {
 			u.Conflicts = append(u.Conflicts, err.Error())
 			return

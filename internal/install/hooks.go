@@ -15,7 +15,6 @@ import (
 // HookFile is a file, or a folder of files, in which a host looks for hooks.
 type HookFile struct {
 	Path     string
-	Home     Relocation
 	At       []string    // the object that holds a list of hooks for each event
 	Whole    bool        // the file is callgate's alone
 	Text     string      // all of it, where it is no JSON
@@ -47,12 +46,7 @@ func (p *Plan) hook(h *Host, earlier []Change) (list []Change) {
 		}
 	}()
 	for _, f := range p.options.Hooks(h.ID) {
-		m := p.machine
-		one := *h
-		if one.Home = f.Home; one.Home.Variable == "" {
-			one.Home = h.Home
-		}
-		path := m.path(&one, f.Path)
+		path := p.machine.path(h, f.Path)
 		if f.Separate {
 			for _, e := range f.Events {
 				c := Change{Path: filepath.Join(path, e.Name), Scope: "user", host: h.ID, file: &File{Format: "text"}, mode: 0o755, After: []byte(e.Text)}
@@ -370,21 +364,18 @@ func dropEmpty(v *hujson.Value, at []string) bool {
 // that could be meant by it is callgate, and no other server's tools could be taken for its own.
 func OwnEntries(m Machine, h *Host, program string) (names []string) {
 	mine, others := map[string]bool{}, map[string]bool{}
-	for i := range h.Files {
-		f := &h.Files[i]
-		path := m.path(h, f.Path)
-		if path == "" {
-			continue
-		}
-		text, err := readFile(path)
+	files := m.files(h)
+	for i := range files {
+		l := &files[i]
+		text, err := readFile(l.path)
 		if err != nil {
 			continue
 		}
-		doc, err := open(f, text)
+		doc, err := open(l.File, text)
 		if err != nil {
 			return nil // nobody knows what the host makes of it
 		}
-		places, err := expandPlaces(doc, f.Servers)
+		places, err := placesOf(doc, l.File)
 		if err != nil {
 			return nil
 		}
@@ -395,9 +386,9 @@ func OwnEntries(m Machine, h *Host, program string) (names []string) {
 			}
 			for _, e := range entries {
 				if runs(e.value, program) {
-					mine[e.name] = true
+					mine[l.called(e.name)] = true
 				} else {
-					others[e.name] = true
+					others[l.called(e.name)] = true
 				}
 			}
 		}
@@ -440,4 +431,4 @@ func runs(value map[string]any, program string) bool {
 func (c *Change) Hooks() bool { return c.hooking }
 
 // Path is where a file of a host is on this machine.
-func (m *Machine) Path(home Relocation, path string) string { return m.path(&Host{Home: home}, path) }
+func (m *Machine) Path(h *Host, path string) string { return m.path(h, path) }

@@ -23,12 +23,14 @@ type Host struct {
 	ID       string         `yaml:"id"`
 	Name     string         `yaml:"name"`
 	Program  string         `yaml:"program"` // the command that starts it; "" when it has none
-	Home     Relocation     `yaml:"home"`
+	Homes    []Relocation   `yaml:"homes"`   // the first that fits a path holds
 	Files    []File         `yaml:"files"`
+	Plugins  *Plugins       `yaml:"plugins"`
 	Settings []Settings     `yaml:"settings"`
-	Shape    string         `yaml:"shape"` // how an entry names its command: "" command and args, opencode, goose
-	Entry    map[string]any `yaml:"entry"` // what callgate's entry has besides
-	SSE      string         `yaml:"sse"`   // the member whose address is HTTP+SSE, where the host has another for Streamable HTTP
+	Shape    string         `yaml:"shape"`  // how an entry names its command: "" command and args, opencode, goose
+	Entry    map[string]any `yaml:"entry"`  // what callgate's entry has besides
+	SSE      string         `yaml:"sse"`    // the member whose address is HTTP+SSE, where the host has another for Streamable HTTP
+	Dollar   bool           `yaml:"dollar"` // $NAME is a variable, without braces
 	Prompt   string         `yaml:"prompt"`
 }
 
@@ -40,21 +42,28 @@ type Relocation struct {
 
 // File is a place where a host keeps servers.
 type File struct {
-	Scope   string   `yaml:"scope"` // user, local or project
+	Scope   string   `yaml:"scope"` // user, local, project or plugin
 	Path    string   `yaml:"path"`
 	Format  string   `yaml:"format"`  // json (comments allowed), toml or yaml
 	Servers []string `yaml:"servers"` // members that lead to the entries; * is each member
 	List    bool     `yaml:"list"`    // the entries are a list; each has a name
+	Bare    bool     `yaml:"bare"`    // where the first of servers is not there, the file is the entries
 }
 
-// Settings is a file in which a host names tools: they have other names behind callgate.
+// Settings is a file in which a host names servers and tools: they have other names behind callgate. In places, * is each
+// member or each file.
 type Settings struct {
-	Scope    string     `yaml:"scope"` // "" is user
-	Path     string     `yaml:"path"`
+	Scope    string     `yaml:"scope"`    // "" is user
+	Path     string     `yaml:"path"`     // the last part may have a *
+	Format   string     `yaml:"format"`   // "" is JSON; front: words of the lines between --- at the start of a text
 	Tools    []string   `yaml:"tools"`    // how a tool is named: "mcp__%s__%s" for server and tool
 	Lists    [][]string `yaml:"lists"`    // lists of such names
+	Keys     [][]string `yaml:"keys"`     // objects whose members have such names
 	Matchers []string   `yaml:"matchers"` // members below which each "matcher" holds such names
 	Allow    []string   `yaml:"allow"`    // the list that stops the host's own question
+	Servers  [][]string `yaml:"servers"`  // lists of servers that it starts unasked
+	Only     [][]string `yaml:"only"`     // lists of the only servers that it starts
+	Off      [][]string `yaml:"off"`      // lists of servers that it does not start
 }
 
 //go:embed hosts.yaml
@@ -115,10 +124,13 @@ func ThisMachine(project string) (Machine, error) {
 
 // path is where a file of the host is on this machine; "" when there is no project to look in.
 func (m *Machine) path(h *Host, p string) string {
-	if v := m.Getenv(h.Home.Variable); h.Home.Variable != "" && v != "" {
-		if rest, ok := strings.CutPrefix(p, h.Home.Replaces+"/"); ok {
-			return filepath.Join(v, filepath.FromSlash(rest))
+	for _, home := range h.Homes {
+		if rest, ok := strings.CutPrefix(p, home.Replaces+"/"); ok && m.Getenv(home.Variable) != "" {
+			return filepath.Join(m.Getenv(home.Variable), filepath.FromSlash(rest))
 		}
+	}
+	if rest, ok := strings.CutPrefix(p, "~/.config/"); ok && m.Getenv("XDG_CONFIG_HOME") != "" {
+		return filepath.Join(m.Getenv("XDG_CONFIG_HOME"), filepath.FromSlash(rest))
 	}
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		return filepath.Join(m.Home, filepath.FromSlash(rest))
@@ -167,13 +179,17 @@ func (m *Machine) Installed(h *Host) bool {
 // Folders returns the folders that are there and that a file of the host could be in.
 func (m *Machine) Folders(h *Host, scopes []string) []string {
 	var list []string
-	for _, f := range h.Files {
-		path := m.path(h, f.Path)
-		if path == "" || !slices.Contains(scopes, f.Scope) {
+	for _, f := range m.files(h) {
+		if !slices.Contains(scopes, f.Scope) {
 			continue
 		}
-		if info, err := os.Stat(filepath.Dir(path)); err == nil && info.IsDir() {
-			list = append(list, filepath.Dir(path))
+		if info, err := os.Stat(filepath.Dir(f.path)); err == nil && info.IsDir() {
+			list = append(list, filepath.Dir(f.path))
+		}
+	}
+	if h.Plugins != nil && slices.Contains(scopes, "plugin") {
+		if folder := m.path(h, h.Plugins.Folder); isFolder(folder) {
+			list = append(list, folder)
 		}
 	}
 	return list

@@ -35,7 +35,7 @@ func optionsFor(m Machine, ids ...string) Options {
 		panic(err)
 	}
 	return Options{
-		Machine: m, Hosts: hosts, Scopes: []string{"user", "local", "project"}, Callgate: "/opt/callgate",
+		Machine: m, Hosts: hosts, Scopes: []string{"user", "local", "plugin", "project"}, Callgate: "/opt/callgate",
 		Folder: filepath.Join(m.Home, "own"), Records: filepath.Join(m.Home, "records"), Sanitize: proxy.Sanitize, Check: proxy.CheckAliases,
 	}
 }
@@ -122,7 +122,7 @@ var cases = []struct {
 	{
 		"toml", "codex", "home/.codex/config.toml",
 		"model = \"o\"\n\n# the database\n[mcp_servers.db]\ncommand = \"uvx\"\nargs = [\"mcp-server-postgres\"]\n\n[mcp_servers.db.env]\nPGPASSWORD = \"${PGPASSWORD}\"\n\n[mcp_servers.\"we b\"]\nurl = \"https://x.example/mcp\"\nbearer_token_env_var = \"TOKEN\"\n\n[profiles.a]\nmodel = \"p\" # kept\n",
-		"model = \"o\"\n\n[mcp_servers.callgate]\ncommand = '/opt/callgate'\nargs = ['run', '--mcp-config', 'FILE']\n\n[profiles.a]\nmodel = \"p\" # kept\n",
+		"model = \"o\"\n\n[mcp_servers.callgate]\ncommand = '/opt/callgate'\nargs = ['run', '--mcp-config', 'FILE']\ndefault_tools_approval_mode = 'approve'\n\n[profiles.a]\nmodel = \"p\" # kept\n",
 		map[string]string{"db": "uvx mcp-server-postgres", "we_b": "https://x.example/mcp"}, nil,
 	},
 	{
@@ -363,6 +363,155 @@ func TestSettings(t *testing.T) {
 	disconnect(t, o)
 	if now, want := read(t, path), strings.Replace(before, "// mine", "// yours", 1); now != want {
 		t.Errorf("settings:\n%s\nwant:\n%s", now, want)
+	}
+}
+
+// What a host says elsewhere about servers and tools follows them: lists, members, matchers, words; and comes back.
+func TestWhatNamesServersFollowsThem(t *testing.T) {
+	for _, c := range []struct {
+		host  string
+		files map[string]string
+		want  map[string][]string // what is in the file afterwards; with ! what is not
+	}{
+		{"gemini", map[string]string{".gemini/settings.json": `{"mcp":{"allowed":["files"]},"tools":{"allowed":["mcp_files_read","mcp_files_x_y"],"exclude":["mcp_files_x_z"]},"hooks":{"BeforeTool":[{"matcher":"mcp_files_.*","hooks":[]}]},"mcpServers":{"files":{"command":"fs"},"files_x":{"command":"x"}}}`},
+			map[string][]string{".gemini/settings.json": {`"allowed":["files","callgate"]`, `"mcp_callgate_files_read"`, `"files_x":{`, `"mcp_files_x_y"`, `"mcp_callgate_files_.*"`}}},
+		{"gemini", map[string]string{".gemini/settings.json": `{"mcp":{"excluded":["off"]},"mcpServers":{"off":{"command":"fs"},"b":{"command":"b","env":{"T":"$TOKEN"}}}}`},
+			map[string][]string{".gemini/settings.json": {`"off":{"command":"fs"}`, `!"b"`}, "own": {`"${TOKEN}"`}}},
+		{"qwen", map[string]string{".qwen/settings.json": `{"permissions":{"deny":["mcp__files__rm"]},"mcpServers":{"files":{"command":"fs"}}}`},
+			map[string][]string{".qwen/settings.json": {`"mcp__callgate__files_rm"`}}},
+		{"opencode", map[string]string{".config/opencode/opencode.json": `{"tools":{"files_rm":false,"myfiles_x":true},"permission":{"files_*":"ask"},"agent":{"a":{"tools":{"files*":true}}},"mcp":{"files":{"type":"local","command":["fs"]}}}`},
+			map[string][]string{".config/opencode/opencode.json": {`"callgate_files_rm":false`, `"myfiles_x":true`, `"callgate_files_*":"ask"`, `"callgate_files_*":true`}}},
+		{"cursor", map[string]string{".cursor/mcp.json": `{"mcpServers":{"files":{"command":"fs"}}}`, ".cursor/cli-config.json": `{"permissions":{"allow":["Mcp(files:read)","Shell(ls)"]}}`},
+			map[string][]string{".cursor/cli-config.json": {`["Mcp(callgate:files_read)","Shell(ls)"]`}}},
+		{"claude", map[string]string{".claude.json": `{"mcpServers":{"files":{"command":"fs"},"files_x":{"command":"x"}}}`, ".claude/settings.json": `{"hooks":{"PreToolUse":[{"matcher":"mcp__files.*|mcp__files_x__.*","hooks":[]}]}}`, ".claude/agents/a.md": "---\nname: a\ntools: mcp__files__read, mcp__files_x__y, Bash\n---\nUse mcp__files__read.\n"},
+			map[string][]string{".claude/agents/a.md": {"tools: mcp__callgate__files_read, mcp__callgate__files-x_y, Bash\n---\nUse mcp__files__read."}, ".claude/settings.json": {`"mcp__callgate__files_.*|mcp__callgate__files-x_.*"`}}},
+	} {
+		files := map[string]string{}
+		for name, text := range c.files {
+			files["home/"+name] = text
+		}
+		m := machine(t, files)
+		o := optionsFor(m, c.host)
+		for _, h := range connect(t, o).Hosts {
+			for _, change := range h.Changes {
+				if change.Error != "" {
+					t.Errorf("%s: %s", change.Path, change.Error)
+				}
+			}
+		}
+		for name, want := range c.want {
+			path := filepath.Join(m.Home, name)
+			if name == "own" {
+				found, _ := filepath.Glob(filepath.Join(o.Folder, "*.json"))
+				path = found[0]
+			}
+			now := read(t, path)
+			for _, w := range want {
+				if rest, not := strings.CutPrefix(w, "!"); strings.Contains(now, rest) == not {
+					t.Errorf("%s: %s: want %s in\n%s", c.host, name, w, now)
+				}
+			}
+		}
+		disconnect(t, o)
+		for name, text := range c.files {
+			if now := read(t, filepath.Join(m.Home, name)); now != text {
+				t.Errorf("%s: %s after disconnect:\n%s\nwant\n%s", c.host, name, now, text)
+			}
+		}
+	}
+}
+
+// Servers of plugins move too, each plugin's behind an entry of its own, wherever the plugin is.
+func TestPlugins(t *testing.T) {
+	m := machine(t, map[string]string{
+		"market/.claude-plugin/marketplace.json":            `{"plugins":[{"name":"here","source":"./plugins/here"}]}`,
+		"market/plugins/here/.mcp.json":                     `{"web":{"command":"${CLAUDE_PLUGIN_ROOT}/web"}}`,
+		"home/.gemini/extensions/ext/gemini-extension.json": `{"name":"ext","mcpServers":{"docs":{"command":"node","args":["${extensionPath}${/}docs.js"]}}}`,
+		"home/.claude/settings.json":                        `{"permissions":{"allow":["mcp__plugin_tools_files__read"]}}`,
+	})
+	cache := filepath.Join(m.Home, ".claude/plugins/cache/mp/tools/1.0.0")
+	market := filepath.Join(filepath.Dir(m.Home), "market")
+	for path, text := range map[string]string{
+		filepath.Join(cache, ".claude-plugin/plugin.json"):               `{"name":"tools","mcpServers":{"files":{"command":"${CLAUDE_PLUGIN_ROOT}/files"}}}`,
+		filepath.Join(m.Home, ".claude/plugins/installed_plugins.json"):  `{"plugins":{"tools@mp":[{"installPath":` + quote(cache) + `}],"here@dir":[{"installPath":"/nowhere"}]}}`,
+		filepath.Join(m.Home, ".claude/plugins/known_marketplaces.json"): `{"dir":{"source":{"source":"directory","path":` + quote(market) + `}}}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths := []string{filepath.Join(cache, ".claude-plugin/plugin.json"), filepath.Join(market, "plugins/here/.mcp.json"), filepath.Join(m.Home, ".gemini/extensions/ext/gemini-extension.json"), filepath.Join(m.Home, ".claude/settings.json")}
+	var before []string
+	for _, path := range paths {
+		before = append(before, read(t, path))
+	}
+	o := optionsFor(m, "claude", "gemini")
+	connect(t, o)
+	got := serverFiles(t, o)
+	for name, want := range map[string]string{
+		"files": filepath.Join(cache, "files"), "web-2": filepath.Join(market, "plugins/here/web"), "docs": "node " + filepath.Join(m.Home, ".gemini/extensions/ext/docs.js"),
+	} {
+		if s := got[name]; s.line() != want {
+			t.Errorf("%s is %q, want %q", name, s.line(), want)
+		}
+	}
+	for i, want := range []string{`{"name":"tools","mcpServers":{"callgate":{`, `{"callgate":{`, `"callgate-ext":{`, `{"allow":["mcp__plugin_tools_callgate__files_read","mcp__plugin_here_callgate","mcp__plugin_tools_callgate"]}`} {
+		if now := read(t, paths[i]); !strings.Contains(now, want) {
+			t.Errorf("want %s in %s", want, now)
+		}
+	}
+	again, err := Make(o)
+	if err != nil || again.Changes() {
+		t.Errorf("a second connect changes something: %v", err)
+	}
+	disconnect(t, o)
+	for i, path := range paths {
+		if now := read(t, path); now != before[i] {
+			t.Errorf("%s after disconnect: %s", path, now)
+		}
+	}
+}
+
+// A folder that a variable moves is found, with the settings in it.
+func TestHostsElsewhere(t *testing.T) {
+	m := machine(t, map[string]string{
+		"home/else/.claude.json": `{"mcpServers":{"files":{"command":"fs"}}}`, "home/else/settings.json": `{"permissions":{"allow":["mcp__files__a"]}}`,
+		"home/xdg/zed/settings.json": `{"context_servers":{"z":{"command":"z"}}}`,
+	})
+	m.Getenv = func(name string) string {
+		return map[string]string{"CLAUDE_CONFIG_DIR": filepath.Join(m.Home, "else"), "XDG_CONFIG_HOME": filepath.Join(m.Home, "xdg")}[name]
+	}
+	o := optionsFor(m, "claude", "zed")
+	connect(t, o)
+	if now := read(t, filepath.Join(m.Home, "else/settings.json")); !strings.Contains(now, "mcp__callgate__files_a") {
+		t.Error(now)
+	}
+	if s := serverFiles(t, o); len(s) != 2 {
+		t.Errorf("served: %v", s)
+	}
+}
+
+// What a person added to callgate's own file is not lost.
+func TestOwnFileChangedSince(t *testing.T) {
+	m := machine(t, map[string]string{"home/.cursor/mcp.json": `{"mcpServers":{"a":{"command":"a"}}}`})
+	o := optionsFor(m, "cursor")
+	connect(t, o)
+	found, err := filepath.Glob(filepath.Join(o.Folder, "*.json"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if err := os.WriteFile(found[0], []byte(`{"mcpServers":{"a":{"command":"a"},"mine":{"command":"m"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list := disconnect(t, o)
+	if len(list) != 1 || len(list[0].Conflicts) != 1 || !strings.Contains(list[0].Conflicts[0], found[0]) {
+		t.Errorf("%+v", list)
+	}
+	if !strings.Contains(read(t, found[0]), "mine") || read(t, filepath.Join(m.Home, ".cursor/mcp.json")) != `{"mcpServers":{"a":{"command":"a"}}}` {
+		t.Error("something is lost")
 	}
 }
 

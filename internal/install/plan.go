@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscale/hujson"
+
 	"callgate/internal/durable"
 )
 
@@ -19,7 +22,7 @@ import (
 type Options struct {
 	Machine  Machine
 	Hosts    []Host   // from Find
-	Scopes   []string // user, local, project
+	Scopes   []string // user, local, project, plugin
 	Servers  []string // only these; none means all
 	Callgate string   // the program that hosts start
 	Folder   string   // where callgate keeps its own files of servers
@@ -100,8 +103,14 @@ type edit struct {
 	Value map[string]any `json:"value,omitempty"` // what it said
 }
 
-// entryNames are callgate's entries by scope: hosts merge scopes by name, and one must not hide another.
-var entryNames = map[string]string{"user": "callgate", "local": "callgate-local", "project": "callgate-project"}
+// moving is a server that goes behind callgate, by the names that the host knows.
+type moving struct {
+	called string // the server
+	entry  string // callgate's entry; "" when it stays, and keeps its tools' names
+	alias  string // the server behind it
+}
+
+func moves(m moving) bool { return m.entry != "" }
 
 // Make looks at the hosts and says what would change.
 func Make(o Options) (*Plan, error) {
@@ -110,47 +119,42 @@ func Make(o Options) (*Plan, error) {
 		h := &o.Hosts[i]
 		hp := HostPlan{ID: h.ID, Name: h.Name, Found: o.Machine.Installed(h)}
 		byPath := map[string]int{}
-		moved := map[string]map[string]string{} // by scope: server → alias
-		for k := range h.Files {
-			f := &h.Files[k]
-			path := o.Machine.path(h, f.Path)
-			if path == "" || !slices.Contains(o.Scopes, f.Scope) {
+		moved := map[string][]moving{} // by scope
+		files := o.Machine.files(h)
+		for k := range files {
+			l := &files[k]
+			if !slices.Contains(o.Scopes, l.Scope) {
 				continue
 			}
-			n, ok := byPath[path]
+			n, ok := byPath[l.path]
 			if !ok {
-				before, err := readFile(path)
+				before, err := readFile(l.path)
 				if errors.Is(err, fs.ErrNotExist) {
 					continue
 				}
-				c := Change{Path: path, Before: before, After: before, host: h.ID, file: f, Scope: f.Scope}
+				c := Change{Path: l.path, Before: before, After: before, host: h.ID, file: l.File, Scope: l.Scope}
 				if err != nil {
 					c.Error = err.Error()
 				}
-				hp.Found = hp.Found || f.Scope != "project"
-				n, byPath[path] = len(hp.Changes), len(hp.Changes)
+				hp.Found = hp.Found || l.Scope != "project"
+				n, byPath[l.path] = len(hp.Changes), len(hp.Changes)
 				hp.Changes = append(hp.Changes, c)
 			}
 			if c := &hp.Changes[n]; c.Error == "" && !o.OnlyHooks {
-				names, err := p.move(h, f, c)
+				list, err := p.move(h, l, c)
 				if err != nil {
 					c.Error, c.After, c.edits, c.serving = err.Error(), c.Before, nil, nil
 				}
-				if len(names) > 0 {
-					if moved[f.Scope] == nil {
-						moved[f.Scope] = map[string]string{}
-					}
-					maps.Copy(moved[f.Scope], names)
-				}
+				moved[l.Scope] = append(moved[l.Scope], list...)
 			}
 		}
 		for k := range h.Settings {
-			if c := p.rename(h, &h.Settings[k], moved); c != nil {
-				hp.Changes = append(hp.Changes, *c)
-			}
+			hp.Changes = append(hp.Changes, p.rename(h, &h.Settings[k], moved, hp.Changes)...)
 		}
-		if len(moved) > 0 {
-			hp.Note = h.Prompt
+		for _, list := range moved {
+			if slices.ContainsFunc(list, moves) {
+				hp.Note = h.Prompt
+			}
 		}
 		if hp.Found && o.Hooks != nil && slices.Contains(o.Scopes, "user") {
 			hp.Changes = append(hp.Changes, p.hook(h, hp.Changes)...)
@@ -191,27 +195,36 @@ func (p *Plan) Changes() bool {
 	return false
 }
 
-// move takes the servers of one place out of the file and puts callgate's entry in. It returns the names of those that
-// moved, with their names behind callgate.
-func (p *Plan) move(h *Host, f *File, c *Change) (map[string]string, error) {
-	doc, err := open(f, c.After)
+// move takes the servers of a file out of it and puts callgate's entry in. It returns those that moved.
+func (p *Plan) move(h *Host, l *located, c *Change) ([]moving, error) {
+	doc, err := open(l.File, c.After)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]string{}
-	places, err := expandPlaces(doc, f.Servers)
+	places, err := placesOf(doc, l.File)
 	if err != nil {
 		return nil, err
 	}
+	var all []moving
 	for _, place := range places {
-		names, err := p.moveFrom(h, f, c, doc, place)
+		list, err := p.moveFrom(h, l, c, doc, place)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.Join(place, "."), err)
 		}
-		maps.Copy(all, names)
+		all = append(all, list...)
 	}
 	c.After = doc.bytes()
 	return all, nil
+}
+
+// placesOf are where a file has servers.
+func placesOf(doc document, f *File) ([][]string, error) {
+	if f.Bare {
+		if all, err := doc.entries(nil); err != nil || !slices.ContainsFunc(all, func(e entry) bool { return e.name == f.Servers[0] }) {
+			return [][]string{nil}, err
+		}
+	}
+	return expandPlaces(doc, f.Servers)
 }
 
 // expandPlaces replaces * by each member that is there.
@@ -231,25 +244,26 @@ func expandPlaces(doc document, pattern []string) ([][]string, error) {
 	return places, nil
 }
 
-func (p *Plan) moveFrom(h *Host, f *File, c *Change, doc document, place []string) (map[string]string, error) {
+func (p *Plan) moveFrom(h *Host, l *located, c *Change, doc document, place []string) (moved []moving, err error) {
 	entries, err := doc.entries(place)
 	if err != nil {
 		return nil, err
 	}
-	entryName := entryNames[f.Scope]
 	path := p.servingPath(h, c.Path, place)
 	kept, err := readServing(path)
 	if err != nil {
 		return nil, err
 	}
-	moved := map[string]string{}
-	own := slices.ContainsFunc(entries, func(e entry) bool { return e.name == entryName })
+	own := slices.ContainsFunc(entries, func(e entry) bool { return e.name == l.entry })
 	for i := range entries {
 		e := &entries[i]
 		found := Found{Name: e.name}
-		server, why := p.read(h, e, f.Scope)
+		server, why := p.read(h, e, l)
 		if why == itself {
 			continue
+		}
+		if why == "" && p.off(h, l.Scope, e.name) {
+			why = "it is disabled"
 		}
 		if why == "" && len(p.options.Servers) > 0 && !slices.Contains(p.options.Servers, e.name) {
 			why = "it was not asked for"
@@ -262,13 +276,14 @@ func (p *Plan) moveFrom(h *Host, f *File, c *Change, doc document, place []strin
 		found.Stays = why
 		c.Servers = append(c.Servers, found)
 		if why != "" {
+			moved = append(moved, moving{called: l.called(e.name)})
 			continue
 		}
 		if !own { // where the first one stood
-			if err := doc.insert(place, entry{name: entryName, own: p.ownEntry(h, path)}, e.name); err != nil {
+			if err := doc.insert(place, entry{name: l.entry, own: p.ownEntry(h, path)}, e.name); err != nil {
 				return nil, err
 			}
-			c.edits = append(c.edits, edit{Place: place, Name: entryName, Own: true})
+			c.edits = append(c.edits, edit{Place: place, Name: l.entry, Own: true})
 			own = true
 		}
 		if err := doc.remove(place, e.name); err != nil {
@@ -280,9 +295,9 @@ func (p *Plan) moveFrom(h *Host, f *File, c *Change, doc document, place []strin
 		}
 		c.edits = append(c.edits, edit{Place: place, Name: e.name, Next: next, Raw: e.raw, Value: e.value})
 		kept = append(kept, named{found.As, server})
-		moved[e.name] = found.As
+		moved = append(moved, moving{l.called(e.name), l.called(l.entry), found.As})
 	}
-	if len(moved) > 0 {
+	if slices.ContainsFunc(moved, moves) {
 		c.serving = append(c.serving, serving{path, kept})
 	}
 	return moved, nil
@@ -334,36 +349,92 @@ func (p *Plan) alias(name string, kept []named) (string, error) {
 	return "", fmt.Errorf("no name for it: %w", err)
 }
 
-// rename changes the names of moved tools in a settings file; nil when nothing changes.
-func (p *Plan) rename(h *Host, s *Settings, moved map[string]map[string]string) *Change {
-	scope := s.Scope
-	if scope == "" {
-		scope = "user"
+// rename changes the names of moved servers and tools in a settings file, or in several. earlier are the changes before it,
+// which may be of the same file.
+func (p *Plan) rename(h *Host, s *Settings, moved map[string][]moving, earlier []Change) (list []Change) {
+	scope := cmp.Or(s.Scope, "user")
+	var all []moving
+	for _, from := range []string{"user", "local", "plugin", "project"} {
+		if from != "project" || scope == "project" {
+			all = append(all, moved[from]...)
+		}
 	}
+	if !slices.ContainsFunc(all, moves) || scope == "project" && !slices.Contains(p.options.Scopes, scope) {
+		return nil
+	}
+	for _, path := range p.settingsFiles(h, s) {
+		before, err := readFile(path)
+		for i := range earlier {
+			if earlier[i].Path == path && earlier[i].Error == "" {
+				before = earlier[i].After
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		c := Change{Path: path, Scope: scope, Before: before, After: before, host: h.ID, file: &File{Format: cmp.Or(s.Format, "json")}}
+		if err == nil {
+			c.Renames, err = renamesFor(s, before, all)
+		}
+		if err == nil {
+			c.After, _, err = applyRenames(c.file.Format, before, c.Renames)
+		}
+		if err != nil {
+			c.Error, c.After, c.Renames = err.Error(), before, nil
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// settingsFiles are the files of a host's settings that may be there.
+func (p *Plan) settingsFiles(h *Host, s *Settings) []string {
 	path := p.machine.path(h, s.Path)
-	names, any := moved[scope]
-	if scope == "user" && !any {
-		names, any = moved["local"]
-		scope = "local"
+	if path == "" || !strings.Contains(filepath.Base(s.Path), "*") {
+		return slices.DeleteFunc([]string{path}, func(path string) bool { return path == "" })
 	}
-	if path == "" || !any {
-		return nil
-	}
-	before, err := readFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	c := &Change{Path: path, Scope: scope, Before: before, After: before, host: h.ID, file: &File{Format: "json"}}
-	if err == nil {
-		c.Renames, err = renamesFor(s, before, entryNames[scope], names)
-	}
-	if err == nil {
-		c.After, _, err = applyRenames(before, c.Renames)
-	}
+	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
-		c.Error, c.After, c.Renames = err.Error(), before, nil
+		return nil // there are none
 	}
-	return c
+	var list []string
+	for _, e := range entries {
+		if ok, _ := filepath.Match(filepath.Base(path), e.Name()); ok { // the pattern is the host's, which a test reads
+			list = append(list, filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+	return list
+}
+
+// off reports whether the host's settings say that it does not start a server of the scope.
+func (p *Plan) off(h *Host, scope, name string) bool {
+	for i := range h.Settings {
+		s := &h.Settings[i]
+		if len(s.Off)+len(s.Only) == 0 || cmp.Or(s.Scope, "user") != scope {
+			continue
+		}
+		for _, path := range p.settingsFiles(h, s) {
+			text, err := readFile(path)
+			if err != nil {
+				continue
+			}
+			v, err := hujson.Parse(text)
+			if err != nil {
+				continue // the file is reported where it would be changed
+			}
+			for _, list := range s.Off {
+				if array := arrayAt(&v, list); array != nil && slices.ContainsFunc(array.Elements, is(name)) {
+					return true
+				}
+			}
+			for _, list := range s.Only {
+				if array := arrayAt(&v, list); array != nil && !slices.ContainsFunc(array.Elements, is(name)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // readServing reads callgate's own file of servers, which a person may have changed since; nil when it is not there.
@@ -398,8 +469,8 @@ func readServing(path string) ([]named, error) {
 	return list, nil
 }
 
-// write puts callgate's own file of servers on the disk. It may hold secrets that a host's file held.
-func (s *serving) write() error {
+// write puts callgate's own file of servers on the disk, and returns its digest. It may hold secrets that a host's file held.
+func (s *serving) write() (sum string, err error) {
 	var b bytes.Buffer
 	b.WriteString("{\"mcpServers\":{")
 	for i, n := range s.servers {
@@ -408,15 +479,15 @@ func (s *serving) write() error {
 		}
 		value, err := json.Marshal(n.server)
 		if err != nil {
-			return err
+			return "", err
 		}
 		b.WriteString(quote(n.name) + ":" + string(value))
 	}
 	b.WriteString("}}")
 	var out bytes.Buffer
 	if err := json.Indent(&out, b.Bytes(), "", "  "); err != nil {
-		return err
+		return "", err
 	}
 	out.WriteByte('\n')
-	return durable.Replace(s.path, out.Bytes(), 0o600)
+	return digest(out.Bytes()), durable.Replace(s.path, out.Bytes(), 0o600)
 }

@@ -35,6 +35,9 @@ var (
 	cwdMembers     = []string{"cwd", "workingDirectory"}
 )
 
+// onlyHostMembers give a server what only the host can: variables in a file, headers of a program, an identity.
+var onlyHostMembers = []string{"envFile", "headersHelper", "authProviderType", "targetAudience"}
+
 // types are what hosts call a transport; "" is found out by callgate.
 var types = map[string]string{
 	"": "", "stdio": "stdio", "local": "stdio", "custom": "stdio", "remote": "", "http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http", "sse": "sse",
@@ -71,7 +74,7 @@ var variables = []struct {
 const itself = "it is callgate"
 
 // read turns a host's entry into a Server. why says what keeps it where it is; "" when it can move.
-func (p *Plan) read(h *Host, e *entry, scope string) (s Server, why string) {
+func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	if e.value == nil {
 		return s, "it is not an object"
 	}
@@ -83,6 +86,11 @@ func (p *Plan) read(h *Host, e *entry, scope string) (s Server, why string) {
 		return s, "it is disabled"
 	}
 	r := reader(v)
+	for _, name := range onlyHostMembers {
+		if v[name] != nil {
+			return s, "only the host knows what its " + name + " gives"
+		}
+	}
 	kind, known := types[text(cmp.Or[any](v["type"], v["source"], ""))]
 	if !known {
 		return s, fmt.Sprintf("callgate does not know its type %q", text(cmp.Or[any](v["type"], v["source"])))
@@ -102,7 +110,10 @@ func (p *Plan) read(h *Host, e *entry, scope string) (s Server, why string) {
 	for name, value := range mapOf(r.member(envMembers)) {
 		s.set(name, value)
 	}
-	for _, name := range r.strings("env_vars") {
+	for _, name := range slices.Concat(r.strings("env_vars"), r.strings("env_keys")) {
+		if v["env_keys"] != nil && s.Env[name] == "" && p.machine.Getenv(name) == "" {
+			return s, "only the host knows its secret " + name
+		}
 		s.set(name, "${"+name+":-}")
 	}
 	s.Cwd = text(r.member(cwdMembers))
@@ -132,7 +143,7 @@ func (p *Plan) read(h *Host, e *entry, scope string) (s Server, why string) {
 	if s.Type == "stdio" {
 		s.Type = ""
 	}
-	if why := p.expand(&s, scope); why != "" {
+	if why := p.expand(&s, h, l); why != "" {
 		return s, why
 	}
 	p.pass(&s)
@@ -173,12 +184,19 @@ func (p *Plan) pass(s *Server) {
 
 var (
 	hostVariable  = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
-	otherVariable = regexp.MustCompile(`\$\{(workspaceFolder|workspaceRoot|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*|config:[^}]*|command:[^}]*|file[A-Za-z]*)\}|\{file:[^}]*\}`)
+	bareVariable  = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+	otherVariable = regexp.MustCompile(`\$\{(workspaceFolder|workspaceRoot|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*|config:[^}]*|command:[^}]*|file[A-Za-z]*)\}|\$\{\{[^}]*\}\}|\{file:[^}]*\}`)
 )
 
 // expand rewrites the variables of a host into callgate's. why names one that only the host knows.
-func (p *Plan) expand(s *Server, scope string) (why string) {
+func (p *Plan) expand(s *Server, h *Host, l *located) (why string) {
 	one := func(value string) string {
+		if l.plugins != nil {
+			value = strings.ReplaceAll(strings.ReplaceAll(value, l.plugins.Root, l.folder), "${/}", string(os.PathSeparator))
+		}
+		if h.Dollar {
+			value = bareVariable.ReplaceAllString(value, "$${$1}")
+		}
 		value = hostVariable.ReplaceAllString(value, "$${$1$2}")
 		return otherVariable.ReplaceAllStringFunc(value, func(v string) string {
 			switch {
@@ -186,7 +204,7 @@ func (p *Plan) expand(s *Server, scope string) (why string) {
 				return p.machine.Home
 			case v == "${pathSeparator}" || v == "${/}":
 				return string(os.PathSeparator)
-			case (v == "${workspaceFolder}" || v == "${workspaceRoot}") && scope == "project" && p.machine.Project != "":
+			case (v == "${workspaceFolder}" || v == "${workspaceRoot}") && l.Scope == "project" && p.machine.Project != "":
 				return p.machine.Project
 			}
 			why = "only the host knows what " + v + " is"

@@ -1,7 +1,9 @@
 package install
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +17,12 @@ type rename struct {
 	To   string   `json:"to"`
 }
 
-// apply makes the renames, and returns those that found nothing to change. Each other byte stays.
-func applyRenames(text []byte, renames []rename) ([]byte, []rename, error) {
+// applyRenames makes the renames, and returns those that found nothing to change. Each other byte stays.
+func applyRenames(format string, text []byte, renames []rename) ([]byte, []rename, error) {
+	if format == frontMatter {
+		text, left := renameWords(text, renames)
+		return text, left, nil
+	}
 	v, err := hujson.Parse(text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read as JSON: %w", err)
@@ -111,18 +117,25 @@ func is(name string) func(hujson.Value) bool {
 	}
 }
 
-// renamesFor finds the names in a host's settings that change when servers move behind the entry: tools in lists, and in
-// matchers of hooks, which are regular expressions.
-func renamesFor(s *Settings, text []byte, entryName string, moved map[string]string) ([]rename, error) {
-	v, err := hujson.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("read as JSON: %w", err)
-	}
-	var out []rename
+// renamesFor finds the names in a host's settings that change when servers move behind callgate's entries: tools in lists,
+// as members, and in matchers of hooks, which are regular expressions; and lists of servers, which get the entries.
+func renamesFor(s *Settings, text []byte, moved []moving) (out []rename, err error) {
+	longest := slices.Clone(moved)
+	slices.SortStableFunc(longest, func(a, b moving) int { return len(b.called) - len(a.called) }) // a name may begin with another
 	add := func(name string) {
-		if to := renamed(s, name, entryName, moved); to != name && !slices.ContainsFunc(out, func(r rename) bool { return r.From == name }) {
+		if to := renamed(s, name, longest); to != name && !slices.ContainsFunc(out, func(r rename) bool { return r.From == name }) {
 			out = append(out, rename{From: name, To: to})
 		}
+	}
+	if s.Format == frontMatter {
+		for _, word := range word.FindAllString(string(text[:frontEnd(text)]), -1) {
+			add(word)
+		}
+		return out, nil
+	}
+	v, err := hujson.Parse(bytes.TrimPrefix(text, byteOrderMark))
+	if err != nil {
+		return nil, fmt.Errorf("read as JSON: %w", err)
 	}
 	for _, list := range s.Lists {
 		if array := arrayAt(&v, list); array != nil {
@@ -130,6 +143,13 @@ func renamesFor(s *Settings, text []byte, entryName string, moved map[string]str
 				if l, ok := e.Value.(hujson.Literal); ok && l.Kind() == '"' {
 					add(l.String())
 				}
+			}
+		}
+	}
+	for _, place := range s.Keys {
+		for _, obj := range objectsAt(&v, place) {
+			for _, m := range obj.Members {
+				add(nameOf(m))
 			}
 		}
 	}
@@ -146,23 +166,89 @@ func renamesFor(s *Settings, text []byte, entryName string, moved map[string]str
 			}
 		}
 	}
-	if array := arrayAt(&v, s.Allow); len(s.Allow) > 0 && array != nil {
-		if all := wholeServer(s.Tools[0], entryName); !slices.ContainsFunc(array.Elements, is(all)) {
-			out = append(out, rename{List: s.Allow, To: all})
+	addAll := func(list []string, wanted func(m *moving, array *hujson.Array) string) {
+		array := arrayAt(&v, list)
+		for i := range moved {
+			if array == nil || !moves(moved[i]) {
+				continue
+			}
+			r := rename{List: list, To: wanted(&moved[i], array)}
+			if r.To != "" && !slices.ContainsFunc(array.Elements, is(r.To)) && !slices.ContainsFunc(out, func(o rename) bool { return o.From == "" && o.To == r.To && slices.Equal(o.List, list) }) {
+				out = append(out, r)
+			}
 		}
+	}
+	for _, list := range slices.Concat(s.Servers, s.Only) {
+		addAll(list, func(m *moving, array *hujson.Array) string {
+			if slices.ContainsFunc(array.Elements, is(m.called)) {
+				return m.entry
+			}
+			return ""
+		})
+	}
+	if len(s.Allow) > 0 {
+		addAll(s.Allow, func(m *moving, _ *hujson.Array) string { return wholeServer(s.Tools[0], m.entry) })
 	}
 	return out, nil
 }
 
-// renamed is how a name of a moved server's tool reads afterwards: mcp__files__read is mcp__callgate__files_read.
-func renamed(s *Settings, name, entryName string, moved map[string]string) string {
-	for _, form := range s.Tools {
-		for server, alias := range moved {
-			if name == wholeServer(form, server) {
-				return fmt.Sprintf(form, entryName, alias+"_*")
-			}
-			name = strings.ReplaceAll(name, fmt.Sprintf(form, server, ""), fmt.Sprintf(form, entryName, alias+"_"))
+// objectsAt are the objects at a place; * is each member.
+func objectsAt(v *hujson.Value, place []string) (list []*hujson.Object) {
+	obj, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil
+	}
+	if len(place) == 0 {
+		return []*hujson.Object{obj}
+	}
+	for i := range obj.Members {
+		if m := &obj.Members[i]; place[0] == "*" || place[0] == nameOf(*m) {
+			list = append(list, objectsAt(&m.Value, place[1:])...)
 		}
+	}
+	return list
+}
+
+// renamed is how a name of a moved server's tool reads afterwards: mcp__files__read is mcp__callgate__files_read.
+func renamed(s *Settings, name string, moved []moving) string {
+	for _, form := range s.Tools {
+		head, rest, _ := strings.Cut(form, "%s")
+		between, _, _ := strings.Cut(rest, "%s")
+		if head == "" { // no regular expression: it begins with the server, or is another tool's
+			for i := range moved {
+				m := &moved[i]
+				tool, begins := strings.CutPrefix(name, m.called+between)
+				switch {
+				case begins && moves(*m):
+					return m.entry + between + m.alias + "_" + tool
+				case name == m.called+"*" && moves(*m):
+					return m.entry + between + m.alias + "_*"
+				case begins:
+					return name
+				}
+			}
+			continue
+		}
+		var servers []string
+		byName := map[string]*moving{}
+		for i := range moved {
+			m := &moved[i]
+			if byName[m.called] == nil {
+				servers, byName[m.called] = append(servers, regexp.QuoteMeta(m.called)), m
+			}
+			if name == head+m.called && moves(*m) {
+				return head + m.entry + between + m.alias + "_*"
+			}
+		}
+		part := regexp.MustCompile(regexp.QuoteMeta(head) + `(` + strings.Join(servers, "|") + `)(` + regexp.QuoteMeta(between) + `|[^A-Za-z0-9_-])`)
+		name = part.ReplaceAllStringFunc(name, func(found string) string {
+			parts := part.FindStringSubmatch(found)
+			m := byName[parts[1]]
+			if !moves(*m) {
+				return found
+			}
+			return head + m.entry + between + m.alias + "_" + strings.TrimPrefix(parts[2], between)
+		})
 	}
 	return name
 }
@@ -171,4 +257,41 @@ func renamed(s *Settings, name, entryName string, moved map[string]string) strin
 func wholeServer(form, server string) string {
 	head, _, _ := strings.Cut(form, "%s")
 	return head + server
+}
+
+// frontMatter is the format of texts that begin with settings between two lines of ---.
+const frontMatter = "front"
+
+// word is what a name of a tool may be in front matter.
+var word = regexp.MustCompile(`[A-Za-z0-9_*-]+`)
+
+// frontEnd is where the front matter of a text ends; 0 when it has none.
+func frontEnd(text []byte) int {
+	if !bytes.HasPrefix(text, []byte("---")) {
+		return 0
+	}
+	if i := bytes.Index(text[3:], []byte("\n---")); i >= 0 {
+		return 3 + i
+	}
+	return 0
+}
+
+// renameWords renames in the front matter of a text.
+func renameWords(text []byte, renames []rename) (out []byte, left []rename) {
+	end := frontEnd(text)
+	head := string(text[:end])
+	for _, r := range renames {
+		n := 0
+		head = word.ReplaceAllStringFunc(head, func(w string) string {
+			if w == r.From {
+				n++
+				return r.To
+			}
+			return w
+		})
+		if n == 0 {
+			left = append(left, r)
+		}
+	}
+	return append([]byte(head), text[end:]...), left
 }

@@ -1,0 +1,151 @@
+package install
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// Plugins say how a host keeps plugins, which bring MCP servers of their own.
+type Plugins struct {
+	Folder   string `yaml:"folder"`
+	Registry bool   `yaml:"registry"` // the folder has a list of what is installed and where; otherwise each folder in it is a plugin
+	Files    []File `yaml:"files"`    // relative to the plugin
+	Root     string `yaml:"root"`     // the variable that is the plugin's folder
+	Entry    string `yaml:"entry"`    // callgate's entry; %s is the plugin
+	Called   string `yaml:"called"`   // what the host calls a server; %s is the plugin, then the server
+}
+
+// located is a file of servers that may be on this machine.
+type located struct {
+	*File
+	path    string
+	entry   string // callgate's entry in it
+	plugin  string // whose it is, "" for none
+	folder  string // of the plugin
+	plugins *Plugins
+}
+
+// entryNames are callgate's entries by scope: hosts merge scopes by name, and one must not hide another.
+var entryNames = map[string]string{"user": "callgate", "local": "callgate-local", "project": "callgate-project"}
+
+// called is what the host calls a server of the file.
+func (l *located) called(server string) string {
+	if l.plugins == nil || l.plugins.Called == "" {
+		return server
+	}
+	return strings.Replace(strings.Replace(l.plugins.Called, "%s", l.plugin, 1), "%s", server, 1)
+}
+
+// files lists the files of servers that the host could have here.
+func (m *Machine) files(h *Host) []located {
+	var list []located
+	for i := range h.Files {
+		f := &h.Files[i]
+		if path := m.path(h, f.Path); path != "" {
+			list = append(list, located{File: f, path: path, entry: entryNames[f.Scope]})
+		}
+	}
+	if h.Plugins == nil {
+		return list
+	}
+	for _, p := range m.plugins(h) {
+		for i := range h.Plugins.Files {
+			f := &h.Plugins.Files[i]
+			list = append(list, located{
+				File: f, path: filepath.Join(p.folder, filepath.FromSlash(f.Path)), entry: strings.Replace(h.Plugins.Entry, "%s", p.name, 1),
+				plugin: p.name, folder: p.folder, plugins: h.Plugins,
+			})
+		}
+	}
+	return list
+}
+
+type plugin struct{ name, folder string }
+
+// plugins finds the plugins that the host has.
+func (m *Machine) plugins(h *Host) (list []plugin) {
+	folder := m.path(h, h.Plugins.Folder)
+	add := func(name, folder string) {
+		if p := (plugin{name, filepath.Clean(folder)}); isFolder(folder) && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	if !h.Plugins.Registry {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil // there are none
+		}
+		for _, e := range entries {
+			add(e.Name(), filepath.Join(folder, e.Name()))
+		}
+		return list
+	}
+	var installed struct {
+		Plugins map[string][]struct {
+			InstallPath string `json:"installPath"`
+		} `json:"plugins"`
+	}
+	var known map[string]struct {
+		Source struct {
+			Source string `json:"source"`
+			Path   string `json:"path"`
+		} `json:"source"`
+	}
+	if !readInto(filepath.Join(folder, "installed_plugins.json"), &installed) {
+		return nil
+	}
+	readInto(filepath.Join(folder, "known_marketplaces.json"), &known)
+	names := make([]string, 0, len(installed.Plugins))
+	for name := range installed.Plugins {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, full := range names {
+		name, market, _ := strings.Cut(full, "@")
+		for _, i := range installed.Plugins[full] {
+			if filepath.IsAbs(i.InstallPath) {
+				add(name, i.InstallPath)
+			}
+		}
+		if source := known[market].Source; source.Source == "directory" && filepath.IsAbs(source.Path) {
+			add(name, offered(source.Path, name)) // it runs from there
+		}
+	}
+	return list
+}
+
+// offered is the folder of a plugin in a marketplace that is a folder; "" when it is elsewhere.
+func offered(market, name string) string {
+	var list struct {
+		Plugins []struct {
+			Name   string `json:"name"`
+			Source any    `json:"source"`
+		} `json:"plugins"`
+	}
+	readInto(filepath.Join(market, ".claude-plugin", "marketplace.json"), &list)
+	for _, p := range list.Plugins {
+		if at, ok := p.Source.(string); ok && p.Name == name && filepath.IsLocal(filepath.FromSlash(at)) {
+			return filepath.Join(market, filepath.FromSlash(at))
+		}
+	}
+	return ""
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// readInto reads a JSON file of a host's.
+func readInto(path string, v any) bool {
+	text, err := readFile(path)
+	if err == nil {
+		text, err = hujson.Standardize(text)
+	}
+	return err == nil && json.Unmarshal(text, v) == nil
+}
