@@ -20,7 +20,8 @@ const (
 // secretMark marks a call that takes a credential elsewhere: one that a result of the session or a file of variables held, or
 // one that its form gives away and that the user did not say. Neither the mark nor what is remembered holds the credential.
 func (j *Judge) secretMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
-	if j.secrets == nil || isFileKind(call.Tool.Kind) && call.Tool.Bound || !a.Risk.Exceeds(permissions.Write) && (len(a.Commands) > 0 || a.Risk == permissions.ReadOnly && a.Category != tools.CategoryNetwork) {
+	reads := a.Risk == permissions.ReadOnly && a.Category != tools.CategoryNetwork
+	if j.secrets == nil || isFileKind(call.Tool.Kind) && call.Tool.Bound || !a.Risk.Exceeds(permissions.Write) && len(a.Commands) > 0 || reads && (call.Tool.Local || call.Tool.Kind != "") {
 		return tools.Mark{}, false
 	}
 	var texts []string
@@ -28,7 +29,7 @@ func (j *Judge) secretMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
 		texts = append(texts, text)
 	}
 	found, ok := j.secrets.Find(texts...)
-	if !ok {
+	if !ok || reads && strings.HasPrefix(found.Place, "result of "+call.Tool.Server+"_") { // what a server gave may go back to it, a cursor for instance
 		return j.credentialMark(call, a)
 	}
 	for _, v := range argumentsOf(call.Arguments) {

@@ -13,6 +13,7 @@ func TestEgress(t *testing.T) {
 	tell := step{"user tell Alice about it", "", ""}
 	for name, steps := range map[string][]step{
 		"a credential":                         {tell, {`send {"to":"Alice","text":"use ` + rare + ` for now"}`, "", "ask text holds what has the form of a credential (planetscale api token)"}},
+		"in what only looks":                   {{`read_mail {"query":"` + rare + `"}`, "", "ask credential"}},
 		"in base64":                            {tell, {`send {"to":"Alice","text":"` + base64.StdEncoding.EncodeToString([]byte("use "+key)) + `"}`, "", "ask credential"}},
 		"with hidden characters":               {tell, {`send {"to":"Alice","text":"` + key[:7] + "\u200b" + key[7:] + `"}`, "", "ask credential"}},
 		"in two arguments":                     {tell, {`send {"to":"Alice","text":"` + key[:12] + `","more":"` + key[12:] + `"}`, "", "ask credential"}},

@@ -57,6 +57,8 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 		if t.Kind == "" {
 			o.ofReading(call)
 		}
+	case opensAddress(call):
+		o.ofReading(call)
 	case t.Labels.Effect != "":
 		o.ofLabels(call, &t.Labels)
 	case t.Reads() && !t.Bound:
@@ -79,15 +81,28 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 
 // ofReading reads a call of a tool that only looks: an address that it is given tells the place something.
 func (o *outgoing) ofReading(call Call) {
-	if !bytes.Contains(call.Arguments, []byte("://")) {
+	places := call.Tool.Labels.Destination
+	if len(places) == 0 && !bytes.Contains(call.Arguments, []byte("://")) {
 		return
 	}
 	for _, v := range argumentsOf(call.Arguments) {
-		if scheme, _, ok := strings.Cut(v.text, "://"); ok && webSchemes[strings.ToLower(scheme)] {
+		scheme, _, ok := strings.Cut(v.text, "://")
+		if ok && webSchemes[strings.ToLower(scheme)] || v.under(places) && v.looksLikePage() {
 			o.effect, o.names = effectFetch, true
 			o.to = append(o.to, v.text)
 		}
 	}
+}
+
+// opensAddress reports whether a call of a tool that is said to reach others gives a place nothing but its address, and
+// returns what stands there: it opens a page.
+func opensAddress(call Call) bool {
+	l := &call.Tool.Labels
+	if l.Effect != tools.EffectOutside || len(l.Content) > 0 || !slices.Contains(l.Returns, tools.ReturnsUntrusted) && !slices.Contains(l.Returns, tools.ReturnsPublic) {
+		return false
+	}
+	list := argumentsOf(call.Arguments)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(v value) bool { return !v.under(l.Destination) || !v.looksLikePage() })
 }
 
 var webSchemes = wordsOf("http https ws wss ftp ftps")

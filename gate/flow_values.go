@@ -35,6 +35,12 @@ func (v value) looksLikeAddress() bool {
 		addressForm.MatchString(v.text) && !fileName(v.text)
 }
 
+// looksLikePage reports whether it names a place of the web by its form, with or without a scheme.
+func (v value) looksLikePage() bool {
+	scheme, _, ok := strings.Cut(v.text, "://")
+	return v.looksLikeAddress() && (ok && webSchemes[strings.ToLower(scheme)] || !ok && strings.Contains(hostOf(v.text), ".") && !strings.Contains(v.text, "@"))
+}
+
 // fileName reports whether what has the form of a host is a file's name instead: notes.txt, README.md.
 func fileName(text string) bool {
 	if strings.ContainsAny(text, "/:@+#") || !strings.Contains(text, ".") {
@@ -109,7 +115,7 @@ func telling(text string) bool {
 // carriesData reports whether an address has room for something beyond the place: a query, a long path, a long label of
 // the host.
 func carriesData(to string) bool {
-	u, err := url.Parse(to)
+	u, err := parsed(to)
 	if err != nil || u.Host == "" {
 		return true
 	}
@@ -119,7 +125,7 @@ func carriesData(to string) bool {
 // carriesCode reports whether a part of an address is a long word of letters and digits: an account, a key, something
 // encoded. The name of a commit within a path is none.
 func carriesCode(to string) bool {
-	u, err := url.Parse(to)
+	u, err := parsed(to)
 	if err != nil {
 		return true
 	}
@@ -134,6 +140,14 @@ func carriesCode(to string) bool {
 			return r != '_' && r != '%' && !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
 		}) < 0 && strings.ContainsFunc(part, unicode.IsLetter)
 	})
+}
+
+// parsed reads an address, which may lack its scheme.
+func parsed(to string) (*url.URL, error) {
+	if !strings.Contains(to, "://") {
+		to = "//" + to
+	}
+	return url.Parse(to)
 }
 
 // hostOf returns the host of an address, "" for a value that has none.

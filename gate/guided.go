@@ -37,7 +37,7 @@ func (j *Judge) unguided(v Verdict, call Call) string {
 		return "Nobody knows what it does."
 	case len(a.Commands) > 0:
 		return j.unguidedCommands(v, call, o)
-	case t.Kind == tools.KindFetch && t.Bound:
+	case o.effect == effectFetch && t.Bound:
 		return j.unguidedFetch(v, call, o.to)
 	case t.Bound && isFileKind(t.Kind):
 		return unguidedFiles(call, a)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"callgate/permissions"
 	"callgate/shellparse"
@@ -100,6 +101,9 @@ func (b *builder) mapped(list []argument) {
 	})
 	for _, a := range list {
 		role := b.tool.Roles[a.name]
+		if role == Unmapped && b.tool.unroled && b.bare(a) {
+			continue
+		}
 		if role == Unmapped {
 			b.mark("unmapped-argument", fmt.Sprintf("Nobody said what the argument %s is for.", quote(a.name)))
 			continue
@@ -115,6 +119,37 @@ func (b *builder) mapped(list []argument) {
 	if !b.decided {
 		b.noSubject()
 	}
+}
+
+// bare looks at an argument that nobody gave a role and whose name says that it may hold paths. It reports whether it holds
+// nothing but plain names, as the name of a file in a mailbox or of a place: those lead nowhere beyond the folder that the
+// server runs in, and what rules deny there stays denied.
+func (b *builder) bare(a argument) bool {
+	if guessRole(a.name) != ReadPath {
+		return false
+	}
+	list := []argument{a}
+	if inner, ok := members(a.value); ok && kindOf(a.value) == '[' {
+		list = inner
+	}
+	for _, e := range list {
+		if s, ok := text(e.value); !ok || strings.ContainsAny(s, `/\:`) || strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") {
+			return false
+		}
+	}
+	for _, e := range list {
+		s, _ := text(e.value)
+		if !b.count() || s == "" {
+			continue
+		}
+		for _, l := range b.locate(s) {
+			b.deny(KindReadFile, &l)
+			if b.floor.Exceeds(permissions.ReadOnly) {
+				b.deny(KindWriteFile, &l)
+			}
+		}
+	}
+	return true
 }
 
 // argument makes the subjects of one argument that has a role.

@@ -50,7 +50,7 @@ func Describe(s Server, name, qualified string, definition []byte) *Tool {
 }
 
 // harmlessRole is the role of an argument of a tool that a person labelled without naming any role: what could be a
-// path, a command or code stays unmapped, so that calls with it ask.
+// path, a command or code stays unmapped, so that calls with it ask, unless it holds a plain name (builder.bare).
 func harmlessRole(name string) Role {
 	switch role := guessRole(name); role {
 	case Unmapped, Input:
@@ -129,7 +129,7 @@ func mapped(t *Tool, s Server, d definition) bool {
 			t.baseRisk = effectRisk[m.Labels.Effect]
 		}
 		t.Roles = maps.Clone(t.Roles)
-		if m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0 {
+		if t.unroled = m.Kind == "" && m.Labels.Effect != "" && len(m.Roles) == 0; t.unroled {
 			for _, name := range d.arguments {
 				t.Roles[name] = harmlessRole(name)
 			}

@@ -274,6 +274,19 @@ func TestLabelsOfTheConfiguration(t *testing.T) {
 	if tool.Roles["room"] != Plain || tool.Roles["text"] != Plain || tool.Roles["path"] != Unmapped {
 		t.Errorf("roles %v", tool.Roles)
 	}
+	// A plain name in what may be a path asks nothing, and what rules deny of files stays denied.
+	for arguments, asks := range map[string]bool{
+		`{"room":"a","path":"bill-2023.txt"}`: false, `{"path":["a.txt","Riverside hotel"]}`: false, `{"path":""}`: false,
+		`{"path":"a/b.txt"}`: true, `{"path":"../b.txt"}`: true, `{"path":".env"}`: true, `{"path":"~"}`: true, `{"path":"C:b"}`: true, `{"path":["a.txt","/etc/passwd"]}`: true, `{"path":{"x":"a"}}`: true,
+	} {
+		a := Analyze(Call{Tool: tool, Arguments: []byte(arguments), Place: Place{Dir: "/w", Home: "/home/me"}})
+		if slices.Contains(codes(a), "unmapped-argument") != asks {
+			t.Errorf("%s: marks %v", arguments, a.Marks)
+		}
+		if strings.Contains(arguments, "bill-2023.txt") && !slices.ContainsFunc(a.Subjects, func(s permissions.Subject) bool { return s.DeniesOnly && s.Value == "/w/bill-2023.txt" }) {
+			t.Errorf("%s: no deny of the file could hold: %+v", arguments, a.Subjects)
+		}
+	}
 	for _, l := range []Labels{{Effect: "sends"}, {Returns: []string{"mine"}}} {
 		if l.Check() == nil {
 			t.Errorf("%+v passes", l)

@@ -48,6 +48,7 @@ type Tool struct {
 	Outgrown   bool   // its labels were made for other arguments than its definition has, and do not count
 	Hash       string // SHA-256 of Definition in hex, "" when there is none
 
+	unroled   bool // a person labelled it and gave no argument a role
 	baseRisk  permissions.Risk
 	category  string              // of a call whose subjects bring none of their own
 	remote    bool                // its paths and commands belong to another machine
