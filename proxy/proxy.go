@@ -33,6 +33,10 @@ type Server struct {
 	Choice   Choice       // which of its tools there are
 	Bounds   Bounds       // of its requests
 
+	// Locked are the digests of the definitions that people accepted for everybody, by the server's own names; nil when
+	// there are none. A definition among them is accepted, another one waits for a person.
+	Locked map[string]string
+
 	// Own makes this callgate's own server, for one session: the function is what Upstream.Serve is. Its names
 	// are qualified also where the others are untouched, its definitions are not pinned, because they come with
 	// the program, and it does not count as a configured server. Nil for every other.

@@ -27,6 +27,7 @@ type server struct {
 	guest bool // brought by a client, see Guest
 
 	choice Choice
+	locked map[string]string // see Server.Locked
 	bounds Bounds
 	clock  clock // of its requests
 
@@ -37,7 +38,7 @@ type server struct {
 }
 
 func (h *host) newServer(o Server) *server {
-	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil, choice: o.Choice, bounds: o.Bounds}
+	s := &server{host: h, alias: o.Tools.Name, about: o.Tools, place: o.Place, own: o.Own != nil, choice: o.Choice, locked: o.Locked, bounds: o.Bounds}
 	if s.own {
 		o.Upstream.Serve = o.Own(h.session)
 	}

@@ -329,7 +329,7 @@ func (c *Config) validate() (err error) {
 		return err
 	}
 	for i := range c.Servers {
-		c.Servers[i].Source = fmt.Sprintf("%s: servers[%d]", c.File, i)
+		c.Servers[i].Source, c.Servers[i].File = fmt.Sprintf("%s: servers[%d]", c.File, i), c.File
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (c *Config) CommonWall() *guard.Wall {
 	if c.TLS.Key != "" {
 		w.Hidden = append(w.Hidden, ExpandHome(c.TLS.Key))
 	}
-	for _, path := range append([]string{c.File}, c.MCPConfig...) {
+	for _, path := range append([]string{c.File, c.LockFile()}, c.MCPConfig...) {
 		if path != "" {
 			w.Fixed = append(w.Fixed, ExpandHome(path))
 		}

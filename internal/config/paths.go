@@ -38,7 +38,7 @@ func (c *Config) PinsFile() string { return filepath.Join(c.DataDir, "pins.json"
 
 // OwnFiles are the files that no tool may touch.
 func (c *Config) OwnFiles() []string {
-	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate")}, c.HookRunner.Files()...)
+	files := append([]string{c.DataDir, filepath.Join(xdg.ConfigHome, "callgate"), c.LockFile()}, c.HookRunner.Files()...)
 	if c.File != "" {
 		files = append(files, c.File)
 	}

@@ -37,6 +37,7 @@ type ServerConfig struct {
 	IdleTimeout    time.Duration // after which a server that nobody uses is stopped; 0 is never
 
 	Source string `mapstructure:"-"` // file and entry, for messages
+	File   string `mapstructure:"-"` // that configures it; "" is a command line
 }
 
 // sandboxLimits bound each process of a server in a sandbox; 0 is no bound.

@@ -17,6 +17,7 @@ import (
 	"callgate/gate/tools"
 	"callgate/internal/remote"
 	"callgate/internal/signin"
+	"callgate/internal/supply"
 	"callgate/internal/upstream"
 	"callgate/permissions"
 	"callgate/proxy"
@@ -29,6 +30,9 @@ func (c *Config) ServerConfigs() ([]ServerConfig, error) {
 		more, err := readMCPConfig(path)
 		if err != nil {
 			return nil, err
+		}
+		for i := range more {
+			more[i].File = path
 		}
 		all = append(all, more...)
 	}
@@ -48,7 +52,7 @@ func withoutCopies(all []ServerConfig) (kept []ServerConfig, err error) {
 			continue
 		}
 		same := kept[at]
-		same.Source, same.Enabled, s.Enabled = s.Source, nil, nil
+		same.Source, same.File, same.Enabled, s.Enabled = s.Source, s.File, nil, nil
 		if !reflect.DeepEqual(same, s) {
 			return nil, fmt.Errorf("server %q is configured twice, and differently: %s and %s; rename one, or remove it", s.Name, kept[at].Source, s.Source)
 		}
@@ -73,6 +77,10 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	lock, err := supply.Load(c.LockFile())
+	if err != nil {
+		return nil, err
+	}
 	var servers []proxy.Server
 	for _, s := range all {
 		if s.Enabled != nil && !*s.Enabled {
@@ -88,6 +96,9 @@ func (c *Config) ProxyServers() ([]proxy.Server, error) {
 			server.Upstream.Authorize, server.Upstream.Await = account.Authorize, account.Await
 		}
 		if err := c.Enclose(&s, &server.Upstream); err != nil {
+			return nil, fmt.Errorf("%s: server %q: %w", s.Source, s.Name, err)
+		}
+		if err := c.hold(&s, &server, lock); err != nil {
 			return nil, fmt.Errorf("%s: server %q: %w", s.Source, s.Name, err)
 		}
 		servers = append(servers, server)

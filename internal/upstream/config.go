@@ -43,6 +43,10 @@ type Config struct {
 	// server; else an error, when ctx ends. Nil where that cannot be known.
 	Await func(ctx context.Context) error
 
+	// Check says before each start why the server may not start; nil lets it. Checked returns nil when Check may say
+	// something else than it did, which starts the server; else an error, when ctx ends. They come together.
+	Check, Checked func(ctx context.Context) error
+
 	Era Era // AnyEra asks the server
 
 	// Serve is a server inside this program, instead of Command: it reads a message a line from in and

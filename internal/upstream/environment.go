@@ -12,8 +12,8 @@ import (
 // not even one that inherits the environment.
 const ownVariables = "CALLGATE_"
 
-// environ returns the environment of cfg's process: what is left of own, then cfg.Env.
-func environ(cfg Config, own []string) ([]string, error) {
+// Environment is that of cfg's process: what is left of own, callgate's environment, then cfg.Env.
+func Environment(cfg Config, own []string) ([]string, error) {
 	var env []string
 	for _, entry := range own {
 		name, value, _ := strings.Cut(entry, "=")
@@ -34,9 +34,9 @@ func environ(cfg Config, own []string) ([]string, error) {
 	return env, nil
 }
 
-// lookPath returns the absolute path of the program that command names, as the process itself would find
+// LookPath returns the absolute path of the program that command names, as the process itself would find
 // it: in the PATH of env, or relative to dir.
-func lookPath(command, dir string, env []string) (string, error) {
+func LookPath(command, dir string, env []string) (string, error) {
 	if command == "" {
 		return "", errors.New("no command is configured")
 	}

@@ -28,7 +28,7 @@ func TestEnvironment(t *testing.T) {
 		{"no name", Config{Env: []string{"=secret"}}, "", "not NAME=value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := environ(c.cfg, own)
+			got, err := Environment(c.cfg, own)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("error = %v", err)
@@ -105,7 +105,7 @@ func TestLookPath(t *testing.T) {
 		{"nothing", "", b, b, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := lookPath(c.command, c.dir, []string{"PATH=/bin", "PATH=" + c.path})
+			got, err := LookPath(c.command, c.dir, []string{"PATH=/bin", "PATH=" + c.path})
 			if got != c.want || (err == nil) != (c.want != "") {
 				t.Errorf("lookPath = %q, %v, want %q", got, err, c.want)
 			}

@@ -21,13 +21,8 @@ func Packages(command string, args []string, address string) []string {
 		return []string{strings.ToLower(u.Hostname())}
 	}
 	name := programName(command)
-	for _, r := range runners {
-		if !slices.Contains(r.programs, name) {
-			continue
-		}
-		if rest, ok := r.after(args); ok {
-			return r.packages(rest)
-		}
+	if r, rest := runnerOf(name, args); r != nil {
+		return r.packages(rest)
 	}
 	switch {
 	case name == "cmd" && len(args) > 1 && strings.EqualFold(args[0], "/c"):
@@ -39,6 +34,44 @@ func Packages(command string, args []string, address string) []string {
 		return []string{pkg}
 	}
 	return []string{name}
+}
+
+// Specs returns how a configured command names the packages that it has a package manager run, with versions as they are
+// written, and that package manager's runner: "npx" and "@scope/name@1.2.3". A command that is not understood to the last
+// option has none.
+func Specs(command string, args []string) (program string, specs []string) {
+	program = programName(command)
+	if program == "cmd" && len(args) > 1 && strings.EqualFold(args[0], "/c") {
+		return Specs(args[1], args[2:])
+	}
+	r, rest := runnerOf(program, args)
+	if r == nil {
+		return program, nil
+	}
+	whole := *r
+	whole.name = func(spec string) string {
+		if r.name(spec) == "" {
+			return ""
+		}
+		return spec
+	}
+	return program, whole.packages(rest)
+}
+
+// Interprets reports whether a program says nothing of the server itself, which its arguments name.
+func Interprets(command string) bool { return slices.Contains(interpreters, programName(command)) }
+
+// runnerOf returns the runner that a program is with those arguments, and the arguments behind its command; nil for a
+// program that is none.
+func runnerOf(program string, args []string) (*runner, []string) {
+	for i := range runners {
+		if r := &runners[i]; slices.Contains(r.programs, program) {
+			if rest, ok := r.after(args); ok {
+				return r, rest
+			}
+		}
+	}
+	return nil, nil
 }
 
 // interpreters are programs whose own name says nothing about the server.

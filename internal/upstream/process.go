@@ -38,11 +38,11 @@ type process struct {
 
 // startProcess spawns the server of cfg. own is the environment of callgate itself.
 func startProcess(cfg Config, own []string, log *slog.Logger) (_ *process, err error) {
-	env, err := environ(cfg, own)
+	env, err := Environment(cfg, own)
 	if err != nil {
 		return nil, err
 	}
-	path, err := lookPath(cfg.Command, cfg.Dir, env)
+	path, err := LookPath(cfg.Command, cfg.Dir, env)
 	if err != nil {
 		if strings.ContainsAny(cfg.Command, " \t") {
 			err = fmt.Errorf("%w: no shell reads the command: its words belong into args", err)

@@ -46,7 +46,7 @@ type Upstream struct {
 	backoff  backoff
 	known    *Info // of the running or the last run
 	revival  *time.Timer
-	waiting  bool // for a credential, while one is waited for
+	waiting  bool // for a credential or a person's consent, while one is waited for
 	era      Era  // that is expected of the server; after Start, attempts alone use it
 	eraKnown bool // it was met in that era, and not only expected there
 
@@ -246,6 +246,11 @@ func (u *Upstream) launch() (*incarnation, error) {
 	ctx, cancel := context.WithTimeoutCause(u.ctx, u.cfg.StartTimeout,
 		fmt.Errorf("the handshake was not finished within %v", u.cfg.StartTimeout))
 	defer cancel()
+	if u.cfg.Check != nil {
+		if err := u.cfg.Check(ctx); err != nil {
+			return nil, fmt.Errorf("%w: %w", errRefused, err)
+		}
+	}
 	in, err := u.meet(ctx, u.era)
 	if in != nil && errors.Is(err, errDiedOfProbe) {
 		in.end(u.downError(err, in))
@@ -308,9 +313,14 @@ func (u *Upstream) fall(err error, up time.Duration, in *incarnation) *DownError
 		if u.cfg.URL != "" && !isAuth(err) { // what it offers and announces is missed until it is there
 			u.revival = time.AfterFunc(wait, u.revive)
 		}
-		if isAuth(err) && u.cfg.Await != nil && !u.waiting {
+		switch {
+		case u.waiting:
+		case isAuth(err) && u.cfg.Await != nil:
 			u.waiting = true
-			u.wg.Go(u.awaitCredential)
+			u.wg.Go(func() { u.await(u.cfg.Await) })
+		case errors.Is(err, errRefused):
+			u.waiting = true
+			u.wg.Go(func() { u.await(u.cfg.Checked) })
 		}
 	})
 	return down
@@ -336,9 +346,13 @@ func isAuth(err error) bool {
 	return errors.As(err, &auth)
 }
 
-// awaitCredential revives a server that wants to know who calls when there is something to tell it.
-func (u *Upstream) awaitCredential() {
-	err := u.cfg.Await(u.ctx)
+// errRefused is for a server that Config.Check does not let start.
+var errRefused = errors.New("not started")
+
+// await revives the server when what it is down for may be different: there is something to tell a server that wants to
+// know who calls, or a person accepted what it is.
+func (u *Upstream) await(changed func(context.Context) error) {
+	err := changed(u.ctx)
 	u.mu.Lock()
 	u.waiting = false
 	u.mu.Unlock()

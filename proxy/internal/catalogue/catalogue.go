@@ -24,9 +24,10 @@ type Source struct {
 	Alias     string
 	About     tools.Server
 	Choice    *Choice
-	Own       bool // callgate's own
-	Guest     any  // tells servers that clients have brought apart; nil for the others
-	Untouched bool // hosts see its names as they are
+	Locked    map[string]string // digests of definitions that are accepted for everybody; nil when there are none
+	Own       bool              // callgate's own
+	Guest     any               // tells servers that clients have brought apart; nil for the others
+	Untouched bool              // hosts see its names as they are
 
 	Lists    [len(upstream.Kinds)]upstream.List // one without an envelope is not known, or there is none
 	Listed   bool                               // it is known which tools it has

@@ -28,19 +28,29 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 		if item.source != s {
 			continue
 		}
-		known, changed, old := pinned.Check(item.name, tools.HashOf(item.raw))
+		hash := tools.HashOf(item.raw)
+		known, changed, old := pinned.Check(item.name, hash)
+		locked := s.Locked[item.name]
 		switch {
 		case err != nil:
 			unlike[item.name] = &gate.Redefinition{New: item.raw, Why: fmt.Sprintf("The definitions that were accepted cannot be read: %v.", err)}
+		case changed && locked == hash: // accepted for everybody since
+			fresh[item.name] = item.raw
 		case changed:
 			unlike[item.name] = &gate.Redefinition{Old: old, New: item.raw, Why: "The server changed the tool's definition since it was accepted."}
 		case !known:
-			if others == nil {
-				others = m.newShadows(s, items, all)
-			}
-			why := others.of(item)
-			if why == "" {
-				why = tools.Poisoned(item.raw)
+			why := ""
+			switch {
+			case locked == hash: // accepted for everybody
+			case s.Locked != nil:
+				why = lockedOut(locked)
+			default:
+				if others == nil {
+					others = m.newShadows(s, items, all)
+				}
+				if why = others.of(item); why == "" {
+					why = tools.Poisoned(item.raw)
+				}
 			}
 			if why != "" {
 				unlike[item.name] = &gate.Redefinition{New: item.raw, Why: why}
@@ -66,6 +76,14 @@ func (m *Maker) pin(s *Source, items []listing, all []*Source, later func(func()
 		})
 	}
 	return unlike
+}
+
+// lockedOut says why a definition is not the one in callgate.lock, whose digest is locked.
+func lockedOut(locked string) string {
+	if locked == "" {
+		return "The tool is not in callgate.lock."
+	}
+	return "callgate.lock has another definition of the tool."
 }
 
 // Redefined returns what is to be said of the tool's definition now; nil when it is as it was accepted. A

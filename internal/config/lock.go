@@ -1,0 +1,84 @@
+package config
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adrg/xdg"
+
+	"callgate/internal/supply"
+	"callgate/internal/upstream"
+	"callgate/proxy"
+)
+
+// LockFile says what each server may be. It is beside the configuration; without it servers are what their commands run.
+func (c *Config) LockFile() string {
+	dir := filepath.Join(xdg.ConfigHome, "callgate")
+	if c.File != "" {
+		dir = filepath.Dir(c.File)
+	}
+	path := filepath.Join(dir, "callgate.lock")
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// hold lets the server start only as what lock says, and as what the file says at that time.
+func (c *Config) hold(s *ServerConfig, server *proxy.Server, lock *supply.Lock) error {
+	it, err := c.Supplied(s, server.Upstream)
+	if err != nil {
+		return err
+	}
+	if lock != nil {
+		if e := lock.Of(it.Name, it.From); e != nil {
+			server.Locked = e.Tools
+		}
+	}
+	server.Upstream.Check = func(ctx context.Context) error {
+		return c.Examiner().Check(ctx, c.LockFile(), it)
+	}
+	server.Upstream.Checked = func(ctx context.Context) error { return supply.Changed(ctx, c.LockFile()) }
+	return nil
+}
+
+// Examiner looks at what servers would run.
+func (c *Config) Examiner() *supply.Examiner { return &supply.Examiner{Wall: c.CommonWall()} }
+
+// Supplied is the server as callgate.lock sees it. u is what Assemble made of it.
+func (c *Config) Supplied(s *ServerConfig, u upstream.Config) (*supply.Server, error) {
+	env, err := upstream.Environment(u, os.Environ())
+	if err != nil {
+		return nil, err
+	}
+	it := &supply.Server{
+		Name: s.Name, From: s.File, URL: s.URL, Command: u.Command, Args: u.Args, Dir: u.Dir, Env: env, Home: xdg.Home,
+	}
+	if abs, err := filepath.Abs(ExpandHome(s.File)); err == nil {
+		it.From = abs
+	}
+	if rel, err := filepath.Rel(filepath.Dir(c.LockFile()), it.From); err == nil && filepath.IsLocal(rel) {
+		it.From = filepath.ToSlash(rel)
+	}
+	if s.Command != "" {
+		it.Words = append([]string{s.Command}, s.Args...)
+	}
+	for _, list := range []struct {
+		entries   []string
+		separator string
+	}{{s.Env, "="}, {s.Headers, ":"}} {
+		for _, entry := range list.entries {
+			name, _, _ := strings.Cut(entry, list.separator)
+			it.Variables = append(it.Variables, strings.TrimSpace(name))
+		}
+	}
+	if s.InheritEnv {
+		it.Variables = append(it.Variables, "*")
+	}
+	slices.Sort(it.Variables)
+	it.Variables = slices.Compact(it.Variables)
+	return it, nil
+}

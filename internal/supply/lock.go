@@ -1,0 +1,109 @@
+// Package supply says what the commands of servers would run, and holds it against callgate.lock: the packages with their
+// integrity, program files, the names of variables, and the definitions of tools.
+package supply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/internal/durable"
+)
+
+// Lock is what people have accepted of each server. It is a file that can be shared: it holds no values of variables.
+type Lock struct {
+	Version int     `json:"version"`
+	Servers []Entry `json:"servers"`
+}
+
+// Entry is one server.
+type Entry struct {
+	Name      string             `json:"name"`
+	From      string             `json:"from,omitempty"` // the file that configures it; relative to the lock where it is beside or below it
+	Command   []string           `json:"command,omitempty"`
+	URL       string             `json:"url,omitempty"`
+	Variables []string           `json:"variables,omitempty"` // names that its environment or its requests are given
+	Package   string             `json:"package,omitempty"`
+	Version   string             `json:"version,omitempty"`
+	Packages  map[string]Package `json:"packages,omitempty"` // by NAME@VERSION: all that the package needs, and itself
+	Files     map[string]string  `json:"files,omitempty"`    // by path: the digest of a program or script
+	Tools     map[string]string  `json:"tools,omitempty"`    // by the server's name: the digest of the definition
+	At        time.Time          `json:"lockedAt,omitzero"`
+}
+
+// Package is one package of a tree.
+type Package struct {
+	Integrity string `json:"integrity,omitempty"` // as the registry says it
+	Content   string `json:"content,omitempty"`   // of the files on this machine; none for a package that makes files when it is installed
+	Script    bool   `json:"script,omitempty"`    // it runs a script when it is installed
+}
+
+const (
+	lockVersion = 1
+	maxLock     = 64 << 20 // bytes
+)
+
+// Load reads the lock at path; nil when there is none. What cannot be read or understood is an error.
+func Load(path string) (*Lock, error) {
+	data, err := durable.ReadFile(path, maxLock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var l Lock
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&l); err != nil {
+		return nil, fmt.Errorf("%s: %w; put it back, or remove it and run callgate servers lock", path, err)
+	}
+	if l.Version != lockVersion {
+		return nil, fmt.Errorf("%s: version %d is not that of this callgate, %d", path, l.Version, lockVersion)
+	}
+	return &l, nil
+}
+
+// Save writes the lock, in an order that does not depend on when servers were added.
+func (l *Lock) Save(path string) error {
+	l.Version = lockVersion
+	slices.SortFunc(l.Servers, func(a, b Entry) int {
+		return strings.Compare(a.Name+"\x00"+a.From, b.Name+"\x00"+b.From)
+	})
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(path, append(data, '\n'), 0o600)
+}
+
+// Of returns the entry of a server; nil when there is none.
+func (l *Lock) Of(name, from string) *Entry {
+	for i := range l.Servers {
+		if e := &l.Servers[i]; e.Name == name && e.From == from {
+			return e
+		}
+	}
+	return nil
+}
+
+// Put adds the entry, in place of an older one of the server.
+func (l *Lock) Put(e Entry) {
+	if old := l.Of(e.Name, e.From); old != nil {
+		*old = e
+		return
+	}
+	l.Servers = append(l.Servers, e)
+}
+
+// Merge takes in the packages of the same server that another look has found.
+func (e *Entry) Merge(other *Entry) {
+	for key, p := range other.Packages {
+		e.add(key, p)
+	}
+}

@@ -1,0 +1,275 @@
+package supply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/internal/upstream"
+)
+
+// exactVersion is a spec that names one version, and no tag or range.
+var exactVersion = regexp.MustCompile(`^(.[^@]*)@([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+-]*)$`)
+
+// npm puts into e what a runner of npm packages would run.
+func (x *Examiner) npm(ctx context.Context, s *Server, e *Entry, program, spec string, before time.Time) error {
+	e.Package = upstream.Packages(s.Command, s.Args, "")[0]
+	exact := exactVersion.FindStringSubmatch(spec)
+	if before.IsZero() {
+		for _, folder := range npmInstalls(s, e.Package, spec) {
+			if err := installed(ctx, folder, e); err != nil {
+				return err
+			}
+		}
+		if exact != nil && e.Packages[e.Package+"@"+exact[2]] != (Package{}) {
+			e.Version = exact[2]
+			return nil
+		}
+	}
+	return x.resolveNPM(ctx, s, e, program, spec, before)
+}
+
+// npmInstalls are the folders in which the runner finds the package before it asks the registry: below the server's
+// folder, beside the runner, and in its cache.
+func npmInstalls(s *Server, name, spec string) (folders []string) {
+	for dir := s.Dir; ; dir = filepath.Dir(dir) {
+		folders = append(folders, filepath.Join(dir, "node_modules", filepath.FromSlash(name)))
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if npx, err := upstream.LookPath(s.Command, s.Dir, s.Env); err == nil {
+		folders = append(folders, filepath.Join(filepath.Dir(filepath.Dir(npx)), "lib", "node_modules", filepath.FromSlash(name)))
+	}
+	cache := valueOf(s.Env, "npm_config_cache")
+	if cache == "" {
+		cache = filepath.Join(s.Home, ".npm")
+	}
+	trees, _ := filepath.Glob(filepath.Join(cache, "_npx", "*", "package.json")) // the pattern is a good one
+	for _, file := range trees {
+		var tree struct {
+			NPX struct {
+				Packages []string `json:"packages"`
+			} `json:"_npx"`
+		}
+		if readJSON(file, &tree) == nil && slices.Contains(tree.NPX.Packages, spec) {
+			folders = append(folders, filepath.Join(filepath.Dir(file), "node_modules", filepath.FromSlash(name)))
+		}
+	}
+	return slices.DeleteFunc(folders, func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "package.json"))
+		return err != nil
+	})
+}
+
+// valueOf is the value of a variable, in any spelling of its name: npm takes both.
+func valueOf(env []string, name string) (value string) {
+	for _, entry := range env {
+		if n, v, _ := strings.Cut(entry, "="); strings.EqualFold(n, name) {
+			value = v
+		}
+	}
+	return value
+}
+
+func readJSON(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+// resolveNPM asks the registry what would be installed.
+func (x *Examiner) resolveNPM(ctx context.Context, s *Server, e *Entry, program, spec string, before time.Time) error {
+	dir, err := os.MkdirTemp("", "callgate-lock-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) // a temporary folder: what is left goes with the others
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"name":"callgate-lock","private":true}`), 0o600); err != nil {
+		return err
+	}
+	if settings, err := os.ReadFile(filepath.Join(s.Dir, ".npmrc")); err == nil {
+		if err := os.WriteFile(filepath.Join(dir, ".npmrc"), settings, 0o600); err != nil {
+			return err
+		}
+	}
+	args := []string{"install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"}
+	if !before.IsZero() {
+		args = append(args, "--before="+before.UTC().Format(time.RFC3339))
+	}
+	if _, err := x.run(ctx, s, beside(program, "npm"), dir, "", append(args, "--", spec)...); err != nil {
+		return err
+	}
+	var found struct {
+		Packages map[string]npmPackage `json:"packages"`
+	}
+	if err := readJSON(filepath.Join(dir, "package-lock.json"), &found); err != nil {
+		return err
+	}
+	for at, p := range found.Packages {
+		if at == "" {
+			continue
+		}
+		name := p.nameAt(at)
+		if at == "node_modules/"+e.Package {
+			e.Version = p.Version
+		}
+		e.add(name+"@"+p.Version, Package{Integrity: p.Integrity, Script: p.HasInstallScript})
+	}
+	if e.Version == "" {
+		return fmt.Errorf("npm knows no version of %s", e.Package)
+	}
+	return nil
+}
+
+// npmPackage is an entry of npm's lock files.
+type npmPackage struct {
+	Name             string `json:"name"`
+	Version          string `json:"version"`
+	Integrity        string `json:"integrity"`
+	HasInstallScript bool   `json:"hasInstallScript"`
+}
+
+// nameAt is the package's name, which an entry has only where its folder is called otherwise.
+func (p *npmPackage) nameAt(folder string) string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return folder[strings.LastIndex(folder, "node_modules/")+len("node_modules/"):]
+}
+
+// add takes a package in. Two sources that disagree about one version make it one that no lock holds.
+func (e *Entry) add(key string, p Package) {
+	if was, ok := e.Packages[key]; ok {
+		for _, both := range []struct{ was, is *string }{{&was.Integrity, &p.Integrity}, {&was.Content, &p.Content}} {
+			switch {
+			case *both.is == "":
+				*both.is = *both.was
+			case *both.was != "" && *both.was != *both.is:
+				*both.is = *both.was + " and " + *both.is
+			}
+		}
+		p.Script = p.Script || was.Script
+	}
+	e.Packages[key] = p
+}
+
+// manifest is what is read of a package.json.
+type manifest struct {
+	Name     string                     `json:"name"`
+	Version  string                     `json:"version"`
+	Scripts  map[string]json.RawMessage `json:"scripts"`
+	Needs    map[string]json.RawMessage `json:"dependencies"`
+	Optional map[string]json.RawMessage `json:"optionalDependencies"`
+	Peers    map[string]json.RawMessage `json:"peerDependencies"`
+}
+
+// installed puts into e the package of Node.js that a file or folder is in, with all that it needs, as they are on this
+// machine. What is in no folder node_modules is none.
+func installed(ctx context.Context, path string, e *Entry) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	const folder = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
+	i := strings.LastIndex(real, folder)
+	if i < 0 {
+		return nil
+	}
+	parts := strings.Split(real[i+len(folder):], string(filepath.Separator))
+	name := parts[0]
+	if strings.HasPrefix(name, "@") && len(parts) > 1 {
+		name = filepath.Join(parts[0], parts[1])
+	}
+	t := tree{ctx: ctx, e: e, seen: map[string]bool{}, registry: map[string]map[string]npmPackage{}}
+	return t.visit(real[:i+len(folder)] + name)
+}
+
+// tree walks through installed packages.
+type tree struct {
+	ctx      context.Context
+	e        *Entry
+	seen     map[string]bool
+	registry map[string]map[string]npmPackage // by folder that holds the outermost node_modules: what npm put there
+}
+
+func (t *tree) visit(dir string) error {
+	if t.seen[dir] {
+		return nil
+	}
+	t.seen[dir] = true
+	var m manifest
+	if err := readJSON(filepath.Join(dir, "package.json"), &m); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	p := Package{}
+	for _, script := range []string{"preinstall", "install", "postinstall"} {
+		p.Script = p.Script || m.Scripts[script] != nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, "binding.gyp")); err == nil {
+		p.Script = true // npm compiles it
+	}
+	if !p.Script {
+		var err error
+		if p.Content, err = digestFolder(t.ctx, dir); err != nil {
+			return err
+		}
+	}
+	if was, ok := t.said(dir); ok && was.Version == m.Version {
+		p.Integrity, p.Script = was.Integrity, p.Script || was.HasInstallScript
+	}
+	t.e.add(m.Name+"@"+m.Version, p)
+	for _, names := range []map[string]json.RawMessage{m.Needs, m.Optional, m.Peers} {
+		for name := range names {
+			next, err := find(dir, name)
+			if err == nil {
+				err = t.visit(next)
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // what is not there does not run
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// said is what npm says of the package that it put into a folder.
+func (t *tree) said(dir string) (npmPackage, bool) {
+	const folder = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
+	top := dir[:strings.Index(dir, folder)]
+	known, ok := t.registry[top]
+	if !ok {
+		var lock struct {
+			Packages map[string]npmPackage `json:"packages"`
+		}
+		_ = readJSON(filepath.Join(top, "node_modules", ".package-lock.json"), &lock) // other package managers write none
+		known = lock.Packages
+		t.registry[top] = known
+	}
+	p, ok := known[filepath.ToSlash(dir[len(top)+1:])]
+	return p, ok
+}
+
+// find returns the folder of a package as code in dir finds it.
+func find(dir, name string) (string, error) {
+	for {
+		real, err := filepath.EvalSymlinks(filepath.Join(dir, "node_modules", filepath.FromSlash(name)))
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return real, err
+		}
+		if dir == filepath.Dir(dir) {
+			return "", err
+		}
+		dir = filepath.Dir(dir)
+	}
+}
