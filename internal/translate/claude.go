@@ -1,0 +1,325 @@
+package translate
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tailscale/hujson"
+
+	"callgate/permissions"
+)
+
+// claudeSettings is what a settings.json of Claude Code says about permissions.
+type claudeSettings struct {
+	Permissions struct {
+		Allow       []string `json:"allow,omitempty"`
+		Ask         []string `json:"ask,omitempty"`
+		Deny        []string `json:"deny,omitempty"`
+		Mode        string   `json:"defaultMode,omitzero"`
+		Directories []string `json:"additionalDirectories,omitempty"`
+	} `json:"permissions"`
+}
+
+// claudeTools are Claude Code's tools by the kinds of callgate.
+var claudeTools = map[string][]string{
+	"Bash": {"shell_exec"}, "Read": {"read_file"}, "Edit": {"write_file", "edit_file"}, "Write": {"write_file"}, "MultiEdit": {"edit_file"},
+	"NotebookEdit": {"edit_file"}, "Glob": {"glob"}, "Grep": {"grep"}, "WebFetch": {"web_fetch"}, "Skill": {"skill"},
+}
+
+var claudeRule = regexp.MustCompile(`^([A-Za-z]+)(?:\((.*)\))?$`)
+
+func importClaude(text []byte) (*Import, error) {
+	standard, err := hujson.Standardize(text)
+	if err != nil {
+		return nil, err
+	}
+	var s claudeSettings
+	if err := json.Unmarshal(standard, &s); err != nil {
+		return nil, err
+	}
+	im := new(Import)
+	// The strictest wins there; the last one that matches wins here.
+	for _, list := range []struct {
+		rules  []string
+		action permissions.Action
+	}{{s.Permissions.Allow, permissions.Allow}, {s.Permissions.Ask, permissions.Ask}, {s.Permissions.Deny, permissions.Deny}} {
+		for _, rule := range list.rules {
+			im.claude(rule, list.action)
+		}
+	}
+	if mode := s.Permissions.Mode; mode != "" && mode != "default" {
+		im.leave("defaultMode "+mode, "set an autonomy level instead, see docs/gate.md")
+	}
+	for _, dir := range s.Permissions.Directories {
+		im.leave("additionalDirectories "+dir, "add rules for the folder, such as \"%s/**\"", dir)
+	}
+	return im, nil
+}
+
+func (im *Import) claude(rule string, action permissions.Action) {
+	if name, ok := strings.CutPrefix(rule, "mcp__"); ok {
+		server, tool, _ := strings.Cut(name, "__")
+		if tool == "" {
+			tool = "*"
+		}
+		if server == "*" || strings.ContainsAny(name, "()") {
+			im.leave(rule, "no server has that name")
+			return
+		}
+		im.add(sanitized(server)+"_"+sanitized(tool), "*", action, rule)
+		return
+	}
+	m := claudeRule.FindStringSubmatch(rule)
+	if m == nil || claudeTools[m[1]] == nil {
+		im.leave(rule, "callgate has no such tool")
+		return
+	}
+	for _, kind := range claudeTools[m[1]] {
+		patterns, why := []string{"*"}, ""
+		if arg := m[2]; arg != "" && arg != "*" {
+			switch kind {
+			case "shell_exec":
+				patterns = []string{claudeCommand(arg)}
+			case "web_fetch":
+				patterns, why = claudeDomain(arg)
+			case "skill":
+				patterns = []string{permissions.QuoteGlob(arg)}
+			default:
+				patterns, why = gitignored(arg, action)
+			}
+		}
+		if why != "" {
+			im.leave(rule, "%s", why)
+			return
+		}
+		for _, p := range patterns {
+			im.add(kind, p, action, rule)
+		}
+	}
+}
+
+// sanitized is a name as callgate writes it in names of tools.
+func sanitized(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '*' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// claudeCommand is the pattern for what stands in Bash(…): a final ":*" is " *".
+func claudeCommand(arg string) string {
+	if words, ok := strings.CutSuffix(arg, ":*"); ok {
+		return quoteStars(words) + " *"
+	}
+	return quoteStars(arg)
+}
+
+// quoteStars quotes all wildcards but `*`.
+func quoteStars(text string) string {
+	parts := strings.Split(text, "*")
+	for i, p := range parts {
+		parts[i] = permissions.QuoteGlob(p)
+	}
+	return strings.Join(parts, "*")
+}
+
+func claudeDomain(arg string) (patterns []string, why string) {
+	domain, ok := strings.CutPrefix(arg, "domain:")
+	if !ok || domain == "" || strings.ContainsAny(domain, "/()") {
+		return nil, "only domain: is known there"
+	}
+	host := quoteStars(strings.ToLower(domain))
+	return []string{"https://" + host + "/*", "http://" + host + "/*"}, ""
+}
+
+// gitignored is a path pattern of the gitignore kind as one of callgate's, in which a star crosses slashes. In doubt an
+// allow gets narrower, and the others wider.
+func gitignored(arg string, action permissions.Action) (patterns []string, why string) {
+	if strings.HasPrefix(arg, "!") || strings.ContainsAny(arg, "[\\") {
+		return nil, "negations and brackets are not translated"
+	}
+	prefix := ""
+	switch {
+	case strings.HasPrefix(arg, "//"):
+		arg = arg[1:]
+	case strings.HasPrefix(arg, "~/"):
+		prefix, arg = "~/", arg[2:]
+	case strings.HasPrefix(arg, "/"):
+		prefix, arg = "$WORKSPACE/", arg[1:]
+	case strings.HasPrefix(arg, "./"):
+		prefix, arg = "$WORKSPACE/", arg[2:]
+	case !strings.Contains(strings.TrimSuffix(arg, "/"), "/"): // a name at any depth
+		prefix = "**/"
+		if action == permissions.Allow {
+			prefix = "$WORKSPACE/**/"
+		}
+	default:
+		prefix = "$WORKSPACE/"
+		if action != permissions.Allow && strings.HasPrefix(arg, "**/") {
+			prefix = ""
+		}
+	}
+	arg = strings.TrimSuffix(arg, "/")
+	var b strings.Builder
+	for i := 0; i < len(arg); i++ {
+		switch {
+		case strings.HasPrefix(arg[i:], "**"):
+			b.WriteString("**")
+			i++
+		case arg[i] == '*' && action == permissions.Allow:
+			b.WriteString("*([!/])")
+		case arg[i] == '*' || arg[i] == '?':
+			b.WriteByte(arg[i])
+		default:
+			b.WriteString(permissions.QuoteGlob(arg[i : i+1]))
+		}
+	}
+	path := prefix + b.String()
+	if last := arg[strings.LastIndexByte(arg, '/')+1:]; !strings.Contains(last, "*") {
+		path += "/**" // itself, and what is below it
+	}
+	return []string{path}, ""
+}
+
+func exportClaude(e *Export) ([]byte, error) {
+	var s claudeSettings
+	p := &s.Permissions
+	e.strictest(func(r *permissions.Rule) {
+		list := map[permissions.Action]*[]string{permissions.Allow: &p.Allow, permissions.Ask: &p.Ask, permissions.Confirm: &p.Ask, permissions.Deny: &p.Deny}[r.Action]
+		for _, name := range e.claudeNames(r) {
+			if !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
+		}
+	})
+	text, err := json.Marshal(s, jsontext.Multiline(true), jsontext.WithIndent("  "), jsontext.EscapeForHTML(false))
+	return append(bytes.TrimSpace(text), '\n'), err
+}
+
+// claudeNames writes a rule the way Claude Code does.
+func (e *Export) claudeNames(r *permissions.Rule) (names []string) {
+	covered, own := covers(r)
+	if own {
+		server, tool, ok := e.mcpTool(r.Tool)
+		switch {
+		case r.Pattern != "*":
+			e.leave(r, "there a rule for an MCP tool looks at no arguments")
+		case !ok:
+			e.leave(r, "which part of the name is the server's is not known: configure the server")
+		case tool == "*":
+			return []string{"mcp__" + server}
+		default:
+			return []string{"mcp__" + server + "__" + tool}
+		}
+		return nil
+	}
+	values, ok := texts(r)
+	if !ok {
+		e.leave(r, "the pattern has wildcards that are not known there")
+		return nil
+	}
+	for _, kind := range covered {
+		tool := map[string]string{"shell_exec": "Bash", "read_file": "Read", "write_file": "Edit", "edit_file": "Edit", "glob": "Glob", "grep": "Grep", "web_fetch": "WebFetch", "skill": "Skill"}[kind]
+		switch {
+		case tool == "":
+			if len(covered) == 1 {
+				e.leave(r, "there is no tool for %s", kind)
+			}
+			continue
+		case r.Action == permissions.Allow && (kind == "write_file" || kind == "edit_file") && !e.allowsBoth(r):
+			e.leave(r, "there is one rule for writing and editing: allow the pattern for both")
+			continue
+		}
+		for _, value := range values {
+			if value == permissions.WorkspaceVariable {
+				continue // what is in it has a text of its own
+			}
+			name, why := e.claudeName(tool, kind, value, r.Action)
+			if why != "" {
+				e.leave(r, "%s", why)
+				continue
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// allowsBoth reports whether writing and editing are both allowed for the rule's pattern.
+func (e *Export) allowsBoth(r *permissions.Rule) bool {
+	found := map[string]bool{}
+	for i := range e.Rules {
+		q := &e.Rules[i]
+		if q.Action == permissions.Allow && (q.Pattern == r.Pattern || q.Pattern == "*") {
+			covered, _ := covers(q)
+			for _, kind := range covered {
+				found[kind] = true
+			}
+		}
+	}
+	return found["write_file"] && found["edit_file"]
+}
+
+func (e *Export) claudeName(tool, kind, value string, action permissions.Action) (name, why string) {
+	switch {
+	case value == "*":
+		return tool, ""
+	case kind == "shell_exec":
+		if strings.ContainsAny(value, "\n") {
+			return "", "it has line breaks"
+		}
+		if before, ok := strings.CutSuffix(value, " *"); ok && !strings.Contains(before, "*") {
+			value = before + ":*"
+		}
+		return fmt.Sprintf("%s(%s)", tool, value), ""
+	case kind == "web_fetch":
+		for _, scheme := range []string{"https://", "http://"} {
+			if rest, ok := strings.CutPrefix(value, scheme); ok {
+				host, path, _ := strings.Cut(rest, "/")
+				if path == "*" && !strings.Contains(host, "*") {
+					return fmt.Sprintf("%s(domain:%s)", tool, host), ""
+				}
+			}
+		}
+		return "", "there only whole domains can be named"
+	case kind == "skill":
+		return fmt.Sprintf("%s(%s)", tool, value), ""
+	case kind == "grep" || kind == "glob":
+		return "", "there the tool has no patterns"
+	}
+	path, why := e.ignorePattern(value, action)
+	return fmt.Sprintf("%s(%s)", tool, path), why
+}
+
+// ignorePattern writes a path as gitignore does.
+func (e *Export) ignorePattern(value string, action permissions.Action) (path, why string) {
+	path = e.shortened(value)
+	switch rest, below := strings.CutPrefix(path, permissions.WorkspaceVariable+"/"); {
+	case below:
+		path = "./" + rest
+	case strings.HasPrefix(path, "/"):
+		path = "/" + path
+	case strings.HasPrefix(path, "~/"), strings.HasPrefix(path, "**/"):
+	case strings.HasPrefix(path, "*"):
+		path = "**/" + path
+	default:
+		path = "./" + strings.TrimPrefix(path, "./")
+	}
+	if before, ok := strings.CutSuffix(path, "/*"); ok {
+		path = before + "/**"
+	}
+	// A star crosses slashes here and not there, so a deny would cover less.
+	if inner := strings.ReplaceAll(strings.TrimPrefix(path, "**/"), "**", ""); strings.Contains(inner, "*") && action != permissions.Allow {
+		if at := strings.LastIndexByte(inner, '/'); strings.Contains(inner[:at+1], "*") {
+			return "", "there a star ends at a slash, so that the rule would cover less"
+		}
+	}
+	return path, ""
+}

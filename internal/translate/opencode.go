@@ -1,0 +1,183 @@
+package translate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"callgate/internal/jsonx"
+	"callgate/permissions"
+)
+
+// opencodeTools are the permissions of opencode by the kinds of callgate. Its rules are read as callgate's: the last one
+// that matches wins.
+var opencodeTools = map[string][]string{
+	"bash": {"shell_exec"}, "read": {"read_file"}, "edit": {"write_file", "edit_file"}, "glob": {"glob"}, "grep": {"grep"},
+	"webfetch": {"web_fetch"}, "skill": {"skill"}, "*": {"*"},
+}
+
+// opencodeOnly are those that callgate has nothing for.
+var opencodeOnly = []string{"task", "todoread", "todowrite", "websearch", "codesearch", "lsp", "doom_loop", "external_directory", "list", "question"}
+
+func importOpencode(text []byte) (*Import, error) {
+	root, err := hujson.Parse(append(slices.Clip(text), '\n'))
+	if err != nil {
+		return nil, err
+	}
+	root.Standardize()
+	im := new(Import)
+	permission := root.Find("/permission")
+	if permission == nil {
+		return im, nil
+	}
+	if literal, ok := permission.Value.(hujson.Literal); ok {
+		im.opencode("*", "*", literal)
+		return im, nil
+	}
+	object, ok := permission.Value.(*hujson.Object)
+	if !ok {
+		return nil, fmt.Errorf(`"permission" is an object, or one action`)
+	}
+	for _, m := range object.Members {
+		name := m.Name.Value.(hujson.Literal).String()
+		switch value := m.Value.Value.(type) {
+		case hujson.Literal:
+			im.opencode(name, "*", value)
+		case *hujson.Object:
+			for _, p := range value.Members {
+				literal, _ := p.Value.Value.(hujson.Literal)
+				im.opencode(name, p.Name.Value.(hujson.Literal).String(), literal)
+			}
+		default:
+			im.leave(name, "it is no action")
+		}
+	}
+	return im, nil
+}
+
+func (im *Import) opencode(name, pattern string, value hujson.Literal) {
+	from := fmt.Sprintf("%s %q", name, pattern)
+	if value.Kind() != '"' {
+		im.leave(from, "it is no action")
+		return
+	}
+	action, err := permissions.ParseAction(value.String())
+	if err != nil || action == permissions.Confirm {
+		im.leave(from, "the action is not allow, ask or deny")
+		return
+	}
+	if slices.Contains(opencodeOnly, name) {
+		im.leave(from, "callgate has no such tool")
+		return
+	}
+	mapped := opencodeTools[name]
+	if mapped == nil {
+		mapped = []string{sanitized(name)}
+	}
+	for _, kind := range mapped {
+		switch {
+		case slices.Contains([]string{"read_file", "write_file", "edit_file"}, kind) && action == permissions.Allow && !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~") && !strings.Contains(pattern, "?"):
+			// Other folders are asked about there, whatever is allowed.
+			p := quoteStars(pattern)
+			if pattern == "*" {
+				p = "**"
+			}
+			im.add(kind, permissions.WorkspaceVariable+"/"+p, action, from)
+		case pattern == "*":
+			im.add(kind, "*", action, from)
+		case !slices.Contains(kinds, kind):
+			im.leave(from, "the tool has no patterns")
+		case strings.Contains(pattern, "?"):
+			im.leave(from, "? is any character there, and any but a slash here")
+		default:
+			p := quoteStars(pattern)
+			if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
+				p = "~/" + quoteStars(rest)
+			}
+			im.add(kind, p, action, from)
+		}
+	}
+}
+
+func exportOpencode(e *Export) ([]byte, error) {
+	type entry struct{ pattern, action string }
+	var names []string
+	byName := map[string][]entry{}
+	for i := range e.Rules {
+		r := &e.Rules[i]
+		if !e.plain(r) {
+			continue
+		}
+		action := r.Action.String()
+		if r.Action == permissions.Confirm {
+			action = permissions.Ask.String()
+		}
+		put := func(name, pattern string) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			list := slices.DeleteFunc(byName[name], func(old entry) bool { return old.pattern == pattern })
+			byName[name] = append(list, entry{pattern, action})
+		}
+		if r.Tool == "*" && r.Pattern == "*" {
+			put("*", "*")
+			continue
+		}
+		covered, own := covers(r)
+		if own {
+			if r.Pattern != "*" || strings.ContainsAny(r.Tool, "?[{(!") {
+				e.leave(r, "there a rule for an MCP tool has a name with stars, and no arguments")
+			} else {
+				put(r.Tool, "*")
+			}
+			continue
+		}
+		values, ok := texts(r)
+		if !ok {
+			e.leave(r, "the pattern has wildcards that are not known there")
+			continue
+		}
+		for _, kind := range covered {
+			name := ""
+			for n, mapped := range opencodeTools {
+				if slices.Contains(mapped, kind) {
+					name = n
+				}
+			}
+			switch {
+			case name == "" && len(covered) == 1:
+				e.leave(r, "there is no tool for %s", kind)
+			case name == "":
+			case name == "edit" && r.Action == permissions.Allow && !e.allowsBoth(r):
+				e.leave(r, "there is one rule for writing and editing: allow the pattern for both")
+			default:
+				for _, value := range values {
+					if value == permissions.WorkspaceVariable {
+						continue // what is in it has a text of its own
+					}
+					put(name, strings.TrimPrefix(e.shortened(value), permissions.WorkspaceVariable+"/"))
+				}
+			}
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"permission\": {\n")
+	for i, name := range names {
+		list := byName[name]
+		if len(list) == 1 && list[0].pattern == "*" {
+			fmt.Fprintf(&b, "    %s: %s", jsonx.Quote(name), jsonx.Quote(list[0].action))
+		} else {
+			fmt.Fprintf(&b, "    %s: {\n", jsonx.Quote(name))
+			for j, x := range list {
+				fmt.Fprintf(&b, "      %s: %s%s\n", jsonx.Quote(x.pattern), jsonx.Quote(x.action), comma(j < len(list)-1))
+			}
+			b.WriteString("    }")
+		}
+		b.WriteString(comma(i < len(names)-1) + "\n")
+	}
+	b.WriteString("  }\n}\n")
+	return b.Bytes(), nil
+}
