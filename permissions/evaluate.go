@@ -39,10 +39,11 @@ func Evaluate(p *Policy, c Context, s *Subject) Finding {
 	return f
 }
 
-// asksToRead reports whether a rule asks about a file that a command reads outside of the workspace, and what lets
-// the command run does not name the file: "cat /etc/hosts" does, "cat *" does not.
+// asksToRead reports whether a rule for reading asks about a file that a command reads outside of the workspace, and what
+// lets the command run does not name the file: "cat /etc/hosts" does, "cat *" does not. "*": "ask" is no rule for reading:
+// it says what happens where nothing matches.
 func (v ruling) asksToRead(p *Policy, c Context, s *Subject) bool {
-	if s.By == nil || v.action != Ask || v.rule == nil {
+	if s.By == nil || v.action != Ask || v.rule == nil || v.rule.Tool == "*" && v.rule.pattern.all {
 		return false
 	}
 	by := Evaluate(p, c, s.By)

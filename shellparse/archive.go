@@ -6,6 +6,46 @@ import (
 	"strings"
 )
 
+// inspectArchiver reads the first word of a program for archives that callgate cannot list: it says whether the program shows
+// an archive, writes one, or writes the files that one names.
+func inspectArchiver(a *analysis, c *call, s *scanned) {
+	mode, archive := "", 1
+	if len(c.argv) > 1 && c.argv[1].known {
+		mode = strings.TrimPrefix(c.argv[1].text, "-")
+	}
+	shows, makes := "l t v p i h", "a u d rn"
+	switch c.name {
+	case "ar":
+		shows, makes = "t p", "r q d m s"
+	case "jar":
+		shows, makes = "t", "c u i"
+	case "cpio":
+		shows, makes = "t", "o"
+	case "pax":
+		shows, makes = "", "w"
+	}
+	first := func(modes string) bool {
+		return mode != "" && !strings.HasPrefix(mode, "-") && slices.Contains(strings.Fields(modes), mode[:1]) || slices.Contains(strings.Fields(modes), mode)
+	}
+	unpacks := strings.ContainsAny(mode, "xe") && c.name != "cpio" && c.name != "pax" || strings.HasPrefix(mode, "-") ||
+		(c.name == "cpio" || c.name == "pax") && (len(c.argv) > 2 || strings.ContainsAny(mode, "ripx"))
+	switch {
+	case first(shows) && !unpacks:
+	case first(makes) && !unpacks:
+		if c.name == "jar" && !strings.Contains(mode, "f") {
+			return // to its standard output
+		}
+		if c.name == "cpio" || c.name == "pax" {
+			return
+		}
+		if archive++; archive < len(c.argv) {
+			c.writes = a.file(c.writes, c.argv[archive], c.name, c.sc)
+		}
+	case len(c.argv) > 1:
+		c.effect("writes the files that an archive names")
+	}
+}
+
 // inspectTar reads tar's first word, whose letters can be options without a dash, and what it packs or writes.
 func inspectTar(a *analysis, c *call, s *scanned) {
 	ops := s.operands
@@ -68,7 +108,7 @@ func inspectTar(a *analysis, c *call, s *scanned) {
 // inspectUnzip notes where an archive is unpacked.
 func inspectUnzip(a *analysis, c *call, s *scanned) {
 	for _, w := range c.argv[1:] {
-		if w.known && strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "lptZvz") && !strings.HasPrefix(w.text, "-d") {
+		if letters := beforeAny(w.text, "Pdx"); w.known && strings.HasPrefix(w.text, "-") && strings.ContainsAny(letters, "lptZvz") {
 			return
 		}
 		if w.known && strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, ":^M") {
@@ -107,4 +147,12 @@ func inspectDd(a *analysis, c *call, _ *scanned) {
 			c.reads = a.file(c.reads, word{text: val, known: w.known}, "dd", c.sc)
 		}
 	}
+}
+
+// beforeAny returns what of text stands before the first of the characters.
+func beforeAny(text, characters string) string {
+	if i := strings.IndexAny(text, characters); i >= 0 {
+		return text[:i]
+	}
+	return text
 }

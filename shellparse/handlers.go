@@ -43,6 +43,7 @@ func init() {
 		"xargs":     runXargs,
 	}
 	inspectors = map[string]func(*analysis, *call, *scanned){
+		"archiver":    inspectArchiver,
 		"aws":         inspectAWS,
 		"awk":         inspectAwk,
 		"calc":        inspectCalc,

@@ -32,8 +32,13 @@ func (a *analysis) inspect(c *call) {
 		before := len(c.writes)
 		a.operands(row, s, c)
 		for _, h := range s.hits {
-			if h.opt.Does == 'm' && len(c.writes) == before {
-				c.effectOf("option "+h.name, h) // it writes files that its words do not name
+			if h.opt.Does != 'm' || len(c.writes) > before {
+				continue
+			}
+			if c.is(programs.ProjectTool) { // it writes files of the project that its words do not name
+				c.writes = a.file(c.writes, lit("."), c.name, c.sc)
+			} else {
+				c.effectOf("option "+h.name, h)
 			}
 		}
 	}

@@ -244,8 +244,8 @@ func TestGitShowsTrackedFiles(t *testing.T) {
 	}
 	check(append(slices.Clone(shows), quiet...), permissions.Allow)
 	check([]string{"git diff a.go", "git diff $(git merge-base main HEAD)", `git diff "$(git merge-base main HEAD)..HEAD"`, "git diff main...HEAD", "git blame a.go"}, permissions.Allow)
-	check([]string{"git diff --no-index /dev/null .env", "git diff /dev/null .env", "git blame .env", "cd sub; git diff /dev/null prod.env", "git show HEAD:.env"}, permissions.Deny)
-	check([]string{`git diff /dev/null "$(printf .env)"`, "git diff /dev/null .e*", "git diff $(echo /dev/null .env)", `git blame "$(printf .env)"`, "git diff $(git merge-base x y; echo .env)"}, permissions.Ask)
+	check([]string{"git diff --no-index /dev/null .env", "git diff /dev/null .env", "git diff /dev/null .e*", "git blame .env", "cd sub; git diff /dev/null prod.env", "git show HEAD:.env"}, permissions.Deny)
+	check([]string{`git diff /dev/null "$(printf .env)"`, "git diff $(echo /dev/null .env)", `git blame "$(printf .env)"`, "git diff $(git merge-base x y; echo .env)"}, permissions.Ask)
 	for _, version := range []string{"2", "4"} {
 		git("add", "-f", "sub/prod.env")
 		git("update-index", "--index-version", version)

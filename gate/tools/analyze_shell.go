@@ -339,7 +339,7 @@ func (b *builder) touches(all []shellparse.Command, at int, whole string) {
 				b.shellRead(f, whole, recursive, leaves)
 			}
 			if f.Path.Known && known(f.By).Has(programs.LocalDatabase) && !exists(f.Path.Value) && b.count() {
-				b.shellWrite(f, false) // it is made
+				b.shellMake(f)
 			}
 		}
 	}
@@ -447,6 +447,19 @@ func (b *builder) shellWrite(f shellparse.File, whole bool) {
 		b.out.Risk = b.out.Risk.Worse(last.Risk)
 		b.markPlaces(&l)
 		b.writes(&l, whole)
+	}
+}
+
+// shellMake makes the subject of an empty file that a database client leaves where there is none: in the workspace only a
+// deny counts.
+func (b *builder) shellMake(f shellparse.File) {
+	for _, l := range b.locate(f.Path.Value) {
+		if _, _, in := b.place.inWorkspace(l.real()); !in {
+			b.shellWrite(f, false)
+			return
+		}
+		b.deny(KindWriteFile, &l)
+		b.markPlaces(&l)
 	}
 }
 

@@ -123,7 +123,7 @@ func risks(program string, args []shellparse.Word) permissions.Risk {
 	switch {
 	case n.Risk == programs.NoRisk:
 		return permissions.Unknown
-	case root.Has(programs.RunsTargets) && !onlyTargets(args):
+	case root.Has(programs.RunsTargets) && !onlyTargets(program, args):
 		return riskWith(n, args).Worse(permissions.Unknown)
 	case n.Has(programs.RunsScripts) && len(args) > 0 && args[0].Known && isScript(args[0].Value):
 		return permissions.BuildTest
@@ -152,13 +152,14 @@ func riskWith(n *programs.Command, args []shellparse.Word) permissions.Risk {
 	return risk
 }
 
-// onlyTargets reports whether the operands are targets that build or test by custom.
-func onlyTargets(args []shellparse.Word) bool {
+// onlyTargets reports whether the operands are targets that build or test by custom. What mvn calls install goes into
+// the repository of the user's builds.
+func onlyTargets(program string, args []shellparse.Word) bool {
 	for i, a := range args {
 		if i > 0 && args[i-1].Known && targetValues[args[i-1].Value] && a.Known {
 			continue
 		}
-		if !a.Known || !isOption(a.Value) && !isScript(a.Value) && !strings.Contains(a.Value, "=") {
+		if !a.Known || !isOption(a.Value) && !isScript(a.Value) && !(program == "mvn" && a.Value == "install") && !strings.Contains(a.Value, "=") {
 			return false
 		}
 	}

@@ -12,6 +12,7 @@ var scriptNames = wordSet(`build test tests check lint all compile typecheck typ
 	e2e integration bench benchmark dev start serve watch verify validate ci vet docs doc help package assemble classes jar war
 	clean bundle generate-docs spec style storybook preview smoke test-compile integration-test install-deps deps
 	tasks dependencies projects properties dependency compileJava compileKotlin compileTestJava compileTestKotlin testClasses
+	assembleDebug assembleRelease bundleDebug testDebugUnitTest testReleaseUnitTest lintDebug testOnly testQuick
 	ktlintCheck detekt spotlessCheck checkstyleMain jacocoTestReport`)
 
 // targetValues are options of runners of targets whose value is no target.

@@ -31,6 +31,8 @@ func (b *builder) gitReads(c *shellparse.Command) {
 	at := b.place.at(c.Dir)
 	for _, w := range c.Argv[2:] {
 		switch {
+		case !w.Known && w.NoOption && isPlainGlob(w.Value) && !b.tool.remote && b.place.Dir != "":
+			b.readsGlob(at.absolute(w.Value))
 		case !w.Known && !printsRevision(w.Value):
 			b.mark("unknown-read", "What "+quote(w.Value)+" names, which git shows, cannot be told.")
 		case w.Known && !isOption(w.Value) && !b.tool.remote && b.place.Dir != "" && len(w.Value) <= maxPath:
@@ -42,10 +44,73 @@ func (b *builder) gitReads(c *shellparse.Command) {
 	}
 	if whole && !b.tool.remote && b.place.Dir != "" {
 		if index, ok := gitIndex(at.Dir); ok {
-			b.readsBeneath(index)
+			b.searches(index, b.pathspecs(c, at))
 		}
 	}
 }
+
+// isPlainGlob reports whether the source of a word is a glob of the shell and nothing else.
+func isPlainGlob(source string) bool {
+	return strings.IndexFunc(source, func(r rune) bool {
+		return r != '*' && r != '?' && r != '.' && r != '/' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) < 0
+}
+
+// readsGlob notes that the files which a glob matches are read.
+func (b *builder) readsGlob(pattern string) {
+	found, err := b.globs.expand(pattern, false)
+	if err != nil || len(found.files) > maxGlob {
+		b.mark("unknown-read", "Which files "+quote(pattern)+" names cannot be told.")
+		return
+	}
+	for _, path := range slices.Concat(found.files, found.folders) {
+		b.reads(path)
+	}
+	b.reads(pattern) // what no file matches is handed on as it is
+}
+
+// pathspecs returns what a git command leaves out because its words name the paths that it shows, nil when it may show
+// all.
+func (b *builder) pathspecs(c *shellparse.Command, at Place) *search {
+	args := c.Argv[2:]
+	if !takesPaths[c.Argv[1].Value] || slices.ContainsFunc(c.Globals, func(w shellparse.Word) bool { return strings.Contains(w.Value, "path") }) ||
+		slices.ContainsFunc(c.Env, func(e shellparse.Assignment) bool { return strings.HasPrefix(e.Name, "GIT_") }) {
+		return nil
+	}
+	from := slices.IndexFunc(args, func(w shellparse.Word) bool { return w.Known && w.Value == "--" })
+	var s search
+	for i, w := range args {
+		path := at.absolute(b.place.expand(w.Value))
+		switch {
+		case strings.ContainsAny(w.Value, ":\\[") || w.Value == "--no-index" || strings.HasPrefix(w.Value, "--full") || strings.HasPrefix(w.Value, "--path"),
+			c.Argv[1].Value != "log" && isObjectName(w.Value), !w.Known && !(w.NoOption && isPlainGlob(w.Value)):
+			return nil // a file of a revision, a pattern with rules of its own
+		case from >= 0 && i > from:
+			s.only = append(s.only, path)
+		case from < 0 && i > 0 && isOption(args[i-1].Value) && !showsOnly[args[i-1].Value]:
+			// perhaps the value of the option
+		case from < 0 && w.Known && c.Argv[1].Value != "grep" && !isOption(w.Value):
+			if _, err := os.Lstat(path); err == nil {
+				s.only = append(s.only, path)
+			}
+		}
+	}
+	if s.only == nil {
+		return nil
+	}
+	return &s
+}
+
+// takesPaths are commands of git that show nothing but what the paths among their words name.
+var takesPaths = wordSet("diff log show whatchanged grep diff-tree diff-index diff-files")
+
+// isObjectName reports whether a word may name an object of git by its hash: a file, which is shown whatever paths follow.
+func isObjectName(word string) bool {
+	return len(word) >= 4 && strings.Trim(word, "0123456789abcdefABCDEF") == ""
+}
+
+// showsOnly are options of git that take no value.
+var showsOnly = wordSet("-p -u --patch --stat --cached --staged -w -b --follow --oneline --name-only --name-status --numstat --no-color --word-diff -1 -2 -3 -4 -5 -10")
 
 // readsTracked reports whether a git grep reads what the repository tracks and nothing else.
 func readsTracked(c *shellparse.Command) bool {

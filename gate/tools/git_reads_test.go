@@ -53,3 +53,69 @@ func TestTrackedNamesAreRead(t *testing.T) {
 	git("add", "link")
 	hold("a link", permissions.Ask, "git ls-files | xargs cat")
 }
+
+// A git command that is told which paths to show reads no others.
+func TestGitReadsThePathsThatItIsTold(t *testing.T) {
+	p := workspace(t, map[string]string{"a.go": "x", "src/b.go": "x", "src/c.go": "x", ".env": "X=1"})
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-f", "."}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = p.Dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	pol := policy(t, `{ "*": "allow", "read_file": { "*": "allow", "**/.env": "deny" } }`)
+	for command, want := range map[string]permissions.Action{
+		"git diff":                               permissions.Ask,
+		"git diff -- a.go":                       permissions.Allow,
+		"git diff a.go":                          permissions.Allow,
+		"git diff src":                           permissions.Allow,
+		"git diff HEAD~3 -- '*.go'":              permissions.Allow,
+		"git diff -- src/*.go":                   permissions.Allow,
+		"git diff -- missing/*.go":               permissions.Allow,
+		"git log -p -2 -- src a.go":              permissions.Allow,
+		"git log -p --follow a.go":               permissions.Allow,
+		"git show HEAD -- src/":                  permissions.Allow,
+		"git grep -n x -- '*.go'":                permissions.Allow,
+		"cd src && git diff b.go":                permissions.Allow,
+		"git grep -n x":                          permissions.Ask,
+		"git diff .":                             permissions.Ask,
+		"git diff -- . a.go":                     permissions.Ask,
+		"git diff -- '*'":                        permissions.Ask,
+		"git diff -- *":                          permissions.Ask,
+		"git diff -- '.e*'":                      permissions.Ask,
+		"git diff -- .e*":                        permissions.Deny,
+		"git diff -- ':(icase).ENV'":             permissions.Ask,
+		"git diff -- ':!a.go'":                   permissions.Ask,
+		"git diff -- '[.]env'":                   permissions.Ask,
+		"git --icase-pathspecs diff -- .ENV":     permissions.Ask,
+		"GIT_ICASE_PATHSPECS=1 git diff -- .ENV": permissions.Ask,
+		"git log -p -S a.go":                     permissions.Ask,
+		"git log -p --full-diff a.go":            permissions.Ask,
+		"git diff HEAD:.env a.go":                permissions.Deny,
+		"git show 4f3a21bc -- a.go":              permissions.Ask,
+		"git diff --pathspec-from-file=l a.go":   permissions.Ask,
+		"git diff --no-index a.go src":           permissions.Ask,
+		"git diff $x -- a.go":                    permissions.Ask,
+		"git stash show -p":                      permissions.Ask,
+		"git cat-file --batch -- a.go":           permissions.Ask,
+		"git diff -- .env":                       permissions.Deny,
+		"git diff -- src/../.env":                permissions.Deny,
+	} {
+		a := analyze(t, KindShell, p, "command", command)
+		got := verdict(pol, a)
+		if got == permissions.Allow && len(a.Marks) > 0 {
+			got = permissions.Ask
+		}
+		for i := range a.Folders {
+			paths, _, err := a.DeniedBeneath(i, func(path string) bool { return filepath.Base(path) == ".env" })
+			if got == permissions.Allow && (len(paths) > 0 || err != nil) {
+				got = permissions.Ask
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type search struct {
 	globs       []glob   // of base names, in order: the last that matches decides
 	onlyFound   bool     // what no glob matches is left out
 	folders     []string // globs of base names of folders that are left out
+	only        []string // paths, and patterns of git, outside of which nothing is read; nil: everywhere
 	cure        string   // what makes the program leave out a file, for people: "--exclude=%s"
 	stdin       bool     // without operands it reads its standard input
 	operands    []string
@@ -293,6 +294,12 @@ func readGrep(s *search, option, value string) bool {
 
 // leavesOut reports whether the program is sure not to read the file at path when it searches folder.
 func (s *search) leavesOut(folder, file string) bool {
+	if s != nil && s.only != nil {
+		return !slices.ContainsFunc(s.only, func(p string) bool {
+			_, in := within(p, file)
+			return in || strings.ContainsAny(p, "*?") && (wildcard(p, file) || wildcard(p+"/*", file))
+		})
+	}
 	rel, err := filepath.Rel(folder, file)
 	if s == nil || err != nil || strings.HasPrefix(rel, "..") {
 		return false

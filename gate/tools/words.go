@@ -97,7 +97,7 @@ func spelledPlainly(word string) string {
 func fixedSegments(segments []string) int {
 	first := segments[0]
 	switch {
-	case len(segments) > 3 && strings.HasSuffix(first, ":") && segments[1] == "":
+	case len(segments) > 2 && strings.HasSuffix(first, ":") && segments[1] == "":
 		return 3 // scheme://host
 	case first == "" || first == "." || first == "~" || strings.HasPrefix(first, "$"):
 		return 1

@@ -11,7 +11,7 @@ func TestSpelledPlainly(t *testing.T) {
 	for word, want := range map[string]string{
 		"src/../../../etc/shadow": "../../etc/shadow", "./scripts/../../tmp/x.sh": "./../tmp/x.sh", "./scripts/x.sh": "./scripts/x.sh",
 		"a//b/./c": "a/b/c", "/a/../../etc/x": "/etc/x", "https://h.example/v1/../admin": "https://h.example/admin",
-		"https://h.example/../../x": "https://h.example/x", "--file=src/../../x": "--file=../x", "-Isrc/../../x": "-I../x",
+		"https://h.example/../../x": "https://h.example/x", "https://h.example": "https://h.example", "s3://bucket": "s3://bucket", "--url=https://h.example//": "--url=https://h.example/", "--file=src/../../x": "--file=../x", "-Isrc/../../x": "-I../x",
 		"origin/main..HEAD": "origin/main..HEAD", "./...": "./...", "../x": "../x", "src/": "src/", "src/..": ".", "~/a/../../x": "~/../x",
 		"s/a/b/": "s/a/b/", "a/.git": "a/.git", "user@h:src/../x": "user@h:x",
 	} {

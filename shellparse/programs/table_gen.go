@@ -7,7 +7,7 @@ var options0 = Options{List: []Option{
 	{"-s", "-s", 1, 33}, {"-si", "-si", 0, 0}, {"-so", "-so", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row1 = Row{Options: &options0, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: "archive"}
+var row1 = Row{Options: &options0, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var options2 = Options{List: []Option{
 	{"--code", "-code", 1, 99}, {"--command", "-code", 1, 99}, {"--eval", "--execute", 1, 99}, {"--execute", "--execute", 1, 99}, {"--expression", "--execute", 1, 99}, {"--print", "--print", 1, 99}, {"-E", "--execute", 1, 99}, {"-batch", "-batch", 1, 99},
@@ -1763,7 +1763,7 @@ var options295 = Options{List: []Option{
 	{"--rulesdir", "--rulesdir", 1, 120}, {"--stdin", "--stdin", 0, 0}, {"--stdin-filename", "--stdin-filename", 1, 0}, {"-c", "--config", 1, 120}, {"-f", "--format", 1, 102}, {"-o", "--output-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row296 = Row{Options: &options295, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row296 = Row{Options: &options295, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var acts297 = []Act{
 	{Operands: []string{"*/delete*"}, Options: nil, Without: nil, Why: "deletes or sends"},
@@ -2535,7 +2535,7 @@ var options481 = Options{List: []Option{
 	{"-E", "-E", 1, 0}, {"-c", "--config", 1, 120}, {"-j", "-j", 1, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row482 = Row{Options: &options481, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row482 = Row{Options: &options481, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var wrapper483 = Wrapper{Options: &options21, Skip: 1, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
@@ -3580,7 +3580,7 @@ var options705 = Options{List: []Option{
 	{"--plugin", "--plugin", 1, 120}, {"--plugin-search-dir", "--plugin-search-dir", 1, 120}, {"--stdin-filepath", "--stdin-filepath", 1, 0}, {"--write", "--write", 0, 109}, {"-c", "--check", 0, 0}, {"-l", "--list-different", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row706 = Row{Options: &options705, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row706 = Row{Options: &options705, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var worse707 = []Worse{{When: []string{"<bare>"}, Unless: nil, To: 5, OnlyOptions: false}}
 
@@ -3840,14 +3840,16 @@ var acts739 = []Act{
 	{Operands: nil, Options: []string{"--del"}, Without: nil, Why: "deletes files"},
 }
 
-var options740 = Options{List: []Option{
+var row740 = Row{Options: &options96, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+
+var options741 = Options{List: []Option{
 	{"--color", "--color", 1, 0}, {"--config", "--config", 1, 33}, {"--help", "--help", 0, 0}, {"--isolated", "--isolated", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--silent", "--silent", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-h", "--help", 0, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--silent", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row741 = Row{Options: &options740, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
+var row742 = Row{Options: &options741, Operands: "", Default: "", Style: 1, Subcommands: []string{"analyze", "check", "clean", "config", "format", "help", "linter", "rule", "server", "version"}, Effect: ""}
 
-var options742 = Options{List: []Option{
+var options743 = Options{List: []Option{
 	{"--add-noqa", "--add-noqa", 0, 109}, {"--cache-dir", "--cache-dir", 1, 116}, {"--check", "--check", 0, 0}, {"--config", "--config", 1, 33}, {"--diff", "--diff", 0, 0}, {"--exclude", "--exclude", 1, 0}, {"--exit-non-zero-on-fix", "--exit-non-zero-on-fix", 0, 0}, {"--exit-zero", "--exit-zero", 0, 0},
 	{"--extend-select", "--extend-select", 1, 0}, {"--extension", "--extension", 1, 0}, {"--fix", "--fix", 0, 109}, {"--fix-only", "--fix-only", 0, 109}, {"--fixable", "--fixable", 1, 0}, {"--force-exclude", "--force-exclude", 0, 0}, {"--ignore", "--ignore", 1, 0}, {"--ignore-noqa", "--ignore-noqa", 0, 0},
 	{"--isolated", "--isolated", 0, 0}, {"--line-ending", "--line-ending", 1, 0}, {"--line-length", "--line-length", 1, 0}, {"--no-cache", "--no-cache", 0, 0}, {"--output-dir", "--output-dir", 1, 116}, {"--output-file", "--output-file", 1, 119}, {"--output-format", "--output-format", 1, 0}, {"--per-file-ignores", "--per-file-ignores", 1, 0},
@@ -3856,208 +3858,208 @@ var options742 = Options{List: []Option{
 	{"-q", "-q", 0, 0}, {"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row743 = Row{Options: &options742, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
+var row744 = Row{Options: &options743, Operands: "r", Default: ".", Style: 0, Subcommands: nil, Effect: ""}
 
-var options744 = Options{List: []Option{
+var options745 = Options{List: []Option{
 	{"--background", "--background", 1, 0}, {"--chdir", "--chdir", 1, 0}, {"--description", "--description", 1, 0}, {"--group", "--group", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0},
 	{"--pty", "--pty", 0, 0}, {"--setenv", "--setenv", 1, 0}, {"--slice", "--slice", 1, 0}, {"--unit", "--unit", 1, 0}, {"--user", "--user", 1, 0}, {"-D", "--chdir", 1, 0}, {"-g", "--group", 1, 0}, {"-u", "--user", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper745 = Wrapper{Options: &options744, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper746 = Wrapper{Options: &options745, Skip: 0, Assigns: false, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var options746 = Options{List: []Option{
+var options747 = Options{List: []Option{
 	{"--cfg", "--cfg", 1, 0}, {"--codegen", "--codegen", 1, 120}, {"--crate-type", "--crate-type", 1, 0}, {"--edition", "--edition", 1, 0}, {"--emit", "--emit", 1, 0}, {"--extern", "--extern", 1, 120}, {"--out-dir", "--out-dir", 1, 116}, {"--sysroot", "--sysroot", 1, 120},
 	{"--target", "--target", 1, 0}, {"-C", "--codegen", 1, 120}, {"-L", "-L", 1, 120}, {"-Z", "-Z", 1, 120}, {"-l", "-l", 1, 120}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row747 = Row{Options: &options746, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row748 = Row{Options: &options747, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options748 = Options{List: []Option{
+var options749 = Options{List: []Option{
 	{"--exclude-dir", "--exclude-dir", 1, 0}, {"--exclude-ext", "--exclude-ext", 1, 0}, {"--format", "--format", 1, 0}, {"--format-multi", "--format-multi", 1, 33}, {"--include-ext", "--include-ext", 1, 0}, {"--not-match", "--not-match", 1, 0}, {"--output", "--output", 1, 119}, {"--sort", "--sort", 1, 0},
 	{"-M", "--not-match", 1, 0}, {"-f", "--format", 1, 0}, {"-i", "--include-ext", 1, 0}, {"-o", "--output", 1, 119}, {"-s", "--sort", 1, 0}, {"-x", "--exclude-ext", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row749 = Row{Options: &options748, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row750 = Row{Options: &options749, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options750 = Options{List: []Option{
+var options751 = Options{List: []Option{
 	{"-B", "-B", 1, 0}, {"-D", "-D", 1, 120}, {"-F", "-F", 1, 120}, {"-J", "-J", 1, 33}, {"-P", "-P", 1, 0}, {"-R", "-R", 1, 0}, {"-S", "-S", 1, 120}, {"-X", "-X", 1, 0},
 	{"-b", "-b", 1, 120}, {"-c", "-c", 1, 0}, {"-i", "-i", 1, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 120}, {"-s", "-s", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row751 = Row{Options: &options750, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row752 = Row{Options: &options751, Operands: "rw", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options752 = Options{List: []Option{
+var options753 = Options{List: []Option{
 	{"--diff-program", "--diff-program", 1, 120}, {"--ignore-matching-lines", "--ignore-matching-lines", 1, 0}, {"--output", "--output", 1, 119}, {"--width", "--width", 1, 0}, {"-I", "--ignore-matching-lines", 1, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-s", "-s", 0, 0},
 	{"-w", "--width", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row753 = Row{Options: &options752, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row754 = Row{Options: &options753, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options754 = Options{List: []Option{
+var options755 = Options{List: []Option{
 	{"--binary", "--binary", 0, 0}, {"--debug", "--debug", 0, 0}, {"--expression", "--expression", 1, 99}, {"--file", "--file", 1, 120}, {"--follow-symlinks", "--follow-symlinks", 0, 0}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 2, 109}, {"--line-length", "--line-length", 1, 0},
 	{"--null-data", "--null-data", 0, 0}, {"--posix", "--posix", 0, 0}, {"--quiet", "--silent", 0, 0}, {"--regexp-extended", "--regexp-extended", 0, 0}, {"--sandbox", "--sandbox", 0, 0}, {"--separate", "--separate", 0, 0}, {"--silent", "--silent", 0, 0}, {"--unbuffered", "--unbuffered", 0, 0},
 	{"--version", "--version", 0, 0}, {"-E", "--regexp-extended", 0, 0}, {"-I", "-I", 1, 109}, {"-b", "--binary", 0, 0}, {"-e", "--expression", 1, 99}, {"-f", "--file", 1, 120}, {"-i", "--in-place", 2, 109}, {"-l", "--line-length", 1, 0},
 	{"-n", "--silent", 0, 0}, {"-r", "--regexp-extended", 0, 0}, {"-s", "--separate", 0, 0}, {"-u", "--unbuffered", 0, 0}, {"-z", "--null-data", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row755 = Row{Options: &options754, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row756 = Row{Options: &options755, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse756 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse757 = []Worse{{When: []string{"-i", "--in-place"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options757 = Options{List: []Option{
+var options758 = Options{List: []Option{
 	{"--autofix", "--autofix", 0, 109}, {"--config", "--config", 1, 102}, {"--json-output", "--text-output", 1, 119}, {"--lang", "--lang", 1, 0}, {"--output", "--output", 1, 119}, {"--pattern", "--pattern", 1, 0}, {"--sarif-output", "--text-output", 1, 119}, {"--text-output", "--text-output", 1, 119},
 	{"-a", "--autofix", 0, 109}, {"-c", "--config", 1, 102}, {"-e", "--pattern", 1, 0}, {"-f", "--config", 1, 102}, {"-l", "--lang", 1, 0}, {"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row758 = Row{Options: &options757, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row759 = Row{Options: &options758, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts759 = []Act{
+var acts760 = []Act{
 	{Operands: []string{"db:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:migrate:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed:undo*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"db:seed*"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options760 = Options{List: []Option{
+var options761 = Options{List: []Option{
 	{"--32bit", "--32bit", 0, 0}, {"--3gb", "--3gb", 0, 0}, {"--4gb", "--4gb", 0, 0}, {"--addr-compat-layout", "--addr-compat-layout", 0, 0}, {"--addr-no-randomize", "--addr-no-randomize", 0, 0}, {"--fdpic-funcptrs", "--fdpic-funcptrs", 0, 0}, {"--help", "--help", 0, 0}, {"--list", "--list", 0, 0},
 	{"--mmap-page-zero", "--mmap-page-zero", 0, 0}, {"--read-implies-exec", "--read-implies-exec", 0, 0}, {"--short-inode", "--short-inode", 0, 0}, {"--sticky-timeouts", "--sticky-timeouts", 0, 0}, {"--uname-2.6", "--uname-2.6", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"--whole-seconds", "--whole-seconds", 0, 0},
 	{"-3", "--3gb", 0, 0}, {"-B", "--32bit", 0, 0}, {"-F", "--fdpic-funcptrs", 0, 0}, {"-I", "--short-inode", 0, 0}, {"-L", "--addr-compat-layout", 0, 0}, {"-R", "--addr-no-randomize", 0, 0}, {"-S", "--whole-seconds", 0, 0}, {"-T", "--sticky-timeouts", 0, 0},
 	{"-V", "--version", 0, 0}, {"-X", "--read-implies-exec", 0, 0}, {"-Z", "--mmap-page-zero", 0, 0}, {"-h", "--help", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper761 = Wrapper{Options: &options760, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper762 = Wrapper{Options: &options761, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options762 = Options{List: []Option{
+var options763 = Options{List: []Option{
 	{"--modify", "--modify", 1, 0}, {"--modify-file", "--modify-file", 1, 114}, {"--remove", "--remove", 1, 0}, {"--remove-file", "--remove-file", 1, 114}, {"--restore", "--restore", 1, 33}, {"--set", "--set", 1, 0}, {"--set-file", "--set-file", 1, 114}, {"-M", "--modify-file", 1, 114},
 	{"-R", "-R", 0, 0}, {"-X", "--remove-file", 1, 114}, {"-b", "-b", 0, 0}, {"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-m", "--modify", 1, 0}, {"-n", "-n", 0, 0}, {"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row763 = Row{Options: &options762, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row764 = Row{Options: &options763, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options764 = Options{List: []Option{
+var options765 = Options{List: []Option{
 	{"--name", "--name", 1, 0}, {"--raw", "--raw", 0, 0}, {"--remove", "--remove", 1, 0}, {"--restore", "--restore", 1, 33}, {"--value", "--value", 1, 0}, {"-h", "-h", 0, 0}, {"-n", "--name", 1, 0}, {"-v", "--value", 1, 0},
 	{"-x", "--remove", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row765 = Row{Options: &options764, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row766 = Row{Options: &options765, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options766 = Options{List: []Option{
+var options767 = Options{List: []Option{
 	{"--ctty", "--ctty", 0, 0}, {"--fork", "--fork", 0, 0}, {"--help", "--help", 0, 0}, {"--version", "--version", 0, 0}, {"--wait", "--wait", 0, 0}, {"-V", "--version", 0, 0}, {"-c", "--ctty", 0, 0}, {"-f", "--fork", 0, 0},
 	{"-h", "--help", 0, 0}, {"-w", "--wait", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper767 = Wrapper{Options: &options766, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper768 = Wrapper{Options: &options767, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options768 = Options{List: []Option{
+var options769 = Options{List: []Option{
 	{"-c", "-c", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper769 = Wrapper{Options: &options768, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
+var wrapper770 = Wrapper{Options: &options769, Skip: 1, Assigns: false, Script: true, Role: "escalates", Style: 1, Effect: ""}
 
-var options770 = Options{List: []Option{
+var options771 = Options{List: []Option{
 	{"--algorithm", "--algorithm", 1, 0}, {"--check", "--check", 0, 0}, {"-a", "--algorithm", 1, 0}, {"-c", "--check", 0, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row771 = Row{Options: &options770, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row772 = Row{Options: &options771, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options772 = Options{List: []Option{
+var options773 = Options{List: []Option{
 	{"--write", "--write", 0, 109}, {"-bn", "-bn", 0, 0}, {"-ci", "-ci", 0, 0}, {"-d", "-d", 0, 0}, {"-f", "-f", 0, 0}, {"-fn", "-fn", 0, 0}, {"-i", "-i", 1, 0}, {"-kp", "-kp", 0, 0},
 	{"-l", "-l", 0, 0}, {"-ln", "-ln", 1, 0}, {"-mn", "-mn", 0, 0}, {"-p", "-p", 0, 0}, {"-s", "-s", 0, 0}, {"-sr", "-sr", 0, 0}, {"-w", "--write", 0, 109},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row773 = Row{Options: &options772, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
+var row774 = Row{Options: &options773, Operands: "r", Default: "", Style: 2, Subcommands: nil, Effect: ""}
 
-var options774 = Options{List: []Option{
+var options775 = Options{List: []Option{
 	{"--iterations", "--iterations", 1, 0}, {"--random-source", "--random-source", 1, 114}, {"--remove", "--remove", 2, 0}, {"--size", "--size", 1, 0}, {"-f", "-f", 0, 0}, {"-n", "--iterations", 1, 0}, {"-s", "--size", 1, 0}, {"-u", "-u", 0, 0},
 	{"-v", "-v", 0, 0}, {"-x", "-x", 0, 0}, {"-z", "-z", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row775 = Row{Options: &options774, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row776 = Row{Options: &options775, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options776 = Options{List: []Option{
+var options777 = Options{List: []Option{
 	{"--echo", "--echo", 0, 0}, {"--head-count", "--head-count", 1, 0}, {"--input-range", "--input-range", 1, 0}, {"--output", "--output", 1, 119}, {"--random-source", "--random-source", 1, 114}, {"-e", "--echo", 0, 0}, {"-i", "--input-range", 1, 0}, {"-n", "--head-count", 1, 0},
 	{"-o", "--output", 1, 119},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row777 = Row{Options: &options776, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row778 = Row{Options: &options777, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options778 = Options{List: []Option{
+var options779 = Options{List: []Option{
 	{"--batch-size", "--batch-size", 1, 0}, {"--buffer-size", "--buffer-size", 1, 0}, {"--compress-program", "--compress-program", 1, 120}, {"--field-separator", "--field-separator", 1, 0}, {"--files0-from", "--files0-from", 1, 108}, {"--key", "--key", 1, 0}, {"--output", "--output", 1, 119}, {"--parallel", "--parallel", 1, 0},
 	{"--random-source", "--random-source", 1, 114}, {"--sort", "--sort", 1, 0}, {"--temporary-directory", "--temporary-directory", 1, 116}, {"-S", "--buffer-size", 1, 0}, {"-T", "--temporary-directory", 1, 116}, {"-c", "-c", 2, 0}, {"-k", "--key", 1, 0}, {"-m", "-m", 0, 0},
 	{"-o", "--output", 1, 119}, {"-t", "--field-separator", 1, 0},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row779 = Row{Options: &options778, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row780 = Row{Options: &options779, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options780 = Options{List: []Option{
+var options781 = Options{List: []Option{
 	{"--builder", "--builder", 1, 0}, {"--doctree-dir", "--doctree-dir", 1, 116}, {"--jobs", "--jobs", 1, 0}, {"--tag", "--tag", 1, 0}, {"--warning-file", "--warning-file", 1, 119}, {"-A", "-A", 1, 0}, {"-D", "-D", 1, 33}, {"-b", "--builder", 1, 0},
 	{"-c", "-c", 1, 120}, {"-d", "--doctree-dir", 1, 116}, {"-j", "--jobs", 1, 0}, {"-t", "--tag", 1, 0}, {"-w", "--warning-file", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row781 = Row{Options: &options780, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row782 = Row{Options: &options781, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options782 = Options{List: []Option{
+var options783 = Options{List: []Option{
 	{"-a", "-a", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row783 = Row{Options: &options782, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row784 = Row{Options: &options783, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options784 = Options{List: []Option{
+var options785 = Options{List: []Option{
 	{"-C", "-C", 0, 0}, {"-E", "-E", 0, 0}, {"-G", "-G", 0, 0}, {"-I", "-I", 0, 0}, {"-K", "-K", 1, 0}, {"-N", "-N", 0, 0}, {"-P", "-P", 1, 0}, {"-Q", "-Q", 1, 99},
 	{"-S", "-S", 1, 0}, {"-U", "-U", 1, 0}, {"-W", "-W", 0, 0}, {"-X", "-X", 0, 0}, {"-Y", "-Y", 1, 0}, {"-b", "-b", 0, 0}, {"-d", "-d", 1, 0}, {"-e", "-e", 0, 0},
 	{"-h", "-h", 1, 0}, {"-i", "-i", 1, 120}, {"-k", "-k", 2, 0}, {"-l", "-l", 1, 0}, {"-o", "-o", 1, 119}, {"-q", "-q", 1, 99}, {"-r", "-r", 2, 0}, {"-s", "-s", 1, 0},
 	{"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 1, 33}, {"-w", "-w", 1, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row785 = Row{Options: &options784, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row786 = Row{Options: &options785, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options786 = Options{List: []Option{
+var options787 = Options{List: []Option{
 	{"--diag", "--diag", 1, 119}, {"--family", "--family", 1, 0}, {"--filter", "--filter", 1, 114}, {"--kill", "--kill", 0, 33}, {"--net", "--net", 1, 33}, {"--query", "--socket", 1, 0}, {"--socket", "--socket", 1, 0}, {"-A", "--socket", 1, 0},
 	{"-D", "--diag", 1, 119}, {"-F", "--filter", 1, 114}, {"-K", "--kill", 0, 33}, {"-N", "--net", 1, 33}, {"-f", "--family", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row787 = Row{Options: &options786, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row788 = Row{Options: &options787, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options788 = Options{List: []Option{
+var options789 = Options{List: []Option{
 	{"-D", "-D", 0, 33}, {"-P", "-P", 1, 120}, {"-S", "-S", 1, 120}, {"-c", "-c", 0, 0}, {"-d", "-d", 0, 0}, {"-e", "-e", 1, 120}, {"-s", "-s", 1, 120}, {"-t", "-t", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row789 = Row{Options: &options788, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
+var row790 = Row{Options: &options789, Operands: "", Default: "", Style: 1, Subcommands: nil, Effect: ""}
 
-var options790 = Options{List: []Option{
+var options791 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-E", "-E", 1, 0}, {"-O", "-O", 1, 0}, {"-P", "-P", 1, 120}, {"-T", "-T", 0, 0}, {"-U", "-U", 0, 0}, {"-a", "-a", 1, 0}, {"-c", "-c", 0, 0},
 	{"-d", "-d", 0, 0}, {"-k", "-k", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 1, 0}, {"-u", "-u", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper791 = Wrapper{Options: &options790, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
+var wrapper792 = Wrapper{Options: &options791, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: ""}
 
-var options792 = Options{List: []Option{
+var options793 = Options{List: []Option{
 	{"-C", "-C", 1, 0}, {"-D", "-D", 1, 120}, {"-I", "-I", 1, 0}, {"-N", "-N", 1, 0}, {"-P", "-P", 1, 0}, {"-b", "-b", 1, 0}, {"-f", "-f", 1, 119}, {"-q", "-q", 0, 0},
 	{"-s", "-s", 1, 33}, {"-t", "-t", 1, 0}, {"-w", "-w", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row793 = Row{Options: &options792, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row794 = Row{Options: &options793, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options794 = Options{List: []Option{
+var options795 = Options{List: []Option{
 	{"--cached", "--cached", 1, 0}, {"--format", "--format", 1, 0}, {"--printf", "--printf", 1, 0}, {"-c", "--format", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row795 = Row{Options: &options794, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row796 = Row{Options: &options795, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options796 = Options{List: []Option{
+var options797 = Options{List: []Option{
 	{"--error", "--error", 1, 0}, {"--help", "--help", 0, 0}, {"--input", "--input", 1, 0}, {"--output", "--output", 1, 0}, {"--version", "--version", 0, 0}, {"-e", "--error", 1, 0}, {"-i", "--input", 1, 0}, {"-o", "--output", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper797 = Wrapper{Options: &options796, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper798 = Wrapper{Options: &options797, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options798 = Options{List: []Option{
+var options799 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--encoding", "--encoding", 1, 0}, {"--output-separator", "--output-separator", 1, 0}, {"--radix", "--radix", 1, 0}, {"--target", "--target", 1, 0}, {"-T", "--target", 1, 0}, {"-e", "--encoding", 1, 0}, {"-n", "--bytes", 1, 0},
 	{"-s", "--output-separator", 1, 0}, {"-t", "--radix", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row799 = Row{Options: &options798, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row800 = Row{Options: &options799, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options800 = Options{List: []Option{
+var options801 = Options{List: []Option{
 	{"--askpass", "--askpass", 0, 0}, {"--background", "--background", 0, 0}, {"--bell", "--bell", 0, 0}, {"--chdir", "--chdir", 1, 100}, {"--chroot", "--chroot", 1, 0}, {"--close-from", "--close-from", 1, 0}, {"--command-timeout", "--command-timeout", 1, 0}, {"--edit", "--edit", 0, 0},
 	{"--group", "--group", 1, 0}, {"--host", "--host", 1, 0}, {"--list", "--list", 0, 0}, {"--login", "--login", 0, 0}, {"--no-update", "--no-update", 0, 0}, {"--non-interactive", "--non-interactive", 0, 0}, {"--other-user", "--other-user", 1, 0}, {"--preserve-env", "--preserve-env", 2, 0},
 	{"--preserve-groups", "--preserve-groups", 0, 0}, {"--prompt", "--prompt", 1, 0}, {"--remove-timestamp", "--remove-timestamp", 0, 0}, {"--reset-timestamp", "--reset-timestamp", 0, 0}, {"--role", "--role", 1, 0}, {"--set-home", "--set-home", 0, 0}, {"--shell", "--shell", 0, 0}, {"--stdin", "--stdin", 0, 0},
@@ -4067,9 +4069,9 @@ var options800 = Options{List: []Option{
 	{"-l", "--list", 0, 0}, {"-n", "--non-interactive", 0, 0}, {"-p", "--prompt", 1, 0}, {"-r", "--role", 1, 0}, {"-s", "--shell", 0, 0}, {"-t", "--type", 1, 0}, {"-u", "--user", 1, 0}, {"-v", "--validate", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper801 = Wrapper{Options: &options800, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
+var wrapper802 = Wrapper{Options: &options801, Skip: 0, Assigns: true, Script: false, Role: "escalates", Style: 1, Effect: ""}
 
-var acts802 = []Act{
+var acts803 = []Act{
 	{Operands: []string{"db", "reset"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"db", "push"}, Options: []string{"--include-all"}, Without: nil, Why: "resets or deletes what the project holds"},
 	{Operands: []string{"migration", "down"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
@@ -4089,15 +4091,15 @@ var acts802 = []Act{
 	{Operands: []string{"ssl-enforcement", "update"}, Options: nil, Without: nil, Why: "resets or deletes what the project holds"},
 }
 
-var options803 = Options{List: []Option{
+var options804 = Options{List: []Option{
 	{"-D", "-D", 1, 0}, {"-F", "-F", 1, 0}, {"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-Xcc", "-Xlinker", 1, 120}, {"-Xfrontend", "-Xlinker", 1, 120}, {"-Xlinker", "-Xlinker", 1, 120}, {"-Xllvm", "-Xlinker", 1, 120},
 	{"-emit-module-path", "-emit-module-path", 1, 119}, {"-external-plugin-path", "-external-plugin-path", 1, 120}, {"-l", "-l", 1, 0}, {"-ld-path", "-use-ld", 1, 120}, {"-load-plugin-executable", "-external-plugin-path", 1, 120}, {"-load-plugin-library", "-external-plugin-path", 1, 120}, {"-load-resolved-plugin", "-external-plugin-path", 1, 120}, {"-module-name", "-module-name", 1, 0},
 	{"-o", "-o", 1, 119}, {"-plugin-path", "-external-plugin-path", 1, 120}, {"-sdk", "-sdk", 1, 0}, {"-swift-version", "-swift-version", 1, 0}, {"-target", "-target", 1, 0}, {"-tools-directory", "-use-ld", 1, 120}, {"-use-ld", "-use-ld", 1, 120}, {"-vfsoverlay", "-vfsoverlay", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row804 = Row{Options: &options803, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row805 = Row{Options: &options804, Operands: "r", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts805 = []Act{
+var acts806 = []Act{
 	{Operands: nil, Options: []string{"-w"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"-p"}, Without: nil, Why: "changes the system"},
 	{Operands: nil, Options: []string{"--write"}, Without: nil, Why: "changes the system"},
@@ -4106,15 +4108,15 @@ var acts805 = []Act{
 	{Operands: []string{"*=*"}, Options: nil, Without: nil, Why: "changes the system"},
 }
 
-var options806 = Options{List: []Option{
+var options807 = Options{List: []Option{
 	{"--edit", "--edit", 0, 120}, {"--host", "--host", 1, 33}, {"--image", "--image", 1, 33}, {"--lines", "--lines", 1, 0}, {"--machine", "--machine", 1, 33}, {"--output", "--output", 1, 0}, {"--property", "--property", 1, 0}, {"--root", "--root", 1, 33},
 	{"--signal", "--signal", 1, 0}, {"--type", "--type", 1, 0}, {"-H", "--host", 1, 33}, {"-M", "--machine", 1, 33}, {"-P", "-P", 1, 0}, {"-n", "--lines", 1, 0}, {"-o", "--output", 1, 0}, {"-p", "--property", 1, 0},
 	{"-s", "--signal", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row807 = Row{Options: &options806, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row808 = Row{Options: &options807, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options808 = Options{List: []Option{
+var options809 = Options{List: []Option{
 	{"--collect", "--collect", 0, 0}, {"--description", "--description", 1, 0}, {"--expand-environment", "--expand-environment", 1, 0}, {"--gid", "--gid", 1, 0}, {"--host", "--host", 1, 0}, {"--machine", "--machine", 1, 0}, {"--nice", "--nice", 1, 0}, {"--no-ask-password", "--no-ask-password", 0, 0},
 	{"--no-block", "--no-block", 0, 0}, {"--on-active", "--on-active", 1, 0}, {"--on-boot", "--on-boot", 1, 0}, {"--on-calendar", "--on-calendar", 1, 0}, {"--on-startup", "--on-startup", 1, 0}, {"--pipe", "--pipe", 0, 0}, {"--property", "--property", 1, 0}, {"--pty", "--pty", 0, 0},
 	{"--quiet", "--quiet", 0, 0}, {"--remain-after-exit", "--remain-after-exit", 0, 0}, {"--same-dir", "--same-dir", 0, 0}, {"--scope", "--scope", 0, 0}, {"--send-sighup", "--send-sighup", 0, 0}, {"--service-type", "--service-type", 1, 0}, {"--setenv", "--setenv", 1, 0}, {"--shell", "--shell", 0, 0},
@@ -4123,21 +4125,21 @@ var options808 = Options{List: []Option{
 	{"-p", "--property", 1, 0}, {"-q", "--quiet", 0, 0}, {"-r", "--remain-after-exit", 0, 0}, {"-t", "--pty", 0, 0}, {"-u", "--unit", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper809 = Wrapper{Options: &options808, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
+var wrapper810 = Wrapper{Options: &options809, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "service"}
 
-var options810 = Options{List: []Option{
+var options811 = Options{List: []Option{
 	{"--separator", "--separator", 1, 0}, {"-s", "--separator", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row811 = Row{Options: &options810, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row812 = Row{Options: &options811, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options812 = Options{List: []Option{
+var options813 = Options{List: []Option{
 	{"--bytes", "--bytes", 1, 0}, {"--lines", "--lines", 1, 0}, {"--max-unchanged-stats", "--max-unchanged-stats", 1, 0}, {"--pid", "--pid", 1, 0}, {"--sleep-interval", "--sleep-interval", 1, 0}, {"-c", "--bytes", 1, 0}, {"-n", "--lines", 1, 0}, {"-s", "--sleep-interval", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row813 = Row{Options: &options812, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row814 = Row{Options: &options813, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options814 = Options{List: []Option{
+var options815 = Options{List: []Option{
 	{"--absolute-names", "--absolute-names", 0, 33}, {"--checkpoint", "--checkpoint", 2, 0}, {"--checkpoint-action", "--checkpoint-action", 1, 120}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--exclude-from", "--exclude-from", 1, 114}, {"--file", "--file", 1, 114}, {"--files-from", "--files-from", 1, 108},
 	{"--group", "--group", 1, 0}, {"--index-file", "--index-file", 1, 119}, {"--info-script", "--new-volume-script", 1, 120}, {"--listed-incremental", "--listed-incremental", 1, 119}, {"--mode", "--mode", 1, 0}, {"--mtime", "--mtime", 1, 0}, {"--new-volume-script", "--new-volume-script", 1, 120}, {"--one-top-level", "--one-top-level", 2, 33},
 	{"--options", "--options", 1, 33}, {"--overwrite", "--overwrite", 0, 0}, {"--owner", "--owner", 1, 0}, {"--remove-files", "--remove-files", 0, 33}, {"--rmt-command", "--rmt-command", 1, 120}, {"--rsh-command", "--rsh-command", 1, 120}, {"--strip-components", "--strip-components", 1, 0}, {"--to-command", "--to-command", 1, 120},
@@ -4146,36 +4148,36 @@ var options814 = Options{List: []Option{
 	{"-P", "--absolute-names", 0, 33}, {"-T", "--files-from", 1, 108}, {"-V", "-V", 1, 0}, {"-X", "--exclude-from", 1, 114}, {"-b", "-b", 1, 0}, {"-f", "--file", 1, 114}, {"-g", "--listed-incremental", 1, 119}, {"-s", "-s", 1, 33},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row815 = Row{Options: &options814, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row816 = Row{Options: &options815, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse816 = []Worse{{When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
+var worse817 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-t", "--list", "t", "tf", "tvf", "tzf", "tzvf", "tvzf", "tjf", "tjvf", "tJf", "tJvf"}, To: 3, OnlyOptions: false}, {When: []string{"--remove-files"}, Unless: nil, To: 6, OnlyOptions: true}}
 
-var acts817 = []Act{
+var acts818 = []Act{
 	{Operands: nil, Options: []string{"--remove-files"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--unlink-first"}, Without: nil, Why: "deletes files"},
 	{Operands: nil, Options: []string{"--recursive-unlink"}, Without: nil, Why: "deletes files"},
 }
 
-var options818 = Options{List: []Option{
+var options819 = Options{List: []Option{
 	{"--all-tasks", "--all-tasks", 0, 0}, {"--cpu-list", "--cpu-list", 0, 0}, {"--help", "--help", 0, 0}, {"--pid", "--pid", 0, 0}, {"--version", "--version", 0, 0}, {"-V", "--version", 0, 0}, {"-a", "--all-tasks", 0, 0}, {"-c", "--cpu-list", 0, 0},
 	{"-h", "--help", 0, 0}, {"-p", "--pid", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper819 = Wrapper{Options: &options818, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper820 = Wrapper{Options: &options819, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options820 = Options{List: []Option{
+var options821 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--output-error", "--output-error", 2, 0}, {"-a", "--append", 0, 0}, {"-i", "-i", 0, 0}, {"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row821 = Row{Options: &options820, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row822 = Row{Options: &options821, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options822 = Options{List: []Option{
+var options823 = Options{List: []Option{
 	{"--terragrunt-config", "--terragrunt-config", 1, 120}, {"--terragrunt-tfpath", "--terragrunt-tfpath", 1, 120}, {"--terragrunt-working-dir", "--terragrunt-working-dir", 1, 100}, {"-chdir", "-chdir", 1, 100}, {"-help", "-help", 0, 0}, {"-version", "-version", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var row823 = Row{Options: &options822, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
+var row824 = Row{Options: &options823, Operands: "", Default: "", Style: 2, Subcommands: []string{"*"}, Effect: ""}
 
-var acts824 = []Act{
+var acts825 = []Act{
 	{Operands: []string{"destroy"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"apply"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 	{Operands: []string{"import"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
@@ -4189,104 +4191,104 @@ var acts824 = []Act{
 	{Operands: []string{"apply-all"}, Options: nil, Without: nil, Why: "changes or destroys infrastructure"},
 }
 
-var options825 = Options{List: []Option{
+var options826 = Options{List: []Option{
 	{"-backend-config", "-backend-config", 1, 33}, {"-backup", "-backup", 1, 119}, {"-check", "-check", 0, 0}, {"-destroy", "-destroy", 0, 33}, {"-detailed-exitcode", "-detailed-exitcode", 0, 0}, {"-diff", "-diff", 0, 0}, {"-from-module", "-from-module", 1, 120}, {"-generate-config-out", "-generate-config-out", 1, 119},
 	{"-input", "-input", 1, 0}, {"-json", "-json", 0, 0}, {"-lock", "-lock", 1, 0}, {"-migrate-state", "-migrate-state", 0, 33}, {"-module-depth", "-module-depth", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-out", "-out", 1, 119}, {"-plan", "-plan", 1, 114},
 	{"-plugin-dir", "-plugin-dir", 1, 120}, {"-reconfigure", "-reconfigure", 0, 0}, {"-recursive", "-recursive", 0, 0}, {"-state", "-state", 1, 114}, {"-state-out", "-state-out", 1, 119}, {"-target", "-target", 1, 0}, {"-type", "-type", 1, 0}, {"-upgrade", "-upgrade", 0, 0},
 	{"-var", "-var", 1, 0}, {"-var-file", "-var-file", 1, 114}, {"-write", "-write", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row826 = Row{Options: &options825, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row827 = Row{Options: &options826, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options827 = Options{List: []Option{
+var options828 = Options{List: []Option{
 	{"-id", "-id", 1, 0}, {"-no-color", "-no-color", 0, 0}, {"-state", "-state", 1, 114},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row828 = Row{Options: &options827, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row829 = Row{Options: &options828, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options829 = Options{List: []Option{
+var options830 = Options{List: []Option{
 	{"--append", "--append", 0, 0}, {"--format", "--format", 1, 0}, {"--help", "--help", 0, 0}, {"--output", "--output", 1, 119}, {"--portability", "--portability", 0, 0}, {"--quiet", "--quiet", 0, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0},
 	{"-V", "--version", 0, 0}, {"-a", "--append", 0, 0}, {"-f", "--format", 1, 0}, {"-h", "-h", 0, 0}, {"-l", "-l", 0, 0}, {"-o", "--output", 1, 119}, {"-p", "--portability", 0, 0}, {"-q", "--quiet", 0, 0},
 	{"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper830 = Wrapper{Options: &options829, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper831 = Wrapper{Options: &options830, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options831 = Options{List: []Option{
+var options832 = Options{List: []Option{
 	{"--foreground", "--foreground", 0, 0}, {"--help", "--help", 0, 0}, {"--kill-after", "--kill-after", 1, 0}, {"--preserve-status", "--preserve-status", 0, 0}, {"--signal", "--signal", 1, 0}, {"--verbose", "--verbose", 0, 0}, {"--version", "--version", 0, 0}, {"-f", "--foreground", 0, 0},
 	{"-k", "--kill-after", 1, 0}, {"-p", "--preserve-status", 0, 0}, {"-s", "--signal", 1, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper832 = Wrapper{Options: &options831, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper833 = Wrapper{Options: &options832, Skip: 1, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options833 = Options{List: []Option{
+var options834 = Options{List: []Option{
 	{"--columns", "--columns", 1, 0}, {"--exclude", "--exclude", 1, 0}, {"--input", "--input", 1, 114}, {"--output", "--output", 1, 0}, {"--sort", "--sort", 1, 0}, {"--type", "--type", 1, 0}, {"-c", "--columns", 1, 0}, {"-e", "--exclude", 1, 0},
 	{"-i", "--input", 1, 114}, {"-o", "--output", 1, 0}, {"-s", "--sort", 1, 0}, {"-t", "--type", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row834 = Row{Options: &options833, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row835 = Row{Options: &options834, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options835 = Options{List: []Option{
+var options836 = Options{List: []Option{
 	{"--arg", "--arg", 1, 0}, {"--argjson", "--argjson", 1, 0}, {"--from-file", "--from-file", 1, 120}, {"--in-place", "--in-place", 0, 109}, {"-L", "-L", 1, 120}, {"-c", "-c", 0, 0}, {"-e", "-e", 0, 0}, {"-f", "--from-file", 1, 120},
 	{"-i", "--in-place", 0, 109}, {"-j", "-j", 0, 0}, {"-n", "-n", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-s", 0, 0}, {"-t", "-t", 0, 0}, {"-x", "-x", 0, 0}, {"-y", "-y", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row836 = Row{Options: &options835, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row837 = Row{Options: &options836, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options837 = Options{List: []Option{
+var options838 = Options{List: []Option{
 	{"--date", "--date", 1, 0}, {"--no-create", "--no-create", 0, 0}, {"--no-dereference", "--no-dereference", 0, 0}, {"--reference", "--reference", 1, 114}, {"--time", "--time", 1, 0}, {"-a", "-a", 0, 0}, {"-c", "--no-create", 0, 0}, {"-d", "--date", 1, 0},
 	{"-h", "--no-dereference", 0, 0}, {"-m", "-m", 0, 0}, {"-r", "--reference", 1, 114}, {"-t", "-t", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row838 = Row{Options: &options837, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row839 = Row{Options: &options838, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options839 = Options{List: []Option{
+var options840 = Options{List: []Option{
 	{"--charset", "--charset", 1, 0}, {"--filelimit", "--filelimit", 1, 0}, {"--fromfile", "--fromfile", 0, 33}, {"--gitfile", "--gitfile", 1, 114}, {"--infofile", "--infofile", 1, 114}, {"--sort", "--sort", 1, 0}, {"--timefmt", "--timefmt", 1, 0}, {"-H", "-H", 1, 0},
 	{"-I", "-I", 1, 0}, {"-L", "-L", 1, 0}, {"-P", "-P", 1, 0}, {"-R", "-R", 0, 33}, {"-T", "-T", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row840 = Row{Options: &options839, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row841 = Row{Options: &options840, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options841 = Options{List: []Option{
+var options842 = Options{List: []Option{
 	{"--io-blocks", "--io-blocks", 0, 0}, {"--no-create", "--no-create", 0, 0}, {"--reference", "--reference", 1, 114}, {"--size", "--size", 1, 0}, {"-c", "--no-create", 0, 0}, {"-o", "--io-blocks", 0, 0}, {"-r", "--reference", 1, 114}, {"-s", "--size", 1, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row842 = Row{Options: &options841, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row843 = Row{Options: &options842, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options843 = Options{List: []Option{
+var options844 = Options{List: []Option{
 	{"--build", "--build", 1, 111}, {"--declarationDir", "--declarationDir", 1, 116}, {"--generateCpuProfile", "--generateCpuProfile", 1, 119}, {"--generateTrace", "--generateTrace", 1, 116}, {"--init", "--init", 0, 33}, {"--module", "--module", 1, 0}, {"--noEmit", "--noEmit", 0, 0}, {"--outDir", "--outDir", 1, 116},
 	{"--outFile", "--outFile", 1, 119}, {"--plugins", "--plugins", 1, 120}, {"--project", "--build", 1, 111}, {"--rootDir", "--rootDir", 1, 0}, {"--target", "--target", 1, 0}, {"--tsBuildInfoFile", "--tsBuildInfoFile", 1, 119}, {"--typeRoots", "--typeRoots", 1, 0}, {"--types", "--types", 1, 0},
 	{"--watch", "--watch", 0, 0}, {"-b", "--build", 1, 111}, {"-p", "--build", 1, 111}, {"-w", "-w", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row844 = Row{Options: &options843, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row845 = Row{Options: &options844, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options845 = Options{List: []Option{
+var options846 = Options{List: []Option{
 	{"--html", "--html", 1, 116}, {"--json", "--html", 1, 116}, {"--options", "--theme", 1, 120}, {"--out", "--html", 1, 116}, {"--plugin", "--theme", 1, 120}, {"--theme", "--theme", 1, 120}, {"--tsconfig", "--theme", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row846 = Row{Options: &options845, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row847 = Row{Options: &options846, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var acts847 = []Act{
+var acts848 = []Act{
 	{Operands: []string{"schema:drop"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"schema:sync"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"migration:revert"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 	{Operands: []string{"query"}, Options: nil, Without: nil, Why: "drops or rolls back the database"},
 }
 
-var options848 = Options{List: []Option{
+var options849 = Options{List: []Option{
 	{"-p", "-p", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper849 = Wrapper{Options: &options848, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper850 = Wrapper{Options: &options849, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options850 = Options{List: []Option{
+var options851 = Options{List: []Option{
 	{"--all-repeated", "--all-repeated", 2, 0}, {"--check-chars", "--check-chars", 1, 0}, {"--group", "--group", 2, 0}, {"--skip-chars", "--skip-chars", 1, 0}, {"--skip-fields", "--skip-fields", 1, 0}, {"-f", "--skip-fields", 1, 0}, {"-s", "--skip-chars", 1, 0}, {"-w", "--check-chars", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row851 = Row{Options: &options850, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row852 = Row{Options: &options851, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options852 = Options{List: []Option{
+var options853 = Options{List: []Option{
 	{"--cgroup", "--cgroup", 2, 0}, {"--fork", "--fork", 0, 0}, {"--ipc", "--ipc", 2, 0}, {"--keep-caps", "--keep-caps", 0, 0}, {"--kill-child", "--kill-child", 2, 0}, {"--map-auto", "--map-auto", 0, 0}, {"--map-current-user", "--map-current-user", 0, 0}, {"--map-group", "--map-group", 1, 0},
 	{"--map-groups", "--map-groups", 1, 0}, {"--map-root-user", "--map-root-user", 0, 0}, {"--map-user", "--map-user", 1, 0}, {"--map-users", "--map-users", 1, 0}, {"--mount", "--mount", 2, 0}, {"--mount-proc", "--mount-proc", 2, 0}, {"--net", "--net", 2, 0}, {"--pid", "--pid", 2, 0},
 	{"--propagation", "--propagation", 1, 0}, {"--root", "--root", 1, 0}, {"--setgid", "--setgid", 1, 0}, {"--setgroups", "--setgroups", 1, 0}, {"--setuid", "--setuid", 1, 0}, {"--time", "--time", 2, 0}, {"--user", "--user", 2, 0}, {"--uts", "--uts", 2, 0},
@@ -4294,23 +4296,25 @@ var options852 = Options{List: []Option{
 	{"-f", "--fork", 0, 0}, {"-i", "--ipc", 2, 0}, {"-m", "--mount", 2, 0}, {"-n", "--net", 2, 0}, {"-p", "--pid", 2, 0}, {"-r", "--map-root-user", 0, 0}, {"-u", "--uts", 2, 0}, {"-w", "--wd", 1, 100},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var wrapper853 = Wrapper{Options: &options852, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
+var wrapper854 = Wrapper{Options: &options853, Skip: 0, Assigns: false, Script: false, Role: "also", Style: 1, Effect: "namespace"}
 
-var options854 = Options{List: []Option{
+var options855 = Options{List: []Option{
 	{"-P", "-P", 1, 0}, {"-d", "-d", 1, 116}, {"-x", "-x", 1, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var row855 = Row{Options: &options854, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row856 = Row{Options: &options855, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options856 = Options{List: []Option{
+var worse857 = []Worse{{When: []string{"<operand>"}, Unless: []string{"-l", "-Z", "-v", "-t", "-p"}, To: 3, OnlyOptions: false}}
+
+var options858 = Options{List: []Option{
 	{"--decompress", "--decompress", 0, 0}, {"--filelist", "--filelist", 1, 108}, {"--keep", "--keep", 0, 0}, {"--list", "--list", 0, 112}, {"--output-dir-flat", "--output-dir-flat", 1, 116}, {"--output-dir-mirror", "--output-dir-mirror", 1, 116}, {"--patch-from", "--patch-from", 1, 114}, {"--rm", "--rm", 0, 33},
 	{"--stdout", "--stdout", 0, 112}, {"--test", "--test", 0, 112}, {"--trace", "--trace", 1, 119}, {"-D", "-D", 1, 114}, {"-c", "--stdout", 0, 112}, {"-d", "--decompress", 0, 0}, {"-k", "--keep", 0, 0}, {"-l", "--list", 0, 112},
 	{"-o", "-o", 1, 119}, {"-t", "--test", 0, 112},
 }, Danger: true, Writes: true, Values: false, Reads: true}
 
-var row857 = Row{Options: &options856, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row859 = Row{Options: &options858, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts858 = []Act{
+var acts860 = []Act{
 	{Operands: []string{"upload"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"publish"}, Options: nil, Without: nil, Why: "publishes a package"},
 	{Operands: []string{"remove"}, Options: nil, Without: nil, Why: "removes packages"},
@@ -4332,15 +4336,15 @@ var acts858 = []Act{
 	{Operands: nil, Options: []string{"--delete-generations"}, Without: nil, Why: "removes packages"},
 }
 
-var options859 = Options{List: []Option{
+var options861 = Options{List: []Option{
 	{"--cache-dir", "--cache-dir", 1, 116}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--depth", "--depth", 1, 0}, {"--directory", "--directory", 1, 100}, {"--exclude", "--exclude", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--find-links", "--find-links", 1, 33},
 	{"--format", "--format", 1, 0}, {"--index", "--index", 1, 33}, {"--index-url", "-i", 1, 33}, {"--package", "--package", 1, 0}, {"--prefix", "--prefix", 1, 33}, {"--project", "--project", 1, 100}, {"--python", "--python", 1, 120}, {"--target", "--target", 1, 33},
 	{"-f", "--find-links", 1, 33}, {"-i", "-i", 1, 33}, {"-p", "--python", 1, 120},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row860 = Row{Options: &options859, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row862 = Row{Options: &options861, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options861 = Options{List: []Option{
+var options863 = Options{List: []Option{
 	{"--active", "--active", 0, 0}, {"--all-extras", "--all-extras", 0, 0}, {"--all-groups", "--all-groups", 0, 0}, {"--all-packages", "--all-packages", 0, 0}, {"--color", "--color", 1, 0}, {"--config-file", "--config-file", 1, 120}, {"--default-index", "--default-index", 1, 33}, {"--dev", "--dev", 0, 0},
 	{"--directory", "--directory", 1, 100}, {"--env-file", "--env-file", 1, 114}, {"--exact", "--exact", 0, 0}, {"--extra", "--extra", 1, 0}, {"--extra-index-url", "--extra-index-url", 1, 33}, {"--frozen", "--frozen", 0, 0}, {"--group", "--group", 1, 0}, {"--index", "--index", 1, 33},
 	{"--index-url", "--index-url", 1, 33}, {"--isolated", "--isolated", 0, 0}, {"--locked", "--locked", 0, 0}, {"--module", "--module", 0, 99}, {"--no-cache", "--no-cache", 0, 0}, {"--no-config", "--no-config", 0, 0}, {"--no-default-groups", "--no-default-groups", 0, 0}, {"--no-dev", "--no-dev", 0, 0},
@@ -4350,17 +4354,17 @@ var options861 = Options{List: []Option{
 	{"-n", "-n", 0, 0}, {"-p", "--python", 1, 0}, {"-q", "--quiet", 0, 0}, {"-s", "--script", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: true, Writes: false, Values: false, Reads: false}
 
-var wrapper862 = Wrapper{Options: &options861, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
+var wrapper864 = Wrapper{Options: &options863, Skip: 0, Assigns: false, Script: false, Role: "instead", Style: 1, Effect: ""}
 
-var options863 = Options{List: []Option{
+var options865 = Options{List: []Option{
 	{"--error-exitcode", "--error-exitcode", 2, 0}, {"--gen-suppressions", "--gen-suppressions", 2, 0}, {"--leak-check", "--leak-check", 2, 0}, {"--log-file", "--log-file", 1, 119}, {"--num-callers", "--num-callers", 2, 0}, {"--quiet", "--quiet", 0, 0}, {"--show-leak-kinds", "--show-leak-kinds", 2, 0}, {"--suppressions", "--suppressions", 1, 114},
 	{"--tool", "--tool", 2, 0}, {"--trace-children", "--trace-children", 2, 0}, {"--track-fds", "--track-fds", 2, 0}, {"--track-origins", "--track-origins", 2, 0}, {"--verbose", "--verbose", 0, 0}, {"--xml", "--xml", 2, 0}, {"--xml-file", "--xml-file", 1, 119}, {"-q", "--quiet", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "--verbose", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper864 = Wrapper{Options: &options863, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
+var wrapper866 = Wrapper{Options: &options865, Skip: 0, Assigns: false, Script: false, Role: "", Style: 1, Effect: ""}
 
-var options865 = Options{List: []Option{
+var options867 = Options{List: []Option{
 	{"--api", "--api", 2, 0}, {"--attachmentsDir", "--attachmentsDir", 1, 116}, {"--bail", "--bail", 1, 0}, {"--browser", "--browser", 2, 0}, {"--ci", "--ci", 0, 0}, {"--config", "--config", 1, 120}, {"--configLoader", "--configLoader", 1, 0}, {"--coverage", "--coverage", 2, 0},
 	{"--coverage.customProviderModule", "--coverage.customProviderModule", 1, 120}, {"--coverage.provider", "--coverage.provider", 1, 0}, {"--coverage.reporter", "--coverage.reporter", 1, 102}, {"--coverage.reportsDirectory", "--coverage.reportsDirectory", 1, 116}, {"--diff", "--diff", 1, 120}, {"--dir", "--dir", 1, 33}, {"--dom", "--dom", 0, 0}, {"--environment", "--environment", 1, 120},
 	{"--exclude", "--exclude", 1, 0}, {"--execArgv", "--execArgv", 1, 120}, {"--globalSetup", "--globalSetup", 1, 120}, {"--globals", "--globals", 0, 0}, {"--hookTimeout", "--hookTimeout", 1, 0}, {"--inspect", "--inspect", 2, 0}, {"--inspectBrk", "--inspectBrk", 2, 0}, {"--maxWorkers", "--maxWorkers", 1, 0},
@@ -4371,9 +4375,9 @@ var options865 = Options{List: []Option{
 	{"-r", "--dir", 1, 33}, {"-t", "--testNamePattern", 1, 0}, {"-u", "-u", 0, 109}, {"-w", "--watch", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row866 = Row{Options: &options865, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row868 = Row{Options: &options867, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options867 = Options{List: []Option{
+var options869 = Options{List: []Option{
 	{"--beep", "--beep", 0, 0}, {"--chgexit", "--chgexit", 0, 0}, {"--color", "--color", 0, 0}, {"--differences", "--differences", 2, 0}, {"--equexit", "--equexit", 1, 0}, {"--errexit", "--errexit", 0, 0}, {"--exec", "--exec", 0, 0}, {"--follow", "--follow", 0, 0},
 	{"--help", "--help", 0, 0}, {"--interval", "--interval", 1, 0}, {"--no-color", "--no-color", 0, 0}, {"--no-rerun", "--no-rerun", 0, 0}, {"--no-title", "--no-title", 0, 0}, {"--no-wrap", "--no-wrap", 0, 0}, {"--precise", "--precise", 0, 0}, {"--shotsdir", "--shotsdir", 1, 116},
 	{"--version", "--version", 0, 0}, {"-C", "--no-color", 0, 0}, {"-b", "--beep", 0, 0}, {"-c", "--color", 0, 0}, {"-d", "--differences", 2, 0}, {"-e", "--errexit", 0, 0}, {"-f", "--follow", 0, 0}, {"-g", "--chgexit", 0, 0},
@@ -4381,15 +4385,15 @@ var options867 = Options{List: []Option{
 	{"-w", "--no-wrap", 0, 0}, {"-x", "--exec", 0, 0},
 }, Danger: false, Writes: true, Values: false, Reads: false}
 
-var wrapper868 = Wrapper{Options: &options867, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
+var wrapper870 = Wrapper{Options: &options869, Skip: 0, Assigns: false, Script: true, Role: "", Style: 1, Effect: ""}
 
-var options869 = Options{List: []Option{
+var options871 = Options{List: []Option{
 	{"--files0-from", "--files0-from", 1, 108}, {"--total", "--total", 1, 0},
 }, Danger: false, Writes: true, Values: true, Reads: false}
 
-var row870 = Row{Options: &options869, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row872 = Row{Options: &options871, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options871 = Options{List: []Option{
+var options873 = Options{List: []Option{
 	{"--append-output", "--append-output", 1, 119}, {"--body-data", "--body-data", 1, 0}, {"--body-file", "--body-file", 1, 33}, {"--ca-certificate", "--ca-certificate", 1, 114}, {"--certificate", "--certificate", 1, 114}, {"--config", "--config", 1, 120}, {"--content-disposition", "--content-disposition", 0, 33}, {"--directory-prefix", "--directory-prefix", 1, 116},
 	{"--execute", "--execute", 1, 120}, {"--header", "--header", 1, 0}, {"--hsts-file", "--hsts-file", 1, 119}, {"--input-file", "--input-file", 1, 33}, {"--input-metalink", "--input-metalink", 1, 114}, {"--load-cookies", "--load-cookies", 1, 114}, {"--metalink-over-http", "--metalink-over-http", 0, 33}, {"--method", "--method", 1, 0},
 	{"--mirror", "--mirror", 0, 33}, {"--output-document", "--output-document", 1, 119}, {"--output-file", "--output-file", 1, 119}, {"--password", "--password", 1, 0}, {"--post-data", "--post-data", 1, 0}, {"--post-file", "--post-file", 1, 33}, {"--private-key", "--private-key", 1, 114}, {"--recursive", "--recursive", 0, 33},
@@ -4401,24 +4405,24 @@ var options871 = Options{List: []Option{
 	{"-w", "-w", 1, 0}, {"-x", "-x", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row872 = Row{Options: &options871, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row874 = Row{Options: &options873, Operands: "", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts873 = []Act{
+var acts875 = []Act{
 	{Operands: nil, Options: []string{"--method=DELETE"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--post-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: nil, Options: []string{"--body-file"}, Without: nil, Why: "deletes or sends"},
 	{Operands: []string{"*hooks.slack.com/*"}, Options: nil, Without: nil, Why: "deletes or sends"},
 }
 
-var options874 = Options{List: []Option{
+var options876 = Options{List: []Option{
 	{"-D", "-D", 0, 0}, {"-F", "-F", 0, 0}, {"-M", "-M", 1, 0}, {"-Q", "-Q", 1, 0}, {"-R", "-R", 1, 114}, {"-S", "-S", 1, 0}, {"-b", "-b", 1, 0}, {"-c", "-c", 0, 0},
 	{"-e", "-e", 0, 0}, {"-f", "-f", 0, 0}, {"-i", "-i", 0, 0}, {"-k", "-k", 0, 0}, {"-l", "-l", 1, 0}, {"-n", "-n", 0, 0}, {"-q", "-q", 0, 0}, {"-r", "-r", 0, 0},
 	{"-s", "-s", 0, 0}, {"-v", "-v", 0, 0},
 }, Danger: false, Writes: false, Values: false, Reads: false}
 
-var row875 = Row{Options: &options874, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row877 = Row{Options: &options876, Operands: "w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var acts876 = []Act{
+var acts878 = []Act{
 	{Operands: []string{"delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 	{Operands: []string{"d1", "execute"}, Options: []string{"--remote"}, Without: nil, Why: "deletes what runs, or its data"},
@@ -4442,31 +4446,31 @@ var acts876 = []Act{
 	{Operands: []string{"tunnel", "delete"}, Options: nil, Without: nil, Why: "deletes what runs, or its data"},
 }
 
-var options877 = Options{List: []Option{
+var options879 = Options{List: []Option{
 	{"-arch", "-arch", 1, 0}, {"-archivePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-clonedSourcePackagesDirPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-configuration", "-configuration", 1, 0}, {"-derivedDataPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-destination", "-destination", 1, 0}, {"-exportPath", "-clonedSourcePackagesDirPath", 1, 116}, {"-project", "-xcconfig", 1, 111},
 	{"-resultBundlePath", "-clonedSourcePackagesDirPath", 1, 116}, {"-scheme", "-scheme", 1, 0}, {"-sdk", "-sdk", 1, 0}, {"-target", "-target", 1, 0}, {"-toolchain", "-toolchain", 1, 120}, {"-workspace", "-xcconfig", 1, 111}, {"-xcconfig", "-xcconfig", 1, 111},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row878 = Row{Options: &options877, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
+var row880 = Row{Options: &options879, Operands: "", Default: "", Style: 3, Subcommands: nil, Effect: ""}
 
-var options879 = Options{List: []Option{
+var options881 = Options{List: []Option{
 	{"--catalogs", "--catalogs", 0, 0}, {"--dtdvalid", "--dtdvalid", 1, 114}, {"--encode", "--encode", 1, 0}, {"--format", "--format", 0, 0}, {"--html", "--html", 0, 0}, {"--load-trace", "--load-trace", 0, 0}, {"--maxmem", "--maxmem", 1, 0}, {"--noout", "--noout", 0, 0},
 	{"--output", "-o", 1, 119}, {"--path", "--path", 1, 33}, {"--pattern", "--pattern", 1, 0}, {"--pretty", "--pretty", 1, 0}, {"--relaxng", "--relaxng", 1, 114}, {"--schema", "--schema", 1, 114}, {"--schematron", "--schematron", 1, 114}, {"--shell", "--shell", 0, 120},
 	{"--xpath", "--xpath", 1, 0}, {"-o", "-o", 1, 119},
 }, Danger: true, Writes: true, Values: true, Reads: false}
 
-var row880 = Row{Options: &options879, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row882 = Row{Options: &options881, Operands: "r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse881 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
+var worse883 = []Worse{{When: []string{"*://*", "--noent", "--loaddtd", "--valid", "--postvalid", "--dtdattr", "--xinclude", "--noxincludenode", "--shell"}, Unless: nil, To: 5, OnlyOptions: false}}
 
-var options882 = Options{List: []Option{
+var options884 = Options{List: []Option{
 	{"-R", "-R", 1, 0}, {"-c", "-cols", 1, 0}, {"-cols", "-cols", 1, 0}, {"-g", "-groupsize", 1, 0}, {"-groupsize", "-groupsize", 1, 0}, {"-l", "-len", 1, 0}, {"-len", "-len", 1, 0}, {"-n", "-name", 1, 0},
 	{"-name", "-name", 1, 0}, {"-o", "-o", 1, 0}, {"-p", "-p", 0, 0}, {"-r", "-r", 0, 0}, {"-s", "-seek", 1, 0}, {"-seek", "-seek", 1, 0},
 }, Danger: false, Writes: false, Values: true, Reads: false}
 
-var row883 = Row{Options: &options882, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row885 = Row{Options: &options884, Operands: "2w", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var options884 = Options{List: []Option{
+var options886 = Options{List: []Option{
 	{"--colors", "--colors", 0, 0}, {"--compact-output", "--compact-output", 0, 0}, {"--exit-status", "--exit-status", 0, 0}, {"--expression", "--expression", 1, 99}, {"--from-file", "--from-file", 1, 120}, {"--front-matter", "--front-matter", 1, 120}, {"--help", "--help", 0, 0}, {"--in-place", "--in-place", 0, 109},
 	{"--indent", "--indent", 1, 0}, {"--inplace", "--inplace", 0, 109}, {"--input-format", "--input-format", 1, 0}, {"--no-colors", "--no-colors", 0, 0}, {"--no-doc", "--no-doc", 0, 0}, {"--nul-output", "--nul-output", 0, 0}, {"--null-input", "--null-input", 0, 0}, {"--output-format", "--output-format", 1, 0},
 	{"--prettyPrint", "--prettyPrint", 0, 0}, {"--raw-output", "--raw-output", 0, 0}, {"--slurp", "--slurp", 0, 0}, {"--split-exp", "--split-exp", 1, 33}, {"--split-exp-file", "--split-exp-file", 1, 120}, {"--tojson", "--tojson", 0, 0}, {"--unwrapScalar", "--unwrapScalar", 2, 0}, {"--verbose", "--verbose", 0, 0},
@@ -4475,24 +4479,24 @@ var options884 = Options{List: []Option{
 	{"-j", "--tojson", 0, 0}, {"-n", "--null-input", 0, 0}, {"-o", "--output-format", 1, 0}, {"-p", "--input-format", 1, 0}, {"-r", "--unwrapScalar", 2, 0}, {"-s", "--split-exp", 1, 33}, {"-v", "--verbose", 0, 0}, {"-y", "--yaml-output", 0, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row885 = Row{Options: &options884, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row887 = Row{Options: &options886, Operands: "1r", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
-var worse886 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
+var worse888 = []Worse{{When: []string{"-i", "--inplace"}, Unless: nil, To: 3, OnlyOptions: true}}
 
-var options887 = Options{List: []Option{
+var options889 = Options{List: []Option{
 	{"--logfile-path", "--logfile-path", 1, 119}, {"--move", "--move", 0, 33}, {"--output-file", "--output-file", 1, 119}, {"--temp-path", "--temp-path", 1, 116}, {"--test", "--test", 0, 0}, {"--unzip-command", "--unzip-command", 1, 120}, {"-@", "-@", 0, 0}, {"-O", "--output-file", 1, 119},
 	{"-P", "-P", 1, 0}, {"-R", "-R", 0, 0}, {"-T", "--test", 0, 0}, {"-TT", "--unzip-command", 1, 120}, {"-b", "--temp-path", 1, 116}, {"-i", "-i", 1, 0}, {"-lf", "--logfile-path", 1, 119}, {"-m", "--move", 0, 33},
 	{"-n", "-n", 1, 0}, {"-r", "-r", 0, 0}, {"-t", "-t", 1, 0}, {"-tt", "-tt", 1, 0}, {"-x", "-x", 1, 0},
 }, Danger: true, Writes: true, Values: false, Reads: false}
 
-var row888 = Row{Options: &options887, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
+var row890 = Row{Options: &options889, Operands: "wr", Default: "", Style: 0, Subcommands: nil, Effect: ""}
 
 var commands = [...]Command{
 	{Name: "((", Risk: 1},
 	{Name: ".", Handler: "source", Is: 0x40100100000, Risk: 5},
-	{Name: "7z", Row: &row1},
-	{Name: "7za", Row: &row1},
-	{Name: "7zr", Row: &row1},
+	{Name: "7z", Row: &row1, Inspector: "archiver"},
+	{Name: "7za", Row: &row1, Inspector: "archiver"},
+	{Name: "7zr", Row: &row1, Inspector: "archiver"},
 	{Name: ":", Risk: 1},
 	{Name: "@anthropic-ai/claude-code", Is: 0x80000000},
 	{Name: "@augmentcode/auggie", Is: 0x80000000},
@@ -4583,7 +4587,7 @@ var commands = [...]Command{
 	{Name: "apt-get purge", Risk: 6},
 	{Name: "apt-get remove", Risk: 6},
 	{Name: "aptitude", Row: &row31, Destroys: acts27},
-	{Name: "ar", Row: &row1, Is: 0x200, Risk: 2},
+	{Name: "ar", Row: &row1, Inspector: "archiver", Is: 0x200, Risk: 2},
 	{Name: "arc", Destroys: acts32},
 	{Name: "arch", Is: 0x44, Risk: 1},
 	{Name: "architect", Destroys: acts32},
@@ -4660,7 +4664,10 @@ var commands = [...]Command{
 	{Name: "aws-vault exec", Wrapper: &wrapper66},
 	{Name: "awslocal", Destroys: acts58},
 	{Name: "axel", Row: &row34},
-	{Name: "az", Row: &row68, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse69, Destroys: acts70, Recursive: []string{"*"}},
+	{Name: "az", Row: &row68, Arity: 3, Inspector: "transfer", Is: 0x8000000000, Risk: 5, Worse: worse69, Parent: true, Destroys: acts70, Recursive: []string{"*"}},
+	{Name: "az *", Parent: true},
+	{Name: "az * list", Risk: 4},
+	{Name: "az * show", Risk: 4},
 	{Name: "az account", Is: 0x100000},
 	{Name: "az keyvault", Is: 0x100000},
 	{Name: "az login", Row: &row60, Is: 0x100000},
@@ -4683,8 +4690,10 @@ var commands = [...]Command{
 	{Name: "az storage fs directory upload", Transfer: &options71},
 	{Name: "az storage fs file"},
 	{Name: "az storage fs file upload", Transfer: &options71},
-	{Name: "az vm"},
+	{Name: "az vm", Parent: true},
+	{Name: "az vm list", Risk: 4},
 	{Name: "az vm run-command", Row: &row60},
+	{Name: "az vm show", Risk: 4},
 	{Name: "azcopy", Inspector: "transfer", Is: 0x4000000000, Destroys: acts72, Recursive: []string{"*"}},
 	{Name: "azcopy copy", Transfer: &options73},
 	{Name: "azcopy cp", Transfer: &options73},
@@ -5057,7 +5066,7 @@ var commands = [...]Command{
 	{Name: "cpan-upload", Destroys: acts125},
 	{Name: "cpanm", Row: &row117, Is: 0x100000},
 	{Name: "cpanp", Is: 0x100000},
-	{Name: "cpio", Row: &row1},
+	{Name: "cpio", Row: &row1, Inspector: "archiver"},
 	{Name: "cpp", Is: 0x200},
 	{Name: "cppcheck", Row: &row200, Is: 0x200, Risk: 2, Worse: worse12},
 	{Name: "cpulimit", Wrapper: &wrapper7},
@@ -5565,11 +5574,20 @@ var commands = [...]Command{
 	{Name: "gcc", Row: &row39, Inspector: "compiler", Is: 0x200, Risk: 2},
 	{Name: "gcl", Language: &language3},
 	{Name: "gcloud", Row: &row327, Arity: 4, Inspector: "transfer", Is: 0x8000000002, Risk: 5, Worse: worse328, Parent: true, Destroys: acts95, Recursive: []string{"*"}},
+	{Name: "gcloud *", Parent: true},
+	{Name: "gcloud * *", Risk: 4, Parent: true},
+	{Name: "gcloud * * describe", Risk: 4},
+	{Name: "gcloud * * list", Risk: 4},
+	{Name: "gcloud * describe", Risk: 4},
+	{Name: "gcloud * list", Risk: 4},
 	{Name: "gcloud alpha", Row: &row60},
 	{Name: "gcloud auth", Row: &row60, Is: 0x100000, Parent: true},
 	{Name: "gcloud auth list", Row: &row62, Risk: 1},
 	{Name: "gcloud cloud-shell", Row: &row60},
-	{Name: "gcloud compute"},
+	{Name: "gcloud compute", Parent: true},
+	{Name: "gcloud compute *", Parent: true},
+	{Name: "gcloud compute * describe", Risk: 4},
+	{Name: "gcloud compute * list", Risk: 4},
 	{Name: "gcloud compute scp", Row: &row60},
 	{Name: "gcloud compute ssh", Row: &row60},
 	{Name: "gcloud config", Is: 0x100000, Parent: true},
@@ -6088,7 +6106,7 @@ var commands = [...]Command{
 	{Name: "interpreter", Is: 0x80000000},
 	{Name: "interrogate", Row: &row51},
 	{Name: "inv", Row: &row86, Passes: []string{"pytest"}, Is: 0x1000000000},
-	{Name: "invoke", Row: &row86, Arity: 2, Passes: []string{"pytest"}, Is: 0x1000000000, Risk: 2},
+	{Name: "invoke", Row: &row86, Arity: 2, Passes: []string{"pytest"}, Is: 0x1001000000, Risk: 2},
 	{Name: "invoke-restmethod", Is: 0x4000000000},
 	{Name: "invoke-webrequest", Is: 0x4000000000},
 	{Name: "ionice", Wrapper: &wrapper535},
@@ -6164,7 +6182,7 @@ var commands = [...]Command{
 	{Name: "iwr", Is: 0x4000000000},
 	{Name: "iwyu", Is: 0x200},
 	{Name: "janet", Language: &language3},
-	{Name: "jar", Row: &row1, Is: 0x200},
+	{Name: "jar", Row: &row1, Inspector: "archiver", Is: 0x200},
 	{Name: "jarsigner", Is: 0x200},
 	{Name: "jasmine", Row: &row53},
 	{Name: "java", Row: &row542, Inspector: "compiler", Is: 0x101200, Risk: 5},
@@ -6818,7 +6836,7 @@ var commands = [...]Command{
 	{Name: "paste", Row: &row674, Risk: 1},
 	{Name: "patch", Row: &row676, Inspector: "patch", Is: 0x100000, Risk: 3},
 	{Name: "pathchk", Risk: 1},
-	{Name: "pax", Row: &row1},
+	{Name: "pax", Row: &row1, Inspector: "archiver"},
 	{Name: "payload", Destroys: acts243},
 	{Name: "pcre2grep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "pcregrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
@@ -6995,7 +7013,19 @@ var commands = [...]Command{
 	{Name: "poetry install", Is: 0x100000, Risk: 4},
 	{Name: "poetry lock", Risk: 4},
 	{Name: "poetry remove", Is: 0x100000},
-	{Name: "poetry run", Wrapper: &wrapper41, Arity: 3},
+	{Name: "poetry run", Wrapper: &wrapper41, Arity: 3, Parent: true},
+	{Name: "poetry run black", Risk: 3},
+	{Name: "poetry run coverage", Risk: 2},
+	{Name: "poetry run flake8", Risk: 2},
+	{Name: "poetry run isort", Risk: 3},
+	{Name: "poetry run mypy", Risk: 2},
+	{Name: "poetry run nox", Risk: 2},
+	{Name: "poetry run pylint", Risk: 2},
+	{Name: "poetry run pyright", Risk: 2},
+	{Name: "poetry run pytest", Risk: 2},
+	{Name: "poetry run ruff", Risk: 2},
+	{Name: "poetry run tox", Risk: 2},
+	{Name: "poetry run unittest", Risk: 2},
 	{Name: "poetry self", Is: 0x100000},
 	{Name: "poetry show", Row: &row699, Risk: 1},
 	{Name: "poetry source", Is: 0x100000},
@@ -7153,7 +7183,7 @@ var commands = [...]Command{
 	{Name: "rambler", Destroys: acts45},
 	{Name: "rancher", Destroys: acts33},
 	{Name: "ranlib", Is: 0x200},
-	{Name: "rar", Row: &row1},
+	{Name: "rar", Row: &row1, Inspector: "archiver"},
 	{Name: "rawdog", Is: 0x80000000},
 	{Name: "rbash", Handler: "shell", Is: 0x40000},
 	{Name: "rbenv", Arity: 2},
@@ -7257,17 +7287,17 @@ var commands = [...]Command{
 	{Name: "rtx", Arity: 2},
 	{Name: "rtx exec", Wrapper: &wrapper612},
 	{Name: "rtx install", Is: 0x100000},
-	{Name: "rubocop", Row: &row97, Is: 0x80008, Risk: 2, Worse: worse90},
+	{Name: "rubocop", Row: &row740, Is: 0x80008, Risk: 2, Worse: worse90},
 	{Name: "ruby", Language: &language540, Arity: 2, Is: 0x100000010, Risk: 5},
-	{Name: "ruff", Row: &row741, Is: 0x80200, Risk: 2, Worse: worse90, Parent: true},
-	{Name: "ruff analyze", Row: &row743},
-	{Name: "ruff check", Row: &row743},
+	{Name: "ruff", Row: &row742, Is: 0x80200, Risk: 2, Worse: worse90, Parent: true},
+	{Name: "ruff analyze", Row: &row744},
+	{Name: "ruff check", Row: &row744},
 	{Name: "ruff clean", Risk: 3},
-	{Name: "ruff format", Row: &row743, Risk: 3},
+	{Name: "ruff format", Row: &row744, Risk: 3},
 	{Name: "run-p", Handler: "texts", Is: 0x1000000000},
 	{Name: "run-parts", Is: 0x100000},
 	{Name: "run-s", Handler: "texts", Is: 0x1000000000},
-	{Name: "run0", Wrapper: &wrapper745, Is: 0x1},
+	{Name: "run0", Wrapper: &wrapper746, Is: 0x1},
 	{Name: "runcon", Is: 0x4},
 	{Name: "rundll32", Row: &row49},
 	{Name: "runghc", Language: &language3, Is: 0x100200},
@@ -7276,7 +7306,7 @@ var commands = [...]Command{
 	{Name: "rush", Passes: []string{"jest"}, Is: 0x1000000004},
 	{Name: "rush-pnpm"},
 	{Name: "rush-pnpm exec", Wrapper: &wrapper500},
-	{Name: "rustc", Row: &row747, Is: 0x200, Risk: 2},
+	{Name: "rustc", Row: &row748, Is: 0x200, Risk: 2},
 	{Name: "rustdoc", Is: 0x200},
 	{Name: "rustfmt", Risk: 3},
 	{Name: "rustup", Row: &row109, Arity: 2, Is: 0x20000000, Parent: true, Destroys: acts27},
@@ -7324,50 +7354,50 @@ var commands = [...]Command{
 	{Name: "scalac", Is: 0x200, Risk: 2},
 	{Name: "scaleway", Destroys: acts157},
 	{Name: "scan-build", Wrapper: &wrapper7},
-	{Name: "scc", Row: &row749, Risk: 1},
+	{Name: "scc", Row: &row750, Risk: 1},
 	{Name: "sccache", Wrapper: &wrapper7},
 	{Name: "sched", Inspector: "state"},
 	{Name: "schroot", Is: 0x4},
 	{Name: "scons", Row: &row86, Is: 0x1000000018, Risk: 2},
 	{Name: "scoop", Is: 0x20100000, Risk: 5, Destroys: acts27},
-	{Name: "scp", Row: &row751, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
+	{Name: "scp", Row: &row752, Arity: 1, Is: 0x24000500000, Risk: 4, Recursive: []string{"-r"}},
 	{Name: "screen", Arity: 2, Handler: "screen"},
 	{Name: "script", Handler: "script"},
 	{Name: "scrub", Destroys: acts77},
 	{Name: "scutil", Destroys: acts92},
 	{Name: "scw", Row: &row22, Destroys: acts157},
-	{Name: "sdiff", Row: &row753, Risk: 1},
+	{Name: "sdiff", Row: &row754, Risk: 1},
 	{Name: "sdk", Is: 0x100000},
 	{Name: "sea", Destroys: acts45},
 	{Name: "sea-orm-cli", Destroys: acts45},
 	{Name: "secret-tool", Is: 0x100000, Destroys: acts16},
 	{Name: "security", Arity: 2, Is: 0x100000, Risk: 5, Destroys: acts16},
-	{Name: "sed", Row: &row755, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse756},
+	{Name: "sed", Row: &row756, Arity: 1, Inspector: "sed", Is: 0x4000, Risk: 1, Worse: worse757},
 	{Name: "sem", Is: 0x4},
 	{Name: "semantic-release", Is: 0x1000080000, Destroys: acts646},
-	{Name: "semgrep", Row: &row758, Risk: 2, Worse: worse12},
+	{Name: "semgrep", Row: &row759, Risk: 2, Worse: worse12},
 	{Name: "sendemail", Destroys: acts15},
 	{Name: "sendmail", Row: &row34, Is: 0x14000000000, Destroys: acts15},
 	{Name: "sendxmpp", Destroys: acts11},
 	{Name: "seq", Is: 0x80, Risk: 1},
-	{Name: "sequelize", Arity: 2, Destroys: acts759},
-	{Name: "sequelize-cli", Destroys: acts759},
+	{Name: "sequelize", Arity: 2, Destroys: acts760},
+	{Name: "sequelize-cli", Destroys: acts760},
 	{Name: "serverless", Row: &row22, Risk: 5, Worse: worse23, Destroys: acts32},
 	{Name: "service", Arity: 2, Inspector: "service", Is: 0x80000100000, Destroys: acts320},
 	{Name: "set", Inspector: "set", Is: 0x100000, Risk: 1, Worse: worse707},
-	{Name: "setarch", Wrapper: &wrapper761},
+	{Name: "setarch", Wrapper: &wrapper762},
 	{Name: "setcap", Risk: 7},
 	{Name: "setenforce", Destroys: acts5},
-	{Name: "setfacl", Row: &row763, Is: 0x400000100000},
-	{Name: "setfattr", Row: &row765},
+	{Name: "setfacl", Row: &row764, Is: 0x400000100000},
+	{Name: "setfattr", Row: &row766},
 	{Name: "setlock", Is: 0x4},
 	{Name: "setopt", Inspector: "state"},
 	{Name: "setpriv", Wrapper: &wrapper483, Is: 0x1},
-	{Name: "setsid", Wrapper: &wrapper767},
+	{Name: "setsid", Wrapper: &wrapper768},
 	{Name: "setuidgid", Wrapper: &wrapper292},
 	{Name: "sfdisk", Is: 0x2000000000, Risk: 6, Destroys: acts77},
-	{Name: "sftp", Row: &row751, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
-	{Name: "sg", Wrapper: &wrapper769, Is: 0x1},
+	{Name: "sftp", Row: &row752, Is: 0x34000500000, Risk: 4, Recursive: []string{"*"}},
+	{Name: "sg", Wrapper: &wrapper770, Is: 0x1},
 	{Name: "sg_format", Destroys: acts77},
 	{Name: "sgdisk", Is: 0x2000000000, Destroys: acts77},
 	{Name: "sgpt", Is: 0x80000000},
@@ -7377,14 +7407,14 @@ var commands = [...]Command{
 	{Name: "sha256sum", Row: &row607, Risk: 1},
 	{Name: "sha384sum", Row: &row607, Risk: 1},
 	{Name: "sha512sum", Row: &row607, Risk: 1},
-	{Name: "shasum", Row: &row771, Risk: 1},
+	{Name: "shasum", Row: &row772, Risk: 1},
 	{Name: "shell-gpt", Is: 0x80000000},
 	{Name: "shellcheck", Risk: 2, Worse: worse12},
-	{Name: "shfmt", Row: &row773, Risk: 2, Worse: worse12},
+	{Name: "shfmt", Row: &row774, Risk: 2, Worse: worse12},
 	{Name: "shift", Risk: 1},
 	{Name: "shopt", Inspector: "state", Is: 0x100000, Risk: 1},
-	{Name: "shred", Row: &row775, Is: 0x202000100020, Risk: 6, Destroys: acts228},
-	{Name: "shuf", Row: &row777, Risk: 1},
+	{Name: "shred", Row: &row776, Is: 0x202000100020, Risk: 6, Destroys: acts228},
+	{Name: "shuf", Row: &row778, Risk: 1},
 	{Name: "shutdown", Arity: 1, Is: 0x100000, Risk: 6, Destroys: acts495},
 	{Name: "sift", Is: 0x400000000, Recursive: []string{"*"}},
 	{Name: "signal-cli", Destroys: acts11},
@@ -7416,7 +7446,7 @@ var commands = [...]Command{
 	{Name: "softwareupdate", Arity: 2},
 	{Name: "sops", Arity: 2, Is: 0x100000},
 	{Name: "sops exec-env", Wrapper: &wrapper66},
-	{Name: "sort", Row: &row779, Arity: 1, Risk: 1},
+	{Name: "sort", Row: &row780, Arity: 1, Risk: 1},
 	{Name: "source", Handler: "source", Is: 0x40100100000, Risk: 5},
 	{Name: "spack", Is: 0x100000},
 	{Name: "spanner-cli", Is: 0x2000000},
@@ -7424,10 +7454,10 @@ var commands = [...]Command{
 	{Name: "spark-shell", Row: &row89},
 	{Name: "spark-sql", Row: &row89, Is: 0x2000000},
 	{Name: "spctl", Destroys: acts92},
-	{Name: "sphinx-build", Row: &row781, Is: 0x1000080008, Risk: 2},
+	{Name: "sphinx-build", Row: &row782, Is: 0x1000080008, Risk: 2},
 	{Name: "spin", Arity: 2},
 	{Name: "split", Row: &row207, Risk: 3},
-	{Name: "sponge", Row: &row783, Is: 0x20},
+	{Name: "sponge", Row: &row784, Is: 0x20},
 	{Name: "spps", Is: 0x80000000000},
 	{Name: "spring"},
 	{Name: "spring shell", Is: 0x800},
@@ -7437,7 +7467,7 @@ var commands = [...]Command{
 	{Name: "sqlc", Arity: 2},
 	{Name: "sqlcipher", Row: &row89, Is: 0x2000000},
 	{Name: "sqlcl", Is: 0x2000000},
-	{Name: "sqlcmd", Row: &row785, Inspector: "sql", Is: 0x2000000, Risk: 5},
+	{Name: "sqlcmd", Row: &row786, Inspector: "sql", Is: 0x2000000, Risk: 5},
 	{Name: "sqld", Is: 0x2000000},
 	{Name: "sqlite", Row: &row89, Is: 0x2000000},
 	{Name: "sqlite-utils", Row: &row89},
@@ -7445,12 +7475,12 @@ var commands = [...]Command{
 	{Name: "sqlplus", Row: &row89, Is: 0x2100000},
 	{Name: "sqlx", Destroys: acts45},
 	{Name: "srm", Row: &row230, Is: 0x200000100000, Risk: 6, Destroys: acts228},
-	{Name: "ss", Row: &row787, Risk: 1},
+	{Name: "ss", Row: &row788, Risk: 1},
 	{Name: "ssh", Arity: 1, Operation: 2, Handler: "ssh", Is: 0x54020500000, Risk: 4},
-	{Name: "ssh-add", Row: &row789, Is: 0x40000100000, Risk: 5},
-	{Name: "ssh-agent", Row: &row789, Wrapper: &wrapper791, Is: 0x100000, Risk: 5},
+	{Name: "ssh-add", Row: &row790, Is: 0x40000100000, Risk: 5},
+	{Name: "ssh-agent", Row: &row790, Wrapper: &wrapper792, Is: 0x100000, Risk: 5},
 	{Name: "ssh-copy-id", Is: 0x40000000000},
-	{Name: "ssh-keygen", Row: &row793, Is: 0x40000100000, Risk: 5, Destroys: acts16},
+	{Name: "ssh-keygen", Row: &row794, Is: 0x40000100000, Risk: 5, Destroys: acts16},
 	{Name: "sshpass", Is: 0x4},
 	{Name: "ssmtp", Destroys: acts15},
 	{Name: "sst", Destroys: acts20},
@@ -7470,9 +7500,9 @@ var commands = [...]Command{
 	{Name: "start", Row: &row49},
 	{Name: "start-stop-daemon", Handler: "daemon"},
 	{Name: "startx", Is: 0x4},
-	{Name: "stat", Row: &row795, Is: 0x40000000000, Risk: 1},
+	{Name: "stat", Row: &row796, Is: 0x40000000000, Risk: 1},
 	{Name: "staticcheck", Row: &row294, Risk: 2, Worse: worse12},
-	{Name: "stdbuf", Wrapper: &wrapper797},
+	{Name: "stdbuf", Wrapper: &wrapper798},
 	{Name: "steampipe", Row: &row89},
 	{Name: "step", Is: 0x100000, Destroys: acts16},
 	{Name: "stop-process", Is: 0x80000000000},
@@ -7480,7 +7510,7 @@ var commands = [...]Command{
 	{Name: "strace", Wrapper: &wrapper595, Is: 0x20000},
 	{Name: "strapi", Destroys: acts243},
 	{Name: "streamlit", Is: 0x100000},
-	{Name: "strings", Row: &row799, Is: 0x200, Risk: 1},
+	{Name: "strings", Row: &row800, Is: 0x200, Risk: 1},
 	{Name: "strip", Is: 0x200},
 	{Name: "stty"},
 	{Name: "stylelint", Row: &row44, Is: 0x1000080008, Risk: 2, Worse: worse90},
@@ -7488,11 +7518,11 @@ var commands = [...]Command{
 	{Name: "su-exec", Wrapper: &wrapper483, Is: 0x1},
 	{Name: "subl", Row: &row174},
 	{Name: "sucrase-node", Language: &language3},
-	{Name: "sudo", Wrapper: &wrapper801, Is: 0x1, Risk: 7},
+	{Name: "sudo", Wrapper: &wrapper802, Is: 0x1, Risk: 7},
 	{Name: "sudoedit", Is: 0x1, Risk: 7},
 	{Name: "sum", Row: &row121, Risk: 1},
 	{Name: "summon", Is: 0x4},
-	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts802},
+	{Name: "supabase", Arity: 2, Is: 0x8002000000, Destroys: acts803},
 	{Name: "supabase db", Is: 0x800},
 	{Name: "supervisorctl", Is: 0x80000000000, Destroys: acts320},
 	{Name: "surge", Inspector: "transfer", Recursive: []string{"*"}},
@@ -7517,18 +7547,18 @@ var commands = [...]Command{
 	{Name: "swift run", Is: 0x100000},
 	{Name: "swift test", Risk: 2},
 	{Name: "swift upload", Transfer: &options74},
-	{Name: "swift-frontend", Row: &row804, Is: 0x200},
-	{Name: "swiftc", Row: &row804, Is: 0x200, Risk: 2},
+	{Name: "swift-frontend", Row: &row805, Is: 0x200},
+	{Name: "swiftc", Row: &row805, Is: 0x200, Risk: 2},
 	{Name: "swipl", Language: &language3},
 	{Name: "swupd", Destroys: acts27},
 	{Name: "symfony"},
 	{Name: "symfony console", Is: 0x800},
 	{Name: "sync"},
 	{Name: "sysadminctl", Destroys: acts142},
-	{Name: "sysctl", Is: 0x100000, Destroys: acts805},
+	{Name: "sysctl", Is: 0x100000, Destroys: acts806},
 	{Name: "sysdig", Row: &row89},
 	{Name: "system_profiler", Risk: 1},
-	{Name: "systemctl", Row: &row807, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts320},
+	{Name: "systemctl", Row: &row808, Arity: 2, Inspector: "service", Is: 0x80000100000, Parent: true, Destroys: acts320},
 	{Name: "systemctl --user", Arity: 3},
 	{Name: "systemctl cat", Risk: 1},
 	{Name: "systemctl disable", Risk: 6},
@@ -7551,23 +7581,23 @@ var commands = [...]Command{
 	{Name: "systemd-cat", Wrapper: &wrapper7},
 	{Name: "systemd-inhibit", Wrapper: &wrapper7},
 	{Name: "systemd-nspawn", Is: 0x4},
-	{Name: "systemd-run", Wrapper: &wrapper809},
+	{Name: "systemd-run", Wrapper: &wrapper810},
 	{Name: "systemsetup", Destroys: acts92},
 	{Name: "tabnine", Is: 0x80000000},
-	{Name: "tac", Row: &row811, Risk: 1},
-	{Name: "tail", Row: &row813, Arity: 1, Risk: 1},
+	{Name: "tac", Row: &row812, Risk: 1},
+	{Name: "tail", Row: &row814, Arity: 1, Risk: 1},
 	{Name: "tailscale", Is: 0x100000, Destroys: acts157},
 	{Name: "tailwindcss", Is: 0x80000},
 	{Name: "takeown", Is: 0x400000000000},
 	{Name: "talosctl", Destroys: acts33},
 	{Name: "tap", Row: &row53, Is: 0x80000},
-	{Name: "tar", Row: &row815, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 3, Worse: worse816, Destroys: acts817, Recursive: []string{"*"}},
+	{Name: "tar", Row: &row816, Arity: 1, Inspector: "tar", Is: 0x104000, Risk: 1, Worse: worse817, Destroys: acts818, Recursive: []string{"*"}},
 	{Name: "tarsnap", Destroys: acts47},
 	{Name: "tart", Destroys: acts4},
 	{Name: "task", Row: &row86, Arity: 2, Passes: []string{"pytest", "jest"}, Is: 0x1001000410, Risk: 2},
 	{Name: "task-master", Is: 0x80000000},
 	{Name: "taskkill", Is: 0x80000000000, Destroys: acts311},
-	{Name: "taskset", Wrapper: &wrapper819, Is: 0x20000},
+	{Name: "taskset", Wrapper: &wrapper820, Is: 0x20000},
 	{Name: "tc", Destroys: acts288},
 	{Name: "tcc", Row: &row39, Is: 0x1200},
 	{Name: "tccutil", Destroys: acts92},
@@ -7577,7 +7607,7 @@ var commands = [...]Command{
 	{Name: "tdl", Destroys: acts11},
 	{Name: "tea", Arity: 2, Destroys: acts334},
 	{Name: "teams", Destroys: acts11},
-	{Name: "tee", Row: &row821, Arity: 1, Is: 0x108020, Risk: 1},
+	{Name: "tee", Row: &row822, Arity: 1, Is: 0x108020, Risk: 1},
 	{Name: "telegram-send", Destroys: acts11},
 	{Name: "telinit", Risk: 6, Destroys: acts495},
 	{Name: "teller"},
@@ -7586,33 +7616,33 @@ var commands = [...]Command{
 	{Name: "terminator", Is: 0x4},
 	{Name: "terminology", Is: 0x4},
 	{Name: "tern", Destroys: acts45},
-	{Name: "terraform", Row: &row823, Arity: 2, Is: 0x10, Parent: true, Destroys: acts824},
+	{Name: "terraform", Row: &row824, Arity: 2, Is: 0x10, Parent: true, Destroys: acts825},
 	{Name: "terraform apply", Row: &row22, Risk: 6},
 	{Name: "terraform console", Row: &row22},
 	{Name: "terraform destroy", Row: &row22, Risk: 6},
-	{Name: "terraform fmt", Row: &row826, Risk: 3},
+	{Name: "terraform fmt", Row: &row827, Risk: 3},
 	{Name: "terraform force-unlock", Row: &row22, Risk: 6},
-	{Name: "terraform get", Row: &row826, Risk: 4},
-	{Name: "terraform graph", Row: &row826, Risk: 1},
+	{Name: "terraform get", Row: &row827, Risk: 4},
+	{Name: "terraform graph", Row: &row827, Risk: 1},
 	{Name: "terraform import", Row: &row22, Risk: 6},
-	{Name: "terraform init", Row: &row826, Is: 0x100000, Risk: 4},
+	{Name: "terraform init", Row: &row827, Is: 0x100000, Risk: 4},
 	{Name: "terraform login", Row: &row22},
-	{Name: "terraform output", Row: &row826, Risk: 1},
-	{Name: "terraform plan", Row: &row826, Risk: 4},
-	{Name: "terraform providers", Row: &row826, Arity: 3, Risk: 1, Worse: worse110, Parent: true},
+	{Name: "terraform output", Row: &row827, Risk: 1},
+	{Name: "terraform plan", Row: &row827, Risk: 4},
+	{Name: "terraform providers", Row: &row827, Arity: 3, Risk: 1, Worse: worse110, Parent: true},
 	{Name: "terraform providers schema", Risk: 1},
 	{Name: "terraform refresh", Row: &row22, Risk: 4},
-	{Name: "terraform show", Row: &row826, Risk: 1},
+	{Name: "terraform show", Row: &row827, Risk: 1},
 	{Name: "terraform state", Row: &row22, Arity: 3, Is: 0x100000, Risk: 6, Parent: true},
-	{Name: "terraform state list", Row: &row828, Risk: 4},
-	{Name: "terraform state pull", Row: &row828, Risk: 4},
-	{Name: "terraform state show", Row: &row828, Risk: 4},
+	{Name: "terraform state list", Row: &row829, Risk: 4},
+	{Name: "terraform state pull", Row: &row829, Risk: 4},
+	{Name: "terraform state show", Row: &row829, Risk: 4},
 	{Name: "terraform taint", Row: &row22, Risk: 6},
 	{Name: "terraform untaint", Row: &row22, Risk: 6},
-	{Name: "terraform validate", Row: &row826, Risk: 1},
-	{Name: "terraform version", Row: &row826, Risk: 1},
+	{Name: "terraform validate", Row: &row827, Risk: 1},
+	{Name: "terraform version", Row: &row827, Risk: 1},
 	{Name: "terraform workspace", Row: &row22, Arity: 3},
-	{Name: "terragrunt", Row: &row823, Arity: 2, Destroys: acts824},
+	{Name: "terragrunt", Row: &row824, Arity: 2, Destroys: acts825},
 	{Name: "terragrunt apply", Row: &row22},
 	{Name: "terragrunt destroy", Row: &row22},
 	{Name: "terragrunt run-all", Row: &row22},
@@ -7624,9 +7654,9 @@ var commands = [...]Command{
 	{Name: "tftp", Row: &row34, Is: 0x4000000000},
 	{Name: "tilix", Is: 0x4},
 	{Name: "tilt", Row: &row22, Is: 0x1000000000, Destroys: acts33},
-	{Name: "time", Wrapper: &wrapper830},
+	{Name: "time", Wrapper: &wrapper831},
 	{Name: "timedatectl", Arity: 2},
-	{Name: "timeout", Wrapper: &wrapper832},
+	{Name: "timeout", Wrapper: &wrapper833},
 	{Name: "times", Risk: 1},
 	{Name: "tini", Wrapper: &wrapper7},
 	{Name: "tldr", Risk: 5},
@@ -7635,13 +7665,13 @@ var commands = [...]Command{
 	{Name: "tmux", Arity: 2, Handler: "tmux"},
 	{Name: "tmux send-keys", Is: 0x100000},
 	{Name: "tnftp", Is: 0x10000000000},
-	{Name: "tokei", Row: &row834, Risk: 1},
-	{Name: "tomlq", Row: &row836, Risk: 5},
+	{Name: "tokei", Row: &row835, Risk: 1},
+	{Name: "tomlq", Row: &row837, Risk: 5},
 	{Name: "toolbox", Is: 0x2},
 	{Name: "top", Risk: 1},
 	{Name: "torify", Wrapper: &wrapper7},
 	{Name: "torsocks", Wrapper: &wrapper7},
-	{Name: "touch", Row: &row838, Arity: 1, Is: 0x40000000000, Risk: 3},
+	{Name: "touch", Row: &row839, Arity: 1, Is: 0x40000000000, Risk: 3},
 	{Name: "tox", Row: &row645, Passes: []string{"pytest"}, Is: 0x1000080218, Risk: 2},
 	{Name: "toybox", Wrapper: &wrapper103},
 	{Name: "tput", Risk: 1},
@@ -7655,19 +7685,19 @@ var commands = [...]Command{
 	{Name: "trash-empty", Destroys: acts228},
 	{Name: "trash-put", Row: &row230, Is: 0x200000000000, Destroys: acts228},
 	{Name: "trdsql", Row: &row89},
-	{Name: "tree", Row: &row840, Is: 0x800000000000, Risk: 1},
+	{Name: "tree", Row: &row841, Is: 0x800000000000, Risk: 1},
 	{Name: "trello-cli", Destroys: acts11},
 	{Name: "trickle", Wrapper: &wrapper7},
 	{Name: "trino", Row: &row89, Is: 0x2000000},
 	{Name: "troff", Row: &row121},
 	{Name: "true", Risk: 1},
-	{Name: "truncate", Row: &row842, Is: 0x200000100020, Risk: 6, Destroys: acts228},
+	{Name: "truncate", Row: &row843, Is: 0x200000100020, Risk: 6, Destroys: acts228},
 	{Name: "trunk", Is: 0x1000000000},
 	{Name: "truss", Is: 0x4},
 	{Name: "ts", Wrapper: &wrapper7},
 	{Name: "ts-node", Language: &language3, Arity: 2, Is: 0x80400, Risk: 5},
 	{Name: "ts-node-dev", Wrapper: &wrapper18},
-	{Name: "tsc", Row: &row844, Is: 0x1000080218, Risk: 2},
+	{Name: "tsc", Row: &row845, Is: 0x1000080218, Risk: 2},
 	{Name: "tsd", Risk: 2},
 	{Name: "tshark", Row: &row89},
 	{Name: "tskill", Destroys: acts311},
@@ -7687,10 +7717,10 @@ var commands = [...]Command{
 	{Name: "twilio", Destroys: acts11},
 	{Name: "twine", Row: &row109, Destroys: acts313},
 	{Name: "type", Risk: 1},
-	{Name: "typedoc", Row: &row846, Is: 0x80000, Risk: 2},
-	{Name: "typeorm", Destroys: acts847},
-	{Name: "typeorm-ts-node-commonjs", Destroys: acts847},
-	{Name: "typeorm-ts-node-esm", Destroys: acts847},
+	{Name: "typedoc", Row: &row847, Is: 0x80000, Risk: 2},
+	{Name: "typeorm", Destroys: acts848},
+	{Name: "typeorm-ts-node-commonjs", Destroys: acts848},
+	{Name: "typeorm-ts-node-esm", Destroys: acts848},
 	{Name: "typeset", Inspector: "declare", Risk: 1},
 	{Name: "typos", Risk: 2, Worse: worse12},
 	{Name: "uftrace", Is: 0x4},
@@ -7704,10 +7734,10 @@ var commands = [...]Command{
 	{Name: "umount", Is: 0x100000, Risk: 7},
 	{Name: "unalias", Risk: 5},
 	{Name: "uname", Arity: 1, Is: 0x40, Risk: 1},
-	{Name: "unbuffer", Wrapper: &wrapper849},
+	{Name: "unbuffer", Wrapper: &wrapper850},
 	{Name: "uncompress", Row: &row182},
 	{Name: "unexpand", Row: &row299, Risk: 1},
-	{Name: "uniq", Row: &row851, Arity: 1, Risk: 1},
+	{Name: "uniq", Row: &row852, Arity: 1, Risk: 1},
 	{Name: "unittest", Is: 0x8, Risk: 2},
 	{Name: "unix2dos", Row: &row277, Risk: 3},
 	{Name: "unix2mac", Row: &row277},
@@ -7715,13 +7745,13 @@ var commands = [...]Command{
 	{Name: "unlz4", Row: &row597},
 	{Name: "unlzma", Row: &row599},
 	{Name: "unpigz", Row: &row494},
-	{Name: "unrar", Row: &row1},
+	{Name: "unrar", Row: &row1, Inspector: "archiver"},
 	{Name: "unset", Inspector: "names", Is: 0x100000, Risk: 1},
 	{Name: "unsetopt", Inspector: "state"},
-	{Name: "unshare", Wrapper: &wrapper853},
+	{Name: "unshare", Wrapper: &wrapper854},
 	{Name: "unxz", Row: &row599, Risk: 3},
-	{Name: "unzip", Row: &row855, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 3},
-	{Name: "unzstd", Row: &row857, Risk: 3},
+	{Name: "unzip", Row: &row856, Arity: 1, Inspector: "unzip", Is: 0x100000, Risk: 1, Worse: worse857},
+	{Name: "unzstd", Row: &row859, Risk: 3},
 	{Name: "up", Destroys: acts32},
 	{Name: "upcloud", Destroys: acts157},
 	{Name: "upctl", Destroys: acts157},
@@ -7736,20 +7766,32 @@ var commands = [...]Command{
 	{Name: "utmctl", Destroys: acts4},
 	{Name: "uudecode", Row: &row121},
 	{Name: "uuencode", Row: &row121},
-	{Name: "uv", Row: &row184, Arity: 2, Is: 0x60000410, Parent: true, Destroys: acts858},
+	{Name: "uv", Row: &row184, Arity: 2, Is: 0x60000410, Parent: true, Destroys: acts860},
 	{Name: "uv add", Is: 0x300000, Risk: 5},
 	{Name: "uv build", Is: 0x1000000000, Risk: 4},
 	{Name: "uv export", Risk: 4},
 	{Name: "uv lock", Is: 0x1000000000, Risk: 4},
 	{Name: "uv pip", Arity: 3, Is: 0x1000300000, Risk: 5, Parent: true},
-	{Name: "uv pip check", Row: &row860, Risk: 1},
-	{Name: "uv pip freeze", Row: &row860, Risk: 1},
-	{Name: "uv pip list", Row: &row860, Risk: 1},
-	{Name: "uv pip show", Row: &row860, Risk: 1},
-	{Name: "uv pip tree", Row: &row860, Risk: 1},
+	{Name: "uv pip check", Row: &row862, Risk: 1},
+	{Name: "uv pip freeze", Row: &row862, Risk: 1},
+	{Name: "uv pip list", Row: &row862, Risk: 1},
+	{Name: "uv pip show", Row: &row862, Risk: 1},
+	{Name: "uv pip tree", Row: &row862, Risk: 1},
 	{Name: "uv python", Arity: 3},
 	{Name: "uv remove", Is: 0x100000, Risk: 5},
-	{Name: "uv run", Wrapper: &wrapper862, Arity: 3, Is: 0x1000000000, Risk: 5},
+	{Name: "uv run", Wrapper: &wrapper864, Arity: 3, Is: 0x1000000000, Risk: 5, Parent: true},
+	{Name: "uv run black", Risk: 3},
+	{Name: "uv run coverage", Risk: 2},
+	{Name: "uv run flake8", Risk: 2},
+	{Name: "uv run isort", Risk: 3},
+	{Name: "uv run mypy", Risk: 2},
+	{Name: "uv run nox", Risk: 2},
+	{Name: "uv run pylint", Risk: 2},
+	{Name: "uv run pyright", Risk: 2},
+	{Name: "uv run pytest", Risk: 2},
+	{Name: "uv run ruff", Risk: 2},
+	{Name: "uv run tox", Risk: 2},
+	{Name: "uv run unittest", Risk: 2},
 	{Name: "uv sync", Is: 0x1000100000, Risk: 4},
 	{Name: "uv tool", Arity: 3, Is: 0x1000300000, Risk: 5},
 	{Name: "uv tool run", Wrapper: &wrapper115},
@@ -7763,7 +7805,7 @@ var commands = [...]Command{
 	{Name: "vagrant", Row: &row22, Arity: 2, Is: 0x1000000012, Destroys: acts4},
 	{Name: "valac", Is: 0x200},
 	{Name: "vale", Risk: 2, Worse: worse12},
-	{Name: "valgrind", Wrapper: &wrapper864},
+	{Name: "valgrind", Wrapper: &wrapper866},
 	{Name: "vared", Inspector: "state"},
 	{Name: "vault", Arity: 2, Is: 0x8000100000, Risk: 5, Destroys: acts78},
 	{Name: "vbc", Is: 0x200},
@@ -7786,7 +7828,7 @@ var commands = [...]Command{
 	{Name: "visudo", Is: 0x1, Risk: 7},
 	{Name: "vite", Row: &row44, Is: 0x1000080018, Risk: 2},
 	{Name: "vite-node", Language: &language3},
-	{Name: "vitest", Row: &row866, Is: 0x1000080018, Risk: 2},
+	{Name: "vitest", Row: &row868, Is: 0x1000080018, Risk: 2},
 	{Name: "vmstat", Risk: 1},
 	{Name: "volta", Is: 0x60000000, Destroys: acts27},
 	{Name: "volta install", Is: 0x100000},
@@ -7807,10 +7849,10 @@ var commands = [...]Command{
 	{Name: "warp-cli", Is: 0x80000000},
 	{Name: "wasm-pack", Arity: 2, Is: 0x1000000000},
 	{Name: "wasmtime", Arity: 2},
-	{Name: "watch", Wrapper: &wrapper868, Handler: "watch"},
+	{Name: "watch", Wrapper: &wrapper870, Handler: "watch"},
 	{Name: "watchexec", Wrapper: &wrapper18},
 	{Name: "waypoint", Row: &row22, Destroys: acts91},
-	{Name: "wc", Row: &row870, Arity: 1, Is: 0x1c0, Risk: 1},
+	{Name: "wc", Row: &row872, Arity: 1, Is: 0x1c0, Risk: 1},
 	{Name: "web-ext", Destroys: acts125},
 	{Name: "webpack", Row: &row44, Is: 0x1000080018, Risk: 2},
 	{Name: "websocat", Row: &row34, Is: 0x4000000000},
@@ -7820,7 +7862,7 @@ var commands = [...]Command{
 	{Name: "wezterm", Is: 0x4},
 	{Name: "wg", Row: &row34, Is: 0x100000},
 	{Name: "wg-quick", Destroys: acts288},
-	{Name: "wget", Row: &row872, Arity: 1, Inspector: "fetch", Is: 0x4010100000, Risk: 4, Destroys: acts873},
+	{Name: "wget", Row: &row874, Arity: 1, Inspector: "fetch", Is: 0x4010100000, Risk: 4, Destroys: acts875},
 	{Name: "wget2", Is: 0x4000000000},
 	{Name: "whatis", Row: &row29, Risk: 1},
 	{Name: "whereis", Risk: 1},
@@ -7831,7 +7873,7 @@ var commands = [...]Command{
 	{Name: "windres", Is: 0x200},
 	{Name: "wine", Is: 0x100000},
 	{Name: "winget", Is: 0x20100000, Risk: 5, Destroys: acts27},
-	{Name: "wipe", Row: &row875, Is: 0x100000, Risk: 6, Destroys: acts228},
+	{Name: "wipe", Row: &row877, Is: 0x100000, Risk: 6, Destroys: acts228},
 	{Name: "wipefs", Is: 0x2000000000, Risk: 6, Destroys: acts77},
 	{Name: "wireit", Is: 0x1000000000},
 	{Name: "wireshark", Row: &row89},
@@ -7843,7 +7885,7 @@ var commands = [...]Command{
 	{Name: "wp db", Is: 0x800},
 	{Name: "wp eval", Is: 0x800},
 	{Name: "wp shell", Is: 0x800},
-	{Name: "wrangler", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse23, Destroys: acts876},
+	{Name: "wrangler", Row: &row22, Arity: 2, Inspector: "transfer", Is: 0x8002100000, Risk: 5, Worse: worse23, Destroys: acts878},
 	{Name: "wrangler d1", Is: 0x800},
 	{Name: "wrangler deploy", Transfer: &options74},
 	{Name: "wrangler r2", Transfer: &options74},
@@ -7856,7 +7898,7 @@ var commands = [...]Command{
 	{Name: "xargs", Arity: 1, Handler: "xargs", Is: 0x20000000},
 	{Name: "xata", Is: 0x2000000},
 	{Name: "xbps-remove", Destroys: acts636},
-	{Name: "xcodebuild", Row: &row878, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse221},
+	{Name: "xcodebuild", Row: &row880, Arity: 2, Is: 0x1000000210, Risk: 2, Worse: worse221},
 	{Name: "xcrun", Arity: 2},
 	{Name: "xdg-open", Row: &row49},
 	{Name: "xfce4-terminal", Is: 0x4},
@@ -7865,13 +7907,13 @@ var commands = [...]Command{
 	{Name: "xhs", Is: 0x4010000000, Destroys: acts519},
 	{Name: "xinit", Is: 0x4},
 	{Name: "xkill", Is: 0x80000000000, Risk: 6, Destroys: acts311},
-	{Name: "xmllint", Row: &row880, Risk: 1, Worse: worse881},
+	{Name: "xmllint", Row: &row882, Risk: 1, Worse: worse883},
 	{Name: "xo", Risk: 2, Worse: worse90},
 	{Name: "xonsh", Language: &language94, Is: 0x100000},
-	{Name: "xq", Row: &row836, Risk: 5},
+	{Name: "xq", Row: &row837, Risk: 5},
 	{Name: "xterm", Is: 0x4},
 	{Name: "xvfb-run", Wrapper: &wrapper227},
-	{Name: "xxd", Row: &row883, Risk: 1},
+	{Name: "xxd", Row: &row885, Risk: 1},
 	{Name: "xz", Row: &row599, Risk: 3},
 	{Name: "xzcat", Row: &row121, Risk: 1},
 	{Name: "xzdiff", Row: &row121},
@@ -7933,7 +7975,7 @@ var commands = [...]Command{
 	{Name: "yes", Risk: 1},
 	{Name: "ykman", Is: 0x100000, Destroys: acts16},
 	{Name: "youtube-dl", Risk: 4},
-	{Name: "yq", Row: &row885, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse886},
+	{Name: "yq", Row: &row887, Inspector: "yq", Is: 0x4000, Risk: 1, Worse: worse888},
 	{Name: "yt-dlp", Risk: 4},
 	{Name: "yum", Arity: 2, Is: 0x20100000, Risk: 5, Destroys: acts27},
 	{Name: "yum install", Is: 0x200000},
@@ -7955,7 +7997,7 @@ var commands = [...]Command{
 	{Name: "zig fmt", Risk: 2},
 	{Name: "zig run", Is: 0x100000},
 	{Name: "zig test", Risk: 2},
-	{Name: "zip", Row: &row888, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
+	{Name: "zip", Row: &row890, Arity: 1, Is: 0x100000, Risk: 3, Recursive: []string{"-r", "--recurse-paths"}},
 	{Name: "zkCli.sh", Destroys: acts194},
 	{Name: "zle", Inspector: "state"},
 	{Name: "zless", Row: &row577, Risk: 1},
@@ -7965,11 +8007,11 @@ var commands = [...]Command{
 	{Name: "zrun", Wrapper: &wrapper7},
 	{Name: "zsh", Arity: 1, Handler: "shell", Is: 0x100040000},
 	{Name: "zsocket", Inspector: "state"},
-	{Name: "zstd", Row: &row857, Risk: 3},
+	{Name: "zstd", Row: &row859, Risk: 3},
 	{Name: "zstdcat", Row: &row121},
 	{Name: "zstdgrep", Is: 0x400000000, Recursive: []string{"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}},
 	{Name: "zstdless", Row: &row121},
-	{Name: "zstdmt", Row: &row857},
+	{Name: "zstdmt", Row: &row859},
 	{Name: "ztcp", Inspector: "state"},
 	{Name: "zulip-send", Destroys: acts11},
 	{Name: "zx", Language: &language3},
@@ -7978,518 +8020,518 @@ var commands = [...]Command{
 
 // index finds a command by the hash of its name: its place in commands from 1, 0 for a free slot.
 var index = [...]uint16{
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 354, 1635, 1775, 0, 0, 0, 0, 0, 2699, 0, 0, 0, 0, 1735, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1145, 974, 0, 0, 0, 0, 2450, 0, 0, 0, 0, 0, 765, 1958, 0, 0, 0, 0, 468, 0, 758, 0, 3429, 332,
-	0, 0, 0, 0, 0, 0, 2768, 0, 0, 3463, 0, 420, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1071, 0, 299, 0, 0, 0, 0, 2302, 2434, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 773, 0, 3361, 3014, 0, 1051, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3087, 0, 246, 2623, 0, 1380, 0, 0, 0, 0, 0, 2300, 0, 0, 0, 0, 565, 1984, 2149, 0, 1159,
-	0, 0, 0, 0, 0, 0, 0, 0, 2910, 0, 0, 0, 0, 0, 2025, 0, 0, 0, 0, 0, 0, 0, 1822, 0, 0, 0, 0, 0, 1995, 0, 1001, 3273,
-	2231, 0, 0, 0, 0, 0, 0, 0, 0, 3271, 1708, 0, 0, 0, 0, 0, 0, 0, 0, 1483, 0, 0, 0, 0, 1221, 0, 2148, 0, 2701, 1400, 0, 847,
-	498, 1740, 0, 361, 0, 0, 0, 0, 357, 0, 618, 0, 0, 0, 0, 3009, 0, 2747, 0, 0, 0, 0, 0, 0, 373, 2285, 0, 1685, 0, 0, 0, 0,
-	0, 0, 3056, 2365, 0, 0, 457, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1468, 40, 0, 0, 0, 0, 0, 0, 0, 2510, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 893, 481, 0, 0, 693, 3355, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1637, 2830, 0, 2887, 0, 0, 0, 2405, 0, 0, 47, 0, 2652, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 741, 162, 0, 0, 0, 1919, 0, 0, 0, 1557, 0, 0, 0, 49, 0, 0, 0, 0, 0, 1129, 0, 0,
-	685, 0, 2396, 2927, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2010, 2410, 3295, 0, 0, 258, 1960, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1602, 0, 1809, 1340, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2280, 335, 95, 860, 3301, 0, 0, 1332, 0, 2009, 3226, 0, 0, 0, 0,
-	0, 0, 0, 0, 1006, 0, 2573, 0, 0, 0, 0, 0, 0, 0, 0, 1631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3408, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 950, 0, 0, 0, 0, 0, 1457, 0, 0, 3455, 0, 0, 0, 2444, 1381, 0, 1547,
-	2024, 0, 0, 0, 0, 0, 0, 0, 635, 2736, 0, 0, 0, 0, 0, 0, 0, 0, 1572, 0, 0, 2439, 0, 0, 0, 0, 0, 0, 2545, 302, 2743, 1876,
-	0, 0, 0, 0, 0, 0, 0, 775, 2861, 1748, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 389, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 425, 1125, 2308, 0, 0, 0, 0, 0, 1901, 0, 2121, 0, 12, 0, 0, 0, 1721, 0, 1641, 2632, 0, 0, 0,
-	0, 0, 0, 1713, 0, 2646, 0, 0, 0, 0, 0, 0, 0, 2345, 0, 0, 0, 0, 0, 0, 0, 435, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	285, 0, 0, 418, 0, 0, 0, 0, 1804, 0, 0, 0, 0, 446, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2784, 0, 0, 0, 3484, 0,
-	0, 2995, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3304, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1669, 0, 0, 0, 0, 1913, 0, 0, 74, 340, 2336, 2883, 0, 0, 0, 1275, 0, 0, 0, 0, 0, 0, 0, 0, 3306, 2055, 0, 3433, 0, 0, 0, 0,
-	0, 0, 0, 0, 1233, 0, 1121, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2297, 1935, 0, 589, 0, 0, 0, 3095, 0, 0,
-	0, 0, 1030, 1983, 0, 0, 0, 0, 1589, 0, 0, 0, 2732, 0, 0, 2668, 0, 0, 0, 153, 0, 1330, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1171, 0, 0, 820, 2572, 0, 2426, 0, 0, 1066, 0, 0, 0, 0, 0, 2816, 0, 0, 0, 0, 444, 0, 0, 0, 0, 0, 0, 0, 1646, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 474, 0, 0, 0, 0, 108, 0, 0, 0, 0, 0, 3454, 0, 0, 2398, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 924, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1830, 3341, 0, 0, 0, 1294, 0, 0, 1985,
-	0, 0, 0, 2292, 0, 0, 2305, 0, 3139, 1530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1374, 2188, 0, 0,
-	0, 0, 0, 0, 1482, 0, 0, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 356, 3051, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 271, 0, 0, 0, 0, 0, 0, 1186, 0, 0, 0, 0, 0, 0, 2156, 0, 1941, 0, 0, 115, 0, 0, 0, 0, 0, 0, 0, 2486, 0,
-	0, 0, 0, 0, 0, 3055, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2460, 0, 0, 0, 0, 0, 0, 3005, 3409, 0, 1845, 1897, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 619, 0, 0, 0, 0, 0, 0, 0, 0, 613, 0, 0, 0, 1106, 0, 0, 0, 2488, 0, 2304, 0, 0, 0, 0,
-	0, 2469, 0, 0, 0, 0, 0, 1130, 1591, 0, 0, 0, 0, 0, 0, 0, 0, 3043, 0, 1102, 0, 0, 0, 0, 0, 0, 376, 0, 0, 0, 0, 0,
-	0, 0, 0, 1929, 0, 0, 1989, 3084, 0, 0, 0, 0, 0, 2501, 0, 0, 0, 0, 0, 3335, 0, 0, 0, 0, 0, 0, 1157, 0, 0, 0, 0, 0,
-	0, 1288, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2413, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 132, 0, 0, 2984, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1180, 1707, 0, 0, 0, 0, 905, 0,
-	0, 0, 0, 0, 1378, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 845, 0, 0, 0, 0, 0, 0, 307, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1561, 0, 0, 1325, 0, 2570, 0, 0, 412, 2275, 0, 3017, 1752, 0, 2492, 0, 336, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1375, 0, 0, 0, 2980,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3389, 0, 0, 0, 0, 0, 0, 1242, 0, 0, 0, 0, 2331, 0, 0, 3058, 0, 0, 0, 0, 0, 2224,
-	0, 0, 0, 834, 2817, 0, 0, 0, 2114, 0, 3284, 0, 0, 0, 2163, 0, 0, 0, 0, 3244, 0, 0, 705, 464, 1499, 2869, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3478, 0, 0, 0, 0, 0, 639, 0, 0, 0, 3110, 602, 2201, 0, 0, 0, 0, 2721, 0, 0, 0, 0,
-	0, 1723, 0, 1649, 3114, 0, 0, 0, 0, 0, 0, 0, 2620, 637, 0, 0, 0, 0, 1053, 1086, 99, 1866, 0, 0, 0, 3029, 1018, 0, 2583, 0, 0, 0,
-	0, 0, 738, 0, 0, 0, 0, 3119, 0, 0, 0, 264, 2412, 0, 0, 0, 1851, 0, 0, 0, 0, 2585, 1481, 0, 3113, 2342, 0, 0, 0, 0, 0, 1116,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 1404, 0, 1178, 0, 0, 1075, 2706, 0, 0, 0, 1736, 0, 0, 0, 0, 0, 0,
-	1299, 2255, 2549, 0, 0, 0, 0, 0, 0, 1636, 0, 0, 0, 0, 0, 0, 0, 1131, 0, 0, 1122, 2274, 2602, 3232, 1430, 1790, 3101, 0, 0, 449, 0, 0,
-	0, 0, 0, 0, 0, 0, 926, 1460, 3483, 0, 0, 895, 2154, 3127, 0, 0, 0, 0, 2368, 0, 0, 0, 0, 0, 0, 0, 1801, 0, 0, 0, 0, 0,
-	0, 0, 727, 0, 0, 0, 0, 2459, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 871, 0, 1352, 0, 0, 2621, 0, 0, 0, 1128, 0, 0, 0,
-	0, 0, 0, 0, 1464, 0, 0, 0, 0, 0, 0, 3228, 3319, 622, 2014, 0, 0, 0, 0, 2118, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1527, 0, 0, 0, 0, 672, 0, 0, 0, 0, 0, 3391, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2082, 0, 0, 0, 75, 0, 0, 0,
-	0, 2601, 0, 0, 0, 1369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 172, 0, 0, 0, 0, 0, 0, 263, 2764, 952, 0,
-	0, 3031, 1926, 0, 0, 0, 0, 0, 0, 1854, 2766, 319, 2037, 0, 0, 0, 2568, 0, 0, 0, 629, 0, 0, 0, 0, 1392, 2354, 0, 0, 0, 0, 2935,
-	0, 523, 0, 0, 0, 0, 0, 0, 947, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 943, 0, 0, 0, 45, 813, 2948, 0, 858,
-	0, 0, 1286, 0, 0, 0, 0, 0, 0, 2916, 0, 2001, 1273, 0, 0, 198, 0, 2373, 0, 378, 0, 3102, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2622, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2759, 0, 0, 0, 818, 0, 0, 0, 0,
-	0, 0, 1251, 0, 0, 1554, 0, 0, 0, 918, 2465, 2875, 0, 0, 3300, 0, 0, 0, 0, 0, 0, 2616, 0, 0, 0, 0, 1658, 0, 0, 0, 1873, 94,
-	0, 0, 0, 2867, 0, 1592, 2282, 3465, 0, 0, 0, 0, 2237, 0, 0, 0, 582, 654, 1491, 1413, 0, 0, 3420, 0, 0, 174, 20, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2964, 0, 0, 0, 0, 1015, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1067, 0, 0, 3348, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3413, 2670, 0, 0, 0, 2976, 0, 0, 0, 0, 0, 1531, 1812, 0, 0, 0, 0, 0, 0, 0, 1687, 0, 0, 0, 2504, 0, 0, 2110,
-	0, 0, 0, 0, 1585, 0, 0, 0, 0, 0, 0, 0, 516, 0, 596, 0, 0, 275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3074, 0, 0, 2880,
-	0, 2951, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2122, 2064, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2035, 3174, 0, 0, 0, 0, 0, 1874, 0,
-	0, 0, 0, 2842, 0, 0, 1628, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 772, 0, 3354, 0, 180, 2187, 2711, 1582, 0, 0,
-	0, 0, 837, 0, 0, 192, 0, 0, 0, 0, 0, 0, 0, 0, 1334, 0, 0, 0, 0, 0, 1678, 0, 0, 0, 0, 0, 2158, 0, 2431, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2289, 346, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 344, 856, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2868,
-	0, 0, 0, 0, 0, 0, 2252, 0, 0, 2607, 0, 0, 0, 0, 0, 0, 931, 0, 0, 0, 2730, 1741, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 235, 0, 291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 167, 0, 0, 0, 0, 0, 0, 351, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2022, 0, 2589, 2131, 3124, 0, 0, 0, 3077, 0, 0, 732, 0, 844, 0, 0, 0, 0, 484, 660, 1035, 0, 0, 0, 0, 0, 3479, 111,
-	230, 0, 0, 0, 2454, 0, 0, 0, 0, 3367, 0, 0, 0, 0, 2763, 0, 0, 2062, 985, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3128, 714,
-	0, 0, 0, 0, 0, 1556, 0, 2245, 0, 1936, 0, 0, 0, 394, 0, 0, 0, 2615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1779, 0, 0, 0, 0,
-	1993, 0, 0, 0, 0, 0, 3256, 0, 0, 0, 0, 0, 0, 0, 0, 1739, 0, 2138, 2929, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 625, 0, 0, 0, 0, 0, 841, 0, 0, 0, 0, 0, 0, 0, 719, 545, 0, 0, 0, 0, 0,
-	0, 595, 0, 0, 0, 1552, 0, 0, 0, 0, 0, 0, 0, 388, 0, 0, 0, 0, 0, 1222, 257, 2947, 0, 0, 0, 0, 0, 0, 644, 0, 0, 0,
-	0, 0, 2032, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2478, 0, 0, 1500, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 460, 0, 2347, 2792, 0, 0, 0, 0, 0, 0, 0, 2516, 0, 0, 0, 0, 0,
-	0, 0, 795, 1024, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1521, 0, 0, 2072, 0, 0, 0, 0, 0, 0, 0, 2643, 345, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 539, 0, 0, 1366, 2577, 0, 0, 0, 0, 887, 0, 0, 79, 2551, 0, 288, 430, 0, 0, 1835, 3472, 41, 0, 0, 2582,
-	0, 0, 0, 0, 0, 342, 2120, 0, 0, 0, 0, 0, 0, 1598, 3328, 0, 0, 2177, 0, 0, 0, 1588, 0, 0, 0, 0, 0, 532, 2854, 3388, 0, 0,
-	0, 911, 0, 0, 2608, 0, 0, 0, 0, 0, 0, 0, 0, 0, 310, 0, 522, 0, 0, 0, 0, 0, 0, 0, 3154, 1204, 0, 0, 0, 0, 0, 0,
-	0, 884, 0, 3201, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1026, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2436, 215, 1937, 2428, 3289, 0, 0, 0,
-	3187, 0, 0, 0, 0, 0, 2806, 0, 0, 0, 0, 0, 2166, 0, 179, 0, 0, 536, 0, 0, 0, 404, 570, 46, 0, 0, 2595, 0, 0, 1360, 0, 0,
-	3317, 0, 0, 0, 0, 1626, 0, 0, 868, 0, 2004, 0, 0, 0, 0, 0, 0, 0, 864, 0, 0, 0, 0, 0, 0, 0, 0, 1503, 0, 0, 0, 0,
-	0, 0, 733, 0, 0, 3159, 0, 0, 0, 0, 0, 0, 0, 0, 956, 0, 1562, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 146, 991, 1606, 0,
-	3172, 1954, 3283, 0, 2475, 0, 623, 0, 0, 0, 0, 0, 0, 3359, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 1410,
-	0, 0, 1316, 0, 0, 0, 3063, 0, 2530, 0, 0, 0, 0, 0, 2821, 0, 0, 1250, 3333, 0, 0, 368, 1197, 37, 0, 0, 0, 0, 0, 2717, 0, 0,
-	0, 0, 628, 585, 3073, 0, 0, 0, 0, 2329, 0, 0, 0, 2050, 0, 0, 0, 0, 507, 0, 2026, 0, 1398, 2265, 0, 0, 0, 1799, 2127, 879, 2457, 2565,
-	1033, 3277, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1724, 3035, 0, 0, 0, 706, 833, 0, 0, 0, 2490, 0, 0, 0, 0, 0, 0, 2737,
-	0, 2716, 0, 528, 0, 2877, 0, 0, 0, 400, 136, 0, 0, 0, 0, 0, 2483, 0, 0, 0, 0, 0, 0, 2787, 0, 891, 1516, 2406, 0, 0, 0, 0,
-	0, 2934, 3044, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 450, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	3235, 658, 690, 2019, 0, 0, 325, 2693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1280, 0, 0, 0, 0, 0, 0, 0, 0, 1882, 0, 0, 0, 2713,
-	0, 0, 0, 0, 1415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 829, 0, 0, 0, 0, 0, 0, 1135, 1684, 0, 0, 0, 0, 0, 0, 1355, 0, 0,
-	783, 0, 0, 0, 0, 0, 0, 2461, 0, 0, 0, 0, 0, 1469, 929, 2202, 2225, 3251, 0, 0, 0, 1618, 0, 747, 3106, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1080, 0, 1260, 0, 0, 0, 1274, 0, 0, 555, 877, 0, 0, 0, 684, 0, 0, 0, 0, 861, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 240, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2312, 0, 0, 969, 1312, 0, 0, 0, 0, 0, 0, 2862, 0, 0, 0,
-	0, 0, 1445, 1504, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 495, 688, 1528, 2086, 1170, 0, 0, 0, 0, 409, 0, 0, 0, 0, 0, 0, 0, 0,
-	3096, 0, 281, 0, 923, 0, 0, 0, 0, 2150, 0, 2553, 0, 0, 0, 0, 0, 0, 3436, 0, 0, 0, 0, 0, 0, 0, 806, 2453, 0, 0, 0, 0,
-	0, 1940, 0, 0, 0, 0, 0, 0, 0, 717, 0, 1962, 0, 0, 0, 0, 0, 2844, 0, 178, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 51, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2729, 0, 82, 0, 2288, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1411, 0, 0, 0, 0, 0, 0, 229, 673, 2690, 0, 789, 720, 0, 0, 0, 0, 0, 483, 0,
-	0, 0, 0, 0, 0, 2313, 0, 0, 796, 2069, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2281, 0, 0, 2355, 0, 2409, 0, 0, 2117, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 703, 2254, 0, 1443, 456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2480, 0, 0, 917, 0, 0, 815, 870,
-	3314, 0, 0, 0, 0, 0, 0, 247, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 998, 0, 2496, 0, 0, 0, 1815, 0, 0, 0, 0, 0, 0,
-	0, 3422, 0, 0, 835, 0, 0, 0, 0, 1495, 0, 0, 0, 840, 2559, 0, 0, 0, 0, 0, 0, 2871, 0, 2847, 0, 0, 0, 0, 0, 0, 0, 0,
-	689, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1939, 2494, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3023, 359, 0, 2920, 0, 0, 2815, 2990,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 562, 676, 1373, 1513, 2075, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 462, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2157, 2886, 0, 0, 0, 1865, 0, 0, 0, 0, 0, 0, 1341, 0, 0, 0, 0, 3423, 1880,
-	0, 1476, 0, 0, 0, 0, 0, 0, 0, 2106, 0, 0, 0, 964, 0, 0, 0, 427, 0, 0, 0, 1453, 0, 0, 519, 1070, 0, 0, 0, 1092, 1843, 3447,
-	0, 0, 0, 0, 0, 3250, 0, 3170, 0, 0, 3276, 0, 0, 0, 0, 0, 0, 0, 382, 0, 0, 0, 0, 0, 0, 0, 0, 2523, 0, 0, 1454, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 526, 1107, 686, 0, 0, 463, 0, 0, 0, 0, 1289, 0, 0, 0, 3440, 0, 0, 300, 0,
-	0, 0, 0, 0, 48, 1462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 0, 0, 0, 0, 504, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2904, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 1750, 18,
-	0, 3061, 0, 0, 1240, 0, 0, 3178, 2073, 0, 0, 0, 0, 0, 0, 0, 2725, 0, 0, 1567, 0, 0, 0, 0, 0, 3008, 0, 0, 0, 0, 0, 2945,
-	1670, 0, 0, 737, 0, 3164, 0, 1089, 0, 0, 0, 0, 0, 2102, 2155, 3396, 0, 0, 0, 0, 1215, 0, 0, 1343, 0, 0, 0, 0, 0, 3200, 0, 0,
-	0, 0, 0, 0, 1146, 0, 0, 0, 1307, 0, 0, 0, 0, 0, 451, 0, 0, 0, 0, 0, 0, 3346, 0, 0, 2241, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1501, 0, 0, 0, 0, 0, 648, 3486, 1237, 0, 0, 270, 0, 1256, 2334, 0, 0, 0, 3476, 0, 0, 0, 0, 3204, 0, 1074, 1223, 0,
-	543, 0, 0, 0, 0, 0, 0, 2340, 0, 0, 730, 0, 0, 0, 0, 0, 3177, 0, 0, 3397, 0, 1911, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	537, 0, 0, 0, 1399, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2238, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1605, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900, 0, 0,
-	0, 508, 3121, 0, 0, 1599, 1127, 0, 0, 983, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2311, 0, 0, 3480, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 2473, 0, 0, 0, 697, 2645, 0, 2248, 0, 3089, 0, 0, 0, 0, 3475, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1087, 0, 0, 0, 0, 0, 1177, 0, 0, 0, 0, 0, 0, 3365, 0, 0, 0, 0, 0, 0, 3424, 0, 0, 0, 0, 2049, 0, 0, 1542,
-	2705, 0, 0, 0, 0, 0, 0, 790, 3444, 0, 0, 0, 0, 0, 34, 0, 527, 0, 0, 0, 0, 0, 0, 0, 1965, 0, 0, 0, 0, 0, 2884, 0,
-	0, 0, 1817, 0, 0, 0, 0, 0, 0, 0, 1864, 0, 0, 1971, 0, 0, 0, 0, 904, 1892, 0, 0, 0, 0, 0, 632, 0, 0, 0, 0, 0, 1833,
-	0, 0, 0, 0, 0, 0, 1732, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3216, 1661, 0, 56, 2441, 194, 195, 3036, 0, 0, 0, 0, 0,
-	0, 204, 1471, 0, 3466, 0, 0, 0, 2491, 0, 2081, 2376, 0, 1529, 0, 497, 0, 0, 0, 0, 568, 1951, 0, 599, 0, 0, 0, 0, 1123, 0, 0, 0,
-	0, 0, 0, 0, 0, 1932, 0, 0, 3416, 0, 745, 0, 0, 0, 0, 0, 0, 0, 13, 2140, 0, 0, 0, 0, 0, 0, 826, 0, 0, 0, 0, 0,
-	0, 125, 0, 0, 0, 1461, 0, 0, 387, 0, 0, 3255, 0, 7, 0, 0, 0, 0, 0, 3221, 0, 0, 0, 667, 0, 0, 0, 470, 0, 0, 0, 0,
-	0, 0, 0, 3158, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1683, 0, 0, 0, 0, 0, 1011, 0, 804, 0, 0, 0, 0, 0, 0, 0, 221,
-	0, 0, 0, 158, 2438, 1062, 2749, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3471, 0, 0, 220, 0, 643, 2906, 0, 0, 0, 0, 2562, 0, 0, 0, 0,
-	0, 3138, 0, 0, 0, 0, 0, 2838, 0, 0, 0, 546, 0, 0, 0, 805, 899, 0, 0, 0, 0, 671, 1886, 0, 0, 0, 0, 2710, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1825, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1050, 0, 0, 0, 0, 0, 0, 2101, 0, 0, 0, 0, 1696, 0, 785,
-	0, 0, 0, 0, 0, 2315, 0, 0, 1841, 2212, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1132, 0, 0, 0, 980, 1878, 0, 0, 0, 0, 274, 0, 0,
-	1808, 0, 2813, 0, 0, 0, 0, 2291, 0, 0, 0, 2293, 0, 0, 2593, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 331, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1049, 0, 708, 238, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3356,
-	0, 0, 0, 1518, 2614, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 0, 2837, 2679, 0, 0, 1587, 935, 1095, 2339, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1767, 1372, 0, 664, 0,
-	0, 1871, 3195, 416, 0, 0, 0, 306, 436, 0, 0, 0, 0, 0, 0, 0, 0, 0, 987, 1548, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	538, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1703, 0, 0, 0, 0, 0, 1818, 0, 0, 0, 0, 0, 647, 1836, 2059, 0, 0, 0, 0, 0, 0,
-	962, 1738, 0, 0, 0, 0, 1432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2364, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 3344, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 566, 1248, 407, 1487, 1622, 0, 0, 3076, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 5, 0, 0, 0, 0, 0, 0, 890, 1449, 0, 0, 1493, 0, 1782, 0, 0, 2455, 0, 1704, 0, 0, 0, 0, 0, 0, 0, 35, 280, 1828, 2996,
-	3042, 2310, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 374, 2786, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2161, 3173, 0, 0, 0, 0, 0, 0, 0, 0, 1241, 0, 1371, 0, 0, 0, 2836, 1324, 2240, 3064, 0, 0, 0, 1150, 0, 0, 1665,
-	0, 1040, 0, 0, 0, 0, 2399, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 636, 1201, 2443, 853, 1165, 0, 0, 0, 0, 0, 0,
-	0, 0, 471, 0, 0, 2090, 0, 123, 505, 3220, 0, 0, 0, 0, 0, 0, 3182, 0, 0, 0, 1259, 2966, 0, 0, 0, 0, 0, 1969, 0, 0, 0, 1057,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3439, 0, 0, 0, 0, 1617, 0, 0, 0, 0, 0, 0,
-	0, 0, 173, 1041, 0, 0, 0, 0, 0, 649, 1161, 251, 0, 1347, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 968, 0, 0, 0, 2901, 1022, 2107, 2560,
-	360, 2498, 2986, 0, 0, 0, 0, 1667, 0, 2753, 0, 0, 2873, 0, 0, 66, 0, 0, 0, 0, 0, 0, 2644, 0, 0, 214, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1205, 0, 217, 659, 945, 2515, 0, 149, 290, 0, 0, 999, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1769, 2533, 617, 0, 0, 0, 0,
-	0, 0, 0, 653, 0, 0, 0, 0, 0, 0, 0, 268, 0, 0, 875, 0, 0, 424, 492, 2258, 84, 0, 256, 0, 0, 0, 2301, 2985, 0, 0, 0, 0,
-	2096, 0, 0, 2637, 0, 2982, 0, 1581, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3163, 0, 0, 885, 2481, 0, 0, 0, 2036, 0, 0, 612, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2290, 0, 843,
-	0, 0, 1570, 371, 1377, 0, 0, 1755, 0, 1625, 0, 0, 0, 0, 1651, 0, 0, 0, 0, 0, 3430, 0, 973, 1923, 0, 1110, 3218, 0, 0, 0, 102, 0,
-	0, 0, 0, 0, 0, 0, 0, 2894, 0, 0, 0, 0, 0, 0, 0, 777, 0, 0, 0, 0, 0, 3469, 1568, 0, 0, 0, 2647, 0, 0, 0, 0, 0,
-	10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1593, 0, 0, 0, 0, 0, 0, 0, 0, 1311, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1771, 0, 0, 0, 0, 0, 0, 3285, 2780, 0, 0, 3231, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1114, 2383, 0, 0, 2371, 0, 0, 0, 206, 0, 0, 681, 2567, 0, 0, 2561, 0, 0, 0, 0, 0, 0, 0, 3377, 1083, 2502, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2309, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 661, 0, 633, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2250, 0, 0, 0, 0, 615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2375, 0, 2671, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1179, 0, 0, 0, 397, 0, 0, 0, 2661, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 883, 0, 0, 0,
-	0, 0, 0, 1224, 0, 0, 0, 2885, 0, 0, 0, 0, 160, 831, 2135, 1265, 2528, 0, 0, 0, 0, 0, 3223, 0, 0, 0, 0, 0, 0, 0, 0, 1538,
-	0, 0, 0, 0, 1291, 0, 0, 0, 0, 0, 0, 0, 0, 0, 452, 186, 0, 0, 0, 0, 0, 867, 0, 0, 0, 0, 0, 0, 0, 2709, 0, 0,
-	0, 0, 3309, 1691, 0, 0, 0, 0, 0, 0, 2261, 0, 0, 0, 0, 1315, 0, 501, 2222, 3259, 938, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1350, 0,
-	0, 0, 0, 0, 948, 2220, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3249, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 493, 0, 0,
-	0, 0, 0, 1079, 0, 0, 0, 0, 0, 0, 0, 0, 707, 0, 0, 0, 0, 0, 0, 0, 1069, 19, 0, 0, 0, 0, 0, 0, 0, 3027, 0, 1447,
-	1853, 2755, 0, 0, 3130, 1356, 0, 0, 0, 0, 1653, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2839, 1038, 0, 0, 0, 0, 0, 317,
-	2182, 0, 0, 2326, 0, 0, 1425, 0, 0, 0, 0, 0, 0, 535, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1699, 702, 1091, 2746, 0, 0, 0,
-	0, 0, 0, 0, 2048, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2423, 0, 0, 0, 1290, 0, 0, 0, 0, 0, 0, 0, 3298, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1456, 0, 0, 0, 0, 91, 0, 2447, 0, 0, 0, 0, 0, 1444, 0, 0, 0, 0, 2932, 0, 0,
-	0, 0, 0, 0, 0, 0, 1063, 0, 0, 0, 0, 0, 0, 0, 490, 0, 1720, 751, 1577, 0, 0, 0, 0, 1202, 0, 0, 2596, 3448, 105, 0, 0, 0,
-	151, 0, 0, 0, 766, 0, 0, 0, 0, 2397, 0, 0, 1553, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3024, 832, 0, 2554, 0, 0, 0, 0,
-	0, 0, 0, 0, 279, 2550, 0, 2357, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 103, 0, 0, 0, 0, 0, 0, 0, 3004, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 3105, 0, 0, 2908, 0, 2863, 0, 0, 9, 0, 0, 0, 2802, 0, 0, 0, 0, 0, 0, 0, 353, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1819, 0, 0, 0, 0, 0, 0, 951, 0, 977, 0, 0, 65, 2159, 0, 0, 0, 0, 0, 576, 0, 0, 0, 3007, 2588, 0, 0,
-	0, 0, 0, 0, 0, 3327, 1778, 0, 0, 0, 0, 0, 0, 0, 830, 0, 0, 0, 0, 0, 0, 0, 0, 0, 573, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1613, 0, 1047, 0, 2458, 0, 0, 0, 0, 0, 3405, 0, 0, 1229, 729, 0, 0, 0, 0, 218, 1257, 3122, 3149, 0,
-	0, 0, 0, 2380, 0, 2091, 0, 0, 0, 0, 0, 869, 0, 2124, 0, 0, 2034, 0, 1855, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 156, 1112, 0, 3103, 939, 0, 725, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3461, 0, 0, 1322, 1614, 0, 0,
-	0, 0, 0, 2246, 0, 0, 0, 0, 0, 2126, 584, 3313, 0, 0, 0, 3012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 966, 0, 0, 3189, 1659, 940,
-	3016, 0, 0, 0, 0, 478, 1282, 1509, 3116, 2236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1887, 3392, 3190, 0, 0, 0, 2411, 0, 0, 0,
-	0, 878, 0, 0, 1868, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 873, 1927, 2193, 0, 366, 0, 0, 2664, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2789, 2961, 0, 0, 1234, 0, 0, 2899, 0, 0, 0, 0, 2470, 0, 0, 0, 0, 0, 0, 0,
-	0, 135, 0, 0, 0, 0, 0, 0, 2328, 0, 0, 0, 0, 0, 0, 0, 2307, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1253, 0, 0,
-	0, 0, 0, 1814, 0, 0, 0, 2403, 0, 0, 0, 2243, 0, 0, 0, 0, 2846, 533, 0, 0, 0, 0, 0, 43, 0, 0, 0, 0, 0, 846, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2425, 0, 807, 0, 0, 0, 3296, 0, 0, 0, 0, 2684, 0, 1196, 1490, 0, 0, 2387, 0, 203, 390, 0, 2775, 1082, 3326,
-	0, 0, 2752, 1017, 0, 0, 0, 1760, 2977, 0, 0, 0, 0, 3347, 0, 0, 0, 0, 0, 865, 177, 1426, 1862, 0, 2521, 2658, 44, 3025, 0, 0, 0, 2702,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3387, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2268, 0,
-	1693, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1258, 0, 0, 0, 0, 0, 1429, 0, 0, 2061, 0, 0, 1608, 0, 0, 0, 0, 0, 0,
-	1666, 0, 0, 1168, 0, 0, 0, 0, 0, 0, 2666, 0, 0, 0, 0, 0, 0, 38, 0, 0, 0, 0, 0, 252, 1844, 0, 0, 0, 1317, 0, 0, 0,
-	3246, 1081, 0, 0, 0, 0, 0, 2197, 2776, 2833, 0, 0, 1446, 798, 0, 2587, 0, 0, 0, 398, 0, 0, 0, 0, 0, 0, 0, 0, 0, 700, 0, 0,
-	0, 0, 0, 0, 0, 0, 2169, 2756, 0, 0, 0, 486, 0, 0, 0, 0, 0, 0, 2921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1601, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2660, 1824, 2938, 0, 0, 0, 2965, 0,
-	2278, 0, 0, 0, 0, 0, 0, 1914, 1036, 2209, 0, 57, 0, 0, 0, 0, 0, 0, 1031, 2003, 0, 0, 2176, 0, 3406, 0, 0, 0, 0, 0, 385, 0,
-	3002, 0, 0, 0, 0, 0, 0, 0, 0, 1333, 0, 0, 0, 0, 0, 0, 1821, 768, 2031, 3318, 0, 0, 0, 1831, 3059, 1895, 1219, 0, 0, 0, 1797, 296,
-	0, 0, 0, 1908, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1716, 0, 0, 3350, 0, 0, 0, 1142, 0, 0, 0, 1805, 0, 286, 0, 2390, 3421, 0, 0,
-	0, 0, 3432, 0, 0, 0, 0, 0, 0, 2468, 0, 0, 0, 0, 0, 0, 0, 0, 197, 0, 0, 0, 670, 1182, 1794, 0, 242, 1162, 1837, 171, 0, 0,
-	0, 0, 0, 0, 0, 1953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3427, 0, 0, 0, 0, 0, 475, 0, 455, 0, 1795, 0,
-	0, 0, 0, 1922, 0, 1318, 0, 0, 0, 1209, 3240, 0, 2180, 0, 0, 1607, 236, 2994, 0, 0, 0, 0, 0, 0, 0, 0, 1359, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1515, 0, 722, 1645, 0, 0, 0, 0, 0, 0, 910, 0, 2, 3462, 0, 574, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 419, 2681, 0, 0, 0, 2449, 0, 0, 0, 3020, 0, 0, 0, 0, 0, 0, 0, 1525, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 284, 0, 0, 0, 3380, 0, 3398, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3233, 0, 0, 0, 2667, 0, 0, 2604, 0, 0, 0, 0, 2975, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1009, 0, 2196, 0, 2902, 0, 0, 100,
-	0, 0, 0, 0, 0, 0, 265, 0, 0, 0, 0, 0, 2184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2531, 2244, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 3362, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 529, 0, 489, 0, 2810, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1193, 0, 0, 0, 0, 0, 0, 1191, 0, 0, 1633, 0, 0, 0, 0, 0, 0, 3047, 3202, 0, 915, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1981, 0, 0, 0, 0, 0, 0, 0, 0, 1267, 0, 1838, 2960, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1226, 0, 0, 0, 0,
-	0, 0, 0, 0, 1623, 0, 0, 0, 0, 0, 0, 1175, 0, 0, 3144, 1100, 0, 0, 0, 0, 2287, 0, 0, 0, 0, 0, 0, 2251, 0, 1278, 0, 0,
-	1227, 0, 29, 70, 0, 3257, 0, 67, 381, 971, 0, 0, 0, 916, 0, 2987, 1910, 0, 0, 0, 0, 1314, 0, 0, 0, 52, 0, 0, 0, 0, 0, 0,
-	942, 1594, 0, 0, 0, 403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3053, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 750, 0, 0,
-	0, 0, 0, 0, 1424, 1544, 2937, 0, 0, 0, 0, 0, 0, 2099, 0, 0, 0, 0, 0, 0, 0, 2165, 0, 107, 1787, 0, 0, 0, 2466, 0, 723, 0,
-	272, 0, 0, 2958, 0, 0, 2356, 0, 0, 1147, 0, 0, 0, 771, 0, 0, 0, 0, 0, 0, 0, 0, 459, 0, 726, 0, 760, 1783, 0, 0, 2536, 0,
-	0, 0, 0, 0, 0, 993, 0, 0, 0, 0, 0, 0, 3274, 0, 0, 0, 0, 0, 0, 0, 0, 3449, 0, 145, 0, 1048, 0, 0, 0, 0, 0, 0,
-	2578, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1549, 0, 0, 0, 0, 0, 0, 1979, 2487, 0, 3368, 0, 1536,
-	1620, 0, 2185, 0, 0, 0, 0, 1725, 0, 15, 0, 3428, 0, 0, 0, 0, 981, 0, 0, 0, 0, 0, 3193, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1279, 0, 2773, 0, 0, 0, 0, 0, 1856, 503, 802, 0, 0, 0, 0, 0, 0, 2119, 0, 0, 0, 155, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2066, 0, 2175, 2807, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 547, 0, 0, 0, 634, 0, 0, 0, 3352, 0, 0, 0, 638, 0, 0, 1859, 0, 0, 1419, 0, 0, 1187,
-	0, 0, 0, 0, 665, 1931, 0, 0, 0, 0, 0, 3054, 0, 2771, 411, 0, 0, 0, 16, 2685, 0, 0, 0, 2128, 0, 0, 0, 0, 0, 0, 0, 3446,
-	1949, 1988, 2915, 0, 0, 0, 0, 3123, 0, 0, 0, 0, 0, 0, 0, 2432, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 3057, 0, 0, 2952, 0, 165, 0, 0, 0, 439, 0, 0, 713, 0, 2696, 0, 0, 0, 0, 0, 2540, 0, 0, 0, 874, 2603, 0, 0, 3039, 0,
-	0, 2569, 0, 42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2612, 0, 0, 0, 0, 0, 0, 0, 3069, 0, 0, 0, 0,
-	0, 0, 1455, 0, 0, 0, 3460, 3160, 0, 0, 0, 1905, 0, 0, 0, 0, 2360, 0, 0, 0, 0, 0, 61, 800, 0, 1904, 0, 3297, 0, 0, 0, 0,
-	0, 0, 0, 0, 2298, 3137, 1276, 0, 2731, 0, 0, 0, 0, 0, 3357, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1898, 0, 0, 3104, 0, 0, 443, 413, 0, 0, 0, 645, 2804, 0, 0, 0, 0, 0, 0, 3437, 0, 0, 1679, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2192, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 655, 2592, 1140, 0, 0, 1961, 3151, 0, 0,
-	0, 0, 0, 1497, 0, 0, 0, 0, 0, 2923, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1261, 2239, 0, 627, 678, 0, 0, 902, 0, 0,
-	1393, 1694, 0, 0, 1203, 0, 0, 0, 1982, 692, 680, 2791, 2227, 0, 0, 0, 0, 0, 0, 2613, 0, 0, 0, 704, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 184, 0, 0, 2778, 2045, 2018, 0, 0, 0, 0, 0, 2829, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 461, 0, 0, 0, 0, 0, 2751,
-	0, 0, 0, 2367, 0, 0, 0, 0, 0, 763, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 881, 0, 2017, 0, 0, 0, 0, 0, 1357, 0, 0, 0,
-	0, 0, 0, 0, 921, 0, 0, 0, 0, 2598, 0, 0, 0, 0, 0, 0, 3092, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1762, 0, 0, 0, 959, 1327, 0, 0, 248, 0, 399, 0, 0, 1225, 3171, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 897, 375, 0, 0, 0,
-	2216, 0, 0, 0, 0, 0, 0, 0, 0, 1842, 0, 3242, 0, 0, 0, 3453, 0, 0, 0, 0, 0, 0, 2051, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3379, 472, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 244, 0, 0, 0, 1540, 0, 0, 0, 1973, 0, 0, 314, 2998, 0, 0, 0, 0, 0, 254, 0, 0, 0, 1216, 0, 0, 3167,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1565, 225, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 313, 3229, 0, 1909, 0, 0,
-	0, 0, 0, 0, 0, 2322, 0, 0, 1619, 2944, 0, 0, 0, 0, 0, 0, 0, 0, 782, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1263, 0, 0, 0,
-	0, 0, 0, 0, 0, 583, 2391, 0, 0, 0, 2719, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1648, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2482, 824, 3111, 0, 0, 0, 0, 851, 0, 0, 0, 0, 0, 709, 0, 0, 0, 1097, 2162, 0, 1465, 976, 0, 0, 0, 402, 0, 0, 2822, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3473, 0, 2636, 0, 0, 0, 0, 0, 901, 0, 3062, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 515, 0, 0, 0, 0, 1657, 0, 0, 0, 0, 0, 0, 521, 784, 1688, 0, 0, 0, 0, 0, 1439, 0, 0, 0, 2402, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2484, 2781, 0, 0, 0, 0, 2735, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1217, 0, 0, 0, 0, 0, 1524, 1305, 0, 120,
-	0, 0, 0, 2338, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 788, 0, 3302, 466, 0, 0, 0, 0, 0, 0, 2125, 0, 0, 0, 0, 1714,
-	0, 0, 0, 0, 2866, 0, 0, 0, 0, 888, 0, 0, 0, 0, 0, 0, 0, 3078, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3245, 3010, 0, 0,
-	2991, 0, 2580, 0, 0, 0, 0, 0, 1484, 0, 191, 3394, 0, 0, 2853, 0, 0, 1409, 362, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 0,
-	0, 0, 0, 2033, 559, 0, 1262, 2430, 0, 0, 0, 0, 0, 166, 0, 0, 794, 0, 0, 0, 0, 0, 579, 0, 2973, 0, 0, 1427, 0, 0, 0, 0,
-	0, 0, 666, 138, 0, 791, 0, 0, 0, 0, 0, 0, 1494, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 799, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 735, 0, 0, 0, 0, 0, 0, 0, 0, 624, 0, 0, 0, 0, 96, 0, 0, 1564, 0, 0,
-	0, 0, 0, 0, 0, 312, 428, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3321, 604, 0, 0, 0, 2814, 1174, 3451, 0, 0, 0, 1894, 3011, 3045, 3369,
-	3185, 0, 0, 0, 0, 0, 0, 0, 0, 0, 699, 0, 3046, 0, 237, 0, 0, 161, 0, 0, 0, 0, 0, 1172, 3222, 0, 0, 0, 0, 0, 0, 1978,
-	0, 0, 3441, 0, 0, 0, 0, 0, 1283, 0, 0, 0, 0, 0, 0, 963, 0, 2656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2039, 0, 0, 0, 0, 0, 1957, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 502, 0, 0, 0, 0, 0,
-	0, 0, 2954, 0, 0, 0, 0, 2542, 71, 3412, 0, 181, 78, 0, 0, 592, 0, 0, 323, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1164, 1612, 0, 0, 0, 0, 0, 0, 1188, 0, 0, 0, 0, 0, 2547, 0, 0, 0, 2203, 0, 0, 2323, 0, 2700, 3156, 22, 2052, 1709, 2044, 0, 0,
-	0, 0, 0, 0, 0, 2754, 0, 0, 0, 0, 0, 0, 0, 3026, 0, 0, 0, 0, 0, 0, 0, 1574, 960, 1934, 1792, 2722, 0, 0, 0, 0, 0, 0,
-	0, 0, 311, 0, 0, 0, 0, 1362, 1890, 0, 0, 1190, 2467, 1826, 0, 0, 0, 2446, 0, 0, 0, 0, 0, 1737, 86, 1590, 1912, 223, 0, 0, 0, 0,
-	0, 0, 0, 0, 1616, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 122, 0, 0, 0, 0, 0, 2084, 0, 0, 0,
-	0, 0, 743, 0, 0, 358, 2168, 2953, 0, 0, 0, 0, 0, 1298, 0, 0, 0, 2962, 3236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1319, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1184, 83, 0, 2145, 0, 0, 614, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 2734, 0, 496, 0, 0, 0, 0, 0, 3098, 0, 1408, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1470, 0,
-	2727, 1498, 0, 797, 0, 0, 0, 0, 0, 0, 0, 2435, 0, 106, 0, 0, 1543, 0, 0, 0, 0, 3093, 0, 0, 0, 0, 0, 1085, 0, 0, 0, 0,
-	0, 0, 0, 3482, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1627, 0, 0, 0, 0, 0, 406, 3400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2299, 0, 2113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3021, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1701, 0, 0, 0, 1173, 0, 0, 0, 1942, 0, 2379, 0, 0, 0, 0, 3086, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1072, 0, 0, 0, 0, 0, 0, 1532, 0, 716, 0, 0, 0, 0, 2372, 0, 0, 0, 0, 249, 3458, 0, 607, 0, 0, 0, 0,
-	0, 0, 0, 0, 3018, 1569, 0, 0, 0, 0, 0, 3384, 0, 1068, 0, 0, 185, 0, 2027, 2427, 0, 0, 3215, 0, 0, 0, 0, 0, 2279, 770, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 369, 0, 0, 0, 0, 0, 0, 1664, 0, 2758, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 2277, 0, 0, 0, 2933, 0, 0, 0, 0, 1124, 0, 0, 0, 0, 0, 0, 0, 2362, 0, 0, 2296, 0, 0, 0, 0, 0,
-	0, 1712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2943, 1466, 0, 3312, 0, 0, 0, 0, 0, 0,
-	1596, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 81, 0, 0, 1526, 0, 0, 0, 0, 0, 0, 0, 0, 2499, 0, 0, 0, 3079, 0, 3032, 0,
-	0, 224, 3308, 0, 1394, 0, 0, 0, 0, 1763, 0, 0, 0, 0, 0, 1073, 3145, 0, 0, 1671, 0, 0, 0, 694, 0, 0, 2605, 0, 0, 0, 1414, 0,
-	0, 380, 0, 2518, 0, 1361, 2451, 0, 0, 736, 3118, 946, 0, 0, 0, 0, 0, 2088, 933, 1573, 1624, 2030, 1955, 0, 0, 0, 0, 0, 2079, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 3136, 0, 0, 0, 0, 0, 0, 0, 0, 0, 154, 2233, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2060, 1433, 1545, 0,
-	0, 0, 0, 0, 0, 0, 0, 175, 2879, 1037, 0, 0, 1417, 261, 2002, 0, 0, 0, 0, 0, 0, 0, 0, 1304, 0, 0, 0, 0, 0, 0, 0, 3206,
-	0, 953, 2472, 1744, 2967, 2704, 2207, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3148, 0, 0, 0, 1643, 1431, 1236, 0, 0, 0, 0, 2889, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2065, 0, 1986, 3188, 324, 0, 0, 0, 0, 2493, 488, 0, 0, 141, 0, 1705, 0, 0, 0, 0, 0, 0,
-	1450, 0, 0, 0, 0, 0, 0, 363, 2507, 0, 0, 2677, 0, 287, 0, 0, 0, 0, 0, 1656, 0, 3041, 0, 0, 0, 0, 2136, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 64, 494, 1199, 0, 0, 0, 0, 2385, 2748, 0, 1034, 0, 0, 0, 0, 0, 1046, 0, 0, 0, 0, 2831, 0, 0,
-	0, 3404, 0, 0, 0, 0, 0, 0, 0, 3370, 2525, 0, 0, 0, 0, 0, 417, 0, 0, 0, 0, 0, 0, 0, 1254, 0, 0, 0, 0, 0, 1753, 0,
-	0, 0, 1043, 0, 0, 0, 0, 0, 0, 3241, 0, 0, 792, 1507, 2092, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1109, 0, 0, 866, 0, 0, 0, 2142, 0, 0, 0, 0, 0, 1163, 0, 2640, 0, 0, 0, 0,
-	1807, 0, 0, 0, 0, 2793, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1246, 1990, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2172, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2253, 0, 0, 0, 0, 0, 0, 0, 0, 2769, 0, 0, 0, 0, 0, 0, 0, 2760, 0, 0, 0, 1249, 1303,
-	0, 0, 2077, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3234, 36, 2834, 0, 0, 0, 0,
-	3329, 0, 0, 0, 3152, 0, 1479, 0, 0, 0, 282, 0, 0, 0, 3022, 0, 0, 0, 2271, 2790, 1997, 0, 121, 0, 3169, 0, 0, 3186, 0, 350, 808, 2424,
-	0, 0, 0, 0, 0, 0, 234, 0, 0, 0, 0, 0, 0, 0, 0, 3268, 0, 0, 0, 0, 0, 0, 0, 854, 0, 0, 0, 0, 0, 2040, 0, 0,
-	0, 0, 0, 0, 0, 2691, 0, 0, 0, 0, 2094, 322, 118, 3290, 1422, 1786, 0, 0, 0, 0, 0, 2089, 2997, 0, 2519, 0, 0, 168, 2641, 0, 0, 0,
-	0, 0, 1639, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1537, 2543, 0, 0, 0, 2968,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1480, 0, 0, 0, 3266, 0, 0, 0, 752, 1218,
-	3452, 0, 318, 3254, 0, 0, 0, 1208, 0, 0, 0, 0, 0, 2891, 0, 0, 0, 0, 936, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	476, 0, 0, 553, 0, 0, 0, 0, 392, 0, 0, 0, 0, 0, 0, 2712, 0, 0, 440, 0, 1900, 0, 0, 0, 0, 0, 0, 0, 2295, 0, 0, 0,
-	0, 1379, 0, 1829, 0, 0, 320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2068, 0, 0, 0, 0, 0, 0, 2129, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 207, 0, 0, 3117, 810, 1189, 0, 0, 0, 0, 0, 0, 2273, 0, 0, 828, 2913, 0, 0, 0, 0,
-	587, 0, 0, 0, 0, 0, 842, 2363, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2852, 0, 769, 1302, 0, 0, 0, 0, 0, 305, 0, 0, 0, 0,
-	0, 0, 0, 0, 391, 0, 0, 0, 0, 0, 0, 0, 882, 0, 0, 0, 0, 0, 0, 0, 586, 0, 2210, 0, 0, 0, 0, 0, 0, 0, 2171, 1761,
-	0, 0, 0, 0, 0, 0, 0, 0, 1689, 0, 0, 0, 1559, 0, 0, 0, 1064, 0, 0, 0, 0, 0, 0, 0, 0, 514, 1492, 2195, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2574, 441, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3099, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 355, 0, 326, 1211, 3345, 849, 3272, 1924, 2522, 0, 2422, 0, 569, 0, 0, 0, 0, 0, 104, 0, 0, 2774, 0, 1338, 0,
-	0, 669, 803, 2348, 0, 0, 0, 0, 0, 0, 0, 0, 0, 273, 0, 0, 0, 0, 1976, 3146, 0, 0, 0, 0, 0, 0, 0, 2095, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 1642, 0, 0, 1270, 0, 0, 0, 0, 1551, 0, 0, 0, 0, 0, 0, 1710, 2905, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 3330, 0, 0, 0, 1160, 1611, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1061, 60, 0, 0, 0, 453, 0, 0, 3373, 0, 1806,
-	2688, 90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2931, 3048, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 630, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3107, 2801, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2963, 3239, 0, 0, 0, 0, 0, 0, 0, 1999, 0, 0, 0, 0, 0, 696, 1486,
-	0, 0, 1789, 0, 0, 0, 0, 0, 0, 1781, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 903, 0, 0, 1113, 33, 1663, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 646, 0, 0, 0, 0, 0, 0, 0, 269, 0, 0, 0, 0, 0, 1337, 0, 0, 0, 0, 0, 3082, 0, 2610, 0, 0, 0, 0,
-	0, 0, 1754, 0, 2907, 0, 0, 1575, 0, 3088, 549, 0, 0, 338, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1888, 3426, 0, 1506, 0, 2266, 0, 0, 1467, 1777, 0, 0, 0, 0, 0, 0, 0, 0, 2812, 0, 0, 2918, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 530, 2635, 3037, 0, 0, 787, 0, 3072, 0, 0, 0, 1682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1672, 0, 3470, 749, 2477, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2594, 0, 0, 2767, 0, 1730, 0, 0, 0, 0, 3150, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 1885, 1423, 1950, 3126, 0, 0, 0, 0, 0, 0, 0, 620, 2223, 2303, 0, 0, 0, 0, 0, 0, 0, 0, 0, 477, 0, 0, 0, 0,
-	0, 2479, 2978, 0, 1231, 0, 3243, 0, 1796, 0, 0, 0, 2513, 0, 0, 1194, 1609, 0, 0, 0, 0, 0, 0, 1686, 1943, 2858, 0, 2194, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 761, 0, 196, 0, 1715, 0, 0, 0, 1149, 0, 677, 134, 0, 0, 0, 0, 2419, 0, 241, 580, 1872, 0, 0, 0, 0, 0, 0,
-	0, 0, 2698, 0, 1059, 0, 1220, 2506, 1877, 2408, 3085, 0, 0, 0, 0, 0, 0, 1852, 0, 0, 0, 0, 0, 0, 1811, 3203, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 2762, 0, 2038, 0, 0, 0, 0, 0, 0, 1579, 0, 0, 0, 0, 0, 3192, 0, 0, 0, 0, 2115, 819, 1351, 0, 2267, 0, 3401,
-	0, 0, 0, 2167, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1065, 0, 0, 0, 0, 0, 1647, 0, 0, 0, 0, 0, 1861,
-	0, 0, 0, 0, 0, 0, 0, 0, 2173, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1987, 2189, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	384, 1947, 0, 0, 601, 0, 0, 0, 0, 1412, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1297, 2346, 0, 0, 0, 408, 695, 0, 1788, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 213, 2085, 0, 0, 2029, 0, 0, 0, 0, 0, 0, 0, 0, 2860, 724, 1141, 0, 1383, 3252, 0, 0,
-	0, 0, 0, 2366, 0, 0, 0, 1902, 0, 914, 0, 2463, 0, 0, 0, 1096, 0, 1458, 0, 0, 0, 0, 2914, 0, 928, 0, 0, 0, 0, 0, 0, 0,
-	0, 1899, 3015, 0, 0, 0, 205, 210, 2606, 2949, 3180, 77, 0, 0, 0, 0, 2392, 0, 0, 889, 0, 0, 0, 0, 0, 988, 0, 0, 0, 3382, 0, 0,
-	0, 0, 2358, 0, 0, 2956, 0, 1640, 0, 0, 0, 0, 1148, 0, 0, 3403, 0, 0, 1478, 0, 0, 0, 0, 1903, 0, 0, 1342, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2335, 0, 0, 0, 0, 294, 0, 0, 0, 0, 0, 944, 0, 3374, 0, 0,
-	0, 0, 0, 3456, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3393, 0, 0, 0, 3248, 0, 0, 0, 0, 0, 0, 2514, 0, 0, 0,
-	0, 59, 0, 3068, 0, 0, 2349, 0, 0, 0, 0, 1005, 0, 2818, 0, 0, 1029, 0, 0, 0, 0, 0, 0, 2350, 0, 3371, 0, 0, 0, 650, 755, 1972,
-	0, 0, 3366, 3425, 0, 0, 0, 0, 337, 0, 0, 0, 113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 144, 0, 0, 2058, 0, 0, 0, 0, 1295,
-	0, 0, 0, 2892, 0, 1451, 0, 0, 0, 0, 0, 511, 2798, 0, 0, 0, 2611, 0, 0, 0, 1120, 2896, 414, 0, 208, 1920, 0, 0, 0, 0, 0, 0,
-	250, 0, 164, 932, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2597, 598, 0, 3155, 0, 0, 0, 984, 0, 0, 1407, 0, 0, 0, 0,
-	605, 0, 1558, 0, 0, 0, 0, 0, 1604, 1706, 1118, 0, 1813, 0, 0, 0, 3336, 0, 0, 0, 0, 0, 232, 0, 1136, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1896, 0, 0, 0, 0, 1094, 2527, 0, 0, 0, 1977, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 609, 0,
-	0, 0, 0, 0, 0, 0, 0, 2909, 0, 0, 0, 0, 0, 0, 1235, 0, 0, 0, 0, 0, 0, 0, 0, 2757, 0, 0, 0, 0, 0, 0, 0, 0,
-	327, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1345, 0, 0, 454, 0, 0, 0, 0, 2649, 3225, 0, 0, 0, 1780, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 894, 1893, 0, 0, 1442, 469, 0, 0, 2865, 0, 0, 0, 0, 2803, 0, 748, 2008, 0, 202, 2624, 3280, 0, 0, 0, 2795, 2850, 3181, 0, 0,
-	0, 0, 2226, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1014, 0, 0, 1930, 0, 0, 0, 1382, 0, 0, 0, 0, 0, 0, 0, 1021,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2689, 0, 0, 0, 1239, 1718, 1758, 2230, 0, 0, 0, 0, 0, 0, 0, 1098, 1213, 1550, 3270, 1230, 0, 0,
-	0, 0, 2750, 0, 0, 0, 0, 1998, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2930, 0, 0, 603, 0, 0, 0, 277,
-	1331, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 922, 1765, 0, 227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 188, 0, 0, 0,
-	0, 3349, 0, 0, 0, 0, 0, 1200, 0, 0, 2012, 0, 0, 0, 753, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3165, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1002, 0, 0, 0, 1111, 0, 0, 2680, 0, 640, 907, 0, 2772, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 2655, 0, 0, 2898, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1772, 0, 0, 3075, 1566, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 978, 3097, 2000, 0, 0, 0, 2108, 0, 0, 2083, 2219, 0, 0, 0, 0, 0, 0, 2395, 1915, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 1823, 0, 0, 0, 0, 0, 0, 0, 0, 3338, 0, 0, 0, 1428, 0, 0, 0, 0, 0, 542, 551, 2327, 0, 616, 0, 1523,
-	0, 0, 1287, 0, 0, 0, 0, 0, 0, 0, 563, 0, 0, 0, 1785, 0, 0, 0, 0, 0, 0, 2415, 0, 0, 0, 0, 2028, 0, 0, 0, 3316, 0,
-	0, 0, 0, 0, 0, 0, 0, 2263, 0, 0, 0, 0, 3196, 0, 0, 2020, 2437, 0, 2724, 0, 0, 0, 0, 0, 0, 0, 581, 97, 0, 0, 341, 2433,
-	1576, 0, 0, 0, 0, 0, 0, 554, 0, 0, 0, 0, 0, 0, 793, 0, 1195, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 2654, 0, 0, 0, 0, 0, 0, 110, 0, 0, 0, 0, 0, 2259, 2321, 0, 0, 1134, 0, 0, 0, 0, 0, 0, 0, 2811, 3293, 0, 0,
-	0, 429, 0, 0, 0, 0, 0, 0, 0, 892, 0, 0, 0, 652, 2401, 0, 0, 2634, 0, 0, 0, 1354, 328, 0, 0, 0, 1391, 0, 0, 0, 0, 0,
-	0, 0, 2832, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2047, 0, 0, 0, 996, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 359, 1649, 1789, 0, 0, 0, 0, 0, 2725, 0, 0, 0, 0, 1749, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1159, 979, 0, 0, 0, 0, 2464, 0, 0, 0, 0, 0, 770, 1972, 0, 0, 0, 0, 473, 0, 763, 0, 3467, 337,
+	0, 0, 0, 0, 0, 0, 2794, 0, 0, 3501, 0, 425, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1076, 0, 304, 0, 0, 0, 0, 2316, 2448, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 778, 0, 3399, 3040, 0, 1056, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3113, 0, 251, 2649, 0, 1394, 0, 0, 0, 0, 0, 2314, 0, 0, 0, 0, 570, 1998, 2163, 0, 1173,
+	0, 0, 0, 0, 0, 0, 0, 0, 2936, 0, 0, 0, 0, 0, 2039, 0, 0, 0, 0, 0, 0, 0, 1836, 0, 0, 0, 0, 0, 2009, 0, 1006, 3311,
+	2245, 0, 0, 0, 0, 0, 0, 0, 0, 3309, 1722, 0, 0, 0, 0, 0, 0, 0, 0, 1497, 0, 0, 0, 0, 1235, 0, 2162, 0, 2727, 1414, 0, 852,
+	503, 1754, 0, 366, 0, 0, 0, 0, 362, 0, 623, 0, 0, 0, 0, 3035, 0, 2773, 0, 0, 0, 0, 0, 0, 378, 2299, 0, 1699, 0, 0, 0, 0,
+	0, 0, 3082, 2379, 0, 0, 462, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1482, 40, 0, 0, 0, 0, 0, 0, 0, 2536, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 898, 486, 0, 0, 698, 3393, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1651, 2856, 0, 2913, 0, 0, 0, 2419, 0, 0, 47, 0, 2678, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 746, 162, 0, 0, 0, 1933, 0, 0, 0, 1571, 0, 0, 0, 49, 0, 0, 0, 0, 0, 1143, 0, 0,
+	690, 0, 2410, 2953, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2024, 2424, 3333, 0, 0, 263, 1974, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1616, 0, 1823, 1354, 0, 0, 0, 0, 0, 0, 0, 0, 0, 170, 2294, 340, 95, 865, 3339, 0, 0, 1346, 0, 2023, 3252, 0, 0, 0, 0,
+	0, 0, 0, 0, 1011, 0, 2599, 0, 0, 0, 0, 0, 0, 0, 0, 1645, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3446, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 955, 0, 0, 0, 0, 0, 1471, 0, 0, 3493, 0, 0, 0, 2458, 1395, 0, 1561,
+	2038, 0, 0, 0, 0, 0, 0, 0, 640, 2524, 2762, 0, 0, 0, 0, 0, 0, 0, 1586, 0, 0, 2453, 0, 0, 0, 0, 0, 0, 2571, 307, 2769, 1890,
+	0, 0, 0, 0, 0, 0, 0, 780, 2887, 1762, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 394, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2278, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 583, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 430, 1139, 2322, 0, 0, 0, 0, 0, 1915, 0, 2135, 0, 12, 0, 0, 0, 1735, 0, 1655, 2658, 0, 0, 0,
+	0, 0, 0, 1727, 0, 2672, 0, 0, 0, 0, 0, 0, 0, 2359, 0, 0, 0, 0, 0, 0, 0, 440, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	290, 0, 0, 423, 0, 0, 0, 0, 1818, 0, 0, 0, 0, 451, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2810, 0, 0, 0, 3522, 0,
+	0, 3021, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3342, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1683, 0, 0, 0, 0, 1927, 0, 0, 74, 345, 2350, 2909, 0, 0, 0, 1289, 0, 0, 0, 0, 0, 0, 0, 0, 3344, 2069, 0, 3471, 0, 0, 0, 0,
+	0, 0, 0, 0, 1247, 0, 1135, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2311, 1949, 0, 594, 0, 0, 0, 3121, 0, 0,
+	0, 0, 1035, 1997, 0, 0, 1087, 0, 1603, 0, 0, 0, 2758, 0, 0, 2694, 0, 0, 0, 153, 0, 1344, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1185, 0, 0, 825, 2598, 0, 2440, 0, 0, 1071, 0, 0, 0, 0, 0, 2842, 0, 0, 0, 0, 449, 0, 0, 0, 0, 0, 0, 0, 1660, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 479, 0, 0, 0, 0, 108, 0, 0, 0, 0, 0, 3492, 0, 0, 2412, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 929, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1844, 3379, 0, 0, 0, 1308, 0, 0, 1999,
+	0, 0, 0, 2306, 0, 0, 2319, 0, 3165, 1544, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1388, 2202, 0, 0,
+	0, 0, 0, 0, 1496, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 361, 3077, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 276, 0, 0, 0, 0, 0, 0, 1200, 0, 0, 0, 0, 0, 0, 2170, 0, 1955, 0, 0, 115, 0, 0, 0, 0, 0, 0, 0, 2500, 0,
+	0, 0, 0, 0, 0, 3081, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2474, 0, 0, 0, 0, 0, 0, 3031, 3447, 0, 1859, 1911, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 624, 0, 0, 0, 0, 0, 0, 0, 0, 618, 0, 0, 0, 1120, 0, 0, 0, 2502, 0, 2318, 0, 0, 0, 0,
+	0, 2483, 0, 0, 0, 0, 0, 1144, 1605, 0, 0, 0, 0, 0, 0, 0, 0, 3069, 0, 1116, 0, 0, 0, 0, 0, 0, 381, 0, 0, 0, 0, 0,
+	0, 0, 0, 1943, 0, 0, 2003, 3110, 0, 0, 0, 0, 0, 2515, 0, 0, 0, 0, 0, 3373, 0, 0, 0, 0, 0, 0, 1171, 0, 0, 0, 0, 0,
+	0, 1302, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2427, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 132, 0, 0, 3010, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1194, 1721, 0, 0, 0, 0, 910, 0,
+	0, 0, 0, 0, 1392, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 850, 0, 0, 0, 0, 0, 0, 312, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1575, 0, 0, 1339, 0, 2596, 0, 0, 417, 2289, 0, 3043, 1766, 0, 2506, 0, 341, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1389, 0, 0, 0, 3006,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3427, 0, 0, 0, 0, 0, 0, 1256, 0, 0, 0, 0, 2345, 0, 0, 3084, 0, 0, 0, 0, 0, 2238,
+	0, 0, 0, 839, 2843, 0, 0, 0, 2128, 0, 3322, 0, 0, 0, 2177, 0, 0, 0, 0, 3270, 0, 0, 710, 469, 1513, 2895, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3516, 0, 0, 0, 0, 0, 644, 1094, 0, 0, 3136, 607, 2215, 0, 0, 0, 0, 2747, 0, 0, 0, 0,
+	0, 1737, 0, 1663, 3140, 0, 0, 0, 0, 0, 0, 0, 2646, 642, 0, 0, 0, 0, 1058, 1100, 99, 1880, 0, 0, 0, 3055, 1023, 0, 2609, 0, 0, 0,
+	0, 0, 743, 0, 0, 0, 0, 3145, 0, 0, 0, 269, 2426, 0, 0, 0, 1865, 0, 0, 0, 0, 2611, 1495, 0, 3139, 2356, 0, 0, 0, 0, 0, 1130,
+	0, 2529, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 1418, 0, 1192, 0, 0, 1080, 2732, 0, 0, 0, 1750, 0, 0, 0, 0, 0, 0,
+	1313, 2269, 2575, 0, 0, 0, 0, 0, 0, 1650, 0, 0, 0, 0, 0, 0, 0, 1145, 0, 0, 1136, 2288, 2628, 3258, 1444, 1804, 3127, 0, 0, 454, 0, 0,
+	0, 0, 0, 0, 0, 0, 931, 1474, 3521, 0, 0, 900, 2168, 3153, 0, 0, 0, 0, 2382, 0, 0, 0, 0, 0, 0, 0, 1815, 0, 0, 0, 0, 0,
+	0, 0, 732, 0, 0, 0, 0, 2473, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 876, 0, 1366, 0, 0, 2647, 0, 0, 0, 1142, 0, 0, 0,
+	0, 0, 0, 0, 1478, 0, 0, 0, 0, 0, 0, 3254, 3357, 627, 2028, 0, 0, 0, 0, 2132, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1541, 0, 0, 0, 0, 677, 0, 0, 0, 0, 0, 3429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2096, 0, 0, 0, 75, 0, 0, 0,
+	0, 2627, 0, 0, 0, 1383, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 172, 0, 0, 0, 0, 0, 0, 268, 2790, 957, 0,
+	0, 3057, 1940, 0, 0, 0, 0, 0, 0, 1868, 2792, 324, 2051, 0, 0, 0, 2594, 0, 0, 0, 634, 0, 0, 0, 0, 1406, 2368, 0, 0, 0, 0, 2961,
+	0, 528, 0, 0, 0, 0, 0, 0, 952, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 948, 0, 0, 0, 45, 818, 2974, 0, 863,
+	0, 0, 1300, 0, 0, 0, 0, 0, 0, 2942, 0, 2015, 1287, 0, 0, 203, 0, 2387, 0, 383, 0, 3128, 0, 0, 2950, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2648, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2785, 0, 0, 0, 823, 0, 0, 0, 0,
+	0, 0, 1265, 0, 0, 1568, 0, 0, 0, 923, 2479, 2901, 0, 0, 3338, 0, 0, 0, 0, 0, 0, 2642, 0, 0, 0, 0, 1672, 0, 0, 0, 1887, 94,
+	0, 0, 0, 2893, 0, 1606, 2296, 3503, 0, 0, 0, 0, 2251, 0, 0, 0, 587, 659, 1505, 1427, 0, 0, 3458, 0, 0, 177, 20, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2990, 0, 0, 0, 0, 1020, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1072, 0, 0, 3386, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3451, 2696, 0, 0, 0, 3002, 0, 0, 0, 0, 0, 1545, 1826, 0, 0, 0, 0, 0, 0, 0, 1701, 0, 0, 0, 2518, 0, 0, 2124,
+	0, 0, 0, 0, 1599, 0, 0, 0, 0, 0, 0, 0, 521, 0, 601, 0, 0, 280, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3100, 0, 0, 2906,
+	0, 2977, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2136, 2078, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2049, 3200, 0, 0, 0, 0, 0, 1888, 0,
+	0, 0, 0, 2868, 0, 0, 1642, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 777, 0, 3392, 0, 183, 2201, 2737, 1596, 0, 0,
+	0, 0, 842, 0, 0, 195, 0, 0, 0, 0, 0, 0, 0, 0, 1348, 0, 0, 0, 0, 0, 1692, 0, 0, 0, 0, 0, 2172, 0, 2445, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2303, 351, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 349, 861, 0, 0, 0, 0, 0, 0, 3299, 0, 0, 2894,
+	0, 0, 0, 0, 174, 0, 2266, 0, 0, 2633, 0, 0, 0, 0, 0, 0, 936, 0, 0, 0, 2756, 1755, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 240, 0, 296, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 167, 0, 0, 0, 0, 0, 0, 356, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2036, 0, 2615, 2145, 3150, 0, 0, 0, 3103, 0, 0, 737, 0, 849, 0, 0, 0, 0, 489, 665, 1040, 0, 0, 0, 0, 0, 3517, 111,
+	235, 0, 0, 0, 2468, 0, 0, 0, 0, 3405, 0, 0, 0, 0, 2789, 0, 0, 2076, 990, 2526, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3154, 719,
+	0, 0, 0, 0, 0, 1570, 0, 2259, 0, 1950, 0, 0, 0, 399, 0, 0, 0, 2641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1793, 0, 0, 0, 0,
+	2007, 0, 0, 0, 0, 0, 3282, 0, 0, 0, 0, 0, 0, 0, 0, 1753, 0, 2152, 2955, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 630, 0, 0, 0, 0, 0, 846, 0, 0, 0, 0, 0, 0, 0, 724, 550, 0, 0, 0, 0, 0,
+	0, 600, 0, 0, 0, 1566, 0, 0, 0, 0, 0, 0, 0, 393, 0, 0, 0, 0, 0, 1236, 262, 2973, 0, 0, 0, 0, 0, 0, 649, 0, 0, 0,
+	0, 0, 2046, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2492, 0, 0, 1514, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 465, 0, 2361, 2818, 0, 0, 0, 0, 0, 0, 0, 2542, 0, 0, 0, 0, 0,
+	0, 0, 800, 1029, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1535, 0, 0, 2086, 0, 0, 0, 0, 0, 0, 0, 2669, 350, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 544, 0, 0, 1380, 2603, 0, 0, 0, 0, 892, 0, 0, 79, 2577, 0, 293, 435, 0, 0, 1849, 3510, 41, 0, 0, 2608,
+	0, 0, 0, 0, 0, 347, 2134, 0, 0, 0, 0, 0, 0, 1612, 3366, 0, 0, 2191, 0, 0, 0, 1602, 2523, 0, 0, 0, 0, 537, 2880, 3426, 0, 0,
+	0, 916, 0, 0, 2634, 0, 0, 0, 0, 0, 0, 0, 0, 0, 315, 0, 527, 0, 0, 0, 0, 0, 0, 0, 3180, 1218, 0, 0, 0, 0, 0, 0,
+	0, 889, 0, 3227, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1031, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2450, 220, 1951, 2442, 3327, 0, 0, 0,
+	3213, 0, 0, 0, 0, 0, 2832, 0, 0, 0, 0, 0, 2180, 0, 182, 0, 0, 541, 0, 0, 0, 409, 575, 46, 0, 0, 2621, 0, 0, 1374, 0, 0,
+	3355, 0, 0, 0, 0, 1640, 0, 0, 873, 0, 2018, 0, 0, 0, 0, 0, 0, 0, 869, 0, 0, 0, 0, 0, 0, 0, 0, 1517, 0, 0, 0, 0,
+	0, 0, 738, 0, 0, 3185, 0, 0, 0, 0, 0, 0, 0, 0, 961, 0, 1576, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 146, 996, 1620, 0,
+	3198, 1968, 3321, 0, 2489, 0, 628, 0, 0, 0, 0, 0, 0, 3397, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 1424,
+	0, 0, 1330, 0, 0, 0, 3089, 0, 2556, 0, 0, 0, 0, 0, 2847, 0, 0, 1264, 3371, 0, 0, 373, 1211, 37, 0, 0, 0, 0, 0, 2743, 0, 0,
+	0, 0, 633, 590, 3099, 0, 0, 0, 0, 2343, 0, 0, 0, 2064, 0, 0, 0, 0, 512, 0, 2040, 0, 1412, 2279, 0, 0, 0, 1813, 2141, 884, 2471, 2591,
+	1038, 3315, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1738, 3061, 0, 0, 0, 711, 838, 0, 0, 0, 2504, 0, 0, 0, 0, 0, 0, 2763,
+	0, 2742, 0, 533, 0, 2903, 0, 0, 0, 405, 136, 0, 0, 0, 0, 0, 2497, 0, 0, 0, 0, 0, 0, 2813, 0, 896, 1530, 2420, 0, 0, 0, 0,
+	0, 2960, 3070, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 455, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	3261, 663, 695, 2033, 0, 0, 330, 2719, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1294, 0, 0, 0, 0, 0, 0, 0, 0, 1896, 0, 0, 0, 2739,
+	0, 0, 0, 0, 1429, 0, 0, 0, 0, 0, 0, 0, 0, 0, 834, 0, 0, 0, 0, 0, 0, 1149, 1698, 0, 0, 0, 0, 0, 0, 1369, 0, 0,
+	788, 0, 0, 0, 0, 0, 0, 2475, 0, 0, 0, 0, 0, 1483, 934, 2216, 2239, 3277, 0, 0, 0, 1632, 0, 752, 3132, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1091, 0, 1274, 0, 0, 0, 1288, 0, 0, 560, 882, 0, 0, 0, 689, 0, 0, 0, 0, 866, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 245, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2326, 0, 0, 974, 1326, 0, 0, 0, 0, 0, 0, 2888, 0, 0, 0,
+	0, 0, 1459, 1518, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 500, 693, 1542, 2100, 1184, 0, 0, 0, 0, 414, 0, 0, 0, 0, 0, 0, 0, 0,
+	3122, 0, 286, 0, 928, 0, 0, 0, 0, 2164, 0, 2579, 0, 0, 0, 0, 0, 0, 3474, 0, 0, 0, 0, 0, 0, 0, 811, 2467, 0, 0, 0, 0,
+	0, 1954, 0, 0, 0, 0, 0, 0, 0, 722, 0, 1976, 0, 0, 0, 0, 0, 2870, 0, 181, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 51, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2755, 0, 82, 0, 2302, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1425, 0, 0, 0, 0, 0, 0, 234, 678, 2716, 0, 794, 725, 0, 0, 0, 0, 0, 488, 0,
+	0, 0, 0, 0, 0, 2327, 0, 0, 801, 2083, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2295, 0, 0, 2369, 0, 2423, 0, 0, 2131, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 708, 2268, 0, 1457, 461, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2494, 0, 0, 922, 0, 0, 820, 875,
+	3352, 0, 0, 0, 0, 0, 0, 252, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1003, 0, 2510, 0, 0, 0, 1829, 0, 0, 0, 0, 0, 0,
+	0, 3460, 0, 0, 840, 0, 0, 0, 0, 1509, 0, 0, 0, 845, 2585, 0, 0, 0, 0, 0, 0, 2897, 0, 2873, 0, 0, 0, 0, 0, 0, 0, 0,
+	694, 0, 0, 0, 0, 176, 0, 0, 0, 0, 0, 0, 1953, 2508, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3049, 364, 0, 2946, 0, 0, 2841, 3016,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 567, 681, 1387, 1527, 2089, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 467, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3292, 0, 0, 0, 0, 2171, 2912, 0, 0, 0, 1879, 0, 0, 0, 0, 0, 0, 1355, 0, 0, 0, 0, 3461, 1894,
+	0, 1490, 0, 0, 0, 0, 0, 0, 0, 2120, 0, 0, 0, 969, 0, 0, 0, 432, 0, 0, 0, 1467, 0, 0, 524, 1075, 0, 0, 0, 1106, 1857, 3485,
+	0, 0, 0, 0, 0, 3276, 0, 3196, 0, 0, 3314, 0, 0, 0, 0, 0, 0, 0, 387, 0, 0, 0, 0, 0, 0, 0, 0, 2549, 0, 0, 1468, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 531, 1121, 691, 0, 0, 468, 0, 0, 0, 0, 1303, 0, 0, 0, 3478, 0, 0, 305, 0,
+	0, 0, 0, 0, 48, 1476, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1643, 0, 0, 0, 0, 0, 0, 0, 0, 509, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2930, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 1764, 18,
+	0, 3087, 0, 0, 1254, 0, 0, 3204, 2087, 0, 0, 0, 0, 0, 0, 0, 2751, 0, 0, 1581, 0, 0, 0, 0, 0, 3034, 0, 0, 0, 0, 0, 2971,
+	1684, 0, 0, 742, 0, 3190, 0, 1103, 0, 0, 0, 0, 0, 2116, 2169, 3434, 0, 0, 0, 0, 1229, 0, 0, 1357, 0, 0, 0, 0, 0, 3226, 0, 0,
+	0, 0, 0, 0, 1160, 0, 0, 0, 1321, 0, 0, 0, 0, 0, 456, 0, 0, 0, 0, 0, 0, 3384, 0, 0, 2255, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1515, 0, 0, 0, 0, 0, 653, 3524, 1251, 0, 0, 275, 0, 1270, 2348, 0, 0, 0, 3514, 0, 0, 0, 0, 3230, 0, 1079, 1237, 0,
+	548, 0, 0, 0, 0, 0, 0, 2354, 0, 0, 735, 0, 0, 0, 0, 0, 3203, 0, 0, 3435, 0, 1925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	542, 0, 0, 0, 1413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2252, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 692, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1619, 0, 0, 0, 0, 0, 0, 0, 0, 0, 905, 0, 0,
+	0, 513, 3147, 0, 0, 1613, 1141, 0, 0, 988, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2325, 0, 0, 3518, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 2487, 0, 0, 0, 702, 2671, 0, 2262, 0, 3115, 0, 0, 0, 0, 3513, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 427, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1101, 0, 0, 0, 0, 0, 1191, 0, 0, 0, 0, 0, 0, 3403, 0, 0, 0, 0, 0, 0, 3462, 0, 0, 0, 0, 2063, 0, 0, 1556,
+	2731, 0, 0, 0, 0, 0, 0, 795, 3482, 0, 0, 0, 0, 0, 34, 0, 532, 0, 0, 0, 0, 0, 0, 0, 1979, 0, 0, 0, 0, 0, 2910, 0,
+	0, 0, 1831, 0, 0, 0, 0, 0, 0, 0, 1878, 0, 0, 1985, 0, 0, 0, 0, 909, 1906, 0, 0, 0, 0, 0, 637, 0, 0, 0, 0, 0, 1847,
+	0, 0, 0, 0, 0, 0, 1746, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3242, 1675, 0, 56, 2455, 197, 198, 3062, 0, 0, 0, 0, 0,
+	0, 209, 1485, 0, 3504, 0, 0, 0, 2505, 0, 2095, 2390, 0, 1543, 0, 502, 0, 0, 0, 0, 573, 1965, 0, 604, 0, 0, 0, 0, 1137, 0, 0, 0,
+	0, 0, 0, 0, 0, 1946, 0, 0, 3454, 0, 750, 0, 0, 0, 0, 0, 0, 0, 13, 2154, 0, 0, 0, 0, 0, 0, 831, 0, 0, 0, 0, 0,
+	0, 125, 0, 0, 0, 1475, 0, 0, 392, 0, 0, 3281, 0, 7, 0, 0, 0, 0, 0, 3247, 0, 0, 0, 672, 0, 0, 0, 475, 0, 0, 0, 0,
+	0, 0, 0, 3184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1697, 0, 0, 0, 0, 0, 1016, 0, 809, 0, 0, 0, 0, 0, 0, 0, 226,
+	0, 0, 0, 158, 2452, 1067, 2775, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3509, 0, 0, 225, 0, 648, 2932, 0, 0, 0, 0, 2588, 0, 0, 0, 0,
+	0, 3164, 0, 0, 0, 0, 0, 2864, 0, 0, 0, 551, 0, 0, 0, 810, 904, 0, 0, 0, 0, 676, 1900, 0, 0, 0, 0, 2736, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1839, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1055, 0, 0, 0, 0, 0, 0, 2115, 0, 0, 0, 0, 1710, 0, 790,
+	0, 0, 0, 0, 0, 2329, 0, 0, 1855, 2226, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1146, 0, 0, 0, 985, 1892, 0, 0, 0, 0, 279, 0, 0,
+	1822, 0, 2839, 0, 0, 0, 0, 2305, 0, 0, 0, 2307, 0, 0, 2619, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 336, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1054, 0, 713, 243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3394,
+	0, 0, 0, 1532, 2640, 0, 0, 0, 0, 0, 0, 0, 0, 966, 0, 0, 2863, 2705, 0, 0, 1601, 940, 1109, 2353, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1781, 1386, 0, 669, 0,
+	0, 1885, 3221, 421, 0, 0, 0, 311, 441, 0, 0, 0, 0, 0, 0, 0, 0, 0, 992, 1562, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	543, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1717, 0, 0, 0, 0, 0, 1832, 0, 0, 0, 0, 0, 652, 1850, 2073, 0, 0, 0, 0, 0, 0,
+	967, 1752, 0, 0, 0, 0, 1446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2378, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 3382, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 571, 1262, 412, 1501, 1636, 0, 0, 3102, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 5, 0, 0, 0, 0, 0, 0, 895, 1463, 0, 0, 1507, 0, 1796, 0, 0, 2469, 0, 1718, 0, 0, 0, 0, 0, 0, 0, 35, 285, 1842, 3022,
+	3068, 2324, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 379, 2812, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2175, 3199, 0, 0, 0, 0, 0, 0, 0, 0, 1255, 0, 1385, 0, 0, 0, 2862, 1338, 2254, 3090, 0, 0, 0, 1164, 0, 0, 1679,
+	0, 1045, 0, 0, 0, 0, 2413, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 641, 1215, 2457, 858, 1179, 0, 0, 0, 0, 0, 0,
+	0, 0, 476, 0, 0, 2104, 0, 123, 510, 3246, 0, 0, 0, 0, 0, 0, 3208, 0, 0, 0, 1273, 2992, 0, 0, 0, 0, 0, 1983, 0, 0, 0, 1062,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3477, 0, 0, 0, 0, 1631, 0, 0, 0, 0, 0, 0,
+	0, 0, 173, 1046, 0, 0, 0, 0, 0, 654, 1175, 256, 0, 1361, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 973, 0, 0, 0, 2927, 1027, 2121, 2586,
+	365, 2512, 3012, 0, 0, 0, 0, 1681, 0, 2779, 0, 0, 2899, 0, 0, 66, 0, 0, 0, 0, 0, 0, 2670, 0, 0, 219, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1219, 0, 222, 664, 950, 2541, 0, 149, 295, 0, 0, 1004, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1783, 2559, 622, 0, 0, 0, 0,
+	0, 0, 0, 658, 0, 0, 0, 0, 0, 0, 0, 273, 0, 0, 880, 0, 0, 429, 497, 2272, 84, 0, 261, 0, 0, 0, 2315, 3011, 0, 0, 0, 0,
+	2110, 0, 0, 2663, 0, 3008, 0, 1595, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3189, 0, 0, 890, 2495, 0, 0, 0, 2050, 0, 0, 617, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2304, 0, 848,
+	0, 0, 1584, 376, 1391, 0, 0, 1769, 0, 1639, 0, 0, 0, 0, 1665, 0, 0, 0, 0, 0, 3468, 0, 978, 1937, 0, 1124, 3244, 0, 0, 0, 102, 0,
+	0, 0, 0, 0, 0, 0, 0, 2920, 0, 0, 0, 0, 0, 0, 0, 782, 0, 0, 0, 0, 0, 3507, 1582, 0, 0, 0, 2673, 0, 0, 0, 0, 0,
+	10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1607, 0, 0, 0, 0, 0, 0, 0, 0, 1325, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1785, 0, 0, 0, 0, 0, 0, 3323, 2806, 0, 0, 3257, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1128, 2397, 0, 0, 2385, 0, 0, 0, 211, 0, 0, 686, 2593, 0, 0, 2587, 0, 0, 0, 0, 0, 0, 0, 3415, 1097, 2516, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2323, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 666, 0, 638, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2264, 0, 0, 0, 0, 620, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2389, 0, 2697, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1193, 0, 0, 0, 402, 0, 0, 0, 2687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 888, 0, 0, 0,
+	0, 0, 0, 1238, 0, 0, 0, 2911, 0, 0, 0, 0, 160, 836, 2149, 1279, 2554, 0, 0, 0, 0, 0, 3249, 0, 0, 0, 0, 0, 0, 0, 0, 1552,
+	0, 0, 0, 0, 1305, 0, 0, 0, 0, 0, 0, 0, 0, 0, 457, 189, 0, 0, 0, 0, 0, 872, 0, 0, 0, 0, 0, 0, 0, 2735, 0, 0,
+	0, 0, 3347, 1705, 0, 0, 0, 0, 0, 0, 2275, 0, 0, 0, 0, 1329, 0, 506, 2236, 3285, 943, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1364, 0,
+	0, 0, 0, 0, 953, 2234, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3275, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 498, 0, 0,
+	0, 0, 0, 1090, 0, 0, 0, 0, 0, 0, 0, 0, 712, 0, 0, 0, 0, 0, 0, 0, 1074, 19, 0, 0, 0, 0, 0, 0, 0, 3053, 0, 1461,
+	1867, 2781, 0, 0, 3156, 1370, 0, 0, 0, 0, 1667, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2865, 1043, 0, 0, 0, 0, 0, 322,
+	2196, 0, 0, 2340, 0, 0, 1439, 0, 0, 0, 0, 0, 0, 540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1713, 707, 1105, 2772, 0, 0, 0,
+	0, 0, 0, 0, 2062, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2437, 0, 0, 0, 1304, 0, 0, 0, 0, 0, 0, 0, 3336, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1470, 0, 0, 0, 0, 91, 0, 2461, 0, 0, 0, 0, 0, 1458, 0, 0, 0, 0, 2958, 0, 0,
+	0, 0, 0, 0, 0, 0, 1068, 0, 0, 0, 0, 0, 0, 0, 495, 0, 1734, 756, 1591, 0, 0, 0, 0, 1216, 0, 0, 2622, 3486, 105, 0, 0, 0,
+	151, 0, 0, 0, 771, 0, 0, 0, 0, 2411, 0, 0, 1567, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3050, 837, 0, 2580, 0, 0, 0, 0,
+	0, 0, 0, 0, 284, 2576, 0, 2371, 114, 0, 0, 0, 0, 0, 0, 0, 0, 0, 103, 0, 0, 0, 0, 0, 0, 0, 3030, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 3131, 0, 0, 2934, 0, 2889, 0, 0, 9, 0, 0, 0, 2828, 0, 0, 0, 0, 0, 0, 0, 358, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1833, 0, 0, 0, 0, 0, 0, 956, 0, 982, 0, 0, 65, 2173, 0, 0, 0, 0, 0, 581, 0, 0, 0, 3033, 2614, 0, 0,
+	0, 0, 0, 0, 0, 3365, 1792, 0, 0, 0, 0, 0, 0, 0, 835, 0, 0, 0, 0, 0, 0, 0, 0, 0, 578, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1627, 0, 1052, 0, 2472, 0, 0, 0, 0, 0, 3443, 0, 0, 1243, 734, 0, 0, 0, 0, 223, 1271, 3148, 3175, 0,
+	0, 0, 0, 1084, 2394, 2105, 0, 0, 0, 0, 0, 874, 0, 2138, 0, 0, 2048, 0, 1869, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 156, 1126, 0, 3129, 944, 0, 730, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3499, 0, 0, 1336, 1628, 0, 0,
+	0, 0, 0, 2260, 0, 0, 0, 0, 0, 2140, 589, 3351, 0, 0, 0, 3038, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 971, 0, 0, 3215, 1673, 945,
+	3042, 0, 0, 0, 0, 483, 1296, 1523, 3142, 2250, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1901, 3430, 3216, 0, 0, 0, 2425, 0, 0, 0,
+	0, 883, 0, 0, 1882, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 878, 1941, 2207, 0, 371, 0, 0, 2690, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2815, 2987, 0, 0, 1248, 0, 0, 2925, 0, 0, 0, 0, 2484, 0, 0, 0, 0, 0, 0, 0,
+	0, 135, 0, 0, 0, 0, 0, 0, 2342, 0, 0, 0, 0, 0, 0, 0, 2321, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1267, 0, 0,
+	0, 0, 0, 1828, 0, 0, 0, 2417, 0, 0, 0, 2257, 0, 0, 0, 0, 2872, 538, 0, 0, 0, 0, 0, 43, 0, 0, 0, 0, 0, 851, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2439, 0, 812, 0, 0, 0, 3334, 0, 0, 0, 0, 2710, 0, 1210, 1504, 0, 0, 2401, 0, 208, 395, 0, 2801, 1093, 3364,
+	0, 0, 2778, 1022, 0, 0, 0, 1774, 3003, 0, 0, 0, 0, 3385, 0, 0, 0, 0, 0, 870, 180, 1440, 1876, 0, 2547, 2684, 44, 3051, 0, 0, 0, 2728,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3425, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2282, 0,
+	1707, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1272, 0, 0, 0, 0, 0, 1443, 0, 0, 2075, 0, 0, 1622, 0, 0, 0, 0, 0, 0,
+	1680, 0, 0, 1182, 0, 0, 0, 0, 0, 0, 2692, 0, 0, 0, 0, 0, 0, 38, 0, 0, 0, 0, 0, 257, 1858, 0, 0, 0, 1331, 0, 0, 0,
+	3272, 1092, 0, 0, 0, 0, 0, 2211, 2802, 2859, 0, 0, 1460, 803, 0, 2613, 0, 0, 0, 403, 0, 0, 0, 0, 0, 0, 0, 0, 0, 705, 0, 0,
+	0, 0, 0, 0, 0, 0, 2183, 2782, 0, 0, 0, 491, 0, 0, 0, 0, 0, 0, 2947, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2686, 1838, 2964, 0, 0, 0, 2991, 0,
+	2292, 0, 0, 0, 0, 0, 0, 1928, 1041, 2223, 0, 57, 0, 0, 0, 0, 0, 0, 1036, 2017, 0, 0, 2190, 0, 3444, 0, 0, 0, 0, 0, 390, 0,
+	3028, 0, 0, 0, 0, 0, 0, 0, 0, 1347, 0, 0, 0, 0, 0, 0, 1835, 773, 2045, 3356, 0, 0, 0, 1845, 3085, 1909, 1233, 0, 0, 0, 1811, 301,
+	0, 0, 0, 1922, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1730, 0, 0, 3388, 0, 0, 0, 1156, 0, 0, 0, 1819, 0, 291, 0, 2404, 3459, 0, 0,
+	0, 0, 3470, 0, 0, 0, 0, 0, 0, 2482, 0, 0, 0, 0, 0, 0, 0, 0, 201, 0, 0, 0, 675, 1196, 1808, 0, 247, 1176, 1851, 171, 0, 0,
+	0, 0, 0, 0, 0, 1967, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3465, 0, 0, 0, 2531, 0, 480, 0, 460, 0, 1809, 0,
+	0, 0, 0, 1936, 0, 1332, 0, 0, 0, 1223, 3266, 0, 2194, 0, 0, 1621, 241, 3020, 0, 0, 0, 0, 0, 0, 0, 0, 1373, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1529, 0, 727, 1659, 0, 0, 0, 0, 0, 0, 915, 0, 2, 3500, 0, 579, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 424, 2707, 0, 0, 0, 2463, 0, 0, 0, 3046, 0, 0, 0, 0, 0, 0, 0, 1539, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1411, 0, 0, 0, 0, 0, 0, 0, 0, 0, 289, 0, 0, 0, 3418, 0, 3436, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3259, 0, 0, 0, 2693, 0, 0, 2630, 0, 0, 0, 0, 3001, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1014, 0, 2210, 0, 2928, 0, 0, 100,
+	0, 0, 0, 0, 0, 0, 270, 0, 0, 0, 0, 0, 2198, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2557, 2258, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 3400, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 534, 0, 494, 0, 2836, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1207, 0, 0, 0, 0, 0, 0, 1205, 0, 0, 1647, 0, 0, 0, 0, 0, 0, 3073, 3228, 0, 920, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1995, 0, 0, 0, 0, 0, 0, 0, 0, 1281, 0, 1852, 2986, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1240, 0, 0, 0, 0,
+	0, 0, 0, 0, 1637, 0, 0, 0, 0, 0, 0, 1189, 0, 0, 3170, 1114, 0, 0, 0, 0, 2301, 0, 0, 0, 0, 0, 0, 2265, 0, 1292, 0, 0,
+	1241, 0, 29, 70, 0, 3283, 0, 67, 386, 976, 0, 0, 0, 921, 0, 3013, 1924, 0, 0, 0, 0, 1328, 0, 0, 0, 52, 0, 0, 0, 0, 0, 0,
+	947, 1608, 0, 0, 0, 408, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3079, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 755, 0, 0,
+	0, 0, 0, 0, 1438, 1558, 2963, 0, 0, 0, 0, 0, 0, 2113, 0, 0, 0, 0, 0, 0, 0, 2179, 0, 107, 1801, 0, 0, 0, 2480, 0, 728, 0,
+	277, 0, 0, 2984, 0, 0, 2370, 0, 0, 1161, 0, 0, 0, 776, 0, 0, 0, 0, 0, 0, 0, 0, 464, 2533, 731, 0, 765, 1797, 0, 0, 2562, 0,
+	0, 0, 0, 0, 0, 998, 0, 0, 0, 0, 0, 0, 3312, 0, 0, 0, 0, 0, 0, 0, 0, 3487, 0, 145, 0, 1053, 0, 0, 0, 0, 0, 0,
+	2604, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1563, 0, 0, 0, 0, 0, 0, 1993, 2501, 0, 3406, 0, 1550,
+	1634, 0, 2199, 0, 0, 0, 0, 1739, 0, 15, 0, 3466, 0, 0, 0, 0, 986, 0, 0, 0, 0, 0, 3219, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1293, 0, 2799, 0, 0, 0, 0, 0, 1870, 508, 807, 0, 0, 0, 0, 0, 0, 2133, 0, 0, 0, 155, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 308, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2080, 0, 2189, 2833, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 552, 0, 0, 0, 639, 0, 0, 0, 3390, 0, 0, 0, 643, 0, 0, 1873, 0, 0, 1433, 0, 0, 1201,
+	0, 0, 0, 0, 670, 1945, 0, 0, 0, 0, 0, 3080, 0, 2797, 416, 0, 0, 0, 16, 2711, 0, 0, 0, 2142, 0, 0, 0, 0, 0, 0, 0, 3484,
+	1963, 2002, 2941, 0, 0, 0, 0, 3149, 0, 0, 0, 0, 0, 0, 0, 2446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 3083, 0, 0, 2978, 0, 165, 0, 0, 0, 444, 0, 0, 718, 0, 2722, 0, 0, 0, 0, 0, 2566, 0, 0, 0, 879, 2629, 0, 0, 3065, 0,
+	0, 2595, 0, 42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2638, 0, 0, 0, 0, 0, 0, 0, 3095, 0, 0, 0, 0,
+	0, 0, 1469, 0, 0, 0, 3498, 3186, 0, 0, 0, 1919, 0, 0, 0, 0, 2374, 0, 0, 0, 0, 0, 61, 805, 0, 1918, 0, 3335, 0, 0, 0, 0,
+	0, 0, 0, 0, 2312, 3163, 1290, 0, 2757, 0, 0, 0, 0, 0, 3395, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1912, 0, 0, 3130, 0, 0, 448, 418, 0, 0, 0, 650, 2830, 0, 0, 0, 0, 0, 0, 3475, 0, 0, 1693, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2206, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 660, 2618, 1154, 0, 0, 1975, 3177, 0, 0,
+	0, 0, 0, 1511, 0, 0, 0, 0, 0, 2949, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1275, 2253, 0, 632, 683, 0, 0, 907, 0, 0,
+	1407, 1708, 0, 0, 1217, 0, 0, 0, 1996, 697, 685, 2817, 2241, 0, 0, 0, 0, 0, 0, 2639, 0, 0, 0, 709, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 187, 0, 0, 2804, 2059, 2032, 0, 0, 0, 0, 0, 2855, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 466, 0, 0, 0, 0, 0, 2777,
+	0, 0, 0, 2381, 0, 0, 0, 0, 0, 768, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 886, 0, 2031, 0, 1096, 0, 0, 0, 1371, 0, 0, 0,
+	0, 0, 0, 0, 926, 0, 0, 0, 0, 2624, 0, 0, 0, 0, 0, 0, 3118, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1776, 0, 0, 0, 964, 1341, 0, 0, 253, 0, 404, 0, 0, 1239, 3197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 902, 380, 0, 0, 0,
+	2230, 0, 0, 0, 0, 0, 0, 0, 0, 1856, 0, 3268, 0, 0, 0, 3491, 0, 0, 0, 0, 0, 0, 2065, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3417, 477, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 249, 0, 0, 0, 1554, 0, 0, 0, 1987, 0, 0, 319, 3024, 0, 0, 0, 0, 0, 259, 0, 0, 0, 1230, 0, 0, 3193,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1579, 230, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1083, 318, 3255, 0, 1923, 0, 0,
+	0, 0, 0, 0, 0, 2336, 0, 0, 1633, 2970, 0, 0, 0, 0, 0, 0, 0, 0, 787, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1277, 0, 0, 0,
+	0, 0, 0, 0, 0, 588, 2405, 0, 0, 0, 2745, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1662, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2496, 829, 3137, 0, 0, 0, 0, 856, 0, 0, 0, 0, 0, 714, 0, 0, 0, 1111, 2176, 0, 1479, 981, 0, 0, 0, 407, 0, 0, 2848, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3511, 0, 2662, 0, 0, 0, 0, 0, 906, 0, 3088, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 200, 520, 0, 0, 0, 0, 1671, 0, 0, 0, 0, 0, 0, 526, 789, 1702, 0, 0, 0, 0, 0, 1453, 0, 0, 0, 2416, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2498, 2807, 0, 0, 0, 0, 2761, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1231, 0, 0, 0, 0, 0, 1538, 1319, 0, 120,
+	0, 0, 0, 2352, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 793, 0, 3340, 471, 0, 0, 0, 0, 0, 0, 2139, 0, 0, 0, 0, 1728,
+	0, 0, 0, 0, 2892, 0, 0, 0, 0, 893, 0, 0, 0, 0, 0, 0, 0, 3104, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3271, 3036, 0, 0,
+	3017, 0, 2606, 0, 0, 0, 0, 0, 1498, 0, 194, 3432, 0, 0, 2879, 0, 0, 1423, 367, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1024, 0, 0, 0,
+	0, 0, 0, 2047, 564, 0, 1276, 2444, 0, 0, 0, 0, 0, 166, 0, 0, 799, 0, 0, 0, 0, 0, 584, 0, 2999, 0, 0, 1441, 0, 0, 0, 0,
+	0, 0, 671, 138, 0, 796, 0, 0, 0, 0, 0, 0, 1508, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3291, 0, 0, 0, 0, 0, 0, 0, 804, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 740, 0, 0, 0, 0, 0, 0, 0, 0, 629, 0, 0, 0, 0, 96, 0, 0, 1578, 0, 0,
+	0, 0, 0, 0, 0, 317, 433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3359, 609, 0, 0, 0, 2840, 1188, 3489, 0, 0, 0, 1908, 3037, 3071, 3407,
+	3211, 0, 0, 0, 0, 0, 0, 0, 0, 0, 704, 0, 3072, 0, 242, 0, 0, 161, 0, 0, 0, 0, 0, 1186, 3248, 0, 0, 0, 0, 0, 0, 1992,
+	0, 0, 3479, 0, 0, 0, 0, 0, 1297, 0, 0, 0, 0, 0, 0, 968, 0, 2682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2053, 0, 0, 0, 1085, 0, 1971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 507, 0, 0, 0, 0, 0,
+	0, 0, 2980, 0, 0, 0, 0, 2568, 71, 3450, 0, 184, 78, 0, 0, 597, 0, 0, 328, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1178, 1626, 0, 0, 0, 0, 0, 0, 1202, 0, 0, 0, 0, 0, 2573, 0, 0, 0, 2217, 0, 0, 2337, 0, 2726, 3182, 22, 2066, 1723, 2058, 0, 0,
+	0, 0, 0, 0, 0, 2780, 0, 0, 0, 0, 0, 0, 0, 3052, 0, 0, 0, 0, 0, 0, 0, 1588, 965, 1948, 1806, 2748, 0, 0, 0, 0, 0, 0,
+	0, 0, 316, 0, 0, 0, 0, 1376, 1904, 0, 0, 1204, 2481, 1840, 0, 0, 0, 2460, 0, 0, 0, 0, 0, 1751, 86, 1604, 1926, 228, 0, 0, 0, 0,
+	0, 0, 0, 0, 1630, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3298, 0, 122, 0, 0, 0, 0, 0, 2098, 0, 0, 0,
+	0, 0, 748, 0, 0, 363, 2182, 2979, 0, 0, 0, 0, 0, 1312, 0, 0, 0, 2988, 3262, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1333, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1198, 83, 0, 2159, 0, 0, 619, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 2760, 0, 501, 0, 0, 0, 0, 0, 3124, 0, 1422, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1484, 0,
+	2753, 1512, 0, 802, 0, 0, 0, 0, 0, 0, 0, 2449, 0, 106, 0, 0, 1557, 0, 0, 0, 0, 3119, 0, 0, 0, 0, 0, 1099, 0, 0, 0, 0,
+	0, 0, 0, 3520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1641, 0, 0, 0, 0, 0, 411, 3438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2313, 0, 2127, 3289, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3047, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1715, 0, 0, 0, 1187, 0, 0, 0, 1956, 0, 2393, 0, 0, 0, 0, 3112, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1077, 0, 0, 0, 0, 0, 0, 1546, 0, 721, 0, 0, 0, 0, 2386, 0, 0, 0, 0, 254, 3496, 0, 612, 0, 0, 0, 0,
+	0, 0, 0, 0, 3044, 1583, 0, 0, 0, 0, 0, 3422, 0, 1073, 0, 0, 188, 0, 2041, 2441, 0, 0, 3241, 0, 0, 0, 0, 0, 2293, 775, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 374, 0, 0, 0, 0, 0, 0, 1678, 0, 2784, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 2291, 0, 0, 0, 2959, 0, 0, 0, 0, 1138, 0, 0, 0, 0, 0, 0, 0, 2376, 0, 0, 2310, 0, 0, 0, 0, 0,
+	0, 1726, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2969, 1480, 0, 3350, 0, 0, 0, 0, 0, 0,
+	1610, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 81, 0, 0, 1540, 0, 0, 0, 0, 0, 0, 0, 0, 2513, 0, 0, 0, 3105, 0, 3058, 0,
+	0, 229, 3346, 0, 1408, 0, 0, 0, 0, 1777, 0, 0, 0, 0, 0, 1078, 3171, 0, 0, 1685, 0, 0, 0, 699, 0, 0, 2631, 0, 0, 0, 1428, 0,
+	0, 385, 0, 2544, 0, 1375, 2465, 0, 0, 741, 3144, 951, 0, 0, 0, 0, 0, 2102, 938, 1587, 1638, 2044, 1969, 0, 0, 0, 0, 0, 2093, 0, 0, 0,
+	0, 0, 0, 0, 2528, 0, 3162, 0, 0, 0, 0, 0, 0, 0, 0, 0, 154, 2247, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2074, 1447, 1559, 0,
+	0, 0, 0, 0, 0, 0, 0, 178, 2905, 1042, 0, 0, 1431, 266, 2016, 0, 0, 0, 0, 0, 0, 0, 0, 1318, 0, 0, 0, 0, 0, 0, 0, 3232,
+	0, 958, 2486, 1758, 2993, 2730, 2221, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3174, 0, 0, 0, 1657, 1445, 1250, 0, 0, 0, 0, 2915, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2525, 0, 2079, 0, 2000, 3214, 329, 0, 0, 0, 0, 2507, 493, 0, 0, 141, 0, 1719, 0, 0, 0, 0, 0, 0,
+	1464, 0, 0, 0, 0, 0, 0, 368, 2521, 0, 0, 2703, 0, 292, 0, 0, 0, 0, 0, 1670, 0, 3067, 0, 0, 0, 0, 2150, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 64, 499, 1213, 0, 0, 0, 0, 2399, 2774, 0, 1039, 0, 0, 0, 0, 0, 1051, 0, 0, 0, 0, 2857, 0, 0,
+	0, 3442, 0, 0, 0, 0, 0, 0, 0, 3408, 2551, 0, 0, 0, 0, 0, 422, 0, 0, 0, 0, 0, 0, 0, 1268, 0, 0, 0, 0, 0, 1767, 0,
+	0, 0, 1048, 0, 0, 0, 0, 0, 0, 3267, 0, 0, 797, 1521, 2106, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1123, 0, 0, 871, 0, 0, 0, 2156, 0, 0, 0, 0, 0, 1177, 0, 2666, 0, 0, 0, 0,
+	1821, 0, 0, 0, 0, 2819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1260, 2004, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2186, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2267, 0, 0, 0, 0, 0, 0, 0, 0, 2795, 0, 0, 0, 0, 0, 0, 0, 2786, 0, 0, 0, 1263, 1317,
+	0, 0, 2091, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3260, 36, 2860, 0, 0, 0, 0,
+	3367, 0, 0, 0, 3178, 0, 1493, 0, 0, 0, 287, 0, 0, 0, 3048, 0, 0, 0, 2285, 2816, 2011, 0, 121, 0, 3195, 0, 0, 3212, 0, 355, 813, 2438,
+	0, 0, 0, 0, 0, 0, 239, 0, 0, 0, 0, 0, 0, 0, 0, 3306, 0, 0, 0, 0, 0, 0, 0, 859, 0, 0, 0, 0, 0, 2054, 0, 0,
+	0, 0, 0, 0, 0, 2717, 0, 0, 0, 0, 2108, 327, 118, 3328, 1436, 1800, 0, 0, 0, 0, 0, 2103, 3023, 0, 2545, 0, 0, 168, 2667, 0, 0, 0,
+	0, 0, 1653, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 344, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1551, 2569, 0, 0, 0, 2994,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1494, 0, 0, 0, 3304, 0, 0, 0, 757, 1232,
+	3490, 0, 323, 3280, 0, 0, 0, 1222, 0, 0, 0, 0, 0, 2917, 0, 0, 0, 0, 941, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	481, 0, 0, 558, 0, 0, 0, 0, 397, 0, 0, 0, 0, 0, 0, 2738, 0, 0, 445, 0, 1914, 0, 0, 0, 0, 0, 0, 0, 2309, 0, 0, 0,
+	0, 1393, 0, 1843, 0, 0, 325, 2530, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2082, 0, 0, 0, 0, 0, 0, 2143, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 212, 0, 0, 3143, 815, 1203, 0, 0, 0, 0, 0, 0, 2287, 0, 0, 833, 2939, 0, 0, 0, 0,
+	592, 0, 0, 0, 0, 0, 847, 2377, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2878, 0, 774, 1316, 0, 0, 0, 0, 0, 310, 0, 0, 0, 0,
+	0, 0, 0, 0, 396, 0, 0, 0, 0, 0, 0, 0, 887, 0, 0, 0, 0, 0, 0, 0, 591, 0, 2224, 0, 0, 0, 0, 0, 0, 0, 2185, 1775,
+	0, 0, 0, 0, 0, 0, 0, 0, 1703, 0, 0, 0, 1573, 0, 0, 0, 1069, 0, 0, 0, 0, 0, 0, 0, 0, 519, 1506, 2209, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3295, 2600, 446, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3125, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 360, 0, 331, 1225, 3383, 854, 3310, 1938, 2548, 0, 2436, 0, 574, 0, 0, 0, 0, 0, 104, 0, 0, 2800, 0, 1352, 0,
+	0, 674, 808, 2362, 0, 0, 0, 0, 0, 0, 0, 0, 0, 278, 0, 0, 0, 0, 1990, 3172, 0, 0, 0, 0, 0, 0, 0, 2109, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 1656, 0, 0, 1284, 0, 0, 0, 0, 1565, 0, 0, 0, 0, 0, 0, 1724, 2931, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 3368, 0, 0, 0, 1174, 1625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1066, 60, 0, 0, 0, 458, 0, 0, 3411, 0, 1820,
+	2714, 90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2957, 3074, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 635, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3133, 2827, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2989, 3265, 0, 0, 0, 0, 0, 0, 0, 2013, 0, 0, 0, 0, 0, 701, 1500,
+	0, 0, 1803, 0, 0, 0, 0, 0, 0, 1795, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 908, 0, 0, 1127, 33, 1677, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 651, 0, 0, 0, 0, 0, 0, 0, 274, 0, 0, 0, 0, 0, 1351, 0, 0, 0, 0, 0, 3108, 0, 2636, 0, 0, 0, 0,
+	0, 0, 1768, 0, 2933, 0, 0, 1589, 0, 3114, 554, 0, 0, 343, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1902, 3464, 0, 1520, 0, 2280, 0, 0, 1481, 1791, 0, 0, 0, 0, 0, 0, 0, 0, 2838, 0, 0, 2944, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 535, 2661, 3063, 0, 0, 792, 0, 3098, 0, 0, 0, 1696, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1686, 0, 3508, 754, 2491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2620, 0, 0, 2793, 0, 1744, 0, 0, 0, 0, 3176, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 1899, 1437, 1964, 3152, 0, 0, 0, 0, 0, 0, 0, 625, 2237, 2317, 0, 0, 0, 0, 0, 0, 0, 0, 0, 482, 0, 0, 0, 0,
+	0, 2493, 3004, 0, 1245, 0, 3269, 0, 1810, 0, 0, 0, 2539, 0, 0, 1208, 1623, 0, 0, 0, 0, 0, 0, 1700, 1957, 2884, 0, 2208, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 766, 0, 199, 0, 1729, 0, 0, 0, 1163, 0, 682, 134, 0, 0, 0, 0, 2433, 0, 246, 585, 1886, 0, 0, 0, 0, 0, 0,
+	0, 0, 2724, 0, 1064, 0, 1234, 2520, 1891, 2422, 3111, 0, 0, 0, 0, 0, 0, 1866, 0, 0, 0, 0, 0, 0, 1825, 3229, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 2788, 0, 2052, 0, 0, 0, 0, 0, 0, 1593, 0, 0, 0, 0, 0, 3218, 0, 0, 0, 0, 2129, 824, 1365, 0, 2281, 0, 3439,
+	0, 0, 0, 2181, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1070, 0, 0, 0, 0, 0, 1661, 0, 0, 0, 0, 0, 1875,
+	0, 0, 0, 0, 0, 0, 0, 0, 2187, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2001, 2203, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	389, 1961, 0, 0, 606, 0, 0, 0, 0, 1426, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1311, 2360, 0, 0, 0, 413, 700, 0, 1802, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 218, 2099, 0, 0, 2043, 0, 0, 0, 0, 0, 0, 0, 0, 2886, 729, 1155, 0, 202, 1397, 3278, 0,
+	0, 0, 0, 2380, 0, 0, 0, 1916, 0, 919, 0, 2477, 0, 0, 0, 1110, 0, 1472, 0, 0, 0, 0, 2940, 0, 933, 0, 0, 0, 0, 0, 0, 0,
+	0, 1913, 3041, 0, 0, 0, 210, 215, 2632, 2975, 3206, 77, 0, 0, 0, 0, 2406, 0, 0, 894, 0, 0, 0, 0, 0, 993, 0, 0, 0, 3420, 0, 0,
+	0, 0, 2372, 0, 0, 2982, 0, 1654, 0, 0, 0, 0, 1162, 0, 0, 3441, 0, 0, 1492, 0, 0, 0, 0, 1917, 0, 0, 1356, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2349, 0, 0, 0, 0, 299, 0, 0, 0, 0, 0, 949, 0, 3412, 0, 0,
+	0, 0, 0, 3494, 0, 0, 0, 0, 0, 0, 0, 3300, 0, 0, 0, 0, 0, 3431, 0, 0, 0, 3274, 0, 0, 0, 0, 0, 0, 2540, 0, 0, 0,
+	0, 59, 0, 3094, 0, 0, 2363, 0, 0, 0, 0, 1010, 0, 2844, 0, 0, 1034, 0, 0, 0, 0, 0, 0, 2364, 0, 3409, 0, 0, 0, 655, 760, 1986,
+	0, 0, 3404, 3463, 0, 0, 0, 0, 342, 0, 0, 0, 113, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 144, 0, 0, 2072, 0, 0, 0, 0, 1309,
+	0, 0, 0, 2918, 0, 1465, 0, 0, 0, 0, 0, 516, 2824, 0, 0, 0, 2637, 0, 0, 0, 1134, 2922, 419, 0, 213, 1934, 0, 0, 0, 0, 0, 0,
+	255, 0, 164, 937, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2623, 603, 0, 3181, 0, 0, 0, 989, 0, 0, 1421, 0, 0, 0, 0,
+	610, 0, 1572, 0, 0, 0, 0, 0, 1618, 1720, 1132, 0, 1827, 0, 0, 0, 3374, 0, 0, 0, 0, 0, 237, 0, 1150, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1910, 0, 0, 0, 0, 1108, 2553, 0, 0, 0, 1991, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 614, 0,
+	0, 0, 0, 0, 0, 0, 0, 2935, 0, 0, 0, 0, 0, 0, 1249, 0, 0, 0, 0, 0, 0, 0, 0, 2783, 0, 0, 0, 0, 0, 0, 0, 0,
+	332, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1359, 0, 0, 459, 0, 0, 0, 0, 2675, 3251, 0, 0, 0, 1794, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 899, 1907, 0, 0, 1456, 474, 0, 0, 2891, 0, 0, 0, 0, 2829, 0, 753, 2022, 0, 207, 2650, 3318, 0, 0, 0, 2821, 2876, 3207, 0, 0,
+	0, 0, 2240, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1019, 0, 0, 1944, 0, 0, 0, 1396, 0, 0, 0, 0, 0, 0, 0, 1026,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2715, 0, 0, 0, 1253, 1732, 1772, 2244, 0, 0, 0, 0, 0, 0, 0, 1112, 1227, 1564, 3308, 1244, 0, 0,
+	0, 0, 2776, 0, 0, 0, 0, 2012, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2956, 0, 0, 608, 0, 0, 0, 282,
+	1345, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 927, 1779, 0, 232, 0, 0, 0, 0, 0, 0, 0, 0, 0, 191, 0, 0, 0,
+	0, 3387, 0, 0, 0, 0, 0, 1214, 0, 0, 2026, 0, 0, 0, 758, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3191, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1007, 0, 0, 0, 1125, 0, 0, 2706, 0, 645, 912, 0, 2798, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 2681, 0, 0, 2924, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1786, 0, 0, 3101, 1580, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 983, 3123, 2014, 0, 0, 0, 2122, 0, 0, 2097, 2233, 0, 0, 0, 0, 0, 0, 2409, 1929, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 1837, 0, 0, 0, 0, 0, 0, 0, 0, 3376, 0, 0, 0, 1442, 0, 0, 0, 0, 0, 547, 556, 2341, 0, 621, 0, 1537,
+	0, 0, 1301, 0, 0, 0, 0, 0, 0, 0, 568, 0, 0, 0, 1799, 0, 0, 0, 0, 0, 0, 2429, 0, 0, 0, 0, 2042, 0, 0, 0, 3354, 0,
+	0, 0, 0, 0, 0, 0, 0, 2277, 0, 0, 0, 0, 3222, 0, 0, 2034, 2451, 0, 2750, 0, 0, 0, 0, 0, 0, 0, 586, 97, 0, 0, 346, 2447,
+	1590, 0, 0, 0, 0, 0, 0, 559, 0, 0, 0, 0, 0, 0, 798, 0, 1209, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 2680, 0, 0, 0, 0, 0, 0, 110, 0, 0, 0, 0, 0, 2273, 2335, 0, 0, 1148, 0, 0, 0, 0, 0, 0, 0, 2837, 3331, 0, 0,
+	0, 434, 0, 0, 0, 0, 0, 0, 0, 897, 0, 0, 0, 657, 2415, 0, 0, 2660, 0, 0, 0, 1368, 333, 0, 0, 0, 1405, 0, 0, 0, 0, 0,
+	0, 0, 2858, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2061, 0, 0, 0, 1001, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 774, 2111, 0, 1309, 226, 3418, 0, 0, 0, 1756, 2151, 0, 0, 0, 3324, 0, 0, 0, 3211, 0, 0, 0, 0, 0, 0, 0, 0, 2394, 1621, 0, 0,
-	0, 0, 0, 3108, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 561, 3278, 0, 0, 0, 0, 0, 0, 2218, 0, 0, 0, 0, 0, 0, 0, 0,
-	1743, 0, 1166, 2505, 0, 740, 0, 0, 941, 1243, 1039, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1137, 0, 405, 0, 0, 0, 0, 0, 0,
-	0, 0, 3109, 0, 0, 0, 2529, 0, 0, 0, 979, 0, 0, 0, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 334, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 190, 0, 0, 0, 0, 3034, 0, 0, 1055, 0, 1764, 2535, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1867, 0, 0, 0, 0, 2112, 0, 72, 0, 0, 0, 0, 1151, 0, 0, 1474, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1156, 0, 0, 560,
-	0, 2130, 0, 0, 0, 0, 0, 657, 0, 0, 0, 0, 2703, 0, 0, 3135, 0, 513, 0, 0, 0, 0, 0, 0, 2590, 0, 0, 2584, 3343, 0, 3269, 0,
-	0, 0, 0, 0, 0, 994, 0, 0, 0, 2694, 0, 0, 0, 0, 0, 0, 3286, 0, 1879, 0, 0, 3090, 0, 0, 0, 0, 0, 0, 0, 970, 0, 1654,
-	0, 0, 0, 3331, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 109, 0, 2006, 0, 0, 0, 812, 0, 131, 0, 0, 0, 0, 0, 739, 0,
-	3264, 1534, 0, 0, 857, 0, 0, 0, 2221, 0, 2272, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 365, 0, 0, 3474, 0, 0, 0, 0,
-	3260, 1292, 0, 0, 0, 0, 293, 0, 0, 0, 0, 0, 0, 0, 1386, 0, 0, 0, 0, 0, 2098, 2657, 520, 2988, 0, 0, 0, 0, 0, 0, 982, 0,
-	1578, 0, 3337, 0, 0, 0, 0, 0, 2146, 2591, 0, 0, 0, 0, 0, 0, 0, 2284, 0, 0, 491, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 2552, 0, 0, 0, 126, 0, 0, 531, 0, 396, 0, 0, 0, 0, 0, 1963, 0, 0, 1306, 0, 2686, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1090, 0, 0, 0, 0, 2539, 0, 0, 2067, 2936, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3213, 0, 0, 0, 0, 0, 0, 0, 3070, 0, 0, 0, 2198, 133, 0, 0, 0, 117, 0, 0, 0, 0, 0, 863,
-	0, 0, 0, 631, 0, 137, 0, 2564, 0, 954, 0, 0, 0, 2407, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1959, 0, 0, 0, 0, 0, 0,
-	0, 1921, 510, 0, 0, 0, 0, 0, 0, 0, 2330, 0, 0, 0, 0, 0, 0, 1027, 1773, 2629, 0, 0, 0, 0, 0, 3060, 3065, 0, 0, 0, 0, 1365,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 465, 0, 0, 62, 801, 0, 0, 3414, 0, 0, 1395, 0, 3358, 0, 0, 0, 0, 0, 0, 0, 2109, 0,
-	0, 0, 0, 611, 0, 0, 0, 1891, 0, 0, 0, 0, 0, 0, 3162, 73, 0, 0, 0, 2855, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2442, 1630,
-	0, 0, 0, 2939, 1522, 3191, 1368, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 329, 0, 0, 3325, 0, 0, 986, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3227, 1214, 0, 0, 0, 0, 2707, 0, 541, 0, 0, 0, 0, 0, 0, 0, 3477, 0, 0, 3120, 0, 0, 0, 0, 0, 0, 0, 0,
-	2023, 1238, 0, 0, 0, 127, 0, 0, 0, 1697, 0, 0, 0, 0, 0, 0, 2890, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1745, 0, 295, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2097, 0, 0, 0, 0, 0, 0, 0, 2043, 0, 0, 3261, 3006, 0, 0, 124, 0, 2139, 3434, 0, 0, 0, 3175, 0, 0,
-	0, 2708, 0, 0, 0, 591, 0, 0, 0, 2840, 0, 0, 2341, 0, 1012, 0, 0, 1472, 1677, 0, 2544, 2429, 0, 0, 0, 0, 0, 473, 778, 0, 0, 1247,
-	1344, 1945, 896, 0, 0, 600, 656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2835, 0, 0, 0, 0, 3140, 0, 0, 0, 827, 216, 2011, 0, 2576, 0, 0,
-	0, 0, 0, 0, 2669, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2546, 0, 0, 0, 0, 0, 1056, 1968, 2782, 1906, 0,
-	0, 995, 0, 0, 0, 0, 663, 0, 0, 2526, 0, 0, 0, 0, 0, 0, 626, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2900, 1421,
-	0, 0, 0, 0, 0, 0, 0, 1058, 0, 0, 0, 1477, 0, 0, 421, 0, 0, 0, 759, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 1475, 2242, 0, 0, 0, 0, 0, 0, 0, 0, 2619, 0, 0, 0, 0, 2104, 0, 23, 189, 0, 0, 0, 0, 0, 2630, 0, 0, 1668, 2200, 3147,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3208, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2946, 0, 0, 0, 482, 3342, 742, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1850, 2799, 0, 990, 3115, 0, 1437, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2648, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 683, 0, 2845, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 809, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 506, 0, 0, 0, 0, 2208, 0, 2720, 0, 2153, 675, 0, 260, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3067,
-	1153, 0, 0, 401, 1023, 0, 0, 0, 0, 2797, 0, 0, 0, 0, 0, 0, 0, 0, 333, 0, 0, 1007, 0, 2695, 2235, 0, 0, 0, 1212, 0, 0, 0,
-	2183, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 301, 2105, 0, 0, 0, 0, 0, 544, 129, 2922,
-	0, 0, 0, 0, 0, 0, 0, 2520, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3282, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1722, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3131, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 906, 0, 1791, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 3237, 0, 0, 0, 0, 0, 2841, 0, 2388, 147, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1535, 0, 0, 1416, 1597, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3340, 0, 2503, 0, 0, 89, 0, 3033, 0, 0, 0, 886, 2618,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2808, 0, 0, 0, 2631, 0, 0, 2260, 0, 0, 0, 1560, 0, 0, 3038, 0, 0, 0, 0, 0, 0, 1008, 0,
-	0, 0, 0, 0, 0, 0, 0, 754, 872, 1348, 0, 0, 1757, 0, 0, 0, 0, 0, 0, 0, 937, 0, 0, 0, 0, 0, 3411, 0, 0, 0, 0, 2770,
-	448, 0, 0, 0, 1020, 0, 0, 0, 0, 0, 289, 2824, 1784, 0, 0, 0, 0, 0, 0, 0, 781, 0, 1734, 0, 0, 0, 0, 0, 0, 1759, 0, 0,
-	0, 2337, 0, 0, 0, 0, 0, 0, 1583, 0, 0, 0, 0, 0, 0, 1105, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 219, 2141, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2256, 0, 0, 0, 3199, 0, 1390, 0, 0, 0, 0, 698, 1634, 2054, 0, 0, 76, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 767, 0, 0, 2563, 0, 112, 0, 0, 0, 0, 0, 0, 0, 3083, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 1010, 756, 0, 0, 17, 2957, 1389, 2683, 0, 0, 0, 212, 0, 0, 0, 1946, 0, 682, 0, 0, 2989, 0, 0, 0, 577, 0, 2917, 0, 0,
-	0, 0, 0, 0, 1296, 0, 0, 0, 0, 0, 0, 431, 0, 0, 0, 0, 0, 1994, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2974, 0, 0, 0,
-	1948, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2352, 1244, 0, 0, 0, 0, 21, 0, 0, 2133, 2353, 0, 0, 0, 0, 0, 1272,
-	0, 0, 0, 0, 0, 3129, 2471, 2970, 850, 0, 0, 1044, 0, 1363, 93, 0, 0, 0, 0, 0, 0, 898, 3212, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 848, 3464, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 608, 0, 187, 0, 0, 0, 0, 0, 534, 0, 0, 0, 2653, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 3320, 0, 2147, 0, 590, 0, 0, 0, 0, 0, 1638, 0, 0, 1692, 0, 0, 1728, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3294, 0, 0, 0, 0, 0, 0, 2626, 0, 0, 1245, 0, 2132, 0, 0, 2164, 0, 0, 0, 0, 0, 0, 0, 1104, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1126, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1255, 1610, 2013, 2897, 2178, 0, 0, 447, 0, 0, 0, 0, 0,
-	0, 0, 0, 139, 0, 0, 0, 0, 0, 2541, 0, 0, 2851, 0, 0, 0, 786, 0, 2393, 610, 0, 0, 0, 2983, 0, 0, 0, 0, 2021, 3438, 0, 3050,
-	0, 0, 0, 0, 0, 0, 0, 0, 509, 2074, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2651, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 54, 1974, 0, 0, 0, 0, 0, 3375, 0, 0, 0, 0, 3323, 0, 0, 0, 0, 0, 0, 0, 3467, 0, 0, 0, 266, 1875, 0, 0, 0,
-	0, 0, 0, 934, 3080, 1810, 0, 0, 3094, 0, 0, 0, 0, 0, 0, 0, 762, 1916, 2893, 0, 2190, 0, 0, 2524, 0, 0, 0, 0, 0, 3214, 2825, 0,
-	0, 0, 0, 2881, 0, 0, 0, 0, 0, 0, 0, 2344, 0, 0, 1396, 0, 2262, 0, 0, 512, 0, 0, 0, 0, 2325, 142, 0, 0, 1210, 0, 0, 0,
-	0, 1376, 0, 2638, 2925, 2421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2556, 1004, 0, 0, 395, 0, 0,
-	0, 0, 3381, 0, 0, 0, 0, 1013, 0, 0, 0, 0, 0, 0, 1435, 0, 0, 0, 1820, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1793, 2942, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2343, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 1827, 0, 0, 0, 764, 0, 0, 0, 0, 1996, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2384, 0,
-	0, 0, 426, 0, 0, 233, 1003, 0, 222, 0, 0, 0, 0, 2785, 3364, 0, 0, 0, 0, 0, 3468, 0, 0, 0, 372, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2800, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2316, 0, 0, 0, 0, 0, 2625,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1967, 1385, 2548, 0, 0, 0, 1103, 3207, 0, 908, 0, 0, 3263, 0, 0, 0, 119, 0, 0, 0, 0, 1438, 3013,
-	163, 0, 1975, 0, 0, 259, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1463, 0, 0, 0, 2941, 0, 0, 0, 1944, 0, 0, 0, 0, 0, 0, 0, 304,
-	1401, 0, 0, 0, 3066, 2665, 0, 0, 0, 0, 0, 383, 0, 1863, 2733, 0, 1206, 0, 2445, 0, 0, 0, 3311, 0, 1717, 0, 0, 0, 1440, 712, 0, 0,
-	0, 0, 0, 0, 2381, 3339, 0, 0, 0, 0, 148, 0, 0, 0, 0, 0, 0, 386, 0, 0, 728, 0, 0, 0, 0, 1158, 744, 1952, 3166, 0, 2663, 0,
-	0, 0, 0, 1138, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3435, 0, 0, 3351, 1632, 1746, 2509, 0, 2928, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 746, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 965, 3417, 0, 0,
-	0, 0, 0, 0, 1917, 0, 0, 0, 0, 0, 2532, 1405, 0, 445, 3112, 1563, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1176, 14, 2211, 0, 0, 1300,
-	0, 0, 0, 0, 0, 997, 0, 0, 0, 0, 0, 1228, 0, 0, 0, 0, 0, 437, 1336, 3091, 3390, 2229, 3168, 2474, 0, 0, 1016, 0, 0, 0, 0, 0,
-	0, 1847, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1938, 0, 0, 0, 0, 0, 0, 3291, 278, 0, 3194, 0, 0, 2903, 0,
-	0, 0, 0, 0, 0, 3415, 0, 0, 0, 1733, 0, 1264, 2726, 0, 0, 0, 0, 2993, 0, 0, 0, 0, 0, 0, 0, 1520, 3161, 1418, 0, 0, 0, 0,
-	0, 0, 734, 0, 0, 0, 0, 2538, 1143, 2160, 0, 69, 0, 0, 0, 0, 0, 0, 1650, 0, 0, 0, 0, 1508, 0, 0, 0, 0, 975, 0, 0, 0,
-	3081, 0, 0, 1192, 2979, 0, 0, 0, 989, 1387, 0, 2056, 211, 0, 1889, 0, 0, 0, 0, 0, 0, 2283, 0, 0, 343, 0, 0, 0, 0, 0, 2232, 0,
-	0, 0, 0, 0, 3, 1680, 0, 0, 3040, 0, 1358, 0, 0, 0, 3410, 0, 0, 0, 930, 2628, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1816, 2205, 0,
-	0, 0, 0, 0, 0, 0, 2672, 0, 0, 0, 434, 0, 0, 0, 0, 1155, 3443, 0, 710, 0, 1729, 0, 0, 2826, 0, 0, 0, 0, 0, 0, 2823, 3378,
-	0, 0, 0, 0, 0, 0, 0, 2864, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 433, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 691, 0, 0, 0, 0, 0, 2418, 0, 0, 1448, 3000, 0, 2971, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 467, 432, 0, 0, 0, 0, 0, 1473, 2739, 0, 3052, 0, 0, 0, 0, 0, 0, 1252, 0, 1675,
-	0, 0, 2318, 0, 0, 0, 0, 152, 0, 1766, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 557, 0, 1584, 3419, 0,
-	0, 0, 0, 0, 0, 0, 0, 1301, 0, 0, 0, 0, 0, 642, 0, 1980, 2174, 0, 0, 0, 0, 0, 0, 0, 2874, 0, 0, 0, 0, 0, 0, 352,
-	0, 182, 572, 3030, 0, 0, 0, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1154, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1858, 0, 0, 0, 0, 0, 0, 0, 779, 1117, 2557, 0, 0, 1181, 0, 0, 0, 0, 0, 2485, 0, 0, 0, 0, 0, 0, 1711, 0, 0, 364, 1349,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1281, 0, 0, 0, 0, 1310, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2859, 0, 0,
-	0, 0, 552, 0, 0, 0, 0, 0, 39, 836, 2234, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1800, 1964, 0, 0, 0, 0, 0, 0, 0, 3287, 0, 0, 0, 0, 2586, 0, 0, 0, 0, 3049, 0, 1749, 0, 1060, 0, 0, 4,
-	3157, 0, 1335, 2687, 0, 0, 0, 0, 0, 0, 0, 0, 0, 862, 0, 0, 0, 0, 0, 0, 0, 1284, 0, 0, 0, 1776, 0, 442, 0, 0, 0, 1078,
-	662, 2314, 0, 0, 315, 2404, 2627, 0, 0, 0, 0, 0, 0, 2876, 0, 0, 0, 0, 0, 2076, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	88, 0, 0, 0, 0, 0, 0, 0, 2351, 0, 87, 80, 0, 1, 0, 0, 0, 0, 2674, 0, 3210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1726, 1329,
-	0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 0, 1388, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1367, 0, 3281, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 487, 2214, 1076, 1702, 0, 2609, 0, 0, 0, 0, 0, 3307, 0, 1925, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 1169, 2819, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2827, 0, 913, 1857, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1326, 0, 0,
-	0, 0, 711, 0, 0, 2332, 0, 2324, 0, 0, 1266, 0, 0, 0, 0, 0, 593, 0, 0, 1077, 2740, 3442, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2723,
-	0, 0, 0, 2497, 0, 0, 0, 1834, 0, 98, 0, 0, 1144, 0, 0, 1742, 0, 1496, 0, 2714, 3305, 0, 2992, 0, 348, 0, 0, 0, 0, 0, 0, 0,
-	0, 2319, 0, 0, 0, 0, 0, 0, 0, 2888, 0, 3142, 0, 0, 0, 0, 0, 0, 1093, 0, 0, 0, 0, 0, 0, 245, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3100, 0, 0, 0, 0, 1571, 0, 0, 3481, 0, 0, 3279, 0, 2257, 0, 0, 0, 0, 0, 0, 0,
-	0, 370, 811, 1802, 2152, 3198, 2678, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2071, 776, 2633, 0, 0, 1884, 0, 0, 0, 0, 1370, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 349, 0, 0, 2042, 85, 1025, 2046, 3485, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 1517, 0, 0, 0, 1681, 0, 0, 2508, 2728, 0, 0, 0, 0, 0, 0, 0, 3071, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 597, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 53,
-	0, 0, 0, 1803, 2270, 2359, 0, 0, 0, 518, 0, 0, 2041, 0, 0, 927, 1541, 2369, 0, 0, 0, 0, 0, 0, 0, 1054, 0, 0, 2673, 0, 0, 0,
-	0, 3125, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 967, 0, 255, 480, 0, 0, 0, 0, 0, 0, 2856, 0, 0, 0, 0, 0, 0, 0,
-	0, 3360, 92, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 621, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1539, 0, 0, 0, 825, 880, 0,
-	1268, 0, 0, 0, 0, 1028, 2087, 0, 0, 0, 0, 0, 0, 1770, 0, 0, 0, 0, 3457, 0, 0, 0, 0, 0, 0, 58, 920, 2093, 0, 0, 0, 0,
-	2070, 347, 0, 0, 0, 0, 2599, 298, 2650, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2377, 3395, 0, 0, 679, 0, 1088, 0, 0, 0, 0, 0, 0, 1436, 393, 0, 0, 2249, 2761, 0, 0, 0, 0, 0, 1751,
-	0, 0, 63, 0, 2820, 1052, 0, 0, 2123, 0, 0, 0, 2788, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1510, 0, 2999, 499, 912, 0, 0,
-	2452, 1644, 1970, 2215, 2370, 0, 564, 0, 1452, 0, 0, 0, 1918, 0, 0, 0, 2144, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2170, 721, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 606, 0, 1183, 2639, 0, 0, 0, 0, 0, 909, 1505, 0, 0, 0, 0, 0, 0, 0, 0, 1320, 0, 0, 0, 0, 0, 0, 1321,
-	0, 2981, 0, 0, 0, 0, 0, 0, 524, 2420, 641, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1042, 1514, 0, 0, 0, 1774, 2276, 0, 0, 0, 27,
-	3334, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3399, 0, 0, 3219, 0, 0, 1846, 0, 150, 2053, 567, 3402, 0, 1991, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 540, 2809, 0, 267, 0, 0, 0, 0, 0, 2715, 0, 2579, 3262, 0, 0, 0, 0, 0, 0, 0, 0, 2857, 0, 0, 0, 1485, 228, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 958, 0, 0, 0, 0, 0, 0, 0, 2247, 0, 0, 715, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	276, 0, 0, 919, 0, 377, 0, 0, 0, 852, 0, 0, 0, 0, 0, 0, 3209, 548, 2571, 0, 2745, 0, 2100, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 308, 701, 0, 0, 0, 0, 0, 410, 0, 0, 0, 0, 1673, 0, 0, 3176, 0, 0, 0, 1662, 0, 0, 2306, 3383, 0, 0, 0, 0, 1108, 0, 2080,
-	0, 0, 0, 0, 0, 0, 575, 955, 0, 2191, 0, 0, 0, 2476, 0, 1339, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2213, 0, 1384,
-	1185, 500, 3253, 0, 0, 0, 0, 0, 3003, 0, 0, 0, 1420, 0, 0, 2204, 3315, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2828, 0, 0, 0,
-	3258, 0, 0, 0, 0, 0, 0, 0, 0, 1719, 0, 0, 0, 1269, 2199, 0, 0, 0, 201, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	2662, 0, 0, 0, 0, 0, 0, 0, 1512, 0, 0, 2063, 0, 0, 0, 0, 3183, 0, 0, 0, 0, 0, 0, 0, 0, 3386, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 321, 1660, 2912, 283, 1883, 0, 0, 0, 0, 0, 297, 2078, 0, 0, 2617, 0, 0, 0, 0, 0, 0, 0, 0, 2697, 0,
-	0, 2286, 0, 176, 0, 0, 0, 0, 0, 1403, 0, 2382, 0, 3197, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1600, 0, 0, 0, 0, 0, 0, 0,
-	0, 415, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 140, 0, 0, 0, 1323, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 199, 0, 0, 0,
-	0, 0, 0, 0, 3217, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1595, 0, 1731, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 1277, 0, 0, 0, 0, 0, 0, 0, 0, 2765, 0, 0, 0, 0, 0, 1615, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 2440, 0, 0, 0, 0, 2972, 0, 0, 2517, 0, 1346, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1441, 0, 2537, 0, 0, 0, 2016, 0, 2675, 0, 0, 0, 0, 2950, 0, 0, 0, 0, 1519, 0, 0, 0, 0, 0, 0, 594, 0, 0, 0, 0, 0, 0,
-	379, 2512, 3288, 3445, 2464, 0, 0, 2895, 0, 0, 0, 0, 0, 3184, 26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3153, 0, 1406, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 316, 0, 0, 0, 0, 0, 876, 0, 3133, 0, 0, 0, 0, 1586,
-	0, 651, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2320, 2186, 3407, 0, 0, 0, 0, 0, 0, 2969, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1271, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2911, 0, 3275, 0, 0, 0, 0,
-	0, 0, 193, 0, 0, 0, 0, 0, 0, 0, 0, 1198, 0, 0, 0, 2500, 838, 0, 1308, 2575, 0, 0, 0, 1139, 0, 1698, 2843, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 822, 0, 0, 0, 0, 0, 0, 0, 1727, 0, 2642, 0, 0, 0, 0, 0, 0, 0, 159, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 2015, 485, 2558, 2137, 1511, 1099, 2389, 2718, 0, 0, 0, 0, 0, 0, 0, 130, 0, 0, 0, 0, 0, 3353, 0, 0, 1232,
-	0, 0, 3019, 1285, 0, 0, 0, 0, 0, 3247, 0, 1695, 0, 0, 0, 0, 0, 2361, 0, 0, 0, 0, 330, 0, 0, 3238, 0, 0, 0, 0, 0, 0,
-	68, 0, 2448, 0, 0, 0, 2179, 0, 2116, 0, 0, 0, 2417, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3363, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 3372, 0, 0, 0, 0, 0, 0, 3431, 0, 0, 0, 0, 0, 0, 0, 1832, 2228, 0, 0, 0, 1489, 0, 0, 0, 1293, 0, 0, 3450,
-	0, 0, 0, 0, 0, 0, 0, 2416, 0, 0, 1652, 0, 0, 0, 0, 0, 0, 0, 1933, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 157,
-	2600, 1459, 2400, 0, 2566, 0, 0, 0, 0, 0, 0, 0, 0, 1032, 2007, 2682, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1992, 0, 0, 0, 3332, 0, 0,
-	1084, 2333, 0, 0, 0, 0, 0, 0, 1364, 0, 0, 0, 0, 0, 0, 2181, 0, 0, 0, 0, 0, 0, 0, 0, 1328, 0, 814, 0, 2742, 0, 0, 757,
-	0, 0, 0, 169, 2659, 0, 0, 0, 0, 0, 0, 972, 1848, 2414, 3028, 0, 0, 0, 0, 0, 731, 0, 0, 309, 0, 0, 0, 2294, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 183,
-	0, 0, 1798, 1881, 2217, 3303, 0, 2940, 0, 588, 859, 2783, 0, 0, 0, 243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3230, 0, 0, 458, 1676,
-	0, 0, 1488, 0, 3299, 0, 0, 0, 0, 0, 1840, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3265, 817, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	1747, 718, 2005, 2955, 0, 0, 0, 0, 0, 2919, 0, 0, 2848, 3459, 0, 0, 0, 0, 0, 0, 0, 2489, 0, 0, 0, 2849, 2386, 0, 0, 0, 0, 0,
-	0, 0, 0, 1655, 3001, 0, 0, 0, 0, 1045, 0, 50, 0, 0, 0, 3267, 839, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1101,
-	0, 0, 571, 0, 550, 2511, 2676, 3385, 0, 0, 0, 0, 0, 855, 0, 2777, 0, 0, 3224, 0, 0, 0, 1313, 0, 0, 0, 0, 0, 1502, 0, 0, 1133,
-	0, 1674, 0, 0, 0, 262, 3179, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 558, 0,
-	0, 0, 0, 0, 0, 0, 0, 2870, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2738, 1434, 3134, 0, 1533, 0, 0, 957, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 949, 0, 0, 1870, 0, 0, 0, 517, 0, 0, 0, 2143, 292, 0, 0, 0, 0, 992, 0, 0, 0, 2206, 0,
-	0, 2878, 0, 239, 0, 0, 0, 1907, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2926, 0, 0, 1167, 0, 2744, 0, 0, 668, 823, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2378, 0, 0, 0, 0, 0, 1956, 0, 0, 0, 3292, 0, 0, 0, 2794, 0, 0, 0, 0,
-	0, 0, 821, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1700, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 2741,
-	2495, 0, 0, 3132, 0, 0, 2692, 423, 2796, 0, 1115, 0, 780, 0, 0, 2462, 0, 0, 0, 0, 1869, 1839, 1555, 3310, 2555, 2872, 0, 0, 2374, 2317, 0, 0,
-	0, 0, 0, 0, 0, 2057, 0, 0, 0, 0, 0, 2103, 0, 0, 0, 0, 0, 2959, 3376, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 3143, 0, 0, 0, 0, 0, 0, 1546, 0, 0, 1928, 0, 1690, 0, 0, 0, 0, 2805, 0, 0, 1207, 3322, 0, 0, 0, 0, 0,
-	0, 925, 0, 0, 0, 0, 0, 0, 1860, 0, 0, 0, 0, 0, 2269, 0, 0, 0, 0, 0, 0, 0, 0, 525, 2581, 0, 0, 3141, 143, 1000, 0, 0,
-	0, 0, 0, 0, 1353, 0, 0, 0, 0, 1768, 0, 0, 1849, 0, 0, 0, 0, 0, 0, 2134, 2456, 3205, 0, 0, 0, 0, 0, 1603, 1580, 0, 0, 0,
-	0, 556, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1966, 0, 0, 0, 0, 0, 0, 0, 0, 479, 0, 0, 231, 816, 2534,
-	0, 1402, 2779, 209, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 674, 0, 0, 0, 0, 0, 0, 0, 0, 253, 0, 0, 0,
+	0, 779, 2125, 0, 1323, 231, 3456, 0, 0, 0, 1770, 2165, 0, 0, 0, 3362, 0, 0, 0, 3237, 0, 0, 0, 0, 0, 0, 0, 0, 2408, 1635, 0, 0,
+	0, 0, 0, 3134, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 566, 3316, 0, 0, 0, 0, 0, 0, 2232, 0, 0, 0, 0, 0, 0, 0, 0,
+	1757, 0, 1180, 2519, 0, 745, 0, 0, 946, 1257, 1044, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1151, 0, 410, 0, 0, 0, 0, 0, 0,
+	0, 0, 3135, 0, 0, 0, 2555, 0, 0, 0, 984, 0, 0, 0, 0, 0, 443, 0, 0, 0, 0, 0, 0, 0, 0, 339, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 193, 0, 0, 0, 0, 3060, 0, 0, 1060, 0, 1778, 2561, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1881, 0, 0, 0, 0, 2126, 0, 72, 0, 0, 0, 0, 1165, 0, 0, 1488, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1170, 0, 0, 565,
+	0, 2144, 0, 0, 0, 0, 0, 662, 0, 0, 0, 0, 2729, 0, 0, 3161, 0, 518, 0, 0, 0, 0, 0, 0, 2616, 0, 0, 2610, 3381, 0, 3307, 0,
+	0, 0, 0, 0, 0, 999, 0, 0, 0, 2720, 0, 0, 0, 0, 0, 0, 3324, 0, 1893, 0, 0, 3116, 0, 0, 0, 0, 0, 0, 0, 975, 0, 1668,
+	0, 0, 0, 3369, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 109, 0, 2020, 0, 0, 0, 817, 0, 131, 0, 0, 0, 0, 0, 744, 0,
+	3302, 1548, 0, 0, 862, 0, 0, 0, 2235, 0, 2286, 0, 0, 0, 0, 0, 0, 0, 0, 0, 175, 0, 0, 0, 370, 0, 0, 3512, 0, 0, 0, 0,
+	3286, 1306, 0, 0, 0, 0, 298, 0, 0, 0, 0, 0, 0, 0, 1400, 0, 0, 0, 0, 0, 2112, 2683, 525, 3014, 0, 0, 0, 0, 0, 0, 987, 0,
+	1592, 0, 3375, 0, 0, 0, 0, 0, 2160, 2617, 0, 0, 0, 0, 0, 0, 0, 2298, 0, 0, 496, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 2578, 0, 0, 0, 126, 0, 0, 536, 0, 401, 0, 0, 0, 0, 0, 1977, 0, 0, 1320, 0, 2712, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1104, 0, 0, 0, 0, 2565, 0, 0, 2081, 2962, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3239, 0, 0, 0, 0, 0, 0, 0, 3096, 0, 0, 0, 2212, 133, 0, 0, 0, 117, 0, 0, 0, 0, 0, 868,
+	0, 0, 0, 636, 0, 137, 0, 2590, 0, 959, 0, 0, 0, 2421, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1973, 0, 0, 0, 0, 0, 0,
+	0, 1935, 515, 0, 0, 0, 0, 0, 0, 0, 2344, 0, 0, 0, 0, 0, 0, 1032, 1787, 2655, 0, 0, 0, 0, 0, 3086, 3091, 0, 0, 0, 0, 1379,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 470, 0, 0, 62, 806, 0, 0, 3452, 0, 0, 1409, 0, 3396, 0, 0, 0, 0, 0, 0, 0, 2123, 0,
+	0, 0, 0, 616, 0, 0, 0, 1905, 0, 0, 0, 0, 0, 0, 3188, 73, 0, 0, 0, 2881, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2456, 1644,
+	0, 0, 0, 2965, 1536, 3217, 1382, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1095, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 334, 0, 0, 3363, 0, 0, 991, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3253, 1228, 0, 0, 0, 0, 2733, 0, 546, 0, 0, 0, 0, 0, 0, 0, 3515, 0, 0, 3146, 0, 0, 0, 0, 0, 0, 0, 0,
+	2037, 1252, 0, 0, 0, 127, 0, 0, 0, 1711, 0, 0, 0, 0, 0, 0, 2916, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1759, 0, 300, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2111, 0, 0, 0, 0, 0, 0, 0, 2057, 0, 0, 3287, 3032, 0, 0, 124, 0, 2153, 3472, 0, 0, 0, 3201, 0, 0,
+	0, 2734, 0, 0, 0, 596, 0, 0, 0, 2866, 0, 0, 2355, 0, 1017, 0, 0, 1486, 1691, 0, 2570, 2443, 0, 0, 0, 0, 0, 478, 783, 0, 0, 1261,
+	1358, 1959, 901, 0, 0, 605, 661, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2861, 0, 0, 0, 0, 3166, 0, 0, 0, 832, 221, 2025, 0, 2602, 0, 0,
+	0, 0, 0, 0, 2695, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2572, 0, 0, 0, 0, 0, 1061, 1982, 2808, 1920, 0,
+	0, 1000, 0, 0, 0, 0, 668, 0, 0, 2552, 0, 0, 0, 0, 0, 0, 631, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2926, 1435,
+	0, 0, 0, 0, 0, 0, 0, 1063, 0, 0, 0, 1491, 0, 0, 426, 0, 0, 0, 764, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 1489, 2256, 0, 0, 0, 0, 0, 0, 0, 0, 2645, 0, 0, 0, 0, 2118, 0, 23, 192, 0, 0, 0, 0, 0, 2656, 0, 0, 1682, 2214, 3173,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3234, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2972, 0, 0, 0, 487, 3380, 747, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1864, 2825, 0, 995, 3141, 0, 1451, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2674, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 688, 0, 2871, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 814, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 511, 0, 0, 0, 0, 2222, 0, 2746, 0, 2167, 680, 0, 265, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3093,
+	1167, 0, 0, 406, 1028, 0, 0, 0, 0, 2823, 0, 0, 0, 0, 0, 0, 0, 0, 338, 0, 0, 1012, 0, 2721, 2249, 0, 0, 0, 1226, 0, 0, 0,
+	2197, 0, 0, 0, 0, 1086, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 306, 2119, 0, 0, 0, 0, 0, 549, 129, 2948,
+	0, 0, 0, 0, 0, 0, 0, 2546, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3320, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1736, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3157, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 911, 0, 1805, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 3263, 0, 0, 0, 0, 0, 2867, 0, 2402, 147, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1549, 0, 0, 1430, 1611, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3378, 0, 2517, 0, 0, 89, 0, 3059, 0, 0, 0, 891, 2644,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2834, 0, 0, 0, 2657, 0, 0, 2274, 0, 0, 0, 1574, 0, 0, 3064, 0, 0, 0, 0, 0, 0, 1013, 0,
+	0, 0, 0, 0, 0, 0, 0, 759, 877, 1362, 0, 0, 1771, 0, 0, 0, 0, 0, 0, 0, 942, 0, 0, 0, 0, 0, 3449, 0, 0, 0, 0, 2796,
+	453, 0, 0, 0, 1025, 0, 0, 0, 0, 0, 294, 2850, 1798, 0, 0, 0, 0, 0, 0, 0, 786, 0, 1748, 0, 0, 0, 0, 0, 0, 1773, 0, 0,
+	0, 2351, 0, 0, 0, 0, 0, 0, 1597, 0, 0, 0, 0, 0, 0, 1119, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 224, 2155, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2270, 0, 0, 0, 2534, 3225, 1404, 0, 0, 0, 0, 703, 1648, 2068, 0, 0, 76, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 772, 0, 0, 2589, 0, 112, 0, 0, 0, 0, 0, 0, 0, 3109, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 1015, 761, 0, 0, 17, 2983, 1403, 2709, 0, 0, 0, 217, 0, 0, 0, 1960, 0, 687, 0, 0, 3015, 0, 0, 0, 582, 0, 2943, 0, 0,
+	0, 0, 0, 0, 1310, 0, 0, 0, 0, 0, 0, 436, 0, 0, 0, 0, 0, 2008, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3000, 0, 0, 0,
+	1962, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2366, 1258, 0, 0, 0, 0, 21, 0, 0, 2147, 2367, 0, 0, 0, 0, 0, 1286,
+	0, 0, 0, 0, 0, 3155, 2485, 2996, 855, 0, 0, 1049, 0, 1377, 93, 0, 0, 0, 0, 0, 0, 903, 3238, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 853, 3502, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 613, 0, 190, 0, 0, 0, 0, 0, 539, 0, 0, 0, 2679, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 3358, 0, 2161, 0, 595, 0, 0, 0, 0, 0, 1652, 0, 0, 1706, 0, 0, 1742, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3332, 0, 0, 0, 0, 0, 0, 2652, 0, 0, 1259, 0, 2146, 0, 0, 2178, 0, 0, 0, 0, 0, 0, 0, 1118, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1140, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1269, 1624, 2027, 2923, 2192, 0, 0, 452, 0, 0, 0, 0, 0,
+	0, 0, 0, 139, 0, 0, 0, 0, 0, 2567, 0, 0, 2877, 0, 0, 0, 791, 0, 2407, 615, 0, 0, 0, 3009, 0, 0, 0, 0, 2035, 3476, 0, 3076,
+	0, 0, 0, 0, 0, 0, 0, 0, 514, 2088, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2677, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 54, 1988, 0, 0, 0, 0, 0, 3413, 0, 0, 0, 0, 3361, 0, 0, 0, 0, 0, 0, 0, 3505, 0, 0, 0, 271, 1889, 0, 0, 0,
+	0, 0, 2532, 939, 3106, 1824, 0, 0, 3120, 0, 0, 0, 0, 0, 0, 0, 767, 1930, 2919, 0, 2204, 0, 0, 2550, 0, 0, 0, 0, 0, 3240, 2851, 0,
+	0, 0, 0, 2907, 0, 0, 0, 0, 0, 0, 3297, 2358, 0, 0, 1410, 0, 2276, 0, 0, 517, 0, 0, 0, 0, 2339, 142, 0, 0, 1224, 0, 0, 0,
+	0, 1390, 0, 2664, 2951, 2435, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2582, 1009, 0, 0, 400, 0, 0,
+	0, 0, 3419, 0, 0, 0, 0, 1018, 0, 0, 0, 0, 0, 0, 1449, 0, 0, 0, 1834, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1807, 2968, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2357, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 1841, 0, 0, 0, 769, 0, 0, 0, 0, 2010, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2398, 0,
+	0, 0, 431, 0, 0, 238, 1008, 0, 227, 0, 0, 0, 0, 2811, 3402, 0, 0, 0, 0, 0, 3506, 0, 0, 0, 377, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2826, 0, 0, 0, 0, 116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2330, 0, 0, 0, 0, 0, 2651,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1981, 1399, 2574, 0, 0, 0, 1117, 3233, 0, 913, 0, 0, 3301, 0, 0, 0, 119, 0, 0, 0, 0, 1452, 3039,
+	163, 0, 1989, 0, 0, 264, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1477, 0, 0, 0, 2967, 0, 0, 0, 1958, 0, 0, 0, 0, 0, 0, 0, 309,
+	1415, 0, 0, 0, 3092, 2691, 0, 0, 0, 0, 0, 388, 0, 1877, 2759, 0, 1220, 0, 2459, 0, 0, 0, 3349, 0, 1731, 0, 0, 0, 1454, 717, 0, 0,
+	0, 0, 0, 0, 2395, 3377, 0, 0, 0, 0, 148, 0, 0, 0, 0, 0, 0, 391, 0, 0, 733, 0, 0, 0, 0, 1172, 749, 1966, 3192, 0, 2689, 0,
+	0, 0, 0, 1152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3473, 0, 0, 3389, 1646, 1760, 2535, 0, 2954, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 751, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 970, 3455, 0, 0,
+	0, 0, 0, 0, 1931, 0, 0, 0, 0, 0, 2558, 1419, 0, 450, 3138, 1577, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1190, 14, 2225, 0, 0, 1314,
+	0, 0, 0, 0, 0, 1002, 0, 0, 0, 0, 0, 1242, 0, 0, 0, 0, 0, 442, 1350, 3117, 3428, 2243, 3194, 2488, 0, 0, 1021, 0, 0, 0, 0, 0,
+	0, 1861, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1952, 0, 0, 0, 0, 0, 0, 3329, 283, 0, 3220, 0, 0, 2929, 0,
+	0, 0, 0, 0, 0, 3453, 0, 0, 0, 1747, 0, 1278, 2752, 0, 0, 0, 0, 3019, 0, 0, 0, 0, 0, 0, 0, 1534, 3187, 1432, 0, 0, 0, 0,
+	0, 0, 739, 0, 0, 0, 0, 2564, 1157, 2174, 0, 69, 0, 0, 0, 0, 0, 0, 1664, 0, 0, 0, 0, 1522, 0, 0, 0, 0, 980, 0, 0, 0,
+	3107, 0, 0, 1206, 3005, 0, 0, 0, 994, 1401, 0, 2070, 216, 0, 1903, 0, 0, 0, 0, 0, 0, 2297, 0, 0, 348, 0, 0, 0, 0, 0, 2246, 0,
+	0, 0, 0, 0, 3, 1694, 0, 0, 3066, 0, 1372, 0, 0, 0, 3448, 0, 0, 0, 935, 2654, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1830, 2219, 0,
+	0, 0, 0, 0, 0, 0, 2698, 0, 0, 0, 439, 0, 0, 0, 0, 1169, 3481, 0, 715, 0, 1743, 0, 0, 2852, 0, 0, 0, 0, 0, 0, 2849, 3416,
+	0, 0, 0, 0, 0, 0, 0, 2890, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 438, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 696, 0, 0, 0, 0, 0, 2432, 0, 0, 1462, 3026, 0, 2997, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 472, 437, 0, 0, 0, 0, 0, 1487, 2765, 0, 3078, 0, 0, 0, 0, 0, 0, 1266, 0, 1689,
+	0, 0, 2332, 0, 0, 0, 0, 152, 0, 1780, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 562, 0, 1598, 3457, 0,
+	0, 0, 0, 0, 0, 0, 0, 1315, 0, 0, 0, 0, 0, 647, 0, 1994, 2188, 0, 0, 0, 0, 0, 0, 0, 2900, 0, 0, 0, 0, 0, 0, 357,
+	0, 185, 577, 3056, 0, 0, 0, 101, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1168, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1872, 0, 0, 0, 0, 0, 0, 0, 784, 1131, 2583, 0, 0, 1195, 0, 0, 0, 0, 0, 2499, 0, 0, 0, 0, 0, 0, 1725, 0, 0, 369, 1363,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1295, 0, 0, 0, 0, 1324, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2885, 0, 0,
+	0, 0, 557, 0, 0, 0, 0, 0, 39, 841, 2248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3294, 0,
+	0, 0, 0, 0, 0, 1814, 1978, 0, 0, 0, 0, 0, 0, 0, 3325, 0, 0, 0, 0, 2612, 0, 0, 0, 0, 3075, 0, 1763, 0, 1065, 0, 0, 4,
+	3183, 0, 1349, 2713, 0, 0, 0, 0, 0, 0, 0, 0, 0, 867, 0, 0, 0, 0, 0, 0, 0, 1298, 0, 0, 0, 1790, 0, 447, 0, 0, 0, 1089,
+	667, 2328, 0, 0, 320, 2418, 2653, 0, 0, 0, 0, 0, 0, 2902, 0, 0, 0, 0, 0, 2090, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	88, 0, 0, 0, 0, 0, 0, 0, 2365, 0, 87, 80, 0, 1, 0, 0, 0, 0, 2700, 0, 3236, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1740, 1343,
+	0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 0, 1402, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1381, 0, 3319, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 492, 2228, 1081, 1716, 0, 2635, 0, 0, 0, 0, 0, 3345, 0, 1939, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1183, 2845, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2853, 0, 918, 1871, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1340, 0, 0,
+	0, 0, 716, 0, 0, 2346, 0, 2338, 0, 0, 1280, 0, 0, 0, 0, 0, 598, 0, 0, 1082, 2766, 3480, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2749,
+	0, 0, 0, 2511, 0, 0, 0, 1848, 0, 98, 0, 0, 1158, 0, 0, 1756, 0, 1510, 0, 2740, 3343, 0, 3018, 0, 353, 0, 0, 0, 0, 0, 0, 0,
+	0, 2333, 0, 0, 0, 0, 0, 0, 0, 2914, 0, 3168, 0, 0, 0, 0, 0, 0, 1107, 0, 0, 0, 0, 0, 0, 250, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3126, 0, 0, 0, 0, 1585, 0, 0, 3519, 0, 0, 3317, 0, 2271, 0, 0, 0, 0, 0, 0, 0,
+	0, 375, 816, 1816, 2166, 3224, 2704, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2085, 781, 2659, 0, 0, 1898, 0, 0, 0, 0, 1384, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 354, 0, 0, 2056, 85, 1030, 2060, 3523, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 1531, 0, 0, 0, 1695, 0, 0, 2522, 2754, 0, 0, 0, 0, 0, 0, 0, 3097, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 602, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 53,
+	0, 0, 0, 1817, 2284, 2373, 0, 0, 0, 523, 0, 0, 2055, 0, 0, 932, 1555, 2383, 0, 0, 0, 0, 0, 0, 0, 1059, 0, 0, 2699, 0, 0, 0,
+	0, 3151, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 972, 0, 260, 485, 0, 0, 0, 0, 0, 0, 2882, 0, 0, 0, 0, 0, 0, 0,
+	0, 3398, 92, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 626, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1553, 0, 0, 0, 830, 885, 0,
+	1282, 0, 0, 0, 0, 1033, 2101, 0, 0, 0, 0, 0, 0, 1784, 0, 0, 0, 0, 3495, 0, 0, 0, 0, 0, 0, 58, 925, 2107, 0, 0, 0, 0,
+	2084, 352, 0, 0, 0, 0, 2625, 303, 2676, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1133, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2391, 3433, 0, 0, 684, 0, 1102, 0, 0, 0, 0, 0, 0, 1450, 398, 0, 0, 2263, 2787, 0, 0, 0, 0, 0, 1765,
+	0, 0, 63, 0, 2846, 1057, 0, 0, 2137, 0, 0, 0, 2814, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1524, 0, 3025, 504, 917, 0, 0,
+	2466, 1658, 1984, 2229, 2384, 0, 569, 0, 1466, 0, 0, 0, 1932, 0, 0, 0, 2158, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2184, 726, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 611, 0, 1197, 2665, 0, 0, 0, 0, 0, 914, 1519, 0, 0, 0, 0, 0, 0, 0, 0, 1334, 0, 0, 0, 0, 0, 0, 1335,
+	0, 3007, 0, 0, 0, 0, 0, 0, 529, 2434, 646, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1047, 1528, 0, 0, 0, 1788, 2290, 0, 0, 0, 27,
+	3372, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3437, 0, 0, 3245, 0, 0, 1860, 0, 150, 2067, 572, 3440, 0, 2005, 0, 2527, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 545, 2835, 0, 272, 0, 0, 0, 0, 0, 2741, 0, 2605, 3288, 0, 0, 0, 0, 0, 0, 0, 0, 2883, 0, 0, 0, 1499, 233, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 963, 0, 0, 0, 0, 0, 0, 0, 2261, 0, 0, 720, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	281, 0, 0, 924, 0, 382, 0, 0, 0, 857, 0, 0, 0, 0, 0, 0, 3235, 553, 2597, 0, 2771, 0, 2114, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 313, 706, 0, 0, 0, 0, 0, 415, 0, 0, 0, 0, 1687, 0, 0, 3202, 0, 0, 0, 1676, 0, 0, 2320, 3421, 0, 0, 0, 0, 1122, 0, 2094,
+	0, 0, 0, 0, 0, 0, 580, 960, 0, 2205, 0, 0, 0, 2490, 0, 1353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2227, 0, 1398,
+	1199, 505, 3279, 0, 0, 0, 0, 0, 3029, 0, 0, 0, 1434, 0, 0, 2218, 3353, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2854, 0, 0, 0,
+	3284, 0, 0, 0, 0, 0, 0, 0, 0, 1733, 0, 0, 0, 1283, 2213, 0, 0, 0, 206, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	2688, 0, 0, 0, 0, 0, 0, 0, 1526, 0, 0, 2077, 0, 0, 0, 0, 3209, 0, 0, 0, 0, 0, 0, 0, 0, 3424, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 326, 1674, 2938, 288, 1897, 0, 0, 0, 0, 0, 302, 2092, 0, 0, 2643, 0, 0, 0, 0, 0, 0, 0, 0, 2723, 0,
+	0, 2300, 0, 179, 0, 0, 0, 0, 0, 1417, 0, 2396, 0, 3223, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1614, 0, 0, 0, 0, 0, 0, 0,
+	0, 420, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 140, 0, 0, 0, 1337, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 204, 0, 0, 0,
+	0, 0, 0, 3290, 3243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1609, 0, 1745, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 1291, 0, 0, 0, 0, 0, 0, 0, 0, 2791, 0, 0, 0, 0, 0, 1629, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 2454, 0, 0, 0, 0, 2998, 0, 0, 2543, 0, 1360, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1455, 0, 2563, 0, 0, 0, 2030, 0, 2701, 0, 0, 0, 0, 2976, 0, 0, 0, 0, 1533, 0, 0, 0, 0, 0, 0, 599, 0, 0, 0, 0, 0, 0,
+	384, 2538, 3326, 3483, 2478, 0, 0, 2921, 0, 0, 0, 0, 0, 3210, 26, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3179, 0, 1420, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2908, 0, 0, 0, 321, 0, 0, 0, 0, 0, 881, 0, 3159, 0, 0, 0, 0, 1600,
+	0, 656, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2334, 2200, 3445, 0, 0, 0, 0, 0, 0, 2995, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 1285, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2937, 0, 3313, 0, 0, 0, 0,
+	0, 0, 196, 0, 0, 0, 0, 0, 0, 0, 0, 1212, 0, 0, 0, 2514, 843, 0, 1322, 2601, 0, 0, 0, 1153, 0, 1712, 2869, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 827, 0, 0, 0, 0, 0, 0, 0, 1741, 0, 2668, 0, 0, 0, 0, 0, 0, 0, 159, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 2029, 490, 2584, 2151, 1525, 1113, 2403, 2744, 0, 0, 0, 0, 0, 0, 0, 130, 0, 0, 0, 0, 0, 3391, 0, 0, 1246,
+	0, 0, 3045, 1299, 0, 0, 0, 0, 0, 3273, 0, 1709, 0, 0, 0, 0, 0, 2375, 0, 0, 0, 0, 335, 0, 0, 3264, 0, 0, 0, 0, 0, 0,
+	68, 0, 2462, 1088, 0, 0, 2193, 0, 2130, 0, 0, 0, 2431, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3401, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 3410, 0, 0, 0, 0, 0, 0, 3469, 0, 0, 0, 0, 0, 0, 0, 1846, 2242, 0, 0, 0, 1503, 0, 0, 0, 1307, 0, 0, 3488,
+	0, 0, 0, 0, 0, 0, 0, 2430, 0, 0, 1666, 0, 0, 0, 0, 0, 0, 0, 1947, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 157,
+	2626, 1473, 2414, 0, 2592, 0, 0, 0, 0, 0, 0, 0, 0, 1037, 2021, 2708, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2006, 0, 0, 0, 3370, 0, 0,
+	1098, 2347, 0, 0, 0, 0, 0, 0, 1378, 3293, 0, 0, 0, 0, 0, 2195, 0, 0, 0, 0, 0, 0, 0, 0, 1342, 0, 819, 0, 2768, 0, 0, 762,
+	0, 0, 0, 169, 2685, 0, 0, 0, 0, 0, 0, 977, 1862, 2428, 3054, 0, 0, 0, 0, 0, 736, 0, 0, 314, 0, 0, 0, 2308, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1166, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 186,
+	0, 0, 1812, 1895, 2231, 3341, 0, 2966, 0, 593, 864, 2809, 0, 0, 0, 248, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3256, 0, 0, 463, 1690,
+	0, 0, 1502, 0, 3337, 0, 0, 0, 0, 0, 1854, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3303, 822, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	1761, 723, 2019, 2981, 0, 0, 0, 0, 0, 2945, 0, 0, 2874, 3497, 0, 0, 0, 0, 0, 0, 0, 2503, 0, 0, 0, 2875, 2400, 0, 0, 0, 0, 0,
+	0, 0, 0, 1669, 3027, 0, 0, 0, 0, 1050, 0, 50, 0, 0, 0, 3305, 844, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1115,
+	0, 0, 576, 0, 555, 2537, 2702, 3423, 0, 0, 0, 0, 0, 860, 0, 2803, 0, 0, 3250, 0, 0, 0, 1327, 0, 0, 0, 0, 0, 1516, 0, 0, 1147,
+	0, 1688, 0, 0, 0, 267, 3205, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 563, 0,
+	0, 0, 0, 0, 0, 0, 0, 2896, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2764, 1448, 3160, 0, 1547, 0, 0, 962, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 954, 0, 0, 1884, 0, 0, 0, 522, 0, 0, 0, 2157, 297, 0, 0, 0, 0, 997, 0, 0, 0, 2220, 0,
+	0, 2904, 0, 244, 0, 0, 0, 1921, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2952, 0, 0, 1181, 0, 2770, 0, 0, 673, 828, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2392, 0, 0, 0, 0, 0, 1970, 0, 0, 0, 3330, 0, 0, 0, 2820, 0, 0, 0, 0,
+	0, 0, 826, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1714, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 205, 2767,
+	2509, 0, 0, 3158, 0, 0, 2718, 428, 2822, 0, 1129, 0, 785, 0, 0, 2476, 0, 0, 0, 0, 1883, 1853, 1569, 3348, 2581, 2898, 3296, 0, 2388, 2331, 0, 0,
+	0, 0, 0, 0, 0, 2071, 0, 0, 0, 0, 0, 2117, 0, 0, 0, 0, 0, 2985, 3414, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 3169, 0, 0, 0, 0, 0, 0, 1560, 0, 0, 1942, 0, 1704, 0, 0, 0, 0, 2831, 0, 0, 1221, 3360, 0, 0, 0, 0, 0,
+	0, 930, 0, 0, 0, 0, 0, 0, 1874, 0, 0, 0, 0, 0, 2283, 0, 0, 0, 0, 0, 0, 0, 0, 530, 2607, 0, 0, 3167, 143, 1005, 0, 0,
+	0, 0, 0, 0, 1367, 0, 0, 0, 0, 1782, 0, 0, 1863, 0, 0, 0, 0, 0, 0, 2148, 2470, 3231, 0, 0, 0, 0, 0, 1617, 1594, 0, 0, 0,
+	0, 561, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1980, 0, 0, 0, 0, 0, 0, 0, 0, 484, 0, 0, 236, 821, 2560,
+	0, 1416, 2805, 214, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 679, 0, 0, 0, 0, 0, 0, 0, 0, 258, 0, 0, 0,
 }
 
 var patterns = [...]pattern{
@@ -8509,10 +8551,14 @@ var patterns = [...]pattern{
 	{"aws *", "remove-", 143},
 	{"aws *", "stop-", 144},
 	{"aws *", "terminate-", 145},
-	{"", "fsck.", 1059},
-	{"", "mkfs", 2004},
-	{"", "mkfs.", 2005},
-	{"", "newfs", 2068},
+	{"az", "", 173},
+	{"", "fsck.", 1064},
+	{"gcloud", "", 1082},
+	{"gcloud *", "", 1083},
+	{"gcloud compute", "", 1093},
+	{"", "mkfs", 2018},
+	{"", "mkfs.", 2019},
+	{"", "newfs", 2082},
 }
 
 var aliases = [...]alias{
