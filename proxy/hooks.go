@@ -82,8 +82,9 @@ func (he *hookEvents) executes(call gate.Call, v gate.Verdict) {
 	}
 }
 
-// ended returns what is left to do once the host has its answer: record, and hooks that want to know how the call
-// went. A call that no hook asks about costs nothing more.
+// ended returns what is left to do once the host has its answer: hooks that want to know how the call went, and record.
+// What webhooks post of it is in their queues before the outcome is on record. A call that no hook asks about costs
+// nothing more.
 func (he *hookEvents) ended(record func(), call gate.Call, v gate.Verdict, result []byte, isError bool, failure string, took time.Duration) func() {
 	name := hooks.ToolCompleted
 	if isError || failure != "" {
@@ -95,9 +96,9 @@ func (he *hookEvents) ended(record func(), call gate.Call, v gate.Verdict, resul
 	e := he.about(name, call)
 	e.Risk, e.Category, e.Decision, e.By, e.Duration, e.Ended, e.Result = v.Risk().String(), v.Category(), v.Decision, v.By, took, true, result
 	return func() {
-		record()
 		e.Error = hooks.FailureOf(result, isError, failure)
 		he.h.p.o.Hooks.Fire(e)
+		record()
 	}
 }
 

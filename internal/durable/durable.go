@@ -22,7 +22,18 @@ const Temporary = ".tmp"
 // Replace gives the file at path new contents in one step: at any moment, and after a crash, it is the old one
 // or the new one, whole, and it is the new one once Replace has returned nil. The folder MUST exist. Of several
 // that replace one file at a time the last wins; who changes what was there MUST hold a lock meanwhile.
-func Replace(path string, data []byte, perm fs.FileMode) (err error) {
+func Replace(path string, data []byte, perm fs.FileMode) error {
+	if err := replace(path, data, perm, true); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// Put is Replace for a file of mode 0600 that a power cut may lose or leave empty. It costs no wait for the disk: what it
+// wrote survives the end of the process, however it ends.
+func Put(path string, data []byte) error { return replace(path, data, 0o600, false) }
+
+func replace(path string, data []byte, perm fs.FileMode, sync bool) (err error) {
 	folder := filepath.Dir(path)
 	f, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*"+Temporary) // mode 0600
 	if err != nil {
@@ -37,16 +48,13 @@ func Replace(path string, data []byte, perm fs.FileMode) (err error) {
 	if err == nil && perm != 0o600 {
 		err = f.Chmod(perm)
 	}
-	if err == nil {
+	if err == nil && sync {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return SyncFolder(folder)
+	return Rename(f.Name(), path)
 }
 
 // stale is how old a temporary file is at least that a crash has left: to write one takes milliseconds.

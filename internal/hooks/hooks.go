@@ -136,7 +136,6 @@ func (r *Runner) Start(log *slog.Logger) error {
 			}
 		}
 		if w, ok := h.action.(*webhook); ok {
-			r.running.Go(func() { w.store(r, h) })
 			r.running.Go(func() { w.send(r.ctx, r, h) })
 		}
 	}
@@ -181,7 +180,8 @@ func (r *Runner) Wants(event string) bool {
 	return false
 }
 
-// Fire lets every hook that is for the event follow it. It never waits.
+// Fire lets every hook that is for the event follow it. It waits for none of them. What a webhook has to post is in its
+// queue when Fire returns, and outlives this process.
 func (r *Runner) Fire(e Event) {
 	if r == nil {
 		return
@@ -202,7 +202,7 @@ func (r *Runner) Fire(e Event) {
 // queue lets the hook follow the event as soon as it can.
 func (r *Runner) queue(h *hook, e Event) error {
 	if w, ok := h.action.(*webhook); ok {
-		return w.offer(e)
+		return w.store(h, &e)
 	}
 	select {
 	case h.jobs <- job{h, e}:
@@ -262,7 +262,7 @@ func (r *Runner) Close() {
 				close(h.jobs)
 			}
 			if w, ok := h.action.(*webhook); ok {
-				close(w.offered)
+				close(w.ended)
 			}
 		}
 		enough := time.AfterFunc(drain, r.stop)

@@ -19,8 +19,8 @@ import (
 
 // queue is what waits to be posted: a folder that all processes of the worker put files into, one event a file,
 // named by time. The process that holds the lock posts them in that order. A file is there as a whole or not at all, is on
-// disk before anybody relies on it, and is removed as soon as the receiver has it: a process that is killed loses
-// nothing of what is in the folder, and the next one goes on.
+// there before anybody relies on it, and is removed as soon as the receiver has it: a process that is killed loses
+// nothing of what is in the folder, and the next one goes on. A power cut can lose the newest events.
 type queue struct {
 	dir string
 
@@ -50,7 +50,7 @@ type entry struct {
 	size int64
 }
 
-// put adds an event. It is on disk when put returns.
+// put adds an event. When put returns, the event outlives this process.
 func (q *queue) put(body []byte) error {
 	if err := os.MkdirAll(q.dir, 0o700); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (q *queue) put(body []byte) error {
 		return err
 	}
 	name := fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), rand.Text(), eventFile)
-	return durable.Replace(filepath.Join(q.dir, name), body, 0o600)
+	return durable.Put(filepath.Join(q.dir, name), body)
 }
 
 // recount is after how many additions the folder is counted anew: others add to it and take from it.

@@ -21,33 +21,20 @@ const maxBackoff = 5 * time.Minute
 
 var defaultPace = pace{look: time.Second, backoff: time.Second, deciding: maxDeciding}
 
-// offer hands an event over to be queued. It never waits.
-func (w *webhook) offer(e Event) error {
+// store puts an event into the queue. It is there when store returns nil.
+func (w *webhook) store(h *hook, e *Event) error {
+	body, err := e.message(h)
+	if err != nil {
+		return err
+	}
+	if err := w.queue.put(body); err != nil {
+		return err
+	}
 	select {
-	case w.offered <- e:
-		return nil
-	default:
-		return fmt.Errorf("%d events wait for the disk: this one is lost", maxOffered)
+	case w.stored <- struct{}{}:
+	default: // the sender has not looked since
 	}
-}
-
-// store puts what is offered into the queue, in its order, until nothing more is offered.
-func (w *webhook) store(r *Runner, h *hook) {
-	defer close(w.ended)
-	for e := range w.offered {
-		body, err := e.message(h)
-		if err == nil {
-			err = w.queue.put(body)
-		}
-		if err != nil {
-			r.failed(h, &e, err)
-			continue
-		}
-		select {
-		case w.stored <- struct{}{}:
-		default: // the sender has not looked since
-		}
-	}
+	return nil
 }
 
 // send posts what waits, as long as this process is the one that does, until ctx ends. Once nothing more will be

@@ -31,11 +31,10 @@ type webhook struct {
 	caFile  string
 	queue   *queue
 
-	offered chan Event    // what goes to the queue next
-	stored  chan struct{} // something was put there
-	ended   chan struct{} // closed when nothing more will be
-	client  *http.Client
-	signer  *standardwebhooks.Webhook // nil signs nothing
+	stored chan struct{} // something was put there
+	ended  chan struct{} // closed when nothing more will be
+	client *http.Client
+	signer *standardwebhooks.Webhook // nil signs nothing
 }
 
 // secretSource says where the signing secret is: in a file or in a variable. Both "" is none.
@@ -44,9 +43,6 @@ type secretSource struct{ file, variable string }
 const (
 	webhookTimeout    = 5 * time.Second
 	maxWebhookTimeout = 30 * time.Second
-
-	// maxOffered is how many events wait for the disk; more are dropped, and counted as failures.
-	maxOffered = 1024
 )
 
 func newWebhook(a Action, c Config, o Options) (*webhook, error) {
@@ -74,8 +70,8 @@ func newWebhook(a Action, c Config, o Options) (*webhook, error) {
 	}
 	return &webhook{
 		address: address, private: a.AllowPrivate, secret: secretSource{o.path(a.SecretFile), a.SecretEnv}, caFile: o.path(a.CAFile),
-		queue:   newQueue(filepath.Join(o.QueueDir, c.Name)),
-		offered: make(chan Event, maxOffered), stored: make(chan struct{}, 1), ended: make(chan struct{}),
+		queue:  newQueue(filepath.Join(o.QueueDir, c.Name)),
+		stored: make(chan struct{}, 1), ended: make(chan struct{}),
 	}, nil
 }
 

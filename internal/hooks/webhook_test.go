@@ -416,3 +416,20 @@ func TestWebhookThatIsNotConfiguredAnyMore(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a call says of its outcome is in the queue before anything relies on that: when Fire returns, a process that is
+// killed loses nothing of it.
+func TestWebhookIsKeptAtOnce(t *testing.T) {
+	hook := newReceiver(t).hook()
+	hook.Enabled = new(bool) // nobody takes an event out
+	r, _ := startIn(t, t.TempDir(), hook)
+	w := r.hooks[0].action.(*webhook)
+	for n := 1; n <= 20; n++ {
+		if err := r.queue(r.hooks[0], Event{Name: ToolCompleted, Ended: true}); err != nil {
+			t.Fatal(err)
+		}
+		if waiting, err := w.queue.list(); err != nil || len(waiting) != n {
+			t.Fatalf("%d events are kept after %d were told: %v", len(waiting), n, err)
+		}
+	}
+}
