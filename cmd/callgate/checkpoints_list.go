@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,11 @@ func newCheckpointsListCommand(s *config.Settings) *cobra.Command {
 				}
 			}
 			list, err := store.List(filter)
+			damaged, checkErr := store.Check()
+			for _, one := range damaged {
+				fmt.Fprintf(cmd.ErrOrStderr(), "callgate: %s\n", one)
+			}
+			err = errors.Join(err, checkErr)
 			if asJSON {
 				views := make([]companion.CheckpointView, len(list))
 				for i := range list {
