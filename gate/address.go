@@ -263,15 +263,13 @@ func commandReaches(c tools.CommandView, ports []string) bool {
 	if namesAddress(address.Plain(strings.Join(c.Argv, " ")), ports) {
 		return true
 	}
+	if implied(ports) && len(c.Argv) > 0 && fetches(c.Argv[0]) && fetchesLocal(c.Argv[1:]) {
+		return true
+	}
 	network := c.Risk == permissions.Network || c.Risk.Exceeds(permissions.Network)
 	var port, host, name bool
-	fetches, option := implied(ports) && len(c.Argv) > 0 && fetches(c.Argv[0]), false
 	for _, word := range c.Argv[min(1, len(c.Argv)):] {
 		word = address.Plain(word)
-		if at := authority.FindString(word); fetches && isLocal(at) && !(option && isNumber(at) && at == word) {
-			return true // without a scheme it is http, which may lead on to https
-		}
-		option = strings.HasPrefix(word, "-")
 		for _, part := range []string{word, word[strings.LastIndexByte(word, '=')+1:], attached(word)} {
 			port = port || isPort(part, ports)
 			host = host || isLocal(part) && (network || !isNumber(part))
@@ -282,6 +280,19 @@ func commandReaches(c tools.CommandView, ports []string) bool {
 		}
 	}
 	return port && (host || name && (c.Risk == permissions.Network || connects(c.Argv[0])))
+}
+
+// fetchesLocal looks for an address without a scheme: it is http, which may lead on to https.
+func fetchesLocal(words []string) bool {
+	option := false
+	for _, word := range words {
+		word = address.Plain(word)
+		if at := authority.FindString(word); isLocal(at) && !(option && isNumber(at) && at == word) {
+			return true
+		}
+		option = strings.HasPrefix(word, "-")
+	}
+	return false
 }
 
 // connects reports whether a program connects to a host and a port that are words of their own.

@@ -173,42 +173,51 @@ func (p starPattern) meets(q starPattern) (string, bool) {
 	if len(a)*len(b) > maxMeet {
 		return "", false
 	}
-	dead := make([]bool, (len(a)+1)*(len(b)+1))
-	var value []byte
-	var walk func(i, j int) bool
-	step := func(c, i, j int) bool {
-		value = append(value, byte(c))
-		if walk(i, j) {
-			return true
-		}
-		value = value[:len(value)-1]
-		return false
-	}
-	walk = func(i, j int) bool {
-		if i == len(a) && j == len(b) {
-			return true
-		}
-		if dead[i*(len(b)+1)+j] {
-			return false
-		}
-		aStar, bStar := i < len(a) && a[i] == star, j < len(b) && b[j] == star
-		aText, bText := i < len(a) && !aStar, j < len(b) && !bStar
-		// A star that takes nothing is tried first: it keeps the value short.
-		switch {
-		case aText && bText && a[i] == b[j] && step(a[i], i+1, j+1),
-			aStar && walk(i+1, j),
-			bStar && walk(i, j+1),
-			aStar && bText && step(b[j], i, j+1),
-			bStar && aText && step(a[i], i+1, j):
-			return true
-		}
-		dead[i*(len(b)+1)+j] = true
-		return false
-	}
-	if !walk(0, 0) {
+	m := meeting{a: a, b: b, dead: make([]bool, (len(a)+1)*(len(b)+1))}
+	if !m.walk(0, 0) {
 		return "", false
 	}
-	return string(value), true
+	return string(m.value), true
+}
+
+// meeting is a search for a value that two patterns share.
+type meeting struct {
+	a, b  []int
+	dead  []bool // for each pair of places: nothing shared follows
+	value []byte // shared so far
+}
+
+// walk looks for what follows place i of a and place j of b.
+func (m *meeting) walk(i, j int) bool {
+	a, b := m.a, m.b
+	if i == len(a) && j == len(b) {
+		return true
+	}
+	if m.dead[i*(len(b)+1)+j] {
+		return false
+	}
+	aStar, bStar := i < len(a) && a[i] == star, j < len(b) && b[j] == star
+	aText, bText := i < len(a) && !aStar, j < len(b) && !bStar
+	// A star that takes nothing is tried first: it keeps the value short.
+	switch {
+	case aText && bText && a[i] == b[j] && m.step(a[i], i+1, j+1),
+		aStar && m.walk(i+1, j),
+		bStar && m.walk(i, j+1),
+		aStar && bText && m.step(b[j], i, j+1),
+		bStar && aText && m.step(a[i], i+1, j):
+		return true
+	}
+	m.dead[i*(len(b)+1)+j] = true
+	return false
+}
+
+func (m *meeting) step(c, i, j int) bool {
+	m.value = append(m.value, byte(c))
+	if m.walk(i, j) {
+		return true
+	}
+	m.value = m.value[:len(m.value)-1]
+	return false
 }
 
 // apart reports whether the patterns begin or end differently, which is why most of them share no value.

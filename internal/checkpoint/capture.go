@@ -133,6 +133,21 @@ func (c *capture) entry(ctx context.Context, f found, path, rel string, scope Sc
 	return e, nil
 }
 
+// leavesOut says why what lies at path is not looked at, and counts it; "" when it is.
+func (c *capture) leavesOut(ctx context.Context, n os.DirEntry, path string) string {
+	why := c.tree.take(ctx, n)
+	switch {
+	case why == "" && !utf8.ValidString(n.Name()):
+		why = whyName
+	case why == "" && c.s.o.Protected(path):
+		return whyProtected
+	}
+	if why != "" {
+		c.tree.out[why]++
+	}
+	return why
+}
+
 // folder looks at everything in dir and returns the hash of the list, or why there is none. What is not looked at
 // is in the list all the same, as left out: what was there before MUST never look as if it came later.
 func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, scope Scope, w *workspaceRules, before Entry) (hash Hash, why string, err error) {
@@ -165,17 +180,10 @@ func (c *capture) folder(ctx context.Context, dir *os.Root, path, rel string, sc
 			}
 			continue
 		}
-		why := c.tree.take(ctx, n)
-		switch {
-		case why == "" && !utf8.ValidString(name):
-			c.tree.out[whyName]++
-			continue // no list could name it
-		case why == "" && c.s.o.Protected(inner):
-			list = append(list, Entry{Name: name, Kind: LeftOut, Why: whyProtected})
-			continue
-		case why != "":
-			c.tree.out[why]++
-			list = append(list, Entry{Name: name, Kind: LeftOut, Why: why})
+		if why := c.leavesOut(ctx, n, inner); why != "" {
+			if why != whyName { // no list could name it
+				list = append(list, Entry{Name: name, Kind: LeftOut, Why: why})
+			}
 			continue
 		}
 		info, err := n.Info()

@@ -14,37 +14,52 @@ import (
 // maxExpiry bounds how long a grant may be asked for, in seconds.
 const maxExpiry = 10 * 365 * 24 * 60 * 60
 
-// answerOf checks a tool_approve and turns it into what the gate takes. A member that means nothing with
-// the decision is refused, not dropped: the person believes that it does something.
-func answerOf(f *wire.ToolApprove, who audit.Author) (gate.Answer, *wire.Refusal) {
+// checkAnswer says what is wrong with a tool_approve. A member that means nothing with the decision is refused, not
+// dropped: the person believes that it does something.
+func checkAnswer(f *wire.ToolApprove) *wire.Refusal {
 	if r := wire.OneSession(f.SessionID); r != nil {
-		return gate.Answer{}, r
+		return r
 	}
 	switch {
 	case f.ToolCallID == "":
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "toolCallId is missing")
+		return wire.Refuse(wire.CodeBadMessage, "toolCallId is missing")
 	case f.ArgsDigest == "":
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "argsDigest is missing: it names the arguments that were looked at")
+		return wire.Refuse(wire.CodeBadMessage, "argsDigest is missing: it names the arguments that were looked at")
 	}
 	switch f.Decision {
 	case "approve", "reject", "always":
 	default:
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "decision must be approve, reject or always")
+		return wire.Refuse(wire.CodeBadMessage, "decision must be approve, reject or always")
 	}
 	always := len(f.Grants) > 0 || f.Scope != "" || f.ExpiresIn != 0
 	switch {
 	case always && f.Decision != "always":
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "grants, scope and expiresIn go with decision always")
+		return wire.Refuse(wire.CodeBadMessage, "grants, scope and expiresIn go with decision always")
 	case f.Feedback != "" && f.Decision != "reject":
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "feedback goes with decision reject")
+		return wire.Refuse(wire.CodeBadMessage, "feedback goes with decision reject")
 	case len(f.Arguments) > 0 && f.Decision != "approve":
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "arguments go with decision approve")
+		return wire.Refuse(wire.CodeBadMessage, "arguments go with decision approve")
 	case len(f.Arguments) > 0 && !bytes.HasPrefix(f.Arguments, []byte("{")):
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "arguments must be an object")
+		return wire.Refuse(wire.CodeBadMessage, "arguments must be an object")
+	}
+	return checkReach(f)
+}
+
+// checkReach looks at how far an answer would hold.
+func checkReach(f *wire.ToolApprove) *wire.Refusal {
+	switch {
 	case f.Scope != "" && f.Scope != "session" && f.Scope != "worker":
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "scope must be session or worker")
+		return wire.Refuse(wire.CodeBadMessage, "scope must be session or worker")
 	case f.ExpiresIn < 0 || f.ExpiresIn > maxExpiry:
-		return gate.Answer{}, wire.Refuse(wire.CodeBadMessage, "expiresIn must be between 0 and %d seconds", maxExpiry)
+		return wire.Refuse(wire.CodeBadMessage, "expiresIn must be between 0 and %d seconds", maxExpiry)
+	}
+	return nil
+}
+
+// answerOf checks a tool_approve and turns it into what the gate takes.
+func answerOf(f *wire.ToolApprove, who audit.Author) (gate.Answer, *wire.Refusal) {
+	if r := checkAnswer(f); r != nil {
+		return gate.Answer{}, r
 	}
 	scope := f.Scope
 	if f.Decision == "always" && scope == "" {

@@ -54,18 +54,11 @@ func (o *oauthConfig) assemble() (s signin.Server, err error) {
 
 // check says what is missing, and what does not go together.
 func (o *oauthConfig) check(s signin.Server) error {
+	if err := o.checkClient(s); err != nil {
+		return err
+	}
 	alone := s.Grant != signin.Person
 	switch {
-	case s.Issuer != "" && !confidential(s.Issuer):
-		return fmt.Errorf("issuer %q: use the https address of the authorization server", s.Issuer)
-	case s.ClientMetadata != "" && (!strings.HasPrefix(s.ClientMetadata, "https://") || strings.Count(s.ClientMetadata, "/") < 3):
-		return fmt.Errorf("clientMetadata %q: use the https address of the document, which has a path", s.ClientMetadata)
-	case s.ClientID != "" && s.ClientMetadata != "":
-		return errors.New("clientId and clientMetadata are two clients: use one")
-	case s.ClientSecret != "" && s.Key != "":
-		return errors.New("clientSecret and privateKey are two ways of one client: use one")
-	case s.ClientID == "" && (s.ClientSecret != "" || s.Key != "" || alone):
-		return errors.New("a clientSecret, a privateKey and a grant without a person need a clientId")
 	case alone && s.Issuer == "":
 		return errors.New("a grant without a person needs an issuer: nobody looks where the server sends what callgate shows")
 	case s.Grant == signin.ClientCredentials && s.ClientSecret == "" && s.Key == "":
@@ -76,6 +69,23 @@ func (o *oauthConfig) check(s signin.Server) error {
 		return errors.New("redirectPort is for a person's browser")
 	case o.RedirectPort < 0 || o.RedirectPort > 65535:
 		return fmt.Errorf("redirectPort %d: use a port, or leave it out", o.RedirectPort)
+	}
+	return nil
+}
+
+// checkClient looks at where callgate signs in and as whom.
+func (o *oauthConfig) checkClient(s signin.Server) error {
+	switch {
+	case s.Issuer != "" && !confidential(s.Issuer):
+		return fmt.Errorf("issuer %q: use the https address of the authorization server", s.Issuer)
+	case s.ClientMetadata != "" && (!strings.HasPrefix(s.ClientMetadata, "https://") || strings.Count(s.ClientMetadata, "/") < 3):
+		return fmt.Errorf("clientMetadata %q: use the https address of the document, which has a path", s.ClientMetadata)
+	case s.ClientID != "" && s.ClientMetadata != "":
+		return errors.New("clientId and clientMetadata are two clients: use one")
+	case s.ClientSecret != "" && s.Key != "":
+		return errors.New("clientSecret and privateKey are two ways of one client: use one")
+	case s.ClientID == "" && (s.ClientSecret != "" || s.Key != "" || s.Grant != signin.Person):
+		return errors.New("a clientSecret, a privateKey and a grant without a person need a clientId")
 	}
 	return nil
 }

@@ -8,25 +8,30 @@ import (
 	"time"
 )
 
+// cureOf says how to write a value of the file that is not of its key's type; "" when it is.
+func cureOf(from, to reflect.Type, value any) string {
+	switch {
+	case to == reflect.TypeFor[time.Duration]():
+		if from.Kind() != reflect.String && from != to && !zero(value) {
+			return cures["duration"]
+		}
+	case to.Kind() == reflect.Bool && (from.Kind() == reflect.String && zero(value) || !either(from, reflect.Bool)):
+		return cures["bool"]
+	case to.Kind() == reflect.Int && (from.Kind() == reflect.String && zero(value) || !either(from, reflect.Int)):
+		return cures["int"]
+	case to.Kind() == reflect.String && single(from):
+		return fmt.Sprintf("this is text: put it in quotes, %q", fmt.Sprint(value))
+	case to.Kind() == reflect.Slice && (single(from) || to.Elem().Kind() == reflect.String && from.Kind() == reflect.Map):
+		return "write a list"
+	}
+	return ""
+}
+
 // ofItsType refuses a value of the file that the decoder would turn into one of its key's type, and so into
 // something that nobody wrote: metrics: 3 into true, args: [true] into ["1"], timeout: 5 into nanoseconds. Text
 // passes, because variables are text: the decoder reads it, and refuses what it cannot read.
 func ofItsType(from, to reflect.Type, value any) (any, error) {
-	cure := ""
-	switch {
-	case to == reflect.TypeFor[time.Duration]():
-		if from.Kind() != reflect.String && from != to && !zero(value) {
-			cure = cures["duration"]
-		}
-	case to.Kind() == reflect.Bool && (from.Kind() == reflect.String && zero(value) || !either(from, reflect.Bool)):
-		cure = cures["bool"]
-	case to.Kind() == reflect.Int && (from.Kind() == reflect.String && zero(value) || !either(from, reflect.Int)):
-		cure = cures["int"]
-	case to.Kind() == reflect.String && single(from):
-		cure = fmt.Sprintf("this is text: put it in quotes, %q", fmt.Sprint(value))
-	case to.Kind() == reflect.Slice && (single(from) || to.Elem().Kind() == reflect.String && from.Kind() == reflect.Map):
-		cure = "write a list"
-	}
+	cure := cureOf(from, to, value)
 	switch {
 	case cure == "":
 		return value, nil

@@ -30,27 +30,9 @@ const skew = time.Minute
 
 // readClaims reads a token whose signature has been verified.
 func readClaims(token string, now time.Time) (c claims, err error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return c, errors.New("the token has not three parts")
-	}
-	var header, payload []byte
-	if header, err = base64.RawURLEncoding.DecodeString(parts[0]); err != nil {
+	payload, err := payloadOf(token)
+	if err != nil {
 		return c, err
-	}
-	if payload, err = base64.RawURLEncoding.DecodeString(parts[1]); err != nil {
-		return c, err
-	}
-	if err := errors.Join(jsonx.Check(header), jsonx.Check(payload)); err != nil {
-		return c, fmt.Errorf("the token can be read in two ways: %w", err)
-	}
-	var typ [1]jsonx.Member
-	if err := jsonx.Members(header, []string{"typ"}, typ[:]); err != nil {
-		return c, fmt.Errorf("the token's header: %w", err)
-	}
-	kind, ok := jsonx.String(typ[0].Value)
-	if typ[0].Value != nil && !ok || !slices.Contains(tokenTypes, strings.ToLower(kind)) {
-		return c, fmt.Errorf("the token is of the type %.40s, not an access token", typ[0].Value)
 	}
 	names := []string{"iss", "sub", "aud", "exp", "nbf", "iat", "scope", "scp"}
 	var m [8]jsonx.Member
@@ -102,6 +84,34 @@ func readClaims(token string, now time.Time) (c claims, err error) {
 		err = errors.New("the token was issued in the future")
 	}
 	return c, err
+}
+
+// payloadOf returns the claims of an access token as JSON that can be read in one way.
+func payloadOf(token string) ([]byte, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil, errors.New("the token has not three parts")
+	}
+	header, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err != nil {
+		return nil, err
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(jsonx.Check(header), jsonx.Check(payload)); err != nil {
+		return nil, fmt.Errorf("the token can be read in two ways: %w", err)
+	}
+	var typ [1]jsonx.Member
+	if err := jsonx.Members(header, []string{"typ"}, typ[:]); err != nil {
+		return nil, fmt.Errorf("the token's header: %w", err)
+	}
+	kind, ok := jsonx.String(typ[0].Value)
+	if typ[0].Value != nil && !ok || !slices.Contains(tokenTypes, strings.ToLower(kind)) {
+		return nil, fmt.Errorf("the token is of the type %.40s, not an access token", typ[0].Value)
+	}
+	return payload, nil
 }
 
 // stringsOf reads a JSON array of strings.

@@ -312,6 +312,27 @@ func (s *scanner) span(w run, length int) {
 	s.prints = append(s.prints, print{hash: h, start: s.recent[s.first&15].start, end: int32(w.end), span: true})
 }
 
+// plainNumber writes digits without groups, with a dot at point, and without zeros at the end of a fraction. ok is false when
+// something else is among them.
+func plainNumber(digits string, point int) (clean []byte, ok bool) {
+	for i := range len(digits) {
+		switch c := digits[i]; {
+		case isDigit(c):
+			clean = append(clean, c)
+		case c != ',' && c != '.' && c != '\'':
+			return nil, false
+		case i == point:
+			clean = append(clean, '.')
+		}
+	}
+	if i := strings.IndexByte(string(clean), '.'); i >= 0 {
+		for len(clean) > i && (clean[len(clean)-1] == '0' || clean[len(clean)-1] == '.') {
+			clean = clean[:len(clean)-1]
+		}
+	}
+	return clean, true
+}
+
 // number adds what the digits of a token mean, where they are written in another way: "1,200.00" is 1200.
 func (s *scanner) number(digits string, start, end int) {
 	comma, dot := strings.LastIndexByte(digits, ','), strings.LastIndexByte(digits, '.')
@@ -325,21 +346,9 @@ func (s *scanner) number(digits string, start, end int) {
 	if (comma < 0 || dot < 0) && (strings.Count(digits, digits[point:point+1]) > 1 || comma >= 0 && len(digits)-point-1 == 3) {
 		point = len(digits) // it only groups thousands
 	}
-	var clean []byte
-	for i := range len(digits) {
-		switch c := digits[i]; {
-		case isDigit(c):
-			clean = append(clean, c)
-		case c != ',' && c != '.' && c != '\'':
-			return
-		case i == point:
-			clean = append(clean, '.')
-		}
-	}
-	if i := strings.IndexByte(string(clean), '.'); i >= 0 {
-		for len(clean) > i && (clean[len(clean)-1] == '0' || clean[len(clean)-1] == '.') {
-			clean = clean[:len(clean)-1]
-		}
+	clean, ok := plainNumber(digits, point)
+	if !ok {
+		return
 	}
 	h := s.seed
 	for _, c := range clean {

@@ -118,36 +118,7 @@ func Make(o Options) (*Plan, error) {
 	for i := range o.Hosts {
 		h := &o.Hosts[i]
 		hp := HostPlan{ID: h.ID, Name: h.Name, Found: o.Machine.Installed(h)}
-		byPath := map[string]int{}
-		moved := map[string][]moving{} // by scope
-		files := o.Machine.files(h)
-		for k := range files {
-			l := &files[k]
-			if !slices.Contains(o.Scopes, l.Scope) {
-				continue
-			}
-			n, ok := byPath[l.path]
-			if !ok {
-				before, err := readFile(l.path)
-				if errors.Is(err, fs.ErrNotExist) {
-					continue
-				}
-				c := Change{Path: l.path, Before: before, After: before, host: h.ID, file: l.File, Scope: l.Scope}
-				if err != nil {
-					c.Error = err.Error()
-				}
-				hp.Found = hp.Found || l.Scope != "project"
-				n, byPath[l.path] = len(hp.Changes), len(hp.Changes)
-				hp.Changes = append(hp.Changes, c)
-			}
-			if c := &hp.Changes[n]; c.Error == "" && !o.OnlyHooks {
-				list, err := p.move(h, l, c)
-				if err != nil {
-					c.Error, c.After, c.edits, c.serving = err.Error(), c.Before, nil, nil
-				}
-				moved[l.Scope] = append(moved[l.Scope], list...)
-			}
-		}
+		moved := p.moveServers(h, &hp)
 		for k := range h.Settings {
 			hp.Changes = append(hp.Changes, p.rename(h, &h.Settings[k], moved, hp.Changes)...)
 		}
@@ -163,6 +134,42 @@ func Make(o Options) (*Plan, error) {
 		p.Hosts = append(p.Hosts, hp)
 	}
 	return p, nil
+}
+
+// moveServers plans the changes of a host's files with servers. moved is what became of servers that move, by scope.
+func (p *Plan) moveServers(h *Host, hp *HostPlan) (moved map[string][]moving) {
+	o := p.options
+	byPath := map[string]int{}
+	moved = map[string][]moving{}
+	files := o.Machine.files(h)
+	for k := range files {
+		l := &files[k]
+		if !slices.Contains(o.Scopes, l.Scope) {
+			continue
+		}
+		n, ok := byPath[l.path]
+		if !ok {
+			before, err := readFile(l.path)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			c := Change{Path: l.path, Before: before, After: before, host: h.ID, file: l.File, Scope: l.Scope}
+			if err != nil {
+				c.Error = err.Error()
+			}
+			hp.Found = hp.Found || l.Scope != "project"
+			n, byPath[l.path] = len(hp.Changes), len(hp.Changes)
+			hp.Changes = append(hp.Changes, c)
+		}
+		if c := &hp.Changes[n]; c.Error == "" && !o.OnlyHooks {
+			list, err := p.move(h, l, c)
+			if err != nil {
+				c.Error, c.After, c.edits, c.serving = err.Error(), c.Before, nil, nil
+			}
+			moved[l.Scope] = append(moved[l.Scope], list...)
+		}
+	}
+	return moved
 }
 
 // maxFile bounds a host's file: the state file of one holds its whole history.

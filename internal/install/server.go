@@ -96,39 +96,18 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 		return s, fmt.Sprintf("callgate does not know its type %q", text(cmp.Or[any](v["type"], v["source"])))
 	}
 	s.Type = kind
-	switch command := r.member(commandMembers).(type) {
-	case string:
-		s.Command, s.Args = command, r.strings("args")
-	case []any: // the command and its arguments in one list
-		if words := listOf(command); len(words) > 0 {
-			s.Command, s.Args = words[0], words[1:]
-		}
-	case map[string]any: // {path, args, env}
-		s.Command, s.Args = text(command["path"]), listOf(command["args"])
-		s.Env = mapOf(command["env"])
-	}
-	for name, value := range mapOf(r.member(envMembers)) {
-		s.set(name, value)
-	}
+	s.readProcess(r)
 	for _, name := range slices.Concat(r.strings("env_vars"), r.strings("env_keys")) {
 		if v["env_keys"] != nil && s.Env[name] == "" && p.machine.Getenv(name) == "" {
 			return s, "only the host knows its secret " + name
 		}
 		s.set(name, "${"+name+":-}")
 	}
-	s.Cwd = text(r.member(cwdMembers))
 	s.AllowTools, s.HideTools = listOf(r.member(allowMembers)), listOf(r.member(hideMembers))
 	if tools := r.strings("tools"); len(tools) > 0 && !slices.Contains(tools, "*") {
 		s.AllowTools = tools
 	}
-	s.URL = text(r.member(urlMembers))
-	s.Headers = mapOf(r.member(headerMembers))
-	if name := text(v["bearer_token_env_var"]); name != "" {
-		s.header("Authorization", "Bearer ${"+name+"}")
-	}
-	for name, variable := range mapOf(v["env_http_headers"]) {
-		s.header(name, "${"+variable+"}")
-	}
+	s.readAddress(r)
 	if h.SSE != "" && s.Type == "" && text(v[h.SSE]) == s.URL && s.URL != "" && v["httpUrl"] == nil {
 		s.Type = "sse"
 	}
@@ -148,6 +127,37 @@ func (p *Plan) read(h *Host, e *entry, l *located) (s Server, why string) {
 	}
 	p.pass(&s)
 	return s, ""
+}
+
+// readProcess reads how the server is started.
+func (s *Server) readProcess(r reader) {
+	switch command := r.member(commandMembers).(type) {
+	case string:
+		s.Command, s.Args = command, r.strings("args")
+	case []any: // the command and its arguments in one list
+		if words := listOf(command); len(words) > 0 {
+			s.Command, s.Args = words[0], words[1:]
+		}
+	case map[string]any: // {path, args, env}
+		s.Command, s.Args = text(command["path"]), listOf(command["args"])
+		s.Env = mapOf(command["env"])
+	}
+	for name, value := range mapOf(r.member(envMembers)) {
+		s.set(name, value)
+	}
+	s.Cwd = text(r.member(cwdMembers))
+}
+
+// readAddress reads where the server is, and what is sent to it with each request.
+func (s *Server) readAddress(r reader) {
+	s.URL = text(r.member(urlMembers))
+	s.Headers = mapOf(r.member(headerMembers))
+	if name := text(r["bearer_token_env_var"]); name != "" {
+		s.header("Authorization", "Bearer ${"+name+"}")
+	}
+	for name, variable := range mapOf(r["env_http_headers"]) {
+		s.header(name, "${"+variable+"}")
+	}
 }
 
 // set adds a variable; the first value of a name holds.

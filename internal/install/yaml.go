@@ -111,6 +111,12 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 		}
 		b.items = append(b.items, item)
 	}
+	b.close(lines)
+	return b, true, nil
+}
+
+// close says where each item and the block itself end: before the blank lines behind them.
+func (b *yamlBlock) close(lines []string) {
 	for i := range b.items {
 		item := &b.items[i]
 		item.to = len(lines)
@@ -130,7 +136,6 @@ func (d *yamlDocument) block(place []string) (b yamlBlock, ok bool, err error) {
 		}
 	}
 	b.end = b.items[len(b.items)-1].to
-	return b, true, nil
 }
 
 // isComment reports whether the line holds nothing but a comment at that depth.

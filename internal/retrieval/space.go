@@ -195,10 +195,8 @@ func (w *space) giveBack() {
 // tellEvery keeps listeners from being flooded: thousands of files are indexed in a second.
 const tellEvery = 200 * time.Millisecond
 
-// event follows the index and tells every session.
-func (w *space) event(e rag.Event) {
-	w.mu.Lock()
-	tell, first := true, w.status.State == Indexing
+// follow keeps the status and reports whether sessions are told. The caller holds w.mu.
+func (w *space) follow(e rag.Event) (tell bool) {
 	switch e.Kind {
 	case rag.EventStart:
 		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile, w.status.Skipped = 0, e.Total, "", 0
@@ -207,14 +205,23 @@ func (w *space) event(e rag.Event) {
 		if tell = time.Since(w.told) >= tellEvery || e.Indexed == e.Total; tell {
 			w.told, w.toldAt = time.Now(), e.Indexed
 		}
+		return tell
 	case rag.EventSkip:
 		w.status.Skipped++
-		tell = false
+		return false
 	case rag.EventDone:
 		w.status.IndexedFiles, w.status.TotalFiles, w.status.CurrentFile = e.Indexed, e.Total, ""
 		w.status.Duration, w.status.FinishedAt = e.Summary.Duration.Milliseconds(), time.Now().UTC()
 		w.status.State, w.status.Error = Ready, ""
 	}
+	return true
+}
+
+// event follows the index and tells every session.
+func (w *space) event(e rag.Event) {
+	w.mu.Lock()
+	first := w.status.State == Indexing
+	tell := w.follow(e)
 	end := rag.Event{Kind: rag.EventProgress, Indexed: e.Total, Total: e.Total}
 	unfinished := e.Kind == rag.EventDone && w.toldAt < e.Total // files that went away meanwhile were never told
 	if e.Kind == rag.EventStart || e.Kind == rag.EventDone {

@@ -81,6 +81,11 @@ func (a *Account) Authorize(ctx context.Context, refused *remote.Refusal) (strin
 	case refused != nil && !refused.Unknown() && len(read(refused.Challenge).lacking(l.Scopes)) == 0:
 		return refused.Credential, nil
 	}
+	return a.renewed(ctx, refused)
+}
+
+// renewed returns the header with a new token for what was refused or has expired. One process renews at a time.
+func (a *Account) renewed(ctx context.Context, refused *remote.Refusal) (string, error) {
 	a.refreshing.Lock()
 	defer a.refreshing.Unlock()
 	unlock, err := a.store.lock(ctx)

@@ -60,11 +60,8 @@ func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 	found := map[key]*candidate{}
 	for _, q := range p.examined {
 		for _, o := range q.verdict.Offers(q.call) {
-			if o.Folder != "" || !o.Bound && !o.Default && q.verdict.Analysis.Subjects[o.Subject].Kind != tools.KindShell || !permissions.Unknown.Exceeds(o.Risk) {
+			if !q.proposes(o) {
 				continue
-			}
-			if o.Pattern == "*" && slices.Contains(permissions.EffectKeys, q.call.Tool.Labels.Effect) {
-				continue // any destination, amount or person
 			}
 			k := key{o.Tool, o.Pattern, q.call.Tool.Server}
 			c := found[k]
@@ -103,6 +100,15 @@ func (t *trail) candidates(p *project, corpus *corpus) ([]*candidate, error) {
 		}
 	}
 	return undominated(list), nil
+}
+
+// proposes reports whether an offer can become a grant that holds in a whole project.
+func (q *question) proposes(o tools.Offer) bool {
+	if o.Folder != "" || !o.Bound && !o.Default && q.verdict.Analysis.Subjects[o.Subject].Kind != tools.KindShell || !permissions.Unknown.Exceeds(o.Risk) {
+		return false
+	}
+	// A star would be any destination, amount or person.
+	return o.Pattern != "*" || !slices.Contains(permissions.EffectKeys, q.call.Tool.Labels.Effect)
 }
 
 // cost is what the grant costs in the objective: questions saved - what the patterns cost and open.

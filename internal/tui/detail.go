@@ -27,30 +27,7 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	for _, line := range fold(shown(a.Tool), width) {
 		add(s.title.Styled(line))
 	}
-	place := []string{"server " + shown(a.Server), "session " + shown(a.SessionID)}
-	if a.AgentID != "" {
-		place = append(place, "agent "+shown(a.AgentID))
-	}
-	if from := whereFrom(a.Client.Name, a.Origin.Folder, a.Origin.Branch, a.Origin.Terminal); from != "" {
-		field("From", from)
-	}
-	field("Where", strings.Join(append(place, "worker "+shown(a.WorkerID)), ", "))
-	risk := s.risk(a.Risk.Label) + " " + wire.RiskWords(a.Risk.Class)
-	if a.Risk.Category != "" {
-		risk += " (" + shown(a.Risk.Class) + ", " + shown(a.Risk.Category) + ")"
-	}
-	field("Risk", risk)
-	field("What", shown(a.Summary))
-	if a.Undo != nil {
-		style := s.warn
-		if a.Undo.Kept {
-			style = s.good
-		}
-		field("Undo", style.Styled(shown(a.Undo.Text)))
-	}
-	if !slices.ContainsFunc(a.Marks, func(m wire.Mark) bool { return m.Text == a.Reason }) {
-		field("Why", shown(a.Reason)) // else the mark says it, louder
-	}
+	s.facts(a, field)
 	for _, mark := range a.Marks {
 		for _, line := range wrap("! "+shown(mark.Text), width, "  ") {
 			add(s.warn.Styled(line))
@@ -115,6 +92,34 @@ func (s *styles) detail(a *approval, width int) (lines []string, argumentsEnd in
 	field("Digest", shown(a.ArgsDigest))
 	field("Asked", a.CreatedAt.Local().Format(time.TimeOnly)+", denied at "+a.ExpiresAt.Local().Format(time.TimeOnly)+" when nobody answers")
 	return lines, argumentsEnd
+}
+
+// facts are the fields that say where a call comes from, how bad it can be, what it does and why a person is asked.
+func (s *styles) facts(a *approval, field func(name, text string)) {
+	place := []string{"server " + shown(a.Server), "session " + shown(a.SessionID)}
+	if a.AgentID != "" {
+		place = append(place, "agent "+shown(a.AgentID))
+	}
+	if from := whereFrom(a.Client.Name, a.Origin.Folder, a.Origin.Branch, a.Origin.Terminal); from != "" {
+		field("From", from)
+	}
+	field("Where", strings.Join(append(place, "worker "+shown(a.WorkerID)), ", "))
+	risk := s.risk(a.Risk.Label) + " " + wire.RiskWords(a.Risk.Class)
+	if a.Risk.Category != "" {
+		risk += " (" + shown(a.Risk.Class) + ", " + shown(a.Risk.Category) + ")"
+	}
+	field("Risk", risk)
+	field("What", shown(a.Summary))
+	if a.Undo != nil {
+		style := s.warn
+		if a.Undo.Kept {
+			style = s.good
+		}
+		field("Undo", style.Styled(shown(a.Undo.Text)))
+	}
+	if !slices.ContainsFunc(a.Marks, func(m wire.Mark) bool { return m.Text == a.Reason }) {
+		field("Why", shown(a.Reason)) // else the mark says it, louder
+	}
 }
 
 // command shows one effective command and what it touches.

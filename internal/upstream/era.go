@@ -106,63 +106,87 @@ type greeting struct {
 func (in *incarnation) probe(ctx context.Context, hello Hello, patient time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	greetings := make(chan greeting, 3) // has room for all
-	ask := func(era Era, method string, params []byte) {
-		in.workers.Go(func() {
-			answer, err := in.conn.Request(ctx, method, params)
-			greetings <- greeting{era, answer, err}
-		})
-	}
+	p := probing{in: in, hello: hello, greetings: make(chan greeting, 3)} // has room for all
 	in.link.speak(modernVersion)
-	ask(Modern, "server/discover", discoverParams(hello))
-	offered, again := false, false
-	offer := func() {
-		offered = true
-		in.link.speak("")
-		ask(Legacy, "initialize", initializeParams(hello))
-	}
+	p.ask(ctx, Modern, "server/discover", discoverParams(hello))
 	patience := time.NewTimer(patient)
 	defer patience.Stop()
-	var told *greeting // its answer to the question, when it came after the offer
 	for {
 		select {
-		case g := <-greetings:
+		case g := <-p.greetings:
 			switch {
 			case g.err != nil && ctx.Err() != nil:
 				return context.Cause(ctx)
 			case g.err != nil && in.isOver(g.err):
-				return in.died(g.err, told != nil)
-			case g.era == Modern && offered:
-				told = &g
+				return in.died(g.err, p.told != nil)
+			case g.era == Modern && p.offered:
+				p.told = &g
 				patience.Reset(offerPatience)
 			case g.era == Modern:
-				if in.acceptModern(g.answer, g.err, hello) == nil {
+				if p.modern(ctx, g) {
 					return nil
 				}
-				if g.err == nil && !again && wantsModern(g.answer.Error) {
-					again = true
-					ask(Modern, "server/discover", discoverParams(hello))
-					continue
-				}
-				offer()
 			default:
 				err := in.accept(g.answer, g.err)
-				if err != nil && told != nil && in.acceptModern(told.answer, told.err, hello) == nil {
+				if err != nil && p.toldModern() {
 					return nil
 				}
 				return err
 			}
 		case <-patience.C:
-			switch {
-			case told != nil && in.acceptModern(told.answer, told.err, hello) == nil:
+			if p.toldModern() {
 				return nil // it ignores the handshake
-			case !offered:
-				offer()
+			}
+			if !p.offered {
+				p.offer(ctx)
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// probing is a probe under way.
+type probing struct {
+	in        *incarnation
+	hello     Hello
+	greetings chan greeting
+	again     bool      // the question was put a second time
+	offered   bool      // the handshake was
+	told      *greeting // the answer to the question, when it came after the offer
+}
+
+func (p *probing) ask(ctx context.Context, era Era, method string, params []byte) {
+	p.in.workers.Go(func() {
+		answer, err := p.in.conn.Request(ctx, method, params)
+		p.greetings <- greeting{era, answer, err}
+	})
+}
+
+func (p *probing) offer(ctx context.Context) {
+	p.offered = true
+	p.in.link.speak("")
+	p.ask(ctx, Legacy, "initialize", initializeParams(p.hello))
+}
+
+// modern reports whether the answer to the question settles the era. Else the question is put once more, or the handshake
+// offered.
+func (p *probing) modern(ctx context.Context, g greeting) bool {
+	if p.in.acceptModern(g.answer, g.err, p.hello) == nil {
+		return true
+	}
+	if g.err == nil && !p.again && wantsModern(g.answer.Error) {
+		p.again = true
+		p.ask(ctx, Modern, "server/discover", discoverParams(p.hello))
+		return false
+	}
+	p.offer(ctx)
+	return false
+}
+
+// toldModern reports whether an answer that came after the offer settles the era.
+func (p *probing) toldModern() bool {
+	return p.told != nil && p.in.acceptModern(p.told.answer, p.told.err, p.hello) == nil
 }
 
 // died words that the conversation was over before the server had been greeted. What a process ended of can be left out

@@ -79,8 +79,8 @@ func definedBy(lang, text string, indent int) (name string, minor bool) {
 			}
 			rest = strings.TrimLeft(after, " \t")
 			continue
-		case keywords[word] && strings.HasPrefix(after, "!") && word == "macro_rules",
-			keywords[word] && (strings.HasPrefix(after, " ") || strings.HasPrefix(after, "\t") || strings.HasPrefix(after, "<") || strings.HasPrefix(after, "*")):
+		case keywords[word] && word == "macro_rules" && strings.HasPrefix(after, "!"),
+			keywords[word] && after != "" && strings.IndexByte(" \t<*", after[0]) >= 0:
 			name := qualifiedName(strings.TrimLeft(after, "!"))
 			if keywords[name] || modifiers[name] { // enum class X, case class X, const fn x
 				rest = strings.TrimLeft(after, " \t")
@@ -103,15 +103,20 @@ func definedBy(lang, text string, indent int) (name string, minor bool) {
 	if name := assignedFunction(rest); name != "" {
 		return name, false
 	}
+	return withoutKeyword(lang, text, indent), false
+}
+
+// withoutKeyword returns what a line defines in the languages that have no word for it, "" if nothing.
+func withoutKeyword(lang, text string, indent int) string {
 	switch lang {
 	case "c", "cpp", "java", "csharp", "javascript", "typescript", "php", "bash", "dart", "groovy", "objective-c", "vue", "svelte", "d", "awk", "solidity", "protobuf":
-		return functionLike(text), false
+		return functionLike(text)
 	case "haskell", "ocaml", "fsharp":
 		if word := leadingWord(text); word != "" && strings.HasPrefix(strings.TrimLeft(text[len(word):], " "), "::") && indent == 0 {
-			return word, false
+			return word
 		}
 	}
-	return "", false
+	return ""
 }
 
 // functionLike reads "type name(parameters" and "name() {", not calls and not statements.
@@ -132,18 +137,20 @@ func functionLike(text string) string {
 	if strings.ContainsAny(before, "=\"'`{}();+-/%!|^") || notFunctions[leadingWord(before)] || notFunctions[leadingWord(text)] {
 		return ""
 	}
+	if !declares(before, text) {
+		return ""
+	}
+	return name
+}
+
+// declares reports whether a name with what stands before it in the line can be declared there.
+func declares(before, text string) bool {
 	last := text[len(text)-1]
 	typed := len(before) > 0 && before[len(before)-1] != '.' && before[len(before)-1] != '>'
 	if typed || strings.HasSuffix(before, "> ") {
-		if last == ';' && strings.Contains(before, ".") {
-			return ""
-		}
-		return name
+		return last != ';' || !strings.Contains(before, ".")
 	}
-	if last == '{' && !strings.Contains(before, ".") && !strings.Contains(text, "=>") && !strings.Contains(text, "function") {
-		return name
-	}
-	return ""
+	return last == '{' && !strings.Contains(before, ".") && !strings.Contains(text, "=>") && !strings.Contains(text, "function")
 }
 
 // assignedFunction reads "a.b.name = function(…)", "name: async (…) =>" and their like.

@@ -18,19 +18,7 @@ import (
 // error frame on out. Lines are taken once there is a connection. The end of in ends only
 // the answers; in is read until the process ends.
 func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writer, once bool) (wire.Outcome, error) {
-	lines := make(chan []byte)
-	go func() {
-		defer close(lines)
-		scanner := bufio.NewScanner(in)
-		scanner.Buffer(nil, wire.MaxMessage)
-		for scanner.Scan() {
-			select {
-			case lines <- append([]byte(nil), scanner.Bytes()...):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	lines := linesOf(ctx, in)
 	var taken <-chan []byte // lines, once there is a connection that they can go to
 	pending := map[string]bool{}
 	for {
@@ -52,11 +40,8 @@ func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writ
 				clear(pending)
 			case wire.Notice:
 				for _, problem := range f.Problems {
-					frame, err := wire.Encode(wire.Error{Head: wire.NewHead(wire.TypeError, ""), Code: wire.CodeProblem, Message: problem})
-					if err == nil {
-						_, err = out.Write(append(frame, '\n'))
-					}
-					if err != nil {
+					problem := wire.Error{Head: wire.NewHead(wire.TypeError, ""), Code: wire.CodeProblem, Message: problem}
+					if err := writeLine(out, problem); err != nil {
 						return wire.Ended, err
 					}
 				}
@@ -80,16 +65,40 @@ func Relay(ctx context.Context, client *client.Client, in io.Reader, out io.Writ
 				continue
 			}
 			if refused := relayLine(client, data); refused != nil {
-				frame, err := wire.Encode(wire.ErrorFrame(refused, "", ""))
-				if err == nil {
-					_, err = out.Write(append(frame, '\n'))
-				}
-				if err != nil {
+				if err := writeLine(out, wire.ErrorFrame(refused, "", "")); err != nil {
 					return wire.Ended, err
 				}
 			}
 		}
 	}
+}
+
+// linesOf reads lines until in ends, which closes the channel, or ctx does.
+func linesOf(ctx context.Context, in io.Reader) chan []byte {
+	lines := make(chan []byte)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(nil, wire.MaxMessage)
+		for scanner.Scan() {
+			select {
+			case lines <- append([]byte(nil), scanner.Bytes()...):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// writeLine writes an error frame of ours among those of the server.
+func writeLine(out io.Writer, problem wire.Error) error {
+	frame, err := wire.Encode(problem)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(frame, '\n'))
+	return err
 }
 
 // clientFrame is a frame of a client.

@@ -2,6 +2,7 @@ package stateless
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -38,39 +39,14 @@ const maxWatched = 1024
 // listen tells the host what changes, until it closes the connection, or the session ends.
 func (c *Client) listen(ctx context.Context, x Exchange, r incoming) {
 	l := &subscription{x: x, id: r.ID, lists: map[string]bool{}, done: make(chan struct{})}
-	var wanted [1]jsonx.Member
-	names := []string{"resourceSubscriptions", "taskIds"}
-	for _, change := range changes {
-		names = append(names, change.member)
-	}
-	members := make([]jsonx.Member, len(names))
-	err := jsonx.Members(r.Params, []string{"notifications"}, wanted[:])
-	if err == nil {
-		err = jsonx.Members(wanted[0].Value, names, members)
-	}
-	if err == nil && members[0].Value != nil {
-		l.uris, err = stringsOf(members[0].Value)
-	}
-	var ids []string
-	if err == nil && members[1].Value != nil {
-		if !declaresTasks(r.capabilities) {
-			c.all.told(x.Reject(lacksTasks(r.ID)))
-			return
-		}
-		ids, err = stringsOf(members[1].Value)
-	}
-	if err == nil && len(ids) > MaxTasks {
-		err = fmt.Errorf("%d tasks are too many to listen to at once", len(ids))
-	}
-	if err == nil && len(l.uris) > maxWatched {
-		err = fmt.Errorf("%d resources are too many to listen to at once", len(l.uris))
-	}
-	if err != nil {
+	ids, err := l.read(r)
+	switch {
+	case errors.Is(err, errLacksTasks):
+		c.all.told(x.Reject(lacksTasks(r.ID)))
+		return
+	case err != nil:
 		c.all.told(x.Respond(rpc.Error(r.ID, rpc.CodeInvalidParams, "subscriptions/listen: notifications: "+err.Error())))
 		return
-	}
-	for i, change := range changes {
-		l.lists[change.method] = string(members[i+2].Value) == "true"
 	}
 	l.uris = slices.DeleteFunc(l.uris, func(uri string) bool { return !c.watch(ctx, uri) })
 	defer func() {
@@ -98,6 +74,48 @@ func (c *Client) listen(ctx context.Context, x Exchange, r incoming) {
 	c.mu.Lock()
 	delete(c.subscriptions, l)
 	c.mu.Unlock()
+}
+
+// errLacksTasks says that a host listens to tasks and has not declared that it knows them.
+var errLacksTasks = errors.New("the host does not declare tasks")
+
+// read takes from a request what it wants to hear of: lists and resources, which l keeps, and the ids of tasks.
+func (l *subscription) read(r incoming) (ids []string, err error) {
+	var wanted [1]jsonx.Member
+	names := []string{"resourceSubscriptions", "taskIds"}
+	for _, change := range changes {
+		names = append(names, change.member)
+	}
+	members := make([]jsonx.Member, len(names))
+	if err := jsonx.Members(r.Params, []string{"notifications"}, wanted[:]); err != nil {
+		return nil, err
+	}
+	if err := jsonx.Members(wanted[0].Value, names, members); err != nil {
+		return nil, err
+	}
+	if members[0].Value != nil {
+		if l.uris, err = stringsOf(members[0].Value); err != nil {
+			return nil, err
+		}
+	}
+	if members[1].Value != nil {
+		if !declaresTasks(r.capabilities) {
+			return nil, errLacksTasks
+		}
+		if ids, err = stringsOf(members[1].Value); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(ids) > MaxTasks:
+		return nil, fmt.Errorf("%d tasks are too many to listen to at once", len(ids))
+	case len(l.uris) > maxWatched:
+		return nil, fmt.Errorf("%d resources are too many to listen to at once", len(l.uris))
+	}
+	for i, change := range changes {
+		l.lists[change.method] = string(members[i+2].Value) == "true"
+	}
+	return ids, nil
 }
 
 // hear tells the listener how the task is, now and whenever that changes.

@@ -179,11 +179,7 @@ func readDOCX(data []byte) (string, error) {
 			case "br", "cr":
 				b.WriteByte('\n')
 			case "pStyle":
-				for _, a := range t.Attr {
-					if level, ok := strings.CutPrefix(strings.ToLower(a.Value), "heading"); ok && len(level) == 1 && level >= "1" && level <= "6" {
-						b.WriteString(strings.Repeat("#", int(level[0]-'0')) + " ")
-					}
-				}
+				b.WriteString(headingOf(t.Attr))
 			}
 		case xml.EndElement:
 			switch t.Name.Local {
@@ -200,6 +196,16 @@ func readDOCX(data []byte) (string, error) {
 			}
 		}
 	}
+}
+
+// headingOf returns what begins a heading in Markdown when a paragraph's style is that of one.
+func headingOf(style []xml.Attr) string {
+	for _, a := range style {
+		if level, ok := strings.CutPrefix(strings.ToLower(a.Value), "heading"); ok && len(level) == 1 && level >= "1" && level <= "6" {
+			return strings.Repeat("#", int(level[0]-'0')) + " "
+		}
+	}
+	return ""
 }
 
 // isHTML reports whether a text is a whole page. Markdown may hold elements.
