@@ -125,8 +125,22 @@ func (o *connecting) connect(cmd *cobra.Command, args []string) error {
 			fmt.Fprintln(out, "note     "+d.Note)
 		}
 	}
-	_, err = fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
-	return err
+	fmt.Fprintln(out, "Restart the hosts. Then run \"callgate open\" to answer their questions, or \"callgate disconnect\" to undo this.")
+	if !o.yes { // a person is here
+		o.openPage(cmd)
+	}
+	return nil
+}
+
+// openPage shows what happens next. Where it cannot, what was printed is enough.
+func (o *connecting) openPage(cmd *cobra.Command) {
+	open := newOpenCommand(func() (string, error) { return o.DataDir, nil })
+	open.SetArgs(nil)
+	open.SetOut(io.Discard)
+	open.SetErr(io.Discard)
+	if err := app.CanBrowse(); err == nil {
+		_ = open.ExecuteContext(cmd.Context())
+	}
 }
 
 // confirm asks once. Without a terminal it refuses.

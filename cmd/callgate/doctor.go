@@ -113,12 +113,6 @@ func examine(ctx context.Context, s *config.Settings) ([]doctor.Finding, error) 
 		}
 		return b.MergeDefaults()
 	}
-	o.Start = func() error {
-		args := []string{"hub", "--data-dir=" + c.DataDir}
-		if o.Config != "" {
-			args = append(args, "--config="+o.Config)
-		}
-		return hosthooks.Launch(c.DataDir, func() bool { return o.Target.Ask(ctx, "GET", "/api/info", nil, new(struct{})) == nil }, args...)
-	}
+	o.Start = func() error { return app.LaunchHub(ctx, c.DataDir, o.Config) }
 	return doctor.Look(ctx, o), nil
 }

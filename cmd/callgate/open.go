@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -8,6 +9,7 @@ import (
 	"callgate/internal/app"
 	companionclient "callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 )
 
 func newOpenCommand(dataDir func() (string, error)) *cobra.Command {
@@ -16,7 +18,7 @@ func newOpenCommand(dataDir func() (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open",
 		Short: "Open the page where you answer calls",
-		Long: `Open starts the browser with the page of your running callgate. The address has a code that works once, within a
+		Long: `Open starts the browser with the page of your callgate, and the page itself if hosts are connected and none runs. The address has a code that works once, within a
 minute, and gives the page its credential. Before it sends anything, open checks that your callgate listens there.
 
 With --print, or if it cannot start a browser, it prints the address. Keep it secret as long as the code works.`,
@@ -39,6 +41,13 @@ With --print, or if it cannot start a browser, it prints the address. Keep it se
 				return err
 			}
 			page, err := companionclient.PageURL(cmd.Context(), target)
+			connect := app.Connect{DataDir: dir}
+			if errors.Is(err, wire.ErrNotRunning) && address == "" && connect.Connected() {
+				config, _ := cmd.Flags().GetString("config") // it is declared
+				if err = app.LaunchHub(cmd.Context(), dir, config); err == nil {
+					page, err = companionclient.PageURL(cmd.Context(), target)
+				}
+			}
 			if err != nil {
 				return companionclient.Cure(err)
 			}

@@ -9,6 +9,14 @@ import (
 	"strings"
 )
 
+// CanBrowse is why no browser can be started here.
+func CanBrowse() error {
+	if runtime.GOOS != "darwin" && runtime.GOOS != "windows" && os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return errors.New("there is no display")
+	}
+	return nil
+}
+
 // OpenBrowser shows the page in the user's browser. Other users may see the arguments of a process: on macOS
 // the address is not among them, on Windows they cannot, and on Linux the server takes a code from its own
 // user's processes alone.
@@ -21,8 +29,8 @@ func OpenBrowser(page string) error {
 	case "windows":
 		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", page)
 	default:
-		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-			return errors.New("there is no display")
+		if err := CanBrowse(); err != nil {
+			return err
 		}
 		cmd = exec.Command("xdg-open", page)
 	}

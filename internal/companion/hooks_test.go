@@ -9,6 +9,7 @@ import (
 
 	"callgate/audit"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/hooks"
 )
 
@@ -100,5 +101,22 @@ func TestHooksByREST(t *testing.T) {
 	}
 	if !fake.enabled || fake.by != restClient {
 		t.Errorf("%+v", fake)
+	}
+}
+
+// The page shows how the hosts of this machine stand to the gate.
+func TestHostsByREST(t *testing.T) {
+	r := start(t, newFakeBackend("s1"))
+	if response, body := r.do(t, credentials.View, "GET", "/api/hosts", ""); response.StatusCode != http.StatusNotFound {
+		t.Errorf("without a look: %d %s", response.StatusCode, body)
+	}
+	r.options.Hosts = func() []wire.HostState {
+		return []wire.HostState{{Host: "codex", State: "broken", Text: "servers bypass the gate: files", Cure: "callgate connect codex"}}
+	}
+	for credential, want := range map[credentials.Credential]int{credentials.View: 200, credentials.Approve: 200, "": 401, credentials.MCP: 401} {
+		response, body := r.do(t, credential, "GET", "/api/hosts", "")
+		if response.StatusCode != want || want == 200 && strings.TrimSpace(body) != `[{"host":"codex","state":"broken","text":"servers bypass the gate: files","cure":"callgate connect codex"}]` {
+			t.Errorf("%q: %d %s", credential, response.StatusCode, body)
+		}
 	}
 }

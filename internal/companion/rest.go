@@ -54,6 +54,7 @@ func (s *Server) routes() http.Handler {
 	s.ruleRoutes(path)
 	s.toolRoutes(path)
 	s.hookRoutes(path)
+	path("/api/hosts", methods{"GET": s.viewer(s.handleHosts)})
 	s.metricRoutes(path)
 	s.checkpointRoutes(path)
 	s.indexRoutes(path)

@@ -14,32 +14,34 @@ import (
 
 	"callgate/internal/companion/client"
 	"callgate/internal/companion/credentials"
+	"callgate/internal/companion/wire"
 	"callgate/internal/presence"
 )
 
 // Options configures a Server. Backend, Credentials and Logger are required.
 type Options struct {
-	DataDir     string             // the processes that share it have one hub
-	Address     string             // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
-	Remote      *Remote            // where other machines come in while this process is the hub; nil nowhere
-	Version     string             // of callgate, for people
-	Worker      string             // whose rules this process goes by; "" when it judges nothing
-	Protocols   []string           // MCP revisions that callgate speaks, for people
-	Backend     Backend            // what waits, and who takes the answers
-	Changes     Changes            // nil compares nothing
-	Rules       Rules              // nil shows none
-	Tools       Tools              // nil shows none
-	Hooks       Hooks              // nil shows none
-	HostHooks   http.Handler       // answers hosts that post their hooks, and knows who may; nil answers none
-	Freezer     Freezer            // nil freezes nothing
-	Presence    *presence.Desk     // proofs that people are there; nil needs none and shows no passkeys
-	Metrics     http.Handler       // answers scrapes; nil counts nothing
-	Checkpoints Checkpoints        // nil when none are kept
-	Chatter     Chatter            // nil passes no chats on
-	Bringer     Bringer            // nil takes no tools from clients
-	Retrieval   Retrieval          // nil offers no search and no knowledge bases
-	Problems    func() []string    // what is wrong with what callgate keeps; nil when nobody looks
-	Credentials *credentials.Store // who may watch and answer
+	DataDir     string                  // the processes that share it have one hub
+	Address     string                  // of the hub, should this process become it: "" means DefaultAddress; ":0" any free port; loopback only
+	Remote      *Remote                 // where other machines come in while this process is the hub; nil nowhere
+	Version     string                  // of callgate, for people
+	Worker      string                  // whose rules this process goes by; "" when it judges nothing
+	Protocols   []string                // MCP revisions that callgate speaks, for people
+	Backend     Backend                 // what waits, and who takes the answers
+	Changes     Changes                 // nil compares nothing
+	Rules       Rules                   // nil shows none
+	Tools       Tools                   // nil shows none
+	Hooks       Hooks                   // nil shows none
+	Hosts       func() []wire.HostState // of this machine; nil does not look
+	HostHooks   http.Handler            // answers hosts that post their hooks, and knows who may; nil answers none
+	Freezer     Freezer                 // nil freezes nothing
+	Presence    *presence.Desk          // proofs that people are there; nil needs none and shows no passkeys
+	Metrics     http.Handler            // answers scrapes; nil counts nothing
+	Checkpoints Checkpoints             // nil when none are kept
+	Chatter     Chatter                 // nil passes no chats on
+	Bringer     Bringer                 // nil takes no tools from clients
+	Retrieval   Retrieval               // nil offers no search and no knowledge bases
+	Problems    func() []string         // what is wrong with what callgate keeps; nil when nobody looks
+	Credentials *credentials.Store      // who may watch and answer
 	Logger      *slog.Logger
 }
 

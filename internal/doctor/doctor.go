@@ -97,6 +97,13 @@ func Look(ctx context.Context, o Options) []Finding {
 	return x.findings
 }
 
+// Hosts examines the hosts alone, and makes no call. Of the options it needs DataDir, Plan or PlanErr, and Machine.
+func Hosts(o Options) []Finding {
+	x := &examination{o: o}
+	x.hosts()
+	return x.findings
+}
+
 // Fix does what can be done without a person, and notes it in the findings.
 func Fix(findings []Finding) error {
 	var all error

@@ -21,6 +21,14 @@ type UpstreamState struct {
 	Process int `json:"process"` // id of the callgate that it is behind; the server fills it in
 }
 
+// HostState is one thing that is known of an LLM host on this machine, as "callgate doctor" says it.
+type HostState struct {
+	Host  string `json:"host"`
+	State string `json:"state"` // ok, warning or broken
+	Text  string `json:"text"`
+	Cure  string `json:"cure,omitempty"` // a command
+}
+
 // ToolsView is what one session is offered.
 type ToolsView struct {
 	SessionID string       `json:"sessionId"` // "" while no host is connected: nothing is known of tools then

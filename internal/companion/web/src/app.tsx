@@ -4,6 +4,7 @@ import { Audit } from "./audit";
 import { Chat } from "./chat";
 import { Checkpoints } from "./checkpoints";
 import { Help } from "./help";
+import { answeredBefore, First, Next, rememberAnswer } from "./hosts";
 import { Hooks } from "./hooks";
 import { useLoaded } from "./load";
 import { mayNotify, showCount } from "./notify";
@@ -121,7 +122,9 @@ export function App({ store }: { store: Store }) {
       return next;
     });
   const answer = (a: Answer) => {
-    if (current && !quiet.resting) store.answer(current, a);
+    if (!current || quiet.resting) return;
+    store.answer(current, a);
+    rememberAnswer();
   };
   const approveSelected = () => {
     for (const a of waiting) {
@@ -247,6 +250,7 @@ export function App({ store }: { store: Store }) {
                   <button type="button" class="back" onClick={() => setBrowsing(true)}>
                     ‹ All <span class="count">{waiting.length}</span>
                   </button>
+                  {!current.over && store.mayAnswer && !answeredBefore() && <First />}
                   <Detail
                     key={`${current.request.toolCallId} ${current.request.argsDigest}`}
                     of={current}
@@ -265,11 +269,7 @@ export function App({ store }: { store: Store }) {
                 <div class="nothing">
                   <p class="big">No pending approvals</p>
                   <p>{state.connection === "open" ? "New approvals appear here." : "There is no connection to callgate."}</p>
-                  {state.connection === "open" && state.sessions.length === 0 && (
-                    <p>
-                      No host is connected: <code>callgate connect</code> puts the gate before yours.
-                    </p>
-                  )}
+                  {state.connection === "open" && <Next store={store} />}
                 </div>
               )}
             </div>

@@ -290,6 +290,14 @@ export interface Grant {
   expires?: string;
 }
 
+// HostState is one thing that is known of a host on this machine.
+export interface HostState {
+  host: string;
+  state: "ok" | "warning" | "broken";
+  text: string;
+  cure?: string;
+}
+
 export interface Hook {
   name: string;
   event: string[];

@@ -1,0 +1,39 @@
+package app
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"callgate/internal/companion/wire"
+	"callgate/internal/doctor"
+	"callgate/internal/install"
+)
+
+// hostsFresh is how long what was seen of hosts is shown again: looking reads all their files.
+const hostsFresh = 5 * time.Second
+
+// hostsHere returns what says how the hosts of this machine stand to the gate.
+func (s *Sidecar) hostsHere() func() []wire.HostState {
+	var mu sync.Mutex
+	var list []wire.HostState
+	var at time.Time
+	return func() []wire.HostState {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(at) < hostsFresh {
+			return list
+		}
+		o := doctor.Options{DataDir: s.config.DataDir}
+		connect := Connect{DataDir: s.config.DataDir, Scopes: []string{"user", "local", "plugin"}}
+		if o.Machine, o.PlanErr = install.ThisMachine(""); o.PlanErr == nil {
+			o.Plan, o.PlanErr = connect.Plan(nil)
+		}
+		list = nil
+		for _, f := range doctor.Hosts(o) {
+			list = append(list, wire.HostState{Host: strings.TrimPrefix(f.About, "host "), State: f.State.String(), Text: f.Text, Cure: f.Cure})
+		}
+		at = time.Now()
+		return list
+	}
+}

@@ -1,0 +1,16 @@
+package companion
+
+import (
+	"net/http"
+
+	"callgate/internal/companion/wire"
+)
+
+// handleHosts says how the LLM hosts on this machine stand to the gate: any process sees the same.
+func (s *Server) handleHosts(w http.ResponseWriter, _ *http.Request) {
+	if s.options.Hosts == nil {
+		writeError(w, http.StatusNotFound, wire.CodeBadMessage, "this callgate does not look for hosts")
+		return
+	}
+	writeJSON(w, http.StatusOK, wire.List(s.options.Hosts()))
+}
