@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"callgate/audit"
@@ -83,6 +84,9 @@ func (g *Gate) finish(id string, answer Answer, r resolution) error {
 	if err == nil && r.decision != "reject" {
 		r.presence, err = g.present(a, answer, a.call.Digest)
 	}
+	if err == nil && r.decision != "reject" && a.shown.Approvers > 0 {
+		err = g.consent(a, answer, &r)
+	}
 	if err == nil {
 		r.ending, err = g.answer(a, r)
 	}
@@ -91,6 +95,37 @@ func (g *Gate) finish(id string, answer Answer, r resolution) error {
 		return err
 	}
 	return r.ending.wait()
+}
+
+// consent puts on record that a person approves a call that several have to. It is nil when this was the last that it
+// needs; else the call waits on, and people see who approved. The caller holds mu.
+func (g *Gate) consent(a *approval, answer Answer, r *resolution) error {
+	who := answer.Presence.Person
+	if who == "" {
+		return fmt.Errorf("%w: the rule wants %d persons: answer with a credential of your own (callgate credentials add approve@NAME)", ErrAnswer, a.shown.Approvers)
+	}
+	if slices.Contains(a.shown.ApprovedBy, who) {
+		return fmt.Errorf("%w: %s approved already", ErrAnother, who)
+	}
+	all := append(slices.Clone(a.shown.ApprovedBy), who)
+	if len(all) >= a.shown.Approvers {
+		r.persons, r.reason = len(all), fmt.Sprintf("Approved by %s.", strings.Join(all, " and "))
+		return nil
+	}
+	err := g.control(audit.Author{By: answer.By, From: answer.From, Presence: string(r.presence)}, audit.Record{
+		SessionID: a.session.id, CallID: a.call.ID, Agent: a.session.agent, Tool: a.call.Tool.Qualified, Digest: a.call.Digest,
+		Summary: fmt.Sprintf("%s approves: %d of %d.", who, len(all), a.shown.Approvers),
+	})
+	if err != nil {
+		return fmt.Errorf("%w: it could not be recorded: %w", ErrRefused, err)
+	}
+	shown := *a.shown
+	shown.ApprovedBy = all
+	shown.Reason = fmt.Sprintf("%s approved, %d more to go. %s", strings.Join(all, " and "), shown.Approvers-len(all), a.verdict.Reason)
+	a.shown = &shown
+	g.asked.keep(a)
+	g.events.publish(Asked{a.shown})
+	return fmt.Errorf("%w: your yes is on record", ErrAnother)
 }
 
 // answer resolves the approval as a person said. The ending says what becomes of it; the caller waits for it without
@@ -121,8 +156,11 @@ func (g *Gate) approveEdited(id string, answer Answer) error {
 		g.mu.Unlock()
 		return err
 	}
-	call, session := a.call, a.session
+	call, session, several := a.call, a.session, a.shown.Approvers > 0
 	g.mu.Unlock()
+	if several {
+		return fmt.Errorf("%w: several persons approve the arguments as they are: reject the call and say what to change", ErrAnswer)
+	}
 	if call.Fixed {
 		return fmt.Errorf("%w: the arguments of this call cannot be edited", ErrAnswer)
 	}
@@ -243,6 +281,9 @@ func (g *Gate) grant(id string, answer Answer) (*approval, []permissions.Grant, 
 	}
 	if answer.Scope == "session" && a.session.ungranted.Load() {
 		return nil, nil, nil, fmt.Errorf("%w: this host has no session of its own (it sends no Callgate-Session header), so nothing can hold for its session; approve it once, or always in the scope worker", ErrAnswer)
+	}
+	if a.shown.Approvers > 0 {
+		return nil, nil, nil, fmt.Errorf("%w: no \"always\" stands for several persons: approve it once", ErrAnswer)
 	}
 	grants, err := a.choose(answer)
 	if err != nil {

@@ -42,6 +42,7 @@ type resolution struct {
 	arguments json.RawMessage // what an approver changed the arguments to; nil when they stay
 	reach     string          // of what was shown
 	presence  []byte          // the proof that the approver was there; nil when none was needed
+	persons   int             // who approved with a credential of their own, where several have to
 	twin      bool            // it was given to the same call, and holds for this one too
 	stale     string          // why an approval does not hold: the server that was to run the call has ended since
 	ending    *ending         // of the answer that waits to hear what became of it; nil when none does
@@ -125,6 +126,7 @@ func (g *Gate) show(s *Session, call Call, v Verdict, created time.Time) *Approv
 		Reason: v.Reason, Marks: v.Marks, Reasons: reasons, Offers: offers, Redefined: call.Redefined, Rewrite: call.Before.Rewrite,
 		Host: s.Client(), Origin: s.Origin(),
 		Presence:  g.needsPresence(&v),
+		Approvers: v.Approvers,
 		CreatedAt: created, ExpiresAt: created.Add(g.o.Timeout),
 	}
 }

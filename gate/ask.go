@@ -124,6 +124,9 @@ func (g *Gate) stillAllowed(s *Session, call Call, asked Verdict, r resolution) 
 		now.Reason = "It was approved, but what decides changed while it waited. " + now.Reason
 		return now, call
 	}
+	if now.Approvers > r.persons {
+		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but the rules want more persons to approve it by now. Repeat the call to have it looked at again."), call
+	}
 	if reach(now.Analysis) != r.reach {
 		return now.deny(DecidedDenied, "callgate", "changed", "It was approved, but what the call would touch changed while it waited. Repeat the call to have it looked at again."), call
 	}

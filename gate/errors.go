@@ -16,5 +16,6 @@ var (
 	ErrSession    = errors.New("no such session")
 	ErrAnswer     = errors.New("invalid answer")
 	ErrPresence   = errors.New("the answer needs a passkey")
-	ErrRefused    = errors.New("the answer was not applied") // the approval has ended, but not as the person said
+	ErrAnother    = errors.New("another person has to approve") // the yes is on record, and the call waits on
+	ErrRefused    = errors.New("the answer was not applied")    // the approval has ended, but not as the person said
 )

@@ -41,6 +41,8 @@ type Approval struct {
 	// the call. The answer is kept for that.
 	AwaitsHost bool
 	Presence   bool // a yes needs a passkey
+	Approvers  int  // how many persons have to approve, each with a credential of their own; 0 is one, whoever it is
+	ApprovedBy []string
 }
 
 // Undo says whether what a call changes can be brought back afterwards.
@@ -141,7 +143,7 @@ type Answer struct {
 	From      string          // where from, for the record: "127.0.0.1:50844", "elicitation"
 }
 
-// PresenceGiven is what came with an answer to prove that a person is there.
+// PresenceGiven is what came with an answer to prove who the person is, and that they are there.
 type PresenceGiven struct {
 	Page      string // origin of the page that it came from, "" for everything else
 	Person    string // whose credential was shown, "" when it is nobody's own

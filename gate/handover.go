@@ -26,6 +26,7 @@ type handedOver struct {
 	Reason    string          `json:"reason,omitempty"`
 	Presence  json.RawMessage `json:"presence,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Persons   int             `json:"persons,omitempty"`
 	Reach     string          `json:"reach"`
 	ClaimBy   time.Time       `json:"claimBy"`
 }
@@ -112,7 +113,7 @@ func (g *Gate) readHandedOver(name string) (kept handedOver, ok bool) {
 // settle records and keeps the decision on an approval that no call waits on. The caller holds mu.
 func (g *Gate) settle(a *approval, r resolution) error {
 	kept := handedOver{
-		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence,
+		ID: a.call.ID, Tool: a.call.Tool.Qualified, Decision: r.decision, By: r.by, From: r.from, Reason: r.reason, Presence: r.presence, Persons: r.persons,
 		Arguments: r.arguments, Reach: a.reach, ClaimBy: time.Now().UTC().Add(g.o.ClaimWithin),
 	}
 	if kept.Arguments == nil {
@@ -167,13 +168,13 @@ func (g *Gate) claim(call Call, v Verdict) (resolution, bool) {
 		return resolution{}, false
 	}
 	var kept handedOver
-	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis) && kept.Arguments == nil {
+	if err := json.Unmarshal(text, &kept); err != nil || time.Now().After(kept.ClaimBy) || kept.Reach != reach(v.Analysis) && kept.Arguments == nil || kept.Decision != "reject" && kept.Persons < v.Approvers {
 		return resolution{}, false // too old, or for what the call no longer does: it is asked about again
 	}
 	if kept.Decision != "reject" && len(kept.Presence) == 0 && g.needsPresence(&v) {
 		return resolution{}, false // it was decided when no proof was needed
 	}
-	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, arguments: kept.Arguments, reach: kept.Reach}, true
+	return resolution{decision: kept.Decision, by: kept.By, from: kept.From, reason: kept.Reason, presence: kept.Presence, persons: kept.Persons, arguments: kept.Arguments, reach: kept.Reach}, true
 }
 
 // sweep removes decisions that nobody claimed in time.

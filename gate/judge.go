@@ -146,7 +146,10 @@ func (j *Judge) marks(v *Verdict, call Call) []tools.Mark {
 		marks = append(marks, tools.Mark{Code: "definition-changed", Text: call.Redefined.Why})
 	}
 	for i := range v.Findings {
-		if f := &v.Findings[i]; f.Action == permissions.Confirm {
+		if f := &v.Findings[i]; f.Action == permissions.Confirm && f.Rule != nil && f.Rule.Approvers > 0 {
+			v.Approvers = max(v.Approvers, f.Rule.Approvers)
+			marks = append(marks, tools.Mark{Code: "approvers", Text: fmt.Sprintf("The rule %s wants %d persons to approve, each with a credential of their own.", describeRule(f), f.Rule.Approvers)})
+		} else if f.Action == permissions.Confirm {
 			marks = append(marks, tools.Mark{Code: "confirm", Text: fmt.Sprintf("The rule %s wants a person to confirm every time.", describeRule(f))})
 		}
 	}

@@ -19,6 +19,8 @@ type Verdict struct {
 	Analysis *tools.Analysis
 	Findings []permissions.Finding // what the rules say, one per subject of the analysis
 	Marks    []tools.Mark          // why only a person can release the call
+	// Approvers is how many persons have to release it, each with a credential of their own; 0 is one, whoever it is.
+	Approvers int
 	// Note is what the model has to be told beside the result of an allowed call: that a person changed
 	// the arguments. "" when there is nothing.
 	Note   string

@@ -181,5 +181,5 @@ func (g *Grant) sameReach(h Grant) bool {
 func sameGrant(g, h Grant) bool { return g.sameReach(h) && g.By == h.By && g.At.Equal(h.At) }
 
 func sameRule(r, q Rule) bool {
-	return r.Tool == q.Tool && r.Pattern == q.Pattern && r.Action == q.Action && r.Capped == q.Capped && r.Risk == q.Risk && r.When == q.When
+	return r.Tool == q.Tool && r.Pattern == q.Pattern && r.Action == q.Action && r.Capped == q.Capped && r.Risk == q.Risk && r.When == q.When && r.Approvers == q.Approvers
 }

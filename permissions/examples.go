@@ -2,6 +2,7 @@ package permissions
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -36,6 +37,17 @@ func (p *fileParser) detailed(value *hujson.Value, r *Rule) (action *hujson.Valu
 			}
 			r.Capped, r.Risk = true, risk
 			return nil
+		case "approvers":
+			literal, ok := value.Value.(hujson.Literal)
+			n, err := 0, error(nil)
+			if ok {
+				n, err = strconv.Atoi(string(literal))
+			}
+			if !ok || err != nil || n < 2 || n > MaxApprovers {
+				return p.errorf(value, `"approvers" is how many persons have to approve: 2 to %d`, MaxApprovers)
+			}
+			r.Approvers = n
+			return nil
 		case "when":
 			return p.when(value, r)
 		case "match", "notMatch":
@@ -43,7 +55,7 @@ func (p *fileParser) detailed(value *hujson.Value, r *Rule) (action *hujson.Valu
 			examples = append(examples, more...)
 			return err
 		}
-		return p.errorf(key, "unknown key %q of a rule: use action, risk, when, match, notMatch", name)
+		return p.errorf(key, "unknown key %q of a rule: use action, risk, approvers, when, match, notMatch", name)
 	})
 	if err == nil && action == nil {
 		err = p.errorf(value, `a rule needs "action": "allow", "ask", "confirm" or "deny"`)

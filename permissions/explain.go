@@ -89,6 +89,9 @@ func (r *Rule) describe() string {
 	if r.Capped {
 		action += " up to " + r.Risk.String()
 	}
+	if r.Approvers > 0 {
+		action += fmt.Sprintf(" by %d persons", r.Approvers)
+	}
 	if when := r.When.String(); when != "" {
 		action += " when " + when
 	}

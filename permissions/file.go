@@ -252,6 +252,12 @@ func (p *fileParser) rule(tool *Glob, pattern string, key, value *hujson.Value) 
 	if r.Capped && r.Action != Allow {
 		return Rule{}, p.errorf(action, `"risk" is the worst class that an allow covers: leave it out of a rule that says %q`, r.Action)
 	}
+	if r.Approvers > 0 {
+		if r.Action != Ask && r.Action != Confirm {
+			return Rule{}, p.errorf(action, `"approvers" go with "confirm": leave them out of a rule that says %q`, r.Action)
+		}
+		r.Action = Confirm // no grant stands for several persons
+	}
 	if r.Pattern, err = ExpandHome(pattern, p.home); err != nil {
 		return Rule{}, p.errorf(key, "%v", err)
 	}

@@ -101,7 +101,7 @@ var badFiles = []struct {
 	{"an unknown ceiling", `{"a": {"x": {"action": "allow", "risk": "LOW"}}}`, 1, 41, "risk"},
 	{"a workspace in an argument", `{"a": {"p=$WORKSPACE/x": "allow"}}`, 1, 8, "map the tool"},
 	{"a workspace without a slash", `{"a": {"$WORKSPACES": "allow"}}`, 1, 8, "write $WORKSPACE/"},
-	{"an object too deep", `{"a": {"x": {"y": "deny"}}}`, 1, 14, "use action, risk, when, match, notMatch"},
+	{"an object too deep", `{"a": {"x": {"y": "deny"}}}`, 1, 14, "use action, risk, approvers, when, match, notMatch"},
 	{"an unknown condition", `{"a": {"x": {"action": "deny", "when": {"holds": "private"}}}}`, 1, 41, "use carries, from"},
 	{"a condition of nothing", `{"a": {"x": {"action": "deny", "when": {}}}}`, 1, 40, "leave it out"},
 	{"a wrong label", `{"a": {"x": {"action": "deny", "when": {"carries": "public"}}}}`, 1, 52, `"private" or "secret"`},

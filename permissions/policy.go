@@ -89,6 +89,9 @@ func (r *Rule) compile(layer Layer) (err error) {
 	if r.Capped && (r.Action != Allow || r.Risk > Escalation) {
 		return fmt.Errorf("%s: only an allow has a risk as its ceiling", r.Source)
 	}
+	if r.Approvers < 0 || r.Approvers == 1 || r.Approvers > MaxApprovers || r.Approvers > 0 && r.Action != Confirm {
+		return fmt.Errorf("%s: approvers are 2 to %d, of a rule that says confirm", r.Source, MaxApprovers)
+	}
 	if r.tool == nil || r.tool.text != r.Tool {
 		if r.tool, err = CompileGlob(r.Tool); err != nil {
 			return fmt.Errorf("%s: tool %w", r.Source, err)
@@ -99,8 +102,8 @@ func (r *Rule) compile(layer Layer) (err error) {
 			return fmt.Errorf("%s: %w", r.Source, err)
 		}
 	}
-	if slices.Contains(EffectKeys, r.Tool) && r.When != (When{}) {
-		return fmt.Errorf("%s: a rule for destinations (%s) takes no condition", r.Source, r.Tool)
+	if slices.Contains(EffectKeys, r.Tool) && (r.When != (When{}) || r.Approvers > 0) {
+		return fmt.Errorf("%s: a rule for destinations (%s) takes no condition and no approvers", r.Source, r.Tool)
 	}
 	if r.condition, err = r.When.compile(); err != nil {
 		return fmt.Errorf("%s: %w", r.Source, err)

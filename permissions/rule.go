@@ -21,14 +21,20 @@ type Rule struct {
 	Capped  bool // an allow of which Risk is the ceiling: what is riskier it does not match
 	Risk    Risk // the worst class that a capped allow covers
 	When    When // what must be so of the call for the rule to match; the zero value asks nothing
-	Layer   Layer
-	Source  string // "path:line", for people
+	// Approvers is how many persons have to approve, each with a credential of their own: of a Confirm alone. 0 is one,
+	// whoever it is.
+	Approvers int
+	Layer     Layer
+	Source    string // "path:line", for people
 
 	tool      *Glob
 	pattern   *valuePattern
 	condition *condition // of When; nil when it looks at no circumstances
 	text      string     // of String: every record of an allowed call names its rule
 }
+
+// MaxApprovers is how many persons a rule can want at most.
+const MaxApprovers = 9
 
 // Grant is what a person's earlier "always" allows: it loosens asks, never a deny or a mark, and never
 // above its risk ceiling. Empty fields do not restrict.

@@ -151,6 +151,8 @@ func approveRequest(a *gate.Approval) wire.ToolApproveRequest {
 		ExpiresAt:         a.ExpiresAt.UTC(),
 		AwaitsHost:        a.AwaitsHost,
 		Presence:          a.Presence,
+		Approvers:         a.Approvers,
+		ApprovedBy:        a.ApprovedBy,
 	}
 	for _, r := range a.Reasons {
 		f.Reasons = append(f.Reasons, wire.Reason{Subject: r.Subject, Rule: r.Rule, Layer: string(r.Layer), Action: r.Action.String()})

@@ -67,8 +67,12 @@ func (s *Server) guard(d *door, next http.Handler) http.Handler {
 
 type personKey struct{}
 
-// personOf is whose credential the client has shown, "" when it is nobody's in particular.
+// personOf is whose credential the client has shown, "" when it is nobody's in particular. The hub's word counts, a
+// client's does not.
 func personOf(r *http.Request) string {
+	if membershipOf(r) != nil {
+		return r.Header.Get(personHeader)
+	}
 	person, _ := r.Context().Value(personKey{}).(string)
 	return person
 }

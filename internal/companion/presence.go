@@ -45,9 +45,6 @@ func pageOf(r *http.Request) string {
 // givenOf is what a REST request brings to prove that a person is there.
 func givenOf(r *http.Request) (gate.PresenceGiven, error) {
 	given := gate.PresenceGiven{Page: pageOf(r), Person: personOf(r)}
-	if membershipOf(r) != nil {
-		given.Person = r.Header.Get(personHeader)
-	}
 	assertion, err := base64.StdEncoding.DecodeString(r.Header.Get(wire.PresenceHeader))
 	if err != nil {
 		return given, wire.Refuse(wire.CodeBadMessage, "%s is not base64", wire.PresenceHeader)

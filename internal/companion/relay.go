@@ -32,6 +32,7 @@ type relay struct {
 	hello      []byte                        // as it goes to each process
 	credential func() credentials.Credential // of the client, now
 	from       string                        // where the client is
+	person     string                        // whose credential it has shown
 	frames     chan []byte                   // to the client; unbuffered, so that processes take turns
 	failed     chan struct{}                 // closed when the client has to come again to hear everything
 	fail       func()                        // closes failed
@@ -60,9 +61,9 @@ const (
 var errFlood = errors.New("it sends more than a client could be shown")
 
 // newRelay begins to follow all processes. The caller MUST close it.
-func (s *Server) newRelay(hello []byte, credential func() credentials.Credential, from string) *relay {
+func (s *Server) newRelay(hello []byte, credential func() credentials.Credential, from, person string) *relay {
 	r := &relay{
-		server: s, hello: hello, credential: credential, from: from,
+		server: s, hello: hello, credential: credential, from: from, person: person,
 		frames: make(chan []byte), failed: make(chan struct{}), owners: make(map[string]owned),
 	}
 	r.fail = sync.OnceFunc(func() { close(r.failed) })
@@ -189,7 +190,7 @@ func (l *link) open() (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(l.relay.ctx, linkTimeout)
 	defer cancel()
 	dialer := websocket.Dialer{NetDialContext: l.process.dial, HandshakeTimeout: linkTimeout, Subprotocols: []string{wire.Subprotocol}}
-	conn, _, err := dialer.DialContext(ctx, "ws://process/ws", http.Header{onBehalf: {string(l.as)}, fromHeader: {l.relay.from}})
+	conn, _, err := dialer.DialContext(ctx, "ws://process/ws", http.Header{onBehalf: {string(l.as)}, fromHeader: {l.relay.from}, personHeader: {l.relay.person}})
 	if err != nil {
 		return nil, err
 	}

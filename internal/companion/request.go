@@ -91,6 +91,8 @@ func refusalOf(err error) *wire.Refusal {
 		return wire.Refuse(wire.CodeNotPending, "%v", err)
 	case errors.Is(err, gate.ErrPresence):
 		return wire.Refuse(wire.CodePresence, "%v", err)
+	case errors.Is(err, gate.ErrAnother):
+		return wire.Refuse(wire.CodeAnother, "%v", err)
 	case errors.Is(err, gate.ErrRefused):
 		return wire.Refuse(wire.CodeNotApplied, "%v", err)
 	case errors.Is(err, gate.ErrSession):

@@ -207,6 +207,8 @@ func (s *Server) handleAnswer(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]bool{"applied": true})
 	case err == nil, errors.Is(err, gate.ErrNotPending):
 		notApplied(w, http.StatusNotFound, gate.ErrNotPending)
+	case errors.Is(err, gate.ErrAnother):
+		notApplied(w, http.StatusAccepted, err)
 	case errors.Is(err, gate.ErrRefused):
 		notApplied(w, http.StatusConflict, err)
 	default:

@@ -160,7 +160,7 @@ func (c *socket) serve(ctx context.Context, all bool) {
 			c.server.log.Error("companion: client refused", slog.Any("error", err))
 			return
 		}
-		c.relay = c.server.newRelay(raw, c.may, c.who.From)
+		c.relay = c.server.newRelay(raw, c.may, c.who.From, c.person)
 		defer c.relay.close()
 	}
 	c.stream = newStream(hello.Sessions, c.as)

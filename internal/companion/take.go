@@ -132,6 +132,7 @@ func (c *socket) toolApprove(data []byte) (call string, _ *wire.Refusal) {
 	if refused != nil {
 		return f.ToolCallID, refused
 	}
+	answer.Presence.Person = c.person
 	return f.ToolCallID, c.mutate(f.SessionID, func() error {
 		applied, err := c.server.options.Backend.Answer(c.server.ctx, f.ToolCallID, answer)
 		if err == nil && !applied {

@@ -62,7 +62,8 @@ const (
 	CodeProtocolMismatch = "PROTOCOL_MISMATCH"
 	CodeUnauthorized     = "UNAUTHORIZED"
 	CodeBadMessage       = "BAD_MESSAGE"
-	CodePresence         = "PRESENCE" // it needs a passkey, on the page alone
+	CodeAnother          = "ANOTHER_PERSON" // the yes is on record, and another person has to say yes too
+	CodePresence         = "PRESENCE"       // it needs a passkey, on the page alone
 	CodeNotPending       = "NOT_PENDING"
 	CodeNotApplied       = "NOT_APPLIED" // the answer came in time, and the call does not do as it says all the same
 	CodeApprovalTimeout  = "APPROVAL_TIMEOUT"
@@ -251,6 +252,9 @@ type ToolApproveRequest struct {
 	// AwaitsHost says that callgate was restarted since: the host has to repeat the call, and the answer is kept for it.
 	AwaitsHost bool `json:"awaitsHost,omitempty"`
 	Presence   bool `json:"presence,omitempty"` // a yes needs a passkey: answer on the page
+	// Approvers is how many persons have to approve, each with a credential of their own; 0 is one, whoever it is.
+	Approvers  int      `json:"approvers,omitempty"`
+	ApprovedBy []string `json:"approvedBy,omitempty"`
 }
 
 // Host is how the program that made a call names itself: a claim.
