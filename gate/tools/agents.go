@@ -93,10 +93,18 @@ func tellsNotToAsk(c *shellparse.Command, agent bool) string {
 	}
 	if agent {
 		for _, a := range c.Env {
-			if strings.HasSuffix(a.Name, "_MODE") && (a.Value.Value == "auto" || a.Value.Value == "yolo") || strings.Contains(a.Name, "PERMISSION") || strings.Contains(a.Name, "YOLO") || strings.Contains(a.Name, "DANGEROUS") {
+			if variableTellsNotToAsk(a) {
 				return a.Name + "=" + a.Value.Value
 			}
 		}
 	}
 	return ""
+}
+
+// variableTellsNotToAsk reports whether the name and value of a variable say that an agent does not ask.
+func variableTellsNotToAsk(a shellparse.Assignment) bool {
+	if strings.HasSuffix(a.Name, "_MODE") && (a.Value.Value == "auto" || a.Value.Value == "yolo") {
+		return true
+	}
+	return strings.Contains(a.Name, "PERMISSION") || strings.Contains(a.Name, "YOLO") || strings.Contains(a.Name, "DANGEROUS")
 }

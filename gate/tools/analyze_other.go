@@ -59,6 +59,14 @@ func (b *builder) address(given string) permissions.Subject {
 			b.mark("ambiguous-url", "Programs disagree about what the address "+quote(given)+" means.")
 		}
 	}
+	if also := spellingsOf(given); len(also) > 1 || also[0] != s.Decides[0] {
+		s.Also = []permissions.Form{also}
+	}
+	return s
+}
+
+// spellingsOf returns an address as it is given and in all the ways in which programs read it.
+func spellingsOf(given string) permissions.Form {
 	also := permissions.Form{given}
 	for _, u := range address.Readings(given) {
 		also = append(also, u.String())
@@ -68,10 +76,7 @@ func (b *builder) address(given string) permissions.Subject {
 			also = append(also, decoded)
 		}
 	}
-	if len(also) > 1 || also[0] != s.Decides[0] {
-		s.Also = []permissions.Form{also}
-	}
-	return s
+	return also
 }
 
 // peer makes the subject of a network connection: HOST, or HOST:PORT where the port is not that of https. A deny on the

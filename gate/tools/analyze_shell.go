@@ -511,6 +511,11 @@ func (b *builder) shellRead(f shellparse.File, whole string, recursive bool, lea
 	if f.Tracked && b.readsAnyTracked(f) {
 		return
 	}
+	b.readsMatching(f, whole, recursive, leaves, unknown)
+}
+
+// readsMatching makes the subjects of the files that a pattern stands for; unknown marks what cannot be told.
+func (b *builder) readsMatching(f shellparse.File, whole string, recursive bool, leaves *search, unknown func(why string)) {
 	// The source of an extended glob may spell the leading dot that the pattern leaves open.
 	loose := strings.Contains(f.Path.Value, "(") || widensGlobs(whole)
 	found, err := b.globs.expand(f.Pattern, loose)

@@ -189,19 +189,38 @@ func (f *serverFile) entries() (map[string]entry, error) {
 	return list, nil
 }
 
+// categoryOf is that of a tool of the server which names none.
+func (f *serverFile) categoryOf(effect string) string {
+	switch {
+	case effect == EffectNone:
+		return CategoryRead
+	case f.Local && effect != EffectOutside:
+		return CategoryWrite
+	}
+	return CategoryNetwork
+}
+
+// read takes the arguments of each role from a file.
+func (r roles) read(arguments map[string][]string) error {
+	for name, list := range arguments {
+		role, err := ParseRole(name)
+		if err != nil {
+			return err
+		}
+		for _, argument := range list {
+			if r[argument] != Unmapped {
+				return fmt.Errorf("the argument %s has two roles", argument)
+			}
+			r[argument] = role
+		}
+	}
+	return nil
+}
+
 func (f *serverFile) entry(t serverTool) (e entry, err error) {
 	e = entry{kind: t.Kind, category: t.Category, remote: t.Remote, labels: t.Labels, shapes: t.Shapes, local: f.Local && !t.Remote && t.Effect != EffectOutside, roles: roles{}}
-	for role, names := range t.Arguments {
-		r, err := ParseRole(role)
-		if err != nil {
-			return e, err
-		}
-		for _, name := range names {
-			if e.roles[name] != Unmapped {
-				return e, fmt.Errorf("the argument %s has two roles", name)
-			}
-			e.roles[name] = r
-		}
+	if err := e.roles.read(t.Arguments); err != nil {
+		return e, err
 	}
 	if t.Kind != "" {
 		if _, ok := kinds[t.Kind]; !ok {
@@ -216,13 +235,7 @@ func (f *serverFile) entry(t serverTool) (e entry, err error) {
 			return e, fmt.Errorf("unknown effect %q", t.Effect)
 		}
 		if e.risk = risk; e.category == "" {
-			e.category = CategoryNetwork
-			switch {
-			case t.Effect == EffectNone:
-				e.category = CategoryRead
-			case f.Local && t.Effect != EffectOutside:
-				e.category = CategoryWrite
-			}
+			e.category = f.categoryOf(t.Effect)
 		}
 		if t.Effect == EffectNone {
 			for _, name := range f.Reading {

@@ -3,15 +3,18 @@ package tools
 import "slices"
 
 // Words of names that say what a tool does to others, from the furthest; the first that a name has counts.
-var draftWords = []struct {
-	effect string
-	words  map[string]bool
-}{
+var draftWords = []draftGroup{
 	{EffectDeletes, deleteWords},
 	{EffectDeletes, wordSet("cancel expel kick ban evict deactivate clear reset flush void")},
 	{EffectAccess, wordSet("share grant revoke invite permission permissions role roles access member members collaborator collaborators password token apikey unshare")},
 	{EffectMoney, wordSet("pay payment payout charge refund transfer purchase buy checkout order withdraw deposit donate subscribe invoice trade sell book reserve rent hire lease bid")},
 	{EffectOutside, wordSet("send post publish comment reply respond email mail message notify tell whisper alert forward tweet dm sms call upload push deploy merge trigger submit dispatch broadcast announce react reaction transfer export webhook tag")},
+}
+
+// draftGroup are words of a tool's name that give its effect.
+type draftGroup struct {
+	effect string
+	words  map[string]bool
 }
 
 // Who adds or creates a user lets somebody in.
@@ -39,11 +42,8 @@ func draft(name string, d definition) (l Labels, sure bool) {
 	reads := len(words) > 0 && readWords[words[0]] || has(readWords) && !has(writeWords) && !has(editWords)
 	changes := has(writeWords) || has(editWords) || has(moveWords) || has(runWords)
 	if !reads || d.hints.readOnly == no {
-		for _, group := range draftWords {
-			if has(group.words) {
-				l.Effect, sure = group.effect, true
-				break
-			}
+		if at := slices.IndexFunc(draftWords, func(g draftGroup) bool { return has(g.words) }); at >= 0 {
+			l.Effect, sure = draftWords[at].effect, true
 		}
 	}
 	people := slices.ContainsFunc(d.arguments, func(a string) bool {
@@ -63,17 +63,16 @@ func draft(name string, d definition) (l Labels, sure bool) {
 		l.Effect = EffectOutside
 	}
 	if l.Effect == EffectNone {
-		switch {
-		case has(secretWords):
-			l.Returns = []string{ReturnsSecret}
-		case has(webWords):
-			l.Returns = []string{ReturnsUntrusted}
-		default:
-			l.Returns = []string{ReturnsPrivate, ReturnsUntrusted}
-		}
+		l.Returns = guessReturns(has)
 		return l, sure
 	}
-	for _, argument := range d.arguments {
+	l.guessArguments(d.arguments)
+	return l, sure
+}
+
+// guessArguments tells by their names which arguments say where something goes, and which what goes there.
+func (l *Labels) guessArguments(arguments []string) {
+	for _, argument := range arguments {
 		words := wordsOf(argument)
 		switch {
 		case slices.ContainsFunc(words, func(w string) bool { return destinationWords[w] }):
@@ -82,7 +81,17 @@ func draft(name string, d definition) (l Labels, sure bool) {
 			l.Content = append(l.Content, argument)
 		}
 	}
-	return l, sure
+}
+
+// guessReturns is what a tool without an effect seems to return.
+func guessReturns(has func(map[string]bool) bool) []string {
+	switch {
+	case has(secretWords):
+		return []string{ReturnsSecret}
+	case has(webWords):
+		return []string{ReturnsUntrusted}
+	}
+	return []string{ReturnsPrivate, ReturnsUntrusted}
 }
 
 // Draft suggests labels from the names, schema and annotations of a tool, for a person to correct.

@@ -133,6 +133,12 @@ func printsRevision(source string) bool {
 	return false
 }
 
+// Options of git: those that have it print names and figures instead of contents, and those with which it prints contents.
+var (
+	printsNames = wordSet("--stat --shortstat --numstat --dirstat --summary --name-only --name-status --no-patch --quiet --raw --check")
+	printsPatch = wordSet("--cc -c --word-diff --word-diff-regex --color-words --binary --unified --text --verbose --remerge-diff --dd --function-context")
+)
+
 // showsContent reports whether a git command, by its words, prints what tracked files hold or held.
 func showsContent(c *shellparse.Command) bool {
 	byDefault := false
@@ -158,6 +164,11 @@ func showsContent(c *shellparse.Command) bool {
 	default:
 		return false
 	}
+	return printsContent(args, byDefault)
+}
+
+// printsContent reports whether options have git print what files hold. byDefault is what it does without them.
+func printsContent(args []shellparse.Word, byDefault bool) bool {
 	for _, w := range args {
 		if w.Value == "--" {
 			break
@@ -167,12 +178,9 @@ func showsContent(c *shellparse.Command) bool {
 		}
 		name, _, _ := strings.Cut(w.Value, "=")
 		switch {
-		case name == "--stat", name == "--shortstat", name == "--numstat", name == "--dirstat", name == "--summary", name == "--name-only",
-			name == "--name-status", name == "--no-patch", name == "--quiet", name == "--raw", name == "--check", w.Value == "-s":
+		case printsNames[name], w.Value == "-s":
 			byDefault = false
-		case name == "--cc", name == "-c", name == "--word-diff", name == "--word-diff-regex", name == "--color-words", name == "--binary",
-			name == "--unified", name == "--text", name == "--verbose", len(name) > 4 && strings.HasPrefix("--patch-with-stat", name),
-			strings.HasPrefix(name, "--show-current-patch"), name == "--remerge-diff", name == "--dd", name == "--function-context":
+		case printsPatch[name], len(name) > 4 && strings.HasPrefix("--patch-with-stat", name), strings.HasPrefix(name, "--show-current-patch"):
 			return true
 		case strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "--") && strings.ContainsAny(name, "puULWv"):
 			return true

@@ -9,6 +9,26 @@ import (
 	"callgate/shellparse"
 )
 
+// behindLauncher returns the words of a command behind npx and what does the same, from the program on; nil for others.
+func behindLauncher(words []shellparse.Word) []shellparse.Word {
+	switch words[0].Value {
+	case "npx", "pnpx":
+	case "pnpm", "yarn":
+		if len(words) < 2 || words[1].Value != "exec" {
+			return nil
+		}
+	default:
+		return nil
+	}
+	if words = words[1:]; len(words) > 0 && words[0].Value == "exec" {
+		words = words[1:]
+	}
+	for len(words) > 0 && words[0].Known && (words[0].Value == "--no-install" || words[0].Value == "--no") {
+		words = words[1:]
+	}
+	return words
+}
+
 // installed returns the command that npx or a path runs when that is a program which the project has installed, nil for
 // others: npx fetches a package only where there is none. The program is known by its name, so that it says what the
 // command does as it would by itself.
@@ -21,19 +41,11 @@ func (b *builder) installed(c *shellparse.Command) *shellparse.Command {
 	name, isPath := strings.CutPrefix(strings.TrimPrefix(words[0].Value, "./"), folder)
 	switch {
 	case isPath:
-	case words[0].Value == "npx" || words[0].Value == "pnpx" || len(words) > 1 && (words[0].Value == "pnpm" || words[0].Value == "yarn") && words[1].Value == "exec":
-		if words = words[1:]; len(words) > 0 && words[0].Value == "exec" {
-			words = words[1:]
-		}
-		for len(words) > 0 && words[0].Known && (words[0].Value == "--no-install" || words[0].Value == "--no") {
-			words = words[1:]
-		}
-		if len(words) == 0 || !words[0].Known {
+	default:
+		if words = behindLauncher(words); len(words) == 0 || !words[0].Known {
 			return nil
 		}
 		name = words[0].Value
-	default:
-		return nil
 	}
 	if name == "" || strings.ContainsAny(name, "/@ -") || !b.inProject(filepath.FromSlash(folder)+name, b.place.at(c.Dir).Dir) {
 		return nil

@@ -154,32 +154,10 @@ func patchNames(r io.Reader) (names []string, err error) {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		header := strings.TrimLeft(line, " \tX>") // patch finds headers that are indented
-		var list []string
-		switch lower := strings.ToLower(header); {
-		case strings.HasPrefix(lower, "content-transfer-encoding:") && !strings.Contains(lower, "7bit") && !strings.Contains(lower, "8bit"),
-			strings.HasPrefix(lower, "content-type:") && (strings.Contains(lower, "utf-16") || strings.Contains(lower, "utf-7") || strings.Contains(lower, "multipart")),
-			strings.HasPrefix(header, "new file mode 120000"), strings.HasPrefix(header, "new mode 120000"), strings.HasPrefix(header, "index ") && strings.HasSuffix(header, " 120000"),
-			strings.HasPrefix(header, "new file mode 160000"), strings.HasPrefix(header, "Prereq:"), edScript(header):
-			return nil, errListing // packed, a link that later names may lead through, or no patch but a script
-		case strings.HasPrefix(header, "diff --git "):
-			a, b, ok := gitHeader(strings.TrimPrefix(header, "diff --git "))
-			if !ok {
-				continue // its names stand again below, unless only its mode changes
-			}
-			list = []string{a, b}
-		case strings.HasPrefix(header, "--- "), strings.HasPrefix(header, "+++ "), strings.HasPrefix(header, "*** "):
-			list = []string{header[4:]}
-		case strings.HasPrefix(header, "Index:"):
-			list = []string{strings.TrimSpace(header[len("Index:"):])}
-		case strings.HasPrefix(header, "rename from "), strings.HasPrefix(header, "rename to "), strings.HasPrefix(header, "copy to "), strings.HasPrefix(header, "rename old "), strings.HasPrefix(header, "rename new "):
-			_, name, _ := strings.Cut(header, " ")
-			_, name, _ = strings.Cut(name, " ")
-			list = []string{"a/" + name} // such a name has no prefix
-			if unquoted, ok := patchName(name); ok {
-				list = []string{"a/" + unquoted}
-			}
+		if leadsElsewhere(header) {
+			return nil, errListing
 		}
-		for _, name := range list {
+		for _, name := range headerNames(header) {
 			name, ok := patchName(name)
 			if !ok {
 				return nil, errListing
@@ -192,6 +170,47 @@ func patchNames(r io.Reader) (names []string, err error) {
 			return nil, errListing
 		}
 	}
+}
+
+// leadsElsewhere reports whether a line of a patch says that its names do not tell which files it changes: it is packed, has
+// a link that later names may lead through, or is no patch but a script.
+func leadsElsewhere(header string) bool {
+	switch lower := strings.ToLower(header); {
+	case strings.HasPrefix(lower, "content-transfer-encoding:") && !strings.Contains(lower, "7bit") && !strings.Contains(lower, "8bit"),
+		strings.HasPrefix(lower, "content-type:") && (strings.Contains(lower, "utf-16") || strings.Contains(lower, "utf-7") || strings.Contains(lower, "multipart")),
+		strings.HasPrefix(header, "index ") && strings.HasSuffix(header, " 120000"):
+		return true
+	}
+	for _, prefix := range []string{"new file mode 120000", "new mode 120000", "new file mode 160000", "Prereq:"} {
+		if strings.HasPrefix(header, prefix) {
+			return true
+		}
+	}
+	return edScript(header)
+}
+
+// headerNames returns the names in a header of a patch, as they are written there but for those of a rename.
+func headerNames(header string) []string {
+	switch {
+	case strings.HasPrefix(header, "diff --git "):
+		if a, b, ok := gitHeader(strings.TrimPrefix(header, "diff --git ")); ok {
+			return []string{a, b}
+		}
+		return nil // its names stand again below, unless only its mode changes
+	case strings.HasPrefix(header, "--- "), strings.HasPrefix(header, "+++ "), strings.HasPrefix(header, "*** "):
+		return []string{header[4:]}
+	case strings.HasPrefix(header, "Index:"):
+		return []string{strings.TrimSpace(header[len("Index:"):])}
+	}
+	for _, prefix := range []string{"rename from ", "rename to ", "copy to ", "rename old ", "rename new "} {
+		if name, ok := strings.CutPrefix(header, prefix); ok {
+			if unquoted, ok := patchName(name); ok {
+				name = unquoted
+			}
+			return []string{"a/" + name} // such a name has no prefix
+		}
+	}
+	return nil
 }
 
 // edScript reports whether a line is a command of ed, in which patch runs what it is told.

@@ -11,6 +11,11 @@ import (
 	"callgate/shellparse"
 )
 
+// operationAlone reports whether a pattern fixes no word behind the operation, whose name has so many bytes.
+func operationAlone(pattern string, operation int) bool {
+	return operation > 0 && strings.HasSuffix(pattern, " *") && !strings.HasSuffix(pattern, "/*") && len(pattern)-2 <= operation
+}
+
 // Offers returns the patterns that an approver may grant with "always", for each subject from narrow to broad. A call
 // that only a person can release each time gets none, because a grant for its other subjects would not release it. a
 // MUST be what Analyze returned for c.
@@ -46,7 +51,7 @@ func Offers(c Call, a *Analysis) []Offer {
 		}
 		for _, p := range ladder {
 			o.Pattern, o.Default, o.Bound = p.Text, p.Default, p.Bound
-			if from.command != nil && !p.Default && !strings.HasSuffix(p.Text, "/*") && s.Operation > 0 && strings.HasSuffix(p.Text, " *") && len(p.Text)-2 <= s.Operation {
+			if from.command != nil && !p.Default && operationAlone(p.Text, s.Operation) {
 				o.Bound = o.Bound && permissions.Network.Exceeds(s.Risk) // by its name alone it reaches any host or remote
 			}
 			if !slices.Contains(list, o) {

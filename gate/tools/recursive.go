@@ -30,23 +30,32 @@ func readsRecursively(c *shellparse.Command) bool {
 	})
 }
 
+// readsBelow returns the words among which the folders are that a command reads whole. ok is false when it reads none.
+func readsBelow(c *shellparse.Command) (words []shellparse.Word, ok bool) {
+	if readsRecursively(c) {
+		return c.Argv[1:], true
+	}
+	if len(c.Via) == 0 || !strings.HasPrefix(c.Via[len(c.Via)-1], "find ") {
+		return nil, false
+	}
+	if slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" }) {
+		return nil, false // the files that find hands over are judged
+	}
+	// find hands over what lies below its own operands
+	for w := range strings.FieldsSeq(strings.TrimPrefix(c.Via[len(c.Via)-1], "find ")) {
+		words = append(words, shellparse.Word{Value: w, Known: true})
+	}
+	return words, true
+}
+
 // recursive notes the folders that a command reads whole.
 func (b *builder) recursive(c *shellparse.Command) {
 	if b.tool.remote || len(c.Argv) == 0 || b.place.Dir == "" {
 		return
 	}
-	words := c.Argv[1:]
-	if !readsRecursively(c) {
-		if len(c.Via) == 0 || !strings.HasPrefix(c.Via[len(c.Via)-1], "find ") {
-			return
-		}
-		if slices.ContainsFunc(c.Reads, func(f shellparse.File) bool { return f.Pattern != "" }) {
-			return // the files that find hands over are judged
-		}
-		words = nil // find hands over what lies below its own operands
-		for w := range strings.FieldsSeq(strings.TrimPrefix(c.Via[len(c.Via)-1], "find ")) {
-			words = append(words, shellparse.Word{Value: w, Known: true})
-		}
+	words, reads := readsBelow(c)
+	if !reads {
+		return
 	}
 	if len(words) > maxArguments {
 		b.readsBeneath(b.place.at(c.Dir).Dir)

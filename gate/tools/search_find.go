@@ -23,6 +23,11 @@ func foundBy(all []shellparse.Command, at int) *search {
 	if !ok {
 		return nil
 	}
+	return findLeavesOut(words)
+}
+
+// findLeavesOut is foundBy for the words of a find.
+func findLeavesOut(words []string) *search {
 	s := &search{cure: "-not -name '%s' leaves it out"}
 	plain, not := false, false
 	for i := 0; i < len(words); i++ {

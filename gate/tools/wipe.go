@@ -135,21 +135,17 @@ func (b *builder) wipesSynced(c *shellparse.Command, whole string) {
 	}
 }
 
-// wipesUntracked reads where git clean would run.
-func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
-	if len(c.Argv) < 2 || c.Argv[1].Value != "clean" {
-		return
-	}
-	force, value := false, false
-	var named []shellparse.Word // the folders that it is told to clean
-	for _, w := range c.Argv[2:] {
+// cleans reads the words of git clean: the folders that it is told to clean, and whether it removes anything.
+func cleans(words []shellparse.Word) (named []shellparse.Word, force bool) {
+	value := false
+	for _, w := range words {
 		switch {
 		case value:
 			value = false
 		case w.Value == "-e" || w.Value == "--exclude":
 			value = true
 		case isBundle(w.Value) && strings.Contains(w.Value, "n"), strings.HasPrefix(w.Value, "--dry"):
-			return
+			return nil, false
 		case isBundle(w.Value):
 			force = force || strings.Contains(w.Value, "f")
 		case strings.HasPrefix(w.Value, "--f"):
@@ -158,6 +154,15 @@ func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
 			named = append(named, w)
 		}
 	}
+	return named, force
+}
+
+// wipesUntracked reads where git clean would run.
+func (b *builder) wipesUntracked(c *shellparse.Command, whole string) {
+	if len(c.Argv) < 2 || c.Argv[1].Value != "clean" {
+		return
+	}
+	named, force := cleans(c.Argv[2:])
 	if !force {
 		return
 	}
@@ -185,23 +190,23 @@ var (
 	findRemoves = wordSet("-delete rm grm unlink shred srm trash rimraf")
 )
 
-// wipesFound reads where find begins, when it removes what it finds. What it finds may be removed by another command, too.
-func (b *builder) wipesFound(c *shellparse.Command, whole string) {
-	var roots []shellparse.Word
-	words := c.Argv[1:]
-	isFD := strings.HasPrefix(path.Base(c.Argv[0].Value), "fd")
+// findRoots splits the words of find into the places where it begins and its expression.
+func findRoots(words []shellparse.Word) (roots, expression []shellparse.Word) {
 	for i, w := range words {
 		if strings.HasPrefix(w.Value, "-") && !isBundleOf(w.Value, "HLP") || w.Value == "(" || w.Value == "!" {
-			words = words[i:]
-			break
+			return roots, words[i:]
 		}
 		if !strings.HasPrefix(w.Value, "-") {
 			roots = append(roots, w)
 		}
-		if i == len(words)-1 {
-			words = nil
-		}
 	}
+	return roots, nil
+}
+
+// wipesFound reads where find begins, when it removes what it finds. What it finds may be removed by another command, too.
+func (b *builder) wipesFound(c *shellparse.Command, whole string) {
+	roots, words := findRoots(c.Argv[1:])
+	isFD := strings.HasPrefix(path.Base(c.Argv[0].Value), "fd")
 	removes, below := false, ""
 	for i, w := range words {
 		negated := i > 0 && (words[i-1].Value == "!" || words[i-1].Value == "-not")
@@ -300,15 +305,20 @@ func (b *builder) wipesFile(c *shellparse.Command, w shellparse.Word, pattern, w
 		if positional.MatchString(strings.Trim(w.Value, `"'`)) {
 			b.wipesArguments(c, whole, how)
 		}
-		for _, f := range b.listed {
-			if f.word.Known {
-				for _, l := range place.at(f.command.Dir).locate(wholeOf(f.word.Value)) {
-					b.wipe(how, l.paths...)
-				}
-			} else {
-				paths, _ := b.mayBe(f.word.Value, whole)
-				b.wipe(how, paths...)
+		b.wipesListed(place, whole, how)
+	}
+}
+
+// wipesListed notes what lies where other commands list files: a word that is not known can be any of that.
+func (b *builder) wipesListed(place Place, whole string, how Loss) {
+	for _, f := range b.listed {
+		if f.word.Known {
+			for _, l := range place.at(f.command.Dir).locate(wholeOf(f.word.Value)) {
+				b.wipe(how, l.paths...)
 			}
+		} else {
+			paths, _ := b.mayBe(f.word.Value, whole)
+			b.wipe(how, paths...)
 		}
 	}
 }
@@ -344,20 +354,24 @@ var (
 // listing are commands whose output nobody means a root, a home or a repository by, or that are looked at themselves.
 var listing = regexp.MustCompile(`^\s*(?:mktemp|find|fd|ls|rg|grep|basename|date|uname|uuidgen|seq|cat|jq|go|npm|pnpm|yarn|cargo|docker|git (?:ls-files|diff|status))(?:\s|$)`)
 
+// printedPath is mayBe for the output of the command inner and what follows it.
+func (b *builder) printedPath(inner, tail string) (paths []string, unread bool) {
+	switch {
+	case inner == "pwd":
+		return []string{clean(b.place.Dir + "/" + tail)}, false
+	case listing.MatchString(inner) && !strings.ContainsAny(inner, ";&|"):
+		return nil, false
+	}
+	return nil, tail == "/" || path.Base(tail) == ".git"
+}
+
 // mayBe returns the absolute paths that a word of the text whole which is not known can be. A variable that is not set
 // leaves what follows it. unread says that the word is the output of a command that may print any path.
 func (b *builder) mayBe(source, whole string) (paths []string, unread bool) {
 	source = strings.NewReplacer(`"`, "", `'`, "").Replace(source)
 	rest := func(tail string) string { return wholeOf("/" + strings.TrimLeft(tail, "/")) }
 	if m := commandPath.FindStringSubmatch(source); m != nil {
-		tail, inner := rest(m[3]), strings.TrimSpace(m[1]+m[2])
-		switch {
-		case inner == "pwd":
-			return []string{clean(b.place.Dir + "/" + tail)}, false
-		case listing.MatchString(inner) && !strings.ContainsAny(inner, ";&|"):
-			return nil, false
-		}
-		return nil, tail == "/" || path.Base(tail) == ".git"
+		return b.printedPath(strings.TrimSpace(m[1]+m[2]), rest(m[3]))
 	}
 	m := variablePath.FindStringSubmatch(source)
 	if m == nil {
