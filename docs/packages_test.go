@@ -22,15 +22,15 @@ var unlisted = []string{"examples", "internal/bench", "internal/conformance", "i
 	"rag/bench",
 }
 
-// TestPackages holds the code against testdata/imports.txt, and docs/dev/packages.md against both: every package is
+// TestPackages holds the code against testdata/imports.txt, and testdata/packages.txt against both: every package is
 // listed below all that it imports, imports only what its line allows, and says in a sentence what it is for. Tests may
 // import more.
 func TestPackages(t *testing.T) {
 	root := ".."
 	found := packages(t, root)
 	ladder, allowed := readLadder(t, filepath.Join("testdata", "imports.txt"))
-	page := "# Packages\n\nMade from the comments of the packages by `go test ./docs -update`, from the ground up: a package imports only\n" +
-		"packages above it, and only those that its line in [imports.txt](../testdata/imports.txt) names.\n\n"
+	page := "Made from the comments of the packages by go test ./docs -update, from the ground up: a package imports only\n" +
+		"packages above it, and only those that its line in imports.txt names.\n\n"
 	for at, dir := range ladder {
 		p, ok := found[dir]
 		if !ok {
@@ -54,12 +54,12 @@ func TestPackages(t *testing.T) {
 		if p.synopsis == "" {
 			t.Errorf("package %s has no comment that says what it is for", dir)
 		}
-		page += "- `" + dir + "`: " + p.synopsis + "\n"
+		page += dir + "\n\t" + p.synopsis + "\n"
 	}
 	for dir := range found {
 		t.Errorf("package %s is not in imports.txt", dir)
 	}
-	made(t, filepath.Join("dev", "packages.md"), page)
+	made(t, filepath.Join("testdata", "packages.txt"), page)
 }
 
 // made holds a page against what it is made from, or writes it with -update.
