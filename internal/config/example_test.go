@@ -32,14 +32,14 @@ func TestTheExampleShowsEveryKey(t *testing.T) {
 	missingKeys(t, reflect.TypeFor[Config](), "", []any{example})
 
 	// The columns of tables are where the example says.
-	columns, err := os.ReadFile(filepath.Join("..", "..", "docs", "shell.md"))
+	columns, err := os.ReadFile(filepath.Join("..", "..", "shellparse", "programs", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []reflect.Type{reflect.TypeFor[shellparse.Program](), reflect.TypeFor[shellparse.Wrapper](), reflect.TypeFor[shellparse.Env]()} {
 		for i := range row.NumField() {
 			if name := KeyOf(row.Field(i).Name); !strings.Contains(string(columns), "`"+name+"`") {
-				t.Errorf("the column %s of %s is not in docs/shell.md", name, row.Name())
+				t.Errorf("the column %s of %s is not in shellparse/programs/README.md", name, row.Name())
 			}
 		}
 	}
