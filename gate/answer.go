@@ -218,7 +218,7 @@ func (c Call) withArguments(arguments []byte) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	c.Arguments, c.Digest = arguments, digest
+	c.Arguments, c.Digest, c.texts, c.held = arguments, digest, nil, nil
 	return c, nil
 }
 

@@ -29,7 +29,8 @@ type Call struct {
 	Unasked   bool                          // nobody is asked: what would wait for a person is denied
 	Fixed     bool                          // an approver cannot change the arguments: they stand for more, or for other things, than what is sent as arguments
 
-	texts []text // of Arguments, once somebody asked
+	texts []text  // of Arguments, once somebody asked
+	held  []value // likewise
 }
 
 // said is every string in the arguments, names included. The judge asks first, so that its checks share one reading.
@@ -38,6 +39,14 @@ func (c *Call) said() []text {
 		c.texts = textsOf(c.Arguments)
 	}
 	return c.texts
+}
+
+// values are the texts and numbers in the arguments, each with the name of what holds it. The judge asks first.
+func (c *Call) values() []value {
+	if c.held == nil && len(c.Arguments) > 0 {
+		c.held = argumentsOf(c.Arguments)
+	}
+	return c.held
 }
 
 // NewCall is a call of the session's host, of tool with the raw arguments object, at place. It fails if the arguments

@@ -24,15 +24,15 @@ func (j *Judge) secretMark(call Call, a *tools.Analysis) (tools.Mark, bool) {
 	if j.secrets == nil || isFileKind(call.Tool.Kind) && call.Tool.Bound || !a.Risk.Exceeds(permissions.Write) && len(a.Commands) > 0 || reads && (call.Tool.Local || call.Tool.Kind != "") {
 		return tools.Mark{}, false
 	}
-	var texts []string
-	for text := range jsonx.Strings(call.Arguments) {
-		texts = append(texts, text)
+	texts := make([]string, 0, 8)
+	for _, t := range call.said() {
+		texts = append(texts, t.said)
 	}
 	found, ok := j.secrets.Find(texts...)
 	if !ok || reads && strings.HasPrefix(found.Place, "result of "+call.Tool.Server+"_") { // what a server gave may go back to it, a cursor for instance
 		return j.credentialMark(call, a)
 	}
-	for _, v := range argumentsOf(call.Arguments) {
+	for _, v := range call.values() {
 		if found, ok := j.secrets.Find(v.text); ok {
 			return tools.Mark{Code: markSecret, Text: fmt.Sprintf("The argument %s holds a credential (%s) that the %s held: the call can take it elsewhere.", tools.Visible(v.name), found.Kind, found.Place)}, true
 		}
@@ -46,7 +46,7 @@ func (j *Judge) credentialMark(call Call, a *tools.Analysis) (tools.Mark, bool) 
 		return j.flow != nil && j.flow.memory.Know(value).Said&(flow.Prompt|flow.Answer) != 0
 	}
 	before := ""
-	for _, v := range argumentsOf(call.Arguments) {
+	for _, v := range call.values() {
 		if v.number {
 			continue
 		}

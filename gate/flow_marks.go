@@ -215,7 +215,7 @@ func (j *Judge) flowFacts(call Call, a *tools.Analysis) (carries, from []string)
 	m, o := &j.flow.memory, outgoingOf(call, a)
 	texts := o.content
 	if len(texts) == 0 {
-		for _, v := range argumentsOf(call.Arguments) {
+		for _, v := range call.values() {
 			texts = append(texts, v.text)
 		}
 	}

@@ -44,7 +44,7 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 		o.ofCommands(a)
 	case t.Kind == tools.KindFetch:
 		o.effect, o.names = effectFetch, true
-		for _, v := range argumentsOf(call.Arguments) {
+		for _, v := range call.values() {
 			if v.looksLikeAddress() {
 				o.to = append(o.to, v.text)
 			}
@@ -68,7 +68,7 @@ func outgoingOf(call Call, a *tools.Analysis) (o outgoing) {
 			return o
 		}
 		o.effect = effectUnknown
-		for _, v := range argumentsOf(call.Arguments) {
+		for _, v := range call.values() {
 			if v.looksLikeAddress() {
 				o.to = append(o.to, v.text)
 			} else {
@@ -85,7 +85,7 @@ func (o *outgoing) ofReading(call Call) {
 	if len(places) == 0 && !bytes.Contains(call.Arguments, []byte("://")) {
 		return
 	}
-	for _, v := range argumentsOf(call.Arguments) {
+	for _, v := range call.values() {
 		scheme, _, ok := strings.Cut(v.text, "://")
 		if ok && webSchemes[strings.ToLower(scheme)] || v.under(places) && v.looksLikePage() {
 			o.effect, o.names = effectFetch, true
@@ -110,7 +110,7 @@ var webSchemes = wordsOf("http https ws wss ftp ftps")
 // ofLabels reads a call of a labelled tool. Where no argument is said to carry text, all that are no destination do.
 func (o *outgoing) ofLabels(call Call, l *tools.Labels) {
 	o.effect, o.names = l.Effect, len(l.Destination) > 0
-	for _, v := range argumentsOf(call.Arguments) {
+	for _, v := range call.values() {
 		switch {
 		case v.under(l.Destination):
 			if v.text != "" {

@@ -1,15 +1,15 @@
 package gate
 
 import (
-	"bytes"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/net/publicsuffix"
+
+	"callgate/internal/jsonx"
 )
 
 // value is one text or number of the arguments, under the name of the top-level argument that holds it.
@@ -55,47 +55,10 @@ var fileEndings = wordsOf("cc md ml mov pl ps py rs sh so tf zip")
 
 // argumentsOf lists all texts and numbers of the arguments.
 func argumentsOf(raw []byte) (list []value) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
-	var names []string // of the members that enclose the next value, "" for elements of lists
-	for len(raw) > 0 {
-		token, err := d.ReadToken()
-		if err != nil {
-			break
-		}
-		depth := d.StackDepth()
-		switch in, n := d.StackIndex(depth); {
-		case token.Kind() == '0':
-			list = append(list, value{name: joined(names, depth), text: token.String(), number: true})
-		case token.Kind() != '"':
-		case in == '{' && n%2 == 1:
-			for len(names) < depth {
-				names = append(names, "")
-			}
-			names = append(names[:depth-1], token.String())
-		default:
-			list = append(list, value{name: joined(names, depth), text: token.String()})
-		}
+	for _, l := range jsonx.Leaves(raw) {
+		list = append(list, value{name: l.Name, text: l.Text, number: l.Number})
 	}
 	return list
-}
-
-// joined is the place of a value at a depth.
-func joined(names []string, depth int) string {
-	names = names[:min(depth, len(names))]
-	if len(names) == 1 {
-		return names[0]
-	}
-	place := ""
-	for _, n := range names {
-		switch {
-		case n == "":
-		case place == "":
-			place = n
-		default:
-			place += "." + n
-		}
-	}
-	return place
 }
 
 // links finds addresses within a text.

@@ -39,6 +39,7 @@ type Judge struct {
 // and every mark before any grant, level or rule can.
 func (j *Judge) Judge(call Call) Verdict {
 	call.said()
+	call.values()
 	v := Verdict{Analysis: tools.Analyze(tools.Call{Tool: call.Tool, Arguments: call.Arguments, Place: call.Place})}
 	if v, denied := j.denials(v, call); denied {
 		return v

@@ -83,7 +83,7 @@ func (p *provenance) makes(call Call, a *tools.Analysis, o origin) {
 	}
 	from, made := flow.Source{}, false
 	if _, armed := p.memory.Seen(flow.Untrusted, nil); armed {
-		for _, v := range argumentsOf(call.Arguments) {
+		for _, v := range call.values() {
 			if c, ok := p.memory.Carry(v.text, flow.Untrusted); ok && (len(c.Text) >= 24 || 2*len(c.Text) >= len(v.text)) {
 				from, made = c.From, true
 				break

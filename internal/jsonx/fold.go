@@ -93,7 +93,7 @@ func unquoted(quoted []byte) []byte {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
-	decoded, _ := jsontext.AppendUnquote(nil, quoted) // the decoder has validated it
+	decoded, _ := jsontext.AppendUnquote(make([]byte, 0, len(inner)), quoted) // the decoder has validated it
 	return decoded
 }
 

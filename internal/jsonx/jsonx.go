@@ -26,6 +26,19 @@ const MaxDepth = 256
 // in UTF-8, it holds a lone surrogate, it nests deeper than MaxDepth, or two names of one object are equal
 // or equal under Unicode simple case folding, at any depth.
 func Check(text []byte) error {
+	names := nameStacks.Get().(*nameStack)
+	s := scanner{text: text, names: names}
+	ok := s.document(MaxDepth)
+	names.reset()
+	nameStacks.Put(names)
+	if ok {
+		return nil
+	}
+	return check(text)
+}
+
+// check is Check, which says what is wrong.
+func check(text []byte) error {
 	r := open(text, jsontext.AllowDuplicateNames(true)) // nameStack is stricter
 	defer r.close()
 	names := &r.names
@@ -72,6 +85,19 @@ func (m Member) End() int { return m.Start + len(m.Value) }
 // Members of the object whose names are equal, or that differ from one of names only in case, are an
 // error, because decoders disagree about which of them counts.
 func Members(text []byte, names []string, dst []Member) error {
+	seen := nameStacks.Get().(*nameStack)
+	s := scanner{text: text}
+	ok := s.members(seen, names, dst)
+	seen.reset()
+	nameStacks.Put(seen)
+	if ok {
+		return nil
+	}
+	return members(text, names, dst)
+}
+
+// members is Members for every text: strings may hold what is not UTF-8.
+func members(text []byte, names []string, dst []Member) error {
 	r := open(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	defer r.close()
 	if r.dec.PeekKind() != '{' {
@@ -110,6 +136,35 @@ func Members(text []byte, names []string, dst []Member) error {
 	return r.end()
 }
 
+// members is Members for text that it takes.
+func (s *scanner) members(seen *nameStack, names []string, dst []Member) bool {
+	if !s.byte('{') {
+		return false
+	}
+	seen.enter(1)
+	for more := !s.byte('}'); more; {
+		s.space()
+		at := s.at
+		name, ok := s.name()
+		if !ok || seen.add(1, name) != nil {
+			return false
+		}
+		i, err := indexOf(names, name, seen.last())
+		start := s.at
+		if err != nil || !s.value(2, maxNesting) {
+			return false
+		}
+		if i >= 0 {
+			dst[i] = Member{Value: s.text[start:s.at:s.at], Start: start, name: at}
+		}
+		if more = s.byte(','); !more && !s.byte('}') {
+			return false
+		}
+	}
+	s.space()
+	return s.at == len(s.text)
+}
+
 // indexOf returns the index in names of the quoted name, -1 when it is none of them.
 func indexOf(names []string, quoted, folded []byte) (int, error) {
 	for i, want := range names {
@@ -131,11 +186,38 @@ func indexOf(names []string, quoted, folded []byte) (int, error) {
 // as they are. It is false for most texts without reading them as JSON: a word can be spelled with escapes, each of which
 // has a mark of its own.
 func MayHold(text []byte, word string) bool {
-	return bytes.Contains(text, []byte(word)) || bytes.Contains(text, []byte(`\u00`)) || bytes.Contains(text, []byte(`\/`))
+	if bytes.Contains(text, []byte(word)) {
+		return true
+	}
+	i := bytes.IndexByte(text, '\\')
+	return i >= 0 && (bytes.Contains(text[i:], []byte(`\u00`)) || bytes.Contains(text[i:], []byte(`\/`)))
 }
 
-// Strings yields every string in text, names included, decoded. Text that Check refuses may end it early.
+// Strings yields every string in text, names included, decoded. Text that Check refuses may end it early. A long string
+// shares its memory with text, which nobody may change.
 func Strings(text []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		s := scanner{text: text}
+		if !s.document(maxNesting) {
+			stringsIn(text)(yield)
+			return
+		}
+		for s.at = 0; ; { // a quotation mark outside of strings begins one
+			i := bytes.IndexByte(text[s.at:], '"')
+			if i < 0 {
+				return
+			}
+			s.at += i
+			start := s.at
+			if !s.quoted() || !yield(decoded(text[start:s.at])) {
+				return
+			}
+		}
+	}
+}
+
+// stringsIn is Strings up to where the text is no JSON.
+func stringsIn(text []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if len(text) == 0 {
 			return
@@ -225,14 +307,20 @@ func Splice(text []byte, edits ...Edit) []byte {
 // not matter; 1 and 1.0 differ, as do numbers too large for a float. Nil arguments digest like {}.
 func Digest(arguments []byte, salt string) (string, error) {
 	canonical := jsontext.Value("{}")
-	if arguments != nil {
+	if s := (scanner{text: arguments}); s.document(maxNesting) && !s.spread {
+		canonical = arguments
+	} else if arguments != nil {
 		canonical = append(make(jsontext.Value, 0, len(arguments)+len(salt)+1), arguments...)
 		if err := canonical.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
 			return "", describe(err)
 		}
 	}
-	sum := sha256.Sum256(append(append(canonical, 0), salt...))
-	return string(hex.AppendEncode(make([]byte, 0, 2*sha256.Size), sum[:])), nil
+	h := sha256.New()
+	h.Write(canonical)
+	h.Write([]byte{0})
+	io.WriteString(h, salt)
+	var sum [sha256.Size]byte
+	return hex.EncodeToString(h.Sum(sum[:0])), nil
 }
 
 // Quote returns s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
@@ -262,6 +350,8 @@ type reader struct {
 	dec   jsontext.Decoder
 	names nameStack
 }
+
+var nameStacks = sync.Pool{New: func() any { return new(nameStack) }}
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
 

@@ -55,18 +55,28 @@ type keyword struct {
 	format *format
 }
 
-// starts lists the keywords by their first two bytes, without regard to case: most of a text is passed over by it.
-var starts = sync.OnceValue(func() *[1 << 16][]*keyword {
-	var s [1 << 16][]*keyword
+// starts tells which keywords begin with two bytes, without regard to case. Most of a text is passed over by it, so it is
+// small enough to stay near the processor.
+var starts = sync.OnceValue(func() *beginnings {
+	s := &beginnings{lists: [][]*keyword{nil}}
 	for start, list := range formats() {
 		for _, a := range []byte(strings.ToLower(string(start[0])) + strings.ToUpper(string(start[0]))) {
 			for _, b := range []byte(strings.ToLower(string(start[1])) + strings.ToUpper(string(start[1]))) {
-				s[int(a)<<8|int(b)] = list
+				s.list[int(a)<<8|int(b)] = uint8(len(s.lists))
 			}
 		}
+		s.lists = append(s.lists, list)
 	}
-	return &s
+	if len(s.lists) > 1<<8 {
+		panic("more beginnings of keywords than a byte counts")
+	}
+	return s
 })
+
+type beginnings struct {
+	list  [1 << 16]uint8 // index in lists by two bytes
+	lists [][]*keyword   // the first is empty
+}
 
 // Formed is a credential that a text holds.
 type Formed struct{ Kind, Value string }
@@ -101,7 +111,11 @@ func formed(text string, fine func(string) bool) (Formed, bool) {
 	begins := starts()
 	var tried map[*format]bool
 	for i := 0; i+1 < len(text); i++ {
-		for _, k := range begins[int(text[i])<<8|int(text[i+1])] {
+		list := begins.list[int(text[i])<<8|int(text[i+1])]
+		if list == 0 {
+			continue
+		}
+		for _, k := range begins.lists[list] {
 			if len(text)-i < len(k.text) || len(k.text) > 2 && text[i+2]|0x20 != k.text[2]|0x20 || !strings.EqualFold(text[i:i+len(k.text)], k.text) || tried[k.format] {
 				continue
 			}

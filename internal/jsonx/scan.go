@@ -1,0 +1,360 @@
+package jsonx
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// scanner walks over JSON text in place, eight bytes at a time where nothing but plain characters stand. It takes what
+// jsontext takes, strings strictly; what it does not take goes to jsontext, which says what is wrong. A fuzz test holds
+// the two against each other.
+type scanner struct {
+	text []byte
+	at   int
+
+	names  *nameStack // refuses two names of one object that are alike; nil to let them pass
+	spread bool       // there is white space between tokens, an escape that need not be, or a name out of order
+}
+
+// maxNesting is how deep jsontext goes.
+const maxNesting = 10000
+
+// document reports whether the text is one value and nothing else.
+func (s *scanner) document(deepest int) bool {
+	s.space()
+	if !s.value(1, deepest) {
+		return false
+	}
+	s.space()
+	return s.at == len(s.text)
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.text) {
+		switch s.text[s.at] {
+		case ' ', '\t', '\n', '\r':
+			s.spread = true
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+// byte moves past c, and white space before it.
+func (s *scanner) byte(c byte) bool {
+	s.space()
+	if s.at < len(s.text) && s.text[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+// value moves past a value that begins here, at that depth if it is an object or an array.
+func (s *scanner) value(depth, deepest int) bool {
+	if s.at == len(s.text) {
+		return false
+	}
+	switch s.text[s.at] {
+	case '"':
+		return s.quoted()
+	case '{':
+		return depth <= deepest && s.object(depth, deepest)
+	case '[':
+		return depth <= deepest && s.array(depth, deepest)
+	case 't':
+		return s.word("true")
+	case 'f':
+		return s.word("false")
+	case 'n':
+		return s.word("null")
+	}
+	return s.number()
+}
+
+func (s *scanner) object(depth, deepest int) bool {
+	s.at++
+	if s.names != nil {
+		s.names.enter(depth)
+	}
+	if s.byte('}') {
+		return true
+	}
+	for last := []byte(nil); ; {
+		name, ok := s.name()
+		if !ok || s.names != nil && s.names.add(depth, name) != nil {
+			return false
+		}
+		name = name[1 : len(name)-1]
+		if last != nil && string(name) <= string(last) {
+			s.spread = true
+		}
+		last = name
+		if !s.value(depth+1, deepest) {
+			return false
+		}
+		if !s.byte(',') {
+			return s.byte('}')
+		}
+	}
+}
+
+// name moves past the name of a member and to its value.
+func (s *scanner) name() (quoted []byte, ok bool) {
+	s.space()
+	start := s.at
+	if start == len(s.text) || s.text[start] != '"' || !s.quoted() {
+		return nil, false
+	}
+	quoted = s.text[start:s.at]
+	if !s.spread && plain(quoted[1:]) != len(quoted)-2 {
+		s.spread = true // the canonical order of names is that of their UTF-16 code units
+	}
+	ok = s.byte(':')
+	s.space()
+	return quoted, ok
+}
+
+func (s *scanner) array(depth, deepest int) bool {
+	s.at++
+	if s.names != nil {
+		s.names.enter(depth)
+	}
+	if s.byte(']') {
+		return true
+	}
+	for {
+		s.space()
+		if !s.value(depth+1, deepest) {
+			return false
+		}
+		if !s.byte(',') {
+			return s.byte(']')
+		}
+	}
+}
+
+func (s *scanner) word(w string) bool {
+	if len(s.text)-s.at < len(w) || string(s.text[s.at:s.at+len(w)]) != w {
+		return false
+	}
+	s.at += len(w)
+	return true
+}
+
+func (s *scanner) number() bool {
+	s.one('-')
+	if !s.one('0') && !s.digits() {
+		return false
+	}
+	if s.one('.') && !s.digits() {
+		return false
+	}
+	if s.one('e') || s.one('E') {
+		if !s.one('+') {
+			s.one('-')
+		}
+		return s.digits()
+	}
+	return true
+}
+
+func (s *scanner) one(c byte) bool {
+	if s.at == len(s.text) || s.text[s.at] != c {
+		return false
+	}
+	s.at++
+	return true
+}
+
+func (s *scanner) digits() bool {
+	start := s.at
+	for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {
+		s.at++
+	}
+	return s.at > start
+}
+
+// quoted moves past a string that begins here.
+func (s *scanner) quoted() bool {
+	for i := s.at + 1; ; {
+		i += plain(s.text[i:])
+		if i == len(s.text) {
+			return false
+		}
+		switch c := s.text[i]; {
+		case c == '"':
+			s.at = i + 1
+			return true
+		case c == '\\':
+			n := s.escape(s.text[i:])
+			if n == 0 {
+				return false
+			}
+			i += n
+		case c < utf8.RuneSelf: // a control character
+			return false
+		default:
+			_, n := utf8.DecodeRune(s.text[i:])
+			if n == 1 {
+				return false
+			}
+			i += n
+		}
+	}
+}
+
+// escape is the length of the escape that text begins with, 0 for none.
+func (s *scanner) escape(text []byte) int {
+	if len(text) < 2 {
+		return 0
+	}
+	switch text[1] {
+	case '"', '\\', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case '/':
+		s.spread = true
+		return 2
+	case 'u':
+		s.spread = true
+		switch unit, ok := codeUnit(text); {
+		case !ok || unit>>10 == 0xdc00>>10:
+			return 0
+		case unit>>10 != 0xd800>>10:
+			return 6
+		}
+		if low, ok := codeUnit(text[6:]); ok && low>>10 == 0xdc00>>10 {
+			return 12
+		}
+	}
+	return 0
+}
+
+// codeUnit is what the \uXXXX that text begins with stands for.
+func codeUnit(text []byte) (unit uint16, ok bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range text[2:6] {
+		switch {
+		case c-'0' <= 9:
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		unit = unit<<4 | uint16(c)
+	}
+	return unit, true
+}
+
+// plain is how many bytes at the beginning of text are ASCII characters that stand for themselves in a string.
+func plain(text []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; len(text)-i >= 8; i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		quote, backslash := w^ones*'"', w^ones*'\\'
+		// The lowest bit that is set belongs to a byte below ' ', equal to one of the two, or above ASCII.
+		if hit := ((w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash | w) & highs; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for ; i < len(text); i++ {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			break
+		}
+	}
+	return i
+}
+
+// Leaf is a string or a number within a JSON value.
+type Leaf struct {
+	Name   string // of the members that enclose it, joined by dots
+	Text   string // decoded; of a number as it is spelled
+	Number bool
+}
+
+// Leaves returns the strings and numbers of text in order, names left out, up to where it is no JSON. A long Text shares
+// its memory with text, which nobody may change.
+func Leaves(text []byte) (list []Leaf) {
+	s := scanner{text: text}
+	s.space()
+	s.leaves(1, "", &list)
+	return list
+}
+
+func (s *scanner) leaves(depth int, name string, list *[]Leaf) bool {
+	start := s.at
+	if start == len(s.text) || depth > maxNesting {
+		return false
+	}
+	switch c := s.text[start]; c {
+	case '{':
+		s.at++
+		if s.byte('}') {
+			return true
+		}
+		for {
+			quoted, ok := s.name()
+			if !ok {
+				return false
+			}
+			within := string(unquoted(quoted))
+			if name != "" && within != "" {
+				within = name + "." + within
+			} else if within == "" {
+				within = name
+			}
+			if !s.leaves(depth+1, within, list) {
+				return false
+			}
+			if !s.byte(',') {
+				return s.byte('}')
+			}
+		}
+	case '[':
+		s.at++
+		if s.byte(']') {
+			return true
+		}
+		for {
+			s.space()
+			if !s.leaves(depth+1, name, list) {
+				return false
+			}
+			if !s.byte(',') {
+				return s.byte(']')
+			}
+		}
+	case '"':
+		if !s.quoted() {
+			return false
+		}
+		*list = append(*list, Leaf{Name: name, Text: decoded(s.text[start:s.at])})
+	case 't', 'f', 'n':
+		return s.value(depth, depth)
+	default:
+		if !s.number() {
+			return false
+		}
+		*list = append(*list, Leaf{Name: name, Text: string(s.text[start:s.at]), Number: true})
+	}
+	return true
+}
+
+// shared is the length from which on a string shares the memory of the text it is read from.
+const shared = 1 << 10
+
+// decoded is what a quoted string stands for, which is valid.
+func decoded(quoted []byte) string {
+	inner := unquoted(quoted)
+	if len(inner) < shared {
+		return string(inner)
+	}
+	return unsafe.String(unsafe.SliceData(inner), len(inner)) // nobody changes what was read
+}
