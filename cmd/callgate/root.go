@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"callgate/internal/app"
 	"callgate/internal/config"
 )
 
@@ -56,12 +55,20 @@ Run "callgate connect" to put it in front of the servers of your hosts, or add "
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return guide(cmd) }
+	// cobra's own flag prints by a template, whose package keeps every method of every type in the binary.
+	version := root.Flags().BoolP("version", "v", false, "version for callgate")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			return printVersion(cmd)
+		}
+		return guide(cmd)
+	}
 	root.SetFlagErrorFunc(config.ExplainFlag)
-	root.Version = app.Version
-	root.SetVersionTemplate(versionLine())
 	settings := config.NewSettings(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if *version {
+			return nil
+		}
 		if err := refuseHooks(cmd, args); err != nil {
 			return err
 		}

@@ -13,14 +13,16 @@ func versionLine() string {
 	return fmt.Sprintf("callgate %s %s/%s %s\n", app.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
+func printVersion(cmd *cobra.Command) error {
+	_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
+	return err
+}
+
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
-			return err
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd) },
 	}
 }
