@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -37,7 +37,11 @@ type Options struct {
 
 // New returns a Tracer that exports where OTEL_EXPORTER_OTLP_ENDPOINT says. The caller MUST Close it.
 func New(ctx context.Context, o Options) (*Tracer, error) {
-	exporter, err := otlptracehttp.New(ctx)
+	to, err := newCollector()
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	exporter, err := otlptrace.New(ctx, to)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}

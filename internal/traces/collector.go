@@ -1,0 +1,198 @@
+package traces
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// collector takes spans over OTLP/HTTP. The exporter of OpenTelemetry does the same, and links gRPC.
+type collector struct {
+	client   *http.Client
+	url      string
+	header   http.Header
+	compress bool
+}
+
+var _ otlptrace.Client = (*collector)(nil)
+
+const (
+	defaultCollector = "http://localhost:4318"
+	defaultTimeout   = 10 * time.Second
+	maxResponse      = 64 << 10
+
+	attempts   = 5
+	firstPause = time.Second // between two attempts, doubled each time, where the collector says nothing else
+)
+
+// setting is an environment variable of the exporter: the one for traces counts before the one for everything.
+func setting(name string) string {
+	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), os.Getenv("OTEL_EXPORTER_OTLP_"+name))
+}
+
+// newCollector reads the environment.
+func newCollector() (*collector, error) {
+	c := &collector{client: &http.Client{Timeout: defaultTimeout}, header: http.Header{}}
+	address := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	if address == "" { // that of everything is a base
+		address = strings.TrimRight(cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultCollector), "/") + "/v1/traces"
+	}
+	to, err := url.Parse(address)
+	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
+		return nil, errors.New("the endpoint is no http:// or https:// address")
+	}
+	c.url = to.String()
+	if p := setting("PROTOCOL"); p != "" && p != "http/protobuf" {
+		return nil, fmt.Errorf("the protocol %q is not spoken: http/protobuf is", p)
+	}
+	if text := setting("TIMEOUT"); text != "" {
+		millis, err := strconv.Atoi(text)
+		if err != nil || millis <= 0 {
+			return nil, fmt.Errorf("the timeout %q is no number of milliseconds", text)
+		}
+		c.client.Timeout = time.Duration(millis) * time.Millisecond
+	}
+	switch by := setting("COMPRESSION"); by {
+	case "", "none":
+	case "gzip":
+		c.compress = true
+	default:
+		return nil, fmt.Errorf("the compression %q is unknown: gzip or none", by)
+	}
+	if err := c.readHeaders(setting("HEADERS")); err != nil {
+		return nil, err
+	}
+	return c, c.readCertificates()
+}
+
+// readHeaders reads NAME=VALUE pairs with commas between them, percent-encoded. Errors hold no value: it may be a
+// credential.
+func (c *collector) readHeaders(text string) error {
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if name = strings.TrimSpace(name); name == "" && !ok {
+			continue
+		}
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || err != nil || name == "" || strings.ContainsAny(value, "\r\n") {
+			return fmt.Errorf("the headers are no list of NAME=VALUE (at %q)", name)
+		}
+		c.header.Set(name, value)
+	}
+	return nil
+}
+
+// readCertificates reads whom to trust and how to be trusted.
+func (c *collector) readCertificates() error {
+	trusted, own, key := setting("CERTIFICATE"), setting("CLIENT_CERTIFICATE"), setting("CLIENT_KEY")
+	if trusted == "" && own == "" {
+		return nil
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if trusted != "" {
+		pem, err := os.ReadFile(trusted)
+		if err != nil {
+			return err
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("%s holds no certificate", trusted)
+		}
+	}
+	if own != "" {
+		pair, err := tls.LoadX509KeyPair(own, key)
+		if err != nil {
+			return err
+		}
+		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	c.client.Transport = transport
+	return nil
+}
+
+// Start implements otlptrace.Client.
+func (c *collector) Start(context.Context) error { return nil }
+
+// Stop implements otlptrace.Client.
+func (c *collector) Stop(context.Context) error {
+	c.client.CloseIdleConnections()
+	return nil
+}
+
+// UploadTraces implements otlptrace.Client. What a collector cannot take now is sent again, until ctx ends.
+func (c *collector) UploadTraces(ctx context.Context, spans []*tracev1.ResourceSpans) error {
+	body, err := proto.Marshal(&tracev1.TracesData{ResourceSpans: spans}) // on the wire the same as ExportTraceServiceRequest
+	if err != nil {
+		return err
+	}
+	if c.compress {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(body); err != nil {
+			return err
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		body = b.Bytes()
+	}
+	pause := firstPause
+	for n := 1; ; n++ {
+		again, wait, err := c.send(ctx, body)
+		if err == nil || !again || n == attempts {
+			return err
+		}
+		select {
+		case <-time.After(max(wait, pause)):
+		case <-ctx.Done():
+			return err
+		}
+		pause *= 2
+	}
+}
+
+// send sends once. again says that the collector may take it later, after wait.
+func (c *collector) send(ctx context.Context, body []byte) (again bool, wait time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return false, 0, err
+	}
+	request.Header = c.header.Clone()
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	request.Header.Set("User-Agent", "callgate")
+	if c.compress {
+		request.Header.Set("Content-Encoding", "gzip")
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return false, 0, err
+	}
+	defer response.Body.Close()
+	_, _ = io.CopyN(io.Discard, response.Body, maxResponse)
+	switch response.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+		return true, time.Duration(min(max(seconds, 0), 60)) * time.Second, fmt.Errorf("the collector answered %s", response.Status)
+	}
+	if response.StatusCode/100 != 2 {
+		return false, 0, fmt.Errorf("the collector answered %s", response.Status)
+	}
+	return false, 0, nil
+}
